@@ -1,0 +1,3 @@
+//! The rpd command.
+
+fn main() {}

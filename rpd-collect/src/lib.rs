@@ -1,0 +1,1 @@
+//! The collector that rpd injects into the target.

@@ -1,0 +1,1 @@
+//! Vocabulary of rpd: options, records, the spool and the session.

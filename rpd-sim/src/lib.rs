@@ -1,0 +1,1 @@
+//! A simulated AMD GPU behind the HIP, HSA, ROCTx and rocprofiler-sdk ABIs.

@@ -1,0 +1,3 @@
+//! Project tasks: demo, test, ci, bench, kernels, dist.
+
+fn main() {}
