@@ -1,0 +1,1 @@
+//! Dispatch tables, exported symbols and tracing wrappers.

@@ -1,0 +1,1 @@
+//! Code objects and offload bundles.

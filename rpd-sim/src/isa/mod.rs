@@ -1,0 +1,1 @@
+//! The GCN/CDNA instruction interpreter.

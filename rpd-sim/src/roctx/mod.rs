@@ -1,0 +1,1 @@
+//! The ROCTx marker library.

@@ -1,0 +1,1 @@
+//! The provider side of the rocprofiler-sdk ABI.
