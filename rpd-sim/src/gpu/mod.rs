@@ -1,1 +1,4 @@
 //! The simulated device.
+
+pub(crate) mod aql;
+pub(crate) mod observe;

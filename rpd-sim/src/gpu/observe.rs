@@ -1,0 +1,230 @@
+//! What the layer above the device may watch.
+//!
+//! One [`Observer`] per process, set once, is told what queues, processors, copy engines and the loader
+//! really did. Without one, or with one that answers tokens of zero, the device takes its shortest path.
+
+use std::sync::OnceLock;
+
+use super::aql::{Dim3, KernelDispatchPacket};
+
+/// What an observer hands out to recognise an operation at its end; zero means "not interested".
+pub(crate) type Token = u64;
+
+/// A hardware queue as an observer sees it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QueueInfo {
+    /// Address of the `hsa_queue_t`, the runtime's handle.
+    pub(crate) handle: u64,
+    /// Id in the `hsa_queue_t`, unique within the process.
+    pub(crate) id: u64,
+    /// HSA handle of the agent that consumes the packets.
+    pub(crate) agent: u64,
+    /// Number of packets in the ring.
+    pub(crate) size: u32,
+}
+
+/// A kernel dispatch packet about to become visible to the packet processor.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DispatchInfo<'a> {
+    /// The queue it was written to.
+    pub(crate) queue: QueueInfo,
+    /// Index of the packet since the queue was made.
+    pub(crate) packet_id: u64,
+    /// The packet itself.
+    pub(crate) packet: &'a KernelDispatchPacket,
+}
+
+/// Direction of a copy, from the types of its two agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CopyDirection {
+    /// Both ends belong to the CPU agent.
+    HostToHost,
+    /// From CPU memory to a GPU.
+    HostToDevice,
+    /// From a GPU to CPU memory.
+    DeviceToHost,
+    /// Both ends belong to GPUs.
+    DeviceToDevice,
+}
+
+/// An asynchronous copy as submitted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CopyInfo {
+    /// HSA handle of the agent that owns the destination.
+    pub(crate) dst_agent: u64,
+    /// HSA handle of the agent that owns the source.
+    pub(crate) src_agent: u64,
+    /// Destination address (of the first byte written, for rectangles).
+    pub(crate) dst: u64,
+    /// Source address (of the first byte read, for rectangles).
+    pub(crate) src: u64,
+    /// Bytes moved; x·y·z for rectangles.
+    pub(crate) bytes: u64,
+    /// Direction from the agents' types.
+    pub(crate) direction: CopyDirection,
+}
+
+/// When something ran, in nanoseconds of the host's `CLOCK_BOOTTIME`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Interval {
+    /// Begin.
+    pub(crate) start: u64,
+    /// End, never before `start`.
+    pub(crate) end: u64,
+}
+
+/// What happened to a queue's scratch memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScratchEvent {
+    /// Memory was given to the queue.
+    Alloc,
+    /// The queue gave its memory back.
+    Free,
+    /// The runtime took it back asynchronously.
+    AsyncReclaim,
+}
+
+/// One scratch event; reported once when it begins and once when it has ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScratchInfo {
+    /// The queue concerned.
+    pub(crate) queue: QueueInfo,
+    /// What happened.
+    pub(crate) event: ScratchEvent,
+    /// Packet that needed the memory.
+    pub(crate) dispatch_packet_id: u64,
+    /// Bytes, set for [`ScratchEvent::Alloc`].
+    pub(crate) bytes: u64,
+    /// Wave slots the memory suffices for.
+    pub(crate) slots: u64,
+    /// `HSA_AMD_EVENT_SCRATCH_ALLOC_FLAG_*`: 1 use once, 2 alternate.
+    pub(crate) flags: u32,
+}
+
+/// Where the image of a code object lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CodeObjectStorage {
+    /// In a file that the URI names.
+    File,
+    /// In the process's memory.
+    Memory,
+}
+
+/// A kernel of a loaded code object.
+#[derive(Debug, Clone)]
+pub(crate) struct KernelInfo {
+    /// Symbol name, ending in `.kd`.
+    pub(crate) name: String,
+    /// Device address of the kernel descriptor, the packet's kernel object.
+    pub(crate) kernel_object: u64,
+    /// Bytes of the kernarg segment.
+    pub(crate) kernarg_size: u32,
+    /// Alignment of the kernarg segment in bytes.
+    pub(crate) kernarg_align: u32,
+    /// Static LDS bytes a workgroup.
+    pub(crate) group_size: u32,
+    /// Scratch bytes a work-item.
+    pub(crate) private_size: u32,
+    /// Scalar registers a wave as allocated.
+    pub(crate) sgpr_count: u32,
+    /// Architected vector registers a work-item as allocated.
+    pub(crate) arch_vgpr_count: u32,
+    /// Accumulation registers a work-item as allocated.
+    pub(crate) accum_vgpr_count: u32,
+    /// Offset of the first instruction from the descriptor in bytes.
+    pub(crate) entry_offset: i64,
+}
+
+/// A code object, as it is after its executable was frozen.
+#[derive(Debug, Clone)]
+pub(crate) struct CodeObjectInfo {
+    /// HSA handle of the loaded code object, the key for its unloading.
+    pub(crate) handle: u64,
+    /// HSA handle of the executable.
+    pub(crate) executable: u64,
+    /// HSA handle of the agent it was loaded for.
+    pub(crate) agent: u64,
+    /// `file://...#offset=..&size=..` or `memory://pid#offset=0x..&size=..`.
+    pub(crate) uri: String,
+    /// Kind of storage.
+    pub(crate) storage: CodeObjectStorage,
+    /// Host address of the image; zero for files.
+    pub(crate) memory_base: u64,
+    /// Size of the image in bytes; zero for files.
+    pub(crate) memory_size: u64,
+    /// Descriptor of the file, -1 for memory.
+    pub(crate) file: i32,
+    /// Lowest device address.
+    pub(crate) load_base: u64,
+    /// Bytes in device memory.
+    pub(crate) load_size: u64,
+    /// Difference between device addresses and the object's own.
+    pub(crate) load_delta: i64,
+    /// Its kernels in symbol table order.
+    pub(crate) kernels: Vec<KernelInfo>,
+}
+
+/// A kernel's host stub, known from `__hipRegisterFunction`.
+#[derive(Debug, Clone)]
+pub(crate) struct HostFunctionInfo {
+    /// Device name of the kernel (mangled, without `.kd`).
+    pub(crate) name: String,
+    /// Address of the host stub.
+    pub(crate) host_function: u64,
+    /// The fat binary's handle as `__hipRegisterFatBinary` gave it out.
+    pub(crate) modules: u64,
+}
+
+/// Someone who watches the device. Every method does nothing unless implemented.
+///
+/// Methods are called without any lock of the device or the runtime held that another API call needs, so
+/// they may call back into tools. They must not block on the device.
+#[allow(unused_variables)]
+pub(crate) trait Observer: Send + Sync {
+    /// A queue exists; on the thread that made it, inside `hsa_queue_create`.
+    fn queue_created(&self, queue: &QueueInfo) {}
+    /// A queue is about to go; all its observed dispatches have been reported as completed.
+    fn queue_destroyed(&self, queue: &QueueInfo) {}
+    /// A packet is about to become visible to the processor; on the thread that rings the doorbell.
+    fn dispatch_enqueued(&self, dispatch: &DispatchInfo<'_>) -> Token {
+        0
+    }
+    /// A dispatch ended; on the signal handler thread, before its completion signal is decremented.
+    fn dispatch_completed(&self, token: Token, time: Interval) {}
+    /// A copy was handed to an engine; on the API thread.
+    fn copy_submitted(&self, copy: &CopyInfo) -> Token {
+        0
+    }
+    /// A copy ended; on the signal handler thread, before its completion signal is decremented.
+    fn copy_completed(&self, token: Token, time: Interval) {}
+    /// Scratch memory changes hands; begin on the processor's thread.
+    fn scratch_begin(&self, scratch: &ScratchInfo) -> Token {
+        0
+    }
+    /// The change has happened.
+    fn scratch_end(&self, token: Token, scratch: &ScratchInfo) {}
+    /// An executable was frozen; on the application thread, once for each code object in it.
+    fn code_object_loaded(&self, object: &CodeObjectInfo) {}
+    /// A code object is about to be unloaded; its memory is still readable.
+    fn code_object_unloaded(&self, object: &CodeObjectInfo) {}
+    /// A kernel's host stub became known.
+    fn host_function_registered(&self, function: &HostFunctionInfo) {}
+}
+
+static OBSERVER: OnceLock<&'static dyn Observer> = OnceLock::new();
+
+/// Installs the process's observer. Answers `false` when one is installed already.
+pub(crate) fn set(observer: &'static dyn Observer) -> bool {
+    OBSERVER.set(observer).is_ok()
+}
+
+/// The process's observer, if there is one.
+#[inline]
+pub(crate) fn get() -> Option<&'static dyn Observer> {
+    OBSERVER.get().copied()
+}
+
+/// Bytes a rectangle of this extent covers.
+pub(crate) fn rect_bytes(range: &Dim3) -> u64 {
+    u64::from(range.x) * u64::from(range.y) * u64::from(range.z)
+}
