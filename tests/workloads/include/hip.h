@@ -1,0 +1,104 @@
+/* The part of the HIP host interface that the workloads use: hand-written declarations that are
+ * ABI-equal to the real ones, so that a C compiler is all that building takes.
+ * build.sh takes the names of the import library from the declarations below. */
+#ifndef RPD_HIP_H
+#define RPD_HIP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int hipError_t;
+enum { hipSuccess = 0, hipErrorInvalidValue = 1, hipErrorNotReady = 600 };
+
+enum {
+    hipMemcpyHostToHost = 0,
+    hipMemcpyHostToDevice = 1,
+    hipMemcpyDeviceToHost = 2,
+    hipMemcpyDeviceToDevice = 3,
+    hipMemcpyDefault = 4,
+};
+enum { hipStreamDefault = 0, hipStreamNonBlocking = 1 };
+enum { hipHostMallocDefault = 0, hipHostMallocMapped = 2 };
+enum { hipMemAttachGlobal = 1 };
+
+typedef struct ihipStream_t *hipStream_t;
+typedef struct ihipEvent_t *hipEvent_t;
+typedef struct ihipModule_t *hipModule_t;
+typedef struct ihipModuleSymbol_t *hipFunction_t;
+typedef void (*hipHostFn_t)(void *data);
+
+/* Sizes and positions in work-groups or work-items. */
+typedef struct {
+    uint32_t x, y, z;
+} dim3;
+
+/* Initialisation and devices */
+hipError_t hipGetDeviceCount(int *count);
+hipError_t hipSetDevice(int device);
+hipError_t hipGetDevice(int *device);
+hipError_t hipDeviceSynchronize(void);
+hipError_t hipDriverGetVersion(int *version);
+hipError_t hipGetLastError(void);
+hipError_t hipPeekAtLastError(void);
+const char *hipGetErrorString(hipError_t error);
+const char *hipGetErrorName(hipError_t error);
+
+/* Memory */
+hipError_t hipMalloc(void **pointer, size_t size);
+hipError_t hipFree(void *pointer);
+hipError_t hipHostMalloc(void **pointer, size_t size, unsigned int flags);
+hipError_t hipHostFree(void *pointer);
+hipError_t hipMallocManaged(void **pointer, size_t size, unsigned int flags);
+hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream);
+hipError_t hipFreeAsync(void *pointer, hipStream_t stream);
+hipError_t hipMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height);
+hipError_t hipMemGetInfo(size_t *available, size_t *total);
+hipError_t hipMemcpy(void *dst, const void *src, size_t size, int kind);
+hipError_t hipMemcpyAsync(void *dst, const void *src, size_t size, int kind, hipStream_t stream);
+hipError_t hipMemcpyWithStream(void *dst, const void *src, size_t size, int kind, hipStream_t stream);
+hipError_t hipMemcpyHtoD(void *dst, void *src, size_t size);
+hipError_t hipMemcpyDtoH(void *dst, void *src, size_t size);
+hipError_t hipMemcpyDtoD(void *dst, void *src, size_t size);
+hipError_t hipMemcpy2D(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
+                       int kind);
+hipError_t hipMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
+                            size_t height, int kind, hipStream_t stream);
+hipError_t hipMemset(void *dst, int value, size_t size);
+hipError_t hipMemsetAsync(void *dst, int value, size_t size, hipStream_t stream);
+hipError_t hipMemsetD32(void *dst, int value, size_t count);
+hipError_t hipMemset2D(void *dst, size_t pitch, int value, size_t width, size_t height);
+
+/* Streams and events */
+hipError_t hipStreamCreate(hipStream_t *stream);
+hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned int flags);
+hipError_t hipStreamCreateWithPriority(hipStream_t *stream, unsigned int flags, int priority);
+hipError_t hipStreamDestroy(hipStream_t stream);
+hipError_t hipStreamSynchronize(hipStream_t stream);
+hipError_t hipStreamQuery(hipStream_t stream);
+hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int flags);
+hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void *data);
+hipError_t hipEventCreate(hipEvent_t *event);
+hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream);
+hipError_t hipEventSynchronize(hipEvent_t event);
+hipError_t hipEventElapsedTime(float *milliseconds, hipEvent_t start, hipEvent_t stop);
+hipError_t hipEventDestroy(hipEvent_t event);
+
+/* Launches and modules */
+hipError_t hipLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared, hipStream_t stream);
+hipError_t hipModuleLoad(hipModule_t *module, const char *path);
+hipError_t hipModuleLoadData(hipModule_t *module, const void *image);
+hipError_t hipModuleUnload(hipModule_t module);
+hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, const char *name);
+hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                                 unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
+                                 hipStream_t stream, void **params, void **extra);
+
+/* What the compiler emits calls of */
+void **__hipRegisterFatBinary(const void *wrapper);
+void __hipRegisterFunction(void **module, const void *host_function, char *device_function, const char *device_name,
+                           unsigned int thread_limit, void *tid, void *bid, dim3 *block, dim3 *grid, int *wave_size);
+void __hipUnregisterFatBinary(void **module);
+hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t shared, hipStream_t stream);
+hipError_t __hipPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, hipStream_t *stream);
+
+#endif
