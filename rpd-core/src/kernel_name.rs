@@ -1,0 +1,1 @@
+//! How kernel names are shown.

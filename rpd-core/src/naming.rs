@@ -1,0 +1,1 @@
+//! Names of output files: directory, prefix and placeholders.

@@ -1,0 +1,300 @@
+//! A session: what one process of one pass recorded, as columns.
+//!
+//! Every writer and every statistic consumes this view. It is made from a spool ([`Session::open`]) or, later, from a
+//! rocpd database. Tables are ordered by start ascending, end descending, then name.
+
+mod load;
+mod tables;
+
+pub use load::{LoadError, LoadOptions};
+pub use tables::{AllocationTable, ApiTable, ArgsRef, CopyTable, DispatchTable, ScratchTable};
+
+use crate::agent::Agent;
+use crate::ids::{
+    AgentHandle, CodeObjectId, CorrelationId, KernelId, Nanoseconds, ProcessId, StringId, ThreadId,
+};
+
+/// Interned text. Id 0 is the empty string.
+#[derive(Debug, Default, Clone)]
+pub struct Strings {
+    texts: Vec<Box<str>>,
+    index: std::collections::HashMap<Box<str>, u32>,
+}
+
+impl Strings {
+    /// An empty table: only the empty string.
+    pub fn new() -> Strings {
+        let mut strings = Strings {
+            texts: Vec::new(),
+            index: std::collections::HashMap::new(),
+        };
+        strings.intern("");
+        strings
+    }
+
+    /// The id of `text`, made when it is new.
+    pub fn intern(&mut self, text: &str) -> StringId {
+        if let Some(&id) = self.index.get(text) {
+            return StringId(id);
+        }
+        let id = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        self.texts.push(text.into());
+        self.index.insert(text.into(), id);
+        StringId(id)
+    }
+
+    /// The text of `id`; empty for an id that was never given out.
+    pub fn get(&self, id: StringId) -> &str {
+        self.texts.get(id.0 as usize).map_or("", |text| text)
+    }
+
+    /// How many texts there are, the empty one included.
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Whether there is no text but the empty one.
+    pub fn is_empty(&self) -> bool {
+        self.texts.len() <= 1
+    }
+
+    /// All texts in id order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(|text| &**text)
+    }
+}
+
+/// The process that was recorded.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Process id.
+    pub pid: ProcessId,
+    /// Parent.
+    pub ppid: ProcessId,
+    /// Process group.
+    pub pgid: ProcessId,
+    /// Session.
+    pub sid: ProcessId,
+    /// Kernel start ticks; with `pid` it names a process for ever.
+    pub start_ticks: u64,
+    /// When the collector was loaded.
+    pub init_time: Nanoseconds,
+    /// End of recording: as the collector said, or the latest time in any record.
+    pub fini_time: Nanoseconds,
+    /// Unix time in ns at `init_time`.
+    pub real_time: u64,
+    /// Fork without exec made it.
+    pub forked: bool,
+    /// Children of its parent when it started.
+    pub psize: u32,
+    /// Its arguments, program first.
+    pub command: Vec<String>,
+    /// Working directory at the start.
+    pub cwd: String,
+    /// Its program file.
+    pub executable: String,
+    /// Environment at the start, in its order.
+    pub environment: Vec<(String, String)>,
+}
+
+/// A loaded code object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeObject {
+    /// Id, from 1.
+    pub id: CodeObjectId,
+    /// Agent it was loaded for.
+    pub agent: AgentHandle,
+    /// Where it came from.
+    pub uri: String,
+    /// Load address.
+    pub load_base: u64,
+    /// Bytes at the load address.
+    pub load_size: u64,
+    /// Difference between load address and ELF address.
+    pub load_delta: i64,
+    /// 1 file, 2 memory.
+    pub storage_type: u32,
+    /// Address of the ELF image in memory.
+    pub memory_base: u64,
+    /// Bytes of the ELF image.
+    pub memory_size: u64,
+    /// Payload size the provider reported.
+    pub size: u64,
+}
+
+/// A kernel symbol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelSymbol {
+    /// Id, from 1.
+    pub id: KernelId,
+    /// Its code object.
+    pub code_object: CodeObjectId,
+    /// Name as registered, normally ending in `.kd`.
+    pub name: String,
+    /// Descriptor address.
+    pub kernel_object: u64,
+    /// Bytes of arguments.
+    pub kernarg_size: u32,
+    /// Their alignment.
+    pub kernarg_align: u32,
+    /// Static LDS bytes.
+    pub group_size: u32,
+    /// Static scratch bytes per work item.
+    pub private_size: u32,
+    /// SGPRs.
+    pub sgpr_count: u32,
+    /// Architected VGPRs.
+    pub arch_vgpr_count: u32,
+    /// Accumulation VGPRs.
+    pub accum_vgpr_count: u32,
+    /// Offset from descriptor to code.
+    pub entry_offset: i64,
+    /// Address of the code.
+    pub kernel_address: u64,
+    /// Payload size the provider reported.
+    pub size: u64,
+}
+
+/// A host stub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostFunction {
+    /// Id, from 1.
+    pub id: u64,
+    /// Its kernel.
+    pub kernel: KernelId,
+    /// Its code object.
+    pub code_object: CodeObjectId,
+    /// Address of the stub.
+    pub address: u64,
+    /// Name.
+    pub name: String,
+}
+
+/// A region that renames kernels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    /// Message.
+    pub message: StringId,
+    /// Correlation id of the first range with this message: the external id of the kernels it renames.
+    pub correlation: CorrelationId,
+}
+
+/// What kind of thing a ROCTx naming call named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResourceKind {
+    /// An OS thread.
+    Thread,
+    /// A HIP device.
+    HipDevice,
+    /// A HIP stream.
+    HipStream,
+    /// An HSA agent.
+    HsaAgent,
+}
+
+/// A name given through ROCTx.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceName {
+    /// What was named.
+    pub kind: ResourceKind,
+    /// Thread id, device number, stream pointer or agent handle.
+    pub resource: u64,
+    /// The name.
+    pub name: String,
+}
+
+/// A call that had not returned when recording ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenCall {
+    /// Function.
+    pub name: StringId,
+    /// Thread.
+    pub thread: ThreadId,
+    /// Begin.
+    pub start: Nanoseconds,
+}
+
+/// What is known about how complete the recording is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// Records that the collector could not store.
+    pub dropped: u64,
+    /// Bytes of spool segments that could not be read, with the reason; empty when all was well.
+    pub damage: Vec<String>,
+    /// Recording ended in good order.
+    pub ended: bool,
+    /// Texts from the collector for the user.
+    pub notes: Vec<String>,
+    /// Calls that had not returned, innermost last per thread.
+    pub open_calls: Vec<OpenCall>,
+    /// Bytes of records read.
+    pub bytes: u64,
+    /// A runtime (HIP, HSA, ROCTx, ...) was initialised in this process.
+    pub runtime_seen: bool,
+}
+
+/// What one process of one pass recorded.
+#[derive(Debug, Default)]
+pub struct Session {
+    /// The process.
+    pub process: Process,
+    /// Texts.
+    pub strings: Strings,
+    /// Agents in the provider's order.
+    pub agents: Vec<Agent>,
+    /// Code objects by id.
+    pub code_objects: Vec<CodeObject>,
+    /// Kernel symbols by id.
+    pub kernel_symbols: Vec<KernelSymbol>,
+    /// Host stubs by id.
+    pub host_functions: Vec<HostFunction>,
+    /// Regions that rename kernels; `DispatchTable::region` minus 1 is the index.
+    pub regions: Vec<Region>,
+    /// Names given through ROCTx.
+    pub resource_names: Vec<ResourceName>,
+    /// Kind and operation names of the provider: callback kinds then buffer kinds, as (kind name, operation names).
+    pub provider_names: Vec<(String, Vec<String>)>,
+    /// Calls and markers.
+    pub api: ApiTable,
+    /// Kernel dispatches.
+    pub dispatches: DispatchTable,
+    /// Copies.
+    pub copies: CopyTable,
+    /// Allocations.
+    pub allocations: AllocationTable,
+    /// Scratch operations.
+    pub scratch: ScratchTable,
+    /// How complete it is.
+    pub ledger: Ledger,
+}
+
+impl Session {
+    /// Number of records of all tables.
+    pub fn len(&self) -> usize {
+        self.api.len()
+            + self.dispatches.len()
+            + self.copies.len()
+            + self.allocations.len()
+            + self.scratch.len()
+    }
+
+    /// Whether nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The agent with this handle.
+    pub fn agent(&self, handle: AgentHandle) -> Option<&Agent> {
+        self.agents.iter().find(|agent| agent.handle == handle)
+    }
+
+    /// The kernel symbol with this id.
+    pub fn kernel_symbol(&self, id: KernelId) -> Option<&KernelSymbol> {
+        // Ids are dense from 1 in practice; the search covers a provider that numbers otherwise.
+        let guess = usize::try_from(id.0.checked_sub(1)?).ok()?;
+        match self.kernel_symbols.get(guess) {
+            Some(symbol) if symbol.id == id => Some(symbol),
+            _ => self.kernel_symbols.iter().find(|symbol| symbol.id == id),
+        }
+    }
+}

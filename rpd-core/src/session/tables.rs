@@ -1,0 +1,189 @@
+//! The columns. Index `i` of every vector of a table belongs to record `i`.
+
+use crate::domain::Kind;
+use crate::ids::{
+    AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId, StringId,
+    ThreadId,
+};
+
+/// Where the raw arguments of a call lie in [`ApiTable::arena`]; length 0 means none were recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ArgsRef {
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u32,
+    /// Flags of the spool record ([`crate::spool::format::api_flag`]).
+    pub flags: u32,
+}
+
+macro_rules! table {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* } $({ $($(#[$extra_doc:meta])* $extra:ident: $extra_type:ty,)* })?) => {
+        $(#[$doc])*
+        #[derive(Debug, Default)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: Vec<$type>,)*
+            $($($(#[$extra_doc])* pub $extra: $extra_type,)*)?
+        }
+
+        impl $name {
+            /// Number of records.
+            pub fn len(&self) -> usize {
+                self.start.len()
+            }
+
+            /// Whether there is none.
+            pub fn is_empty(&self) -> bool {
+                self.start.is_empty()
+            }
+
+            /// Puts every column in the order given: `order[i]` is the old index of the new record `i`.
+            pub fn reorder(&mut self, order: &[u32]) {
+                $(self.$field = order.iter().map(|&old| self.$field[old as usize]).collect();)*
+            }
+        }
+    };
+}
+
+table! {
+    /// Calls and markers.
+    ApiTable {
+        /// Kind.
+        kind: Kind,
+        /// Function name; for markers the operation (`roctxThreadRangeA`).
+        operation: StringId,
+        /// Message of a marker; 0 for calls.
+        message: StringId,
+        /// Begin.
+        start: Nanoseconds,
+        /// End.
+        end: Nanoseconds,
+        /// Thread.
+        thread: ThreadId,
+        /// Internal correlation id.
+        correlation: CorrelationId,
+        /// Correlation id of the enclosing call; 0 is none.
+        ancestor: CorrelationId,
+        /// Raw arguments.
+        args: ArgsRef,
+    } {
+        /// Bytes of all recorded arguments; empty unless [`super::LoadOptions::args`] asked for them.
+        arena: Vec<u8>,
+    }
+}
+
+table! {
+    /// Kernel dispatches.
+    DispatchTable {
+        /// Begin on the device.
+        start: Nanoseconds,
+        /// End on the device.
+        end: Nanoseconds,
+        /// Submitting thread.
+        thread: ThreadId,
+        /// Correlation id of the submitting call.
+        correlation: CorrelationId,
+        /// Agent.
+        agent: AgentHandle,
+        /// Queue.
+        queue: QueueId,
+        /// Stream.
+        stream: StreamId,
+        /// Index plus 1 into [`super::Session::regions`]; 0 is none.
+        region: u32,
+        /// Kernel.
+        kernel: KernelId,
+        /// Dispatch.
+        dispatch: DispatchId,
+        /// Scratch bytes of the packet.
+        private_size: u32,
+        /// LDS bytes of the packet.
+        group_size: u32,
+        /// Work items per workgroup.
+        workgroup: [u32; 3],
+        /// Work items of the grid.
+        grid: [u32; 3],
+    }
+}
+
+table! {
+    /// Copies.
+    CopyTable {
+        /// Operation name, `MEMORY_COPY_HOST_TO_DEVICE` and so on.
+        operation: StringId,
+        /// Begin.
+        start: Nanoseconds,
+        /// End.
+        end: Nanoseconds,
+        /// Submitting thread.
+        thread: ThreadId,
+        /// Correlation id of the submitting call.
+        correlation: CorrelationId,
+        /// Agent written to.
+        dst_agent: AgentHandle,
+        /// Agent read from.
+        src_agent: AgentHandle,
+        /// Bytes.
+        bytes: u64,
+        /// Address written to.
+        dst_address: u64,
+        /// Address read from.
+        src_address: u64,
+        /// Stream.
+        stream: StreamId,
+        /// Index plus 1 into [`super::Session::regions`]; 0 is none.
+        region: u32,
+    }
+}
+
+table! {
+    /// Allocations and frees.
+    AllocationTable {
+        /// Operation name, `MEMORY_ALLOCATION_ALLOCATE` and so on.
+        operation: StringId,
+        /// Begin.
+        start: Nanoseconds,
+        /// End.
+        end: Nanoseconds,
+        /// Thread.
+        thread: ThreadId,
+        /// Correlation id of the call.
+        correlation: CorrelationId,
+        /// Correlation id of the enclosing call.
+        ancestor: CorrelationId,
+        /// Agent; 0 for frees.
+        agent: AgentHandle,
+        /// Address.
+        address: u64,
+        /// Bytes; 0 for frees.
+        bytes: u64,
+        /// Stream.
+        stream: StreamId,
+    }
+}
+
+table! {
+    /// Scratch operations.
+    ScratchTable {
+        /// Operation name, `SCRATCH_MEMORY_ALLOC` and so on.
+        operation: StringId,
+        /// Begin.
+        start: Nanoseconds,
+        /// End.
+        end: Nanoseconds,
+        /// Thread.
+        thread: ThreadId,
+        /// Correlation id.
+        correlation: CorrelationId,
+        /// Correlation id of the enclosing call.
+        ancestor: CorrelationId,
+        /// Agent.
+        agent: AgentHandle,
+        /// Queue.
+        queue: QueueId,
+        /// Bytes; 0 for frees.
+        bytes: u64,
+        /// Provider flags: 1 use-once, 2 alternate.
+        flags: u32,
+    }
+}

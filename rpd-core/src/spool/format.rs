@@ -1,0 +1,532 @@
+//! Layout of the spool files. Little endian, every record a multiple of 8 bytes.
+//!
+//! A segment is one file of fixed size: [`SegmentHeader`], then records up to `committed`. A record starts
+//! with [`RecordHeader`]; its fixed part is the struct named after its tag; a variable tail may follow.
+//! Readers skip tags they do not know.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// First bytes of every segment.
+pub const MAGIC: [u8; 8] = *b"RPDSPOOL";
+
+/// Version of this layout. A reader refuses other versions.
+pub const VERSION: u32 = 1;
+
+/// Kinds of stream, in [`SegmentHeader::stream_kind`].
+pub mod stream {
+    /// Process, names, agents, code objects and other rare facts: one per process, file `meta`.
+    pub const META: u16 = 1;
+    /// Calls and markers of one thread, file `t<tid>`.
+    pub const THREAD: u16 = 2;
+    /// Records from the provider's own threads, file `a<number>`.
+    pub const ASYNC: u16 = 3;
+}
+
+/// Head of a segment file, 64 bytes.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct SegmentHeader {
+    /// [`MAGIC`].
+    pub magic: [u8; 8],
+    /// [`VERSION`].
+    pub version: u32,
+    /// One of [`stream`].
+    pub stream_kind: u16,
+    /// Zero.
+    pub flags: u16,
+    /// Process that writes.
+    pub pid: u32,
+    /// Thread the stream belongs to; 0 when none.
+    pub tid: u32,
+    /// Number of this segment in its stream, from 0.
+    pub segment: u32,
+    /// Number of the stream in its process.
+    pub stream_id: u32,
+    /// Bytes of records that are complete. Stored with release ordering after the bytes. At byte 32.
+    pub committed: u64,
+    /// Records of this stream that could not be stored from this segment on. At byte 40.
+    pub dropped: u64,
+    /// When the segment was made, `CLOCK_BOOTTIME` ns.
+    pub created: u64,
+    /// Size of the file in bytes, this header included.
+    pub capacity: u64,
+}
+
+/// Head of a record, 8 bytes.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct RecordHeader {
+    /// Bytes of the whole record, this header and padding included.
+    pub len: u32,
+    /// One of [`tag`].
+    pub tag: u16,
+    /// Depends on the tag; zero where not stated.
+    pub aux: u16,
+}
+
+/// Record tags.
+pub mod tag {
+    /// [`super::Process`]; tail: see there. First record of the meta stream.
+    pub const PROCESS: u16 = 1;
+    /// [`super::Name`]; tail: the text. A kind of the provider.
+    pub const KIND_NAME: u16 = 2;
+    /// [`super::Name`]; tail: the text. An operation of a kind.
+    pub const OPERATION_NAME: u16 = 3;
+    /// [`super::AgentRecord`]; tail: see there.
+    pub const AGENT: u16 = 4;
+    /// [`super::CodeObject`]; tail: URI.
+    pub const CODE_OBJECT: u16 = 5;
+    /// [`super::KernelSymbol`]; tail: the kernel's name as registered.
+    pub const KERNEL_SYMBOL: u16 = 6;
+    /// [`super::HostFunction`]; tail: the function's name.
+    pub const HOST_FUNCTION: u16 = 7;
+    /// [`super::NamedResource`]; tail: the name given through ROCTx.
+    pub const RESOURCE_NAME: u16 = 8;
+    /// [`super::Region`]; tail: the message. A region that renames kernels.
+    pub const REGION: u16 = 9;
+    /// [`super::RuntimeInit`]: a runtime handed its tables over.
+    pub const RUNTIME_INIT: u16 = 10;
+    /// [`super::Moment`]: recording ended in good order (finalise function or exit handler).
+    pub const END: u16 = 11;
+    /// [`super::Moment`]; tail: text for the user (a feature the provider lacks, a service switched off).
+    pub const NOTE: u16 = 12;
+    /// [`super::Moment`], aux 1 created, 2 destroyed; `value` is the stream id.
+    pub const STREAM_LIFE: u16 = 13;
+    /// [`super::Moment`], aux 1 pause, 2 resume.
+    pub const CONTROL: u16 = 14;
+    /// [`super::ApiCall`]; tail: arguments or message. aux: the provider's callback kind.
+    pub const API: u16 = 32;
+    /// [`super::RangeBegin`]; tail: message. A process range was started. aux: kind.
+    pub const RANGE_BEGIN: u16 = 33;
+    /// [`super::RangeEnd`]: a process range was stopped, on whatever thread.
+    pub const RANGE_END: u16 = 34;
+    /// [`super::Dispatch`]: a kernel ran.
+    pub const DISPATCH: u16 = 64;
+    /// [`super::Copy`]: an asynchronous copy ran.
+    pub const COPY: u16 = 65;
+    /// [`super::Allocation`]: memory was allocated or freed.
+    pub const ALLOCATION: u16 = 66;
+    /// [`super::Scratch`]: scratch memory changed.
+    pub const SCRATCH: u16 = 67;
+}
+
+/// Which name space a kind number is from, in [`Name::space`].
+pub mod space {
+    /// Kinds of the callback service.
+    pub const CALLBACK: u32 = 0;
+    /// Kinds of the buffer service.
+    pub const BUFFER: u32 = 1;
+}
+
+/// The process, known when the collector was loaded. The tail holds, each as a `u32` byte count followed by
+/// the bytes: command line (NUL-separated, as `/proc/self/cmdline`), working directory, executable path,
+/// environment (NUL-separated).
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Process {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Process id.
+    pub pid: u32,
+    /// Parent process id.
+    pub ppid: u32,
+    /// Process group.
+    pub pgid: u32,
+    /// Session.
+    pub sid: u32,
+    /// Field 22 of `/proc/self/stat`: with `pid` it names a process for ever.
+    pub start_ticks: u64,
+    /// When the collector was loaded, or the fork that made the process, `CLOCK_BOOTTIME` ns.
+    pub init_time: u64,
+    /// `CLOCK_REALTIME` ns at `init_time`.
+    pub real_time: u64,
+    /// 1 when the process came from fork without exec.
+    pub forked: u32,
+    /// Provider version as `10000*major + 100*minor + patch`; 0 while none was met.
+    pub provider_version: u32,
+    /// Number of children of the parent process when it was loaded.
+    pub psize: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// A kind or operation name. Tail: the text.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Name {
+    /// Record head.
+    pub header: RecordHeader,
+    /// One of [`space`].
+    pub space: u32,
+    /// The provider's kind number.
+    pub kind: u32,
+    /// The provider's operation number; `u32::MAX` in a kind name.
+    pub operation: u32,
+    /// Bytes of text in the tail.
+    pub text_len: u32,
+}
+
+/// An agent. The tail holds, each as a `u32` byte count followed by the bytes: the agent struct as the provider
+/// gave it (as many bytes as its `size` says), its memory banks, caches, links (arrays as in the ABI), name,
+/// vendor name, product name, model name.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct AgentRecord {
+    /// Record head.
+    pub header: RecordHeader,
+    /// The provider's handle.
+    pub handle: u64,
+}
+
+/// A code object was loaded. Tail: URI.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct CodeObject {
+    /// Record head. aux: 1 loaded, 2 unloaded.
+    pub header: RecordHeader,
+    /// The provider's code object id.
+    pub id: u64,
+    /// Agent handle.
+    pub agent: u64,
+    /// Load address.
+    pub load_base: u64,
+    /// Bytes at the load address.
+    pub load_size: u64,
+    /// Difference between load address and ELF address.
+    pub load_delta: i64,
+    /// 1 file, 2 memory.
+    pub storage_type: u32,
+    /// Bytes of URI in the tail.
+    pub uri_len: u32,
+    /// Address of the ELF image in memory; 0 for files.
+    pub memory_base: u64,
+    /// Its size.
+    pub memory_size: u64,
+    /// Payload size as the provider reports it.
+    pub size: u64,
+    /// When, `CLOCK_BOOTTIME` ns.
+    pub time: u64,
+}
+
+/// A kernel symbol was registered. Tail: name.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct KernelSymbol {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Kernel id, from 1.
+    pub id: u64,
+    /// Its code object.
+    pub code_object: u64,
+    /// Kernel object (descriptor) address.
+    pub kernel_object: u64,
+    /// Bytes of kernel arguments.
+    pub kernarg_size: u32,
+    /// Their alignment.
+    pub kernarg_align: u32,
+    /// Static LDS bytes.
+    pub group_size: u32,
+    /// Static scratch bytes per work item.
+    pub private_size: u32,
+    /// SGPRs.
+    pub sgpr_count: u32,
+    /// Architected VGPRs.
+    pub arch_vgpr_count: u32,
+    /// Accumulation VGPRs.
+    pub accum_vgpr_count: u32,
+    /// Bytes of name in the tail.
+    pub name_len: u32,
+    /// Offset from descriptor to code.
+    pub entry_offset: i64,
+    /// Address of the code.
+    pub kernel_address: u64,
+    /// Payload size as the provider reports it.
+    pub size: u64,
+}
+
+/// A host stub of a kernel is known. Tail: name.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct HostFunction {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Host function id, from 1.
+    pub id: u64,
+    /// Kernel id.
+    pub kernel: u64,
+    /// Code object id.
+    pub code_object: u64,
+    /// Address of the stub.
+    pub address: u64,
+    /// Bytes of name in the tail.
+    pub name_len: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// A name given through ROCTx. Tail: name.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct NamedResource {
+    /// Record head. aux: 1 OS thread, 2 HIP device, 3 HIP stream, 4 HSA agent.
+    pub header: RecordHeader,
+    /// Thread id, device number, stream pointer or agent handle.
+    pub resource: u64,
+    /// When, `CLOCK_BOOTTIME` ns.
+    pub time: u64,
+    /// Bytes of name in the tail.
+    pub name_len: u32,
+    /// Thread that gave the name.
+    pub tid: u32,
+}
+
+/// A push range whose message renames kernels. Tail: message.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Region {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Number used in [`Dispatch::region`], from 1.
+    pub id: u32,
+    /// Bytes of message in the tail.
+    pub text_len: u32,
+    /// Internal correlation id of the first range with this message.
+    pub correlation: u64,
+}
+
+/// A runtime handed its tables to the provider.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct RuntimeInit {
+    /// Record head.
+    pub header: RecordHeader,
+    /// The provider's operation number in its RUNTIME_INITIALIZATION callback kind.
+    pub operation: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Version as the runtime numbers it.
+    pub version: u64,
+    /// Instance.
+    pub instance: u64,
+    /// When, `CLOCK_BOOTTIME` ns.
+    pub time: u64,
+}
+
+/// Something happened. Tail: text where the tag says so.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Moment {
+    /// Record head.
+    pub header: RecordHeader,
+    /// When, `CLOCK_BOOTTIME` ns.
+    pub time: u64,
+    /// Depends on the tag.
+    pub value: u64,
+    /// Bytes of text in the tail.
+    pub text_len: u32,
+    /// Thread.
+    pub tid: u32,
+}
+
+/// Flags of [`ApiCall`].
+pub mod api_flag {
+    /// The tail starts with the bytes of the argument struct, then per captured text (in argument order) a `u32` byte
+    /// count (`u32::MAX` for a null pointer) and the bytes.
+    pub const ARGUMENTS: u32 = 1;
+    /// The tail is the provider's own argument texts: per argument `u32` count and bytes of type (as the provider
+    /// gave it), name, value. For operations whose argument struct rpd does not know.
+    pub const ARGUMENT_TEXTS: u32 = 2;
+    /// The tail is a marker's message.
+    pub const MESSAGE: u32 = 4;
+    /// The marker's message was a null pointer.
+    pub const NULL_MESSAGE: u32 = 8;
+    /// Some text was longer than the collector keeps; what is there is its beginning.
+    pub const TRUNCATED: u32 = 16;
+}
+
+/// A call, written when it begins; `end` is stored when it returns. 56 bytes without tail.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct ApiCall {
+    /// Record head. aux: the provider's callback kind.
+    pub header: RecordHeader,
+    /// The provider's operation number.
+    pub operation: u32,
+    /// [`api_flag`]s.
+    pub flags: u32,
+    /// Begin, `CLOCK_BOOTTIME` ns.
+    pub start: u64,
+    /// End; 0 while the call has not returned. At byte 24.
+    pub end: u64,
+    /// Internal correlation id.
+    pub correlation: u64,
+    /// Correlation id of the enclosing traced call, 0 if none.
+    pub ancestor: u64,
+    /// First 8 bytes of the return value union, stored with `end`. At byte 48.
+    pub retval: u64,
+}
+
+/// A process range was started. Tail: message.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct RangeBegin {
+    /// Record head. aux: the provider's callback kind.
+    pub header: RecordHeader,
+    /// The provider's operation number.
+    pub operation: u32,
+    /// [`api_flag`]s.
+    pub flags: u32,
+    /// When, `CLOCK_BOOTTIME` ns.
+    pub start: u64,
+    /// Internal correlation id; [`RangeEnd`] has the same.
+    pub correlation: u64,
+    /// Correlation id of the enclosing traced call, 0 if none.
+    pub ancestor: u64,
+}
+
+/// A process range was stopped.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct RangeEnd {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Internal correlation id of its [`RangeBegin`].
+    pub correlation: u64,
+    /// When, `CLOCK_BOOTTIME` ns.
+    pub end: u64,
+}
+
+/// A kernel ran.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Dispatch {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Thread that submitted it.
+    pub thread: u64,
+    /// Internal correlation id of the call that submitted it.
+    pub correlation: u64,
+    /// Begin on the device, `CLOCK_BOOTTIME` ns.
+    pub start: u64,
+    /// End on the device.
+    pub end: u64,
+    /// Agent handle.
+    pub agent: u64,
+    /// Queue handle.
+    pub queue: u64,
+    /// Kernel id.
+    pub kernel: u64,
+    /// Dispatch id.
+    pub dispatch: u64,
+    /// HIP stream id; 0 when none is known.
+    pub stream: u32,
+    /// [`Region::id`]; 0 when none.
+    pub region: u32,
+    /// Scratch bytes of the packet.
+    pub private_size: u32,
+    /// LDS bytes of the packet.
+    pub group_size: u32,
+    /// Work items per workgroup: x, y, z.
+    pub workgroup: [u32; 3],
+    /// Work items of the grid: x, y, z.
+    pub grid: [u32; 3],
+}
+
+/// An asynchronous copy ran.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Copy {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Thread that submitted it.
+    pub thread: u64,
+    /// Internal correlation id of the call that submitted it.
+    pub correlation: u64,
+    /// Begin, `CLOCK_BOOTTIME` ns.
+    pub start: u64,
+    /// End.
+    pub end: u64,
+    /// Agent written to.
+    pub dst_agent: u64,
+    /// Agent read from.
+    pub src_agent: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Address written to; 0 when the provider does not tell.
+    pub dst_address: u64,
+    /// Address read from; 0 when the provider does not tell.
+    pub src_address: u64,
+    /// The provider's operation number in its MEMORY_COPY buffer kind.
+    pub operation: u32,
+    /// HIP stream id.
+    pub stream: u32,
+    /// [`Region::id`]; 0 when none.
+    pub region: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// Memory was allocated or freed.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Allocation {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Thread.
+    pub thread: u64,
+    /// Internal correlation id of the call that did it.
+    pub correlation: u64,
+    /// Correlation id of the enclosing traced call.
+    pub ancestor: u64,
+    /// Begin, `CLOCK_BOOTTIME` ns.
+    pub start: u64,
+    /// End.
+    pub end: u64,
+    /// Agent handle; 0 for frees.
+    pub agent: u64,
+    /// Address (or memory handle).
+    pub address: u64,
+    /// Bytes; 0 for frees.
+    pub bytes: u64,
+    /// The provider's operation number in its MEMORY_ALLOCATION buffer kind.
+    pub operation: u32,
+    /// HIP stream id.
+    pub stream: u32,
+}
+
+/// Scratch memory changed.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Scratch {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Thread.
+    pub thread: u64,
+    /// Internal correlation id.
+    pub correlation: u64,
+    /// Correlation id of the enclosing traced call.
+    pub ancestor: u64,
+    /// Begin, `CLOCK_BOOTTIME` ns.
+    pub start: u64,
+    /// End.
+    pub end: u64,
+    /// Agent handle.
+    pub agent: u64,
+    /// Queue handle.
+    pub queue: u64,
+    /// Bytes; 0 for frees.
+    pub bytes: u64,
+    /// The provider's operation number in its SCRATCH_MEMORY buffer kind.
+    pub operation: u32,
+    /// Provider flags: 1 use-once, 2 alternate.
+    pub flags: u32,
+}
+
+const _: () = {
+    assert!(size_of::<SegmentHeader>() == 64);
+    assert!(std::mem::offset_of!(SegmentHeader, committed) == 32);
+    assert!(size_of::<RecordHeader>() == 8);
+    assert!(size_of::<ApiCall>() == 56);
+    assert!(std::mem::offset_of!(ApiCall, end) == 24);
+    assert!(std::mem::offset_of!(ApiCall, retval) == 48);
+};

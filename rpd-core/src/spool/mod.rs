@@ -1,0 +1,19 @@
+//! The spool: what the collector leaves behind while the target runs.
+//!
+//! A run has one directory, `<output>/.rpd/run-<pid>-<ns>/`, with the resolved options in
+//! [`OPTIONS_FILE`] and one sub-directory per recorded process image, `proc-<pid>-<ns>/`. In there every
+//! stream is a series of segment files `<stream>-<number>.seg` (see [`format`]); a reader needs no
+//! cooperation from the writer.
+
+pub mod format;
+pub mod reader;
+pub mod writer;
+
+/// Name of the file in a run's directory that holds the resolved options (JSON).
+pub const OPTIONS_FILE: &str = "options.json";
+
+/// Environment variable through which the target finds its run's directory (absolute path).
+pub const SPOOL_VARIABLE: &str = "RPD_SPOOL";
+
+/// Environment variable with what the collector has to switch on; see [`crate::options::CollectorOptions`].
+pub const COLLECT_VARIABLE: &str = "RPD_COLLECT";

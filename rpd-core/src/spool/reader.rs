@@ -1,0 +1,1 @@
+//! Reads segments, whole or cut short, from living or dead processes.

@@ -1,0 +1,1 @@
+//! Writes segments from inside the target.

@@ -1,0 +1,44 @@
+//! Statistics as values: computed by `rpd-summary`, written by `rpd-formats`, printed by the command.
+
+use crate::domain::Domain;
+
+/// Durations of all records that share a name. Times in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatRow {
+    /// Kernel name, function name, marker message or operation name.
+    pub name: String,
+    /// First domain (in summary order) the name occurs in.
+    pub domain: Domain,
+    /// Number of records.
+    pub calls: u64,
+    /// Sum of durations.
+    pub total: u64,
+    /// Mean duration.
+    pub average: f64,
+    /// Share of the table's own total, 0 to 100; 0 when that total is 0.
+    pub percentage: f64,
+    /// Shortest duration.
+    pub min: u64,
+    /// Longest duration.
+    pub max: u64,
+    /// Sample standard deviation; 0 for fewer than two records.
+    pub std_dev: f64,
+}
+
+/// The rows of one table, ordered by total duration descending, then name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatTable {
+    /// Title as printed, for example `KERNEL_DISPATCH` or `HIP_API + MEMORY_COPY`; empty for the overall table.
+    pub title: String,
+    /// The rows.
+    pub rows: Vec<StatRow>,
+}
+
+/// Everything the statistics files and `--stats` tables of one process need.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionStats {
+    /// One table per domain that has records, in summary order.
+    pub domains: Vec<(Domain, StatTable)>,
+    /// One row per domain: figures over all records of that domain.
+    pub overall: Vec<StatRow>,
+}
