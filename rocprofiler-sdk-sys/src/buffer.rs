@@ -1,0 +1,447 @@
+//! Buffers and the records that buffer tracing puts into them.
+
+use core::ffi::{c_char, c_int, c_void};
+
+use crate::args::{
+    rocprofiler_hip_api_args_t, rocprofiler_hip_api_retval_t, rocprofiler_rocdecode_api_args_t,
+    rocprofiler_rocdecode_api_retval_t,
+};
+use crate::ids::{
+    rocprofiler_address_t, rocprofiler_agent_id_t, rocprofiler_async_correlation_id_t,
+    rocprofiler_buffer_id_t, rocprofiler_context_id_t, rocprofiler_correlation_id_t,
+    rocprofiler_dim3_t, rocprofiler_dispatch_id_t, rocprofiler_kernel_id_t, rocprofiler_queue_id_t,
+    rocprofiler_thread_id_t, rocprofiler_timestamp_t, rocprofiler_tracing_operation_t,
+};
+use crate::kinds::rocprofiler_buffer_tracing_kind_t;
+use crate::macros::{c_enum, c_struct};
+use crate::operations::{
+    rocprofiler_kernel_dispatch_operation_t, rocprofiler_memory_allocation_operation_t,
+    rocprofiler_memory_copy_operation_t, rocprofiler_runtime_initialization_operation_t,
+    rocprofiler_scratch_alloc_flag_t, rocprofiler_scratch_memory_operation_t,
+};
+
+c_struct! {
+    /// Points to a record in a buffer. `category` and `kind` are one 64-bit `hash` in C, `category` being the low half.
+    struct rocprofiler_record_header_t {
+        /// Which service the record comes from, a [`rocprofiler_buffer_category_t`] value.
+        pub category: u32,
+        /// Kind of the record; its type depends on the category.
+        pub kind: u32,
+        /// The record.
+        pub payload: *mut c_void,
+    }
+}
+
+impl rocprofiler_record_header_t {
+    /// Category and kind in one number.
+    pub const fn hash(&self) -> u64 {
+        ((self.kind as u64) << 32) | self.category as u64
+    }
+}
+
+c_enum! {
+    /// Which service a buffered record comes from.
+    rocprofiler_buffer_category_t: u32 {
+        /// No value.
+        NONE = 0 => c"ROCPROFILER_BUFFER_CATEGORY_NONE",
+        /// `ROCPROFILER_BUFFER_CATEGORY_TRACING`.
+        TRACING = 1 => c"ROCPROFILER_BUFFER_CATEGORY_TRACING",
+        /// `ROCPROFILER_BUFFER_CATEGORY_PC_SAMPLING`.
+        PC_SAMPLING = 2 => c"ROCPROFILER_BUFFER_CATEGORY_PC_SAMPLING",
+        /// `ROCPROFILER_BUFFER_CATEGORY_COUNTERS`.
+        COUNTERS = 3 => c"ROCPROFILER_BUFFER_CATEGORY_COUNTERS",
+        /// End marker of this version of the list.
+        LAST = 4 => c"ROCPROFILER_BUFFER_CATEGORY_LAST",
+    }
+}
+
+c_enum! {
+    /// What a full buffer does: drop and count, or make the writer wait.
+    rocprofiler_buffer_policy_t: u32 {
+        /// No value.
+        NONE = 0 => c"ROCPROFILER_BUFFER_POLICY_NONE",
+        /// A full buffer drops records and counts them.
+        DISCARD = 1 => c"ROCPROFILER_BUFFER_POLICY_DISCARD",
+        /// A full buffer makes the writer wait for a flush.
+        LOSSLESS = 2 => c"ROCPROFILER_BUFFER_POLICY_LOSSLESS",
+        /// End marker of this version of the list.
+        LAST = 3 => c"ROCPROFILER_BUFFER_POLICY_LAST",
+    }
+}
+
+/// Receives the records of a buffer on its callback thread: array of header pointers, their count, user data, and the records dropped since the last call.
+pub type rocprofiler_buffer_tracing_cb_t = Option<
+    unsafe extern "C" fn(
+        context: rocprofiler_context_id_t,
+        buffer: rocprofiler_buffer_id_t,
+        headers: *mut *mut rocprofiler_record_header_t,
+        count: usize,
+        data: *mut c_void,
+        dropped: u64,
+    ),
+>;
+
+/// Visits a kind; non-zero stops.
+pub type rocprofiler_buffer_tracing_kind_cb_t = Option<
+    unsafe extern "C" fn(kind: rocprofiler_buffer_tracing_kind_t, data: *mut c_void) -> c_int,
+>;
+
+/// Visits an operation of a kind; non-zero stops.
+pub type rocprofiler_buffer_tracing_kind_operation_cb_t = Option<
+    unsafe extern "C" fn(
+        kind: rocprofiler_buffer_tracing_kind_t,
+        operation: rocprofiler_tracing_operation_t,
+        data: *mut c_void,
+    ) -> c_int,
+>;
+
+/// Visits an argument of an extended record; strings last for the call only, non-zero stops.
+pub type rocprofiler_buffer_tracing_operation_args_cb_t = Option<
+    unsafe extern "C" fn(
+        kind: rocprofiler_buffer_tracing_kind_t,
+        operation: rocprofiler_tracing_operation_t,
+        arg_number: u32,
+        arg_value: *const c_void,
+        indirection: i32,
+        arg_type: *const c_char,
+        arg_name: *const c_char,
+        arg_text: *const c_char,
+        data: *mut c_void,
+    ) -> c_int,
+>;
+
+c_struct! {
+    /// A HIP call.
+    struct rocprofiler_buffer_tracing_hip_api_record_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// What kind of record this is.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// Which operation of the kind.
+        pub operation: rocprofiler_tracing_operation_t,
+        /// Ties the record to the API call behind it.
+        pub correlation_id: rocprofiler_correlation_id_t,
+        /// Begin, ns of `CLOCK_BOOTTIME`.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End, ns of `CLOCK_BOOTTIME`.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// Kernel id of the thread.
+        pub thread_id: rocprofiler_thread_id_t,
+    }
+}
+
+c_struct! {
+    /// An HSA call.
+    struct rocprofiler_buffer_tracing_hsa_api_record_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// What kind of record this is.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// Which operation of the kind.
+        pub operation: rocprofiler_tracing_operation_t,
+        /// Ties the record to the API call behind it.
+        pub correlation_id: rocprofiler_correlation_id_t,
+        /// Begin, ns of `CLOCK_BOOTTIME`.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End, ns of `CLOCK_BOOTTIME`.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// Kernel id of the thread.
+        pub thread_id: rocprofiler_thread_id_t,
+    }
+}
+
+c_struct! {
+    /// A marker call, or a closed range.
+    struct rocprofiler_buffer_tracing_marker_api_record_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// What kind of record this is.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// Which operation of the kind.
+        pub operation: rocprofiler_tracing_operation_t,
+        /// Ties the record to the API call behind it.
+        pub correlation_id: rocprofiler_correlation_id_t,
+        /// Begin, ns of `CLOCK_BOOTTIME`.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End, ns of `CLOCK_BOOTTIME`.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// Kernel id of the thread.
+        pub thread_id: rocprofiler_thread_id_t,
+    }
+}
+
+c_struct! {
+    /// An RCCL call.
+    struct rocprofiler_buffer_tracing_rccl_api_record_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// What kind of record this is.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// Which operation of the kind.
+        pub operation: rocprofiler_tracing_operation_t,
+        /// Ties the record to the API call behind it.
+        pub correlation_id: rocprofiler_correlation_id_t,
+        /// Begin, ns of `CLOCK_BOOTTIME`.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End, ns of `CLOCK_BOOTTIME`.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// Kernel id of the thread.
+        pub thread_id: rocprofiler_thread_id_t,
+    }
+}
+
+c_struct! {
+    /// A rocDecode call.
+    struct rocprofiler_buffer_tracing_rocdecode_api_record_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// What kind of record this is.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// Which operation of the kind.
+        pub operation: rocprofiler_tracing_operation_t,
+        /// Ties the record to the API call behind it.
+        pub correlation_id: rocprofiler_correlation_id_t,
+        /// Begin, ns of `CLOCK_BOOTTIME`.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End, ns of `CLOCK_BOOTTIME`.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// Kernel id of the thread.
+        pub thread_id: rocprofiler_thread_id_t,
+    }
+}
+
+c_struct! {
+    /// A rocJPEG call.
+    struct rocprofiler_buffer_tracing_rocjpeg_api_record_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// What kind of record this is.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// Which operation of the kind.
+        pub operation: rocprofiler_tracing_operation_t,
+        /// Ties the record to the API call behind it.
+        pub correlation_id: rocprofiler_correlation_id_t,
+        /// Begin, ns of `CLOCK_BOOTTIME`.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End, ns of `CLOCK_BOOTTIME`.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// Kernel id of the thread.
+        pub thread_id: rocprofiler_thread_id_t,
+    }
+}
+
+c_struct! {
+    /// A HIP call with its arguments and result.
+    struct rocprofiler_buffer_tracing_hip_api_ext_record_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// What kind of record this is.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// Which operation of the kind.
+        pub operation: rocprofiler_tracing_operation_t,
+        /// Ties the record to the API call behind it.
+        pub correlation_id: rocprofiler_correlation_id_t,
+        /// Begin, ns of `CLOCK_BOOTTIME`.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End, ns of `CLOCK_BOOTTIME`.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// Kernel id of the thread.
+        pub thread_id: rocprofiler_thread_id_t,
+        /// Arguments of the call.
+        pub args: rocprofiler_hip_api_args_t,
+        /// Result of the call; meaningful on exit only.
+        pub retval: rocprofiler_hip_api_retval_t,
+    }
+}
+
+c_struct! {
+    /// A rocDecode call with its arguments and result.
+    struct rocprofiler_buffer_tracing_rocdecode_api_ext_record_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// What kind of record this is.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// Which operation of the kind.
+        pub operation: rocprofiler_tracing_operation_t,
+        /// Ties the record to the API call behind it.
+        pub correlation_id: rocprofiler_correlation_id_t,
+        /// Begin, ns of `CLOCK_BOOTTIME`.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End, ns of `CLOCK_BOOTTIME`.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// Kernel id of the thread.
+        pub thread_id: rocprofiler_thread_id_t,
+        /// Arguments of the call.
+        pub args: rocprofiler_rocdecode_api_args_t,
+        /// Result of the call; meaningful on exit only.
+        pub retval: rocprofiler_rocdecode_api_retval_t,
+    }
+}
+
+c_struct! {
+    /// What was dispatched and where. `size` is 72: the padding does not count.
+    struct rocprofiler_kernel_dispatch_info_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// The agent.
+        pub agent_id: rocprofiler_agent_id_t,
+        /// The queue.
+        pub queue_id: rocprofiler_queue_id_t,
+        /// The kernel symbol.
+        pub kernel_id: rocprofiler_kernel_id_t,
+        /// The dispatch.
+        pub dispatch_id: rocprofiler_dispatch_id_t,
+        /// Scratch bytes per work item.
+        pub private_segment_size: u32,
+        /// LDS bytes per workgroup.
+        pub group_segment_size: u32,
+        /// Work items per workgroup.
+        pub workgroup_size: rocprofiler_dim3_t,
+        /// Work items in all (not workgroups).
+        pub grid_size: rocprofiler_dim3_t,
+        /// Room for later fields.
+        pub reserved_padding: [u8; 56],
+    }
+}
+
+c_struct! {
+    /// An executed kernel.
+    struct rocprofiler_buffer_tracing_kernel_dispatch_record_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// What kind of record this is.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// Which operation of the kind.
+        pub operation: rocprofiler_kernel_dispatch_operation_t,
+        /// Ties the record to the API call behind it.
+        pub correlation_id: rocprofiler_async_correlation_id_t,
+        /// Kernel id of the thread.
+        pub thread_id: rocprofiler_thread_id_t,
+        /// Begin, ns of `CLOCK_BOOTTIME`.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End, ns of `CLOCK_BOOTTIME`.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// What was dispatched and where.
+        pub dispatch_info: rocprofiler_kernel_dispatch_info_t,
+    }
+}
+
+c_struct! {
+    /// A finished copy.
+    struct rocprofiler_buffer_tracing_memory_copy_record_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// What kind of record this is.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// Which operation of the kind.
+        pub operation: rocprofiler_memory_copy_operation_t,
+        /// Ties the record to the API call behind it.
+        pub correlation_id: rocprofiler_async_correlation_id_t,
+        /// Kernel id of the thread.
+        pub thread_id: rocprofiler_thread_id_t,
+        /// Begin, ns of `CLOCK_BOOTTIME`.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End, ns of `CLOCK_BOOTTIME`.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// Agent copied to.
+        pub dst_agent_id: rocprofiler_agent_id_t,
+        /// Agent copied from.
+        pub src_agent_id: rocprofiler_agent_id_t,
+        /// Number of bytes.
+        pub bytes: u64,
+        /// Address copied to.
+        pub dst_address: rocprofiler_address_t,
+        /// Address copied from.
+        pub src_address: rocprofiler_address_t,
+    }
+}
+
+c_struct! {
+    /// An allocation, or a release, of device memory.
+    struct rocprofiler_buffer_tracing_memory_allocation_record_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// What kind of record this is.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// Which operation of the kind.
+        pub operation: rocprofiler_memory_allocation_operation_t,
+        /// Ties the record to the API call behind it.
+        pub correlation_id: rocprofiler_correlation_id_t,
+        /// Kernel id of the thread.
+        pub thread_id: rocprofiler_thread_id_t,
+        /// Begin, ns of `CLOCK_BOOTTIME`.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End, ns of `CLOCK_BOOTTIME`.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// The agent.
+        pub agent_id: rocprofiler_agent_id_t,
+        /// The address.
+        pub address: rocprofiler_address_t,
+        /// Bytes allocated; 0 when freeing.
+        pub allocation_size: u64,
+    }
+}
+
+c_struct! {
+    /// A change of the scratch memory of a queue.
+    struct rocprofiler_buffer_tracing_scratch_memory_record_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// What kind of record this is.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// Which operation of the kind.
+        pub operation: rocprofiler_scratch_memory_operation_t,
+        /// Ties the record to the API call behind it.
+        pub correlation_id: rocprofiler_correlation_id_t,
+        /// The agent.
+        pub agent_id: rocprofiler_agent_id_t,
+        /// The queue.
+        pub queue_id: rocprofiler_queue_id_t,
+        /// Kernel id of the thread.
+        pub thread_id: rocprofiler_thread_id_t,
+        /// Begin, ns of `CLOCK_BOOTTIME`.
+        pub start_timestamp: rocprofiler_timestamp_t,
+        /// End, ns of `CLOCK_BOOTTIME`.
+        pub end_timestamp: rocprofiler_timestamp_t,
+        /// Properties.
+        pub flags: rocprofiler_scratch_alloc_flag_t,
+        /// Bytes allocated; 0 when freeing.
+        pub allocation_size: u64,
+    }
+}
+
+c_struct! {
+    /// A runtime came up.
+    struct rocprofiler_buffer_tracing_runtime_initialization_record_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// What kind of record this is.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// Which operation of the kind.
+        pub operation: rocprofiler_runtime_initialization_operation_t,
+        /// Ties the record to the API call behind it.
+        pub correlation_id: rocprofiler_correlation_id_t,
+        /// Kernel id of the thread.
+        pub thread_id: rocprofiler_thread_id_t,
+        /// When, ns of `CLOCK_BOOTTIME`.
+        pub timestamp: rocprofiler_timestamp_t,
+        /// Version, `10000*major + 100*minor + patch`.
+        pub version: u64,
+        /// How many-th registration of that runtime.
+        pub instance: u64,
+    }
+}
+
+c_struct! {
+    /// Nothing more will carry this correlation id.
+    struct rocprofiler_buffer_tracing_correlation_id_retirement_record_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// What kind of record this is.
+        pub kind: rocprofiler_buffer_tracing_kind_t,
+        /// When, ns of `CLOCK_BOOTTIME`.
+        pub timestamp: rocprofiler_timestamp_t,
+        /// The id that is no longer in use.
+        pub internal_correlation_id: u64,
+    }
+}

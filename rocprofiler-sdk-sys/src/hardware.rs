@@ -1,0 +1,263 @@
+//! Hardware descriptions inside the agent structs, as the kernel driver reports them.
+
+use crate::macros::{bit_fields, c_enum, c_struct};
+
+c_enum! {
+    /// Kind of a memory bank.
+    HSA_HEAPTYPE: u32 {
+        /// `HSA_HEAPTYPE_SYSTEM`.
+        SYSTEM = 0 => c"HSA_HEAPTYPE_SYSTEM",
+        /// `HSA_HEAPTYPE_FRAME_BUFFER_PUBLIC`.
+        FRAME_BUFFER_PUBLIC = 1 => c"HSA_HEAPTYPE_FRAME_BUFFER_PUBLIC",
+        /// `HSA_HEAPTYPE_FRAME_BUFFER_PRIVATE`.
+        FRAME_BUFFER_PRIVATE = 2 => c"HSA_HEAPTYPE_FRAME_BUFFER_PRIVATE",
+        /// `HSA_HEAPTYPE_GPU_GDS`.
+        GPU_GDS = 3 => c"HSA_HEAPTYPE_GPU_GDS",
+        /// `HSA_HEAPTYPE_GPU_LDS`.
+        GPU_LDS = 4 => c"HSA_HEAPTYPE_GPU_LDS",
+        /// `HSA_HEAPTYPE_GPU_SCRATCH`.
+        GPU_SCRATCH = 5 => c"HSA_HEAPTYPE_GPU_SCRATCH",
+        /// `HSA_HEAPTYPE_DEVICE_SVM`.
+        DEVICE_SVM = 6 => c"HSA_HEAPTYPE_DEVICE_SVM",
+        /// `HSA_HEAPTYPE_MMIO_REMAP`.
+        MMIO_REMAP = 7 => c"HSA_HEAPTYPE_MMIO_REMAP",
+        /// `HSA_HEAPTYPE_NUMHEAPTYPES`.
+        NUMHEAPTYPES = 8 => c"HSA_HEAPTYPE_NUMHEAPTYPES",
+        /// `HSA_HEAPTYPE_SIZE`.
+        SIZE = 4294967295 => c"HSA_HEAPTYPE_SIZE",
+    }
+}
+
+c_enum! {
+    /// Kind of a link between agents.
+    HSA_IOLINKTYPE: u32 {
+        /// `HSA_IOLINKTYPE_UNDEFINED`.
+        UNDEFINED = 0 => c"HSA_IOLINKTYPE_UNDEFINED",
+        /// `HSA_IOLINKTYPE_HYPERTRANSPORT`.
+        HYPERTRANSPORT = 1 => c"HSA_IOLINKTYPE_HYPERTRANSPORT",
+        /// `HSA_IOLINKTYPE_PCIEXPRESS`.
+        PCIEXPRESS = 2 => c"HSA_IOLINKTYPE_PCIEXPRESS",
+        /// `HSA_IOLINKTYPE_AMBA`.
+        AMBA = 3 => c"HSA_IOLINKTYPE_AMBA",
+        /// `HSA_IOLINKTYPE_MIPI`.
+        MIPI = 4 => c"HSA_IOLINKTYPE_MIPI",
+        /// `HSA_IOLINK_TYPE_QPI_1_1`.
+        QPI_1_1 = 5 => c"HSA_IOLINK_TYPE_QPI_1_1",
+        /// `HSA_IOLINK_TYPE_RESERVED1`.
+        RESERVED1 = 6 => c"HSA_IOLINK_TYPE_RESERVED1",
+        /// `HSA_IOLINK_TYPE_RESERVED2`.
+        RESERVED2 = 7 => c"HSA_IOLINK_TYPE_RESERVED2",
+        /// `HSA_IOLINK_TYPE_RAPID_IO`.
+        RAPID_IO = 8 => c"HSA_IOLINK_TYPE_RAPID_IO",
+        /// `HSA_IOLINK_TYPE_INFINIBAND`.
+        INFINIBAND = 9 => c"HSA_IOLINK_TYPE_INFINIBAND",
+        /// `HSA_IOLINK_TYPE_RESERVED3`.
+        RESERVED3 = 10 => c"HSA_IOLINK_TYPE_RESERVED3",
+        /// `HSA_IOLINK_TYPE_XGMI`.
+        XGMI = 11 => c"HSA_IOLINK_TYPE_XGMI",
+        /// `HSA_IOLINK_TYPE_XGOP`.
+        XGOP = 12 => c"HSA_IOLINK_TYPE_XGOP",
+        /// `HSA_IOLINK_TYPE_GZ`.
+        GZ = 13 => c"HSA_IOLINK_TYPE_GZ",
+        /// `HSA_IOLINK_TYPE_ETHERNET_RDMA`.
+        ETHERNET_RDMA = 14 => c"HSA_IOLINK_TYPE_ETHERNET_RDMA",
+        /// `HSA_IOLINK_TYPE_RDMA_OTHER`.
+        RDMA_OTHER = 15 => c"HSA_IOLINK_TYPE_RDMA_OTHER",
+        /// `HSA_IOLINK_TYPE_OTHER`.
+        OTHER = 16 => c"HSA_IOLINK_TYPE_OTHER",
+        /// `HSA_IOLINKTYPE_NUMIOLINKTYPES`.
+        NUMIOLINKTYPES = 17 => c"HSA_IOLINKTYPE_NUMIOLINKTYPES",
+        /// `HSA_IOLINKTYPE_SIZE`.
+        SIZE = 4294967295 => c"HSA_IOLINKTYPE_SIZE",
+    }
+}
+
+c_struct! {
+    /// Which runtimes can use an agent. (The spelling is that of the C type.)
+    #[derive(PartialEq, Eq, Hash)]
+    struct rocprofiler_agent_runtime_visiblity_t {
+        /// The bit fields as one number.
+        pub bits: u32,
+    }
+}
+
+bit_fields! {
+    rocprofiler_agent_runtime_visiblity_t.bits: u32 {
+        /// HSA can use the agent.
+        hsa with_hsa 0 1
+        /// HIP can use the agent.
+        hip with_hip 1 1
+        /// RCCL can use the agent.
+        rccl with_rccl 2 1
+        /// rocDecode can use the agent.
+        rocdecode with_rocdecode 3 1
+    }
+}
+
+c_struct! {
+    /// What a GPU can do.
+    #[derive(PartialEq, Eq, Hash)]
+    struct HSA_CAPABILITY {
+        /// The bit fields as one number.
+        pub bits: u32,
+    }
+}
+
+bit_fields! {
+    HSA_CAPABILITY.bits: u32 {
+        /// Field `HotPluggable`: bit 0.
+        hot_pluggable with_hot_pluggable 0 1
+        /// Field `HSAMMUPresent`: bit 1.
+        hsammu_present with_hsammu_present 1 1
+        /// Field `SharedWithGraphics`: bit 2.
+        shared_with_graphics with_shared_with_graphics 2 1
+        /// Field `QueueSizePowerOfTwo`: bit 3.
+        queue_size_power_of_two with_queue_size_power_of_two 3 1
+        /// Field `QueueSize32bit`: bit 4.
+        queue_size32bit with_queue_size32bit 4 1
+        /// Field `QueueIdleEvent`: bit 5.
+        queue_idle_event with_queue_idle_event 5 1
+        /// Field `VALimit`: bit 6.
+        va_limit with_va_limit 6 1
+        /// Field `WatchPointsSupported`: bit 7.
+        watch_points_supported with_watch_points_supported 7 1
+        /// Field `WatchPointsTotalBits`: bits 8 to 11.
+        watch_points_total_bits with_watch_points_total_bits 8 4
+        /// Field `DoorbellType`: bits 12 to 13.
+        doorbell_type with_doorbell_type 12 2
+        /// Field `AQLQueueDoubleMap`: bit 14.
+        aql_queue_double_map with_aql_queue_double_map 14 1
+        /// Field `DebugTrapSupported`: bit 15.
+        debug_trap_supported with_debug_trap_supported 15 1
+        /// Field `WaveLaunchTrapOverrideSupported`: bit 16.
+        wave_launch_trap_override_supported with_wave_launch_trap_override_supported 16 1
+        /// Field `WaveLaunchModeSupported`: bit 17.
+        wave_launch_mode_supported with_wave_launch_mode_supported 17 1
+        /// Field `PreciseMemoryOperationsSupported`: bit 18.
+        precise_memory_operations_supported with_precise_memory_operations_supported 18 1
+        /// Field `DEPRECATED_SRAM_EDCSupport`: bit 19.
+        deprecated_sram_edc_support with_deprecated_sram_edc_support 19 1
+        /// Field `Mem_EDCSupport`: bit 20.
+        mem_edc_support with_mem_edc_support 20 1
+        /// Field `RASEventNotify`: bit 21.
+        ras_event_notify with_ras_event_notify 21 1
+        /// Field `ASICRevision`: bits 22 to 25.
+        asic_revision with_asic_revision 22 4
+        /// Field `SRAM_EDCSupport`: bit 26.
+        sram_edc_support with_sram_edc_support 26 1
+        /// Field `SVMAPISupported`: bit 27.
+        svmapi_supported with_svmapi_supported 27 1
+        /// Field `CoherentHostAccess`: bit 28.
+        coherent_host_access with_coherent_host_access 28 1
+        /// Field `DebugSupportedFirmware`: bit 29.
+        debug_supported_firmware with_debug_supported_firmware 29 1
+        /// Field `PreciseALUOperationsSupported`: bit 30.
+        precise_alu_operations_supported with_precise_alu_operations_supported 30 1
+        /// Field `PerQueueResetSupported`: bit 31.
+        per_queue_reset_supported with_per_queue_reset_supported 31 1
+    }
+}
+
+c_struct! {
+    /// Firmware of the compute engine and its target.
+    #[derive(PartialEq, Eq, Hash)]
+    struct HSA_ENGINE_ID {
+        /// The bit fields as one number.
+        pub bits: u32,
+    }
+}
+
+bit_fields! {
+    HSA_ENGINE_ID.bits: u32 {
+        /// Field `uCode`: bits 0 to 9.
+        u_code with_u_code 0 10
+        /// Field `Major`: bits 10 to 15.
+        major with_major 10 6
+        /// Field `Minor`: bits 16 to 23.
+        minor with_minor 16 8
+        /// Field `Stepping`: bits 24 to 31.
+        stepping with_stepping 24 8
+    }
+}
+
+c_struct! {
+    /// Firmware of the copy engines.
+    #[derive(PartialEq, Eq, Hash)]
+    struct HSA_ENGINE_VERSION {
+        /// The bit fields as one number.
+        pub bits: u32,
+    }
+}
+
+bit_fields! {
+    HSA_ENGINE_VERSION.bits: u32 {
+        /// Field `uCodeSDMA`: bits 0 to 9.
+        u_code_sdma with_u_code_sdma 0 10
+        /// Field `uCodeRes`: bits 10 to 19.
+        u_code_res with_u_code_res 10 10
+    }
+}
+
+c_struct! {
+    /// What a cache is for.
+    #[derive(PartialEq, Eq, Hash)]
+    struct HsaCacheType {
+        /// The bit fields as one number.
+        pub bits: u32,
+    }
+}
+
+bit_fields! {
+    HsaCacheType.bits: u32 {
+        /// Field `Data`: bit 0.
+        data with_data 0 1
+        /// Field `Instruction`: bit 1.
+        instruction with_instruction 1 1
+        /// Field `CPU`: bit 2.
+        cpu with_cpu 2 1
+        /// Field `HSACU`: bit 3.
+        hsacu with_hsacu 3 1
+    }
+}
+
+c_struct! {
+    /// Properties of a memory bank.
+    #[derive(PartialEq, Eq, Hash)]
+    struct HSA_MEMORYPROPERTY {
+        /// The bit fields as one number.
+        pub bits: u32,
+    }
+}
+
+bit_fields! {
+    HSA_MEMORYPROPERTY.bits: u32 {
+        /// Field `HotPluggable`: bit 0.
+        hot_pluggable with_hot_pluggable 0 1
+        /// Field `NonVolatile`: bit 1.
+        non_volatile with_non_volatile 1 1
+    }
+}
+
+c_struct! {
+    /// Properties of a link.
+    #[derive(PartialEq, Eq, Hash)]
+    struct HSA_LINKPROPERTY {
+        /// The bit fields as one number.
+        pub bits: u32,
+    }
+}
+
+bit_fields! {
+    HSA_LINKPROPERTY.bits: u32 {
+        /// Field `Override`: bit 0.
+        overrides with_overrides 0 1
+        /// Field `NonCoherent`: bit 1.
+        non_coherent with_non_coherent 1 1
+        /// Field `NoAtomics32bit`: bit 2.
+        no_atomics32bit with_no_atomics32bit 2 1
+        /// Field `NoAtomics64bit`: bit 3.
+        no_atomics64bit with_no_atomics64bit 3 1
+        /// Field `NoPeerToPeerDMA`: bit 4.
+        no_peer_to_peer_dma with_no_peer_to_peer_dma 4 1
+    }
+}

@@ -1,0 +1,63 @@
+//! How a tool introduces itself to the SDK and is told to begin and to end.
+
+use core::ffi::{c_char, c_int, c_void};
+
+use crate::macros::c_struct;
+use crate::operations::rocprofiler_runtime_library_t;
+
+/// Highest SDK version these declarations describe, as `rocprofiler_configure` receives it
+/// (`10000*major + 100*minor + patch`).
+pub const ROCPROFILER_VERSION: u32 = 10_000;
+
+c_struct! {
+    /// What a tool answers from `rocprofiler_configure`; the SDK copies it.
+    struct rocprofiler_tool_configure_result_t {
+        /// Size of this struct in bytes; the SDK insists on it.
+        pub size: usize,
+        /// Called once after all tools were configured.
+        pub initialize: rocprofiler_tool_initialize_t,
+        /// Called once at the end.
+        pub finalize: rocprofiler_tool_finalize_t,
+        /// Handed to both functions.
+        pub tool_data: *mut c_void,
+    }
+}
+
+c_struct! {
+    /// A tool as the SDK knows it.
+    struct rocprofiler_client_id_t {
+        /// Size of this struct in bytes, set by the SDK.
+        pub size: usize,
+        /// Name of the tool, written by the tool; must stay valid.
+        pub name: *const c_char,
+        /// Number of the tool, set by the SDK. Unlike other handles only 32 bits wide.
+        pub handle: u32,
+    }
+}
+
+/// Entry point of a tool (`rocprofiler_configure`): SDK version, its text, position of the tool in the list,
+/// and the tool's id. A null result declines.
+pub type rocprofiler_configure_func_t = Option<
+    unsafe extern "C" fn(
+        version: u32,
+        runtime_version: *const c_char,
+        priority: u32,
+        client_id: *mut rocprofiler_client_id_t,
+    ) -> *mut rocprofiler_tool_configure_result_t,
+>;
+
+/// Function a tool may call later to have itself finalised early.
+pub type rocprofiler_client_finalize_t =
+    Option<unsafe extern "C" fn(client_id: rocprofiler_client_id_t)>;
+
+/// Begins a tool: this is where contexts are created and services configured. SDK 1.0 ignores the result.
+pub type rocprofiler_tool_initialize_t = Option<
+    unsafe extern "C" fn(finalize: rocprofiler_client_finalize_t, tool_data: *mut c_void) -> c_int,
+>;
+
+/// Ends a tool; runs once, on the finalising thread.
+pub type rocprofiler_tool_finalize_t = Option<unsafe extern "C" fn(tool_data: *mut c_void)>;
+
+/// Told before and after the SDK creates a thread, on the creating thread.
+pub type rocprofiler_internal_thread_library_cb_t =
+    Option<unsafe extern "C" fn(library: rocprofiler_runtime_library_t, data: *mut c_void)>;

@@ -1,0 +1,389 @@
+//! PC sampling.
+
+use core::ffi::c_void;
+
+use crate::ids::{rocprofiler_async_correlation_id_t, rocprofiler_dim3_t};
+use crate::macros::{bit_fields, c_enum, c_struct};
+use crate::status::rocprofiler_status_t;
+
+c_enum! {
+    /// How program counters are sampled.
+    rocprofiler_pc_sampling_method_t: u32 {
+        /// No value.
+        NONE = 0 => c"ROCPROFILER_PC_SAMPLING_METHOD_NONE",
+        /// Hardware picks the samples.
+        STOCHASTIC = 1 => c"ROCPROFILER_PC_SAMPLING_METHOD_STOCHASTIC",
+        /// The driver interrupts the waves.
+        HOST_TRAP = 2 => c"ROCPROFILER_PC_SAMPLING_METHOD_HOST_TRAP",
+        /// End marker of this version of the list.
+        LAST = 3 => c"ROCPROFILER_PC_SAMPLING_METHOD_LAST",
+    }
+}
+
+c_enum! {
+    /// Unit of the sampling interval.
+    rocprofiler_pc_sampling_unit_t: u32 {
+        /// No value.
+        NONE = 0 => c"ROCPROFILER_PC_SAMPLING_UNIT_NONE",
+        /// `ROCPROFILER_PC_SAMPLING_UNIT_INSTRUCTIONS`.
+        INSTRUCTIONS = 1 => c"ROCPROFILER_PC_SAMPLING_UNIT_INSTRUCTIONS",
+        /// `ROCPROFILER_PC_SAMPLING_UNIT_CYCLES`.
+        CYCLES = 2 => c"ROCPROFILER_PC_SAMPLING_UNIT_CYCLES",
+        /// Microseconds.
+        TIME = 3 => c"ROCPROFILER_PC_SAMPLING_UNIT_TIME",
+        /// End marker of this version of the list.
+        LAST = 4 => c"ROCPROFILER_PC_SAMPLING_UNIT_LAST",
+    }
+}
+
+c_enum! {
+    /// Kind of a buffered PC sample.
+    rocprofiler_pc_sampling_record_kind_t: u32 {
+        /// No value.
+        NONE = 0 => c"ROCPROFILER_PC_SAMPLING_RECORD_NONE",
+        /// `ROCPROFILER_PC_SAMPLING_RECORD_INVALID_SAMPLE`.
+        INVALID_SAMPLE = 1 => c"ROCPROFILER_PC_SAMPLING_RECORD_INVALID_SAMPLE",
+        /// `ROCPROFILER_PC_SAMPLING_RECORD_HOST_TRAP_V0_SAMPLE`.
+        HOST_TRAP_V0_SAMPLE = 2 => c"ROCPROFILER_PC_SAMPLING_RECORD_HOST_TRAP_V0_SAMPLE",
+        /// `ROCPROFILER_PC_SAMPLING_RECORD_STOCHASTIC_V0_SAMPLE`.
+        STOCHASTIC_V0_SAMPLE = 3 => c"ROCPROFILER_PC_SAMPLING_RECORD_STOCHASTIC_V0_SAMPLE",
+        /// End marker of this version of the list.
+        LAST = 4 => c"ROCPROFILER_PC_SAMPLING_RECORD_LAST",
+    }
+}
+
+c_enum! {
+    /// Restrictions of a sampling configuration; `INTERVAL_POW2` demands an interval that is a power of two.
+    rocprofiler_pc_sampling_configuration_flags_t: u32 {
+        /// No value.
+        NONE = 0 => c"ROCPROFILER_PC_SAMPLING_CONFIGURATION_FLAGS_NONE",
+        /// `ROCPROFILER_PC_SAMPLING_CONFIGURATION_FLAGS_INTERVAL_POW2`.
+        INTERVAL_POW2 = 1 => c"ROCPROFILER_PC_SAMPLING_CONFIGURATION_FLAGS_INTERVAL_POW2",
+        /// End marker of this version of the list.
+        LAST = 2 => c"ROCPROFILER_PC_SAMPLING_CONFIGURATION_FLAGS_LAST",
+    }
+}
+
+c_enum! {
+    /// Class of the sampled instruction.
+    rocprofiler_pc_sampling_instruction_type_t: u32 {
+        /// No value.
+        NONE = 0 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_NONE",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_VALU`.
+        VALU = 1 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_VALU",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_MATRIX`.
+        MATRIX = 2 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_MATRIX",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_SCALAR`.
+        SCALAR = 3 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_SCALAR",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_TEX`.
+        TEX = 4 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_TEX",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_LDS`.
+        LDS = 5 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_LDS",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_LDS_DIRECT`.
+        LDS_DIRECT = 6 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_LDS_DIRECT",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_FLAT`.
+        FLAT = 7 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_FLAT",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_EXPORT`.
+        EXPORT = 8 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_EXPORT",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_MESSAGE`.
+        MESSAGE = 9 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_MESSAGE",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_BARRIER`.
+        BARRIER = 10 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_BARRIER",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_BRANCH_NOT_TAKEN`.
+        BRANCH_NOT_TAKEN = 11 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_BRANCH_NOT_TAKEN",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_BRANCH_TAKEN`.
+        BRANCH_TAKEN = 12 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_BRANCH_TAKEN",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_JUMP`.
+        JUMP = 13 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_JUMP",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_OTHER`.
+        OTHER = 14 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_OTHER",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_NO_INST`.
+        NO_INST = 15 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_NO_INST",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_DUAL_VALU`.
+        DUAL_VALU = 16 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_DUAL_VALU",
+        /// End marker of this version of the list.
+        LAST = 17 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_LAST",
+    }
+}
+
+c_enum! {
+    /// Why the sampled wave did not issue.
+    rocprofiler_pc_sampling_instruction_not_issued_reason_t: u32 {
+        /// No value.
+        NONE = 0 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_NONE",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_NO_INSTRUCTION_AVAILABLE`.
+        NO_INSTRUCTION_AVAILABLE = 1 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_NO_INSTRUCTION_AVAILABLE",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_ALU_DEPENDENCY`.
+        ALU_DEPENDENCY = 2 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_ALU_DEPENDENCY",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_WAITCNT`.
+        WAITCNT = 3 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_WAITCNT",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_INTERNAL_INSTRUCTION`.
+        INTERNAL_INSTRUCTION = 4 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_INTERNAL_INSTRUCTION",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_BARRIER_WAIT`.
+        BARRIER_WAIT = 5 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_BARRIER_WAIT",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_ARBITER_NOT_WIN`.
+        ARBITER_NOT_WIN = 6 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_ARBITER_NOT_WIN",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_ARBITER_WIN_EX_STALL`.
+        ARBITER_WIN_EX_STALL = 7 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_ARBITER_WIN_EX_STALL",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_OTHER_WAIT`.
+        OTHER_WAIT = 8 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_OTHER_WAIT",
+        /// `ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_SLEEP_WAIT`.
+        SLEEP_WAIT = 9 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_SLEEP_WAIT",
+        /// End marker of this version of the list.
+        LAST = 10 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_LAST",
+    }
+}
+
+c_struct! {
+    /// One way an agent can be sampled.
+    struct rocprofiler_pc_sampling_configuration_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// Sampling method.
+        pub method: rocprofiler_pc_sampling_method_t,
+        /// Unit of the interval.
+        pub unit: rocprofiler_pc_sampling_unit_t,
+        /// Smallest interval.
+        pub min_interval: usize,
+        /// Largest interval.
+        pub max_interval: usize,
+        /// Restrictions, see the flags type.
+        pub flags: u64,
+    }
+}
+
+c_struct! {
+    /// A program counter relative to its code object.
+    struct rocprofiler_pc_t {
+        /// The code object.
+        pub code_object_id: u64,
+        /// Offset from the start of the code object.
+        pub code_object_offset: u64,
+    }
+}
+
+c_struct! {
+    /// Where a wave ran.
+    #[derive(PartialEq, Eq, Hash)]
+    struct rocprofiler_pc_sampling_hw_id_v0_t {
+        /// The bit fields as one number.
+        pub bits: u64,
+    }
+}
+
+bit_fields! {
+    rocprofiler_pc_sampling_hw_id_v0_t.bits: u64 {
+        /// Field `chiplet`: bits 0 to 5.
+        chiplet with_chiplet 0 6
+        /// Field `wave_id`: bits 6 to 12.
+        wave_id with_wave_id 6 7
+        /// Field `simd_id`: bits 13 to 14.
+        simd_id with_simd_id 13 2
+        /// Field `pipe_id`: bits 15 to 18.
+        pipe_id with_pipe_id 15 4
+        /// Field `cu_or_wgp_id`: bits 19 to 22.
+        cu_or_wgp_id with_cu_or_wgp_id 19 4
+        /// Field `shader_array_id`: bit 23.
+        shader_array_id with_shader_array_id 23 1
+        /// Field `shader_engine_id`: bits 24 to 28.
+        shader_engine_id with_shader_engine_id 24 5
+        /// Field `workgroup_id`: bits 29 to 35.
+        workgroup_id with_workgroup_id 29 7
+        /// Field `vm_id`: bits 36 to 41.
+        vm_id with_vm_id 36 6
+        /// Field `queue_id`: bits 42 to 45.
+        queue_id with_queue_id 42 4
+        /// Field `microengine_id`: bits 46 to 47.
+        microengine_id with_microengine_id 46 2
+    }
+}
+
+c_struct! {
+    /// What a stochastic sample has.
+    #[derive(PartialEq, Eq, Hash)]
+    struct rocprofiler_pc_sampling_record_stochastic_header_t {
+        /// The bit fields as one number.
+        pub bits: u8,
+    }
+}
+
+bit_fields! {
+    rocprofiler_pc_sampling_record_stochastic_header_t.bits: u8 {
+        /// Field `has_memory_counter`: bit 0.
+        has_memory_counter with_has_memory_counter 0 1
+    }
+}
+
+c_struct! {
+    /// State of the issue logic at a stochastic sample.
+    #[derive(PartialEq, Eq, Hash)]
+    struct rocprofiler_pc_sampling_snapshot_v0_t {
+        /// The bit fields as one number.
+        pub bits: u32,
+    }
+}
+
+bit_fields! {
+    rocprofiler_pc_sampling_snapshot_v0_t.bits: u32 {
+        /// Field `reason_not_issued`: bits 0 to 3.
+        reason_not_issued with_reason_not_issued 0 4
+        /// Field `arb_state_issue_valu`: bit 5.
+        arb_state_issue_valu with_arb_state_issue_valu 5 1
+        /// Field `arb_state_issue_matrix`: bit 6.
+        arb_state_issue_matrix with_arb_state_issue_matrix 6 1
+        /// Field `arb_state_issue_lds`: bit 7.
+        arb_state_issue_lds with_arb_state_issue_lds 7 1
+        /// Field `arb_state_issue_lds_direct`: bit 8.
+        arb_state_issue_lds_direct with_arb_state_issue_lds_direct 8 1
+        /// Field `arb_state_issue_scalar`: bit 9.
+        arb_state_issue_scalar with_arb_state_issue_scalar 9 1
+        /// Field `arb_state_issue_vmem_tex`: bit 10.
+        arb_state_issue_vmem_tex with_arb_state_issue_vmem_tex 10 1
+        /// Field `arb_state_issue_flat`: bit 11.
+        arb_state_issue_flat with_arb_state_issue_flat 11 1
+        /// Field `arb_state_issue_exp`: bit 12.
+        arb_state_issue_exp with_arb_state_issue_exp 12 1
+        /// Field `arb_state_issue_misc`: bit 13.
+        arb_state_issue_misc with_arb_state_issue_misc 13 1
+        /// Field `arb_state_issue_brmsg`: bit 14.
+        arb_state_issue_brmsg with_arb_state_issue_brmsg 14 1
+        /// Field `arb_state_issue_reserved`: bit 15.
+        arb_state_issue_reserved with_arb_state_issue_reserved 15 1
+        /// Field `arb_state_stall_valu`: bit 16.
+        arb_state_stall_valu with_arb_state_stall_valu 16 1
+        /// Field `arb_state_stall_matrix`: bit 17.
+        arb_state_stall_matrix with_arb_state_stall_matrix 17 1
+        /// Field `arb_state_stall_lds`: bit 18.
+        arb_state_stall_lds with_arb_state_stall_lds 18 1
+        /// Field `arb_state_stall_lds_direct`: bit 19.
+        arb_state_stall_lds_direct with_arb_state_stall_lds_direct 19 1
+        /// Field `arb_state_stall_scalar`: bit 20.
+        arb_state_stall_scalar with_arb_state_stall_scalar 20 1
+        /// Field `arb_state_stall_vmem_tex`: bit 21.
+        arb_state_stall_vmem_tex with_arb_state_stall_vmem_tex 21 1
+        /// Field `arb_state_stall_flat`: bit 22.
+        arb_state_stall_flat with_arb_state_stall_flat 22 1
+        /// Field `arb_state_stall_exp`: bit 23.
+        arb_state_stall_exp with_arb_state_stall_exp 23 1
+        /// Field `arb_state_stall_misc`: bit 24.
+        arb_state_stall_misc with_arb_state_stall_misc 24 1
+        /// Field `arb_state_stall_brmsg`: bit 25.
+        arb_state_stall_brmsg with_arb_state_stall_brmsg 25 1
+        /// Field `arb_state_state_reserved`: bit 26.
+        arb_state_state_reserved with_arb_state_state_reserved 26 1
+        /// Field `dual_issue_valu`: bit 27.
+        dual_issue_valu with_dual_issue_valu 27 1
+    }
+}
+
+c_struct! {
+    /// Outstanding memory operations of the sampled wave.
+    #[derive(PartialEq, Eq, Hash)]
+    struct rocprofiler_pc_sampling_memory_counters_t {
+        /// The bit fields as one number.
+        pub bits: u32,
+    }
+}
+
+bit_fields! {
+    rocprofiler_pc_sampling_memory_counters_t.bits: u32 {
+        /// Field `load_cnt`: bits 0 to 5.
+        load_cnt with_load_cnt 0 6
+        /// Field `store_cnt`: bits 6 to 11.
+        store_cnt with_store_cnt 6 6
+        /// Field `bvh_cnt`: bits 12 to 14.
+        bvh_cnt with_bvh_cnt 12 3
+        /// Field `sample_cnt`: bits 15 to 20.
+        sample_cnt with_sample_cnt 15 6
+        /// Field `ds_cnt`: bits 21 to 26.
+        ds_cnt with_ds_cnt 21 6
+        /// Field `km_cnt`: bits 27 to 31.
+        km_cnt with_km_cnt 27 5
+    }
+}
+
+c_struct! {
+    /// A sample taken by interrupting waves.
+    struct rocprofiler_pc_sampling_record_host_trap_v0_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// Where the wave ran.
+        pub hw_id: rocprofiler_pc_sampling_hw_id_v0_t,
+        /// Program counter.
+        pub pc: rocprofiler_pc_t,
+        /// Lanes that were enabled.
+        pub exec_mask: u64,
+        /// When, ns of `CLOCK_BOOTTIME`.
+        pub timestamp: u64,
+        /// The dispatch.
+        pub dispatch_id: u64,
+        /// Ties the record to the API call behind it.
+        pub correlation_id: rocprofiler_async_correlation_id_t,
+        /// Position of the workgroup in the grid.
+        pub workgroup_id: rocprofiler_dim3_t,
+        /// Number of the wave in its workgroup.
+        pub wave_in_group: u8,
+        /// Reserved.
+        pub reserved0: [u8; 3],
+    }
+}
+
+c_struct! {
+    /// A sample picked by hardware.
+    struct rocprofiler_pc_sampling_record_stochastic_v0_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// What the sample has.
+        pub flags: rocprofiler_pc_sampling_record_stochastic_header_t,
+        /// Number of the wave in its workgroup.
+        pub wave_in_group: u8,
+        /// Whether the wave issued, and the class of the instruction.
+        pub issue: u8,
+        /// Where the wave ran.
+        pub hw_id: rocprofiler_pc_sampling_hw_id_v0_t,
+        /// Program counter.
+        pub pc: rocprofiler_pc_t,
+        /// Lanes that were enabled.
+        pub exec_mask: u64,
+        /// Position of the workgroup in the grid.
+        pub workgroup_id: rocprofiler_dim3_t,
+        /// Waves active on the compute unit.
+        pub wave_count: u32,
+        /// When, ns of `CLOCK_BOOTTIME`.
+        pub timestamp: u64,
+        /// The dispatch.
+        pub dispatch_id: u64,
+        /// Ties the record to the API call behind it.
+        pub correlation_id: rocprofiler_async_correlation_id_t,
+        /// State of the issue logic.
+        pub snapshot: rocprofiler_pc_sampling_snapshot_v0_t,
+        /// Outstanding memory operations; valid when the flag says so.
+        pub memory_counters: rocprofiler_pc_sampling_memory_counters_t,
+    }
+}
+
+bit_fields! {
+    rocprofiler_pc_sampling_record_stochastic_v0_t.issue: u8 {
+        /// 1 when the wave issued an instruction.
+        wave_issued with_wave_issued 0 1
+        /// A [`rocprofiler_pc_sampling_instruction_type_t`] value.
+        inst_type with_inst_type 1 5
+    }
+}
+
+c_struct! {
+    /// A sample without usable data.
+    struct rocprofiler_pc_sampling_record_invalid_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+    }
+}
+
+/// Receives the ways an agent can be sampled; the array lasts for the call only.
+pub type rocprofiler_available_pc_sampling_configurations_cb_t = Option<
+    unsafe extern "C" fn(
+        configurations: *const rocprofiler_pc_sampling_configuration_t,
+        count: usize,
+        data: *mut c_void,
+    ) -> rocprofiler_status_t,
+>;

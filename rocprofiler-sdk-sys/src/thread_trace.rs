@@ -1,0 +1,315 @@
+//! Thread trace: configuration, raw data and decoded records.
+
+use core::ffi::c_void;
+
+use crate::ids::{
+    rocprofiler_agent_id_t, rocprofiler_async_correlation_id_t, rocprofiler_counter_id_t,
+    rocprofiler_dispatch_id_t, rocprofiler_kernel_id_t, rocprofiler_queue_id_t,
+    rocprofiler_user_data_t,
+};
+use crate::macros::{bit_fields, c_enum, c_struct};
+
+c_enum! {
+    /// Which setting a thread trace parameter carries.
+    rocprofiler_thread_trace_parameter_type_t: u32 {
+        /// `ROCPROFILER_THREAD_TRACE_PARAMETER_TARGET_CU`.
+        TARGET_CU = 0 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_TARGET_CU",
+        /// `ROCPROFILER_THREAD_TRACE_PARAMETER_SHADER_ENGINE_MASK`.
+        SHADER_ENGINE_MASK = 1 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_SHADER_ENGINE_MASK",
+        /// `ROCPROFILER_THREAD_TRACE_PARAMETER_BUFFER_SIZE`.
+        BUFFER_SIZE = 2 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_BUFFER_SIZE",
+        /// `ROCPROFILER_THREAD_TRACE_PARAMETER_SIMD_SELECT`.
+        SIMD_SELECT = 3 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_SIMD_SELECT",
+        /// `ROCPROFILER_THREAD_TRACE_PARAMETER_PERFCOUNTERS_CTRL`.
+        PERFCOUNTERS_CTRL = 4 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_PERFCOUNTERS_CTRL",
+        /// `ROCPROFILER_THREAD_TRACE_PARAMETER_PERFCOUNTER`.
+        PERFCOUNTER = 5 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_PERFCOUNTER",
+        /// `ROCPROFILER_THREAD_TRACE_PARAMETER_SERIALIZE_ALL`.
+        SERIALIZE_ALL = 6 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_SERIALIZE_ALL",
+        /// End marker of this version of the list.
+        LAST = 7 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_LAST",
+    }
+}
+
+c_enum! {
+    /// Answer of a dispatch callback: trace this dispatch or not.
+    rocprofiler_thread_trace_control_flags_t: u32 {
+        /// No value.
+        NONE = 0 => c"ROCPROFILER_THREAD_TRACE_CONTROL_NONE",
+        /// Trace this dispatch.
+        START_AND_STOP = 3 => c"ROCPROFILER_THREAD_TRACE_CONTROL_START_AND_STOP",
+    }
+}
+
+c_enum! {
+    /// Kind of the records in a decoder callback.
+    rocprofiler_thread_trace_decoder_record_type_t: u32 {
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_RECORD_GFXIP`.
+        GFXIP = 0 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_GFXIP",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_RECORD_OCCUPANCY`.
+        OCCUPANCY = 1 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_OCCUPANCY",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_RECORD_PERFEVENT`.
+        PERFEVENT = 2 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_PERFEVENT",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_RECORD_WAVE`.
+        WAVE = 3 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_WAVE",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_RECORD_INFO`.
+        INFO = 4 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_INFO",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_RECORD_DEBUG`.
+        DEBUG = 5 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_DEBUG",
+        /// End marker of this version of the list.
+        LAST = 6 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_LAST",
+    }
+}
+
+c_enum! {
+    /// Notes of the decoder about the quality of the data.
+    rocprofiler_thread_trace_decoder_info_t: u32 {
+        /// No value.
+        NONE = 0 => c"ROCPROFILER_THREAD_TRACE_DECODER_INFO_NONE",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_INFO_DATA_LOST`.
+        DATA_LOST = 1 => c"ROCPROFILER_THREAD_TRACE_DECODER_INFO_DATA_LOST",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_INFO_STITCH_INCOMPLETE`.
+        STITCH_INCOMPLETE = 2 => c"ROCPROFILER_THREAD_TRACE_DECODER_INFO_STITCH_INCOMPLETE",
+        /// End marker of this version of the list.
+        LAST = 3 => c"ROCPROFILER_THREAD_TRACE_DECODER_INFO_LAST",
+    }
+}
+
+c_enum! {
+    /// State of a wave.
+    rocprofiler_thread_trace_decoder_wstate_type_t: u32 {
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_EMPTY`.
+        EMPTY = 0 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_EMPTY",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_IDLE`.
+        IDLE = 1 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_IDLE",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_EXEC`.
+        EXEC = 2 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_EXEC",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_WAIT`.
+        WAIT = 3 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_WAIT",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_STALL`.
+        STALL = 4 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_STALL",
+        /// End marker of this version of the list.
+        LAST = 5 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_LAST",
+    }
+}
+
+c_enum! {
+    /// Class of a traced instruction.
+    rocprofiler_thread_trace_decoder_inst_category_t: u32 {
+        /// No value.
+        NONE = 0 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_NONE",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_SMEM`.
+        SMEM = 1 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_SMEM",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_SALU`.
+        SALU = 2 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_SALU",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_VMEM`.
+        VMEM = 3 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_VMEM",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_FLAT`.
+        FLAT = 4 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_FLAT",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_LDS`.
+        LDS = 5 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_LDS",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_VALU`.
+        VALU = 6 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_VALU",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_JUMP`.
+        JUMP = 7 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_JUMP",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_NEXT`.
+        NEXT = 8 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_NEXT",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_IMMED`.
+        IMMED = 9 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_IMMED",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_CONTEXT`.
+        CONTEXT = 10 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_CONTEXT",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_MESSAGE`.
+        MESSAGE = 11 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_MESSAGE",
+        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_BVH`.
+        BVH = 12 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_BVH",
+        /// End marker of this version of the list.
+        LAST = 13 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_LAST",
+    }
+}
+
+c_struct! {
+    /// A counter to trace.
+    #[derive(PartialEq, Eq, Hash)]
+    struct rocprofiler_thread_trace_counter_t {
+        /// The counter.
+        pub counter_id: rocprofiler_counter_id_t,
+        /// SIMDs to count on, one bit each; the low four bits count.
+        pub simd_mask: u64,
+    }
+}
+
+c_struct! {
+    /// Value of a thread trace parameter; an anonymous union in C.
+    union rocprofiler_thread_trace_parameter_value_t {
+        /// For all settings but PERFCOUNTER.
+        pub value: u64,
+        /// For PERFCOUNTER.
+        pub counter: rocprofiler_thread_trace_counter_t,
+    }
+}
+
+c_struct! {
+    /// A setting of thread trace.
+    struct rocprofiler_thread_trace_parameter_t {
+        /// Which setting.
+        pub r#type: rocprofiler_thread_trace_parameter_type_t,
+        /// Its value.
+        pub data: rocprofiler_thread_trace_parameter_value_t,
+    }
+}
+
+c_struct! {
+    /// A program counter in a decoded trace.
+    struct rocprofiler_thread_trace_decoder_pc_t {
+        /// Address, or offset into the code object.
+        pub addr: usize,
+        /// Id of the code object, 0 when `addr` is absolute.
+        pub marker_id: usize,
+    }
+}
+
+c_struct! {
+    /// Counter values at a point in time.
+    struct rocprofiler_thread_trace_decoder_perfevent_t {
+        /// Shader clock.
+        pub time: i64,
+        /// First counter.
+        pub events0: u16,
+        /// Second counter.
+        pub events1: u16,
+        /// Third counter.
+        pub events2: u16,
+        /// Fourth counter.
+        pub events3: u16,
+        /// Compute unit.
+        pub CU: u8,
+        /// Counter bank.
+        pub bank: u8,
+    }
+}
+
+c_struct! {
+    /// A wave began or ended.
+    struct rocprofiler_thread_trace_decoder_occupancy_t {
+        /// Program counter.
+        pub pc: rocprofiler_thread_trace_decoder_pc_t,
+        /// Shader clock.
+        pub time: u64,
+        /// Reserved.
+        pub reserved: u8,
+        /// Compute unit.
+        pub cu: u8,
+        /// SIMD.
+        pub simd: u8,
+        /// Wave slot.
+        pub slot: u8,
+        /// Bit 0: 1 for a begin, 0 for an end.
+        pub start_bits: u32,
+    }
+}
+
+bit_fields! {
+    rocprofiler_thread_trace_decoder_occupancy_t.start_bits: u32 {
+        /// 1 when the wave began, 0 when it ended.
+        start with_start 0 1
+    }
+}
+
+c_struct! {
+    /// A stretch of time in one state.
+    struct rocprofiler_thread_trace_decoder_wave_state_t {
+        /// The state.
+        pub r#type: i32,
+        /// Shader clock cycles.
+        pub duration: i32,
+    }
+}
+
+c_struct! {
+    /// An executed instruction.
+    struct rocprofiler_thread_trace_decoder_inst_t {
+        /// Category in the low 8 bits, stall cycles in the others.
+        pub category_stall: u32,
+        /// Shader clock cycles.
+        pub duration: i32,
+        /// Shader clock.
+        pub time: i64,
+        /// Program counter.
+        pub pc: rocprofiler_thread_trace_decoder_pc_t,
+    }
+}
+
+bit_fields! {
+    rocprofiler_thread_trace_decoder_inst_t.category_stall: u32 {
+        /// A [`rocprofiler_thread_trace_decoder_inst_category_t`] value.
+        category with_category 0 8
+        /// Cycles the instruction waited, part of its duration.
+        stall with_stall 8 24
+    }
+}
+
+c_struct! {
+    /// A wave with its states and instructions.
+    struct rocprofiler_thread_trace_decoder_wave_t {
+        /// Compute unit.
+        pub cu: u8,
+        /// SIMD.
+        pub simd: u8,
+        /// Wave slot.
+        pub wave_id: u8,
+        /// Context switches of the wave.
+        pub contexts: u8,
+        /// Reserved.
+        pub _rsvd1: u32,
+        /// Reserved.
+        pub _rsvd2: u32,
+        /// Reserved.
+        pub _rsvd3: u32,
+        /// Shader clock at the begin.
+        pub begin_time: i64,
+        /// Shader clock at the end.
+        pub end_time: i64,
+        /// Entries of the timeline.
+        pub timeline_size: usize,
+        /// Entries of the instruction array.
+        pub instructions_size: usize,
+        /// States of the wave in order.
+        pub timeline_array: *mut rocprofiler_thread_trace_decoder_wave_state_t,
+        /// Instructions of the wave in order.
+        pub instructions_array: *mut rocprofiler_thread_trace_decoder_inst_t,
+    }
+}
+
+/// Decides whether a dispatch is traced, on the enqueuing thread.
+pub type rocprofiler_thread_trace_dispatch_callback_t = Option<
+    unsafe extern "C" fn(
+        agent: rocprofiler_agent_id_t,
+        queue: rocprofiler_queue_id_t,
+        correlation_id: rocprofiler_async_correlation_id_t,
+        kernel: rocprofiler_kernel_id_t,
+        dispatch: rocprofiler_dispatch_id_t,
+        data: *mut c_void,
+        user_data: *mut rocprofiler_user_data_t,
+    ) -> rocprofiler_thread_trace_control_flags_t,
+>;
+
+/// Receives the raw trace of one shader engine; the data lasts for the call only. From SDK 1.3 on the parameters come in one struct, which is another ABI.
+pub type rocprofiler_thread_trace_shader_data_callback_t = Option<
+    unsafe extern "C" fn(
+        agent: rocprofiler_agent_id_t,
+        shader_engine: i64,
+        bytes: *mut c_void,
+        size: usize,
+        user_data: rocprofiler_user_data_t,
+    ),
+>;
+
+/// Receives decoded records of one type; the array lasts for the call only.
+pub type rocprofiler_thread_trace_decoder_callback_t = Option<
+    unsafe extern "C" fn(
+        kind: rocprofiler_thread_trace_decoder_record_type_t,
+        records: *mut c_void,
+        count: u64,
+        data: *mut c_void,
+    ),
+>;
