@@ -27,11 +27,33 @@ import_library hip "$hip" '\(__\)\?hip[A-Z]' hip.h
 import_library roctx librocprofiler-sdk-roctx.so.1 roctx roctx.h
 import_library hsa libhsa-runtime64.so.1 hsa_ hsa.h
 
-# program NAME LIBRARY...
+# program NAME SOURCE OPTION...: compiled to a temporary name first, so that an old one may be running
 program() {
     name=$1
-    shift
-    "$cc" -std=gnu11 -O2 -g1 -Wall -Wextra -Werror -I "$src/include" -Wa,-I,"$src/kernels/prebuilt" \
-        -L "$imports" -o "$out/$name" "$src/$name.c" "$@" -pthread
+    source=$2
+    shift 2
+    "$cc" -std=gnu11 -O2 -g1 -Wall -Wextra -Werror -Wno-unused-function -I "$src/include" \
+        -Wa,-I,"$src/kernels/prebuilt" -L "$imports" -o "$imports/$name" "$src/$source.c" "$@" -pthread
+    mv -f "$imports/$name" "$out/$name"
 }
-program vector-ops -lhip -lroctx -lm
+
+program vector-ops vector-ops -lhip -lroctx -lm
+program transpose transpose -lhip
+program copies copies -lhip
+program api-loop api-loop -lhip
+program launch-loop launch-loop -lhip
+program spin spin -lhip
+program fork-exec fork-exec -lhip
+program many-threads many-threads -lhip -lroctx
+program module-load module-load -lhip
+program abort-midway midway -DENDING='abort()' -lhip -lroctx
+program segv-midway midway -DENDING='*(volatile int *)8 = 1' -Wno-array-bounds -lhip -lroctx
+program exit-midway midway -DENDING='_exit(3)' -lhip -lroctx
+program hsa-direct hsa-direct -lhsa
+program no-gpu no-gpu
+program no-gpu-linked no-gpu -Wl,--no-as-needed -lhip
+program empty-tool.so tools/empty-tool -shared -fPIC -ldl
+
+mkdir -p "$out/kernels"
+cp "$src"/kernels/prebuilt/* "$out/kernels/"
+cp "$src/ctypes-hip.py" "$out/"

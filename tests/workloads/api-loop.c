@@ -1,0 +1,17 @@
+/* api-loop N: the cheapest call of the HIP API, N times after a warm-up of N/10; prints what one costs. */
+#include "hip.h"
+#include "workload.h"
+
+int main(int argc, char **argv) {
+    long count = number_argument(argc, argv, 1, 1000000);
+    int devices;
+    HIP(hipGetDeviceCount(&devices));
+    for (long i = 0; i < count / 10; ++i)
+        (void)hipGetLastError();
+    double start = seconds_now();
+    for (long i = 0; i < count; ++i)
+        (void)hipGetLastError();
+    double elapsed = seconds_now() - start;
+    printf("%.1f ns per call, %ld calls\n", elapsed * 1e9 / (double)count, count);
+    return 0;
+}

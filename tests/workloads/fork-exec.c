@@ -1,0 +1,62 @@
+/* fork-exec [MODE]: several processes, each using the GPU with another number of launches.
+ *
+ *   tree (default)  a child by fork without exec (2 launches) and one by fork and exec (3 launches),
+ *                   both before this process uses the GPU itself (1 launch)
+ *   late            the same, but this process uses the GPU first; what real HIP makes of the child
+ *                   without exec is undefined, so this one is for the simulator
+ *   replace         1 launch, then exec in the same process, which makes 3
+ *   child           what the others exec: 3 launches
+ */
+#include "basic.h"
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void use_gpu(const char *who, long launches) {
+    HIP(hipSetDevice(0));
+    checked_work(NULL, (uint32_t)launches, launches);
+    printf("%s ok\n", who);
+    fflush(stdout);
+}
+
+static void expect_success(pid_t child, const char *who) {
+    int status;
+    if (waitpid(child, &status, 0) != child || status)
+        FAIL("%s ended with wait status 0x%x", who, status);
+}
+
+int main(int argc, char **argv) {
+    const char *mode = argc > 1 ? argv[1] : "tree";
+    char *child_argv[] = {argv[0], (char *)"child", NULL};
+    if (!strcmp(mode, "child")) {
+        use_gpu("exec", 3);
+        return 0;
+    }
+    if (!strcmp(mode, "replace")) {
+        use_gpu("first image", 1);
+        execv("/proc/self/exe", child_argv);
+        FAIL("exec failed");
+    }
+    int late = !strcmp(mode, "late");
+    if (!late && strcmp(mode, "tree"))
+        FAIL("unknown mode `%s`", mode);
+    if (late)
+        use_gpu("parent", 1);
+
+    pid_t forked = fork();
+    if (forked == 0) {
+        use_gpu("fork", 2);
+        return 0;
+    }
+    expect_success(forked, "the forked child");
+    pid_t executed = fork();
+    if (executed == 0) {
+        execv("/proc/self/exe", child_argv);
+        _exit(127);
+    }
+    expect_success(executed, "the executed child");
+    if (!late)
+        use_gpu("parent", 1);
+    return 0;
+}
