@@ -88,6 +88,26 @@ pub struct KernelNames {
     pub rename: bool,
 }
 
+/// How much the libraries in the target, and rpd, say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// What ends the program.
+    Fatal,
+    /// Errors.
+    Error,
+    /// Warnings.
+    Warning,
+    /// Also rpd's resolved options and the variables it adds.
+    Info,
+    /// Everything.
+    Trace,
+    /// Only the variables that rpd adds, from rpd itself.
+    Env,
+    /// Only the resolved options, from rpd itself.
+    Config,
+}
+
 /// Which provider the target runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -122,6 +142,77 @@ pub struct CollectorOptions {
     pub kokkos: bool,
 }
 
+/// One boolean of [`CollectorOptions`] in its text form.
+type Flag = (
+    &'static str,
+    fn(&CollectorOptions) -> bool,
+    fn(&mut CollectorOptions, bool),
+);
+
+macro_rules! flags {
+    ($($key:literal => $($field:ident).+;)*) => {
+        [$((
+            $key,
+            |options| options.$($field).+,
+            |options, value| options.$($field).+ = value,
+        ),)*]
+    };
+}
+
+/// The text form's keys. A key that is absent is off, so the common case stays short.
+const FLAGS: [Flag; 20] = flags! {
+    "hip_runtime" => traces.hip_runtime;
+    "hip_compiler" => traces.hip_compiler;
+    "hsa_core" => traces.hsa_core;
+    "hsa_amd" => traces.hsa_amd;
+    "hsa_image" => traces.hsa_image;
+    "hsa_finalizer" => traces.hsa_finalizer;
+    "marker" => traces.marker;
+    "kernel" => traces.kernel;
+    "memory_copy" => traces.memory_copy;
+    "memory_allocation" => traces.memory_allocation;
+    "scratch_memory" => traces.scratch_memory;
+    "rccl" => traces.rccl;
+    "rocdecode" => traces.rocdecode;
+    "rocjpeg" => traces.rocjpeg;
+    "hip_args" => hip_args;
+    "annotate_args" => annotate_args;
+    "kernel_rename" => kernel_rename;
+    "streams" => streams;
+    "disable_signal_handlers" => disable_signal_handlers;
+    "kokkos" => kokkos;
+};
+
+impl CollectorOptions {
+    /// The text that travels to the target: `key=1` pairs joined by `,`; what is off is left out.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        for (key, get, _) in &FLAGS {
+            if get(self) {
+                if !text.is_empty() {
+                    text.push(',');
+                }
+                text.push_str(key);
+                text.push_str("=1");
+            }
+        }
+        text
+    }
+
+    /// Reads [`CollectorOptions::to_text`]. Keys of a newer front end are ignored, absent ones are off; any value
+    /// but `0` is on.
+    pub fn from_text(text: &str) -> CollectorOptions {
+        let mut options = CollectorOptions::default();
+        for pair in text.split(',') {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, "1"));
+            if let Some((_, _, set)) = FLAGS.iter().find(|flag| flag.0 == key) {
+                set(&mut options, value != "0");
+            }
+        }
+        options
+    }
+}
+
 /// Everything that was asked for, for one pass.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -148,6 +239,8 @@ pub struct Options {
     pub minimum_output_bytes: u64,
     /// Provider.
     pub backend: Backend,
+    /// Verbosity of the provider and of rpd itself, when given.
+    pub log_level: Option<LogLevel>,
     /// Root of the ROCm installation, when given.
     pub rocm_root: Option<PathBuf>,
     /// Libraries to preload in front of what is inherited.
@@ -158,4 +251,39 @@ pub struct Options {
     pub command: Vec<String>,
     /// Variables of the front end that bear on names of outputs (MPI, SLURM, date formats).
     pub launch_environment: BTreeMap<String, String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collector_options_survive_the_text_form_one_by_one() {
+        for (key, get, set) in &FLAGS {
+            let mut options = CollectorOptions::default();
+            set(&mut options, true);
+            assert!(get(&options), "{key}");
+            assert_eq!(options.to_text(), format!("{key}=1"));
+            assert_eq!(
+                CollectorOptions::from_text(&options.to_text()),
+                options,
+                "{key}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_collector_option_has_a_key() {
+        let all_on = CollectorOptions::from_text(&FLAGS.map(|flag| flag.0).join(","));
+        let json = serde_json::to_string(&all_on).expect("plain booleans");
+        assert!(!json.contains("false"), "{json}");
+    }
+
+    #[test]
+    fn unknown_keys_and_zeros_are_harmless() {
+        let options = CollectorOptions::from_text("kernel=1,,from_the_future=7,marker=0,=,x");
+        assert!(options.traces.kernel);
+        assert!(!options.traces.marker);
+        assert_eq!(CollectorOptions::from_text(""), CollectorOptions::default());
+    }
 }
