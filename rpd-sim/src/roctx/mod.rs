@@ -1,1 +1,101 @@
-//! The ROCTx marker library.
+//! The ROCTx marker library: what its functions do when nobody traces them.
+
+#![allow(non_snake_case)]
+
+use core::{
+    cell::Cell,
+    ffi::{c_char, c_void},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+thread_local! {
+    static LEVEL: Cell<i32> = const { Cell::new(0) };
+}
+
+/// Ids of process ranges, from 1.
+static NEXT_RANGE: AtomicU64 = AtomicU64::new(1);
+
+pub(crate) unsafe extern "C" fn roctxMarkA(_message: *const c_char) {}
+
+/// Answers the 0-based level of the range just opened.
+pub(crate) unsafe extern "C" fn roctxRangePushA(_message: *const c_char) -> i32 {
+    LEVEL.with(|level| level.replace(level.get() + 1))
+}
+
+/// Answers the level after closing, -1 when none was open.
+pub(crate) unsafe extern "C" fn roctxRangePop() -> i32 {
+    LEVEL.with(|level| match level.get() {
+        0 => -1,
+        n => {
+            level.set(n - 1);
+            n - 1
+        }
+    })
+}
+
+pub(crate) unsafe extern "C" fn roctxRangeStartA(_message: *const c_char) -> u64 {
+    NEXT_RANGE.fetch_add(1, Ordering::Relaxed)
+}
+
+pub(crate) unsafe extern "C" fn roctxRangeStop(_id: u64) {}
+
+/// Writes the kernel's id of the calling thread.
+pub(crate) unsafe extern "C" fn roctxGetThreadId(tid: *mut u64) -> i32 {
+    if tid.is_null() {
+        return -1;
+    }
+    // SAFETY: the caller hands a writable place, not null as just seen.
+    unsafe { tid.write(crate::sdk::thread::current()) };
+    0
+}
+
+pub(crate) unsafe extern "C" fn roctxProfilerPause(_tid: u64) -> i32 {
+    0
+}
+
+pub(crate) unsafe extern "C" fn roctxProfilerResume(_tid: u64) -> i32 {
+    0
+}
+
+pub(crate) unsafe extern "C" fn roctxNameOsThread(_name: *const c_char) -> i32 {
+    0
+}
+
+pub(crate) unsafe extern "C" fn roctxNameHsaAgent(
+    _name: *const c_char,
+    _agent: *const c_void,
+) -> i32 {
+    0
+}
+
+pub(crate) unsafe extern "C" fn roctxNameHipDevice(_name: *const c_char, _device_id: i32) -> i32 {
+    0
+}
+
+pub(crate) unsafe extern "C" fn roctxNameHipStream(
+    _name: *const c_char,
+    _stream: *const c_void,
+) -> i32 {
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_count_from_zero_and_end_at_minus_one() {
+        let text = c"x".as_ptr();
+        // SAFETY: the functions take any text.
+        let levels = unsafe {
+            [
+                roctxRangePushA(text),
+                roctxRangePushA(text),
+                roctxRangePop(),
+                roctxRangePop(),
+                roctxRangePop(),
+            ]
+        };
+        assert_eq!(levels, [0, 1, 1, 0, -1]);
+    }
+}

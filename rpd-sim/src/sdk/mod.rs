@@ -1,1 +1,4 @@
 //! The provider side of the rocprofiler-sdk ABI.
+
+pub(crate) mod register;
+pub(crate) mod thread;

@@ -1,0 +1,53 @@
+//! Turns the tables of API facts into dispatch tables, exported symbols and tracing wrappers.
+//!
+//! Inputs: `data/operations.csv` (which call has which slot), `data/api-args.csv` (its arguments),
+//! `api-returns.csv` (what it returns, where that is not a plain status) and the sources below `src/hip`,
+//! `src/hsa` and `src/roctx`, which are searched for implementations by name. What has none becomes a
+//! function that says so and returns the runtime's "not supported".
+
+#[path = "build/abi.rs"]
+mod abi;
+#[path = "build/emit.rs"]
+mod emit;
+#[path = "build/mangle.rs"]
+mod mangle;
+#[path = "build/model.rs"]
+mod model;
+#[path = "build/scan.rs"]
+mod scan;
+
+use std::{env, error::Error, fs, path::PathBuf};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let inputs = [
+        "../data/operations.csv",
+        "../data/api-args.csv",
+        "api-returns.csv",
+    ];
+    for input in
+        inputs
+            .iter()
+            .copied()
+            .chain(["build.rs", "build", "src/hip", "src/hsa", "src/roctx"])
+    {
+        println!("cargo::rerun-if-changed={input}");
+    }
+    let text = |i: usize| fs::read_to_string(root.join(inputs[i]));
+    let domains = model::load(&text(0)?, &text(1)?, &text(2)?)?;
+    let implemented = scan::find(&root, &["hip", "hsa", "roctx"], &domains)?;
+    fs::write(out.join("api_fns.rs"), emit::functions(&domains)?)?;
+    fs::write(
+        out.join("api_impls.rs"),
+        emit::implementations(&domains, &implemented)?,
+    )?;
+    fs::write(
+        out.join("api_missing.rs"),
+        emit::missing(&domains, &implemented)?,
+    )?;
+    fs::write(out.join("api_streams.rs"), emit::streams(&domains)?)?;
+    fs::write(out.join("api_args.rs"), emit::arguments(&domains)?)?;
+    fs::write(out.join("operations.rs"), emit::operations(&text(0)?)?)?;
+    Ok(())
+}

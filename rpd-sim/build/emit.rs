@@ -1,0 +1,189 @@
+//! Writes the generated sources; they are lists of macro calls, the macros are in `src/api`.
+
+use std::fmt::{Error, Write};
+
+use crate::{
+    mangle,
+    model::{Domain, Function, fields},
+    scan::Implemented,
+};
+
+type Text = Result<String, Error>;
+
+fn ident(name: &str) -> String {
+    match name {
+        "fn" | "type" => format!("r#{name}"),
+        _ => name.to_owned(),
+    }
+}
+
+fn signature(f: &Function) -> String {
+    let params: Vec<String> = f
+        .params
+        .iter()
+        .map(|p| format!("{}: {}", ident(&p.name), p.abi.rust()))
+        .collect();
+    let ret = f.ret.map_or("()", |r| r.rust());
+    format!("({}) -> {ret}", params.join(", "))
+}
+
+/// `api_fn!` for every call.
+pub fn functions(domains: &[Domain]) -> Text {
+    let mut out = String::new();
+    for d in domains {
+        for (n, f) in d.functions.iter().enumerate() {
+            writeln!(
+                out,
+                "api_fn!({}, {n}, {}, {});",
+                d.name,
+                f.name,
+                signature(f)
+            )?;
+        }
+    }
+    Ok(out)
+}
+
+/// `api_impls!` for every domain: its implementations by slot; and checks of their parameter sizes.
+pub fn implementations(domains: &[Domain], implemented: &Implemented) -> Text {
+    let mut out = String::new();
+    for d in domains {
+        writeln!(out, "api_impls!({}, {}, [", d.name, d.functions.len())?;
+        for f in &d.functions {
+            match implemented.get(&f.name) {
+                Some(path) => writeln!(out, "    {path},")?,
+                None => writeln!(out, "    super::missing::{},", f.name)?,
+            }
+        }
+        writeln!(out, "]);")?;
+        for f in &d.functions {
+            let Some(path) = implemented.get(&f.name) else {
+                continue;
+            };
+            let sizes: Vec<usize> = f.params.iter().map(|p| p.abi.layout().0).collect();
+            let ret = f.ret.map_or(0, |r| r.layout().0);
+            let n = sizes.len();
+            writeln!(
+                out,
+                "api_check!({path}, \"{}\", arity{n}, {sizes:?}, {ret});",
+                f.name
+            )?;
+        }
+    }
+    Ok(out)
+}
+
+/// `api_missing!` for every call without an implementation.
+pub fn missing(domains: &[Domain], implemented: &Implemented) -> Text {
+    let mut out = String::new();
+    for d in domains {
+        for f in d
+            .functions
+            .iter()
+            .filter(|f| !implemented.contains_key(&f.name))
+        {
+            writeln!(
+                out,
+                "api_missing!({}, {}, {});",
+                d.name,
+                f.name,
+                signature(f)
+            )?;
+        }
+    }
+    Ok(out)
+}
+
+/// `api_stream!` for every HIP runtime call that concerns exactly one stream.
+pub fn streams(domains: &[Domain]) -> Text {
+    let mut out = String::new();
+    for (n, f) in domains
+        .iter()
+        .filter(|d| d.name == "HIP_RUNTIME_API")
+        .flat_map(|d| d.functions.iter().enumerate())
+    {
+        let of = |t: &str| -> Vec<&str> {
+            f.params
+                .iter()
+                .filter(|p| p.c_type == t)
+                .map(|p| p.name.as_str())
+                .collect()
+        };
+        let creates =
+            f.name.starts_with("hipStreamCreate") || f.name.starts_with("hipExtStreamCreate");
+        let (role, param) = match (of("hipStream_t").as_slice(), of("hipStream_t*").as_slice()) {
+            (_, [p]) if creates => ("create", *p),
+            ([p], _) if f.name == "hipStreamDestroy" => ("destroy", *p),
+            ([p], _) => ("set", *p),
+            _ => continue,
+        };
+        writeln!(
+            out,
+            "api_stream!({role}, {param}, {n}, {}, {});",
+            f.name,
+            signature(f)
+        )?;
+    }
+    Ok(out)
+}
+
+/// A table by domain and operation of what the argument iterators tell.
+pub fn arguments(domains: &[Domain]) -> Text {
+    let mut out = String::new();
+    for d in domains {
+        writeln!(
+            out,
+            "pub(crate) static {}: [&[Arg]; {}] = [",
+            d.name,
+            d.functions.len()
+        )?;
+        for f in &d.functions {
+            writeln!(out, "    // {}\n    &[", f.name)?;
+            let mut offset = 0;
+            for p in &f.params {
+                let (size, align) = p.abi.layout();
+                offset = usize::next_multiple_of(offset, align);
+                let (symbol, kind) = mangle::describe(&p.c_type, p.abi);
+                writeln!(
+                    out,
+                    "        Arg {{ name: c\"{}\", mangled: c\"{symbol}\", offset: {offset}, pointers: {}, kind: {kind} }},",
+                    p.name,
+                    mangle::pointers(&p.c_type),
+                )?;
+                offset += size;
+            }
+            writeln!(out, "    ],")?;
+        }
+        writeln!(out, "];")?;
+    }
+    Ok(out)
+}
+
+/// Names of operations of all domains, by id from the first row's.
+pub fn operations(csv: &str) -> Text {
+    let mut out = String::new();
+    let mut domains: Vec<(String, i32, Vec<String>)> = Vec::new();
+    for line in csv.lines().skip(1) {
+        let f = fields(line);
+        let [domain, id, name] = f.as_slice() else {
+            continue;
+        };
+        match domains.iter_mut().find(|d| d.0 == *domain) {
+            Some(d) => d.2.push(name.clone()),
+            None => domains.push((domain.clone(), id.parse().unwrap_or(0), vec![name.clone()])),
+        }
+    }
+    for (domain, first, names) in &domains {
+        writeln!(out, "/// Operations of {domain}, from id {first}.")?;
+        writeln!(
+            out,
+            "pub(crate) static {domain}: [&CStr; {}] = [",
+            names.len()
+        )?;
+        for name in names {
+            writeln!(out, "    c\"{name}\",")?;
+        }
+        writeln!(out, "];")?;
+    }
+    Ok(out)
+}

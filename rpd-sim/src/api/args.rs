@@ -1,0 +1,51 @@
+//! What the argument iterators tell about arguments: names, types, and their values as text.
+
+use core::ffi::CStr;
+
+/// How the value at the end of an argument's pointers is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Pointee without a type.
+    Void,
+    /// Pointee the SDK has no definition of, or code.
+    Opaque,
+    /// `char`, text behind a pointer.
+    Text,
+    /// `bool`.
+    Bool,
+    /// Numbers of the size named.
+    U8,
+    U16,
+    I32,
+    U32,
+    U64,
+    I64,
+    F32,
+    /// Structs shown field by field.
+    Dim3,
+    Extent,
+    PitchedPtr,
+    /// A struct of one 64-bit handle.
+    Handle,
+    /// An enum, by type name.
+    Enum(&'static CStr),
+    /// Any other struct.
+    Struct,
+}
+
+/// One argument of a call.
+#[derive(Debug)]
+pub(crate) struct Arg {
+    /// Name in the argument union.
+    pub(crate) name: &'static CStr,
+    /// Mangled C++ type.
+    pub(crate) mangled: &'static CStr,
+    /// Byte offset in the argument union.
+    pub(crate) offset: usize,
+    /// Levels of indirection.
+    pub(crate) pointers: u32,
+    /// What remains after them.
+    pub(crate) kind: Kind,
+}
+
+include!(concat!(env!("OUT_DIR"), "/api_args.rs"));

@@ -1,0 +1,55 @@
+//! Answers for calls that no layer implements: a status, and one line that names the call.
+
+use core::{
+    ffi::c_void,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+// Which of these the list needs changes as calls get implemented.
+#[allow(unused_imports)]
+use super::types::{
+    ChannelFormatDesc, ControlDirectives, Dim3, Extent, IpcHandle, PitchedPtr, Unsupported,
+};
+
+/// `hipErrorNotSupported`.
+pub(crate) const HIP_NOT_SUPPORTED: u32 = 801;
+/// `HSA_STATUS_ERROR`.
+pub(crate) const HSA_ERROR: u32 = 0x1000;
+
+macro_rules! status {
+    (HSA_CORE_API) => {
+        HSA_ERROR
+    };
+    (HSA_AMD_EXT_API) => {
+        HSA_ERROR
+    };
+    (HSA_IMAGE_EXT_API) => {
+        HSA_ERROR
+    };
+    (HSA_FINALIZE_EXT_API) => {
+        HSA_ERROR
+    };
+    ($other:ident) => {
+        HIP_NOT_SUPPORTED
+    };
+}
+
+#[cold]
+fn say(name: &str, said: &AtomicBool) {
+    if !said.swap(true, Ordering::Relaxed) {
+        eprintln!("rpd-sim: {name} is not supported by the simulated device");
+    }
+}
+
+macro_rules! api_missing {
+    ($domain:ident, $name:ident, ($($a:ident: $t:ty),*) -> $r:ty) => {
+        #[allow(non_snake_case, unused_variables)]
+        pub(super) unsafe extern "C" fn $name($($a: $t),*) -> $r {
+            static SAID: AtomicBool = AtomicBool::new(false);
+            say(stringify!($name), &SAID);
+            <$r as Unsupported>::unsupported(status!($domain))
+        }
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/api_missing.rs"));

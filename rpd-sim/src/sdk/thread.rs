@@ -1,0 +1,22 @@
+//! Thread ids as records carry them.
+
+use core::cell::Cell;
+
+thread_local! {
+    static ID: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The kernel's id of the calling thread, asked once per thread; in a forked child the forking thread
+/// keeps the parent's, as with the SDK.
+#[inline]
+pub(crate) fn current() -> u64 {
+    ID.with(|id| match id.get() {
+        0 => {
+            // SAFETY: the call has no preconditions.
+            let tid = unsafe { libc::gettid() } as u64;
+            id.set(tid);
+            tid
+        }
+        tid => tid,
+    })
+}
