@@ -15,7 +15,7 @@ c_enum! {
     rocprofiler_agent_version_t: u32 {
         /// No value.
         VERSION_NONE = 0 => c"ROCPROFILER_AGENT_INFO_VERSION_NONE",
-        /// `ROCPROFILER_AGENT_INFO_VERSION_0`.
+        /// The struct `rocprofiler_agent_v0_t`.
         VERSION_0 = 1 => c"ROCPROFILER_AGENT_INFO_VERSION_0",
         /// End marker of this version of the list.
         VERSION_LAST = 2 => c"ROCPROFILER_AGENT_INFO_VERSION_LAST",
@@ -27,9 +27,9 @@ c_enum! {
     rocprofiler_agent_type_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_AGENT_TYPE_NONE",
-        /// `ROCPROFILER_AGENT_TYPE_CPU`.
+        /// A CPU.
         CPU = 1 => c"ROCPROFILER_AGENT_TYPE_CPU",
-        /// `ROCPROFILER_AGENT_TYPE_GPU`.
+        /// A GPU.
         GPU = 2 => c"ROCPROFILER_AGENT_TYPE_GPU",
         /// End marker of this version of the list.
         LAST = 3 => c"ROCPROFILER_AGENT_TYPE_LAST",

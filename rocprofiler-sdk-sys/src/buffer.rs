@@ -44,11 +44,11 @@ c_enum! {
     rocprofiler_buffer_category_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_BUFFER_CATEGORY_NONE",
-        /// `ROCPROFILER_BUFFER_CATEGORY_TRACING`.
+        /// Buffer tracing; `kind` is a buffer tracing kind.
         TRACING = 1 => c"ROCPROFILER_BUFFER_CATEGORY_TRACING",
-        /// `ROCPROFILER_BUFFER_CATEGORY_PC_SAMPLING`.
+        /// PC sampling; `kind` is a sampling record kind.
         PC_SAMPLING = 2 => c"ROCPROFILER_BUFFER_CATEGORY_PC_SAMPLING",
-        /// `ROCPROFILER_BUFFER_CATEGORY_COUNTERS`.
+        /// Counting; `kind` is a counter record kind.
         COUNTERS = 3 => c"ROCPROFILER_BUFFER_CATEGORY_COUNTERS",
         /// End marker of this version of the list.
         LAST = 4 => c"ROCPROFILER_BUFFER_CATEGORY_LAST",

@@ -10,9 +10,9 @@ c_enum! {
     rocprofiler_code_object_storage_type_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_CODE_OBJECT_STORAGE_TYPE_NONE",
-        /// `ROCPROFILER_CODE_OBJECT_STORAGE_TYPE_FILE`.
+        /// In a file that is open.
         FILE = 1 => c"ROCPROFILER_CODE_OBJECT_STORAGE_TYPE_FILE",
-        /// `ROCPROFILER_CODE_OBJECT_STORAGE_TYPE_MEMORY`.
+        /// In host memory.
         MEMORY = 2 => c"ROCPROFILER_CODE_OBJECT_STORAGE_TYPE_MEMORY",
         /// End marker of this version of the list.
         LAST = 3 => c"ROCPROFILER_CODE_OBJECT_STORAGE_TYPE_LAST",

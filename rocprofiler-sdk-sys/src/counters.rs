@@ -45,9 +45,9 @@ c_enum! {
     rocprofiler_counter_info_version_id_t: u32 {
         /// No value.
         VERSION_NONE = 0 => c"ROCPROFILER_COUNTER_INFO_VERSION_NONE",
-        /// `ROCPROFILER_COUNTER_INFO_VERSION_0`.
+        /// The struct `rocprofiler_counter_info_v0_t`.
         VERSION_0 = 1 => c"ROCPROFILER_COUNTER_INFO_VERSION_0",
-        /// `ROCPROFILER_COUNTER_INFO_VERSION_1`.
+        /// The struct `rocprofiler_counter_info_v1_t`.
         VERSION_1 = 2 => c"ROCPROFILER_COUNTER_INFO_VERSION_1",
         /// End marker of this version of the list.
         VERSION_LAST = 3 => c"ROCPROFILER_COUNTER_INFO_VERSION_LAST",

@@ -5,25 +5,25 @@ use crate::macros::{bit_fields, c_enum, c_struct};
 c_enum! {
     /// Kind of a memory bank.
     HSA_HEAPTYPE: u32 {
-        /// `HSA_HEAPTYPE_SYSTEM`.
+        /// System.
         SYSTEM = 0 => c"HSA_HEAPTYPE_SYSTEM",
-        /// `HSA_HEAPTYPE_FRAME_BUFFER_PUBLIC`.
+        /// Frame buffer public.
         FRAME_BUFFER_PUBLIC = 1 => c"HSA_HEAPTYPE_FRAME_BUFFER_PUBLIC",
-        /// `HSA_HEAPTYPE_FRAME_BUFFER_PRIVATE`.
+        /// Frame buffer private.
         FRAME_BUFFER_PRIVATE = 2 => c"HSA_HEAPTYPE_FRAME_BUFFER_PRIVATE",
-        /// `HSA_HEAPTYPE_GPU_GDS`.
+        /// Gpu gds.
         GPU_GDS = 3 => c"HSA_HEAPTYPE_GPU_GDS",
-        /// `HSA_HEAPTYPE_GPU_LDS`.
+        /// Gpu lds.
         GPU_LDS = 4 => c"HSA_HEAPTYPE_GPU_LDS",
-        /// `HSA_HEAPTYPE_GPU_SCRATCH`.
+        /// Gpu scratch.
         GPU_SCRATCH = 5 => c"HSA_HEAPTYPE_GPU_SCRATCH",
-        /// `HSA_HEAPTYPE_DEVICE_SVM`.
+        /// Device svm.
         DEVICE_SVM = 6 => c"HSA_HEAPTYPE_DEVICE_SVM",
-        /// `HSA_HEAPTYPE_MMIO_REMAP`.
+        /// Mmio remap.
         MMIO_REMAP = 7 => c"HSA_HEAPTYPE_MMIO_REMAP",
-        /// `HSA_HEAPTYPE_NUMHEAPTYPES`.
+        /// Number of kinds.
         NUMHEAPTYPES = 8 => c"HSA_HEAPTYPE_NUMHEAPTYPES",
-        /// `HSA_HEAPTYPE_SIZE`.
+        /// Makes the enum 32 bits wide.
         SIZE = 4294967295 => c"HSA_HEAPTYPE_SIZE",
     }
 }
@@ -31,43 +31,43 @@ c_enum! {
 c_enum! {
     /// Kind of a link between agents.
     HSA_IOLINKTYPE: u32 {
-        /// `HSA_IOLINKTYPE_UNDEFINED`.
+        /// Undefined.
         UNDEFINED = 0 => c"HSA_IOLINKTYPE_UNDEFINED",
-        /// `HSA_IOLINKTYPE_HYPERTRANSPORT`.
+        /// Hypertransport.
         HYPERTRANSPORT = 1 => c"HSA_IOLINKTYPE_HYPERTRANSPORT",
-        /// `HSA_IOLINKTYPE_PCIEXPRESS`.
+        /// Pciexpress.
         PCIEXPRESS = 2 => c"HSA_IOLINKTYPE_PCIEXPRESS",
-        /// `HSA_IOLINKTYPE_AMBA`.
+        /// Amba.
         AMBA = 3 => c"HSA_IOLINKTYPE_AMBA",
-        /// `HSA_IOLINKTYPE_MIPI`.
+        /// Mipi.
         MIPI = 4 => c"HSA_IOLINKTYPE_MIPI",
-        /// `HSA_IOLINK_TYPE_QPI_1_1`.
+        /// Qpi 1 1.
         QPI_1_1 = 5 => c"HSA_IOLINK_TYPE_QPI_1_1",
-        /// `HSA_IOLINK_TYPE_RESERVED1`.
+        /// Reserved1.
         RESERVED1 = 6 => c"HSA_IOLINK_TYPE_RESERVED1",
-        /// `HSA_IOLINK_TYPE_RESERVED2`.
+        /// Reserved2.
         RESERVED2 = 7 => c"HSA_IOLINK_TYPE_RESERVED2",
-        /// `HSA_IOLINK_TYPE_RAPID_IO`.
+        /// Rapid io.
         RAPID_IO = 8 => c"HSA_IOLINK_TYPE_RAPID_IO",
-        /// `HSA_IOLINK_TYPE_INFINIBAND`.
+        /// Infiniband.
         INFINIBAND = 9 => c"HSA_IOLINK_TYPE_INFINIBAND",
-        /// `HSA_IOLINK_TYPE_RESERVED3`.
+        /// Reserved3.
         RESERVED3 = 10 => c"HSA_IOLINK_TYPE_RESERVED3",
-        /// `HSA_IOLINK_TYPE_XGMI`.
+        /// Xgmi.
         XGMI = 11 => c"HSA_IOLINK_TYPE_XGMI",
-        /// `HSA_IOLINK_TYPE_XGOP`.
+        /// Xgop.
         XGOP = 12 => c"HSA_IOLINK_TYPE_XGOP",
-        /// `HSA_IOLINK_TYPE_GZ`.
+        /// Gz.
         GZ = 13 => c"HSA_IOLINK_TYPE_GZ",
-        /// `HSA_IOLINK_TYPE_ETHERNET_RDMA`.
+        /// Ethernet rdma.
         ETHERNET_RDMA = 14 => c"HSA_IOLINK_TYPE_ETHERNET_RDMA",
-        /// `HSA_IOLINK_TYPE_RDMA_OTHER`.
+        /// Rdma other.
         RDMA_OTHER = 15 => c"HSA_IOLINK_TYPE_RDMA_OTHER",
-        /// `HSA_IOLINK_TYPE_OTHER`.
+        /// Other.
         OTHER = 16 => c"HSA_IOLINK_TYPE_OTHER",
-        /// `HSA_IOLINKTYPE_NUMIOLINKTYPES`.
+        /// Number of kinds.
         NUMIOLINKTYPES = 17 => c"HSA_IOLINKTYPE_NUMIOLINKTYPES",
-        /// `HSA_IOLINKTYPE_SIZE`.
+        /// Makes the enum 32 bits wide.
         SIZE = 4294967295 => c"HSA_IOLINKTYPE_SIZE",
     }
 }

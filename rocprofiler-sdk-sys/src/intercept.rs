@@ -7,23 +7,23 @@ use crate::macros::{c_enum, c_struct};
 c_enum! {
     /// Dispatch tables that can be intercepted (a bit mask).
     rocprofiler_intercept_table_t: u32 {
-        /// `ROCPROFILER_HSA_TABLE`.
+        /// Hsa table.
         HSA_TABLE = 1 => c"ROCPROFILER_HSA_TABLE",
-        /// `ROCPROFILER_HIP_RUNTIME_TABLE`.
+        /// Hip runtime table.
         HIP_RUNTIME_TABLE = 2 => c"ROCPROFILER_HIP_RUNTIME_TABLE",
-        /// `ROCPROFILER_HIP_COMPILER_TABLE`.
+        /// Hip compiler table.
         HIP_COMPILER_TABLE = 4 => c"ROCPROFILER_HIP_COMPILER_TABLE",
-        /// `ROCPROFILER_MARKER_CORE_TABLE`.
+        /// Marker core table.
         MARKER_CORE_TABLE = 8 => c"ROCPROFILER_MARKER_CORE_TABLE",
-        /// `ROCPROFILER_MARKER_CONTROL_TABLE`.
+        /// Marker control table.
         MARKER_CONTROL_TABLE = 16 => c"ROCPROFILER_MARKER_CONTROL_TABLE",
-        /// `ROCPROFILER_MARKER_NAME_TABLE`.
+        /// Marker name table.
         MARKER_NAME_TABLE = 32 => c"ROCPROFILER_MARKER_NAME_TABLE",
-        /// `ROCPROFILER_RCCL_TABLE`.
+        /// Rccl table.
         RCCL_TABLE = 64 => c"ROCPROFILER_RCCL_TABLE",
-        /// `ROCPROFILER_ROCDECODE_TABLE`.
+        /// Rocdecode table.
         ROCDECODE_TABLE = 128 => c"ROCPROFILER_ROCDECODE_TABLE",
-        /// `ROCPROFILER_ROCJPEG_TABLE`.
+        /// Rocjpeg table.
         ROCJPEG_TABLE = 256 => c"ROCPROFILER_ROCJPEG_TABLE",
         /// The highest bit of this version.
         TABLE_LAST = 256 => c"ROCPROFILER_TABLE_LAST",

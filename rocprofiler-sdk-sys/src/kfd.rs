@@ -9,15 +9,15 @@ c_enum! {
     rocprofiler_kfd_event_page_migrate_operation_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_NONE",
-        /// `ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_PREFETCH`.
+        /// Prefetch.
         PREFETCH = 0 => c"ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_PREFETCH",
-        /// `ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_PAGEFAULT_GPU`.
+        /// Pagefault gpu.
         PAGEFAULT_GPU = 1 => c"ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_PAGEFAULT_GPU",
-        /// `ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_PAGEFAULT_CPU`.
+        /// Pagefault cpu.
         PAGEFAULT_CPU = 2 => c"ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_PAGEFAULT_CPU",
-        /// `ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_TTM_EVICTION`.
+        /// Ttm eviction.
         TTM_EVICTION = 3 => c"ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_TTM_EVICTION",
-        /// `ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_END`.
+        /// End.
         END = 4 => c"ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_END",
         /// End marker of this version of the list.
         LAST = 5 => c"ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_LAST",
@@ -29,15 +29,15 @@ c_enum! {
     rocprofiler_kfd_event_page_fault_operation_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_KFD_EVENT_PAGE_FAULT_NONE",
-        /// `ROCPROFILER_KFD_EVENT_PAGE_FAULT_START`.
+        /// Start.
         START = 0 => c"ROCPROFILER_KFD_EVENT_PAGE_FAULT_START",
-        /// `ROCPROFILER_KFD_EVENT_PAGE_FAULT_START_READ_FAULT`.
+        /// Start read fault.
         START_READ_FAULT = 1 => c"ROCPROFILER_KFD_EVENT_PAGE_FAULT_START_READ_FAULT",
-        /// `ROCPROFILER_KFD_EVENT_PAGE_FAULT_START_WRITE_FAULT`.
+        /// Start write fault.
         START_WRITE_FAULT = 2 => c"ROCPROFILER_KFD_EVENT_PAGE_FAULT_START_WRITE_FAULT",
-        /// `ROCPROFILER_KFD_EVENT_PAGE_FAULT_END_PAGE_MIGRATED`.
+        /// End page migrated.
         END_PAGE_MIGRATED = 3 => c"ROCPROFILER_KFD_EVENT_PAGE_FAULT_END_PAGE_MIGRATED",
-        /// `ROCPROFILER_KFD_EVENT_PAGE_FAULT_END_PAGE_UPDATED`.
+        /// End page updated.
         END_PAGE_UPDATED = 4 => c"ROCPROFILER_KFD_EVENT_PAGE_FAULT_END_PAGE_UPDATED",
         /// End marker of this version of the list.
         LAST = 5 => c"ROCPROFILER_KFD_EVENT_PAGE_FAULT_LAST",
@@ -49,21 +49,21 @@ c_enum! {
     rocprofiler_kfd_event_queue_operation_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_KFD_EVENT_QUEUE_NONE",
-        /// `ROCPROFILER_KFD_EVENT_QUEUE_EVICT_SVM`.
+        /// Evict svm.
         EVICT_SVM = 0 => c"ROCPROFILER_KFD_EVENT_QUEUE_EVICT_SVM",
-        /// `ROCPROFILER_KFD_EVENT_QUEUE_EVICT_USERPTR`.
+        /// Evict userptr.
         EVICT_USERPTR = 1 => c"ROCPROFILER_KFD_EVENT_QUEUE_EVICT_USERPTR",
-        /// `ROCPROFILER_KFD_EVENT_QUEUE_EVICT_TTM`.
+        /// Evict ttm.
         EVICT_TTM = 2 => c"ROCPROFILER_KFD_EVENT_QUEUE_EVICT_TTM",
-        /// `ROCPROFILER_KFD_EVENT_QUEUE_EVICT_SUSPEND`.
+        /// Evict suspend.
         EVICT_SUSPEND = 3 => c"ROCPROFILER_KFD_EVENT_QUEUE_EVICT_SUSPEND",
-        /// `ROCPROFILER_KFD_EVENT_QUEUE_EVICT_CRIU_CHECKPOINT`.
+        /// Evict criu checkpoint.
         EVICT_CRIU_CHECKPOINT = 4 => c"ROCPROFILER_KFD_EVENT_QUEUE_EVICT_CRIU_CHECKPOINT",
-        /// `ROCPROFILER_KFD_EVENT_QUEUE_EVICT_CRIU_RESTORE`.
+        /// Evict criu restore.
         EVICT_CRIU_RESTORE = 5 => c"ROCPROFILER_KFD_EVENT_QUEUE_EVICT_CRIU_RESTORE",
-        /// `ROCPROFILER_KFD_EVENT_QUEUE_RESTORE_RESCHEDULED`.
+        /// Restore rescheduled.
         RESTORE_RESCHEDULED = 6 => c"ROCPROFILER_KFD_EVENT_QUEUE_RESTORE_RESCHEDULED",
-        /// `ROCPROFILER_KFD_EVENT_QUEUE_RESTORE`.
+        /// Restore.
         RESTORE = 7 => c"ROCPROFILER_KFD_EVENT_QUEUE_RESTORE",
         /// End marker of this version of the list.
         LAST = 8 => c"ROCPROFILER_KFD_EVENT_QUEUE_LAST",
@@ -75,11 +75,11 @@ c_enum! {
     rocprofiler_kfd_event_unmap_from_gpu_operation_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_KFD_EVENT_UNMAP_FROM_GPU_NONE",
-        /// `ROCPROFILER_KFD_EVENT_UNMAP_FROM_GPU_MMU_NOTIFY`.
+        /// Mmu notify.
         MMU_NOTIFY = 0 => c"ROCPROFILER_KFD_EVENT_UNMAP_FROM_GPU_MMU_NOTIFY",
-        /// `ROCPROFILER_KFD_EVENT_UNMAP_FROM_GPU_MMU_NOTIFY_MIGRATE`.
+        /// Mmu notify migrate.
         MMU_NOTIFY_MIGRATE = 1 => c"ROCPROFILER_KFD_EVENT_UNMAP_FROM_GPU_MMU_NOTIFY_MIGRATE",
-        /// `ROCPROFILER_KFD_EVENT_UNMAP_FROM_GPU_UNMAP_FROM_CPU`.
+        /// Unmap from cpu.
         UNMAP_FROM_CPU = 2 => c"ROCPROFILER_KFD_EVENT_UNMAP_FROM_GPU_UNMAP_FROM_CPU",
         /// End marker of this version of the list.
         LAST = 3 => c"ROCPROFILER_KFD_EVENT_UNMAP_FROM_GPU_LAST",
@@ -91,7 +91,7 @@ c_enum! {
     rocprofiler_kfd_event_dropped_events_operation_t: i32 {
         /// No value.
         DROPPED_EVENTS_NONE = -1 => c"ROCPROFILER_KFD_EVENT_DROPPED_EVENTS_NONE",
-        /// `ROCPROFILER_KFD_EVENT_DROPPED_EVENTS`.
+        /// Dropped events.
         DROPPED_EVENTS = 0 => c"ROCPROFILER_KFD_EVENT_DROPPED_EVENTS",
         /// End marker of this version of the list.
         DROPPED_EVENTS_LAST = 1 => c"ROCPROFILER_KFD_EVENT_DROPPED_EVENTS_LAST",
@@ -103,13 +103,13 @@ c_enum! {
     rocprofiler_kfd_page_migrate_operation_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_KFD_PAGE_MIGRATE_NONE",
-        /// `ROCPROFILER_KFD_PAGE_MIGRATE_PREFETCH`.
+        /// Prefetch.
         PREFETCH = 0 => c"ROCPROFILER_KFD_PAGE_MIGRATE_PREFETCH",
-        /// `ROCPROFILER_KFD_PAGE_MIGRATE_PAGEFAULT_GPU`.
+        /// Pagefault gpu.
         PAGEFAULT_GPU = 1 => c"ROCPROFILER_KFD_PAGE_MIGRATE_PAGEFAULT_GPU",
-        /// `ROCPROFILER_KFD_PAGE_MIGRATE_PAGEFAULT_CPU`.
+        /// Pagefault cpu.
         PAGEFAULT_CPU = 2 => c"ROCPROFILER_KFD_PAGE_MIGRATE_PAGEFAULT_CPU",
-        /// `ROCPROFILER_KFD_PAGE_MIGRATE_TTM_EVICTION`.
+        /// Ttm eviction.
         TTM_EVICTION = 3 => c"ROCPROFILER_KFD_PAGE_MIGRATE_TTM_EVICTION",
         /// End marker of this version of the list.
         LAST = 4 => c"ROCPROFILER_KFD_PAGE_MIGRATE_LAST",
@@ -121,13 +121,13 @@ c_enum! {
     rocprofiler_kfd_page_fault_operation_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_KFD_PAGE_FAULT_NONE",
-        /// `ROCPROFILER_KFD_PAGE_FAULT_READ_FAULT_MIGRATED`.
+        /// Read fault migrated.
         READ_FAULT_MIGRATED = 0 => c"ROCPROFILER_KFD_PAGE_FAULT_READ_FAULT_MIGRATED",
-        /// `ROCPROFILER_KFD_PAGE_FAULT_READ_FAULT_UPDATED`.
+        /// Read fault updated.
         READ_FAULT_UPDATED = 1 => c"ROCPROFILER_KFD_PAGE_FAULT_READ_FAULT_UPDATED",
-        /// `ROCPROFILER_KFD_PAGE_FAULT_WRITE_FAULT_MIGRATED`.
+        /// Write fault migrated.
         WRITE_FAULT_MIGRATED = 2 => c"ROCPROFILER_KFD_PAGE_FAULT_WRITE_FAULT_MIGRATED",
-        /// `ROCPROFILER_KFD_PAGE_FAULT_WRITE_FAULT_UPDATED`.
+        /// Write fault updated.
         WRITE_FAULT_UPDATED = 3 => c"ROCPROFILER_KFD_PAGE_FAULT_WRITE_FAULT_UPDATED",
         /// End marker of this version of the list.
         LAST = 4 => c"ROCPROFILER_KFD_PAGE_FAULT_LAST",
@@ -139,17 +139,17 @@ c_enum! {
     rocprofiler_kfd_queue_operation_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_KFD_QUEUE_NONE",
-        /// `ROCPROFILER_KFD_QUEUE_EVICT_SVM`.
+        /// Evict svm.
         EVICT_SVM = 0 => c"ROCPROFILER_KFD_QUEUE_EVICT_SVM",
-        /// `ROCPROFILER_KFD_QUEUE_EVICT_USERPTR`.
+        /// Evict userptr.
         EVICT_USERPTR = 1 => c"ROCPROFILER_KFD_QUEUE_EVICT_USERPTR",
-        /// `ROCPROFILER_KFD_QUEUE_EVICT_TTM`.
+        /// Evict ttm.
         EVICT_TTM = 2 => c"ROCPROFILER_KFD_QUEUE_EVICT_TTM",
-        /// `ROCPROFILER_KFD_QUEUE_EVICT_SUSPEND`.
+        /// Evict suspend.
         EVICT_SUSPEND = 3 => c"ROCPROFILER_KFD_QUEUE_EVICT_SUSPEND",
-        /// `ROCPROFILER_KFD_QUEUE_EVICT_CRIU_CHECKPOINT`.
+        /// Evict criu checkpoint.
         EVICT_CRIU_CHECKPOINT = 4 => c"ROCPROFILER_KFD_QUEUE_EVICT_CRIU_CHECKPOINT",
-        /// `ROCPROFILER_KFD_QUEUE_EVICT_CRIU_RESTORE`.
+        /// Evict criu restore.
         EVICT_CRIU_RESTORE = 5 => c"ROCPROFILER_KFD_QUEUE_EVICT_CRIU_RESTORE",
         /// End marker of this version of the list.
         LAST = 6 => c"ROCPROFILER_KFD_QUEUE_LAST",

@@ -21,6 +21,7 @@
 #![allow(non_camel_case_types, non_snake_case, non_upper_case_globals)]
 #![no_std]
 
+mod function_table;
 mod macros;
 
 pub mod agent;
@@ -53,6 +54,7 @@ pub use callback::*;
 pub use codeobj::*;
 pub use counters::*;
 pub use external::*;
+pub use function_table::MissingSymbol;
 pub use functions::*;
 pub use hardware::*;
 pub use ids::*;

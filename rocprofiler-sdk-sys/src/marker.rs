@@ -63,9 +63,9 @@ c_enum! {
         NONE = -1 => c"ROCPROFILER_MARKER_CORE_RANGE_API_ID_NONE",
         /// `ROCPROFILER_MARKER_CORE_RANGE_API_ID_roctxMarkA`.
         roctxMarkA = 0 => c"ROCPROFILER_MARKER_CORE_RANGE_API_ID_roctxMarkA",
-        /// `ROCPROFILER_MARKER_CORE_RANGE_API_ID_roctxThreadRangeA`.
+        /// Push to pop.
         roctxThreadRangeA = 1 => c"ROCPROFILER_MARKER_CORE_RANGE_API_ID_roctxThreadRangeA",
-        /// `ROCPROFILER_MARKER_CORE_RANGE_API_ID_roctxProcessRangeA`.
+        /// Start to stop.
         roctxProcessRangeA = 2 => c"ROCPROFILER_MARKER_CORE_RANGE_API_ID_roctxProcessRangeA",
         /// `ROCPROFILER_MARKER_CORE_RANGE_API_ID_roctxGetThreadId`.
         roctxGetThreadId = 3 => c"ROCPROFILER_MARKER_CORE_RANGE_API_ID_roctxGetThreadId",

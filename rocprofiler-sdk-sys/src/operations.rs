@@ -23,11 +23,11 @@ c_enum! {
     rocprofiler_hip_stream_operation_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_HIP_STREAM_NONE",
-        /// `ROCPROFILER_HIP_STREAM_CREATE`.
+        /// A stream is created.
         CREATE = 1 => c"ROCPROFILER_HIP_STREAM_CREATE",
-        /// `ROCPROFILER_HIP_STREAM_DESTROY`.
+        /// A stream is destroyed.
         DESTROY = 2 => c"ROCPROFILER_HIP_STREAM_DESTROY",
-        /// `ROCPROFILER_HIP_STREAM_SET`.
+        /// The calling thread works on a stream (enter to exit).
         SET = 3 => c"ROCPROFILER_HIP_STREAM_SET",
         /// End marker of this version of the list.
         LAST = 4 => c"ROCPROFILER_HIP_STREAM_LAST",
@@ -39,13 +39,13 @@ c_enum! {
     rocprofiler_memory_copy_operation_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_MEMORY_COPY_NONE",
-        /// `ROCPROFILER_MEMORY_COPY_HOST_TO_HOST`.
+        /// Between CPU agents.
         HOST_TO_HOST = 1 => c"ROCPROFILER_MEMORY_COPY_HOST_TO_HOST",
-        /// `ROCPROFILER_MEMORY_COPY_HOST_TO_DEVICE`.
+        /// From a CPU to a GPU.
         HOST_TO_DEVICE = 2 => c"ROCPROFILER_MEMORY_COPY_HOST_TO_DEVICE",
-        /// `ROCPROFILER_MEMORY_COPY_DEVICE_TO_HOST`.
+        /// From a GPU to a CPU.
         DEVICE_TO_HOST = 3 => c"ROCPROFILER_MEMORY_COPY_DEVICE_TO_HOST",
-        /// `ROCPROFILER_MEMORY_COPY_DEVICE_TO_DEVICE`.
+        /// Within a GPU or between GPUs.
         DEVICE_TO_DEVICE = 4 => c"ROCPROFILER_MEMORY_COPY_DEVICE_TO_DEVICE",
         /// End marker of this version of the list.
         LAST = 5 => c"ROCPROFILER_MEMORY_COPY_LAST",
@@ -57,13 +57,13 @@ c_enum! {
     rocprofiler_memory_allocation_operation_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_MEMORY_ALLOCATION_NONE",
-        /// `ROCPROFILER_MEMORY_ALLOCATION_ALLOCATE`.
+        /// Memory of a pool is allocated.
         ALLOCATE = 1 => c"ROCPROFILER_MEMORY_ALLOCATION_ALLOCATE",
-        /// `ROCPROFILER_MEMORY_ALLOCATION_VMEM_ALLOCATE`.
+        /// A virtual memory handle is created.
         VMEM_ALLOCATE = 2 => c"ROCPROFILER_MEMORY_ALLOCATION_VMEM_ALLOCATE",
-        /// `ROCPROFILER_MEMORY_ALLOCATION_FREE`.
+        /// Memory of a pool is released.
         FREE = 3 => c"ROCPROFILER_MEMORY_ALLOCATION_FREE",
-        /// `ROCPROFILER_MEMORY_ALLOCATION_VMEM_FREE`.
+        /// A virtual memory handle is released.
         VMEM_FREE = 4 => c"ROCPROFILER_MEMORY_ALLOCATION_VMEM_FREE",
         /// End marker of this version of the list.
         LAST = 5 => c"ROCPROFILER_MEMORY_ALLOCATION_LAST",
@@ -89,11 +89,11 @@ c_enum! {
     rocprofiler_scratch_memory_operation_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_SCRATCH_MEMORY_NONE",
-        /// `ROCPROFILER_SCRATCH_MEMORY_ALLOC`.
+        /// The runtime provides scratch for a dispatch.
         ALLOC = 1 => c"ROCPROFILER_SCRATCH_MEMORY_ALLOC",
-        /// `ROCPROFILER_SCRATCH_MEMORY_FREE`.
+        /// Scratch of a queue is released.
         FREE = 2 => c"ROCPROFILER_SCRATCH_MEMORY_FREE",
-        /// `ROCPROFILER_SCRATCH_MEMORY_ASYNC_RECLAIM`.
+        /// Scratch is taken back while the queue runs.
         ASYNC_RECLAIM = 3 => c"ROCPROFILER_SCRATCH_MEMORY_ASYNC_RECLAIM",
         /// End marker of this version of the list.
         LAST = 4 => c"ROCPROFILER_SCRATCH_MEMORY_LAST",
@@ -105,9 +105,9 @@ c_enum! {
     rocprofiler_scratch_alloc_flag_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_SCRATCH_ALLOC_FLAG_NONE",
-        /// `ROCPROFILER_SCRATCH_ALLOC_FLAG_USE_ONCE`.
+        /// Released after the dispatch.
         USE_ONCE = 1 => c"ROCPROFILER_SCRATCH_ALLOC_FLAG_USE_ONCE",
-        /// `ROCPROFILER_SCRATCH_ALLOC_FLAG_ALT`.
+        /// From the alternative scratch area.
         ALT = 2 => c"ROCPROFILER_SCRATCH_ALLOC_FLAG_ALT",
     }
 }
@@ -117,17 +117,17 @@ c_enum! {
     rocprofiler_runtime_initialization_operation_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_RUNTIME_INITIALIZATION_NONE",
-        /// `ROCPROFILER_RUNTIME_INITIALIZATION_HSA`.
+        /// Hsa.
         HSA = 1 => c"ROCPROFILER_RUNTIME_INITIALIZATION_HSA",
-        /// `ROCPROFILER_RUNTIME_INITIALIZATION_HIP`.
+        /// Hip.
         HIP = 2 => c"ROCPROFILER_RUNTIME_INITIALIZATION_HIP",
-        /// `ROCPROFILER_RUNTIME_INITIALIZATION_MARKER`.
+        /// Marker.
         MARKER = 3 => c"ROCPROFILER_RUNTIME_INITIALIZATION_MARKER",
-        /// `ROCPROFILER_RUNTIME_INITIALIZATION_RCCL`.
+        /// Rccl.
         RCCL = 4 => c"ROCPROFILER_RUNTIME_INITIALIZATION_RCCL",
-        /// `ROCPROFILER_RUNTIME_INITIALIZATION_ROCDECODE`.
+        /// Rocdecode.
         ROCDECODE = 5 => c"ROCPROFILER_RUNTIME_INITIALIZATION_ROCDECODE",
-        /// `ROCPROFILER_RUNTIME_INITIALIZATION_ROCJPEG`.
+        /// Rocjpeg.
         ROCJPEG = 6 => c"ROCPROFILER_RUNTIME_INITIALIZATION_ROCJPEG",
         /// End marker of this version of the list.
         LAST = 7 => c"ROCPROFILER_RUNTIME_INITIALIZATION_LAST",
@@ -159,19 +159,19 @@ c_enum! {
 c_enum! {
     /// Runtime libraries (a bit mask).
     rocprofiler_runtime_library_t: u32 {
-        /// `ROCPROFILER_LIBRARY`.
+        /// Library.
         LIBRARY = 1 => c"ROCPROFILER_LIBRARY",
-        /// `ROCPROFILER_HSA_LIBRARY`.
+        /// Hsa library.
         HSA_LIBRARY = 2 => c"ROCPROFILER_HSA_LIBRARY",
-        /// `ROCPROFILER_HIP_LIBRARY`.
+        /// Hip library.
         HIP_LIBRARY = 4 => c"ROCPROFILER_HIP_LIBRARY",
-        /// `ROCPROFILER_MARKER_LIBRARY`.
+        /// Marker library.
         MARKER_LIBRARY = 8 => c"ROCPROFILER_MARKER_LIBRARY",
-        /// `ROCPROFILER_RCCL_LIBRARY`.
+        /// Rccl library.
         RCCL_LIBRARY = 16 => c"ROCPROFILER_RCCL_LIBRARY",
-        /// `ROCPROFILER_ROCDECODE_LIBRARY`.
+        /// Rocdecode library.
         ROCDECODE_LIBRARY = 32 => c"ROCPROFILER_ROCDECODE_LIBRARY",
-        /// `ROCPROFILER_ROCJPEG_LIBRARY`.
+        /// Rocjpeg library.
         ROCJPEG_LIBRARY = 64 => c"ROCPROFILER_ROCJPEG_LIBRARY",
         /// The highest bit of this version.
         LIBRARY_LAST = 64 => c"ROCPROFILER_LIBRARY_LAST",

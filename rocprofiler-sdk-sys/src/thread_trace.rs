@@ -12,19 +12,19 @@ use crate::macros::{bit_fields, c_enum, c_struct};
 c_enum! {
     /// Which setting a thread trace parameter carries.
     rocprofiler_thread_trace_parameter_type_t: u32 {
-        /// `ROCPROFILER_THREAD_TRACE_PARAMETER_TARGET_CU`.
+        /// Compute unit (WGP) whose instructions are traced.
         TARGET_CU = 0 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_TARGET_CU",
-        /// `ROCPROFILER_THREAD_TRACE_PARAMETER_SHADER_ENGINE_MASK`.
+        /// Shader engines to trace, one bit each.
         SHADER_ENGINE_MASK = 1 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_SHADER_ENGINE_MASK",
-        /// `ROCPROFILER_THREAD_TRACE_PARAMETER_BUFFER_SIZE`.
+        /// Bytes of the trace buffer.
         BUFFER_SIZE = 2 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_BUFFER_SIZE",
-        /// `ROCPROFILER_THREAD_TRACE_PARAMETER_SIMD_SELECT`.
+        /// SIMDs to trace: a mask, or a number on newer hardware.
         SIMD_SELECT = 3 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_SIMD_SELECT",
-        /// `ROCPROFILER_THREAD_TRACE_PARAMETER_PERFCOUNTERS_CTRL`.
+        /// Period of counter samples.
         PERFCOUNTERS_CTRL = 4 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_PERFCOUNTERS_CTRL",
-        /// `ROCPROFILER_THREAD_TRACE_PARAMETER_PERFCOUNTER`.
+        /// A counter to sample.
         PERFCOUNTER = 5 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_PERFCOUNTER",
-        /// `ROCPROFILER_THREAD_TRACE_PARAMETER_SERIALIZE_ALL`.
+        /// Whether dispatches that are not traced are serialised too.
         SERIALIZE_ALL = 6 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_SERIALIZE_ALL",
         /// End marker of this version of the list.
         LAST = 7 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_LAST",
@@ -44,17 +44,17 @@ c_enum! {
 c_enum! {
     /// Kind of the records in a decoder callback.
     rocprofiler_thread_trace_decoder_record_type_t: u32 {
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_RECORD_GFXIP`.
+        /// The hardware generation, as a number in the pointer.
         GFXIP = 0 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_GFXIP",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_RECORD_OCCUPANCY`.
+        /// Records of `rocprofiler_thread_trace_decoder_occupancy_t`.
         OCCUPANCY = 1 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_OCCUPANCY",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_RECORD_PERFEVENT`.
+        /// Records of `rocprofiler_thread_trace_decoder_perfevent_t`.
         PERFEVENT = 2 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_PERFEVENT",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_RECORD_WAVE`.
+        /// Records of `rocprofiler_thread_trace_decoder_wave_t`.
         WAVE = 3 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_WAVE",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_RECORD_INFO`.
+        /// Records of `rocprofiler_thread_trace_decoder_info_t`.
         INFO = 4 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_INFO",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_RECORD_DEBUG`.
+        /// For the developers of the decoder.
         DEBUG = 5 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_DEBUG",
         /// End marker of this version of the list.
         LAST = 6 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_LAST",
@@ -66,9 +66,9 @@ c_enum! {
     rocprofiler_thread_trace_decoder_info_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_THREAD_TRACE_DECODER_INFO_NONE",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_INFO_DATA_LOST`.
+        /// Data was lost while tracing.
         DATA_LOST = 1 => c"ROCPROFILER_THREAD_TRACE_DECODER_INFO_DATA_LOST",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_INFO_STITCH_INCOMPLETE`.
+        /// Some instructions could not be matched with code.
         STITCH_INCOMPLETE = 2 => c"ROCPROFILER_THREAD_TRACE_DECODER_INFO_STITCH_INCOMPLETE",
         /// End marker of this version of the list.
         LAST = 3 => c"ROCPROFILER_THREAD_TRACE_DECODER_INFO_LAST",
@@ -78,15 +78,15 @@ c_enum! {
 c_enum! {
     /// State of a wave.
     rocprofiler_thread_trace_decoder_wstate_type_t: u32 {
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_EMPTY`.
+        /// Empty.
         EMPTY = 0 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_EMPTY",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_IDLE`.
+        /// Idle.
         IDLE = 1 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_IDLE",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_EXEC`.
+        /// Exec.
         EXEC = 2 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_EXEC",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_WAIT`.
+        /// Wait.
         WAIT = 3 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_WAIT",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_STALL`.
+        /// Stall.
         STALL = 4 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_STALL",
         /// End marker of this version of the list.
         LAST = 5 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_LAST",
@@ -98,29 +98,29 @@ c_enum! {
     rocprofiler_thread_trace_decoder_inst_category_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_NONE",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_SMEM`.
+        /// Scalar memory.
         SMEM = 1 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_SMEM",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_SALU`.
+        /// Scalar arithmetic.
         SALU = 2 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_SALU",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_VMEM`.
+        /// Vector memory.
         VMEM = 3 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_VMEM",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_FLAT`.
+        /// Flat memory.
         FLAT = 4 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_FLAT",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_LDS`.
+        /// LDS.
         LDS = 5 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_LDS",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_VALU`.
+        /// Vector arithmetic.
         VALU = 6 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_VALU",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_JUMP`.
+        /// Branch taken.
         JUMP = 7 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_JUMP",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_NEXT`.
+        /// Branch not taken.
         NEXT = 8 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_NEXT",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_IMMED`.
+        /// Immediate, such as a wait or a nop.
         IMMED = 9 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_IMMED",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_CONTEXT`.
+        /// Context switch.
         CONTEXT = 10 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_CONTEXT",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_MESSAGE`.
+        /// Message.
         MESSAGE = 11 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_MESSAGE",
-        /// `ROCPROFILER_THREAD_TRACE_DECODER_INST_BVH`.
+        /// Ray intersection.
         BVH = 12 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_BVH",
         /// End marker of this version of the list.
         LAST = 13 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_LAST",
