@@ -1,1 +1,89 @@
-//! Code objects and offload bundles.
+//! Code objects and offload bundles: what a host binary carries for the device.
+//!
+//! [`bundle`] finds the code object for a target inside an offload bundle, [`object`] reads its ELF file,
+//! [`metadata`] the kernels it describes, [`descriptor`] the 64 bytes the packet processor reads, and
+//! [`image`] places it in memory.
+
+pub(crate) mod bundle;
+pub(crate) mod descriptor;
+pub(crate) mod image;
+pub(crate) mod metadata;
+pub(crate) mod object;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use bundle::{Target, Toggle};
+pub(crate) use descriptor::KernelDescriptor;
+pub(crate) use image::Image;
+pub(crate) use metadata::{Arg, ArgKind, Kernel};
+pub(crate) use object::{CodeObject, Symbol, SymbolKind};
+
+/// Why a bundle or code object was refused.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The data ends before something it announces.
+    #[error("{what} reaches beyond the end of the data (needs {needed} bytes, {available} there)")]
+    Truncated {
+        /// What was being read.
+        what: &'static str,
+        /// Bytes it needs, from the start of the data.
+        needed: u64,
+        /// Bytes there are.
+        available: u64,
+    },
+    /// A fixed marker was not found.
+    #[error("not {what}: starts with {found:02x?}")]
+    Magic {
+        /// What was expected.
+        what: &'static str,
+        /// The first bytes found.
+        found: Vec<u8>,
+    },
+    /// A header names a version or method this build does not know.
+    #[error("{what} {value} is not supported")]
+    Unsupported {
+        /// The field.
+        what: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// A field contradicts another one or the format.
+    #[error("malformed {what}: {why}")]
+    Malformed {
+        /// The structure.
+        what: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Decompression failed.
+    #[error("compressed offload bundle: {0}")]
+    Decompress(String),
+    /// No entry of the bundle suits the device.
+    #[error("no code object for {wanted}; the bundle has: {present}")]
+    NoMatch {
+        /// The device's target.
+        wanted: String,
+        /// Targets of the entries, separated by commas.
+        present: String,
+    },
+    /// A symbol that a relocation needs is defined nowhere.
+    #[error("undefined symbol `{0}`")]
+    Undefined(String),
+    /// Memory for the image could not be had.
+    #[error("cannot allocate {bytes} bytes for the code object: {error}")]
+    Allocation {
+        /// Bytes asked for.
+        bytes: u64,
+        /// What the system said.
+        error: std::io::Error,
+    },
+}
+
+impl Error {
+    fn malformed(what: &'static str, why: impl Into<String>) -> Self {
+        Self::Malformed {
+            what,
+            why: why.into(),
+        }
+    }
+}

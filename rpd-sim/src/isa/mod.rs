@@ -1,1 +1,186 @@
-//! The GCN/CDNA instruction interpreter.
+//! The interpreter: executes gfx90a code, wave by wave, 64 lanes at a time.
+//!
+//! A [`Program`] holds the decoded instructions of one loaded code object. [`run_dispatch`] executes a
+//! [`Dispatch`] on it and says what it did ([`Stats`]) or what stopped it ([`Fault`]).
+//!
+//! Every instruction format has a file of its own with its decoder and its table of operations; an
+//! operation is a function on the wave ([`exec::Exec`]) and the decoded instruction ([`inst::Inst`]).
+//! Operands are fetched and results written in [`operand`] alone.
+
+mod dispatch;
+mod program;
+mod stats;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use dispatch::run_dispatch;
+pub(crate) use program::Program;
+pub(crate) use stats::{Class, Stats};
+
+use crate::codeobj::KernelDescriptor;
+use std::sync::atomic::AtomicBool;
+
+/// A range of memory that a kernel may access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// First address.
+    pub(crate) start: u64,
+    /// Address behind the last byte.
+    pub(crate) end: u64,
+    /// Whether stores are allowed.
+    pub(crate) writable: bool,
+}
+
+/// What the interpreter asks of the device around it.
+pub(crate) trait Memory: Sync {
+    /// The accessible range around `address`, or `None`, which ends the dispatch with a memory fault.
+    ///
+    /// Answers are kept for the time a workgroup runs, so this need not be fast.
+    fn extent(&self, address: u64) -> Option<Extent>;
+
+    /// The constant 100 MHz counter that `s_memrealtime` reads.
+    fn realtime(&self) -> u64 {
+        use std::time::Instant;
+        static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+        (START.get_or_init(Instant::now).elapsed().as_nanos() / 10) as u64
+    }
+
+    /// A wave sent an interrupt (`s_sendmsg`): a signal's event that hosts may be waiting for.
+    fn interrupt(&self, _event: u32) {}
+}
+
+/// One kernel dispatch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dispatch<'a> {
+    /// Name for messages.
+    pub(crate) kernel: &'a str,
+    /// The instructions.
+    pub(crate) program: &'a Program,
+    /// Address of the kernel descriptor, from the packet.
+    pub(crate) kernel_object: u64,
+    /// The descriptor, see [`KernelDescriptor::at`].
+    pub(crate) descriptor: KernelDescriptor,
+    /// Work-items in each dimension (1 where the packet's dimensions do not reach).
+    pub(crate) grid: [u32; 3],
+    /// Work-items of a workgroup in each dimension.
+    pub(crate) workgroup: [u16; 3],
+    /// LDS bytes of a workgroup: the packet's, static and dynamic together.
+    pub(crate) group_segment_size: u32,
+    /// Scratch bytes of a work-item: the packet's.
+    pub(crate) private_segment_size: u32,
+    /// Address of the kernel arguments.
+    pub(crate) kernarg: u64,
+    /// Address of a copy of the AQL packet that stays valid while the dispatch runs.
+    pub(crate) packet: u64,
+    /// Address of the queue's `amd_queue_t`.
+    pub(crate) queue: u64,
+    /// The packet's index in the queue.
+    pub(crate) dispatch_id: u64,
+}
+
+/// How to run a dispatch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Control<'a> {
+    /// Threads to spread workgroups over, at least 1.
+    pub(crate) threads: usize,
+    /// Ends the dispatch soon after it becomes true.
+    pub(crate) stop: &'a AtomicBool,
+}
+
+/// Why a dispatch ended early.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Fault {
+    /// An instruction that the interpreter does not know.
+    #[error(
+        "unknown instruction {} ({format} opcode {opcode:#x}) in kernel `{kernel}` at offset {offset:#x} of its code{}",
+        hex(words), if *symbol_less { " (outside the kernel)" } else { "" }
+    )]
+    Instruction {
+        /// The instruction and the dword that follows.
+        words: Vec<u32>,
+        /// Its encoding.
+        format: &'static str,
+        /// Its opcode in that encoding.
+        opcode: u32,
+        /// The kernel.
+        kernel: String,
+        /// Bytes from the kernel's first instruction.
+        offset: i64,
+        /// Whether the instruction lies before the kernel's entry: in a function it calls.
+        symbol_less: bool,
+    },
+    /// An access to memory that the kernel has no right to.
+    #[error(
+        "memory access fault: {access} of {bytes} bytes at address {address:#x} by kernel `{kernel}` at offset {offset:#x} of its code"
+    )]
+    Memory {
+        /// Address of the first byte.
+        address: u64,
+        /// Bytes.
+        bytes: u32,
+        /// Kind of access.
+        access: Access,
+        /// The kernel.
+        kernel: String,
+        /// Bytes from the kernel's first instruction.
+        offset: i64,
+    },
+    /// The kernel trapped (`s_trap`): a failed assertion, `__builtin_trap` or `abort`.
+    #[error("trap {id} in kernel `{kernel}` at offset {offset:#x} of its code")]
+    Trap {
+        /// Trap id; 2 is `llvm.trap`.
+        id: u32,
+        /// The kernel.
+        kernel: String,
+        /// Bytes from the kernel's first instruction.
+        offset: i64,
+    },
+    /// The program counter left the program.
+    #[error("kernel `{kernel}` jumped to {pc:#x}, which is not code of its code object")]
+    Jump {
+        /// The address.
+        pc: u64,
+        /// The kernel.
+        kernel: String,
+    },
+    /// The dispatch asks for what the device does not have.
+    #[error("kernel `{kernel}` cannot be dispatched: {why}")]
+    Launch {
+        /// The kernel.
+        kernel: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// [`Control::stop`] became true.
+    #[error("kernel `{kernel}` was stopped")]
+    Stopped {
+        /// The kernel.
+        kernel: String,
+    },
+}
+
+/// Kind of a memory access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+    /// An atomic read-modify-write.
+    Atomic,
+}
+
+impl std::fmt::Display for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Atomic => "atomic",
+        })
+    }
+}
+
+fn hex(words: &[u32]) -> String {
+    let words: Vec<String> = words.iter().map(|w| format!("{w:08x}")).collect();
+    words.join(" ")
+}

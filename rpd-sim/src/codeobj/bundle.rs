@@ -1,0 +1,469 @@
+//! Offload bundles: finding the code object for a device.
+
+use super::Error;
+use std::borrow::Cow;
+use std::fmt;
+use std::io::Read;
+
+/// First bytes of a bundle that is not compressed.
+const PLAIN_MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
+/// First bytes of a compressed bundle.
+const COMPRESSED_MAGIC: &[u8; 4] = b"CCOB";
+/// First word of the wrapper that `__hipRegisterFatBinary` gets ("HIPF" read as big-endian).
+const WRAPPER_MAGIC: u32 = 0x4849_5046;
+/// More than any bundle has, and a bound on what a hostile header can make us allocate.
+const MAX_UNCOMPRESSED: u64 = 4 << 30;
+/// Entries a bundle may have.
+const MAX_ENTRIES: u64 = 4096;
+
+/// State of a target feature (`xnack`, `sramecc`) of a device or code object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Toggle {
+    /// Works with either setting, or not said.
+    Any,
+    /// Required or switched on.
+    On,
+    /// Required or switched off.
+    Off,
+}
+
+impl Toggle {
+    /// Whether code built with `self` runs on a device whose setting is `device`.
+    fn runs_on(self, device: Toggle) -> bool {
+        self == Toggle::Any || device == Toggle::Any || self == device
+    }
+}
+
+/// A processor with its target features, as in `gfx90a:sramecc+:xnack-`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// Processor name such as `gfx90a`.
+    pub(crate) processor: String,
+    /// Error correction of on-chip memory.
+    pub(crate) sramecc: Toggle,
+    /// Retry of memory accesses after a page fault.
+    pub(crate) xnack: Toggle,
+}
+
+impl Target {
+    /// The simulated device: gfx90a with ECC on and XNACK off, as an MI200 boots.
+    pub(crate) fn gfx90a() -> Self {
+        Self {
+            processor: "gfx90a".into(),
+            sramecc: Toggle::On,
+            xnack: Toggle::Off,
+        }
+    }
+
+    /// Reads `processor[:feature+|-]...`, with or without a triple in front
+    /// (`hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-`).
+    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        let id = text.rsplit_once("--").map_or(text, |(_, id)| id);
+        let mut parts = id.split(':');
+        let mut target = Target {
+            processor: parts.next().unwrap_or_default().to_owned(),
+            sramecc: Toggle::Any,
+            xnack: Toggle::Any,
+        };
+        for part in parts {
+            let (name, state) = match (part.strip_suffix('+'), part.strip_suffix('-')) {
+                (Some(name), _) => (name, Toggle::On),
+                (_, Some(name)) => (name, Toggle::Off),
+                _ => {
+                    return Err(Error::malformed(
+                        "target id",
+                        format!("feature `{part}` of `{text}` has no + or -"),
+                    ));
+                }
+            };
+            match name {
+                "sramecc" => target.sramecc = state,
+                "xnack" => target.xnack = state,
+                _ => {
+                    return Err(Error::Unsupported {
+                        what: "target feature",
+                        value: name.to_owned(),
+                    });
+                }
+            }
+        }
+        Ok(target)
+    }
+
+    /// Whether code built for `self` runs on `device`.
+    pub(crate) fn runs_on(&self, device: &Target) -> bool {
+        self.processor == device.processor
+            && self.sramecc.runs_on(device.sramecc)
+            && self.xnack.runs_on(device.xnack)
+    }
+
+    /// Features the code insists on; of several entries that run the most specific is taken.
+    fn specificity(&self) -> u32 {
+        u32::from(self.sramecc != Toggle::Any) + u32::from(self.xnack != Toggle::Any)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.processor)?;
+        for (name, state) in [("sramecc", self.sramecc), ("xnack", self.xnack)] {
+            match state {
+                Toggle::Any => {}
+                Toggle::On => write!(f, ":{name}+")?,
+                Toggle::Off => write!(f, ":{name}-")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes `start..start+len` of `data`, or an error naming `what`.
+pub(super) fn slice<'a>(
+    data: &'a [u8],
+    start: u64,
+    len: u64,
+    what: &'static str,
+) -> Result<&'a [u8], Error> {
+    let truncated = || Error::Truncated {
+        what,
+        needed: start.saturating_add(len),
+        available: data.len() as u64,
+    };
+    let end = start.checked_add(len).ok_or_else(truncated)?;
+    usize::try_from(start)
+        .ok()
+        .zip(usize::try_from(end).ok())
+        .and_then(|(start, end)| data.get(start..end))
+        .ok_or_else(truncated)
+}
+
+/// Little-endian number of `N` bytes at `at`.
+fn number<const N: usize>(data: &[u8], at: u64, what: &'static str) -> Result<u64, Error> {
+    let mut bytes = [0; 8];
+    bytes[..N].copy_from_slice(slice(data, at, N as u64, what)?);
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// The code object for `device` in `data`: a bundle (plain or compressed) or an ELF file by itself.
+///
+/// Several bundles may follow each other; they are tried in order.
+pub(crate) fn pick<'a>(data: &'a [u8], device: &Target) -> Result<Cow<'a, [u8]>, Error> {
+    if data.starts_with(b"\x7fELF") {
+        return Ok(Cow::Borrowed(data));
+    }
+    let mut rest = data;
+    let mut present = Vec::new();
+    let mut first = true;
+    loop {
+        // Bundles are padded to their alignment when the linker puts them behind each other.
+        if !first {
+            let skip = rest.iter().position(|&b| b != 0).unwrap_or(rest.len());
+            rest = &rest[skip..];
+            if !rest.starts_with(PLAIN_MAGIC) && !rest.starts_with(COMPRESSED_MAGIC) {
+                break;
+            }
+        }
+        first = false;
+        if rest.starts_with(COMPRESSED_MAGIC) {
+            let header = Compressed::read(rest)?;
+            let plain = header.decompress(rest)?;
+            if let Some(range) = find(&plain, device, &mut present)? {
+                return Ok(Cow::Owned(plain[range].to_vec()));
+            }
+            rest = &rest[(header.total as usize).min(rest.len())..];
+        } else if rest.starts_with(PLAIN_MAGIC) {
+            if let Some(range) = find(rest, device, &mut present)? {
+                return Ok(Cow::Borrowed(&rest[range]));
+            }
+            let end = entries(rest)?
+                .iter()
+                .map(|e| e.range.end)
+                .max()
+                .unwrap_or(PLAIN_MAGIC.len());
+            rest = &rest[end..];
+        } else {
+            return Err(Error::Magic {
+                what: "an offload bundle or ELF file",
+                found: rest.iter().take(8).copied().collect(),
+            });
+        }
+    }
+    Err(Error::NoMatch {
+        wanted: device.to_string(),
+        present: present.join(", "),
+    })
+}
+
+/// One entry of a plain bundle.
+struct Entry<'a> {
+    triple: &'a str,
+    range: std::ops::Range<usize>,
+}
+
+fn entries(bundle: &[u8]) -> Result<Vec<Entry<'_>>, Error> {
+    let count = number::<8>(bundle, 24, "bundle header")?;
+    if count > MAX_ENTRIES {
+        return Err(Error::malformed(
+            "bundle header",
+            format!("{count} entries"),
+        ));
+    }
+    let mut at = 32u64;
+    let mut out = Vec::new();
+    for _ in 0..count {
+        let offset = number::<8>(bundle, at, "bundle entry")?;
+        let size = number::<8>(bundle, at + 8, "bundle entry")?;
+        let length = number::<8>(bundle, at + 16, "bundle entry")?;
+        let triple = slice(bundle, at + 24, length, "bundle entry's triple")?;
+        let triple = std::str::from_utf8(triple)
+            .map_err(|_| Error::malformed("bundle entry", "triple is not UTF-8"))?;
+        slice(bundle, offset, size, "bundle entry's contents")?;
+        out.push(Entry {
+            triple,
+            range: offset as usize..(offset + size) as usize,
+        });
+        at += 24 + length;
+    }
+    Ok(out)
+}
+
+fn find(
+    bundle: &[u8],
+    device: &Target,
+    present: &mut Vec<String>,
+) -> Result<Option<std::ops::Range<usize>>, Error> {
+    if !bundle.starts_with(PLAIN_MAGIC) {
+        return Err(Error::Magic {
+            what: "an offload bundle",
+            found: bundle.iter().take(8).copied().collect(),
+        });
+    }
+    let mut best: Option<(u32, std::ops::Range<usize>)> = None;
+    for entry in entries(bundle)? {
+        if entry.range.is_empty() || !entry.triple.contains("amdgcn") {
+            continue;
+        }
+        present.push(entry.triple.to_owned());
+        // A feature we do not know belongs to a processor that is not ours.
+        let Ok(target) = Target::parse(entry.triple) else {
+            continue;
+        };
+        if target.runs_on(device) && best.as_ref().is_none_or(|(s, _)| *s < target.specificity()) {
+            best = Some((target.specificity(), entry.range));
+        }
+    }
+    Ok(best.map(|(_, range)| range))
+}
+
+/// Header of a compressed bundle.
+struct Compressed {
+    method: u16,
+    header: u64,
+    /// Bytes of header and payload together.
+    total: u64,
+    uncompressed: u64,
+}
+
+impl Compressed {
+    fn read(data: &[u8]) -> Result<Self, Error> {
+        const WHAT: &str = "compressed bundle header";
+        let version = number::<2>(data, 4, WHAT)?;
+        let method = number::<2>(data, 6, WHAT)? as u16;
+        let (header, total, uncompressed) = match version {
+            // Version 1 does not say how long it is: everything up to the end of the data.
+            1 => (20, data.len() as u64, number::<4>(data, 8, WHAT)?),
+            2 => (
+                24,
+                number::<4>(data, 8, WHAT)?,
+                number::<4>(data, 12, WHAT)?,
+            ),
+            3 => (
+                32,
+                number::<8>(data, 8, WHAT)?,
+                number::<8>(data, 16, WHAT)?,
+            ),
+            _ => {
+                return Err(Error::Unsupported {
+                    what: "compressed bundle version",
+                    value: version.to_string(),
+                });
+            }
+        };
+        if total < header {
+            return Err(Error::malformed(
+                WHAT,
+                format!("total size {total} is less than the header"),
+            ));
+        }
+        if uncompressed > MAX_UNCOMPRESSED {
+            return Err(Error::malformed(
+                WHAT,
+                format!("uncompressed size {uncompressed} is beyond reason"),
+            ));
+        }
+        slice(data, 0, total, "compressed bundle")?;
+        Ok(Self {
+            method,
+            header,
+            total,
+            uncompressed,
+        })
+    }
+
+    fn decompress(&self, data: &[u8]) -> Result<Vec<u8>, Error> {
+        let payload = slice(
+            data,
+            self.header,
+            self.total - self.header,
+            "compressed bundle",
+        )?;
+        let mut out = Vec::new();
+        // One byte more than announced tells a lying header from an honest one.
+        let limit = self.uncompressed + 1;
+        let failed = |e: &dyn fmt::Display| Error::Decompress(e.to_string());
+        match self.method {
+            0 => flate2::read::ZlibDecoder::new(payload)
+                .take(limit)
+                .read_to_end(&mut out)
+                .map_err(|e| failed(&e))?,
+            1 => ruzstd::decoding::StreamingDecoder::new(payload)
+                .map_err(|e| failed(&e))?
+                .take(limit)
+                .read_to_end(&mut out)
+                .map_err(|e| failed(&e))?,
+            method => {
+                return Err(Error::Unsupported {
+                    what: "compression method",
+                    value: method.to_string(),
+                });
+            }
+        };
+        if out.len() as u64 != self.uncompressed {
+            return Err(Error::Decompress(format!(
+                "{} bytes announced, {} found",
+                self.uncompressed,
+                out.len()
+            )));
+        }
+        Ok(out)
+    }
+}
+
+/// The bundle behind the wrapper given to `__hipRegisterFatBinary`, with its extent worked out.
+///
+/// # Safety
+/// `wrapper` points to a fat binary wrapper whose bundle stays in place for `'static`, as a loaded
+/// program's does.
+pub(crate) unsafe fn from_wrapper(wrapper: *const u8) -> Result<&'static [u8], Error> {
+    // SAFETY: the caller's promise covers the 24 bytes of the wrapper.
+    let head = unsafe { std::slice::from_raw_parts(wrapper, 24) };
+    let magic = number::<4>(head, 0, "fat binary wrapper")? as u32;
+    if magic != WRAPPER_MAGIC {
+        return Err(Error::Magic {
+            what: "a fat binary wrapper",
+            found: head[..8].to_vec(),
+        });
+    }
+    let version = number::<4>(head, 4, "fat binary wrapper")?;
+    if version != 1 {
+        return Err(Error::Unsupported {
+            what: "fat binary wrapper version",
+            value: version.to_string(),
+        });
+    }
+    let bundle = number::<8>(head, 8, "fat binary wrapper")? as *const u8;
+    // SAFETY: the wrapper's pointer is to a bundle, by the caller's promise.
+    unsafe { from_pointer(bundle) }
+}
+
+/// The bundle or ELF file at `start`, whose size only its own headers tell (`hipModuleLoadData`).
+///
+/// # Safety
+/// `start` is null or points to a whole bundle or code object that lives for `'a`.
+pub(crate) unsafe fn from_pointer<'a>(start: *const u8) -> Result<&'a [u8], Error> {
+    if start.is_null() {
+        return Err(Error::malformed("code object", "null pointer"));
+    }
+    // SAFETY: callers promise that what the headers announce is there.
+    let bytes = |len: usize| unsafe { std::slice::from_raw_parts(start, len) };
+    let magic = bytes(4);
+    if magic == b"\x7fELF" {
+        return Ok(bytes(super::object::extent(bytes(64))?));
+    }
+    if magic == COMPRESSED_MAGIC {
+        let head = bytes(32);
+        let total = match number::<2>(head, 4, "compressed bundle header")? {
+            // Only the zstd frame itself tells the length of a version 1 bundle.
+            1 => 20 + zstd_frame_length(|at, len| &bytes(20 + at + len)[20 + at..])?,
+            2 => number::<4>(head, 8, "compressed bundle header")? as usize,
+            _ => number::<8>(head, 8, "compressed bundle header")? as usize,
+        };
+        return Ok(bytes(total));
+    }
+    if magic == &PLAIN_MAGIC[..4] && bytes(24) == PLAIN_MAGIC {
+        let count = number::<8>(bytes(32), 24, "bundle header")?;
+        if count > MAX_ENTRIES {
+            return Err(Error::malformed(
+                "bundle header",
+                format!("{count} entries"),
+            ));
+        }
+        let mut end = 32usize;
+        let mut at = 32usize;
+        for _ in 0..count {
+            let head = bytes(at + 24);
+            let offset = number::<8>(head, at as u64, "bundle entry")?;
+            let size = number::<8>(head, at as u64 + 8, "bundle entry")?;
+            let length = number::<8>(head, at as u64 + 16, "bundle entry")?;
+            at = usize::try_from(length)
+                .ok()
+                .filter(|l| *l < 4096)
+                .map(|l| at + 24 + l)
+                .ok_or_else(|| Error::malformed("bundle entry", "triple too long"))?;
+            let stop = offset
+                .checked_add(size)
+                .and_then(|e| usize::try_from(e).ok())
+                .filter(|e| *e <= isize::MAX as usize)
+                .ok_or_else(|| Error::malformed("bundle entry", "size overflows"))?;
+            end = end.max(stop).max(at);
+        }
+        return Ok(bytes(end));
+    }
+    Err(Error::Magic {
+        what: "an offload bundle or ELF file",
+        found: magic.to_vec(),
+    })
+}
+
+/// Length of the zstd frame that `read(offset, length)` gives access to.
+fn zstd_frame_length<'a>(read: impl Fn(usize, usize) -> &'a [u8]) -> Result<usize, Error> {
+    let magic = read(0, 5);
+    if magic[..4] != [0x28, 0xb5, 0x2f, 0xfd] {
+        return Err(Error::Magic {
+            what: "a zstd frame",
+            found: magic[..4].to_vec(),
+        });
+    }
+    let descriptor = magic[4];
+    let single_segment = descriptor & 0x20 != 0;
+    let content_size = match (descriptor >> 6, single_segment) {
+        (0, false) => 0,
+        (0, true) => 1,
+        (n, _) => 1usize << n,
+    };
+    let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let mut at = 5 + usize::from(!single_segment) + dictionary + content_size;
+    loop {
+        let head = read(at, 3);
+        let head = u32::from_le_bytes([head[0], head[1], head[2], 0]);
+        let size = match (head >> 1) & 3 {
+            1 => 1, // run of one byte
+            3 => return Err(Error::malformed("zstd frame", "reserved block type")),
+            _ => (head >> 3) as usize,
+        };
+        at += 3 + size;
+        if head & 1 != 0 {
+            return Ok(at + if descriptor & 4 != 0 { 4 } else { 0 });
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The MessagePack note that describes a code object's kernels (V3 to V6).
+
+use super::Error;
+use rmpv::ValueRef;
+
+/// A kernel as the metadata describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Kernel {
+    /// Name as in the source, mangled.
+    pub(crate) name: String,
+    /// Symbol of the kernel descriptor (`name.kd`).
+    pub(crate) symbol: String,
+    /// Explicit and hidden arguments, in order of offset as written.
+    pub(crate) args: Vec<Arg>,
+    /// Bytes of the kernel arguments as the metadata says; see [`Kernel::kernarg_bytes`].
+    pub(crate) kernarg_segment_size: u32,
+    /// Alignment of the kernel arguments.
+    pub(crate) kernarg_segment_align: u32,
+    /// Static LDS bytes.
+    pub(crate) group_segment_fixed_size: u32,
+    /// Scratch bytes of a work-item.
+    pub(crate) private_segment_fixed_size: u32,
+    /// Work-items in a wave.
+    pub(crate) wavefront_size: u32,
+    /// Scalar registers.
+    pub(crate) sgpr_count: u32,
+    /// Vector registers.
+    pub(crate) vgpr_count: u32,
+    /// Accumulation registers.
+    pub(crate) agpr_count: u32,
+    /// Spilled scalar registers.
+    pub(crate) sgpr_spill_count: u32,
+    /// Spilled vector registers.
+    pub(crate) vgpr_spill_count: u32,
+    /// Largest number of work-items in a workgroup.
+    pub(crate) max_flat_workgroup_size: u32,
+    /// Workgroup size the kernel insists on, if any.
+    pub(crate) reqd_workgroup_size: Option<[u32; 3]>,
+    /// `normal`, `init` or `fini`.
+    pub(crate) kind: String,
+    /// Source language, such as `OpenCL C`.
+    pub(crate) language: String,
+    /// Whether scratch need is not known before the run.
+    pub(crate) uses_dynamic_stack: bool,
+    /// Whether grids are multiples of the workgroup size.
+    pub(crate) uniform_work_group_size: bool,
+}
+
+impl Kernel {
+    /// Bytes to allocate for arguments; old compilers write a segment size that misses the last hidden ones.
+    pub(crate) fn kernarg_bytes(&self) -> u32 {
+        self.args
+            .iter()
+            .map(|a| a.offset.saturating_add(a.size))
+            .max()
+            .unwrap_or(0)
+            .max(self.kernarg_segment_size)
+    }
+
+    /// The arguments of the kernel's own signature, without the hidden ones.
+    pub(crate) fn explicit_args(&self) -> impl Iterator<Item = &Arg> {
+        self.args.iter().filter(|a| !a.kind.is_hidden())
+    }
+
+    /// The hidden arguments.
+    pub(crate) fn hidden_args(&self) -> impl Iterator<Item = &Arg> {
+        self.args.iter().filter(|a| a.kind.is_hidden())
+    }
+}
+
+/// One argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Arg {
+    /// Offset in the argument segment.
+    pub(crate) offset: u32,
+    /// Bytes.
+    pub(crate) size: u32,
+    /// What it is.
+    pub(crate) kind: ArgKind,
+    /// Name in the source, if the compiler kept it.
+    pub(crate) name: Option<String>,
+    /// Type in the source, if the compiler kept it.
+    pub(crate) type_name: Option<String>,
+    /// Address space of a pointer.
+    pub(crate) address_space: Option<String>,
+}
+
+macro_rules! kinds {
+    ($($variant:ident = $text:literal, $hidden:literal;)*) => {
+        /// The `.value_kind` of an argument.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub(crate) enum ArgKind {
+            $(#[doc = concat!("`", $text, "`")] $variant,)*
+            /// One that this build does not know.
+            Other(String),
+        }
+
+        impl ArgKind {
+            fn parse(text: &str) -> Self {
+                match text {
+                    $($text => Self::$variant,)*
+                    other => Self::Other(other.to_owned()),
+                }
+            }
+
+            /// Whether the runtime provides it.
+            pub(crate) fn is_hidden(&self) -> bool {
+                match self {
+                    $(Self::$variant => $hidden,)*
+                    Self::Other(text) => text.starts_with("hidden_"),
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    ByValue = "by_value", false;
+    GlobalBuffer = "global_buffer", false;
+    DynamicSharedPointer = "dynamic_shared_pointer", false;
+    Sampler = "sampler", false;
+    Image = "image", false;
+    Pipe = "pipe", false;
+    Queue = "queue", false;
+    HiddenGlobalOffsetX = "hidden_global_offset_x", true;
+    HiddenGlobalOffsetY = "hidden_global_offset_y", true;
+    HiddenGlobalOffsetZ = "hidden_global_offset_z", true;
+    HiddenNone = "hidden_none", true;
+    HiddenPrintfBuffer = "hidden_printf_buffer", true;
+    HiddenHostcallBuffer = "hidden_hostcall_buffer", true;
+    HiddenDefaultQueue = "hidden_default_queue", true;
+    HiddenCompletionAction = "hidden_completion_action", true;
+    HiddenMultigridSyncArg = "hidden_multigrid_sync_arg", true;
+    HiddenBlockCountX = "hidden_block_count_x", true;
+    HiddenBlockCountY = "hidden_block_count_y", true;
+    HiddenBlockCountZ = "hidden_block_count_z", true;
+    HiddenGroupSizeX = "hidden_group_size_x", true;
+    HiddenGroupSizeY = "hidden_group_size_y", true;
+    HiddenGroupSizeZ = "hidden_group_size_z", true;
+    HiddenRemainderX = "hidden_remainder_x", true;
+    HiddenRemainderY = "hidden_remainder_y", true;
+    HiddenRemainderZ = "hidden_remainder_z", true;
+    HiddenGridDims = "hidden_grid_dims", true;
+    HiddenHeapV1 = "hidden_heap_v1", true;
+    HiddenDynamicLdsSize = "hidden_dynamic_lds_size", true;
+    HiddenPrivateBase = "hidden_private_base", true;
+    HiddenSharedBase = "hidden_shared_base", true;
+    HiddenQueuePtr = "hidden_queue_ptr", true;
+}
+
+/// What the note says about the whole code object.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Metadata {
+    /// `amdhsa.version`, such as (1, 2) for V5.
+    pub(crate) version: (u32, u32),
+    /// `amdhsa.target`, such as `amdgcn-amd-amdhsa--gfx90a`.
+    pub(crate) target: String,
+    /// The kernels.
+    pub(crate) kernels: Vec<Kernel>,
+}
+
+/// Nesting a real note stays far below.
+const MAX_DEPTH: usize = 32;
+
+/// Reads the descriptor of an AMDGPU metadata note.
+pub(crate) fn parse(mut note: &[u8]) -> Result<Metadata, Error> {
+    let value = rmpv::decode::read_value_ref_with_max_depth(&mut note, MAX_DEPTH)
+        .map_err(|e| Error::malformed("metadata note", e.to_string()))?;
+    let map = Map::of(&value, "metadata note")?;
+    let mut out = Metadata {
+        target: map.text("amdhsa.target").unwrap_or_default().to_owned(),
+        ..Metadata::default()
+    };
+    if let Some(ValueRef::Array(version)) = map.get("amdhsa.version") {
+        let part = |i: usize| version.get(i).and_then(ValueRef::as_u64).unwrap_or(0) as u32;
+        out.version = (part(0), part(1));
+    }
+    for kernel in map.array("amdhsa.kernels") {
+        out.kernels
+            .push(read_kernel(&Map::of(kernel, "kernel metadata")?)?);
+    }
+    Ok(out)
+}
+
+fn read_kernel(map: &Map<'_>) -> Result<Kernel, Error> {
+    let required = |key: &str| {
+        map.text(key)
+            .map(str::to_owned)
+            .ok_or_else(|| Error::malformed("kernel metadata", format!("no `{key}`")))
+    };
+    let name = required(".name")?;
+    let symbol = required(".symbol")?;
+    let mut args = Vec::new();
+    for arg in map.array(".args") {
+        let arg = Map::of(arg, "argument metadata")?;
+        let need = |key: &str| {
+            arg.number(key).ok_or_else(|| {
+                Error::malformed(
+                    "argument metadata",
+                    format!("no `{key}` in kernel `{name}`"),
+                )
+            })
+        };
+        args.push(Arg {
+            offset: need(".offset")?,
+            size: need(".size")?,
+            kind: ArgKind::parse(arg.text(".value_kind").unwrap_or_default()),
+            name: arg.text(".name").map(str::to_owned),
+            type_name: arg.text(".type_name").map(str::to_owned),
+            address_space: arg.text(".address_space").map(str::to_owned),
+        });
+    }
+    let number = |key: &str| map.number(key).unwrap_or(0);
+    let flag = |key: &str| match map.get(key) {
+        Some(ValueRef::Boolean(b)) => *b,
+        Some(v) => v.as_u64().unwrap_or(0) != 0,
+        None => false,
+    };
+    let sizes = map.array(".reqd_workgroup_size");
+    Ok(Kernel {
+        kernarg_segment_size: number(".kernarg_segment_size"),
+        kernarg_segment_align: number(".kernarg_segment_align").max(1),
+        group_segment_fixed_size: number(".group_segment_fixed_size"),
+        private_segment_fixed_size: number(".private_segment_fixed_size"),
+        wavefront_size: number(".wavefront_size"),
+        sgpr_count: number(".sgpr_count"),
+        vgpr_count: number(".vgpr_count"),
+        agpr_count: number(".agpr_count"),
+        sgpr_spill_count: number(".sgpr_spill_count"),
+        vgpr_spill_count: number(".vgpr_spill_count"),
+        max_flat_workgroup_size: number(".max_flat_workgroup_size"),
+        reqd_workgroup_size: match sizes {
+            [x, y, z] => {
+                let size = |v: &ValueRef<'_>| v.as_u64().unwrap_or(0) as u32;
+                Some([size(x), size(y), size(z)])
+            }
+            _ => None,
+        },
+        kind: map.text(".kind").unwrap_or("normal").to_owned(),
+        language: map.text(".language").unwrap_or_default().to_owned(),
+        uses_dynamic_stack: flag(".uses_dynamic_stack"),
+        uniform_work_group_size: flag(".uniform_work_group_size"),
+        name,
+        symbol,
+        args,
+    })
+}
+
+/// A MessagePack map with text keys.
+struct Map<'a>(&'a [(ValueRef<'a>, ValueRef<'a>)]);
+
+impl<'a> Map<'a> {
+    fn of(value: &'a ValueRef<'a>, what: &'static str) -> Result<Self, Error> {
+        match value {
+            ValueRef::Map(entries) => Ok(Self(entries)),
+            _ => Err(Error::malformed(what, "not a map")),
+        }
+    }
+
+    fn get(&self, key: &str) -> Option<&'a ValueRef<'a>> {
+        self.0
+            .iter()
+            .find(|(k, _)| matches!(k, ValueRef::String(s) if s.as_str() == Some(key)))
+            .map(|(_, v)| v)
+    }
+
+    fn text(&self, key: &str) -> Option<&'a str> {
+        match self.get(key) {
+            Some(ValueRef::String(s)) => s.into_str(),
+            _ => None,
+        }
+    }
+
+    fn number(&self, key: &str) -> Option<u32> {
+        u32::try_from(self.get(key)?.as_u64()?).ok()
+    }
+
+    fn array(&self, key: &str) -> &'a [ValueRef<'a>] {
+        match self.get(key) {
+            Some(ValueRef::Array(values)) => values,
+            _ => &[],
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Reading a code object's ELF file.
+
+use super::bundle::slice;
+use super::metadata::{self, Kernel, Metadata};
+use super::{Error, Target, Toggle};
+use object::LittleEndian as LE;
+use object::elf;
+use object::read::elf::{
+    FileHeader, ProgramHeader, Rela as _, SectionHeader as _, SectionTable, Sym as _, SymbolTable,
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+type Header = elf::FileHeader64<LE>;
+
+/// `e_machine` of AMD GPUs.
+const EM_AMDGPU: u16 = 224;
+/// `EI_OSABI` of HSA code objects.
+const OSABI_HSA: u8 = 64;
+/// Type of the metadata note.
+const NT_AMDGPU_METADATA: u32 = 32;
+
+/// What a symbol names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SymbolKind {
+    /// A function or a kernel's entry point.
+    Function,
+    /// A variable or a kernel descriptor.
+    Object,
+    /// Anything else.
+    Other,
+}
+
+/// A defined dynamic symbol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Symbol {
+    /// Name, mangled.
+    pub(crate) name: String,
+    /// Virtual address in the file; add [`super::Image::delta`] for the loaded one.
+    pub(crate) value: u64,
+    /// Bytes.
+    pub(crate) size: u64,
+    /// What it names.
+    pub(crate) kind: SymbolKind,
+}
+
+/// A `PT_LOAD` segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// Virtual address.
+    pub(crate) address: u64,
+    /// Bytes in memory.
+    pub(crate) memory_size: u64,
+    /// Offset in the file.
+    pub(crate) offset: u64,
+    /// Bytes in the file.
+    pub(crate) file_size: u64,
+    /// Whether it holds instructions.
+    pub(crate) executable: bool,
+}
+
+/// Where a relocation's symbol is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum RelocationSymbol {
+    /// None, or one without a name: 0.
+    None,
+    /// Defined in this file at a virtual address.
+    Defined(u64),
+    /// To be found by name; weak ones may be missing.
+    Undefined { name: String, weak: bool },
+}
+
+/// One relocation of the dynamic ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Relocation {
+    pub(super) offset: u64,
+    pub(super) kind: u32,
+    pub(super) addend: i64,
+    pub(super) symbol: RelocationSymbol,
+}
+
+/// A code object: an ELF file for the device, checked as far as loading it needs.
+#[derive(Debug, Clone)]
+pub(crate) struct CodeObject {
+    bytes: Arc<[u8]>,
+    target: Target,
+    abi_version: u8,
+    segments: Vec<Segment>,
+    symbols: Vec<Symbol>,
+    by_name: HashMap<String, usize>,
+    metadata: Metadata,
+    pub(super) relocations: Vec<Relocation>,
+}
+
+/// Bytes of the ELF file that starts with `header`, from its header tables' extents.
+pub(super) fn extent(header: &[u8]) -> Result<usize, Error> {
+    let header =
+        Header::parse(header).map_err(|e| Error::malformed("ELF header", e.to_string()))?;
+    let table =
+        |offset: u64, size: u16, count: u16| offset.checked_add(u64::from(size) * u64::from(count));
+    let end = table(
+        header.e_phoff(LE),
+        header.e_phentsize(LE),
+        header.e_phnum(LE),
+    )
+    .zip(table(
+        header.e_shoff(LE),
+        header.e_shentsize(LE),
+        header.e_shnum(LE),
+    ))
+    .map(|(a, b)| a.max(b))
+    .filter(|end| *end <= 1 << 40)
+    .ok_or_else(|| Error::malformed("ELF header", "table offsets overflow"))?;
+    // lld writes the section headers last, so that nothing lies behind them.
+    Ok(end as usize)
+}
+
+impl CodeObject {
+    /// Reads a code object; `bytes` is the ELF file.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        let bad =
+            |what: &'static str| move |e: object::Error| Error::malformed(what, e.to_string());
+        if !bytes.starts_with(b"\x7fELF") {
+            return Err(Error::Magic {
+                what: "an ELF file",
+                found: bytes.iter().take(8).copied().collect(),
+            });
+        }
+        // The parser wants the file aligned to 8; what we are given may lie anywhere.
+        let aligned = Aligned::copy(bytes);
+        let data = aligned.bytes();
+        let header = Header::parse(data).map_err(bad("ELF header"))?;
+        if header.e_machine(LE).0 != EM_AMDGPU {
+            return Err(Error::Unsupported {
+                what: "ELF machine",
+                value: header.e_machine(LE).0.to_string(),
+            });
+        }
+        if header.e_ident().os_abi.0 != OSABI_HSA {
+            return Err(Error::Unsupported {
+                what: "ELF OS ABI",
+                value: header.e_ident().os_abi.0.to_string(),
+            });
+        }
+        let abi_version = header.e_ident().abi_version;
+        if !(1..=4).contains(&abi_version) {
+            return Err(Error::Unsupported {
+                what: "code object ABI version",
+                value: abi_version.to_string(),
+            });
+        }
+        let target = target(header.e_flags(LE).0)?;
+
+        let mut segments = Vec::new();
+        let mut metadata = None;
+        for program in header
+            .program_headers(LE, data)
+            .map_err(bad("program headers"))?
+        {
+            if program.p_type(LE) == elf::PT_LOAD {
+                let segment = Segment {
+                    address: program.p_vaddr(LE),
+                    memory_size: program.p_memsz(LE),
+                    offset: program.p_offset(LE),
+                    file_size: program.p_filesz(LE),
+                    executable: program.p_flags(LE).0 & elf::PF_X.0 != 0,
+                };
+                slice(data, segment.offset, segment.file_size, "segment")?;
+                if segment.file_size > segment.memory_size
+                    || segment.address.checked_add(segment.memory_size).is_none()
+                {
+                    return Err(Error::malformed("segment", "sizes contradict each other"));
+                }
+                segments.push(segment);
+            } else if let Some(mut notes) = program.notes(LE, data).map_err(bad("note segment"))? {
+                while let Some(note) = notes.next().map_err(bad("note"))? {
+                    if note.name() == b"AMDGPU" && note.n_type(LE).0 == NT_AMDGPU_METADATA {
+                        metadata = Some(metadata::parse(note.desc())?);
+                    }
+                }
+            }
+        }
+        if segments.is_empty() {
+            return Err(Error::malformed("code object", "no loadable segment"));
+        }
+
+        let sections = header.sections(LE, data).map_err(bad("section headers"))?;
+        let table = sections
+            .symbols(LE, data, elf::SHT_DYNSYM)
+            .map_err(bad("dynamic symbol table"))?;
+        let mut symbols = Vec::new();
+        for symbol in table.iter() {
+            if symbol.is_undefined(LE) {
+                continue;
+            }
+            let name = symbol
+                .name(LE, table.strings())
+                .map_err(bad("symbol name"))?;
+            symbols.push(Symbol {
+                name: String::from_utf8_lossy(name).into_owned(),
+                value: symbol.st_value(LE),
+                size: symbol.st_size(LE),
+                kind: match symbol.st_type() {
+                    elf::STT_FUNC => SymbolKind::Function,
+                    elf::STT_OBJECT => SymbolKind::Object,
+                    _ => SymbolKind::Other,
+                },
+            });
+        }
+        let relocations = relocations(data, &sections, &table)?;
+        Ok(Self {
+            bytes: bytes.into(),
+            target,
+            abi_version,
+            segments,
+            by_name: symbols
+                .iter()
+                .enumerate()
+                .map(|(i, s)| (s.name.clone(), i))
+                .collect(),
+            symbols,
+            metadata: metadata.unwrap_or_default(),
+            relocations,
+        })
+    }
+
+    /// The ELF file.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The ELF file, shared.
+    pub(crate) fn shared_bytes(&self) -> Arc<[u8]> {
+        Arc::clone(&self.bytes)
+    }
+
+    /// Processor and features it was built for.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Code object version: 3 to 6.
+    pub(crate) fn version(&self) -> u8 {
+        self.abi_version + 2
+    }
+
+    /// Loadable segments.
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// Defined dynamic symbols: kernels, their descriptors and variables.
+    pub(crate) fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    /// A defined symbol.
+    pub(crate) fn symbol(&self, name: &str) -> Option<&Symbol> {
+        self.by_name.get(name).map(|&i| &self.symbols[i])
+    }
+
+    /// Kernels the metadata describes.
+    pub(crate) fn kernels(&self) -> &[Kernel] {
+        &self.metadata.kernels
+    }
+
+    /// The kernel of a name, with or without `.kd`.
+    pub(crate) fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.kernels()
+            .iter()
+            .find(|k| k.name == name || k.symbol == name)
+    }
+
+    /// Variables (`__device__`, `__constant__`): object symbols that are no kernel descriptors.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &Symbol> {
+        self.symbols
+            .iter()
+            .filter(|s| s.kind == SymbolKind::Object && !s.name.ends_with(".kd"))
+    }
+
+    /// Metadata version, such as (1, 2) for V5.
+    pub(crate) fn metadata_version(&self) -> (u32, u32) {
+        self.metadata.version
+    }
+}
+
+fn relocations<'data>(
+    data: &'data [u8],
+    sections: &SectionTable<'data, Header>,
+    dynamic: &SymbolTable<'data, Header>,
+) -> Result<Vec<Relocation>, Error> {
+    let mut out = Vec::new();
+    for section in sections.iter() {
+        let Some((entries, link)) = section
+            .rela(LE, data)
+            .map_err(|e| Error::malformed("relocation section", e.to_string()))?
+        else {
+            continue;
+        };
+        // Others are left over from linking and concern sections that are not loaded.
+        if link != dynamic.section() && link.0 != 0 {
+            continue;
+        }
+        for entry in entries {
+            let symbol = match entry.symbol(LE, false) {
+                None => RelocationSymbol::None,
+                Some(index) => {
+                    let symbol = dynamic
+                        .symbol(index)
+                        .map_err(|e| Error::malformed("relocation", e.to_string()))?;
+                    if symbol.is_undefined(LE) {
+                        let name = symbol
+                            .name(LE, dynamic.strings())
+                            .map_err(|e| Error::malformed("symbol name", e.to_string()))?;
+                        RelocationSymbol::Undefined {
+                            name: String::from_utf8_lossy(name).into_owned(),
+                            weak: symbol.st_bind() == elf::STB_WEAK,
+                        }
+                    } else {
+                        RelocationSymbol::Defined(symbol.st_value(LE))
+                    }
+                }
+            };
+            out.push(Relocation {
+                offset: entry.r_offset(LE),
+                kind: entry.r_type(LE, false).0,
+                addend: entry.r_addend(LE),
+                symbol,
+            });
+        }
+    }
+    Ok(out)
+}
+
+/// Processor and features from `e_flags`.
+fn target(flags: u32) -> Result<Target, Error> {
+    let processor = match flags & 0xff {
+        0x2c => "gfx900",
+        0x2f => "gfx906",
+        0x30 => "gfx908",
+        0x3f => "gfx90a",
+        0x40 => "gfx940",
+        0x4b => "gfx941",
+        0x4c => "gfx942",
+        0x36 => "gfx1030",
+        0x41 => "gfx1100",
+        0x4e => "gfx1201",
+        other => {
+            return Err(Error::Unsupported {
+                what: "processor number in e_flags",
+                value: format!("{other:#x}"),
+            });
+        }
+    };
+    let toggle = |bits: u32| match bits {
+        2 => Toggle::Off,
+        3 => Toggle::On,
+        _ => Toggle::Any,
+    };
+    Ok(Target {
+        processor: processor.to_owned(),
+        xnack: toggle((flags >> 8) & 3),
+        sramecc: toggle((flags >> 10) & 3),
+    })
+}
+
+/// A copy of some bytes that starts at a multiple of 8.
+struct Aligned {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Aligned {
+    fn copy(bytes: &[u8]) -> Self {
+        let words = bytes
+            .chunks(8)
+            .map(|chunk| {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                u64::from_ne_bytes(word)
+            })
+            .collect();
+        Self {
+            words,
+            len: bytes.len(),
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &object::pod::bytes_of_slice(&self.words)[..self.len]
+    }
+}

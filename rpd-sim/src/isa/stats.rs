@@ -1,0 +1,84 @@
+//! What a dispatch did.
+
+/// Class of an instruction, as the hardware's counters tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Class {
+    /// Vector arithmetic (`SQ_INSTS_VALU`).
+    Valu,
+    /// Matrix arithmetic (`SQ_INSTS_MFMA`, also counted as VALU by the hardware).
+    Mfma,
+    /// Scalar arithmetic.
+    Salu,
+    /// Scalar memory.
+    Smem,
+    /// Loads through buffer and global instructions.
+    VmemRead,
+    /// Stores and atomics through buffer and global instructions.
+    VmemWrite,
+    /// Flat instructions, whose address decides between LDS, scratch and global memory.
+    Flat,
+    /// LDS.
+    Lds,
+    /// Branches.
+    Branch,
+    /// Messages.
+    SendMessage,
+    /// Waits, barriers, no-ops and the end of the program.
+    Other,
+}
+
+impl Class {
+    /// How many there are.
+    pub(crate) const COUNT: usize = Self::Other as usize + 1;
+}
+
+/// What a dispatch executed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Stats {
+    /// Workgroups.
+    pub(crate) workgroups: u64,
+    /// Waves.
+    pub(crate) waves: u64,
+    /// Work-items.
+    pub(crate) work_items: u64,
+    /// Instructions a wave executed, by [`Class`].
+    pub(crate) instructions: [u64; Class::COUNT],
+    /// Lanes that were active in vector arithmetic.
+    pub(crate) valu_lanes: u64,
+    /// Bytes loaded from global memory.
+    pub(crate) bytes_loaded: u64,
+    /// Bytes stored to global memory.
+    pub(crate) bytes_stored: u64,
+    /// Atomic operations on global memory, by lane.
+    pub(crate) atomics: u64,
+    /// Bytes read and written in LDS.
+    pub(crate) lds_bytes: u64,
+}
+
+impl Stats {
+    /// Instructions of a class.
+    pub(crate) fn count(&self, class: Class) -> u64 {
+        self.instructions[class as usize]
+    }
+
+    /// Instructions of all classes.
+    pub(crate) fn total(&self) -> u64 {
+        self.instructions.iter().sum()
+    }
+
+    /// Adds what another part of the dispatch did.
+    pub(crate) fn add(&mut self, other: &Stats) {
+        self.workgroups += other.workgroups;
+        self.waves += other.waves;
+        self.work_items += other.work_items;
+        for (sum, part) in self.instructions.iter_mut().zip(other.instructions) {
+            *sum += part;
+        }
+        self.valu_lanes += other.valu_lanes;
+        self.bytes_loaded += other.bytes_loaded;
+        self.bytes_stored += other.bytes_stored;
+        self.atomics += other.atomics;
+        self.lds_bytes += other.lds_bytes;
+    }
+}
