@@ -11,15 +11,15 @@ c_enum! {
         FRAME_BUFFER_PUBLIC = 1 => c"HSA_HEAPTYPE_FRAME_BUFFER_PUBLIC",
         /// Frame buffer private.
         FRAME_BUFFER_PRIVATE = 2 => c"HSA_HEAPTYPE_FRAME_BUFFER_PRIVATE",
-        /// Gpu gds.
+        /// GDS of a GPU.
         GPU_GDS = 3 => c"HSA_HEAPTYPE_GPU_GDS",
-        /// Gpu lds.
+        /// LDS of a GPU.
         GPU_LDS = 4 => c"HSA_HEAPTYPE_GPU_LDS",
-        /// Gpu scratch.
+        /// Scratch of a GPU.
         GPU_SCRATCH = 5 => c"HSA_HEAPTYPE_GPU_SCRATCH",
-        /// Device svm.
+        /// Shared virtual memory of a device.
         DEVICE_SVM = 6 => c"HSA_HEAPTYPE_DEVICE_SVM",
-        /// Mmio remap.
+        /// Remapped MMIO page.
         MMIO_REMAP = 7 => c"HSA_HEAPTYPE_MMIO_REMAP",
         /// Number of kinds.
         NUMHEAPTYPES = 8 => c"HSA_HEAPTYPE_NUMHEAPTYPES",
@@ -35,13 +35,13 @@ c_enum! {
         UNDEFINED = 0 => c"HSA_IOLINKTYPE_UNDEFINED",
         /// Hypertransport.
         HYPERTRANSPORT = 1 => c"HSA_IOLINKTYPE_HYPERTRANSPORT",
-        /// Pciexpress.
+        /// PCI Express.
         PCIEXPRESS = 2 => c"HSA_IOLINKTYPE_PCIEXPRESS",
-        /// Amba.
+        /// AMBA.
         AMBA = 3 => c"HSA_IOLINKTYPE_AMBA",
-        /// Mipi.
+        /// MIPI.
         MIPI = 4 => c"HSA_IOLINKTYPE_MIPI",
-        /// Qpi 1 1.
+        /// QPI 1.1.
         QPI_1_1 = 5 => c"HSA_IOLINK_TYPE_QPI_1_1",
         /// Reserved1.
         RESERVED1 = 6 => c"HSA_IOLINK_TYPE_RESERVED1",
@@ -53,15 +53,15 @@ c_enum! {
         INFINIBAND = 9 => c"HSA_IOLINK_TYPE_INFINIBAND",
         /// Reserved3.
         RESERVED3 = 10 => c"HSA_IOLINK_TYPE_RESERVED3",
-        /// Xgmi.
+        /// xGMI.
         XGMI = 11 => c"HSA_IOLINK_TYPE_XGMI",
-        /// Xgop.
+        /// XGOP.
         XGOP = 12 => c"HSA_IOLINK_TYPE_XGOP",
-        /// Gz.
+        /// GenZ.
         GZ = 13 => c"HSA_IOLINK_TYPE_GZ",
-        /// Ethernet rdma.
+        /// Ethernet RDMA.
         ETHERNET_RDMA = 14 => c"HSA_IOLINK_TYPE_ETHERNET_RDMA",
-        /// Rdma other.
+        /// RDMA other.
         RDMA_OTHER = 15 => c"HSA_IOLINK_TYPE_RDMA_OTHER",
         /// Other.
         OTHER = 16 => c"HSA_IOLINK_TYPE_OTHER",

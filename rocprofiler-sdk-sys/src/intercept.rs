@@ -7,11 +7,11 @@ use crate::macros::{c_enum, c_struct};
 c_enum! {
     /// Dispatch tables that can be intercepted (a bit mask).
     rocprofiler_intercept_table_t: u32 {
-        /// Hsa table.
+        /// HSA table.
         HSA_TABLE = 1 => c"ROCPROFILER_HSA_TABLE",
-        /// Hip runtime table.
+        /// HIP runtime table.
         HIP_RUNTIME_TABLE = 2 => c"ROCPROFILER_HIP_RUNTIME_TABLE",
-        /// Hip compiler table.
+        /// HIP compiler table.
         HIP_COMPILER_TABLE = 4 => c"ROCPROFILER_HIP_COMPILER_TABLE",
         /// Marker core table.
         MARKER_CORE_TABLE = 8 => c"ROCPROFILER_MARKER_CORE_TABLE",
@@ -19,11 +19,11 @@ c_enum! {
         MARKER_CONTROL_TABLE = 16 => c"ROCPROFILER_MARKER_CONTROL_TABLE",
         /// Marker name table.
         MARKER_NAME_TABLE = 32 => c"ROCPROFILER_MARKER_NAME_TABLE",
-        /// Rccl table.
+        /// RCCL table.
         RCCL_TABLE = 64 => c"ROCPROFILER_RCCL_TABLE",
-        /// Rocdecode table.
+        /// rocDecode table.
         ROCDECODE_TABLE = 128 => c"ROCPROFILER_ROCDECODE_TABLE",
-        /// Rocjpeg table.
+        /// rocJPEG table.
         ROCJPEG_TABLE = 256 => c"ROCPROFILER_ROCJPEG_TABLE",
         /// The highest bit of this version.
         TABLE_LAST = 256 => c"ROCPROFILER_TABLE_LAST",

@@ -117,17 +117,17 @@ c_enum! {
     rocprofiler_runtime_initialization_operation_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_RUNTIME_INITIALIZATION_NONE",
-        /// Hsa.
+        /// HSA.
         HSA = 1 => c"ROCPROFILER_RUNTIME_INITIALIZATION_HSA",
-        /// Hip.
+        /// HIP.
         HIP = 2 => c"ROCPROFILER_RUNTIME_INITIALIZATION_HIP",
         /// Marker.
         MARKER = 3 => c"ROCPROFILER_RUNTIME_INITIALIZATION_MARKER",
-        /// Rccl.
+        /// RCCL.
         RCCL = 4 => c"ROCPROFILER_RUNTIME_INITIALIZATION_RCCL",
-        /// Rocdecode.
+        /// rocDecode.
         ROCDECODE = 5 => c"ROCPROFILER_RUNTIME_INITIALIZATION_ROCDECODE",
-        /// Rocjpeg.
+        /// rocJPEG.
         ROCJPEG = 6 => c"ROCPROFILER_RUNTIME_INITIALIZATION_ROCJPEG",
         /// End marker of this version of the list.
         LAST = 7 => c"ROCPROFILER_RUNTIME_INITIALIZATION_LAST",
@@ -159,19 +159,19 @@ c_enum! {
 c_enum! {
     /// Runtime libraries (a bit mask).
     rocprofiler_runtime_library_t: u32 {
-        /// Library.
+        /// The SDK itself.
         LIBRARY = 1 => c"ROCPROFILER_LIBRARY",
-        /// Hsa library.
+        /// HSA library.
         HSA_LIBRARY = 2 => c"ROCPROFILER_HSA_LIBRARY",
-        /// Hip library.
+        /// HIP library.
         HIP_LIBRARY = 4 => c"ROCPROFILER_HIP_LIBRARY",
         /// Marker library.
         MARKER_LIBRARY = 8 => c"ROCPROFILER_MARKER_LIBRARY",
-        /// Rccl library.
+        /// RCCL library.
         RCCL_LIBRARY = 16 => c"ROCPROFILER_RCCL_LIBRARY",
-        /// Rocdecode library.
+        /// rocDecode library.
         ROCDECODE_LIBRARY = 32 => c"ROCPROFILER_ROCDECODE_LIBRARY",
-        /// Rocjpeg library.
+        /// rocJPEG library.
         ROCJPEG_LIBRARY = 64 => c"ROCPROFILER_ROCJPEG_LIBRARY",
         /// The highest bit of this version.
         LIBRARY_LAST = 64 => c"ROCPROFILER_LIBRARY_LAST",

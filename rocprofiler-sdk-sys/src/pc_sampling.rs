@@ -29,7 +29,7 @@ c_enum! {
         INSTRUCTIONS = 1 => c"ROCPROFILER_PC_SAMPLING_UNIT_INSTRUCTIONS",
         /// Cycles.
         CYCLES = 2 => c"ROCPROFILER_PC_SAMPLING_UNIT_CYCLES",
-        /// Microseconds.
+        /// Microseconds, as the kernel driver counts them.
         TIME = 3 => c"ROCPROFILER_PC_SAMPLING_UNIT_TIME",
         /// End marker of this version of the list.
         LAST = 4 => c"ROCPROFILER_PC_SAMPLING_UNIT_LAST",

@@ -114,7 +114,7 @@ c_enum! {
         JUMP = 7 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_JUMP",
         /// Branch not taken.
         NEXT = 8 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_NEXT",
-        /// Immediate, such as a wait or a nop.
+        /// Handled inside the sequencer, such as a wait or a nop.
         IMMED = 9 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_IMMED",
         /// Context switch.
         CONTEXT = 10 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_CONTEXT",
@@ -161,7 +161,7 @@ c_struct! {
 c_struct! {
     /// A program counter in a decoded trace.
     struct rocprofiler_thread_trace_decoder_pc_t {
-        /// Address, or offset into the code object.
+        /// Absolute address, or virtual address inside the ELF of the code object.
         pub addr: usize,
         /// Id of the code object, 0 when `addr` is absolute.
         pub marker_id: usize,
