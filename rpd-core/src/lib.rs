@@ -8,6 +8,7 @@ pub mod domain;
 pub mod ids;
 pub mod kernel_name;
 pub mod naming;
+pub mod near;
 pub mod options;
 pub mod session;
 pub mod spool;

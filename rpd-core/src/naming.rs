@@ -1,1 +1,683 @@
 //! Names of output files: directory, prefix and placeholders.
+//!
+//! A file is `<directory>/<prefix>_<name>`. Directory and prefix are patterns that every recorded process
+//! fills in with its own facts, after the run; [`Namer`] keeps the processes of one run apart.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::options::Options;
+use crate::session::Process;
+
+/// Prefix when none is given.
+pub const DEFAULT_PREFIX: &str = "%hostname%/%pid%";
+
+/// Rounds of replacement after which values that name placeholders again are left as they are.
+const MAX_ROUNDS: usize = 8;
+
+/// Keys without a number; `arg<N>` comes on top.
+const KEYS: [&str; 17] = [
+    "argv",
+    "args",
+    "argt",
+    "tag",
+    "hostname",
+    "pid",
+    "ppid",
+    "pgid",
+    "psid",
+    "psize",
+    "job",
+    "rank",
+    "size",
+    "nid",
+    "cwd",
+    "launch_date",
+    "launch_time",
+];
+
+const SHORTHANDS: [(char, &str); 5] = [
+    ('h', "hostname"),
+    ('p', "pid"),
+    ('j', "job"),
+    ('r', "rank"),
+    ('s', "size"),
+];
+
+// The last one that is set wins, so the launcher closest to the process does.
+const RANK_VARIABLES: [&str; 8] = [
+    "MPI_RANK",
+    "MPI_LOCALRANKID",
+    "MPI_RANKID",
+    "MV2_COMM_WORLD_RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "PMI_RANK",
+    "SLURM_PROCID",
+    "PBS_NODENUM",
+];
+
+const SIZE_VARIABLES: [&str; 8] = [
+    "MPI_SIZE",
+    "MPI_LOCALNRANKS",
+    "MPI_NRANKS",
+    "MV2_COMM_WORLD_SIZE",
+    "OMPI_COMM_WORLD_SIZE",
+    "PMI_SIZE",
+    "SLURM_NTASKS",
+    "PBS_O_TASKNUM",
+];
+
+/// A pattern that cannot be filled in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NamingError {
+    /// A closed placeholder whose word means nothing.
+    #[error("`{text}` is no placeholder{}", match .near { Some(near) => format!("; did you mean `%{near}%`?"), None => String::new() })]
+    Unknown {
+        /// As written.
+        text: String,
+        /// The key that looks most like it.
+        near: Option<String>,
+    },
+}
+
+/// Whether the front end's own value of the variable `name` may bear on names of files.
+pub fn is_naming_variable(name: &str) -> bool {
+    RANK_VARIABLES.contains(&name)
+        || SIZE_VARIABLES.contains(&name)
+        || matches!(
+            name,
+            "SLURM_JOB_ID"
+                | "ROCPROF_DATE_FORMAT"
+                | "ROCPROF_TIME_FORMAT"
+                | "ROCPROF_MPI_RANK_VAR"
+                | "ROCPROF_MPI_SIZE_VAR"
+                | "TZ"
+        )
+}
+
+/// One piece of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Piece<'a> {
+    Text(&'a str),
+    Key(&'a str),
+    Variable(&'a str),
+    Unknown(&'a str),
+}
+
+fn is_key(word: &str) -> bool {
+    KEYS.contains(&word) || argument_number(word).is_some()
+}
+
+fn argument_number(word: &str) -> Option<usize> {
+    let digits = word.strip_prefix("arg")?;
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok()
+}
+
+fn word_length(text: &str) -> usize {
+    text.bytes()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        .count()
+}
+
+/// `{NAME}` at the start of `text`: the name and the bytes it takes.
+fn braced_variable(text: &str) -> Option<(&str, usize)> {
+    let inner = text.strip_prefix('{')?;
+    let length = inner
+        .bytes()
+        .take_while(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_')
+        .count();
+    (length > 0 && inner[length..].starts_with('}')).then(|| (&inner[..length], length + 2))
+}
+
+/// The placeholder at the very start of `text` and how many bytes it takes.
+fn placeholder(text: &str) -> Option<(Piece<'_>, usize)> {
+    for (lead, closing) in [
+        ("%env", true),
+        ("%ENV", true),
+        ("$env", false),
+        ("$ENV", false),
+        ("%q", false),
+    ] {
+        if let Some(rest) = text.strip_prefix(lead)
+            && let Some((name, used)) = braced_variable(rest)
+        {
+            let closed = rest[used..].starts_with('%');
+            if closing && !closed {
+                continue;
+            }
+            // The guide writes `%q{NAME}` with and without a closing sign.
+            let tail = usize::from(closed && (closing || lead == "%q"));
+            return Some((Piece::Variable(name), lead.len() + used + tail));
+        }
+    }
+    if let Some(rest) = text.strip_prefix('{') {
+        let length = word_length(rest);
+        if length == 0 || !rest[length..].starts_with('}') {
+            return None;
+        }
+        let whole = length + 2;
+        return Some(if is_key(&rest[..length]) {
+            (Piece::Key(&rest[..length]), whole)
+        } else {
+            (Piece::Unknown(&text[..whole]), whole)
+        });
+    }
+    let rest = text.strip_prefix('%')?;
+    let length = word_length(rest);
+    let closed = length > 0 && rest[length..].starts_with('%');
+    if closed && is_key(&rest[..length]) {
+        return Some((Piece::Key(&rest[..length]), length + 2));
+    }
+    let shorthand = SHORTHANDS
+        .iter()
+        .find(|(letter, _)| rest.starts_with(*letter))
+        .map(|(_, key)| (Piece::Key(key), 2));
+    if !closed {
+        return shorthand;
+    }
+    // `%h_%p`: what looks like a closing sign opens the next placeholder.
+    let next_opens = matches!(
+        placeholder(&rest[length..]),
+        Some((Piece::Key(_) | Piece::Variable(_), _))
+    );
+    match shorthand {
+        Some(found) if next_opens || length == 1 => Some(found),
+        _ => Some((Piece::Unknown(&text[..length + 2]), length + 2)),
+    }
+}
+
+fn pieces(pattern: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut text_start = 0;
+    let mut at = 0;
+    while at < pattern.len() {
+        let rest = &pattern[at..];
+        match placeholder(rest) {
+            Some((piece, length)) => {
+                if text_start < at {
+                    pieces.push(Piece::Text(&pattern[text_start..at]));
+                }
+                pieces.push(piece);
+                at += length;
+                text_start = at;
+            }
+            None => at += rest.chars().next().map_or(1, char::len_utf8),
+        }
+    }
+    if text_start < pattern.len() {
+        pieces.push(Piece::Text(&pattern[text_start..]));
+    }
+    pieces
+}
+
+/// Checks a pattern before anything starts.
+///
+/// # Errors
+/// When it holds a closed `%word%` or `{word}` that is no placeholder.
+pub fn check(pattern: &str) -> Result<(), NamingError> {
+    for piece in pieces(pattern) {
+        if let Piece::Unknown(text) = piece {
+            let word = text.trim_matches(['%', '{', '}']);
+            return Err(NamingError::Unknown {
+                text: text.to_owned(),
+                near: crate::near::nearest(word, KEYS.iter().copied()).map(str::to_owned),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Whether the pattern begins with a placeholder, so that whether it is absolute is only known later.
+pub fn starts_with_placeholder(pattern: &str) -> bool {
+    matches!(
+        pieces(pattern).first(),
+        Some(Piece::Key(_) | Piece::Variable(_))
+    )
+}
+
+/// The longest leading part of a directory pattern that holds no placeholder; empty when there is none.
+pub fn literal_parent(pattern: &str) -> PathBuf {
+    match pieces(pattern).as_slice() {
+        [] => PathBuf::new(),
+        [Piece::Text(text)] => PathBuf::from(text),
+        [Piece::Text(text), ..] => match text.rfind('/') {
+            Some(0) => PathBuf::from("/"),
+            Some(at) => PathBuf::from(&text[..at]),
+            None => PathBuf::new(),
+        },
+        _ => PathBuf::new(),
+    }
+}
+
+/// Names of the variables that a pattern refers to.
+pub fn variables(pattern: &str) -> Vec<&str> {
+    pieces(pattern)
+        .into_iter()
+        .filter_map(|piece| match piece {
+            Piece::Variable(name) => Some(name),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What placeholders stand for in one process.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// The process.
+    pub process: &'a Process,
+    /// The run's options: launch time and the front end's variables, for what the process's environment lacks.
+    pub options: &'a Options,
+    /// Name of the machine.
+    pub hostname: &'a str,
+}
+
+/// Name of this machine, `UNKNOWN_HOSTNAME` when it cannot be read.
+pub fn hostname() -> String {
+    match std::fs::read_to_string("/proc/sys/kernel/hostname") {
+        Ok(name) if !name.trim().is_empty() => name.trim().to_owned(),
+        _ => "UNKNOWN_HOSTNAME".to_owned(),
+    }
+}
+
+impl Facts<'_> {
+    fn variable(&self, name: &str) -> Option<&str> {
+        self.process
+            .environment
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+            .or_else(|| {
+                self.options
+                    .launch_environment
+                    .get(name)
+                    .map(String::as_str)
+            })
+    }
+
+    fn last_number(&self, chooser: &str, variables: &[&str]) -> Option<u64> {
+        if let Some(value) = self
+            .variable(chooser)
+            .and_then(|name| self.variable(name))
+            .and_then(|value| value.trim().parse().ok())
+        {
+            return Some(value);
+        }
+        variables
+            .iter()
+            .rev()
+            .find_map(|name| self.variable(name)?.trim().parse().ok())
+    }
+
+    fn rank(&self) -> Option<u64> {
+        let slurm = self.variable("SLURM_PROCID");
+        slurm
+            .and_then(|value| value.trim().parse().ok())
+            .or_else(|| self.last_number("ROCPROF_MPI_RANK_VAR", &RANK_VARIABLES))
+    }
+
+    fn time(&self, chooser: &str, default: &str) -> String {
+        let format = self.variable(chooser).unwrap_or(default);
+        let nanoseconds = match self.options.launch_time {
+            0 => self.process.real_time,
+            time => time,
+        };
+        let time =
+            chrono::DateTime::from_timestamp_nanos(i64::try_from(nanoseconds).unwrap_or(i64::MAX))
+                .with_timezone(&chrono::Local);
+        let mut text = String::new();
+        // A format that chrono does not know is an error of `write!`, and is then used as it stands.
+        if write!(text, "{}", time.format(format)).is_err() {
+            format.clone_into(&mut text);
+        }
+        text
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let mut words: Vec<&String> = self.process.command.iter().collect();
+        if words.get(1).is_some_and(|word| *word == "--") {
+            words.remove(1);
+        }
+        words
+            .into_iter()
+            .map(|word| {
+                word.replace('/', "_")
+                    .trim_start_matches('.')
+                    .trim_start_matches('_')
+                    .to_owned()
+            })
+            .collect()
+    }
+
+    fn tag(&self) -> &str {
+        self.process
+            .command
+            .first()
+            .map_or("", |program| program.rsplit('/').next().unwrap_or_default())
+    }
+
+    /// The value of a key; `None` for an argument that there is not.
+    fn value(&self, key: &str) -> Option<String> {
+        let process = self.process;
+        Some(match key {
+            "argv" => self.arguments().join("_"),
+            "args" => self.arguments().get(1..).unwrap_or_default().join("_"),
+            "argt" => {
+                self.tag().to_owned() + &self.arguments().get(1..).unwrap_or_default().join("_")
+            }
+            "tag" => self.tag().to_owned(),
+            "hostname" => self.hostname.to_owned(),
+            "pid" => process.pid.to_string(),
+            "ppid" => process.ppid.to_string(),
+            "pgid" => process.pgid.to_string(),
+            "psid" => process.sid.to_string(),
+            "psize" => process.psize.to_string(),
+            "job" => self.variable("SLURM_JOB_ID").unwrap_or("0").to_owned(),
+            "rank" => self.rank().unwrap_or(0).to_string(),
+            "size" => self
+                .last_number("ROCPROF_MPI_SIZE_VAR", &SIZE_VARIABLES)
+                .unwrap_or(1)
+                .max(1)
+                .to_string(),
+            "nid" => self
+                .rank()
+                .map_or_else(|| process.pid.to_string(), |rank| rank.to_string()),
+            "cwd" => process.cwd.clone(),
+            "launch_date" => self.time("ROCPROF_DATE_FORMAT", "%F"),
+            "launch_time" => self.time("ROCPROF_TIME_FORMAT", "%F_%H.%M"),
+            other => return self.arguments().get(argument_number(other)?).cloned(),
+        })
+    }
+
+    /// Fills the pattern in. Values may hold placeholders again.
+    pub fn expand(&self, pattern: &str) -> String {
+        let mut current = pattern.to_owned();
+        for _ in 0..MAX_ROUNDS {
+            let next = self.expand_once(&current);
+            if next == current {
+                break;
+            }
+            current = next;
+        }
+        current
+    }
+
+    fn expand_once(&self, pattern: &str) -> String {
+        let mut out = String::with_capacity(pattern.len());
+        let mut swallow = false;
+        for piece in pieces(pattern) {
+            match piece {
+                Piece::Text(text) if swallow => {
+                    out.push_str(text.trim_start_matches(['-', '/', '_']));
+                }
+                Piece::Text(text) | Piece::Unknown(text) => out.push_str(text),
+                Piece::Key(key) => match self.value(key) {
+                    Some(value) => out.push_str(&value),
+                    None => {
+                        swallow = true;
+                        continue;
+                    }
+                },
+                Piece::Variable(name) => out.push_str(&clean(self.variable(name).unwrap_or(""))),
+            }
+            swallow = false;
+        }
+        out
+    }
+
+    /// Whether the prefix, filled in, tells processes apart by itself.
+    fn names_pid(&self, pattern: &str) -> bool {
+        pieces(pattern).iter().any(|piece| match piece {
+            Piece::Key("pid") => true,
+            Piece::Key("nid") => self.rank().is_none(),
+            Piece::Variable(name) => self
+                .variable(name)
+                .is_some_and(|value| value.contains("%pid%") || value.contains("{pid}")),
+            _ => false,
+        })
+    }
+}
+
+/// Values of variables become one path component.
+fn clean(value: &str) -> String {
+    value
+        .trim_start_matches(['\t', ' ', '/'])
+        .replace(['\t', ' ', '/'], "_")
+}
+
+/// Where one process's files go.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// Directory.
+    pub directory: PathBuf,
+    /// Prefix; may hold `/`.
+    pub prefix: String,
+}
+
+impl Target {
+    /// Path of the file `name`, for example `results.db`.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.directory.join(format!("{}_{name}", self.prefix))
+    }
+
+    /// The directory that [`Target::file`] paths lie in; the prefix may add levels.
+    pub fn parent(&self) -> PathBuf {
+        let file = self.file("x");
+        file.parent().unwrap_or(Path::new("/")).to_owned()
+    }
+}
+
+/// Gives every process image of a run names of its own.
+#[derive(Debug, Default)]
+pub struct Namer {
+    used: HashSet<(PathBuf, String)>,
+}
+
+impl Namer {
+    /// Names for the next process image. `descendant` is true for processes other than the one that rpd
+    /// started: they get `_<pid>` appended unless the prefix has the pid already. An image whose names are taken,
+    /// by an earlier image in the same pid for instance, gets `_2`, `_3` and so on.
+    pub fn target(&mut self, facts: &Facts<'_>, descendant: bool) -> Target {
+        let options = facts.options;
+        let directory = facts.expand(&options.output_directory);
+        let mut directory = match directory.as_str() {
+            "" => PathBuf::from(&facts.process.cwd),
+            text => Path::new(&facts.process.cwd).join(text),
+        };
+        if let Some(pass) = options.pass {
+            directory.push(format!("pass_{pass}"));
+        }
+        let pattern = match options.output_file.as_str() {
+            "" => DEFAULT_PREFIX,
+            given => given,
+        };
+        let mut prefix = facts.expand(pattern);
+        if descendant && !facts.names_pid(pattern) {
+            let _ = write!(prefix, "_{}", facts.process.pid);
+        }
+        let base = prefix.clone();
+        let mut image = 1;
+        while !self.used.insert((directory.clone(), prefix.clone())) {
+            image += 1;
+            prefix = format!("{base}_{image}");
+        }
+        Target { directory, prefix }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::ProcessId;
+
+    fn process(command: &[&str]) -> Process {
+        Process {
+            pid: ProcessId(42),
+            ppid: ProcessId(7),
+            pgid: ProcessId(8),
+            sid: ProcessId(9),
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            cwd: "/work".to_owned(),
+            environment: vec![
+                ("NESTED".to_owned(), "%tag%-trace-inp-yaml".to_owned()),
+                ("SLASHES".to_owned(), "/a/b c".to_owned()),
+                ("LOOP".to_owned(), "x%env{LOOP}%".to_owned()),
+            ],
+            ..Process::default()
+        }
+    }
+
+    fn expand(pattern: &str, command: &[&str]) -> String {
+        let process = process(command);
+        let options = Options::default();
+        Facts {
+            process: &process,
+            options: &options,
+            hostname: "node",
+        }
+        .expand(pattern)
+    }
+
+    /// Conformance cases 256 to 265.
+    #[test]
+    fn placeholders_of_the_contract() {
+        let transpose = ["./transpose", "2", "500", "10"];
+        for (case, pattern, command, expected) in [
+            (
+                256,
+                "D/%argt%-trace",
+                &["./simple-transpose"][..],
+                "D/simple-transpose-trace",
+            ),
+            (257, "%argt%", &transpose[..], "transpose2_500_10"),
+            (258, "%args%", &transpose[..], "2_500_10"),
+            (259, "%arg9%-x", &transpose[..], "x"),
+            (259, "{arg9}_/-x%arg1%", &transpose[..], "x2"),
+            (
+                260,
+                "D/%env{NESTED}%",
+                &["bin/transpose"][..],
+                "D/transpose-trace-inp-yaml",
+            ),
+            (261, "%env{SLASHES}%", &transpose[..], "a_b_c"),
+            (262, "<%env{UNSET}%>", &transpose[..], "<>"),
+            (
+                263,
+                "$ENV{SLASHES}$env{SLASHES}",
+                &transpose[..],
+                "a_b_ca_b_c",
+            ),
+            (
+                264,
+                "%q{SLASHES}.%q{SLASHES}%",
+                &transpose[..],
+                "a_b_c.a_b_c",
+            ),
+            (265, "%h.%p", &transpose[..], "node.42"),
+            (
+                265,
+                "%h_%p-%hostname%%pid%",
+                &transpose[..],
+                "node_42-node42",
+            ),
+            (0, "%pidx", &transpose[..], "42idx"),
+            (0, "@pid@ 100% {", &transpose[..], "@pid@ 100% {"),
+            (0, "{rank}.%size%.%job%.%nid%", &transpose[..], "0.1.0.42"),
+            (
+                0,
+                "%argv%",
+                &["./../bin/app", "--", "-v", "../x y"][..],
+                ".._bin_app_-v_x y",
+            ),
+        ] {
+            assert_eq!(expand(pattern, command), expected, "case {case}: {pattern}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_names_itself_ends() {
+        assert!(expand("%env{LOOP}%", &[]).starts_with("xxx"));
+    }
+
+    #[test]
+    fn closed_words_that_mean_nothing_are_refused() {
+        for good in [
+            "%pid%", "{pid}", "%h_%p", "%h%p", "50%", "a%b", "%arg12%", "%q{A}%", "{a b}", "%pidx",
+        ] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "%foo%",
+            "{foo}",
+            "x/%pidx%/y",
+            "%env{lower}%",
+            "%ARGT%",
+            "%arg%",
+        ] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+        let error = check("out/%hostnam%").expect_err("not a key");
+        assert_eq!(
+            error.to_string(),
+            "`%hostnam%` is no placeholder; did you mean `%hostname%`?"
+        );
+    }
+
+    #[test]
+    fn literal_parents() {
+        for (pattern, parent) in [
+            ("/a/b", "/a/b"),
+            ("/a/b%pid%", "/a"),
+            ("/%pid%", "/"),
+            ("a%pid%", ""),
+            ("%cwd%/x", ""),
+            ("/a/%tag%/c", "/a"),
+        ] {
+            assert_eq!(literal_parent(pattern), Path::new(parent), "{pattern}");
+        }
+        assert!(starts_with_placeholder("%cwd%/x") && starts_with_placeholder("$ENV{A}"));
+        assert!(!starts_with_placeholder("out/%pid%"));
+    }
+
+    #[test]
+    fn processes_of_a_run_never_share_a_file() {
+        let mut options = Options {
+            output_directory: "/out".to_owned(),
+            output_file: "x".to_owned(),
+            ..Options::default()
+        };
+        let mut namer = Namer::default();
+        let first = process(&["a"]);
+        let mut child = first.clone();
+        child.pid = ProcessId(43);
+        let mut name = |options: &Options, process: &Process, descendant| {
+            let target = namer.target(
+                &Facts {
+                    process,
+                    options,
+                    hostname: "node",
+                },
+                descendant,
+            );
+            target.file("results.db").display().to_string()
+        };
+        assert_eq!(name(&options, &first, false), "/out/x_results.db");
+        assert_eq!(name(&options, &first, false), "/out/x_2_results.db");
+        assert_eq!(name(&options, &child, true), "/out/x_43_results.db");
+        assert_eq!(name(&options, &child, true), "/out/x_43_2_results.db");
+        options.output_file = String::new();
+        assert_eq!(name(&options, &first, false), "/out/node/42_results.db");
+        assert_eq!(name(&options, &first, false), "/out/node/42_2_results.db");
+        assert_eq!(name(&options, &child, true), "/out/node/43_results.db");
+        options.pass = Some(3);
+        options.output_directory = "%cwd%/r".to_owned();
+        assert_eq!(
+            name(&options, &child, true),
+            "/work/r/pass_3/node/43_results.db"
+        );
+    }
+}

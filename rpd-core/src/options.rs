@@ -249,6 +249,8 @@ pub struct Options {
     pub pass: Option<u32>,
     /// The target and its arguments.
     pub command: Vec<String>,
+    /// When rpd was started, Unix time in ns; 0 is unknown.
+    pub launch_time: u64,
     /// Variables of the front end that bear on names of outputs (MPI, SLURM, date formats).
     pub launch_environment: BTreeMap<String, String>,
 }
