@@ -2,7 +2,7 @@
 //!
 //! Layouts are those of `hsa.h`, `amd_hsa_queue.h` and `amd_hsa_signal.h`; the tests hold their offsets.
 
-use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
 /// `hsa_dim3_t`.
 #[repr(C)]
@@ -121,7 +121,7 @@ pub(crate) struct AmdQueue {
     pub(crate) scratch_backing_memory_location: AtomicU64,
     pub(crate) scratch_backing_memory_byte_size: AtomicU64,
     pub(crate) scratch_wave64_lane_byte_size: u32,
-    pub(crate) queue_properties: u32,
+    pub(crate) queue_properties: AtomicU32,
     pub(crate) scratch_last_used_index: u64,
     pub(crate) queue_inactive_signal: u64,
     pub(crate) reserved4: [u32; 2],

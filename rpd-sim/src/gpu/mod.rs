@@ -1,4 +1,19 @@
-//! The simulated device.
+//! The simulated machine: agents and their memory, queues and the processors that consume them, copy
+//! engines, signals, and the thread that hands out completions.
 
+pub(crate) mod agents;
 pub(crate) mod aql;
+pub(crate) mod clock;
+pub(crate) mod copy;
+pub(crate) mod exec;
+pub(crate) mod fault;
+pub(crate) mod handler;
+pub(crate) mod machine;
+pub(crate) mod memory;
 pub(crate) mod observe;
+pub(crate) mod processor;
+pub(crate) mod queue;
+pub(crate) mod signal;
+pub(crate) mod wake;
+
+pub(crate) use agents::{Agent, agents as devices};

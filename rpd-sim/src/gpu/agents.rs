@@ -1,0 +1,474 @@
+//! The agents of the simulated machine: one CPU, and GPUs of type gfx90a.
+
+use std::sync::OnceLock;
+
+/// What kind of processor an agent is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AgentKind {
+    /// The host's processor.
+    Cpu,
+    /// A simulated GPU.
+    Gpu,
+}
+
+/// A cache of an agent, as the topology reports it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cache {
+    /// Level, from 1.
+    pub(crate) level: u32,
+    /// Bytes.
+    pub(crate) bytes: u32,
+    /// Name the runtime gives it.
+    pub(crate) name: &'static str,
+}
+
+/// Where memory of a pool comes from and what it promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PoolKind {
+    /// System memory, coherent while kernels run.
+    SystemFine,
+    /// System memory meant for kernel arguments.
+    SystemKernarg,
+    /// System memory, coherent at kernel boundaries.
+    SystemCoarse,
+    /// Device memory, coherent at kernel boundaries.
+    DeviceCoarse,
+    /// Device memory, coherent while kernels run.
+    DeviceFine,
+    /// LDS; nothing can be allocated from it.
+    Group,
+}
+
+/// A memory pool; its address is its HSA handle.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    /// Index of the agent it belongs to.
+    pub(crate) agent: usize,
+    /// What it is made of.
+    pub(crate) kind: PoolKind,
+    /// Capacity in bytes, shared with the agent's other pools of the same memory.
+    pub(crate) bytes: u64,
+}
+
+impl Pool {
+    /// HSA handle.
+    pub(crate) fn handle(&'static self) -> u64 {
+        std::ptr::from_ref(self) as u64
+    }
+
+    /// Whether the runtime allocates from it.
+    pub(crate) fn allocatable(&self) -> bool {
+        self.kind != PoolKind::Group
+    }
+
+    /// Whether it is host memory.
+    pub(crate) fn is_system(&self) -> bool {
+        matches!(
+            self.kind,
+            PoolKind::SystemFine | PoolKind::SystemKernarg | PoolKind::SystemCoarse
+        )
+    }
+
+    /// `HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_*`; zero for LDS.
+    pub(crate) fn global_flags(&self) -> u32 {
+        match self.kind {
+            PoolKind::SystemFine | PoolKind::DeviceFine => 2,
+            PoolKind::SystemKernarg => 3,
+            PoolKind::SystemCoarse | PoolKind::DeviceCoarse => 4,
+            PoolKind::Group => 0,
+        }
+    }
+}
+
+/// An agent; its address is its HSA handle. Figures are those a gfx90a partition reports.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    /// Position among all agents, also the topology's node id.
+    pub(crate) index: usize,
+    /// CPU or GPU.
+    pub(crate) kind: AgentKind,
+    /// Short name: the processor's model, or the GPU's architecture.
+    pub(crate) name: String,
+    /// `CPU` or `AMD`.
+    pub(crate) vendor: &'static str,
+    /// Marketing name.
+    pub(crate) product: String,
+    /// Code name of the chip.
+    pub(crate) model: &'static str,
+    /// Unique id, `GPU-` and 16 hexadecimal digits for GPUs.
+    pub(crate) uuid: String,
+    /// CPU cores.
+    pub(crate) cpu_cores: u32,
+    /// SIMD units in all.
+    pub(crate) simds: u32,
+    /// First SIMD id.
+    pub(crate) simd_id_base: u32,
+    /// Wave slots a SIMD.
+    pub(crate) max_waves_per_simd: u32,
+    /// LDS a compute unit, KiB.
+    pub(crate) lds_kib: u32,
+    /// Global wave sync resources.
+    pub(crate) gws: u32,
+    /// Lanes a wave.
+    pub(crate) wave_size: u32,
+    /// Accelerator dies.
+    pub(crate) xccs: u32,
+    /// Compute units (of a CPU: cores).
+    pub(crate) cus: u32,
+    /// Shader arrays.
+    pub(crate) arrays: u32,
+    /// Shader engines.
+    pub(crate) shader_banks: u32,
+    /// Shader arrays an engine.
+    pub(crate) arrays_per_engine: u32,
+    /// Compute units an array.
+    pub(crate) cus_per_array: u32,
+    /// SIMDs a compute unit.
+    pub(crate) simds_per_cu: u32,
+    /// Scratch wave slots a compute unit.
+    pub(crate) scratch_slots_per_cu: u32,
+    /// `10000*major + 100*minor + stepping`.
+    pub(crate) gfx_version: u32,
+    /// PCI vendor.
+    pub(crate) vendor_id: u32,
+    /// PCI device.
+    pub(crate) device_id: u32,
+    /// PCI bus, device and function.
+    pub(crate) location_id: u32,
+    /// PCI domain.
+    pub(crate) domain: u32,
+    /// DRM render node.
+    pub(crate) drm_render_minor: u32,
+    /// Copy engines.
+    pub(crate) sdma_engines: u32,
+    /// Copy engines for links between GPUs.
+    pub(crate) sdma_xgmi_engines: u32,
+    /// Queues a copy engine.
+    pub(crate) sdma_queues_per_engine: u32,
+    /// Compute queues of the command processor.
+    pub(crate) cp_queues: u32,
+    /// Highest core clock, MHz.
+    pub(crate) cpu_clock_mhz: u32,
+    /// Highest shader clock, MHz.
+    pub(crate) gpu_clock_mhz: u32,
+    /// Firmware of the copy engines.
+    pub(crate) sdma_fw: u32,
+    /// Firmware of the command processor.
+    pub(crate) cp_fw: u32,
+    /// Topology capability bits.
+    pub(crate) capability: u32,
+    /// Compute units an engine.
+    pub(crate) cus_per_engine: u32,
+    /// Waves a compute unit.
+    pub(crate) max_waves_per_cu: u32,
+    /// Chip family.
+    pub(crate) family_id: u32,
+    /// Work-items a workgroup.
+    pub(crate) workgroup_max_size: u32,
+    /// Work-items a grid.
+    pub(crate) grid_max_size: u32,
+    /// Limits of a workgroup by dimension.
+    pub(crate) workgroup_max_dim: [u32; 3],
+    /// Limits of a grid by dimension.
+    pub(crate) grid_max_dim: [u32; 3],
+    /// Width of the memory bus in bits.
+    pub(crate) memory_width: u32,
+    /// Highest memory clock, MHz.
+    pub(crate) memory_clock_mhz: u32,
+    /// Bytes of memory the agent's pools share.
+    pub(crate) memory_bytes: u64,
+    /// Driver's id of the GPU.
+    pub(crate) gpu_id: u64,
+    /// Caches, innermost first.
+    pub(crate) caches: Vec<Cache>,
+}
+
+impl Agent {
+    /// HSA handle.
+    pub(crate) fn handle(&'static self) -> u64 {
+        std::ptr::from_ref(self) as u64
+    }
+
+    /// Bit of the agent in access masks.
+    pub(crate) fn bit(&self) -> u64 {
+        1 << self.index
+    }
+
+    /// Whether it is a GPU.
+    pub(crate) fn is_gpu(&self) -> bool {
+        self.kind == AgentKind::Gpu
+    }
+
+    /// Full name of the instruction set, with target features; empty for CPUs.
+    pub(crate) fn isa_name(&self) -> &'static str {
+        if self.is_gpu() {
+            "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-"
+        } else {
+            ""
+        }
+    }
+}
+
+/// Most GPUs the simulator offers.
+pub(crate) const MAX_GPUS: usize = 8;
+/// Bytes of device memory a GPU has: 64 GiB less what the firmware keeps.
+const GPU_MEMORY_BYTES: u64 = 0xF_FF00_0000;
+
+struct Machinery {
+    agents: Vec<Agent>,
+    pools: Vec<Pool>,
+}
+
+static MACHINERY: OnceLock<Machinery> = OnceLock::new();
+
+fn machinery() -> &'static Machinery {
+    MACHINERY.get_or_init(|| {
+        let gpus = gpu_count();
+        let mut agents = vec![cpu()];
+        agents.extend((0..gpus).map(gpu));
+        let system = agents[0].memory_bytes;
+        let pool = |agent, kind, bytes| Pool { agent, kind, bytes };
+        let mut pools = vec![
+            pool(0, PoolKind::SystemFine, system),
+            pool(0, PoolKind::SystemKernarg, system),
+            pool(0, PoolKind::SystemCoarse, system),
+        ];
+        for agent in &agents[1..] {
+            let i = agent.index;
+            pools.push(pool(i, PoolKind::DeviceCoarse, agent.memory_bytes));
+            pools.push(pool(i, PoolKind::DeviceFine, agent.memory_bytes));
+            pools.push(pool(i, PoolKind::Group, u64::from(agent.lds_kib) * 1024));
+        }
+        Machinery { agents, pools }
+    })
+}
+
+/// All agents, the CPU first.
+pub(crate) fn agents() -> &'static [Agent] {
+    &machinery().agents
+}
+
+/// All GPUs, in order.
+pub(crate) fn gpus() -> &'static [Agent] {
+    &machinery().agents[1..]
+}
+
+/// The CPU agent.
+pub(crate) fn cpu_agent() -> &'static Agent {
+    &machinery().agents[0]
+}
+
+/// All pools, the CPU's first.
+pub(crate) fn pools() -> &'static [Pool] {
+    &machinery().pools
+}
+
+/// The agent of an HSA handle.
+pub(crate) fn agent(handle: u64) -> Option<&'static Agent> {
+    agents().iter().find(|agent| agent.handle() == handle)
+}
+
+/// The pool of an HSA handle.
+pub(crate) fn pool(handle: u64) -> Option<&'static Pool> {
+    pools().iter().find(|pool| pool.handle() == handle)
+}
+
+/// The pool of an agent with a kind.
+pub(crate) fn pool_of(agent: usize, kind: PoolKind) -> Option<&'static Pool> {
+    pools()
+        .iter()
+        .find(|pool| pool.agent == agent && pool.kind == kind)
+}
+
+fn gpu_count() -> usize {
+    let Some(text) = std::env::var_os("RPD_SIM_GPUS") else {
+        return 1;
+    };
+    match text.to_str().and_then(|text| text.parse::<usize>().ok()) {
+        Some(count) if (1..=MAX_GPUS).contains(&count) => count,
+        _ => {
+            eprintln!(
+                "rpd-sim: RPD_SIM_GPUS={} is not a number from 1 to {MAX_GPUS}; simulating one GPU",
+                text.display()
+            );
+            1
+        }
+    }
+}
+
+fn cpu() -> Agent {
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let name = cpu_model().unwrap_or_else(|| "CPU".to_owned());
+    Agent {
+        index: 0,
+        kind: AgentKind::Cpu,
+        product: name.clone(),
+        name,
+        vendor: "CPU",
+        model: "",
+        uuid: "CPU-XX".to_owned(),
+        cpu_cores: cores,
+        simds: 0,
+        simd_id_base: 0,
+        max_waves_per_simd: 0,
+        lds_kib: 0,
+        gws: 0,
+        wave_size: 0,
+        xccs: 1,
+        cus: cores,
+        arrays: 0,
+        shader_banks: 0,
+        arrays_per_engine: 0,
+        cus_per_array: 0,
+        simds_per_cu: 0,
+        scratch_slots_per_cu: 0,
+        gfx_version: 0,
+        vendor_id: 0,
+        device_id: 0,
+        location_id: 0,
+        domain: 0,
+        drm_render_minor: 0,
+        sdma_engines: 0,
+        sdma_xgmi_engines: 0,
+        sdma_queues_per_engine: 0,
+        cp_queues: 0,
+        cpu_clock_mhz: 2500,
+        gpu_clock_mhz: 0,
+        sdma_fw: 0,
+        cp_fw: 0,
+        capability: 0,
+        cus_per_engine: 0,
+        max_waves_per_cu: 0,
+        family_id: 26,
+        workgroup_max_size: 0,
+        grid_max_size: 0,
+        workgroup_max_dim: [0; 3],
+        grid_max_dim: [0; 3],
+        memory_width: 0,
+        memory_clock_mhz: 0,
+        memory_bytes: system_memory(),
+        gpu_id: 0,
+        caches: vec![Cache {
+            level: 1,
+            bytes: 32 * 1024,
+            name: "L1",
+        }],
+    }
+}
+
+fn gpu(ordinal: usize) -> Agent {
+    Agent {
+        index: ordinal + 1,
+        kind: AgentKind::Gpu,
+        name: "gfx90a".to_owned(),
+        vendor: "AMD",
+        product: "Virtual AMD GPU".to_owned(),
+        model: "aldebaran",
+        uuid: format!("GPU-{:016x}", 0x7270_6473_696d_0000_u64 + ordinal as u64),
+        cpu_cores: 0,
+        simds: 416,
+        simd_id_base: 0x8000_1000 + ordinal as u32 * 0x1000,
+        max_waves_per_simd: 8,
+        lds_kib: 64,
+        gws: 64,
+        wave_size: 64,
+        xccs: 1,
+        cus: 104,
+        arrays: 8,
+        shader_banks: 8,
+        arrays_per_engine: 1,
+        cus_per_array: 14,
+        simds_per_cu: 4,
+        scratch_slots_per_cu: 32,
+        gfx_version: 90010,
+        vendor_id: 4098,
+        device_id: 29704,
+        location_id: 768 + ordinal as u32 * 256,
+        domain: 0,
+        drm_render_minor: 128 + ordinal as u32,
+        sdma_engines: 2,
+        sdma_xgmi_engines: 0,
+        sdma_queues_per_engine: 8,
+        cp_queues: 24,
+        cpu_clock_mhz: 2500,
+        gpu_clock_mhz: 1700,
+        sdma_fw: 8,
+        cp_fw: 78,
+        capability: 8832,
+        cus_per_engine: 13,
+        max_waves_per_cu: 32,
+        family_id: 141,
+        workgroup_max_size: 1024,
+        grid_max_size: u32::MAX,
+        workgroup_max_dim: [1024; 3],
+        grid_max_dim: [i32::MAX as u32, 65535, 65535],
+        memory_width: 4096,
+        memory_clock_mhz: 1600,
+        memory_bytes: GPU_MEMORY_BYTES,
+        gpu_id: 1 + ordinal as u64,
+        caches: vec![
+            Cache {
+                level: 1,
+                bytes: 16 * 1024,
+                name: "L1",
+            },
+            Cache {
+                level: 2,
+                bytes: 8 * 1024 * 1024,
+                name: "L2",
+            },
+        ],
+    }
+}
+
+fn cpu_model() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    let (_, name) = line.split_once(':')?;
+    Some(name.trim().to_owned())
+}
+
+fn system_memory() -> u64 {
+    // SAFETY: sysconf takes no pointers.
+    let (pages, size) = unsafe {
+        (
+            libc::sysconf(libc::_SC_PHYS_PAGES),
+            libc::sysconf(libc::_SC_PAGESIZE),
+        )
+    };
+    if pages > 0 && size > 0 {
+        pages as u64 * size as u64
+    } else {
+        1 << 32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_find_their_agents_and_pools() {
+        for agent_ in agents() {
+            assert_eq!(
+                agent(agent_.handle()).map(|found| found.index),
+                Some(agent_.index)
+            );
+        }
+        for pool_ in pools() {
+            let found = pool(pool_.handle()).expect("every pool is found");
+            assert!(std::ptr::eq(found, pool_));
+        }
+        assert!(agent(0).is_none());
+        assert!(pool(1).is_none());
+        assert!(pool_of(1, PoolKind::DeviceCoarse).is_some());
+    }
+
+    #[test]
+    fn the_first_gpu_has_the_figures_of_the_golden_agent_table() {
+        let gpu = &gpus()[0];
+        assert_eq!(gpu.simd_id_base, 2_147_487_744);
+        assert_eq!((gpu.cus, gpu.simds, gpu.gfx_version), (104, 416, 90010));
+        assert_eq!(gpu.simds, gpu.cus * gpu.simds_per_cu);
+    }
+}

@@ -1,0 +1,250 @@
+//! Dispatches: what the processors hand to the interpreter, and the kernels they find for it.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use super::agents::{self, PoolKind};
+use super::aql::KernelDispatchPacket;
+use super::clock;
+use super::fault::Fault;
+use super::machine::machine;
+use super::memory::{AccessError, Use};
+use super::observe::{self, ScratchEvent, ScratchInfo};
+use super::queue::Queue;
+use crate::codeobj::KernelDescriptor;
+use crate::isa::{self, Control, Dispatch, Extent, Program};
+
+/// Flat addresses of LDS begin here.
+pub(crate) const SHARED_APERTURE: u64 = 0x0001_0000_0000_0000;
+/// Flat addresses of scratch begin here.
+pub(crate) const PRIVATE_APERTURE: u64 = 0x0002_0000_0000_0000;
+/// Smaller dispatches are not worth a second thread.
+const WORK_ITEMS_A_THREAD: u64 = 4096;
+
+/// A kernel that can be dispatched.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    /// Symbol name without `.kd`, for messages.
+    pub(crate) name: String,
+    /// The code object's instructions.
+    pub(crate) program: Arc<Program>,
+    /// The descriptor at its kernel object's address.
+    pub(crate) descriptor: KernelDescriptor,
+}
+
+/// Kernels by the address of their kernel object.
+#[derive(Default)]
+pub(crate) struct KernelTable(RwLock<HashMap<u64, Arc<Kernel>>>);
+
+impl KernelTable {
+    /// Makes a kernel known.
+    pub(crate) fn insert(&self, kernel_object: u64, kernel: Kernel) {
+        let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        table.insert(kernel_object, Arc::new(kernel));
+    }
+
+    /// Forgets a kernel.
+    pub(crate) fn remove(&self, kernel_object: u64) {
+        let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        table.remove(&kernel_object);
+    }
+
+    /// The kernel of a kernel object.
+    pub(crate) fn get(&self, kernel_object: u64) -> Option<Arc<Kernel>> {
+        let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        table.get(&kernel_object).cloned()
+    }
+}
+
+/// What an agent sees of the machine's memory.
+struct View {
+    mask: u64,
+}
+
+impl isa::Memory for View {
+    fn extent(&self, address: u64) -> Option<Extent> {
+        let range = machine()
+            .memory
+            .check(address as usize, 1, self.mask)
+            .ok()?;
+        Some(Extent {
+            start: range.base as u64,
+            end: range.end as u64,
+            writable: true,
+        })
+    }
+
+    fn realtime(&self) -> u64 {
+        clock::ticks()
+    }
+}
+
+/// Executes a dispatch packet to its end.
+pub(crate) fn run(
+    queue: &'static Queue,
+    index: u64,
+    packet: &KernelDispatchPacket,
+) -> Result<(), Fault> {
+    let kernel = machine().kernels.get(packet.kernel_object).ok_or_else(|| {
+        Fault::kernel_object(&format!(
+            "packet {index}: no loaded kernel has the kernel object {:#x}",
+            packet.kernel_object
+        ))
+    })?;
+    let name = &kernel.name;
+    let agent = queue.agent();
+    let dimensions = packet.setup & 3;
+    if dimensions == 0 {
+        return Err(Fault::dimensions(
+            name,
+            "the packet's setup names no dimension",
+        ));
+    }
+    let used = |dimension: u16| dimension < dimensions;
+    let grid = [
+        packet.grid_size_x,
+        if used(1) { packet.grid_size_y } else { 1 },
+        if used(2) { packet.grid_size_z } else { 1 },
+    ];
+    let workgroup = [
+        packet.workgroup_size_x,
+        if used(1) { packet.workgroup_size_y } else { 1 },
+        if used(2) { packet.workgroup_size_z } else { 1 },
+    ];
+    let workgroup_items: u64 = workgroup.iter().map(|&n| u64::from(n)).product();
+    if grid.contains(&0) || workgroup_items == 0 {
+        let what = format!("grid {grid:?} or workgroup {workgroup:?} has an empty dimension");
+        return Err(Fault::dimensions(name, &what));
+    }
+    if workgroup_items > u64::from(agent.workgroup_max_size) {
+        let what = format!(
+            "a workgroup of {workgroup_items} work-items exceeds {}",
+            agent.workgroup_max_size
+        );
+        return Err(Fault::dimensions(name, &what));
+    }
+    let lds = agent.lds_kib * 1024;
+    if packet.group_segment_size > lds {
+        let what = format!("{} bytes of LDS exceed {lds}", packet.group_segment_size);
+        return Err(Fault::group_memory(name, &what));
+    }
+    provide_scratch(queue, index, name, packet.private_segment_size)?;
+    let items = grid
+        .iter()
+        .fold(1u64, |n, &size| n.saturating_mul(u64::from(size)));
+    let dispatch = Dispatch {
+        kernel: name,
+        program: &kernel.program,
+        kernel_object: packet.kernel_object,
+        descriptor: kernel.descriptor,
+        grid,
+        workgroup,
+        group_segment_size: packet.group_segment_size,
+        private_segment_size: packet.private_segment_size,
+        kernarg: packet.kernarg_address,
+        packet: queue.packet_address(index) as u64,
+        queue: queue.address(),
+        dispatch_id: index,
+    };
+    let control = Control {
+        threads: (items / WORK_ITEMS_A_THREAD).clamp(1, threads()) as usize,
+        stop: queue.stop_flag(),
+    };
+    let view = View { mask: agent.bit() };
+    match isa::run_dispatch(&dispatch, &view, &control) {
+        Ok(_) => Ok(()),
+        // The program took the queue away; there is nobody to tell.
+        Err(isa::Fault::Stopped { .. }) => Ok(()),
+        Err(fault) => Err(translate(name, agent.bit(), fault)),
+    }
+}
+
+fn translate(kernel: &str, mask: u64, fault: isa::Fault) -> Fault {
+    let text = fault.to_string();
+    match fault {
+        isa::Fault::Instruction { .. } | isa::Fault::Jump { .. } => {
+            Fault::instruction(kernel, &text)
+        }
+        isa::Fault::Memory { address, .. } => {
+            let reason = machine().memory.check(address as usize, 1, mask);
+            Fault::memory(
+                &text,
+                address,
+                reason.err().unwrap_or(AccessError::NotPresent),
+            )
+        }
+        isa::Fault::Trap { .. } | isa::Fault::Stopped { .. } => Fault::exception(kernel, &text),
+        isa::Fault::Launch { .. } => Fault::dimensions(kernel, &text),
+    }
+}
+
+fn threads() -> u64 {
+    static THREADS: OnceLock<u64> = OnceLock::new();
+    *THREADS
+        .get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get().min(16) as u64))
+}
+
+/// Gives the queue scratch memory for every wave slot, as the runtime does when a dispatch first needs it.
+fn provide_scratch(
+    queue: &'static Queue,
+    index: u64,
+    kernel: &str,
+    per_lane: u32,
+) -> Result<(), Fault> {
+    let had = queue.scratch_per_lane.load(Ordering::Relaxed);
+    if per_lane <= had {
+        return Ok(());
+    }
+    let agent = queue.agent();
+    let machine = machine();
+    let slots = u64::from(agent.scratch_slots_per_cu) * u64::from(agent.cus);
+    // The hardware allocates in units of 1 KiB a wave.
+    let per_wave = (u64::from(per_lane) * u64::from(agent.wave_size)).next_multiple_of(1024);
+    let bytes = per_wave * slots;
+    let report = |event, bytes, slots| ScratchInfo {
+        queue: queue.info(),
+        event,
+        dispatch_packet_id: index,
+        bytes,
+        slots,
+        flags: 0,
+    };
+    let observer = observe::get();
+    let observed = |info: ScratchInfo, act: &mut dyn FnMut()| {
+        let token = observer.map_or(0, |observer| observer.scratch_begin(&info));
+        act();
+        if let Some(observer) = observer {
+            observer.scratch_end(token, &info);
+        }
+    };
+    let location = &queue.amd.scratch_backing_memory_location;
+    if had != 0 {
+        let old = location.load(Ordering::Relaxed) as usize;
+        observed(report(ScratchEvent::Free, 0, 0), &mut || {
+            machine.memory.free(old, Use::Internal);
+        });
+    }
+    let pool = agents::pool_of(agent.index, PoolKind::DeviceCoarse);
+    let mut block = None;
+    observed(report(ScratchEvent::Alloc, bytes, slots), &mut || {
+        block = pool.and_then(|pool| {
+            machine
+                .memory
+                .allocate(pool, bytes as usize, Use::Internal, agent.bit())
+                .ok()
+        });
+    });
+    let Some(block) = block else {
+        queue.scratch_per_lane.store(0, Ordering::Relaxed);
+        let what = format!("{bytes} bytes of scratch exceed the memory left");
+        return Err(Fault::scratch(kernel, &what));
+    };
+    location.store(block.base as u64, Ordering::Relaxed);
+    queue
+        .amd
+        .scratch_backing_memory_byte_size
+        .store(bytes, Ordering::Relaxed);
+    queue.scratch_per_lane.store(per_lane, Ordering::Relaxed);
+    Ok(())
+}

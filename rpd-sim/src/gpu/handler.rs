@@ -1,0 +1,239 @@
+//! The runtime's one signal handler thread: it delivers completions to the observer, errors to the program,
+//! and runs the callbacks that wait for signals.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+use std::time::Duration;
+
+use super::agents::Agent;
+use super::clock;
+use super::fault::Fault;
+use super::machine::{HANDLER_THREAD, machine, start_thread};
+use super::observe::{self, Interval, Token};
+use super::queue::Queue;
+use super::signal::{Condition, Signal};
+
+/// A kernel may change a signal's memory unannounced, so waiting callbacks are looked at this often.
+const RECHECK: Duration = Duration::from_millis(2);
+
+/// Callback of a signal: value and data; answers whether it wants to be called again.
+pub(crate) type SignalCallback = unsafe extern "C" fn(i64, *mut core::ffi::c_void) -> bool;
+/// A function to be called once on the handler's thread.
+pub(crate) type PlainCallback = unsafe extern "C" fn(*mut core::ffi::c_void);
+
+/// Something to be done on the handler's thread, in order.
+pub(crate) enum Work {
+    /// A packet is done; its signal is still to be decremented.
+    Retire {
+        /// Its queue.
+        queue: &'static Queue,
+        /// Its completion signal.
+        signal: Option<Signal>,
+        /// The observer's token, or zero.
+        token: Token,
+        /// Begin and end in device ticks.
+        ticks: (u64, u64),
+    },
+    /// A copy is done; its signal is still to be decremented.
+    Copied {
+        /// Its completion signal.
+        signal: Option<Signal>,
+        /// The observer's token.
+        token: Token,
+        /// Begin and end in device ticks.
+        ticks: (u64, u64),
+    },
+    /// The device stopped on an error.
+    Fault {
+        /// The queue it stopped, if it was one.
+        queue: Option<&'static Queue>,
+        /// Whose device.
+        agent: &'static Agent,
+        /// What happened.
+        fault: Fault,
+    },
+    /// The program's function.
+    Call {
+        /// The function.
+        callback: PlainCallback,
+        /// Its data.
+        data: usize,
+    },
+}
+
+struct Waiting {
+    signal: Signal,
+    serial: u64,
+    condition: Condition,
+    reference: i64,
+    callback: SignalCallback,
+    data: usize,
+}
+
+/// The thread's work.
+#[derive(Default)]
+pub(crate) struct Handler {
+    work: Mutex<VecDeque<Work>>,
+    waiting: Mutex<Vec<Waiting>>,
+    started: OnceStart,
+    tid: AtomicU32,
+}
+
+struct OnceStart(Once);
+
+impl Default for OnceStart {
+    fn default() -> Self {
+        Self(Once::new())
+    }
+}
+
+impl Handler {
+    /// Hands work over.
+    pub(crate) fn submit(&self, work: Work) {
+        lock(&self.work).push_back(work);
+        self.wake();
+    }
+
+    /// Calls `callback` once the signal meets the condition, again as long as it answers `true`.
+    pub(crate) fn when(
+        &self,
+        signal: Signal,
+        condition: Condition,
+        reference: i64,
+        callback: SignalCallback,
+        data: usize,
+    ) {
+        lock(&self.waiting).push(Waiting {
+            signal,
+            serial: signal.serial(),
+            condition,
+            reference,
+            callback,
+            data,
+        });
+        signal.watch(HANDLER_THREAD);
+        self.wake();
+    }
+
+    /// Whether the caller runs on the handler's thread.
+    pub(crate) fn is_current_thread(&self) -> bool {
+        // SAFETY: gettid takes nothing and cannot fail.
+        self.tid.load(Ordering::Relaxed) == unsafe { libc::gettid() as u32 }
+    }
+
+    fn wake(&self) {
+        self.started.0.call_once(|| {
+            start_thread("rpd-sim signals", || machine().handler.run());
+        });
+        machine().events[HANDLER_THREAD].notify();
+    }
+
+    fn run(&self) {
+        // SAFETY: as above.
+        let tid = unsafe { libc::gettid() as u32 };
+        self.tid.store(tid, Ordering::Relaxed);
+        let event = &machine().events[HANDLER_THREAD];
+        loop {
+            let seen = event.count();
+            let mut busy = false;
+            // One at a time: callbacks may submit more.
+            while let Some(work) = { lock(&self.work).pop_front() } {
+                perform(work);
+                busy = true;
+            }
+            let (called, waiting) = self.run_callbacks();
+            if !(busy || called) {
+                event.wait(seen, waiting.then_some(RECHECK));
+            }
+        }
+    }
+
+    /// Runs the callbacks whose condition holds; whether there were any, and whether others still wait.
+    fn run_callbacks(&self) -> (bool, bool) {
+        let mut waiting = std::mem::take(&mut *lock(&self.waiting));
+        if waiting.is_empty() {
+            return (false, false);
+        }
+        let mut called = false;
+        waiting.retain(|item| {
+            if item.signal.serial() != item.serial {
+                // The signal was destroyed.
+                return false;
+            }
+            let value = item.signal.load();
+            if !item.condition.holds(value, item.reference) {
+                return true;
+            }
+            called = true;
+            // SAFETY: the program registered this function with this data for this call.
+            let again = unsafe { (item.callback)(value, item.data as *mut _) };
+            if !again && item.signal.serial() == item.serial {
+                item.signal.unwatch(HANDLER_THREAD);
+            }
+            again
+        });
+        // Those who remain may share a signal with one that was just unwatched.
+        waiting
+            .iter()
+            .for_each(|item| item.signal.watch(HANDLER_THREAD));
+        let mut added = lock(&self.waiting);
+        let late = std::mem::take(&mut *added);
+        late.iter()
+            .for_each(|item| item.signal.watch(HANDLER_THREAD));
+        waiting.extend(late);
+        *added = waiting;
+        (called, !added.is_empty())
+    }
+}
+
+fn perform(work: Work) {
+    match work {
+        Work::Retire {
+            queue,
+            signal,
+            token,
+            ticks,
+        } => {
+            if token != 0
+                && let Some(observer) = observe::get()
+            {
+                observer.dispatch_completed(token, interval(ticks));
+            }
+            if let Some(signal) = signal {
+                signal.decrement();
+            }
+            queue.deferred.fetch_sub(1, Ordering::AcqRel);
+        }
+        Work::Copied {
+            signal,
+            token,
+            ticks,
+        } => {
+            if let Some(observer) = observe::get() {
+                observer.copy_completed(token, interval(ticks));
+            }
+            if let Some(signal) = signal {
+                signal.decrement();
+            }
+        }
+        Work::Fault {
+            queue,
+            agent,
+            fault,
+        } => fault.report(queue, agent),
+        // SAFETY: the program handed this function over with this data for this call.
+        Work::Call { callback, data } => unsafe { callback(data as *mut _) },
+    }
+}
+
+fn interval((start, end): (u64, u64)) -> Interval {
+    Interval {
+        start: clock::ticks_to_ns(start),
+        end: clock::ticks_to_ns(end),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

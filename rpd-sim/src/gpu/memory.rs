@@ -1,0 +1,442 @@
+//! Memory the device can see: allocations of the pools, locked host ranges, and who may access what.
+//!
+//! Device memory is ordinary memory of the process, so an address means the same on both sides.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use super::agents::{self, Pool, PoolKind};
+
+/// Smallest unit the pools hand out, in bytes.
+pub(crate) const GRANULE: usize = 4096;
+
+/// What an allocation is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Asked for by the program.
+    Program,
+    /// Code and variables of a loaded code object.
+    CodeObject,
+    /// The runtime's own: queues, signals, scratch.
+    Internal,
+    /// Physical memory behind a reserved address range.
+    Virtual,
+    /// Host memory of the program made accessible.
+    Locked,
+}
+
+/// Called when an allocation goes: address and the caller's data.
+pub(crate) type FreeCallback = unsafe extern "C" fn(*mut core::ffi::c_void, *mut core::ffi::c_void);
+
+/// A range the device knows.
+#[derive(Debug)]
+pub(crate) struct Allocation {
+    /// First byte.
+    pub(crate) base: usize,
+    /// Bytes as asked for.
+    pub(crate) size: usize,
+    /// Bytes mapped and accounted for.
+    pub(crate) mapped: usize,
+    /// What it is for.
+    pub(crate) purpose: Use,
+    /// The pool it came from; locked memory counts as coarse system memory.
+    pub(crate) pool: &'static Pool,
+    access: AtomicU64,
+    user_data: AtomicU64,
+    callbacks: Mutex<Vec<(FreeCallback, usize)>>,
+}
+
+impl Allocation {
+    /// First byte behind it.
+    pub(crate) fn end(&self) -> usize {
+        self.base + self.size
+    }
+
+    /// Mask of the agents that may access it.
+    pub(crate) fn access(&self) -> u64 {
+        self.access.load(Ordering::Relaxed)
+    }
+
+    /// The value the program attached.
+    pub(crate) fn user_data(&self) -> u64 {
+        self.user_data.load(Ordering::Relaxed)
+    }
+
+    /// Attaches a value.
+    pub(crate) fn set_user_data(&self, value: u64) {
+        self.user_data.store(value, Ordering::Relaxed);
+    }
+
+    /// Registers a function to be called when the allocation goes.
+    pub(crate) fn on_free(&self, callback: FreeCallback, data: usize) {
+        lock(&self.callbacks).push((callback, data));
+    }
+
+    /// Takes a registered function back; answers whether there was one.
+    pub(crate) fn forget_on_free(&self, callback: FreeCallback) -> bool {
+        let mut callbacks = lock(&self.callbacks);
+        let before = callbacks.len();
+        callbacks.retain(|(known, _)| !std::ptr::fn_addr_eq(*known, callback));
+        callbacks.len() != before
+    }
+}
+
+/// Why the device may not touch an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AccessError {
+    /// Nothing the device knows lies there.
+    NotPresent,
+    /// The agent was never given access.
+    NotAllowed,
+}
+
+/// Why an allocation failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AllocError {
+    /// Nothing can be allocated from this pool, or the size is zero.
+    Invalid,
+    /// The memory is used up.
+    Exhausted,
+}
+
+/// A memory range and the mask of agents that may access it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Range {
+    /// First byte.
+    pub(crate) base: usize,
+    /// First byte behind.
+    pub(crate) end: usize,
+}
+
+struct Lock {
+    allocation: Arc<Allocation>,
+    count: usize,
+}
+
+#[derive(Default)]
+struct Maps {
+    allocations: BTreeMap<usize, Arc<Allocation>>,
+    locks: BTreeMap<usize, Vec<Lock>>,
+}
+
+/// Registry of everything the devices can see, with accounting by agent.
+#[derive(Default)]
+pub(crate) struct Memory {
+    maps: RwLock<Maps>,
+    used: [AtomicU64; agents::MAX_GPUS + 1],
+    generation: AtomicU64,
+}
+
+impl Memory {
+    /// Grows whenever a range or an access right goes away; caches of ranges are stale then.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Bytes allocated from the memory of an agent.
+    pub(crate) fn used(&self, agent: usize) -> u64 {
+        self.used[agent].load(Ordering::Relaxed)
+    }
+
+    /// Bytes left of the memory of an agent.
+    pub(crate) fn available(&self, agent: usize) -> u64 {
+        agents::agents()[agent]
+            .memory_bytes
+            .saturating_sub(self.used(agent))
+    }
+
+    /// Allocates from a pool, accessible to the pool's agent and those in `access`. Contents are zero.
+    pub(crate) fn allocate(
+        &self,
+        pool: &'static Pool,
+        size: usize,
+        purpose: Use,
+        access: u64,
+    ) -> Result<Arc<Allocation>, AllocError> {
+        if size == 0 || !pool.allocatable() {
+            return Err(AllocError::Invalid);
+        }
+        let mapped = size
+            .checked_next_multiple_of(GRANULE)
+            .ok_or(AllocError::Exhausted)?;
+        self.account(pool, mapped)?;
+        let Some(base) = map(mapped) else {
+            self.unaccount(pool, mapped);
+            return Err(AllocError::Exhausted);
+        };
+        let owner = 1 << pool.agent;
+        // The host reaches all memory of this device through its bus.
+        let host = 1;
+        Ok(self.insert(pool, base, size, mapped, purpose, access | owner | host))
+    }
+
+    /// Registers memory mapped elsewhere as an allocation of `pool` without accounting for it.
+    pub(crate) fn adopt(
+        &self,
+        pool: &'static Pool,
+        base: usize,
+        size: usize,
+        purpose: Use,
+        access: u64,
+    ) -> Arc<Allocation> {
+        self.insert(pool, base, size, 0, purpose, access)
+    }
+
+    /// Accounts for `bytes` of a pool's memory.
+    pub(crate) fn account(&self, pool: &'static Pool, bytes: usize) -> Result<(), AllocError> {
+        let used = &self.used[pool.agent];
+        let limit = pool.bytes;
+        used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            used.checked_add(bytes as u64).filter(|&sum| sum <= limit)
+        })
+        .map(drop)
+        .map_err(|_| AllocError::Exhausted)
+    }
+
+    /// Gives accounted bytes back.
+    pub(crate) fn unaccount(&self, pool: &'static Pool, bytes: usize) {
+        self.used[pool.agent].fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+
+    fn insert(
+        &self,
+        pool: &'static Pool,
+        base: usize,
+        size: usize,
+        mapped: usize,
+        purpose: Use,
+        access: u64,
+    ) -> Arc<Allocation> {
+        let allocation = Arc::new(Allocation {
+            base,
+            size,
+            mapped,
+            purpose,
+            pool,
+            access: AtomicU64::new(access),
+            user_data: AtomicU64::new(0),
+            callbacks: Mutex::default(),
+        });
+        self.write()
+            .allocations
+            .insert(base, Arc::clone(&allocation));
+        allocation
+    }
+
+    /// Frees the allocation that starts at `base`, if `purpose` says it may be. Answers whether it did.
+    pub(crate) fn free(&self, base: usize, purpose: Use) -> bool {
+        let allocation = {
+            let mut maps = self.write();
+            match maps.allocations.get(&base) {
+                Some(found) if found.purpose == purpose => maps.allocations.remove(&base),
+                _ => None,
+            }
+        };
+        let Some(allocation) = allocation else {
+            return false;
+        };
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        for (callback, data) in lock(&allocation.callbacks).drain(..) {
+            // SAFETY: the program registered this function for this very call.
+            unsafe { callback(base as *mut _, data as *mut _) };
+        }
+        if allocation.mapped != 0 {
+            self.unaccount(allocation.pool, allocation.mapped);
+            // SAFETY: the range was mapped by `map`, is no longer registered, and nobody else unmaps it.
+            unsafe { libc::munmap(base as *mut _, allocation.mapped) };
+        }
+        true
+    }
+
+    /// Makes a range of the program's memory accessible to the agents in `access`.
+    pub(crate) fn lock_range(
+        &self,
+        base: usize,
+        size: usize,
+        access: u64,
+    ) -> Option<Arc<Allocation>> {
+        let pool = agents::pool_of(0, PoolKind::SystemCoarse)?;
+        let mut maps = self.write();
+        let locks = maps.locks.entry(base).or_default();
+        if let Some(lock) = locks.iter_mut().find(|lock| lock.allocation.size == size) {
+            lock.count += 1;
+            lock.allocation.access.fetch_or(access, Ordering::Relaxed);
+            return Some(Arc::clone(&lock.allocation));
+        }
+        let allocation = Arc::new(Allocation {
+            base,
+            size,
+            mapped: 0,
+            purpose: Use::Locked,
+            pool,
+            access: AtomicU64::new(access | 1),
+            user_data: AtomicU64::new(0),
+            callbacks: Mutex::default(),
+        });
+        locks.push(Lock {
+            allocation: Arc::clone(&allocation),
+            count: 1,
+        });
+        Some(allocation)
+    }
+
+    /// Undoes one lock of a range that starts at `base`. Answers whether there was one.
+    pub(crate) fn unlock_range(&self, base: usize) -> bool {
+        let mut maps = self.write();
+        let Some(locks) = maps.locks.get_mut(&base) else {
+            return false;
+        };
+        if let Some(last) = locks.last_mut() {
+            last.count -= 1;
+            if last.count == 0 {
+                locks.pop();
+            }
+        }
+        if locks.is_empty() {
+            maps.locks.remove(&base);
+        }
+        drop(maps);
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        true
+    }
+
+    /// The range that contains an address.
+    pub(crate) fn find(&self, address: usize) -> Option<Arc<Allocation>> {
+        let maps = self.maps.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, found)) = maps.allocations.range(..=address).next_back()
+            && address < found.end().max(found.base + found.mapped)
+        {
+            return Some(Arc::clone(found));
+        }
+        maps.locks
+            .range(..=address)
+            .rev()
+            .flat_map(|(_, locks)| locks)
+            .find(|lock| address < lock.allocation.end())
+            .map(|lock| Arc::clone(&lock.allocation))
+    }
+
+    /// Whether the agents of `mask` may access `len` bytes at `address`; the whole range if so.
+    pub(crate) fn check(
+        &self,
+        address: usize,
+        len: usize,
+        mask: u64,
+    ) -> Result<Range, AccessError> {
+        let allocation = self.find(address).ok_or(AccessError::NotPresent)?;
+        // A device sees whole pages, so what is mapped behind the last byte asked for is there too.
+        let end = allocation.end().max(allocation.base + allocation.mapped);
+        match address.checked_add(len) {
+            Some(last) if last <= end => {}
+            _ => return Err(AccessError::NotPresent),
+        }
+        if allocation.access() & mask != mask {
+            return Err(AccessError::NotAllowed);
+        }
+        Ok(Range {
+            base: allocation.base,
+            end,
+        })
+    }
+
+    /// Replaces the mask of agents that may access an allocation; its owner and the host always may.
+    pub(crate) fn set_access(&self, allocation: &Allocation, mask: u64) {
+        let mask = mask | 1 << allocation.pool.agent | 1;
+        if allocation.access.swap(mask, Ordering::AcqRel) & !mask != 0 {
+            self.generation.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Maps> {
+        self.maps.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Maps fresh zeroed memory that takes no space until it is touched.
+pub(crate) fn map(bytes: usize) -> Option<usize> {
+    // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing that exists.
+    let address = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    (address != libc::MAP_FAILED).then_some(address as usize)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device_pool() -> &'static Pool {
+        agents::pool_of(1, PoolKind::DeviceCoarse).expect("there is a GPU")
+    }
+
+    #[test]
+    fn accounting_follows_allocations_and_refuses_too_much() {
+        let memory = Memory::default();
+        let pool = device_pool();
+        let block = memory.allocate(pool, 5000, Use::Program, 0).expect("fits");
+        assert_eq!(memory.used(1), 8192);
+        assert_eq!(
+            memory
+                .allocate(pool, pool.bytes as usize, Use::Program, 0)
+                .err(),
+            Some(AllocError::Exhausted)
+        );
+        assert_eq!(memory.used(1), 8192);
+        assert!(!memory.free(block.base, Use::Internal));
+        assert!(memory.free(block.base, Use::Program));
+        assert!(!memory.free(block.base, Use::Program));
+        assert_eq!(memory.used(1), 0);
+    }
+
+    #[test]
+    fn access_is_checked_by_range_and_agent() {
+        let memory = Memory::default();
+        let block = memory
+            .allocate(
+                agents::pool_of(0, PoolKind::SystemFine).expect("pool"),
+                4096,
+                Use::Program,
+                0,
+            )
+            .expect("fits");
+        assert_eq!(memory.check(block.base, 8, 2), Err(AccessError::NotAllowed));
+        memory.set_access(&block, 2);
+        assert!(memory.check(block.base + 4088, 8, 2).is_ok());
+        assert_eq!(
+            memory.check(block.base + 4089, 8, 2),
+            Err(AccessError::NotPresent)
+        );
+        assert_eq!(memory.check(16, 1, 2), Err(AccessError::NotPresent));
+        let generation = memory.generation();
+        assert!(memory.free(block.base, Use::Program));
+        assert!(memory.generation() > generation);
+        assert_eq!(memory.check(block.base, 1, 1), Err(AccessError::NotPresent));
+    }
+
+    #[test]
+    fn locks_count() {
+        let memory = Memory::default();
+        let data = [0u8; 64];
+        let base = data.as_ptr() as usize;
+        memory.lock_range(base, 64, 2).expect("lock");
+        memory.lock_range(base, 64, 2).expect("lock");
+        assert!(memory.check(base + 8, 8, 2).is_ok());
+        assert!(memory.unlock_range(base));
+        assert!(memory.check(base, 64, 2).is_ok());
+        assert!(memory.unlock_range(base));
+        assert!(memory.check(base, 64, 2).is_err());
+        assert!(!memory.unlock_range(base));
+    }
+}

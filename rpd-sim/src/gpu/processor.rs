@@ -1,0 +1,295 @@
+//! Packet processors: the hardware queues, each a thread that consumes the packets of its HSA queues.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::aql::{
+    AMD_FORMAT_BARRIER_VALUE, BarrierPacket, BarrierValuePacket, KernelDispatchPacket, packet_type,
+};
+use super::clock;
+use super::exec;
+use super::fault::Fault;
+use super::handler::Work;
+use super::machine::{machine, start_thread};
+use super::observe::Token;
+use super::queue::Queue;
+use super::signal::{Condition, Signal, Term};
+
+/// Packets of one queue processed before the next queue has its turn.
+const TURN: usize = 16;
+/// A kernel may change a signal's memory unannounced, so a blocked processor looks again this often.
+const RECHECK: Duration = Duration::from_millis(1);
+
+/// A hardware queue.
+pub(crate) struct Processor {
+    gpu: usize,
+    index: usize,
+    thread: usize,
+    tid: AtomicU32,
+    queues: Mutex<Vec<&'static Queue>>,
+}
+
+/// What a look at a queue came to.
+enum Step {
+    /// A packet was processed.
+    Progress,
+    /// There is none.
+    Idle,
+    /// The next one waits for signals.
+    Blocked,
+}
+
+impl Processor {
+    /// Starts the hardware queue `index` of a GPU as device thread number `thread`.
+    pub(crate) fn start(gpu: usize, index: usize, thread: usize) -> &'static Self {
+        let processor: &'static Self = Box::leak(Box::new(Self {
+            gpu,
+            index,
+            thread,
+            tid: AtomicU32::new(0),
+            queues: Mutex::default(),
+        }));
+        start_thread(&format!("rpd-sim gpu{gpu} q{index}"), move || {
+            processor.run()
+        });
+        processor
+    }
+
+    /// Whether it is hardware queue `index` of a GPU.
+    pub(crate) fn is(&self, gpu: usize, index: usize) -> bool {
+        self.gpu == gpu && self.index == index
+    }
+
+    /// Whether the caller runs on it.
+    pub(crate) fn is_current_thread(&self) -> bool {
+        self.tid.load(Ordering::Relaxed) == current_tid()
+    }
+
+    /// Looks at a queue from now on.
+    pub(crate) fn attach(&self, queue: &'static Queue) {
+        self.queues().push(queue);
+    }
+
+    /// Looks at a queue no longer.
+    pub(crate) fn detach(&self, queue: &Queue) {
+        self.queues().retain(|known| !std::ptr::eq(*known, queue));
+    }
+
+    /// There may be packets.
+    #[inline]
+    pub(crate) fn notify(&self) {
+        machine().events[self.thread].notify();
+    }
+
+    fn queues(&self) -> std::sync::MutexGuard<'_, Vec<&'static Queue>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self) {
+        self.tid.store(current_tid(), Ordering::Relaxed);
+        let event = &machine().events[self.thread];
+        let mut queues = Vec::new();
+        loop {
+            let seen = event.count();
+            queues.clear();
+            queues.extend_from_slice(&self.queues());
+            let (mut progress, mut blocked) = (false, false);
+            for queue in &queues {
+                for _ in 0..TURN {
+                    match self.step(queue) {
+                        Step::Progress => progress = true,
+                        Step::Idle => break,
+                        Step::Blocked => {
+                            blocked = true;
+                            break;
+                        }
+                    }
+                }
+            }
+            if !progress {
+                event.wait(seen, blocked.then_some(RECHECK));
+            }
+        }
+    }
+
+    /// Processes the next packet of a queue.
+    fn step(&self, queue: &'static Queue) -> Step {
+        let index = queue.amd.read_dispatch_id.load(Ordering::Relaxed);
+        if index >= queue.ready() {
+            return Step::Idle;
+        }
+        queue.busy.store(true, Ordering::SeqCst);
+        let step = if queue.is_active() {
+            self.process(queue, index)
+        } else {
+            Step::Idle
+        };
+        queue.busy.store(false, Ordering::SeqCst);
+        step
+    }
+
+    fn process(&self, queue: &'static Queue, index: u64) -> Step {
+        // The header's barrier and fence bits are honoured by construction: packets of a queue are processed
+        // one after the other, and all memory accesses of a packet are visible before the next begins.
+        let header = queue.header(index).load(Ordering::Acquire);
+        match header & 0xff {
+            packet_type::KERNEL_DISPATCH => {
+                // SAFETY: the packet is submitted; its format follows from the header.
+                let packet: KernelDispatchPacket = unsafe { queue.packet(index) };
+                let start = clock::ticks();
+                let outcome = exec::run(queue, index, &packet);
+                let end = clock::ticks();
+                let token = queue.take_token(index);
+                match outcome {
+                    Ok(()) => retire(queue, index, packet.completion_signal, token, (start, end)),
+                    Err(fault) => stop(queue, fault),
+                }
+                Step::Progress
+            }
+            kind @ (packet_type::BARRIER_AND | packet_type::BARRIER_OR) => {
+                // SAFETY: as above.
+                let packet: BarrierPacket = unsafe { queue.packet(index) };
+                let all = kind == packet_type::BARRIER_AND;
+                let deps = packet.dep_signal.iter().filter_map(|&handle| term(handle));
+                self.barrier(queue, index, deps, all, packet.completion_signal)
+            }
+            packet_type::VENDOR_SPECIFIC => {
+                // SAFETY: as above; every vendor packet has its format byte in the same place.
+                let packet: BarrierValuePacket = unsafe { queue.packet(index) };
+                if packet.format != AMD_FORMAT_BARRIER_VALUE {
+                    let text =
+                        format!("vendor-specific packet of unknown format {}", packet.format);
+                    stop(queue, Fault::packet(index, &text));
+                    return Step::Progress;
+                }
+                self.barrier_value(queue, index, &packet)
+            }
+            packet_type::AGENT_DISPATCH => {
+                stop(
+                    queue,
+                    Fault::packet(index, "agent dispatch packet on a kernel queue"),
+                );
+                Step::Progress
+            }
+            other => {
+                stop(
+                    queue,
+                    Fault::packet(index, &format!("packet of invalid type {other}")),
+                );
+                Step::Progress
+            }
+        }
+    }
+
+    fn barrier(
+        &self,
+        queue: &'static Queue,
+        index: u64,
+        deps: impl Iterator<Item = Term> + Clone,
+        all: bool,
+        completion: u64,
+    ) -> Step {
+        let open = |deps: &mut dyn Iterator<Item = Term>| {
+            let mut count = 0;
+            let mut met = 0;
+            for dep in deps {
+                count += 1;
+                met += usize::from(dep.met().is_some());
+            }
+            met == count || (!all && met != 0)
+        };
+        if !open(&mut deps.clone()) {
+            // Watch first, then look again: a change in between must not be missed.
+            deps.clone().for_each(|dep| dep.signal.watch(self.thread));
+            if !open(&mut deps.clone()) {
+                return Step::Blocked;
+            }
+        }
+        deps.for_each(|dep| dep.signal.unwatch(self.thread));
+        let now = clock::ticks();
+        let token = queue.take_token(index);
+        retire(queue, index, completion, token, (now, now));
+        Step::Progress
+    }
+
+    fn barrier_value(
+        &self,
+        queue: &'static Queue,
+        index: u64,
+        packet: &BarrierValuePacket,
+    ) -> Step {
+        let Some(condition) = Condition::from_raw(packet.cond) else {
+            stop(
+                queue,
+                Fault::packet(index, "barrier-value packet with an unknown condition"),
+            );
+            return Step::Progress;
+        };
+        if let Some(signal) = Signal::from_handle(packet.signal) {
+            let open = || condition.holds(signal.load() & packet.mask, packet.value);
+            if !open() {
+                signal.watch(self.thread);
+                if !open() {
+                    return Step::Blocked;
+                }
+            }
+            signal.unwatch(self.thread);
+        }
+        let now = clock::ticks();
+        let token = queue.take_token(index);
+        retire(queue, index, packet.completion_signal, token, (now, now));
+        Step::Progress
+    }
+}
+
+/// A dependency of a barrier packet: met at zero. A null or destroyed signal counts as absent.
+fn term(handle: u64) -> Option<Term> {
+    Signal::from_handle(handle).map(|signal| Term {
+        signal,
+        condition: Condition::Eq,
+        reference: 0,
+    })
+}
+
+/// Frees the packet's slot and completes it.
+fn retire(queue: &'static Queue, index: u64, completion: u64, token: Token, ticks: (u64, u64)) {
+    queue
+        .header(index)
+        .store(packet_type::INVALID, Ordering::Release);
+    queue
+        .amd
+        .read_dispatch_id
+        .store(index + 1, Ordering::Release);
+    let signal = Signal::from_handle(completion);
+    if let Some(signal) = signal {
+        signal.set_times(ticks.0, ticks.1);
+    }
+    // What an observer has yet to hear of must not be overtaken by a later completion of the same queue.
+    if token != 0 || queue.deferred.load(Ordering::Acquire) != 0 {
+        queue.deferred.fetch_add(1, Ordering::AcqRel);
+        machine().handler.submit(Work::Retire {
+            queue,
+            signal,
+            token,
+            ticks,
+        });
+    } else if let Some(signal) = signal {
+        signal.decrement();
+    }
+}
+
+/// Stops a queue on an error and tells the program from the handler's thread.
+fn stop(queue: &'static Queue, fault: Fault) {
+    queue.fail();
+    machine().handler.submit(Work::Fault {
+        queue: Some(queue),
+        agent: queue.agent(),
+        fault,
+    });
+}
+
+fn current_tid() -> u32 {
+    // SAFETY: gettid takes nothing and cannot fail.
+    unsafe { libc::gettid() as u32 }
+}

@@ -1,0 +1,476 @@
+//! User-mode queues: rings of AQL packets that a doorbell submits.
+
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::agents::{self, Agent, PoolKind};
+use super::aql::{
+    AmdQueue, HsaQueue, KernelDispatchPacket, PACKET_BYTES, packet_type, signal_kind,
+};
+use super::machine::{machine, processors_per_gpu};
+use super::memory::Use;
+use super::observe::{self, DispatchInfo, Observer, QueueInfo, Token};
+use super::processor::Processor;
+use super::signal::Signal;
+
+const MAGIC: u64 = 0x7270_645f_7175_6575;
+/// A slot whose packet no observer has been told of.
+const UNSEEN: Token = Token::MAX;
+/// A slot whose packet an observer is being told of.
+const CLAIMED: Token = Token::MAX - 1;
+/// Bit of `queue_properties`: record times in completion signals.
+const PROPERTY_PROFILING: u32 = 1 << 3;
+
+/// Error callback of a queue: status, queue, the program's data.
+pub(crate) type ErrorCallback = unsafe extern "C" fn(u32, *mut HsaQueue, *mut core::ffi::c_void);
+
+/// Whether a queue takes packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum QueueState {
+    /// Packets are processed.
+    Active = 0,
+    /// Stopped by the program.
+    Inactive = 1,
+    /// Stopped by an error.
+    Failed = 2,
+    /// Gone.
+    Destroyed = 3,
+}
+
+/// Why a queue could not be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum QueueError {
+    /// No memory or signal left.
+    OutOfResources,
+}
+
+/// A queue. Its address is the `hsa_queue_t` and `amd_queue_t` that programs see.
+#[repr(C, align(64))]
+pub(crate) struct Queue {
+    /// The part programs and kernels see.
+    pub(crate) amd: AmdQueue,
+    magic: AtomicU64,
+    ring: usize,
+    mask: u64,
+    agent: &'static Agent,
+    doorbell: Signal,
+    owns_doorbell: bool,
+    inactive_signal: Signal,
+    processor: Option<&'static Processor>,
+    callback: Option<ErrorCallback>,
+    callback_data: usize,
+    doorbell_end: Mutex<u64>,
+    ready: AtomicU64,
+    tokens: Box<[AtomicU64]>,
+    state: AtomicU32,
+    stopping: AtomicBool,
+    /// Set while the processor works on a packet of this queue.
+    pub(crate) busy: AtomicBool,
+    /// Completions handed to the signal handler and not yet released; later ones must queue up behind.
+    pub(crate) deferred: AtomicU64,
+    /// Scratch bytes a lane the queue has memory for.
+    pub(crate) scratch_per_lane: AtomicU32,
+    cu_mask: Mutex<Vec<u32>>,
+}
+
+/// What a queue is made from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QueueConfig {
+    /// Who consumes the packets.
+    pub(crate) agent: &'static Agent,
+    /// Packets in the ring, a power of two.
+    pub(crate) size: u32,
+    /// `hsa_queue_type_t`.
+    pub(crate) kind: u32,
+    /// `hsa_queue_feature_t` bits.
+    pub(crate) features: u32,
+    /// Told of errors, with the data.
+    pub(crate) callback: Option<ErrorCallback>,
+    /// Data of the callback.
+    pub(crate) callback_data: usize,
+    /// The program's own doorbell, for queues it processes itself.
+    pub(crate) soft_doorbell: Option<Signal>,
+}
+
+impl Queue {
+    /// Makes a queue; its processor starts looking at it.
+    pub(crate) fn create(config: &QueueConfig) -> Result<&'static Self, QueueError> {
+        let machine = machine();
+        let system = agents::pool_of(0, PoolKind::SystemFine).ok_or(QueueError::OutOfResources)?;
+        let allocate = |bytes| {
+            machine
+                .memory
+                .allocate(system, bytes, Use::Internal, u64::MAX)
+                .map_err(|_| QueueError::OutOfResources)
+        };
+        let spare = machine
+            .spare_queues
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        let address = match spare {
+            Some(address) => address,
+            None => allocate(size_of::<Self>())?.base,
+        };
+        let ring = allocate(config.size as usize * PACKET_BYTES)?.base;
+        for slot in 0..config.size as usize {
+            // SAFETY: the slot lies in the ring just allocated.
+            unsafe { ((ring + slot * PACKET_BYTES) as *mut u16).write(packet_type::INVALID) };
+        }
+        let signal = |value, kind| {
+            machine
+                .signals
+                .create(value, kind, address as u64)
+                .ok_or(QueueError::OutOfResources)
+        };
+        let doorbell = match config.soft_doorbell {
+            Some(doorbell) => doorbell,
+            None => signal(0, signal_kind::DOORBELL)?,
+        };
+        let inactive_signal = signal(0, signal_kind::USER)?;
+        let id = machine.next_queue.fetch_add(1, Ordering::Relaxed);
+        let hardware = config.soft_doorbell.is_none();
+        let processor = hardware.then(|| {
+            let gpu = config.agent.index - 1;
+            least_loaded(gpu)
+        });
+        let amd = AmdQueue {
+            hsa_queue: HsaQueue {
+                kind: config.kind,
+                features: config.features,
+                base_address: ring as u64,
+                doorbell_signal: doorbell.handle(),
+                size: config.size,
+                reserved1: 0,
+                id,
+            },
+            caps: 0,
+            reserved1: [0; 3],
+            write_dispatch_id: AtomicU64::new(0),
+            group_segment_aperture_base_hi: (super::exec::SHARED_APERTURE >> 32) as u32,
+            private_segment_aperture_base_hi: (super::exec::PRIVATE_APERTURE >> 32) as u32,
+            max_cu_id: config.agent.cus.saturating_sub(1),
+            max_wave_id: config.agent.max_waves_per_cu.saturating_sub(1),
+            max_legacy_doorbell_dispatch_id_plus_1: 0,
+            legacy_doorbell_lock: 0,
+            reserved2: [0; 9],
+            read_dispatch_id: AtomicU64::new(0),
+            read_dispatch_id_field_base_byte_offset: 128,
+            compute_tmpring_size: 0,
+            scratch_resource_descriptor: [0; 4],
+            scratch_backing_memory_location: AtomicU64::new(0),
+            scratch_backing_memory_byte_size: AtomicU64::new(0),
+            scratch_wave64_lane_byte_size: 0,
+            queue_properties: AtomicU32::new(1 << 1),
+            scratch_last_used_index: 0,
+            queue_inactive_signal: inactive_signal.handle(),
+            reserved4: [0; 2],
+            alt_scratch_last_used_index: 0,
+            alt_scratch_backing_memory_location: 0,
+            alt_scratch_backing_memory_byte_size: 0,
+            alt_scratch_dispatch_limit: [0; 3],
+            alt_scratch_wave64_lane_byte_size: 0,
+            alt_compute_tmpring_size: 0,
+            reserved5: 0,
+        };
+        let place = address as *mut Self;
+        // SAFETY: the block is large and aligned enough (a page), and nobody else uses it.
+        let queue: &'static Self = unsafe {
+            place.write(Self {
+                amd,
+                magic: AtomicU64::new(MAGIC),
+                ring,
+                mask: u64::from(config.size) - 1,
+                agent: config.agent,
+                doorbell,
+                owns_doorbell: hardware,
+                inactive_signal,
+                processor,
+                callback: config.callback,
+                callback_data: config.callback_data,
+                doorbell_end: Mutex::new(0),
+                ready: AtomicU64::new(0),
+                tokens: (0..config.size).map(|_| AtomicU64::new(UNSEEN)).collect(),
+                state: AtomicU32::new(QueueState::Active as u32),
+                stopping: AtomicBool::new(false),
+                busy: AtomicBool::new(false),
+                deferred: AtomicU64::new(0),
+                scratch_per_lane: AtomicU32::new(0),
+                cu_mask: Mutex::default(),
+            });
+            &*place
+        };
+        machine
+            .queues
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(queue);
+        if let Some(processor) = processor {
+            processor.attach(queue);
+        }
+        if hardware && let Some(observer) = observe::get() {
+            observer.queue_created(&queue.info());
+        }
+        Ok(queue)
+    }
+
+    /// Ends a queue. Packets not yet processed are dropped; observed completions are delivered first.
+    pub(crate) fn destroy(&'static self) {
+        let machine = machine();
+        self.stop(QueueState::Destroyed);
+        while self.deferred.load(Ordering::Acquire) != 0 && !machine.handler.is_current_thread() {
+            std::thread::yield_now();
+        }
+        if self.owns_doorbell
+            && let Some(observer) = observe::get()
+        {
+            observer.queue_destroyed(&self.info());
+        }
+        if let Some(processor) = self.processor {
+            processor.detach(self);
+        }
+        machine
+            .queues
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|queue| !std::ptr::eq(*queue, self));
+        self.magic.store(0, Ordering::Release);
+        if self.owns_doorbell {
+            machine.signals.destroy(self.doorbell);
+        }
+        machine.signals.destroy(self.inactive_signal);
+        machine.memory.free(self.ring, Use::Internal);
+        if self.scratch_per_lane.load(Ordering::Relaxed) != 0 {
+            let scratch = self
+                .amd
+                .scratch_backing_memory_location
+                .load(Ordering::Relaxed);
+            machine.memory.free(scratch as usize, Use::Internal);
+        }
+        let mut spare = machine
+            .spare_queues
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        spare.push(self.address() as usize);
+    }
+
+    /// Becomes true when a running kernel shall be given up.
+    pub(crate) fn stop_flag(&self) -> &AtomicBool {
+        &self.stopping
+    }
+
+    /// Stops processing; a kernel that is running is given up.
+    pub(crate) fn stop(&self, state: QueueState) {
+        self.state.store(state as u32, Ordering::SeqCst);
+        self.stopping.store(true, Ordering::SeqCst);
+        let own = self.processor.is_some_and(Processor::is_current_thread);
+        while !own && self.busy.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+    }
+
+    /// The queue whose doorbell refers to this address.
+    pub(crate) fn from_address(address: u64) -> Option<&'static Self> {
+        if address == 0 || address % align_of::<Self>() as u64 != 0 {
+            return None;
+        }
+        // SAFETY: doorbells only hold addresses of queue blocks, which are never unmapped.
+        let queue = unsafe { &*(address as *const Self) };
+        (queue.magic.load(Ordering::Acquire) == MAGIC).then_some(queue)
+    }
+
+    /// HSA handle.
+    pub(crate) fn address(&self) -> u64 {
+        std::ptr::from_ref(self) as u64
+    }
+
+    /// The `hsa_queue_t` for the program.
+    pub(crate) fn hsa_queue(&self) -> *mut HsaQueue {
+        std::ptr::from_ref(&self.amd.hsa_queue).cast_mut()
+    }
+
+    /// Who consumes the packets.
+    pub(crate) fn agent(&self) -> &'static Agent {
+        self.agent
+    }
+
+    /// What observers are told.
+    pub(crate) fn info(&self) -> QueueInfo {
+        QueueInfo {
+            handle: self.address(),
+            id: self.amd.hsa_queue.id,
+            agent: self.agent.handle(),
+            size: self.amd.hsa_queue.size,
+        }
+    }
+
+    /// The error callback and its data.
+    pub(crate) fn callback(&self) -> Option<(ErrorCallback, usize)> {
+        self.callback.map(|callback| (callback, self.callback_data))
+    }
+
+    /// Whether packets are processed.
+    pub(crate) fn is_active(&self) -> bool {
+        self.state.load(Ordering::SeqCst) == QueueState::Active as u32
+    }
+
+    /// Marks the queue as stopped by an error.
+    pub(crate) fn fail(&self) {
+        self.state
+            .store(QueueState::Failed as u32, Ordering::SeqCst);
+        self.inactive_signal.store(1);
+    }
+
+    /// Whether completion signals get times.
+    pub(crate) fn profiling(&self) -> bool {
+        self.amd.queue_properties.load(Ordering::Relaxed) & PROPERTY_PROFILING != 0
+    }
+
+    /// Turns times in completion signals on or off.
+    pub(crate) fn set_profiling(&self, enable: bool) {
+        let properties = &self.amd.queue_properties;
+        if enable {
+            properties.fetch_or(PROPERTY_PROFILING, Ordering::Relaxed);
+        } else {
+            properties.fetch_and(!PROPERTY_PROFILING, Ordering::Relaxed);
+        }
+    }
+
+    /// Mask of compute units the program chose; empty when it chose none.
+    pub(crate) fn cu_mask(&self) -> Vec<u32> {
+        let mask = self.cu_mask.lock().unwrap_or_else(PoisonError::into_inner);
+        mask.clone()
+    }
+
+    /// Remembers the program's choice of compute units.
+    pub(crate) fn set_cu_mask(&self, mask: Vec<u32>) {
+        *self.cu_mask.lock().unwrap_or_else(PoisonError::into_inner) = mask;
+    }
+
+    /// Packets before this index may be processed.
+    #[inline]
+    pub(crate) fn ready(&self) -> u64 {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    /// Address of a packet.
+    #[inline]
+    pub(crate) fn packet_address(&self, index: u64) -> usize {
+        self.ring + (index & self.mask) as usize * PACKET_BYTES
+    }
+
+    /// A packet's header; the first 16 bits of the slot.
+    #[inline]
+    pub(crate) fn header(&self, index: u64) -> &AtomicU16 {
+        // SAFETY: the slot is in the ring, which lives as long as the queue, and its header is aligned.
+        unsafe { AtomicU16::from_ptr(self.packet_address(index) as *mut u16) }
+    }
+
+    /// Copies a packet out of the ring.
+    ///
+    /// # Safety
+    /// `T` must be a packet format, and the slot must not be written meanwhile.
+    pub(crate) unsafe fn packet<T: Copy>(&self, index: u64) -> T {
+        debug_assert_eq!(size_of::<T>(), PACKET_BYTES);
+        // SAFETY: the slot is in the ring and aligned to 64 bytes; packet formats are plain integers.
+        unsafe { (self.packet_address(index) as *const T).read_volatile() }
+    }
+
+    /// Takes what the observer answered for a packet; zero if nobody was told.
+    pub(crate) fn take_token(&self, index: u64) -> Token {
+        let slot = &self.tokens[(index & self.mask) as usize];
+        match slot.swap(UNSEEN, Ordering::AcqRel) {
+            UNSEEN | CLAIMED => 0,
+            token => token,
+        }
+    }
+
+    /// The doorbell: submits all packets up to `last`, as far as they are written.
+    pub(crate) fn ring(&self, last: i64) {
+        if last < 0 {
+            return;
+        }
+        let last = last as u64;
+        let observer = observe::get().filter(|_| self.owns_doorbell);
+        if let Some(observer) = observer {
+            self.observe_up_to(observer, last);
+        }
+        let mut end = self
+            .doorbell_end
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let read = self.amd.read_dispatch_id.load(Ordering::Acquire);
+        *end = (*end).max(last + 1).min(read + self.mask + 1);
+        let mut ready = self.ready.load(Ordering::Relaxed);
+        while ready < *end && self.is_written(ready) {
+            if observer.is_some() {
+                let token = self.tokens[(ready & self.mask) as usize].load(Ordering::Acquire);
+                // Its writer has yet to ring, or is still telling the observer; it comes by here afterwards.
+                if token == UNSEEN || token == CLAIMED {
+                    break;
+                }
+            }
+            ready += 1;
+        }
+        self.ready.store(ready, Ordering::Release);
+        drop(end);
+        if let Some(processor) = self.processor {
+            processor.notify();
+        }
+    }
+
+    fn is_written(&self, index: u64) -> bool {
+        self.header(index).load(Ordering::Acquire) & 0xff != packet_type::INVALID
+    }
+
+    /// Tells the observer of the written packets that end with `last`: those the ringing thread wrote.
+    fn observe_up_to(&self, observer: &dyn Observer, last: u64) {
+        let unseen = |index: u64| {
+            self.is_written(index)
+                && self.tokens[(index & self.mask) as usize].load(Ordering::Acquire) == UNSEEN
+        };
+        if last < self.ready() || !unseen(last) {
+            return;
+        }
+        let mut first = last;
+        while first > self.ready() && unseen(first - 1) {
+            first -= 1;
+        }
+        for index in first..=last {
+            let slot = &self.tokens[(index & self.mask) as usize];
+            let claim = slot.compare_exchange(UNSEEN, CLAIMED, Ordering::AcqRel, Ordering::Acquire);
+            if claim.is_err() {
+                continue;
+            }
+            let mut token = 0;
+            if self.header(index).load(Ordering::Acquire) & 0xff == packet_type::KERNEL_DISPATCH {
+                // SAFETY: the packet is written and cannot be processed before its slot has a token.
+                let packet: KernelDispatchPacket = unsafe { self.packet(index) };
+                token = observer.dispatch_enqueued(&DispatchInfo {
+                    queue: self.info(),
+                    packet_id: index,
+                    packet: &packet,
+                });
+            }
+            slot.store(token.min(CLAIMED - 1), Ordering::Release);
+        }
+    }
+}
+
+fn least_loaded(gpu: usize) -> &'static Processor {
+    let machine = machine();
+    let queues = machine
+        .queues
+        .read()
+        .unwrap_or_else(PoisonError::into_inner);
+    let load = |index: usize| {
+        queues
+            .iter()
+            .filter(|queue| queue.processor.is_some_and(|p| p.is(gpu, index)))
+            .count()
+    };
+    let index = (0..processors_per_gpu()).min_by_key(|&index| load(index));
+    drop(queues);
+    machine.processor(gpu, index.unwrap_or(0))
+}
