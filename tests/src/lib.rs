@@ -1,1 +1,12 @@
-//! End-to-end tests of rpd, and the workloads they run.
+//! End-to-end tests of rpd: building the workloads they run, running them (bare, on the simulator,
+//! or under `rpd`), and reading what `rpd` wrote. The tests themselves are in `tests/e2e/`.
+//!
+//! Environment: `RPD_TEST_BACKEND` chooses what `rpd` runs the workloads on (`sim` unless set; `rocm`
+//! on a machine with ROCm); `RPD_BIN_DIR` names a folder with the built `rpd` and its libraries, which
+//! are otherwise built with Cargo at the first use.
+
+pub mod install;
+#[cfg(feature = "outputs")]
+pub mod outputs;
+pub mod run;
+pub mod workloads;

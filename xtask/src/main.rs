@@ -1,3 +1,52 @@
 //! Project tasks: demo, test, ci, bench, kernels, dist.
 
-fn main() {}
+mod bench;
+mod ci;
+mod demo;
+mod dist;
+mod kernels;
+mod shell;
+mod test;
+
+use std::env;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask TASK [ARGUMENTS]
+
+  demo              build everything needed and profile the vector-ops workload on the simulator
+  test [ARGUMENTS]  build, then run the tests of the whole workspace (arguments go to `cargo test`)
+  ci                formatting, lints, tests and documentation, as continuous integration runs them
+  bench [ROW ...]   measure; print each figure with its target (`bench --help`)
+  kernels           rebuild the workloads' code objects from their sources
+  dist              a release build packed into one archive (takes many minutes)
+";
+
+fn main() -> ExitCode {
+    let mut arguments = env::args().skip(1);
+    let task = arguments.next().unwrap_or_default();
+    let rest: Vec<String> = arguments.collect();
+    let result = match task.as_str() {
+        "demo" => demo::run(),
+        "test" => test::run(&rest),
+        "ci" => ci::run(),
+        "bench" => bench::run(&rest),
+        "kernels" => kernels::run(),
+        "dist" => dist::run(),
+        "help" | "--help" | "-h" => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask {task}: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

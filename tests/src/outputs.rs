@@ -1,0 +1,144 @@
+//! Reading the files that `rpd` wrote.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::run::Outcome;
+
+/// A CSV file.
+#[derive(Debug)]
+pub struct Table {
+    /// The names in its first line.
+    pub columns: Vec<String>,
+    /// The other lines, each as long as `columns`.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Reads a file.
+    ///
+    /// # Panics
+    /// When it is missing or no well-formed CSV.
+    #[must_use]
+    pub fn read(path: &Path) -> Self {
+        let mut reader = csv::Reader::from_path(path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let texts =
+            |record: &csv::StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
+        let columns = texts(
+            reader
+                .headers()
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display())),
+        );
+        let rows = reader
+            .records()
+            .map(|row| texts(&row.unwrap_or_else(|error| panic!("{}: {error}", path.display()))))
+            .collect();
+        Self { columns, rows }
+    }
+
+    /// The values of a column, from top to bottom.
+    ///
+    /// # Panics
+    /// When there is no such column.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Vec<&str> {
+        let index = self.columns.iter().position(|column| column == name);
+        let index = index.unwrap_or_else(|| panic!("no column {name} in {:?}", self.columns));
+        self.rows.iter().map(|row| row[index].as_str()).collect()
+    }
+
+    /// The values of a column as numbers.
+    ///
+    /// # Panics
+    /// When there is no such column, or a value is no whole number.
+    #[must_use]
+    pub fn numbers(&self, name: &str) -> Vec<u64> {
+        let parse = |value: &str| {
+            value
+                .parse()
+                .unwrap_or_else(|_| panic!("`{value}` in column {name} is no number"))
+        };
+        self.column(name).into_iter().map(parse).collect()
+    }
+
+    /// The number of rows that have `value` in column `name`.
+    #[must_use]
+    pub fn count(&self, name: &str, value: &str) -> usize {
+        self.column(name)
+            .into_iter()
+            .filter(|found| *found == value)
+            .count()
+    }
+}
+
+impl Outcome {
+    /// The only CSV file of the run whose name ends with `<kind>.csv`, such as `kernel_trace`.
+    #[must_use]
+    pub fn csv(&self, kind: &str) -> Table {
+        Table::read(&self.file(&format!("{kind}.csv")))
+    }
+
+    /// The only database of the run, read-only.
+    #[must_use]
+    pub fn database(&self) -> Database {
+        Database::open(&self.file(".db"))
+    }
+}
+
+/// A rocpd database.
+#[derive(Debug)]
+pub struct Database(pub Connection);
+
+impl Database {
+    /// Opens a database for reading.
+    ///
+    /// # Panics
+    /// When it is missing or no database.
+    #[must_use]
+    pub fn open(path: &Path) -> Self {
+        let open = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+        Self(open.unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+    }
+
+    /// The single number that a query gives, such as a count.
+    ///
+    /// # Panics
+    /// When the query fails.
+    #[must_use]
+    pub fn number(&self, query: &str) -> i64 {
+        self.0
+            .query_row(query, [], |row| row.get(0))
+            .unwrap_or_else(|error| panic!("{query}: {error}"))
+    }
+
+    /// The rows that a query gives, every value as text (`NULL` for none).
+    ///
+    /// # Panics
+    /// When the query fails.
+    #[must_use]
+    pub fn rows(&self, query: &str) -> Vec<Vec<String>> {
+        use rusqlite::types::ValueRef;
+        let mut statement = self
+            .0
+            .prepare(query)
+            .unwrap_or_else(|error| panic!("{query}: {error}"));
+        let width = statement.column_count();
+        let text = |value: ValueRef<'_>| match value {
+            ValueRef::Null => "NULL".to_owned(),
+            ValueRef::Integer(number) => number.to_string(),
+            ValueRef::Real(number) => number.to_string(),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                String::from_utf8_lossy(bytes).into_owned()
+            }
+        };
+        let rows = statement.query_map([], |row| {
+            (0..width)
+                .map(|index| row.get_ref(index).map(text))
+                .collect()
+        });
+        rows.and_then(Iterator::collect)
+            .unwrap_or_else(|error| panic!("{query}: {error}"))
+    }
+}

@@ -1,0 +1,3 @@
+//! The end-to-end tests: one program, so that everything is linked once; a module for each subject.
+
+mod workloads;

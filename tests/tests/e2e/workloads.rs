@@ -1,0 +1,130 @@
+//! The workloads on the simulator, without `rpd`: they check their own results.
+
+use rpd_tests::run::{self, simulated, skipped, tool};
+use rpd_tests::workloads;
+
+/// Runs a workload that is to end with 0, print `stdout`, and give the simulator nothing to complain about.
+fn passes(name: &str, arguments: &[&str], stdout: &str) {
+    let outcome = simulated(name, arguments).success();
+    assert_eq!(outcome.stdout, stdout);
+    assert_eq!(outcome.stderr, "");
+}
+
+#[test]
+fn sonames_are_all_that_programs_name() {
+    let Some(readelf) = tool("readelf") else {
+        return skipped("needed libraries", "no readelf");
+    };
+    let output = std::process::Command::new(readelf)
+        .arg("-d")
+        .arg(workloads::path("vector-ops"))
+        .output()
+        .expect("readelf runs");
+    let dynamic = String::from_utf8_lossy(&output.stdout);
+    assert!(dynamic.contains("[libamdhip64.so.6]"), "{dynamic}");
+    assert!(
+        dynamic.contains("[librocprofiler-sdk-roctx.so.1]"),
+        "{dynamic}"
+    );
+    assert!(
+        !dynamic.contains("RPATH") && !dynamic.contains("RUNPATH"),
+        "{dynamic}"
+    );
+}
+
+#[test]
+fn vector_ops() {
+    passes("vector-ops", &["2", "2"], "ok\n");
+}
+
+#[test]
+fn transpose() {
+    passes("transpose", &["2"], "ok\n");
+}
+
+#[test]
+fn copies() {
+    passes("copies", &[], "ok, 160 copies\n");
+}
+
+#[test]
+fn module_load() {
+    passes("module-load", &[], "ok, 6 modules\n");
+}
+
+#[test]
+fn hsa_direct() {
+    passes("hsa-direct", &[], "ok\n");
+}
+
+#[test]
+fn many_threads() {
+    passes("many-threads", &["40", "5"], "ok\n");
+}
+
+#[test]
+fn processes() {
+    passes("fork-exec", &[], "fork ok\nexec ok\nparent ok\n");
+    passes("fork-exec", &["late"], "parent ok\nfork ok\nexec ok\n");
+    passes("fork-exec", &["replace"], "first image ok\nexec ok\n");
+}
+
+#[test]
+fn without_gpu() {
+    passes("no-gpu", &[], "ok\n");
+    passes("no-gpu-linked", &[], "ok\n");
+}
+
+#[test]
+fn endings() {
+    for (name, code) in [
+        ("abort-midway", 134),
+        ("segv-midway", 139),
+        ("exit-midway", 3),
+    ] {
+        let outcome = simulated(name, ["3"]).expect_code(code);
+        assert_eq!(outcome.stdout, "ending\n", "{name}");
+    }
+}
+
+#[test]
+fn loops() {
+    for name in ["api-loop", "launch-loop"] {
+        let outcome = simulated(name, ["200"]).success();
+        assert!(
+            outcome.stdout.ends_with(" ns per call, 200 calls\n"),
+            "{name}: {}",
+            outcome.stdout
+        );
+    }
+}
+
+#[test]
+fn spin_makes_a_thousand_calls_a_second() {
+    let spin = run::start_simulated("spin", ["progress"]);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    spin.signal(libc::SIGKILL);
+    let outcome = spin.finish().expect_code(137);
+    let progress =
+        std::fs::read(outcome.folder.path().join("progress")).expect("the progress file");
+    let calls = u64::from_ne_bytes(progress[..8].try_into().expect("eight bytes"));
+    assert!(calls > 2000, "{calls} calls in two seconds");
+}
+
+#[test]
+fn python() {
+    let Some(python) = tool("python3") else {
+        return skipped("HIP from Python", "no python3");
+    };
+    let output = std::process::Command::new(python)
+        .arg(workloads::path("ctypes-hip.py"))
+        .env("LD_LIBRARY_PATH", run::simulator_path())
+        .output()
+        .expect("python starts");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "ok\n");
+}

@@ -1,0 +1,204 @@
+//! Running a workload bare, with an empty tool, with an idle collector, or under `rpd`.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, anyhow, bail};
+use rpd_tests::{install, workloads};
+use tempfile::TempDir;
+
+/// How a workload is run.
+#[derive(Clone, Copy)]
+pub(super) enum Mode<'a> {
+    /// On the simulator alone.
+    Bare,
+    /// With an SDK tool that subscribes to these callback kinds and does nothing in them.
+    EmptyTool(&'a str),
+    /// With the collector in the process, but not told to record.
+    Idle,
+    /// Under `rpd` with these options.
+    Rpd(&'a [&'a str]),
+}
+
+/// What a run gave.
+pub(super) struct Measured {
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+    /// Seconds since 1970 at which the whole command had ended.
+    pub(super) ended: f64,
+    /// Where it ran; `rpd` wrote to `out` in it.
+    pub(super) folder: TempDir,
+}
+
+/// The built programs and where they find the simulator.
+pub(super) struct Bench {
+    bin: PathBuf,
+    simulator: PathBuf,
+}
+
+impl Bench {
+    pub(super) fn new(bin: PathBuf) -> Result<Self> {
+        let simulator = install::target_dir().join("bench-sonames");
+        install::link_sonames(&simulator, &bin.join("librpd_sim.so"))
+            .context("links to the simulator")?;
+        Ok(Self { bin, simulator })
+    }
+
+    /// Runs `program` (a workload, or anything on `PATH`) to a successful end.
+    pub(super) fn run(
+        &self,
+        mode: Mode<'_>,
+        program: &str,
+        arguments: &[&str],
+    ) -> Result<Measured> {
+        let folder = TempDir::with_prefix("rpd-bench-")?;
+        let workload = workloads::path(program);
+        let program = if workload.exists() {
+            workload.into_os_string()
+        } else {
+            OsString::from(program)
+        };
+        let mut command = match mode {
+            Mode::Rpd(options) => {
+                let mut rpd = Command::new(self.bin.join("rpd"));
+                rpd.args(["--backend", "sim", "-d", "out"])
+                    .args(options)
+                    .arg("--")
+                    .arg(&program);
+                rpd
+            }
+            _ => Command::new(&program),
+        };
+        command
+            .args(arguments)
+            .current_dir(folder.path())
+            .stdin(Stdio::null());
+        for name in [
+            "LD_PRELOAD",
+            "ROCP_TOOL_LIBRARIES",
+            "RPD_EMPTY_TOOL",
+            "RPD_COLLECT",
+            "RPD_SPOOL",
+        ] {
+            command.env_remove(name);
+        }
+        match mode {
+            Mode::Bare => {}
+            Mode::EmptyTool(kinds) => {
+                let tool = workloads::path("empty-tool.so");
+                command
+                    .env("RPD_EMPTY_TOOL", kinds)
+                    .env("ROCP_TOOL_LIBRARIES", tool);
+            }
+            Mode::Idle => {
+                let collector = self.bin.join("librpd_collect.so");
+                command
+                    .env("LD_PRELOAD", &collector)
+                    .env("ROCP_TOOL_LIBRARIES", &collector);
+            }
+            Mode::Rpd(_) => {}
+        }
+        if !matches!(mode, Mode::Rpd(_)) {
+            command.env("LD_LIBRARY_PATH", &self.simulator);
+        }
+        let output = command
+            .output()
+            .with_context(|| format!("cannot start {command:?}"))?;
+        let ended = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64();
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        if !output.status.success() {
+            bail!("{command:?} ended with {}\n{stdout}{stderr}", output.status);
+        }
+        Ok(Measured {
+            stdout,
+            stderr,
+            ended,
+            folder,
+        })
+    }
+
+    /// The workload's own "ns per call", the smallest of several runs: the one least disturbed.
+    pub(super) fn per_call(&self, mode: Mode<'_>, program: &str, count: u64) -> Result<f64> {
+        let mut best = f64::INFINITY;
+        for _ in 0..3 {
+            let measured = self.run(mode, program, &[&count.to_string()])?;
+            best = best.min(number_before(&measured.stdout, " ns per call")?);
+        }
+        Ok(best)
+    }
+}
+
+impl Measured {
+    /// The number after `label` in what exec-timer said.
+    pub(super) fn timer(&self, label: &str) -> Result<f64> {
+        let line = self
+            .stderr
+            .lines()
+            .find(|line| line.starts_with("exec-timer: "));
+        let after = line
+            .and_then(|line| line.split_once(label))
+            .map(|(_, rest)| rest.trim_start());
+        let number = after.and_then(|rest| rest.split([' ', ',']).next());
+        number
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| anyhow!("exec-timer said: {}", self.stderr))
+    }
+
+    /// The number in a file that the workload wrote.
+    pub(super) fn number_in(&self, file: &str) -> Result<f64> {
+        let path = self.folder.path().join(file);
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        text.split_whitespace()
+            .next()
+            .and_then(|word| word.parse().ok())
+            .ok_or_else(|| anyhow!("{file}: `{text}`"))
+    }
+
+    /// The size of the only output whose name ends with `suffix`, in bytes.
+    pub(super) fn output_size(&self, suffix: &str) -> Result<u64> {
+        let mut found = Vec::new();
+        files_below(&self.folder.path().join("out"), &mut found)?;
+        found.retain(|path| path.to_string_lossy().ends_with(suffix));
+        match found.as_slice() {
+            [file] => Ok(fs::metadata(file)?.len()),
+            files => bail!("{} outputs end with {suffix}", files.len()),
+        }
+    }
+}
+
+fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files_below(&path, files)?
+        } else {
+            files.push(path)
+        }
+    }
+    Ok(())
+}
+
+fn number_before(text: &str, label: &str) -> Result<f64> {
+    let before = text.split_once(label).map(|(before, _)| before);
+    let word = before.and_then(|before| before.split_whitespace().next_back());
+    word.and_then(|word| word.parse().ok())
+        .ok_or_else(|| anyhow!("no number before `{label}` in: {text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number_before;
+
+    #[test]
+    fn numbers_are_found_before_their_label() {
+        assert_eq!(
+            number_before("warm\n17.5 ns per call, 9 calls\n", " ns per call").ok(),
+            Some(17.5)
+        );
+        assert!(number_before("no such thing", " ns per call").is_err());
+    }
+}

@@ -1,0 +1,139 @@
+//! `cargo xtask bench`: the figures the design holds itself to, each with its target. Everything is
+//! measured from outside, on real processes.
+
+mod measure;
+mod rows;
+
+use anyhow::{Result, bail};
+
+use crate::shell;
+
+const USAGE: &str = "\
+usage: cargo xtask bench [--release] [--records N] [--strict] [ROW ...]
+
+Rows (all of them unless some are named):
+  call      one traced API call over the floor that an empty SDK tool sets
+  launch    one traced kernel launch over the same floor
+  idle      collector loaded, nothing enabled, over the bare program
+  load      collector load and initialisation in a program that never uses the GPU
+  exit      what we add between the end of main() and the end of the process
+  spool     bytes of spool for one API record
+  writers   opening the session and writing it, records per second; bytes of a database row
+
+  --records N  records in the rows exit and writers (default 2000000)
+  --release    measure a release build (default: the dev profile, whose hot crates are optimised)
+  --strict     fail when a figure misses its target
+";
+
+/// What a figure has to hold.
+#[derive(Clone, Copy)]
+enum Target {
+    AtMost(f64),
+    AtLeast(f64),
+    /// Context for another row, without a target of its own.
+    None,
+}
+
+/// One line of the report.
+struct Row {
+    what: String,
+    figure: f64,
+    unit: &'static str,
+    target: Target,
+}
+
+impl Row {
+    fn new(what: impl Into<String>, figure: f64, unit: &'static str, target: Target) -> Self {
+        Self {
+            what: what.into(),
+            figure,
+            unit,
+            target,
+        }
+    }
+
+    fn holds(&self) -> bool {
+        match self.target {
+            Target::AtMost(limit) => self.figure <= limit,
+            Target::AtLeast(limit) => self.figure >= limit,
+            Target::None => true,
+        }
+    }
+
+    fn print(&self) {
+        let number = |value: f64| {
+            if value.abs() < 100.0 {
+                format!("{value:.2}")
+            } else {
+                format!("{value:.0}")
+            }
+        };
+        let target = match self.target {
+            Target::AtMost(limit) => format!("<= {} {}", number(limit), self.unit),
+            Target::AtLeast(limit) => format!(">= {} {}", number(limit), self.unit),
+            Target::None => String::new(),
+        };
+        let verdict = match (self.target, self.holds()) {
+            (Target::None, _) => "",
+            (_, true) => "holds",
+            (_, false) => "MISSED",
+        };
+        let line = format!(
+            "{:<60} {:>12} {:<10} {target:<20} {verdict}",
+            self.what,
+            number(self.figure),
+            self.unit
+        );
+        println!("{}", line.trim_end());
+    }
+}
+
+/// What the command line asked for.
+struct Settings {
+    release: bool,
+    records: u64,
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let mut settings = Settings {
+        release: false,
+        records: 2_000_000,
+    };
+    let mut strict = false;
+    let mut wanted = Vec::new();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--help" | "-h" => {
+                print!("{USAGE}");
+                return Ok(());
+            }
+            "--release" => settings.release = true,
+            "--strict" => strict = true,
+            "--records" => match arguments.next().map(|value| value.parse()) {
+                Some(Ok(records)) if records > 0 => settings.records = records,
+                _ => bail!("--records needs a positive number"),
+            },
+            name if rows::ALL.iter().any(|(row, _)| *row == name) => wanted.push(name),
+            other => bail!("unknown row or option `{other}`\n{USAGE}"),
+        }
+    }
+    let bench = measure::Bench::new(shell::build(settings.release)?)?;
+    let mut missed = 0;
+    for (name, measure) in rows::ALL {
+        if !wanted.is_empty() && !wanted.contains(&name) {
+            continue;
+        }
+        for row in measure(&bench, &settings)? {
+            row.print();
+            missed += usize::from(!row.holds());
+        }
+    }
+    if missed > 0 {
+        println!("{missed} missed");
+        if strict {
+            bail!("{missed} figures missed their targets");
+        }
+    }
+    Ok(())
+}

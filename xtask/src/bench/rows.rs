@@ -1,0 +1,183 @@
+//! The rows: what is run, and what the figure is made of.
+
+use anyhow::Result;
+
+use super::measure::{Bench, Mode};
+use super::{Row, Settings, Target};
+
+type Measure = fn(&Bench, &Settings) -> Result<Vec<Row>>;
+
+/// Every row by the name that selects it.
+pub(super) const ALL: [(&str, Measure); 7] = [
+    ("call", call),
+    ("launch", launch),
+    ("idle", idle),
+    ("load", load),
+    ("exit", exit),
+    ("spool", spool),
+    ("writers", writers),
+];
+
+/// Numbers of SDK 1.0's callback tracing kinds, for the empty tool.
+const HIP_RUNTIME_API: &str = "5";
+const HIP_APIS_AND_DISPATCHES: &str = "5,6,12";
+
+fn call(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
+    const CALLS: u64 = 2_000_000;
+    let bare = bench.per_call(Mode::Bare, "api-loop", CALLS)?;
+    let floor = bench.per_call(Mode::EmptyTool(HIP_RUNTIME_API), "api-loop", CALLS)?;
+    let ours = bench.per_call(
+        Mode::Rpd(&["--hip-runtime-trace", "-f", "csv"]),
+        "api-loop",
+        CALLS,
+    )?;
+    Ok(vec![
+        Row::new("API call, bare", bare, "ns", Target::None),
+        Row::new("API call, empty tool", floor, "ns", Target::None),
+        Row::new("API call, traced", ours, "ns", Target::None),
+        Row::new(
+            "API call, traced: added to the empty tool's",
+            ours - floor,
+            "ns",
+            Target::AtMost(100.0),
+        ),
+        Row::new(
+            "API call, traced over empty tool",
+            ours / floor,
+            "times",
+            Target::AtMost(1.3),
+        ),
+    ])
+}
+
+fn launch(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
+    const LAUNCHES: u64 = 20_000;
+    let bare = bench.per_call(Mode::Bare, "launch-loop", LAUNCHES)?;
+    let floor = bench.per_call(
+        Mode::EmptyTool(HIP_APIS_AND_DISPATCHES),
+        "launch-loop",
+        LAUNCHES,
+    )?;
+    let options = ["--hip-trace", "--kernel-trace", "-f", "csv"];
+    let ours = bench.per_call(Mode::Rpd(&options), "launch-loop", LAUNCHES)?;
+    Ok(vec![
+        Row::new("kernel launch, bare", bare, "ns", Target::None),
+        Row::new("kernel launch, empty tool", floor, "ns", Target::None),
+        Row::new("kernel launch, traced", ours, "ns", Target::None),
+        Row::new(
+            "kernel launch, traced over empty tool",
+            ours / floor,
+            "times",
+            Target::AtMost(1.2),
+        ),
+    ])
+}
+
+fn idle(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (program, count, what) in [
+        ("api-loop", 20_000_000, "API call"),
+        ("launch-loop", 20_000, "kernel launch"),
+    ] {
+        let bare = bench.per_call(Mode::Bare, program, count)?;
+        let idle = bench.per_call(Mode::Idle, program, count)?;
+        rows.push(Row::new(
+            format!("{what}, collector idle over bare"),
+            idle / bare,
+            "times",
+            Target::AtMost(1.02),
+        ));
+    }
+    Ok(rows)
+}
+
+fn load(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
+    let program = rpd_tests::workloads::path("no-gpu");
+    let arguments = ["200", &program.to_string_lossy()];
+    let median = |mode| bench.run(mode, "exec-timer", &arguments)?.timer("median");
+    let bare = median(Mode::Bare)? * 1e3;
+    let ours = median(Mode::Rpd(&["--sys-trace", "-f", "csv"]))? * 1e3;
+    Ok(vec![
+        Row::new("program without GPU, bare", bare, "ms", Target::None),
+        Row::new(
+            "program without GPU: added by the collector",
+            ours - bare,
+            "ms",
+            Target::AtMost(3.0),
+        ),
+    ])
+}
+
+fn exit(bench: &Bench, settings: &Settings) -> Result<Vec<Row>> {
+    let program = rpd_tests::workloads::path("api-loop")
+        .to_string_lossy()
+        .into_owned();
+    let records = settings.records.to_string();
+    let delay = |mode| -> Result<f64> {
+        let measured = bench.run(mode, "exec-timer", &["1", &program, &records, "main-ended"])?;
+        Ok((measured.timer("reaped at")? - measured.number_in("main-ended")?) * 1e3)
+    };
+    let bare = delay(Mode::Bare)?;
+    let ours = delay(Mode::Rpd(&["--hip-runtime-trace", "-f", "csv"]))?;
+    let what = format!("target's exit, {records} records: added");
+    Ok(vec![Row::new(
+        what,
+        ours - bare,
+        "ms",
+        Target::AtMost(50.0),
+    )])
+}
+
+fn spool(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
+    const CALLS: u64 = 1_000_000;
+    let program = rpd_tests::workloads::path("api-loop");
+    // Looked at when the program has ended and the front end has not yet turned the spool into files.
+    let script = format!(
+        "'{}' {CALLS} && du -sb \"$RPD_SPOOL\" > spool-size",
+        program.display()
+    );
+    let measured = bench.run(
+        Mode::Rpd(&["--hip-runtime-trace", "-f", "csv"]),
+        "sh",
+        &["-c", &script],
+    )?;
+    // api-loop warms up with a tenth of its calls.
+    let per_record = measured.number_in("spool-size")? / (CALLS + CALLS / 10) as f64;
+    Ok(vec![Row::new(
+        "spool, one API record without arguments",
+        per_record,
+        "bytes",
+        Target::AtMost(64.0),
+    )])
+}
+
+fn writers(bench: &Bench, settings: &Settings) -> Result<Vec<Row>> {
+    let program = rpd_tests::workloads::path("api-loop")
+        .to_string_lossy()
+        .into_owned();
+    let calls = settings.records.to_string();
+    let records = (settings.records + settings.records / 10) as f64;
+    let mut rows = Vec::new();
+    for (format, target) in [("rocpd", 0.6), ("csv", 2.0)] {
+        let options = ["--hip-runtime-trace", "-f", format];
+        let measured = bench.run(Mode::Rpd(&options), "exec-timer", &["1", &program, &calls])?;
+        let seconds = measured.ended - measured.timer("reaped at")?;
+        let what = format!("{format}: session opened and written, API records");
+        rows.push(Row::new(
+            what,
+            records / seconds / 1e6,
+            "M/s",
+            Target::AtLeast(target),
+        ));
+        if format == "rocpd" {
+            let bytes = measured.output_size(".db")? as f64 / records;
+            rows.push(Row::new(
+                "rocpd: size of an API record",
+                bytes,
+                "bytes",
+                Target::AtMost(189.0),
+            ));
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,84 @@
+//! `cargo xtask ci`: what continuous integration runs, and it may be a bare machine.
+
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+use std::time::Instant;
+use std::{env, fs};
+
+use anyhow::Result;
+
+use crate::{shell, test};
+
+/// Programs, and the Debian packages that have them.
+const NEEDED: [(&str, &str); 3] = [
+    ("cc", "gcc"),
+    ("sqlite3", "sqlite3"),
+    ("readelf", "binutils"),
+];
+
+pub(crate) fn run() -> Result<()> {
+    let start = Instant::now();
+    step("tools", install_tools)?;
+    step("formatting", || {
+        shell::run(shell::cargo().args(["fmt", "--all", "--check"]))
+    })?;
+    step("lints", || {
+        shell::run(shell::cargo().args([
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]))
+    })?;
+    step("tests", || test::run(&[]))?;
+    step("documentation", || {
+        shell::run(
+            shell::cargo()
+                .args(["doc", "--workspace", "--no-deps"])
+                .env("RUSTDOCFLAGS", "-D warnings"),
+        )
+    })?;
+    println!("ci: all passed in {:.0} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    println!("ci: {name}");
+    let start = Instant::now();
+    work()?;
+    println!(
+        "ci: {name} passed in {:.0} s",
+        start.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+/// Installs missing programs where that is possible: as root, with apt-get, on a machine for CI.
+/// Elsewhere a missing one is only named; the tests that need it skip themselves.
+fn install_tools() -> Result<()> {
+    let missing: Vec<_> = NEEDED
+        .iter()
+        .filter(|(program, _)| shell::tool(program).is_none())
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let root = fs::metadata("/proc/self")?.uid() == 0;
+    if env::var_os("CI").is_some() && root && shell::tool("apt-get").is_some() {
+        let packages = missing.iter().map(|(_, package)| package);
+        shell::run(Command::new("apt-get").args(["update", "-qq"]))?;
+        let mut install = Command::new("apt-get");
+        install
+            .args(["install", "-y", "-qq", "--no-install-recommends"])
+            .args(packages);
+        return shell::run(install.env("DEBIAN_FRONTEND", "noninteractive"));
+    }
+    for (program, package) in missing {
+        println!(
+            "skipped: installing {program} (package {package}): needs CI=true, root and apt-get"
+        );
+    }
+    Ok(())
+}

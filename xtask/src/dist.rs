@@ -1,0 +1,114 @@
+//! `cargo xtask dist`: a release build in one archive. The release build of everything takes many
+//! minutes on a small machine; everyday work never needs it.
+//!
+//! The archive unpacks anywhere: `rpd` finds its libraries in `../lib/rpd`, and the simulator's
+//! sonames are relative links.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use rpd_tests::install;
+
+use crate::shell;
+
+pub(crate) fn run() -> Result<()> {
+    eprintln!("A release build takes many minutes where nothing is built yet.");
+    let built = shell::build(true)?;
+    let root = install::source_root();
+    let name = format!(
+        "rpd-{}-{}-linux",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH
+    );
+    let dist = install::target_dir().join("dist");
+    let tree = dist.join(&name);
+    if tree.exists() {
+        fs::remove_dir_all(&tree)?;
+    }
+    let libraries = tree.join("lib/rpd");
+    let documents = tree.join("share/doc/rpd");
+    for folder in [&tree.join("bin"), &libraries.join("sim"), &documents] {
+        fs::create_dir_all(folder)?;
+    }
+
+    copy(&built.join("rpd"), &tree.join("bin/rpd"))?;
+    for library in ["librpd_collect.so", "librpd_sim.so"] {
+        copy(&built.join(library), &libraries.join(library))?;
+    }
+    for soname in install::sonames().context("rpd-sim/sonames.txt")? {
+        symlink("../librpd_sim.so", libraries.join("sim").join(soname))?;
+    }
+    for document in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+        copy(&root.join(document), &documents.join(document))?;
+    }
+    copy_tree(&root.join("docs"), &documents.join("docs"))?;
+    fs::write(documents.join("THIRD-PARTY.txt"), third_party()?)?;
+
+    let archive = dist.join(format!("{name}.tar.gz"));
+    let mut tar = Command::new("tar");
+    tar.arg("-C")
+        .arg(&dist)
+        .args(["--owner=0", "--group=0", "--sort=name", "-czf"])
+        .arg(&archive)
+        .arg(&name);
+    shell::run(&mut tar)?;
+    println!(
+        "{}: {} bytes",
+        archive.display(),
+        fs::metadata(&archive)?.len()
+    );
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to)
+        .with_context(|| format!("copying {} to {}", from.display(), to.display()))?;
+    Ok(())
+}
+
+fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_tree(&entry.path(), &target)?;
+        } else {
+            copy(&entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}
+
+/// The crates that are linked into what is shipped, with their licences.
+fn third_party() -> Result<String> {
+    let mut tree = shell::cargo();
+    tree.args([
+        "tree",
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+        "--no-dedupe",
+        "--format",
+        "{p}: {l}",
+    ]);
+    for package in install::PACKAGES {
+        tree.args(["--package", package]);
+    }
+    let listed = shell::output(&mut tree)?;
+    // Our own packages show their path.
+    let mut lines: Vec<_> = listed
+        .lines()
+        .filter(|line| !line.is_empty() && !line.contains(" (/"))
+        .collect();
+    lines.sort_unstable();
+    lines.dedup();
+    Ok(format!(
+        "Crates linked into rpd and its libraries, and the terms they are offered under:\n\n{}\n",
+        lines.join("\n")
+    ))
+}

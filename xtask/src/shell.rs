@@ -1,0 +1,72 @@
+//! Starting commands and saying so.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use rpd_tests::install;
+
+/// Cargo, in the source tree.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
+    command.current_dir(install::source_root());
+    command
+}
+
+/// Prints the command and runs it with the terminal's streams; anything but success is an error.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    eprintln!("+ {}", words(command));
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start {}", words(command)))?;
+    if !status.success() {
+        bail!("{} ended with {status}", words(command));
+    }
+    Ok(())
+}
+
+/// Runs the command and returns what it printed.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start {}", words(command)))?;
+    if !output.status.success() {
+        bail!(
+            "{} ended with {}\n{}",
+            words(command),
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("what {} printed", words(command)))
+}
+
+/// The program `name` on `PATH`.
+pub(crate) fn tool(name: &str) -> Option<PathBuf> {
+    rpd_tests::run::tool(name)
+}
+
+/// Builds `rpd`, the collector and the simulator, and returns the folder they are in.
+pub(crate) fn build(release: bool) -> Result<PathBuf> {
+    let mut build = cargo();
+    build.arg("build");
+    if release {
+        build.arg("--release");
+    }
+    for package in install::PACKAGES {
+        build.args(["--package", package]);
+    }
+    run(&mut build)?;
+    Ok(install::target_dir().join(if release { "release" } else { "debug" }))
+}
+
+fn words(command: &Command) -> String {
+    let mut text = command.get_program().to_string_lossy().into_owned();
+    for argument in command.get_args() {
+        text.push(' ');
+        text.push_str(&argument.to_string_lossy());
+    }
+    text
+}
