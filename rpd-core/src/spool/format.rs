@@ -96,7 +96,7 @@ pub mod tag {
     pub const CONTROL: u16 = 14;
     /// [`super::ApiCall`]; tail: arguments or message. aux: the provider's callback kind.
     pub const API: u16 = 32;
-    /// [`super::RangeBegin`]; tail: message. A process range was started. aux: kind.
+    /// [`super::RangeBegin`]; tail: message, counted. A process range was started. aux: kind.
     pub const RANGE_BEGIN: u16 = 33;
     /// [`super::RangeEnd`]: a process range was stopped, on whatever thread.
     pub const RANGE_END: u16 = 34;
@@ -336,7 +336,7 @@ pub mod api_flag {
     /// The tail is the provider's own argument texts: per argument `u32` count and bytes of type (as the provider
     /// gave it), name, value. For operations whose argument struct rpd does not know.
     pub const ARGUMENT_TEXTS: u32 = 2;
-    /// The tail is a marker's message.
+    /// The tail is a marker's message: `u32` byte count (`u32::MAX` for a null pointer) and the bytes.
     pub const MESSAGE: u32 = 4;
     /// The marker's message was a null pointer.
     pub const NULL_MESSAGE: u32 = 8;
@@ -366,7 +366,7 @@ pub struct ApiCall {
     pub retval: u64,
 }
 
-/// A process range was started. Tail: message.
+/// A process range was started. Tail: message, as [`api_flag::MESSAGE`] says.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct RangeBegin {

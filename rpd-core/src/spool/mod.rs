@@ -6,6 +6,7 @@
 //! cooperation from the writer.
 
 pub mod format;
+mod mapping;
 pub mod reader;
 pub mod writer;
 

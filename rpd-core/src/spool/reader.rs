@@ -1,1 +1,507 @@
 //! Reads segments, whole or cut short, from living or dead processes.
+//!
+//! Nothing in a file is believed: a segment yields the records up to the first thing that cannot be right, the reason
+//! is kept as a [`Damage`], and reading goes on with the next segment. Memory is bounded by [`MAX_RECORD`].
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use zerocopy::{FromBytes, Immutable, KnownLayout};
+
+use super::format::{MAGIC, RecordHeader, SegmentHeader, VERSION};
+
+/// Bytes of the longest record. Writers keep to it, readers take anything longer for damage.
+pub const MAX_RECORD: usize = 16 << 20;
+
+/// Bytes read at once.
+const CHUNK: usize = 256 << 10;
+
+/// Descriptions of damage kept per stream; a hostile directory must not fill the memory with them.
+const MAX_DAMAGE: usize = 64;
+
+const SEGMENT_HEADER: u64 = size_of::<SegmentHeader>() as u64;
+const RECORD_HEADER: usize = size_of::<RecordHeader>();
+
+/// What was wrong with a segment.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DamageKind {
+    /// The file could not be opened or read.
+    #[error("cannot be read: {0}")]
+    Unreadable(#[from] io::Error),
+    /// Not a regular file.
+    #[error("is no regular file")]
+    NotAFile,
+    /// Shorter than its own head.
+    #[error("is shorter than a segment header")]
+    NoHeader,
+    /// Does not start with [`MAGIC`].
+    #[error("does not start like a segment")]
+    WrongMagic,
+    /// Another layout version.
+    #[error("has layout version {0}, this rpd reads {VERSION}")]
+    WrongVersion(u32),
+    /// More bytes are said to be committed than there are.
+    #[error("ends {missing} bytes before its last committed record")]
+    Truncated {
+        /// Bytes that are missing.
+        missing: u64,
+    },
+    /// A record length that cannot be.
+    #[error("has a record of impossible length {len} at byte {offset}; {lost} bytes skipped")]
+    BadRecord {
+        /// Where in the file.
+        offset: u64,
+        /// The length it claims.
+        len: u32,
+        /// Committed bytes from there to the end of the segment.
+        lost: u64,
+    },
+    /// A segment number is absent.
+    #[error("is preceded by a gap: segments {from} to {to} are missing")]
+    MissingSegments {
+        /// First missing number.
+        from: u32,
+        /// Last missing number.
+        to: u32,
+    },
+    /// The number in the head is not the one in the name.
+    #[error("says that it is segment {0}")]
+    WrongNumber(u32),
+    /// More was wrong than is worth listing.
+    #[error("and {0} more problems in this stream")]
+    More(u64),
+}
+
+/// Something that could not be read, and where.
+#[derive(Debug, thiserror::Error)]
+#[error("{path} {kind}")]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// What was wrong with it.
+    #[source]
+    pub kind: DamageKind,
+}
+
+/// One record: its head, and all its bytes (head and padding included).
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'a> {
+    /// The head.
+    pub header: RecordHeader,
+    /// The whole record.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// The fixed part as `T` (a struct of [`super::format`]) and the tail behind it, padding included. `None` when the
+    /// record is too short to be one.
+    pub fn parse<T: FromBytes + KnownLayout + Immutable>(&self) -> Option<(T, &'a [u8])> {
+        T::read_from_prefix(self.bytes).ok()
+    }
+
+    /// The fixed part as `T` and the text of `len` bytes at the begin of the tail, lossily decoded if `len` lies.
+    pub fn parse_text<T: FromBytes + KnownLayout + Immutable>(
+        &self,
+        len: impl FnOnce(&T) -> u32,
+    ) -> Option<(T, std::borrow::Cow<'a, str>)> {
+        let (fixed, tail) = self.parse::<T>()?;
+        let len = (len(&fixed) as usize).min(tail.len());
+        Some((fixed, String::from_utf8_lossy(&tail[..len])))
+    }
+}
+
+/// Takes the byte strings of a tail apart that are each a `u32` count followed by the bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Counted<'a>(
+    /// What has not been taken yet.
+    pub &'a [u8],
+);
+
+impl<'a> Iterator for Counted<'a> {
+    /// `None` inside stands for a null pointer (count `u32::MAX`).
+    type Item = Option<&'a [u8]>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (count, rest) = u32::read_from_prefix(self.0).ok()?;
+        if count == u32::MAX {
+            self.0 = rest;
+            return Some(None);
+        }
+        let bytes = rest.get(..count as usize)?;
+        self.0 = &rest[count as usize..];
+        Some(Some(bytes))
+    }
+}
+
+/// A stream of a process: its segments in order.
+#[derive(Debug)]
+pub struct Stream {
+    /// Name of its files without number.
+    pub name: String,
+    /// One of [`super::format::stream`]; 0 when no segment has a readable head.
+    pub kind: u16,
+    /// Number of the stream in its process.
+    pub id: u32,
+    /// Process that wrote it.
+    pub pid: u32,
+    /// Thread it belongs to; 0 when none.
+    pub tid: u32,
+    segments: Vec<(u32, PathBuf)>,
+}
+
+impl Stream {
+    /// Reads its records in the order of writing.
+    pub fn records(&self) -> Records<'_> {
+        Records {
+            segments: &self.segments,
+            next_segment: 0,
+            file: None,
+            file_left: 0,
+            file_offset: 0,
+            buffer: Vec::new(),
+            start: 0,
+            damage: Vec::new(),
+            more_damage: 0,
+            dropped: 0,
+            bytes: 0,
+        }
+    }
+
+    /// The files.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.segments.iter().map(|(_, path)| path.as_path())
+    }
+}
+
+/// The streams of one process image.
+#[derive(Debug)]
+pub struct ProcessSpool {
+    /// Its directory.
+    pub directory: PathBuf,
+    /// The streams: meta first, then by number of stream.
+    pub streams: Vec<Stream>,
+}
+
+impl ProcessSpool {
+    /// Lists the streams in `directory` (`proc-<pid>-<ns>`).
+    ///
+    /// # Errors
+    /// When the directory cannot be listed. Unreadable segments are no error here; [`Records`] describes them.
+    pub fn open(directory: &Path) -> io::Result<ProcessSpool> {
+        let mut found: BTreeMap<String, Vec<(u32, PathBuf)>> = BTreeMap::new();
+        for entry in std::fs::read_dir(directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some((stream, number)) = name
+                .to_str()
+                .and_then(|name| name.strip_suffix(".seg"))
+                .and_then(|name| name.rsplit_once('-'))
+            else {
+                continue;
+            };
+            if let Ok(number) = number.parse::<u32>() {
+                found
+                    .entry(stream.to_owned())
+                    .or_default()
+                    .push((number, entry.path()));
+            }
+        }
+        let mut streams: Vec<Stream> = found
+            .into_iter()
+            .map(|(name, mut segments)| {
+                segments.sort();
+                let head = segments
+                    .iter()
+                    .find_map(|(_, path)| open_segment(path).ok().flatten())
+                    .map(|(_, head, _)| head);
+                Stream {
+                    name,
+                    kind: head.map_or(0, |head| head.stream_kind),
+                    id: head.map_or(u32::MAX, |head| head.stream_id),
+                    pid: head.map_or(0, |head| head.pid),
+                    tid: head.map_or(0, |head| head.tid),
+                    segments,
+                }
+            })
+            .collect();
+        streams.sort_by_key(|stream| (stream.kind != super::format::stream::META, stream.id));
+        Ok(ProcessSpool {
+            directory: directory.to_owned(),
+            streams,
+        })
+    }
+}
+
+/// The directories of the process images of a run, in order of their creation.
+///
+/// # Errors
+/// When the directory cannot be listed.
+pub fn processes(run: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(run)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some((pid, time)) = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("proc-"))
+            .and_then(|name| name.split_once('-'))
+        else {
+            continue;
+        };
+        if let (Ok(pid), Ok(time)) = (pid.parse::<u32>(), time.parse::<u64>())
+            && entry.file_type()?.is_dir()
+        {
+            found.push((time, pid, entry.path()));
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, _, path)| path).collect())
+}
+
+/// Opens a segment: the file behind its head, the head, and the file's size. `None`: it was never begun (a process
+/// killed while it made the file leaves that).
+fn open_segment(path: &Path) -> Result<Option<(File, SegmentHeader, u64)>, DamageKind> {
+    let mut file = OpenOptions::new()
+        .read(true)
+        // A pipe or a link put there by somebody else must neither block nor lead away.
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(DamageKind::NotAFile);
+    }
+    if metadata.len() == 0 {
+        return Ok(None);
+    }
+    if metadata.len() < SEGMENT_HEADER {
+        return Err(DamageKind::NoHeader);
+    }
+    let mut bytes = [0u8; SEGMENT_HEADER as usize];
+    file.read_exact(&mut bytes)?;
+    if bytes == [0u8; SEGMENT_HEADER as usize] {
+        return Ok(None);
+    }
+    let header: SegmentHeader = zerocopy::transmute!(bytes);
+    if header.magic != MAGIC {
+        return Err(DamageKind::WrongMagic);
+    }
+    if header.version != VERSION {
+        return Err(DamageKind::WrongVersion(header.version));
+    }
+    Ok(Some((file, header, metadata.len())))
+}
+
+/// The records of a stream, read in chunks. Not an `Iterator`, since records borrow the chunk.
+#[derive(Debug)]
+pub struct Records<'a> {
+    segments: &'a [(u32, PathBuf)],
+    next_segment: usize,
+    file: Option<File>,
+    /// Committed bytes of the current segment not yet in the buffer.
+    file_left: u64,
+    /// Offset in the file of the first byte of the buffer.
+    file_offset: u64,
+    buffer: Vec<u8>,
+    /// First byte of the buffer that has not been given out.
+    start: usize,
+    damage: Vec<Damage>,
+    more_damage: u64,
+    dropped: u64,
+    bytes: u64,
+}
+
+impl Records<'_> {
+    /// The next record, or `None` at the end of the last segment.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "records borrow the reader's chunk, which no iterator can express"
+    )]
+    #[inline]
+    pub fn next(&mut self) -> Option<Record<'_>> {
+        loop {
+            let available = self.buffer.len() - self.start;
+            if available < RECORD_HEADER {
+                // Committed bytes that do not even hold a head are caught below as well: a chunk never ends
+                // inside one unless the segment does.
+                if !self.refill(RECORD_HEADER) {
+                    return None;
+                }
+                continue;
+            }
+            let Ok((header, _)) = RecordHeader::read_from_prefix(&self.buffer[self.start..]) else {
+                return None;
+            };
+            let len = header.len as usize;
+            let valid = len >= RECORD_HEADER
+                && len.is_multiple_of(8)
+                && len <= MAX_RECORD
+                && len as u64 <= available as u64 + self.file_left;
+            if !valid {
+                self.skip_segment(header.len);
+                continue;
+            }
+            if len > available {
+                if !self.refill(len) {
+                    return None;
+                }
+                continue;
+            }
+            let from = self.start;
+            self.start += len;
+            self.bytes += len as u64;
+            return Some(Record {
+                header,
+                bytes: &self.buffer[from..from + len],
+            });
+        }
+    }
+
+    /// What could not be read so far; complete once [`Records::next`] has returned `None`.
+    pub fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    /// The damage, to keep.
+    pub fn into_damage(self) -> Vec<Damage> {
+        self.damage
+    }
+
+    /// Records that the writer could not store, as far as read.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Bytes of records given out so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn note(&mut self, path: PathBuf, kind: DamageKind) {
+        if self.damage.len() < MAX_DAMAGE {
+            self.damage.push(Damage { path, kind });
+            return;
+        }
+        self.more_damage += 1;
+        let more = DamageKind::More(self.more_damage);
+        if self.more_damage == 1 {
+            self.damage.push(Damage { path, kind: more });
+        } else if let Some(last) = self.damage.last_mut() {
+            last.kind = more;
+        }
+    }
+
+    fn current_path(&self) -> PathBuf {
+        self.next_segment
+            .checked_sub(1)
+            .and_then(|index| self.segments.get(index))
+            .map(|(_, path)| path.clone())
+            .unwrap_or_default()
+    }
+
+    /// Gives up the rest of the current segment because of a record that claims `len` bytes.
+    #[cold]
+    fn skip_segment(&mut self, len: u32) {
+        let offset = self.file_offset + self.start as u64;
+        let lost = (self.buffer.len() - self.start) as u64 + self.file_left;
+        let path = self.current_path();
+        self.note(path, DamageKind::BadRecord { offset, len, lost });
+        self.close();
+    }
+
+    fn close(&mut self) {
+        self.file = None;
+        self.file_left = 0;
+        self.buffer.clear();
+        self.start = 0;
+    }
+
+    /// Brings at least `wanted` bytes into the buffer, from the current segment, or else begins the next. False at the
+    /// end of the stream.
+    fn refill(&mut self, wanted: usize) -> bool {
+        let rest = self.buffer.len() - self.start;
+        if self.file_left == 0 {
+            if rest > 0 {
+                // Fewer bytes than a record head are left over.
+                self.skip_segment(0);
+            }
+            return self.open_next();
+        }
+        self.buffer.copy_within(self.start.., 0);
+        self.buffer.truncate(rest);
+        self.file_offset += self.start as u64;
+        self.start = 0;
+        let target = wanted.max(CHUNK) as u64;
+        let take = (target - rest as u64).min(self.file_left);
+        let Some(file) = self.file.as_mut() else {
+            return self.open_next();
+        };
+        match file.take(take).read_to_end(&mut self.buffer) {
+            Ok(read) if read as u64 == take => {
+                self.file_left -= take;
+                true
+            }
+            Ok(read) => {
+                // The file shrank since it was opened.
+                let missing = self.file_left - read as u64;
+                let path = self.current_path();
+                self.note(path, DamageKind::Truncated { missing });
+                self.file_left = 0;
+                true
+            }
+            Err(error) => {
+                let path = self.current_path();
+                self.note(path, DamageKind::Unreadable(error));
+                self.close();
+                self.open_next()
+            }
+        }
+    }
+
+    fn open_next(&mut self) -> bool {
+        self.close();
+        while let Some((number, path)) = self.segments.get(self.next_segment) {
+            let expected = match self.next_segment.checked_sub(1) {
+                Some(previous) => self.segments[previous].0.saturating_add(1),
+                None => 0,
+            };
+            self.next_segment += 1;
+            let last = self.next_segment == self.segments.len();
+            if *number > expected {
+                self.note(
+                    path.clone(),
+                    DamageKind::MissingSegments {
+                        from: expected,
+                        to: *number - 1,
+                    },
+                );
+            }
+            match open_segment(path) {
+                Ok(None) if last => {}
+                Ok(None) => self.note(path.clone(), DamageKind::NoHeader),
+                Err(kind) => self.note(path.clone(), kind),
+                Ok(Some((file, header, size))) => {
+                    if header.segment != *number {
+                        self.note(path.clone(), DamageKind::WrongNumber(header.segment));
+                    }
+                    self.dropped = self.dropped.saturating_add(header.dropped);
+                    let present = size - SEGMENT_HEADER;
+                    if header.committed > present {
+                        let missing = header.committed - present;
+                        self.note(path.clone(), DamageKind::Truncated { missing });
+                    }
+                    self.file = Some(file);
+                    self.file_left = header.committed.min(present);
+                    self.file_offset = SEGMENT_HEADER;
+                    if self.file_left > 0 {
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+}

@@ -1,1 +1,377 @@
 //! Writes segments from inside the target.
+//!
+//! A [`StreamWriter`] belongs to one thread (or to a lock). Appending takes no lock and allocates nothing; only when a
+//! segment is full does it make system calls. A full disk never disturbs the target: records are dropped and counted.
+
+use std::ffi::CString;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use zerocopy::IntoBytes;
+
+use super::format::{ApiCall, MAGIC, SegmentHeader, VERSION};
+use super::mapping::Mapping;
+pub use super::mapping::{ForkGuard, ForkLock, abandon_all, hold_for_fork};
+use super::reader::MAX_RECORD;
+
+const SEGMENT_HEADER: usize = size_of::<SegmentHeader>();
+
+/// Bytes of a stream's first segment. Each further one is [`GROWTH`] times as large.
+pub const FIRST_SEGMENT: usize = 64 << 10;
+/// Factor between a segment and its successor.
+pub const GROWTH: usize = 4;
+/// Bytes of the largest segments, unless one record needs more.
+pub const LARGEST_SEGMENT: usize = 4 << 20;
+
+/// Records dropped between two attempts to get a segment after one failed.
+const RETRY_AFTER: u32 = 1024;
+
+/// Now, on `CLOCK_BOOTTIME`, in nanoseconds.
+#[inline]
+pub fn now() -> u64 {
+    clock(libc::CLOCK_BOOTTIME)
+}
+
+/// Now, on `CLOCK_REALTIME`, in nanoseconds.
+pub fn real_now() -> u64 {
+    clock(libc::CLOCK_REALTIME)
+}
+
+#[inline]
+fn clock(id: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is valid for the call.
+    unsafe { libc::clock_gettime(id, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The directory that one process image writes to.
+#[derive(Debug)]
+pub struct SpoolDirectory {
+    path: PathBuf,
+    pid: u32,
+    streams: AtomicU32,
+    /// Records of streams that never got a segment; whoever owns the meta stream moves it there.
+    homeless: AtomicU64,
+}
+
+impl SpoolDirectory {
+    /// Makes `proc-<pid>-<ns>` in the run's directory.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create(run: &Path) -> io::Result<Arc<SpoolDirectory>> {
+        let pid = std::process::id();
+        let path = run.join(format!("proc-{pid}-{}", now()));
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Arc::new(SpoolDirectory {
+            path,
+            pid,
+            streams: AtomicU32::new(0),
+            homeless: AtomicU64::new(0),
+        }))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The process it belongs to.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Counts `records` that no stream could take.
+    pub fn drop_records(&self, records: u64) {
+        self.homeless.fetch_add(records, Ordering::Relaxed);
+    }
+
+    /// Records counted by [`SpoolDirectory::drop_records`].
+    pub fn dropped(&self) -> u64 {
+        self.homeless.load(Ordering::Relaxed)
+    }
+}
+
+/// A full segment with records that are still open.
+#[derive(Debug)]
+struct Full {
+    mapping: Mapping,
+    open: u32,
+}
+
+/// Where an open record is, as one word for a provider's user-data slot. Zero is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(transparent)]
+pub struct OpenRecord(pub u64);
+
+/// Appends records to one stream.
+#[derive(Debug)]
+pub struct StreamWriter {
+    /// Bytes of the current segment in use, its head included.
+    used: usize,
+    current: Option<Mapping>,
+    /// Open records in the current segment.
+    open: u32,
+    kind: u16,
+    full: Vec<Full>,
+    directory: Arc<SpoolDirectory>,
+    name: String,
+    tid: u32,
+    id: u32,
+    next_segment: u32,
+    next_size: usize,
+    /// Drops until the next attempt to make a segment.
+    retry: u32,
+    /// Records dropped since the current segment was made.
+    dropped: u64,
+}
+
+impl StreamWriter {
+    /// A stream called `name` (file name without number). No file is made before the first record.
+    pub fn new(directory: &Arc<SpoolDirectory>, name: String, kind: u16, tid: u32) -> StreamWriter {
+        StreamWriter {
+            used: 0,
+            current: None,
+            open: 0,
+            kind,
+            full: Vec::new(),
+            directory: Arc::clone(directory),
+            name,
+            tid,
+            id: directory.streams.fetch_add(1, Ordering::Relaxed),
+            next_segment: 0,
+            next_size: FIRST_SEGMENT,
+            retry: 0,
+            dropped: 0,
+        }
+    }
+
+    /// Lets the first segment have `bytes` instead of [`FIRST_SEGMENT`].
+    pub fn first_segment(mut self, bytes: usize) -> StreamWriter {
+        self.next_size = bytes.max(SEGMENT_HEADER + 64).next_multiple_of(4096);
+        self
+    }
+
+    /// Appends a record of `len` bytes (a multiple of 8), which `fill` writes into zeroed memory. False when it had to
+    /// be dropped.
+    #[inline]
+    pub fn append(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        self.place(len, fill) != 0
+    }
+
+    /// Appends the record `fixed` with `tail`, padded. `fixed.header.len` must be [`record_len`] of the tail.
+    pub fn append_parts(&mut self, fixed: &[u8], tail: &[&[u8]]) -> bool {
+        let len = record_len(fixed.len(), tail.iter().map(|part| part.len()).sum());
+        self.append(len, |bytes| {
+            let mut at = 0;
+            for part in std::iter::once(&fixed).chain(tail) {
+                bytes[at..at + part.len()].copy_from_slice(part);
+                at += part.len();
+            }
+        })
+    }
+
+    /// As [`StreamWriter::append`], for a record that [`StreamWriter::close`] completes later. [`OpenRecord`] 0 when it had to
+    /// be dropped.
+    #[inline]
+    pub fn append_open(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> OpenRecord {
+        let address = self.place(len, fill);
+        if address != 0 {
+            self.open += 1;
+        }
+        OpenRecord(address as u64)
+    }
+
+    /// Stores result and end of an open [`ApiCall`] in place. A record that is not in this stream (any more) is left
+    /// alone.
+    #[inline]
+    pub fn close(&mut self, record: OpenRecord, retval: u64, end: u64) {
+        let address = record.0 as usize;
+        if let Some(current) = &self.current
+            && current.contains(address, size_of::<ApiCall>())
+        {
+            store_end(current, address, retval, end);
+            self.open = self.open.saturating_sub(1);
+            return;
+        }
+        self.close_full(address, retval, end);
+    }
+
+    #[cold]
+    fn close_full(&mut self, address: usize, retval: u64, end: u64) {
+        let found = self
+            .full
+            .iter()
+            .position(|full| full.mapping.contains(address, size_of::<ApiCall>()));
+        if let Some(index) = found {
+            let full = &mut self.full[index];
+            store_end(&full.mapping, address, retval, end);
+            full.open = full.open.saturating_sub(1);
+            if full.open == 0 {
+                self.full.swap_remove(index);
+            }
+        }
+    }
+
+    /// Records dropped since the current segment was made.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Sets the `dropped` field of the current segment; for the meta stream, which also counts for streams without
+    /// a segment.
+    pub fn publish_dropped(&self, extra: u64) {
+        if let Some(current) = &self.current {
+            current
+                .dropped()
+                .store(self.dropped + extra, Ordering::Relaxed);
+        }
+    }
+
+    /// Address of the new record, or 0.
+    #[inline]
+    fn place(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> usize {
+        debug_assert!(len.is_multiple_of(8) && len >= 8);
+        let fits = match &self.current {
+            Some(current) => len <= current.len() - self.used,
+            None => false,
+        };
+        if !fits && !self.grow(len) {
+            return 0;
+        }
+        let Some(current) = &self.current else {
+            return 0;
+        };
+        // SAFETY: `used + len` does not exceed the mapping, which was checked or is what `grow` made; the bytes
+        // behind `used` are nobody else's, and zero because the file is new.
+        let (address, bytes) = unsafe {
+            let address = current.base().as_ptr().add(self.used);
+            (address, std::slice::from_raw_parts_mut(address, len))
+        };
+        fill(bytes);
+        self.used += len;
+        current
+            .committed()
+            .store((self.used - SEGMENT_HEADER) as u64, Ordering::Release);
+        address as usize
+    }
+
+    /// Replaces the current segment by one with room for `len` bytes.
+    #[cold]
+    fn grow(&mut self, len: usize) -> bool {
+        if self.retry > 0 {
+            self.retry -= 1;
+            return self.count_drop();
+        }
+        if len > MAX_RECORD {
+            return self.count_drop();
+        }
+        let needed = (len + SEGMENT_HEADER).next_multiple_of(4096);
+        let wanted = self.next_size.max(needed);
+        // When the disk is nearly full a small segment may still fit.
+        let made = self
+            .make_segment(wanted)
+            .or_else(|_| self.make_segment(needed.max(FIRST_SEGMENT.min(wanted))));
+        let Ok(mapping) = made else {
+            self.retry = RETRY_AFTER;
+            return self.count_drop();
+        };
+        self.next_size = (self.next_size * GROWTH).clamp(FIRST_SEGMENT, LARGEST_SEGMENT);
+        let old = self.current.replace(mapping);
+        if let Some(mapping) = old
+            && self.open > 0
+        {
+            self.full.push(Full {
+                mapping,
+                open: self.open,
+            });
+        }
+        self.open = 0;
+        self.used = SEGMENT_HEADER;
+        self.dropped = 0;
+        true
+    }
+
+    #[cold]
+    fn count_drop(&mut self) -> bool {
+        match &self.current {
+            Some(current) => {
+                self.dropped += 1;
+                current.dropped().store(self.dropped, Ordering::Relaxed);
+            }
+            None => self.directory.drop_records(1),
+        }
+        false
+    }
+
+    fn make_segment(&mut self, len: usize) -> io::Result<Mapping> {
+        let path = |name: &str, number: u32| {
+            let mut path = self.directory.path.as_os_str().as_bytes().to_vec();
+            path.extend_from_slice(format!("/{name}-{number}.seg").as_bytes());
+            CString::new(path).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
+        };
+        let mut made = Mapping::create(&path(&self.name, self.next_segment)?, len);
+        if self.next_segment == 0
+            && matches!(&made, Err(error) if error.kind() == io::ErrorKind::AlreadyExists)
+        {
+            // The kernel gives thread ids out again.
+            let name = format!("{}.{}", self.name, self.id);
+            made = Mapping::create(&path(&name, 0)?, len);
+            if made.is_ok() {
+                self.name = name;
+            }
+        }
+        let mapping = made?;
+        let header = SegmentHeader {
+            magic: MAGIC,
+            version: VERSION,
+            stream_kind: self.kind,
+            flags: 0,
+            pid: self.directory.pid,
+            tid: self.tid,
+            segment: self.next_segment,
+            stream_id: self.id,
+            committed: 0,
+            dropped: 0,
+            created: now(),
+            capacity: len as u64,
+        };
+        // SAFETY: the mapping is longer than a header, and new, so nobody else refers to it.
+        unsafe {
+            std::slice::from_raw_parts_mut(mapping.base().as_ptr(), SEGMENT_HEADER)
+                .copy_from_slice(header.as_bytes());
+        }
+        self.next_segment += 1;
+        Ok(mapping)
+    }
+}
+
+/// Stores `retval` and `end` of the [`ApiCall`] at `address`, end last.
+#[inline]
+fn store_end(mapping: &Mapping, address: usize, retval: u64, end: u64) {
+    debug_assert!(mapping.contains(address, size_of::<ApiCall>()));
+    if !address.is_multiple_of(8) {
+        return;
+    }
+    let field = |offset: usize| {
+        // SAFETY: the caller found the whole record inside the mapping, and the address is that of an aligned u64.
+        unsafe { AtomicU64::from_ptr((address + offset) as *mut u64) }
+    };
+    field(std::mem::offset_of!(ApiCall, retval)).store(retval, Ordering::Relaxed);
+    field(std::mem::offset_of!(ApiCall, end)).store(end, Ordering::Release);
+}
+
+/// Bytes of a record with this fixed part and tail.
+#[inline]
+pub const fn record_len(fixed: usize, tail: usize) -> usize {
+    (fixed + tail).next_multiple_of(8)
+}

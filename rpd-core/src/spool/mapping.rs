@@ -1,0 +1,253 @@
+//! Segment files as memory of the target, and what a fork does to them.
+
+use std::cell::UnsafeCell;
+use std::ffi::CStr;
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+
+use super::format::SegmentHeader;
+
+/// A lock that can be taken over by a forked child, where its holder may not exist any more. Held only for a few
+/// instructions or one system call, never while code that is not ours runs.
+#[derive(Debug)]
+pub struct ForkLock {
+    owner: AtomicI32,
+}
+
+/// Proof that a [`ForkLock`] is held.
+#[derive(Debug)]
+pub struct ForkGuard<'a>(&'a ForkLock);
+
+impl Drop for ForkGuard<'_> {
+    fn drop(&mut self) {
+        self.0.owner.store(0, Ordering::Release);
+    }
+}
+
+fn thread_id() -> i32 {
+    // SAFETY: gettid has no arguments and cannot fail.
+    unsafe { libc::gettid() }
+}
+
+impl ForkLock {
+    /// An open lock.
+    pub const fn new() -> ForkLock {
+        ForkLock {
+            owner: AtomicI32::new(0),
+        }
+    }
+
+    /// Takes the lock. `None` when this very thread holds it: a signal handler interrupted the holder.
+    pub fn lock(&self) -> Option<ForkGuard<'_>> {
+        let me = thread_id();
+        loop {
+            match self
+                .owner
+                .compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed)
+            {
+                Ok(_) => return Some(ForkGuard(self)),
+                Err(owner) if owner == me => return None,
+                Err(_) => {
+                    // SAFETY: sched_yield has no arguments.
+                    unsafe { libc::sched_yield() };
+                }
+            }
+        }
+    }
+
+    /// Opens the lock whoever holds it. Only for the one thread of a forked child.
+    pub fn reset(&self) {
+        self.owner.store(0, Ordering::Release);
+    }
+}
+
+impl Default for ForkLock {
+    fn default() -> ForkLock {
+        ForkLock::new()
+    }
+}
+
+/// All segments mapped in this process, for [`abandon_all`].
+struct Registry {
+    lock: ForkLock,
+    mapped: UnsafeCell<Vec<(usize, usize)>>,
+}
+
+// SAFETY: `mapped` is only touched with `lock` held, or by the single thread of a forked child.
+unsafe impl Sync for Registry {}
+
+static REGISTRY: Registry = Registry {
+    lock: ForkLock::new(),
+    mapped: UnsafeCell::new(Vec::new()),
+};
+
+impl Registry {
+    fn with(&self, act: impl FnOnce(&mut Vec<(usize, usize)>)) -> bool {
+        let Some(_guard) = self.lock.lock() else {
+            return false;
+        };
+        // SAFETY: the lock is held.
+        act(unsafe { &mut *self.mapped.get() });
+        true
+    }
+}
+
+/// Keeps other threads from changing the set of mapped segments; to be called before fork. The guard must be dropped
+/// in the parent and forgotten in the child.
+pub fn hold_for_fork() -> Option<ForkGuard<'static>> {
+    REGISTRY.lock.lock()
+}
+
+/// Cuts a forked child loose from its parent's segments: their addresses stay valid, but what is stored there goes
+/// nowhere. To be called by the only thread of the child, before it writes to any stream.
+pub fn abandon_all() {
+    REGISTRY.lock.reset();
+    REGISTRY.with(|mapped| {
+        for (address, len) in mapped.drain(..) {
+            // SAFETY: the range is one of our own mappings, which nobody else knows; it is replaced by memory of the
+            // same size, so pointers into it stay valid.
+            unsafe {
+                libc::mmap(
+                    address as *mut libc::c_void,
+                    len,
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE,
+                    -1,
+                    0,
+                );
+            }
+        }
+    });
+}
+
+/// One mapped segment file.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: a mapping is plain memory that is owned by the value.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Makes the file `path` of `len` bytes, all of its blocks allocated, and maps it.
+    pub(super) fn create(path: &CStr, len: usize) -> io::Result<Mapping> {
+        let size = libc::off_t::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
+        // Beyond the file size limit the kernel would send SIGXFSZ, which kills the target.
+        let mut limit = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        // SAFETY: `limit` is valid for the call.
+        if unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0
+            && limit.rlim_cur != libc::RLIM_INFINITY
+            && limit.rlim_cur < len as u64
+        {
+            return Err(io::Error::from_raw_os_error(libc::EFBIG));
+        }
+        // SAFETY: the path is NUL-terminated.
+        let fd = unsafe {
+            libc::open(
+                path.as_ptr(),
+                libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW,
+                0o600,
+            )
+        };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mapped = Mapping::map(fd, size, len);
+        // SAFETY: the descriptor was opened above and is not used any more; the mapping keeps the file.
+        unsafe { libc::close(fd) };
+        match mapped {
+            Ok(mapping) => Ok(mapping),
+            Err(error) => {
+                // SAFETY: the path is NUL-terminated.
+                unsafe { libc::unlink(path.as_ptr()) };
+                Err(error)
+            }
+        }
+    }
+
+    fn map(fd: libc::c_int, size: libc::off_t, len: usize) -> io::Result<Mapping> {
+        // Without blocks behind it a store to the mapping could raise SIGBUS on a full disk.
+        // SAFETY: the descriptor is open.
+        let status = unsafe { libc::posix_fallocate(fd, 0, size) };
+        if status != 0 {
+            return Err(io::Error::from_raw_os_error(status));
+        }
+        // SAFETY: a new mapping at an address the kernel chooses.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                fd,
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let mapping = NonNull::new(address.cast::<u8>()).map(|base| Mapping { base, len });
+        let Some(mapping) = mapping else {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        };
+        let entry = (address as usize, len);
+        if !REGISTRY.with(|mapped| mapped.push(entry)) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(mapping)
+    }
+
+    /// First byte.
+    pub(super) fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Bytes.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether `len` bytes at `address` lie in it.
+    #[inline]
+    pub(super) fn contains(&self, address: usize, len: usize) -> bool {
+        let base = self.base.as_ptr() as usize;
+        address >= base && address - base <= self.len.saturating_sub(len)
+    }
+
+    fn field(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: segments are larger than their header, `offset` is that of an aligned u64 in it, and all
+        // accesses to these fields after the first are atomic.
+        unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(offset).cast()) }
+    }
+
+    /// The `committed` field of the head.
+    #[inline]
+    pub(super) fn committed(&self) -> &AtomicU64 {
+        self.field(std::mem::offset_of!(SegmentHeader, committed))
+    }
+
+    /// The `dropped` field of the head.
+    pub(super) fn dropped(&self) -> &AtomicU64 {
+        self.field(std::mem::offset_of!(SegmentHeader, dropped))
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        let entry = (self.base.as_ptr() as usize, self.len);
+        REGISTRY.with(|mapped| {
+            // After a fork the address range belongs to nobody's file any more and is left alone.
+            if let Some(index) = mapped.iter().position(|found| *found == entry) {
+                mapped.swap_remove(index);
+                // SAFETY: our own mapping, of which no reference is left when its owner is dropped.
+                unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+            }
+        });
+    }
+}

@@ -1,0 +1,313 @@
+//! The spool: what is written comes back, and no damage to a file does more than lose records.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use rpd_core::spool::format::{ApiCall, Moment, RecordHeader, SegmentHeader, stream, tag};
+use rpd_core::spool::reader::{DamageKind, MAX_RECORD, ProcessSpool, Stream, processes};
+use rpd_core::spool::writer::{FIRST_SEGMENT, SpoolDirectory, StreamWriter, record_len};
+use zerocopy::IntoBytes;
+
+fn call(correlation: u64, len: usize) -> ApiCall {
+    ApiCall {
+        header: RecordHeader {
+            len: len as u32,
+            tag: tag::API,
+            aux: 0,
+        },
+        operation: 7,
+        flags: 0,
+        start: 100 + correlation,
+        end: 0,
+        correlation,
+        ancestor: 0,
+        retval: 0,
+    }
+}
+
+fn put(writer: &mut StreamWriter, correlation: u64) -> bool {
+    writer.append(56, |bytes| {
+        bytes.copy_from_slice(call(correlation, 56).as_bytes())
+    })
+}
+
+fn correlations(stream: &Stream) -> (Vec<u64>, Vec<String>) {
+    let mut records = stream.records();
+    let mut found = Vec::new();
+    while let Some(record) = records.next() {
+        let (call, _) = record.parse::<ApiCall>().expect("a whole record");
+        found.push(call.correlation);
+    }
+    let damage = records.damage().iter().map(ToString::to_string).collect();
+    (found, damage)
+}
+
+fn one_stream(directory: &Path) -> Stream {
+    let mut spool = ProcessSpool::open(directory).expect("readable");
+    assert_eq!(spool.streams.len(), 1);
+    spool.streams.remove(0)
+}
+
+/// A stream of several segments with `count` records.
+fn written(count: u64) -> (tempfile::TempDir, PathBuf) {
+    let run = tempfile::tempdir().expect("temporary directory");
+    let directory = SpoolDirectory::create(run.path()).expect("directory");
+    let mut writer = StreamWriter::new(&directory, "t1".to_owned(), stream::THREAD, 1);
+    for correlation in 0..count {
+        assert!(put(&mut writer, correlation));
+    }
+    let path = directory.path().to_owned();
+    (run, path)
+}
+
+#[test]
+fn records_come_back_in_order_across_segments() {
+    let (run, path) = written(20_000);
+    assert_eq!(
+        processes(run.path()).expect("listed"),
+        std::slice::from_ref(&path)
+    );
+    let stream = one_stream(&path);
+    assert!(stream.paths().count() > 2);
+    assert_eq!((stream.kind, stream.tid), (stream::THREAD, 1));
+    let (found, damage) = correlations(&stream);
+    assert!(found.iter().copied().eq(0..20_000));
+    assert!(damage.is_empty(), "{damage:?}");
+}
+
+#[test]
+fn open_records_are_closed_in_segments_left_behind() {
+    let run = tempfile::tempdir().expect("temporary directory");
+    let directory = SpoolDirectory::create(run.path()).expect("directory");
+    let mut writer = StreamWriter::new(&directory, "t1".to_owned(), stream::THREAD, 1);
+    let outer = writer.append_open(56, |bytes| bytes.copy_from_slice(call(1, 56).as_bytes()));
+    for correlation in 2..5000 {
+        put(&mut writer, correlation);
+    }
+    let inner = writer.append_open(56, |bytes| bytes.copy_from_slice(call(5000, 56).as_bytes()));
+    writer.close(inner, 3, 900);
+    writer.close(outer, 4, 901);
+    // Neither closing twice nor an address of something else does harm.
+    writer.close(outer, 5, 999);
+    writer.close(Default::default(), 5, 999);
+    let stream = one_stream(directory.path());
+    let mut records = stream.records();
+    let mut closed = Vec::new();
+    while let Some(record) = records.next() {
+        let (call, _) = record.parse::<ApiCall>().expect("a whole record");
+        if call.end != 0 {
+            closed.push((call.correlation, call.retval, call.end));
+        }
+    }
+    assert_eq!(closed, [(1, 4, 901), (5000, 3, 900)]);
+}
+
+#[test]
+fn a_directory_that_vanished_costs_records_and_nothing_else() {
+    let run = tempfile::tempdir().expect("temporary directory");
+    let directory = SpoolDirectory::create(run.path()).expect("directory");
+    let mut writer = StreamWriter::new(&directory, "t1".to_owned(), stream::THREAD, 1);
+    let mut homeless = StreamWriter::new(&directory, "t2".to_owned(), stream::THREAD, 2);
+    assert!(put(&mut writer, 0));
+    std::fs::rename(directory.path(), run.path().join("moved")).expect("renamed");
+    let stored = (1..5000).filter(|&n| put(&mut writer, n)).count();
+    assert!(!put(&mut homeless, 1) && !put(&mut homeless, 2));
+    assert_eq!(directory.dropped(), 2);
+    let stream = one_stream(&run.path().join("moved"));
+    let mut records = stream.records();
+    let mut read = 0;
+    while records.next().is_some() {
+        read += 1;
+    }
+    assert_eq!(read, 1 + stored);
+    assert_eq!(records.dropped() as usize, 4999 - stored);
+    assert!(stored < 4999 && records.damage().is_empty());
+}
+
+#[test]
+fn a_long_record_gets_a_segment_of_its_own_and_an_endless_one_is_refused() {
+    let run = tempfile::tempdir().expect("temporary directory");
+    let directory = SpoolDirectory::create(run.path()).expect("directory");
+    let mut writer =
+        StreamWriter::new(&directory, "meta".to_owned(), stream::META, 0).first_segment(4096);
+    let text = vec![b'x'; 5 * FIRST_SEGMENT];
+    let note = Moment {
+        header: RecordHeader {
+            len: record_len(size_of::<Moment>(), text.len()) as u32,
+            tag: tag::NOTE,
+            aux: 0,
+        },
+        time: 1,
+        value: 2,
+        text_len: text.len() as u32,
+        tid: 3,
+    };
+    assert!(writer.append_parts(note.as_bytes(), &[&text]));
+    assert!(!writer.append(MAX_RECORD + 8, |_| {}));
+    let stream = one_stream(directory.path());
+    let mut records = stream.records();
+    let record = records.next().expect("one record");
+    let (_, read) = record
+        .parse_text::<Moment>(|note| note.text_len)
+        .expect("a note");
+    assert!(read.as_bytes() == text);
+    assert!(records.next().is_none());
+    assert!(records.damage().is_empty());
+}
+
+#[test]
+fn a_second_thread_with_the_same_id_gets_its_own_stream() {
+    let run = tempfile::tempdir().expect("temporary directory");
+    let directory = SpoolDirectory::create(run.path()).expect("directory");
+    for round in 0..3 {
+        let mut writer = StreamWriter::new(&directory, "t9".to_owned(), stream::THREAD, 9);
+        for number in 0..3000 {
+            assert!(put(&mut writer, round * 3000 + number));
+        }
+    }
+    let spool = ProcessSpool::open(directory.path()).expect("readable");
+    assert_eq!(spool.streams.len(), 3);
+    let all: Vec<u64> = spool
+        .streams
+        .iter()
+        .flat_map(|s| correlations(s).0)
+        .collect();
+    assert!(all.iter().copied().eq(0..9000));
+}
+
+fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = std::fs::read(path).expect("readable");
+    change(&mut bytes);
+    std::fs::File::create(path)
+        .and_then(|mut file| file.write_all(&bytes))
+        .expect("written");
+}
+
+#[test]
+fn truncation_leaves_what_is_there() {
+    let (_run, path) = written(1000);
+    edit(&path.join("t1-0.seg"), |bytes| {
+        bytes.truncate(64 + 56 * 10 + 20)
+    });
+    let (found, damage) = correlations(&one_stream(&path));
+    assert!(found.iter().copied().eq(0..10));
+    assert!(
+        damage
+            .iter()
+            .any(|text| text.contains("before its last committed record"))
+    );
+}
+
+#[test]
+fn a_bad_length_loses_the_rest_of_its_segment_only() {
+    for len in [0u32, 4, 12, 63, u32::MAX, 0x8000_0000, 1 << 24] {
+        let (_run, path) = written(20_000);
+        let first = ((FIRST_SEGMENT - 64) / 56) as u64;
+        edit(&path.join("t1-0.seg"), |bytes| {
+            bytes[64 + 56 * 5..][..4].copy_from_slice(&len.to_le_bytes());
+        });
+        let (found, damage) = correlations(&one_stream(&path));
+        assert!(
+            found.iter().copied().eq((0..5).chain(first..20_000)),
+            "{len}"
+        );
+        assert_eq!(damage.len(), 1, "{damage:?}");
+    }
+}
+
+#[test]
+fn heads_that_lie_are_described() {
+    let cases: [(usize, &[u8], &str); 4] = [
+        (0, b"NOTSPOOL", "does not start like a segment"),
+        (8, &99u32.to_le_bytes(), "has layout version 99"),
+        (24, &7u32.to_le_bytes(), "says that it is segment 7"),
+        (
+            32,
+            &u64::MAX.to_le_bytes(),
+            "before its last committed record",
+        ),
+    ];
+    for (offset, value, text) in cases {
+        let (_run, path) = written(20_000);
+        edit(&path.join("t1-1.seg"), |bytes| {
+            bytes[offset..offset + value.len()].copy_from_slice(value);
+        });
+        let (found, damage) = correlations(&one_stream(&path));
+        assert!(
+            damage.iter().any(|found| found.contains(text)),
+            "{damage:?}"
+        );
+        assert!(found.len() > 10_000 || found.starts_with(&[0, 1, 2]));
+        assert_eq!(found.last(), Some(&19_999));
+    }
+}
+
+#[test]
+fn gaps_pipes_and_strangers_are_no_obstacle() {
+    let (_run, path) = written(20_000);
+    std::fs::remove_file(path.join("t1-1.seg")).expect("removed");
+    std::fs::write(path.join("t1-9.seg"), [0u8; 4096]).expect("written");
+    std::fs::write(path.join("t2-0.seg"), b"short").expect("written");
+    std::fs::write(path.join("README-x.seg"), b"no number").expect("written");
+    std::fs::create_dir(path.join("t3-0.seg")).expect("made");
+    std::os::unix::fs::symlink("/dev/zero", path.join("t4-0.seg")).expect("linked");
+    let spool = ProcessSpool::open(&path).expect("readable");
+    assert_eq!(spool.streams.len(), 4);
+    let stream = spool.streams.iter().find(|s| s.name == "t1").expect("t1");
+    let mut records = stream.records();
+    let mut read = 0;
+    while records.next().is_some() {
+        read += 1;
+    }
+    assert!(read > 10_000);
+    assert!(
+        records
+            .damage()
+            .iter()
+            .any(|damage| matches!(damage.kind, DamageKind::MissingSegments { from: 1, to: 1 }))
+    );
+    for stream in spool.streams.iter().filter(|stream| stream.name != "t1") {
+        let mut records = stream.records();
+        assert!(records.next().is_none());
+        assert_eq!(records.damage().len(), 1, "{}", stream.name);
+    }
+}
+
+/// Random changes to random places: reading ends, without a panic, and never yields more than was written.
+#[test]
+fn mutated_segments_are_survived() {
+    let (_run, path) = written(3000);
+    let names = ["t1-0.seg", "t1-1.seg"];
+    let originals = names.map(|name| std::fs::read(path.join(name)).expect("readable"));
+    let mut state = 0x9E37_79B9_7F4A_7C15u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for _ in 0..300 {
+        for (name, original) in names.iter().zip(&originals) {
+            let mut bytes = original.clone();
+            for _ in 0..random() % 8 {
+                // Half of the hits go to the head and the first records.
+                let range = if random() % 2 == 0 { 512 } else { bytes.len() };
+                let at = random() as usize % range.min(bytes.len());
+                bytes[at] ^= 1 << (random() % 8);
+            }
+            if random() % 4 == 0 {
+                bytes.truncate(random() as usize % original.len());
+            }
+            std::fs::write(path.join(name), &bytes).expect("written");
+        }
+        let total: u64 = originals.iter().map(|bytes| bytes.len() as u64).sum();
+        for stream in &ProcessSpool::open(&path).expect("readable").streams {
+            let mut records = stream.records();
+            while let Some(record) = records.next() {
+                assert_eq!(record.bytes.len(), record.header.len as usize);
+            }
+            assert!(records.bytes() <= total);
+        }
+    }
+    assert_eq!(size_of::<SegmentHeader>(), 64);
+}
