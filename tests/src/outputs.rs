@@ -142,3 +142,39 @@ impl Database {
             .unwrap_or_else(|error| panic!("{query}: {error}"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_read_by_column() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(
+            file.path(),
+            "\"Name\",\"Calls\"\n\"f(int, int)\",3\n\"g\",4\n",
+        )
+        .expect("a write");
+        let table = Table::read(file.path());
+        assert_eq!(table.column("Name"), ["f(int, int)", "g"]);
+        assert_eq!(table.numbers("Calls"), [3, 4]);
+        assert_eq!(table.count("Name", "g"), 1);
+    }
+
+    #[test]
+    fn databases_answer_queries() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let writer = Connection::open(file.path()).expect("a database");
+        writer
+            .execute_batch(
+                "CREATE TABLE t (n INTEGER, s TEXT); INSERT INTO t VALUES (1, 'one'), (2, NULL)",
+            )
+            .expect("a table");
+        let database = Database::open(file.path());
+        assert_eq!(database.number("SELECT sum(n) FROM t"), 3);
+        assert_eq!(
+            database.rows("SELECT n, s FROM t ORDER BY n"),
+            [["1", "one"], ["2", "NULL"]]
+        );
+    }
+}

@@ -398,3 +398,58 @@ fn finish(mut running: Running) -> Outcome {
         folder: running.folder,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, limit: Duration) -> Running {
+        let mut command = clean_command(Path::new("/bin/sh"));
+        command.args(["-c", script]);
+        Running::start(&mut command, temporary_folder(), limit)
+    }
+
+    #[test]
+    fn output_and_status_are_kept() {
+        let outcome = finish(shell("echo out; echo err >&2; exit 7", LIMIT));
+        assert_eq!(
+            (
+                outcome.code(),
+                outcome.stdout.as_str(),
+                outcome.stderr.as_str()
+            ),
+            (7, "out\n", "err\n")
+        );
+    }
+
+    #[test]
+    fn signals_show_as_in_a_shell() {
+        let running = shell("sleep 60", LIMIT);
+        running.signal_group(libc::SIGTERM);
+        assert_eq!(running.finish().code(), 128 + libc::SIGTERM);
+    }
+
+    #[test]
+    #[should_panic(expected = "no end within the time limit")]
+    fn an_endless_command_is_killed() {
+        let _ = finish(shell(
+            "echo started; sleep 60 & sleep 60",
+            Duration::from_millis(50),
+        ));
+    }
+
+    #[test]
+    fn files_are_listed_below_the_output_folder() {
+        let mut command = clean_command(Path::new("/bin/sh"));
+        let folder = temporary_folder();
+        command
+            .args([
+                "-c",
+                "mkdir -p out/.hidden && touch out/b.csv out/.hidden/a.db",
+            ])
+            .current_dir(folder.path());
+        let outcome = finish(Running::start(&mut command, folder, LIMIT)).success();
+        assert_eq!(outcome.files(), [".hidden/a.db", "b.csv"]);
+        assert_eq!(outcome.file("b.csv"), outcome.out().join("b.csv"));
+    }
+}
