@@ -292,19 +292,30 @@ impl Running {
 /// Runs a workload on the simulator without `rpd`.
 #[must_use]
 pub fn simulated<A: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = A>) -> Outcome {
-    finish(start_simulated(name, arguments))
+    simulated_with([], name, arguments)
+}
+
+/// Runs a workload on the simulator without `rpd`, with additional environment variables.
+#[must_use]
+pub fn simulated_with<'a, A: AsRef<OsStr>>(
+    variables: impl IntoIterator<Item = (&'a str, &'a OsStr)>,
+    name: &str,
+    arguments: impl IntoIterator<Item = A>,
+) -> Outcome {
+    finish(start_simulated(variables, name, arguments))
 }
 
 /// Starts a workload on the simulator without `rpd`.
 #[must_use]
-pub fn start_simulated<A: AsRef<OsStr>>(
+pub fn start_simulated<'a, A: AsRef<OsStr>>(
+    variables: impl IntoIterator<Item = (&'a str, &'a OsStr)>,
     name: &str,
     arguments: impl IntoIterator<Item = A>,
 ) -> Running {
     let mut command = clean_command(&workloads::path(name));
     let folder = temporary_folder();
+    command.args(arguments).envs(variables);
     command
-        .args(arguments)
         .env("LD_LIBRARY_PATH", simulator_path())
         .current_dir(folder.path());
     Running::start(&mut command, folder, LIMIT)

@@ -53,6 +53,7 @@ program hsa-direct hsa-direct -lhsa
 program no-gpu no-gpu
 program no-gpu-linked no-gpu -Wl,--no-as-needed -lhip
 program empty-tool.so tools/empty-tool -shared -fPIC -ldl
+program event-log.so tools/event-log -shared -fPIC -ldl
 program exec-timer tools/exec-timer
 
 mkdir -p "$out/kernels"

@@ -101,7 +101,7 @@ fn loops() {
 
 #[test]
 fn spin_makes_a_thousand_calls_a_second() {
-    let spin = run::start_simulated("spin", ["progress"]);
+    let spin = run::start_simulated([], "spin", ["progress"]);
     std::thread::sleep(std::time::Duration::from_secs(2));
     spin.signal(libc::SIGKILL);
     let outcome = spin.finish().expect_code(137);
