@@ -1,1 +1,134 @@
 //! The one demangler.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use cpp_demangle::{DemangleOptions, Symbol};
+
+/// Mangled names longer than this are left as they are: template-heavy kernels reach tens of KiB, more is an attack.
+const MAX_MANGLED: usize = 256 << 10;
+
+/// Demangled names are cut off here. Substitutions let a short mangled name stand for an exponentially long one.
+const MAX_DEMANGLED: usize = 1 << 20;
+
+/// Levels of nesting the demangler follows; bounds its use of stack.
+const MAX_DEPTH: u32 = 192;
+
+/// The C++ name that `name` stands for, or `name` itself when it is no mangled name.
+pub fn demangle(name: &str) -> Cow<'_, str> {
+    if !name.starts_with("_Z") {
+        return Cow::Borrowed(name);
+    }
+    try_demangle(name).map_or(Cow::Borrowed(name), Cow::Owned)
+}
+
+/// The C++ type that `mangled` (as `typeid().name()` gives it) stands for, or `mangled` itself.
+pub fn demangle_type(mangled: &str) -> Cow<'_, str> {
+    // A bare type is no symbol; its type information is.
+    try_demangle(&format!("_ZTI{mangled}"))
+        .and_then(|text| text.strip_prefix("typeinfo for ").map(str::to_owned))
+        .map_or(Cow::Borrowed(mangled), Cow::Owned)
+}
+
+fn try_demangle(name: &str) -> Option<String> {
+    if name.len() > MAX_MANGLED {
+        return None;
+    }
+    let symbol = Symbol::new(name).ok()?;
+    let mut text = Capped(String::new());
+    let options = DemangleOptions::default().recursion_limit(MAX_DEPTH);
+    symbol.structured_demangle(&mut text, &options).ok()?;
+    Some(text.0)
+}
+
+/// Refuses to grow beyond [`MAX_DEMANGLED`].
+struct Capped(String);
+
+impl cpp_demangle::DemangleWrite for Capped {
+    fn write_string(&mut self, text: &str) -> std::fmt::Result {
+        if self.0.len() + text.len() > MAX_DEMANGLED {
+            return Err(std::fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+/// Demangles each name once.
+#[derive(Debug, Default)]
+pub struct Demangler {
+    known: HashMap<Box<str>, Box<str>>,
+}
+
+impl Demangler {
+    /// A demangler that knows nothing yet.
+    pub fn new() -> Demangler {
+        Demangler::default()
+    }
+
+    /// As [`demangle`].
+    pub fn demangle(&mut self, name: &str) -> &str {
+        if !self.known.contains_key(name) {
+            self.known.insert(name.into(), demangle(name).into());
+        }
+        self.known.get(name).map_or("", |text| text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_golden_run() {
+        assert_eq!(
+            demangle("_Z15addition_kernelIfEvPT_PKS0_S3_ii"),
+            "void addition_kernel<float>(float*, float const*, float const*, int, int)"
+        );
+        assert_eq!(
+            demangle("_Z15addition_kernelIfEvPT_PKS0_S3_ii.kd"),
+            "void addition_kernel<float>(float*, float const*, float const*, int, int) [clone .kd]"
+        );
+        assert_eq!(demangle("__amd_rocclr_copyBuffer.kd"), "__amd_rocclr_copyBuffer.kd");
+        assert_eq!(demangle("_Z"), "_Z");
+        assert_eq!(demangle(""), "");
+    }
+
+    #[test]
+    fn types() {
+        for (mangled, text) in [
+            ("PKv", "void const*"),
+            ("m", "unsigned long"),
+            ("PP12ihipStream_t", "ihipStream_t**"),
+            ("P15HIP_vector_typeIjLj3EE", "HIP_vector_type<unsigned int, 3u>*"),
+            ("PF12hsa_status_t11hsa_agent_sPvE", "hsa_status_t (*)(hsa_agent_s, void*)"),
+            ("?", "?"),
+            ("", ""),
+        ] {
+            assert_eq!(demangle_type(mangled), text);
+        }
+    }
+
+    #[test]
+    fn hostile_names_end_soon() {
+        let nested = format!("_Z{}", "N1a".repeat(20_000));
+        assert_eq!(demangle(&nested), nested);
+        let pointers = format!("_Z1f{}i", "P".repeat(100_000));
+        assert!(!demangle(&pointers).is_empty());
+        // Each substitution doubles the one before.
+        let mut bomb = String::from("_Z1fI1aI1bS_E");
+        for _ in 0..60 {
+            bomb.push_str("1cIS0_S0_E");
+        }
+        bomb.push_str("Evv");
+        assert!(demangle(&bomb).len() <= MAX_DEMANGLED);
+    }
+
+    #[test]
+    fn a_demangler_remembers() {
+        let mut demangler = Demangler::new();
+        assert_eq!(demangler.demangle("_Z1fv"), "f()");
+        assert_eq!(demangler.demangle("_Z1fv"), "f()");
+        assert_eq!(demangler.known.len(), 1);
+    }
+}

@@ -1,0 +1,286 @@
+//! From the bytes of arguments to the texts that files carry.
+
+use std::fmt::Write as _;
+
+use super::{ArgLayout, Argument, Form, enumerator};
+use crate::demangle::demangle_type;
+use crate::spool::format::api_flag;
+use crate::spool::reader::Counted;
+
+impl ArgLayout {
+    /// Writes the arguments whose bytes (and copied texts behind them) are in `raw`. `emit` gets position, argument
+    /// and value; `value` is only valid during that call. What `raw` is too short for is left out.
+    pub fn for_each(&self, raw: &[u8], mut emit: impl FnMut(usize, &Argument, &str)) {
+        let (fixed, tail) = raw
+            .split_at_checked(self.size as usize)
+            .unwrap_or((raw, &[]));
+        let mut texts = Counted(tail);
+        let mut value = String::new();
+        for (position, argument) in self.arguments.iter().enumerate() {
+            let from = argument.offset as usize;
+            let Some(bytes) = fixed.get(from..from + argument.size as usize) else {
+                return;
+            };
+            value.clear();
+            if argument.form == Form::Text {
+                match texts.next() {
+                    Some(Some(text)) => value.push_str(&String::from_utf8_lossy(text)),
+                    Some(None) => value.push_str("(null)"),
+                    None => write_value(&mut value, Form::Pointer, argument.declared, bytes),
+                }
+            } else {
+                write_value(&mut value, argument.form, argument.declared, bytes);
+            }
+            emit(position, argument, &value);
+        }
+    }
+}
+
+/// Writes the arguments of a recorded call, whichever way they were recorded. `layout` is that of its operation;
+/// `emit` gets position, type, name and value.
+pub fn for_each_argument(
+    layout: Option<&ArgLayout>,
+    flags: u32,
+    raw: &[u8],
+    mut emit: impl FnMut(usize, &str, &str, &str),
+) {
+    if flags & api_flag::ARGUMENTS != 0 {
+        if let Some(layout) = layout {
+            layout.for_each(raw, |position, argument, value| {
+                emit(position, argument.resolved, argument.name, value);
+            });
+        }
+    } else if flags & api_flag::ARGUMENT_TEXTS != 0 {
+        let mut texts =
+            Counted(raw).map(|text| String::from_utf8_lossy(text.unwrap_or_default()));
+        let mut position = 0;
+        while let (Some(declared), Some(name), Some(value)) =
+            (texts.next(), texts.next(), texts.next())
+        {
+            // Padding of the record reads as empty texts.
+            if name.is_empty() {
+                break;
+            }
+            emit(position, &demangle_type(&declared), &name, &value);
+            position += 1;
+        }
+    }
+}
+
+fn write_value(out: &mut String, form: Form, declared: &str, bytes: &[u8]) {
+    // Writing to a `String` cannot fail.
+    let _ = match form {
+        Form::Unsigned => write!(out, "{}", unsigned(bytes)),
+        Form::Signed => write!(out, "{}", signed(bytes)),
+        Form::Float => write!(out, "{}", float(bytes)),
+        Form::Bool => write!(out, "{}", unsigned(bytes) != 0),
+        Form::Enum => {
+            let value = signed(bytes);
+            match i32::try_from(value)
+                .ok()
+                .and_then(|value| enumerator(declared, value))
+            {
+                Some(name) => out.write_str(name),
+                None => write!(out, "{value}"),
+            }
+        }
+        Form::Pointer | Form::Function | Form::Text => match unsigned(bytes) {
+            0 => out.write_str("(null)"),
+            address => write!(out, "{address:#x}"),
+        },
+        Form::Opaque => match unsigned(bytes) {
+            0 => out.write_str("0"),
+            address => write!(out, "{address:#x}"),
+        },
+        Form::Dim3 => write!(
+            out,
+            "{{z={}, y={}, x={}}}",
+            word(bytes, 2),
+            word(bytes, 1),
+            word(bytes, 0)
+        ),
+        Form::Extent => write!(
+            out,
+            "{{depth={}, height={}, width={}}}",
+            long(bytes, 2),
+            long(bytes, 1),
+            long(bytes, 0)
+        ),
+        Form::Pitched => write!(
+            out,
+            "{{ysize={}, xsize={}, pitch={}, ptr={:#x}}}",
+            long(bytes, 3),
+            long(bytes, 2),
+            long(bytes, 1),
+            long(bytes, 0)
+        ),
+        Form::Handle => write!(out, "handle={}", unsigned(bytes)),
+        Form::BracedHandle => write!(out, "{{handle={}}}", unsigned(bytes)),
+        Form::Directives => write!(
+            out,
+            "control_directives_mask={}, break_exceptions_mask={}, detect_exceptions_mask={}, \
+             max_dynamic_group_size={}, max_flat_grid_size={}, max_flat_workgroup_size={}, \
+             required_grid_size=({},{},{}), required_workgroup_size=({},{},{}), required_dim={}",
+            long(bytes, 0),
+            word(bytes, 2),
+            word(bytes, 3),
+            word(bytes, 4),
+            long(bytes, 3),
+            word(bytes, 8),
+            long(bytes, 5),
+            long(bytes, 6),
+            long(bytes, 7),
+            word(bytes, 16),
+            word(bytes, 17),
+            word(bytes, 18),
+            bytes.get(76).copied().unwrap_or_default(),
+        ),
+        Form::Bytes => {
+            let end = bytes.iter().rposition(|&byte| byte != 0);
+            let used = &bytes[..end.map_or(0, |end| end + 1)];
+            out.write_str("0x")
+                .and_then(|()| used.iter().try_for_each(|byte| write!(out, "{byte:02x}")))
+        }
+    };
+}
+
+/// Little-endian number of up to 8 bytes.
+fn unsigned(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .take(8)
+        .rev()
+        .fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+fn signed(bytes: &[u8]) -> i64 {
+    let shift = 64 - 8 * bytes.len().clamp(1, 8);
+    (unsigned(bytes) << shift).cast_signed() >> shift
+}
+
+fn float(bytes: &[u8]) -> f64 {
+    match bytes.try_into() {
+        Ok(bytes) => f64::from_le_bytes(bytes),
+        // The shortest text of the `float`, not that of the `double` nearest to it.
+        Err(_) => format!("{}", f32::from_bits(word(bytes, 0)))
+            .parse()
+            .unwrap_or(f64::NAN),
+    }
+}
+
+fn word(bytes: &[u8], index: usize) -> u32 {
+    let bytes = bytes.get(index * 4..).unwrap_or_default();
+    // Four bytes at most are taken.
+    unsigned(&bytes[..bytes.len().min(4)]) as u32
+}
+
+fn long(bytes: &[u8], index: usize) -> u64 {
+    unsigned(bytes.get(index * 8..).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout;
+    use super::*;
+    use crate::domain::Kind;
+
+    fn texts(kind: Kind, operation: &str, raw: &[u8]) -> Vec<String> {
+        let mut found = Vec::new();
+        for_each_argument(
+            layout(kind, operation),
+            api_flag::ARGUMENTS,
+            raw,
+            |position, ty, name, value| found.push(format!("{position} {ty} {name}={value}")),
+        );
+        found
+    }
+
+    #[test]
+    fn a_copy_reads_as_the_original_writes_it() {
+        let mut raw = Vec::new();
+        for value in [0x7f2b_e200_0000_u64, 0, 262_144, 1, 0x7f2d_0400_1c70] {
+            raw.extend(value.to_le_bytes());
+        }
+        assert_eq!(
+            texts(Kind::HipRuntime, "hipMemcpyAsync", &raw),
+            [
+                "0 void* dst=0x7f2be2000000",
+                "1 void const* src=0",
+                "2 unsigned long sizeBytes=262144",
+                "3 hipMemcpyKind kind=HostToDevice",
+                "4 ihipStream_t* stream=0x7f2d04001c70",
+            ]
+        );
+    }
+
+    #[test]
+    fn registration_carries_texts_and_nulls() {
+        let size = layout(Kind::HipCompiler, "__hipRegisterFunction")
+            .expect("in the table")
+            .size as usize;
+        let mut raw = vec![0; size];
+        raw[32..36].copy_from_slice(&u32::MAX.to_le_bytes());
+        for text in ["_Z4dev", "name\"\n"] {
+            raw.extend((text.len() as u32).to_le_bytes());
+            raw.extend(text.as_bytes());
+        }
+        let texts = texts(Kind::HipCompiler, "__hipRegisterFunction", &raw);
+        assert_eq!(texts[0], "0 void** modules=(null)");
+        assert_eq!(texts[2], "2 char* deviceFunction=_Z4dev");
+        assert_eq!(texts[3], "3 char const* deviceName=name\"\n");
+        assert_eq!(texts[4], "4 unsigned int threadLimit=4294967295");
+        assert_eq!(texts[5], "5 HIP_vector_type<unsigned int, 3u>* tid=(null)");
+        assert_eq!(texts[7], "7 dim3* blockDim=(null)");
+    }
+
+    #[test]
+    fn launches_print_their_dimensions_backwards() {
+        let mut raw = vec![0; 56];
+        for (index, value) in [1024_u32, 1, 2, 64, 3, 4].into_iter().enumerate() {
+            raw[8 + index * 4..12 + index * 4].copy_from_slice(&value.to_le_bytes());
+        }
+        let texts = texts(Kind::HipRuntime, "hipLaunchKernel", &raw);
+        assert_eq!(texts[1], "1 rocprofiler_dim3_t numBlocks={z=2, y=1, x=1024}");
+        assert_eq!(texts[2], "2 rocprofiler_dim3_t dimBlocks={z=4, y=3, x=64}");
+    }
+
+    #[test]
+    fn short_and_lying_tails_yield_the_readable_part() {
+        assert!(texts(Kind::HipRuntime, "hipMemcpyAsync", &[]).is_empty());
+        assert_eq!(texts(Kind::HipRuntime, "hipMemcpyAsync", &[1; 20]).len(), 2);
+        let mut raw = vec![0; 24];
+        raw.extend(u32::MAX.wrapping_sub(1).to_le_bytes());
+        assert_eq!(
+            texts(Kind::HipRuntime, "hipModuleGetFunction", &raw)[2],
+            "2 char const* kname=(null)"
+        );
+    }
+
+    #[test]
+    fn negative_and_unknown_enumerators() {
+        let mut out = String::new();
+        write_value(&mut out, Form::Enum, "hipMemcpyKind", &77_i32.to_le_bytes());
+        out.push(' ');
+        write_value(&mut out, Form::Enum, "hipError_t", &(-1_i32).to_le_bytes());
+        out.push(' ');
+        write_value(&mut out, Form::Float, "float", &0.1_f32.to_le_bytes());
+        out.push(' ');
+        write_value(&mut out, Form::Handle, "hsa_agent_t", &7_u64.to_le_bytes());
+        assert_eq!(out, "Unknown -1 0.1 handle=7");
+    }
+
+    #[test]
+    fn the_providers_own_texts_are_demangled() {
+        let mut raw = Vec::new();
+        for text in ["P12ihipStream_t", "stream", "0x1", "i", "n", "-3"] {
+            raw.extend((text.len() as u32).to_le_bytes());
+            raw.extend(text.as_bytes());
+        }
+        raw.extend([0; 4]);
+        let mut found = Vec::new();
+        for_each_argument(None, api_flag::ARGUMENT_TEXTS, &raw, |p, t, n, v| {
+            found.push(format!("{p} {t} {n} {v}"));
+        });
+        assert_eq!(found, ["0 ihipStream_t* stream 0x1", "1 int n -3"]);
+    }
+}
