@@ -1,6 +1,6 @@
 /* spin [PROGRESS]: a cheap HIP call over and over, in bursts of 16 about every millisecond, and a
- * launch after every 64 bursts, until killed. The optional file holds two 64-bit counts, of finished
- * calls of hipGetDevice and of finished launches, kept current through a shared mapping so that it
+ * launch after every 64 bursts, until killed. The optional file holds three 64-bit numbers: finished
+ * calls of hipGetDevice, finished launches, and the process id. It is a shared mapping, so that it
  * tells what had happened before a SIGKILL. */
 #include "basic.h"
 
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 int main(int argc, char **argv) {
-    static uint64_t private_counts[2];
+    static uint64_t private_counts[3];
     volatile uint64_t *counts = private_counts;
     if (argc > 1) {
         int file = open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0644);
@@ -20,6 +20,7 @@ int main(int argc, char **argv) {
             FAIL("cannot map %s", argv[1]);
         counts = shared;
     }
+    counts[2] = (uint64_t)getpid();
     HIP(hipSetDevice(0));
     checked_work(NULL, 1, 1);
     puts("spinning");
