@@ -102,27 +102,67 @@ fn assert_vector_ops(outcome: &Outcome, threads: usize, iterations: usize) {
         assert_eq!(messages[format!("worker {worker}").as_str()], 1);
     }
 
-    // A dispatch and a copy have the correlation id of the call that made them, and start after it.
-    let starts: HashMap<_, _> = hip
+    let mut calls = calls_by_id(&hip);
+    calls.extend(calls_by_id(&outcome.csv("hsa_api_trace")));
+    for table in [&kernels, &copies] {
+        assert_made_by(table, &calls, None);
+    }
+}
+
+/// Names and starts of calls by their correlation ids.
+fn calls_by_id(table: &Table) -> HashMap<u64, (String, u64)> {
+    let names = table.column("Function").into_iter().map(str::to_owned);
+    let calls = names.zip(table.numbers("Start_Timestamp"));
+    table
         .numbers("Correlation_Id")
         .into_iter()
-        .zip(hip.numbers("Start_Timestamp"))
-        .collect();
-    for (table, call) in [(&kernels, "hipLaunchKernel"), (&copies, "hipMemcpyAsync")] {
-        for (id, start) in table
-            .numbers("Correlation_Id")
-            .into_iter()
-            .zip(table.numbers("Start_Timestamp"))
-        {
-            let called = starts
-                .get(&id)
-                .unwrap_or_else(|| panic!("no call has correlation id {id}, as a {call} should"));
-            assert!(
-                *called <= start,
-                "{call} {id} was called at {called}, its work began at {start}"
-            );
-        }
+        .zip(calls)
+        .collect()
+}
+
+/// Every dispatch or copy has the correlation id of a call (named `name`) that started before it.
+fn assert_made_by(table: &Table, calls: &HashMap<u64, (String, u64)>, name: Option<&str>) {
+    for (id, start) in table
+        .numbers("Correlation_Id")
+        .into_iter()
+        .zip(table.numbers("Start_Timestamp"))
+    {
+        let (call, called) = calls
+            .get(&id)
+            .unwrap_or_else(|| panic!("no call has correlation id {id}"));
+        assert!(name.is_none_or(|name| name == call), "{id} is {call}");
+        assert!(
+            *called <= start,
+            "{call} {id} was called at {called}, its work began at {start}"
+        );
     }
+}
+
+#[test]
+fn without_hsa_the_work_belongs_to_hip_calls() {
+    let options = [
+        "--hip-trace",
+        "--kernel-trace",
+        "--memory-copy-trace",
+        "-f",
+        "csv",
+    ];
+    let outcome = Rpd::new(options)
+        .workload("vector-ops", ["2", "3"])
+        .success();
+    let calls = calls_by_id(&outcome.csv("hip_api_trace"));
+    let (kernels, copies) = (
+        outcome.csv("kernel_trace"),
+        outcome.csv("memory_copy_trace"),
+    );
+    assert_eq!((kernels.rows.len(), copies.rows.len()), (24, 18));
+    assert_made_by(&kernels, &calls, Some("hipLaunchKernel"));
+    assert_made_by(&copies, &calls, Some("hipMemcpyAsync"));
+    assert!(
+        outcome.files_ending("hsa_api_trace.csv").is_empty(),
+        "{:?}",
+        outcome.files()
+    );
 }
 
 #[test]
