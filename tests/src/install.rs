@@ -86,7 +86,7 @@ pub fn collector() -> PathBuf {
 pub fn simulator_dir() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| {
-        let dir = target_dir().join("sim-sonames");
+        let dir = bin_dir().join("rpd-sim-lib");
         link_sonames(&dir, &bin_dir().join("librpd_sim.so")).expect("links to the simulator");
         dir
     })

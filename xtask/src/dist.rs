@@ -30,7 +30,11 @@ pub(crate) fn run() -> Result<()> {
     }
     let libraries = tree.join("lib/rpd");
     let documents = tree.join("share/doc/rpd");
-    for folder in [&tree.join("bin"), &libraries.join("sim"), &documents] {
+    for folder in [
+        &tree.join("bin"),
+        &libraries.join("rpd-sim-lib"),
+        &documents,
+    ] {
         fs::create_dir_all(folder)?;
     }
 
@@ -39,7 +43,10 @@ pub(crate) fn run() -> Result<()> {
         copy(&built.join(library), &libraries.join(library))?;
     }
     for soname in install::sonames().context("rpd-sim/sonames.txt")? {
-        symlink("../librpd_sim.so", libraries.join("sim").join(soname))?;
+        symlink(
+            "../librpd_sim.so",
+            libraries.join("rpd-sim-lib").join(soname),
+        )?;
     }
     for document in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         copy(&root.join(document), &documents.join(document))?;

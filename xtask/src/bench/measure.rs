@@ -41,7 +41,7 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(bin: PathBuf) -> Result<Self> {
-        let simulator = install::target_dir().join("bench-sonames");
+        let simulator = bin.join("rpd-sim-lib");
         install::link_sonames(&simulator, &bin.join("librpd_sim.so"))
             .context("links to the simulator")?;
         Ok(Self { bin, simulator })
