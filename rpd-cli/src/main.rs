@@ -1,3 +1,89 @@
 //! The rpd command.
+//!
+//! `options` turns the command line into resolved options, `launch` runs the target, `report` makes files and
+//! tables of what was recorded, `recover` does the same for a run whose front end is gone.
 
-fn main() {}
+mod failure;
+mod launch;
+mod options;
+mod report;
+mod run_directory;
+mod version;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::failure::Failure;
+use crate::options::parse::{self, Parsed};
+use crate::options::resolve::{Surroundings, resolve};
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match run(&arguments) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("rpd: {}", failure::line(&error));
+            ExitCode::from(failure::status(&error))
+        }
+    }
+}
+
+fn run(arguments: &[OsString]) -> Result<u8> {
+    if let Some(word) = arguments.first().and_then(|word| word.to_str())
+        && !word.starts_with('-')
+    {
+        return sub_command(word, &arguments[1..]);
+    }
+    match parse::parse(arguments)? {
+        Parsed::Help(text) => print(&text),
+        Parsed::Version => print(&version::text()),
+        Parsed::Run(given, command) => {
+            let around = Surroundings::current()?;
+            let plan = resolve(given, command, &around)?;
+            if plan.echo {
+                for warning in &plan.warnings {
+                    eprintln!("rpd: {warning}");
+                }
+                let mut text = String::new();
+                for options in &plan.passes {
+                    text += &serde_json::to_string(options)?;
+                    text.push('\n');
+                }
+                return print(&text);
+            }
+            launch::run(&plan, &around)
+        }
+    }
+}
+
+/// Prints to standard output; a closed pipe is no error.
+fn print(text: &str) -> Result<u8> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(0),
+    }
+}
+
+/// Sub-commands by name; the list in messages is made from the same table.
+type SubCommand = (&'static str, fn(&[OsString]) -> Result<u8>);
+const SUB_COMMANDS: &[SubCommand] = &[];
+
+fn sub_command(name: &str, arguments: &[OsString]) -> Result<u8> {
+    if let Some((_, run)) = SUB_COMMANDS.iter().find(|(known, _)| *known == name) {
+        return run(arguments);
+    }
+    let known: Vec<&str> = SUB_COMMANDS.iter().map(|(known, _)| *known).collect();
+    let near = rpd_core::near::nearest(name, known.iter().copied());
+    let hint = match near {
+        Some(near) => format!("; did you mean {near}?"),
+        None => format!("; a program to run stands after `--`: rpd [options] -- {name}"),
+    };
+    Err(Failure::usage(format!(
+        "unrecognized arguments: {name} is no sub-command (there is {}){hint}",
+        known.join(", ")
+    ))
+    .into())
+}

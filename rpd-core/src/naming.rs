@@ -7,6 +7,8 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::options::Options;
 use crate::session::Process;
 
@@ -471,8 +473,9 @@ impl Target {
     }
 }
 
-/// Gives every process image of a run names of its own.
-#[derive(Debug, Default)]
+/// Gives every process image of a run names of its own. It can be stored, so that a later report of the same
+/// run goes on where the first ended.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Namer {
     used: HashSet<(PathBuf, String)>,
 }

@@ -1,0 +1,56 @@
+//! How rpd ends when it cannot go on: one line and an exit status.
+
+use std::fmt;
+
+/// Status for mistakes in the command line.
+pub(crate) const USAGE: u8 = 2;
+/// Status for everything else that goes wrong before or after the target ran.
+pub(crate) const FAILED: u8 = 1;
+/// Status for a target that cannot be executed.
+pub(crate) const NOT_EXECUTABLE: u8 = 126;
+/// Status for a target that does not exist.
+pub(crate) const NOT_FOUND: u8 = 127;
+
+/// An error with the exit status it leads to. Without it in its chain an error means status 1.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: u8,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(status: u8, message: impl Into<String>) -> Failure {
+        Failure {
+            status,
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
+        Failure::new(USAGE, message)
+    }
+
+    pub(crate) fn failed(message: impl Into<String>) -> Failure {
+        Failure::new(FAILED, message)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Exit status of an error.
+pub(crate) fn status(error: &anyhow::Error) -> u8 {
+    error
+        .downcast_ref::<Failure>()
+        .map_or(FAILED, |failure| failure.status)
+}
+
+/// The error and its causes in one line without line breaks.
+pub(crate) fn line(error: &anyhow::Error) -> String {
+    format!("{error:#}").replace('\n', " ")
+}

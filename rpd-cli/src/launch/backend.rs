@@ -1,0 +1,192 @@
+//! What the target will run on: a ROCm installation or the simulator. The only place that knows both.
+
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use rpd_core::options::{Backend, Options};
+
+use super::libraries;
+use crate::failure::Failure;
+
+const SIMULATOR: &str = "librpd_sim.so";
+const COLLECTOR: &str = "librpd_collect.so";
+const DEVICE: &str = "/dev/kfd";
+const SDK: &str = "librocprofiler-sdk.so";
+const ROCTX: &str = "librocprofiler-sdk-roctx.so";
+
+/// Names under which programs ask for what the simulator provides.
+const SONAMES: &str = include_str!("../../../rpd-sim/sonames.txt");
+
+/// Libraries of the chosen backend.
+#[derive(Debug)]
+pub(crate) struct Provider {
+    /// Whether it is the simulator.
+    pub(crate) simulated: bool,
+    /// Folder for `LD_LIBRARY_PATH`.
+    pub(crate) folder: PathBuf,
+    /// The ROCTx library, if the backend has one.
+    pub(crate) roctx: Option<PathBuf>,
+    /// The collector.
+    pub(crate) collector: PathBuf,
+    /// Why `auto` fell back to the simulator.
+    pub(crate) note: Option<String>,
+}
+
+/// Chooses. `spare` is a folder that certainly can be written to, `suffixes` what may follow the SDK's `.so`.
+pub(crate) fn choose(
+    options: &Options,
+    suffixes: &[String],
+    library_path: Option<&OsStr>,
+    spare: &Path,
+) -> Result<Provider, Failure> {
+    let collector = libraries::own(COLLECTOR)?;
+    let sdk = match options.backend {
+        Backend::Sim => None,
+        Backend::Rocm => Some(find_sdk(options, suffixes, library_path).map_err(|tried| {
+            Failure::failed(format!(
+                "--backend rocm: no {} found (looked in {tried}); \
+                 --rocm-root names the installation, --backend sim needs none",
+                names(suffixes).join(" or "),
+            ))
+        })?),
+        Backend::Auto => {
+            if !Path::new(DEVICE).exists() {
+                return simulator(collector, spare, Some(format!("{DEVICE} does not exist")));
+            }
+            match find_sdk(options, suffixes, library_path) {
+                Ok(found) => Some(found),
+                Err(_) => {
+                    return simulator(
+                        collector,
+                        spare,
+                        Some(format!("no {} found", names(suffixes).join(" or "))),
+                    );
+                }
+            }
+        }
+    };
+    match sdk {
+        None => simulator(collector, spare, None),
+        Some(sdk) => {
+            let folder = sdk.parent().unwrap_or(Path::new("/")).to_owned();
+            let roctx = ["1", ""].iter().find_map(|version| {
+                let dot = if version.is_empty() { "" } else { "." };
+                let path = folder.join(format!("{ROCTX}{dot}{version}"));
+                path.is_file().then_some(path)
+            });
+            Ok(Provider {
+                simulated: false,
+                folder,
+                roctx,
+                collector,
+                note: None,
+            })
+        }
+    }
+}
+
+fn names(suffixes: &[String]) -> Vec<String> {
+    suffixes
+        .iter()
+        .map(|suffix| format!("{SDK}{suffix}"))
+        .collect()
+}
+
+/// The SDK library, or the places where it is not.
+fn find_sdk(
+    options: &Options,
+    suffixes: &[String],
+    library_path: Option<&OsStr>,
+) -> Result<PathBuf, String> {
+    let names = names(suffixes);
+    let mut folders = Vec::new();
+    if let Some(root) = &options.rocm_root {
+        folders.push(root.join("lib"));
+        folders.push(root.join("lib64"));
+    } else {
+        if let Some(root) = std::env::var_os("ROCM_PATH").filter(|root| !root.is_empty()) {
+            folders.push(Path::new(&root).join("lib"));
+        }
+        folders.extend(libraries::folders(library_path));
+        folders.push(PathBuf::from("/opt/rocm/lib"));
+    }
+    // A folder of the simulator on an inherited path is no ROCm installation.
+    folders.retain(|folder| {
+        names.iter().all(|name| {
+            std::fs::canonicalize(folder.join(name))
+                .is_ok_and(|path| path.file_name() == Some(OsStr::new(SIMULATOR)))
+                .eq(&false)
+        })
+    });
+    if let Some(found) = libraries::first_with(&folders, &names) {
+        return Ok(found);
+    }
+    if options.rocm_root.is_none()
+        && let Some(found) = names
+            .iter()
+            .find_map(|name| libraries::in_loader_cache(name))
+    {
+        return Ok(found);
+    }
+    let mut tried = libraries::list(&folders);
+    if options.rocm_root.is_none() {
+        tried.push_str(", the loader's cache");
+    }
+    Err(tried)
+}
+
+fn simulator(
+    collector: PathBuf,
+    spare: &Path,
+    reason: Option<String>,
+) -> Result<Provider, Failure> {
+    let library = libraries::own(SIMULATOR)?;
+    let beside = library
+        .parent()
+        .unwrap_or(Path::new("/"))
+        .join("rpd-sim-lib");
+    let folder = match link(&library, &beside) {
+        Ok(()) => beside,
+        Err(_) => {
+            let folder = spare.join("sim");
+            link(&library, &folder).map_err(|error| {
+                Failure::failed(format!("cannot link {}: {error}", folder.display()))
+            })?;
+            folder
+        }
+    };
+    let roctx = Some(folder.join(format!("{ROCTX}.1"))).filter(|path| path.exists());
+    Ok(Provider {
+        simulated: true,
+        folder,
+        roctx,
+        collector,
+        note: reason.map(|reason| format!("{reason}: the target runs on the simulated GPU")),
+    })
+}
+
+/// Makes every soname in `folder` a link to the library. Several runs may do so at once.
+fn link(library: &Path, folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    for name in SONAMES
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default().trim())
+        .filter(|name| !name.is_empty())
+    {
+        let path = folder.join(name);
+        if std::fs::read_link(&path).is_ok_and(|target| target == library) {
+            continue;
+        }
+        // A link to another place is replaced in one step, so that no run ever finds it missing.
+        let fresh = folder.join(format!(".{name}.{}", std::process::id()));
+        match std::fs::remove_file(&fresh) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        symlink(library, &fresh)?;
+        std::fs::rename(&fresh, &path)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,280 @@
+//! The environment that the target is started with.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use rpd_core::options::{LogLevel, Options};
+use rpd_core::spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
+
+use super::backend::Provider;
+use super::libraries;
+use crate::failure::Failure;
+
+/// Variables that differ from the inherited ones.
+pub(crate) type Changes = BTreeMap<&'static str, OsString>;
+
+/// What to change for one pass.
+pub(crate) fn changes(
+    options: &Options,
+    provider: &Provider,
+    run_directory: &Path,
+    suppress_marker_preload: bool,
+    inherited: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<Changes, Failure> {
+    let collector = provider.collector.as_os_str();
+    let mut changes = Changes::new();
+    changes.insert(SPOOL_VARIABLE, run_directory.into());
+    changes.insert(COLLECT_VARIABLE, options.collector.to_text().into());
+
+    let mut preload: Vec<OsString> = options
+        .preload
+        .iter()
+        .map(|path| path.clone().into_os_string())
+        .collect();
+    preload.extend(words(inherited("LD_PRELOAD"), &[':', ' ']));
+    push_unique(&mut preload, collector);
+    if options.collector.traces.marker
+        && !suppress_marker_preload
+        && let Some(roctx) = &provider.roctx
+    {
+        push_unique(&mut preload, roctx.as_os_str());
+    }
+    changes.insert("LD_PRELOAD", join(&preload, ":"));
+
+    let mut path = libraries::folders(inherited("LD_LIBRARY_PATH").as_deref());
+    path.retain(|folder| *folder != provider.folder);
+    if provider.simulated {
+        path.insert(0, provider.folder.clone());
+    } else {
+        path.push(provider.folder.clone());
+    }
+
+    let mut tools = words(inherited("ROCP_TOOL_LIBRARIES"), &[':']);
+    tools.retain(|tool| tool != collector);
+    for tool in &tools {
+        check_tool(tool, &path)?;
+    }
+    tools.push(collector.to_owned());
+    // What follows the last colon is ignored by the registration library.
+    let mut tools = join(&tools, ":");
+    tools.push(":");
+    changes.insert("ROCP_TOOL_LIBRARIES", tools);
+
+    let path: Vec<OsString> = path.into_iter().map(PathBuf::into_os_string).collect();
+    changes.insert("LD_LIBRARY_PATH", join(&path, ":"));
+
+    if options.collector.kokkos {
+        let mut libraries = words(inherited("KOKKOS_TOOLS_LIBS"), &[';']);
+        push_unique(&mut libraries, collector);
+        changes.insert("KOKKOS_TOOLS_LIBS", join(&libraries, ";"));
+    }
+    let level = match options.log_level {
+        Some(LogLevel::Fatal) => "fatal",
+        Some(LogLevel::Error) => "error",
+        Some(LogLevel::Warning) => "warning",
+        Some(LogLevel::Info) => "info",
+        Some(LogLevel::Trace) => "trace",
+        Some(LogLevel::Env | LogLevel::Config) | None => "",
+    };
+    if !level.is_empty() {
+        for variable in [
+            "ROCPROF_LOG_LEVEL",
+            "ROCPROFILER_LOG_LEVEL",
+            "ROCTX_LOG_LEVEL",
+        ] {
+            changes.insert(variable, level.into());
+        }
+    }
+    Ok(changes)
+}
+
+fn words(value: Option<OsString>, separators: &[char]) -> Vec<OsString> {
+    // Paths that are not text keep their bytes: only the separators, which are ASCII, are looked at.
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    value
+        .unwrap_or_default()
+        .as_bytes()
+        .split(|byte| separators.contains(&char::from(*byte)))
+        .filter(|word| !word.is_empty())
+        .map(|word| OsString::from_vec(word.to_vec()))
+        .collect()
+}
+
+fn push_unique(list: &mut Vec<OsString>, item: &OsStr) {
+    if !list.iter().any(|present| present == item) {
+        list.push(item.to_owned());
+    }
+}
+
+fn join(words: &[OsString], separator: &str) -> OsString {
+    words.join(OsStr::new(separator))
+}
+
+/// The SDK aborts the target when it cannot open a library of the list, so that is found out first.
+fn check_tool(tool: &OsStr, path: &[PathBuf]) -> Result<(), Failure> {
+    let file = Path::new(tool);
+    let found = if file.components().count() > 1 || file.is_absolute() {
+        file.is_file().then(|| file.to_owned())
+    } else {
+        let name = tool.to_string_lossy().into_owned();
+        let mut folders = path.to_vec();
+        for standard in ["/lib64", "/usr/lib64", "/lib", "/usr/lib"] {
+            folders.push(PathBuf::from(standard));
+        }
+        libraries::first_with(&folders, std::slice::from_ref(&name))
+            .or_else(|| libraries::in_loader_cache(&name))
+    };
+    let readable = found.as_ref().is_some_and(|file| {
+        use std::io::Read;
+        let mut magic = [0; 4];
+        std::fs::File::open(file).is_ok_and(|mut file| file.read_exact(&mut magic).is_ok())
+            && magic == *b"\x7fELF"
+    });
+    if readable {
+        return Ok(());
+    }
+    Err(Failure::failed(format!(
+        "ROCP_TOOL_LIBRARIES (set in the environment) names {}, which {}: the SDK would abort the target; \
+         remove it from the list",
+        file.display(),
+        if found.is_some() {
+            "is no shared library that can be read"
+        } else {
+            "does not exist"
+        }
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn provider(simulated: bool) -> Provider {
+        Provider {
+            simulated,
+            folder: PathBuf::from("/sdk"),
+            roctx: Some(PathBuf::from("/sdk/roctx")),
+            collector: PathBuf::from("/rpd/collect"),
+            note: None,
+        }
+    }
+
+    fn value(
+        options: &Options,
+        simulated: bool,
+        environment: &[(&str, &str)],
+        name: &str,
+    ) -> String {
+        changes(
+            options,
+            &provider(simulated),
+            Path::new("/run"),
+            false,
+            &|name| {
+                environment
+                    .iter()
+                    .find(|(key, _)| *key == name)
+                    .map(|(_, value)| OsString::from(value))
+            },
+        )
+        .expect("no inherited tools")
+        .get(name)
+        .map(|value| value.to_string_lossy().into_owned())
+        .unwrap_or_default()
+    }
+
+    /// Conformance cases 224 to 230; the SDK core stays out of the list by design.
+    #[test]
+    fn preload_order() {
+        let with = |preload: &[&str], marker: bool| {
+            let mut options = Options {
+                preload: preload.iter().map(PathBuf::from).collect(),
+                ..Options::default()
+            };
+            options.collector.traces.marker = marker;
+            options
+        };
+        for (case, options, inherited, expected) in [
+            (224, with(&["A", "B"], false), "", "A:B:/rpd/collect"),
+            (225, with(&["A"], false), "X", "A:X:/rpd/collect"),
+            (228, with(&[], true), "", "/rpd/collect:/sdk/roctx"),
+            (
+                230,
+                with(&["A"], true),
+                "X Y",
+                "A:X:Y:/rpd/collect:/sdk/roctx",
+            ),
+            (0, with(&[], false), ":/rpd/collect:", "/rpd/collect"),
+        ] {
+            let environment = [("LD_PRELOAD", inherited)];
+            assert_eq!(
+                value(&options, true, &environment, "LD_PRELOAD"),
+                expected,
+                "case {case}"
+            );
+        }
+        let hidden = changes(
+            &with(&[], true),
+            &provider(true),
+            Path::new("/run"),
+            true,
+            &|_| None,
+        )
+        .expect("no inherited tools");
+        assert_eq!(hidden["LD_PRELOAD"], "/rpd/collect", "case 229");
+    }
+
+    #[test]
+    fn paths_of_libraries() {
+        let options = Options::default();
+        let environment = [("LD_LIBRARY_PATH", "/a::/sdk:/b")];
+        assert_eq!(
+            value(&options, true, &environment, "LD_LIBRARY_PATH"),
+            "/sdk:/a:/b"
+        );
+        assert_eq!(
+            value(&options, false, &environment, "LD_LIBRARY_PATH"),
+            "/a:/b:/sdk"
+        );
+        assert_eq!(
+            value(&options, false, &[], "ROCP_TOOL_LIBRARIES"),
+            "/rpd/collect:"
+        );
+        assert_eq!(value(&options, false, &[], "RPD_SPOOL"), "/run");
+    }
+
+    #[test]
+    fn kokkos_tools_are_appended_to() {
+        let mut options = Options::default();
+        options.collector.kokkos = true;
+        let environment = [("KOKKOS_TOOLS_LIBS", "other.so")];
+        assert_eq!(
+            value(&options, true, &environment, "KOKKOS_TOOLS_LIBS"),
+            "other.so;/rpd/collect"
+        );
+        assert_eq!(
+            value(&Options::default(), true, &environment, "KOKKOS_TOOLS_LIBS"),
+            ""
+        );
+    }
+
+    #[test]
+    fn inherited_tools_that_cannot_be_opened_are_found_before_the_start() {
+        for (list, fails) in [
+            ("/nonexistent/tool.so", true),
+            ("libno-such-tool-anywhere.so.9", true),
+            ("/etc/hostname", true),
+            ("libc.so.6:", false),
+        ] {
+            let result = changes(
+                &Options::default(),
+                &provider(false),
+                Path::new("/run"),
+                false,
+                &|name| (name == "ROCP_TOOL_LIBRARIES").then(|| list.into()),
+            );
+            assert_eq!(result.is_err(), fails, "{list}");
+        }
+    }
+}

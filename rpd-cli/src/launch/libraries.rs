@@ -1,0 +1,70 @@
+//! Finding shared libraries: rpd's own two, and those of a ROCm installation.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::Failure;
+
+/// One of rpd's own libraries: beside the program, in `../lib/rpd`, or where cargo leaves it.
+pub(crate) fn own(name: &str) -> Result<PathBuf, Failure> {
+    let program = std::env::current_exe()
+        .and_then(std::fs::canonicalize)
+        .map_err(|error| Failure::failed(format!("cannot tell where rpd itself is: {error}")))?;
+    let folder = program.parent().unwrap_or(Path::new("/"));
+    let mut folders = vec![folder.to_owned(), folder.join("deps")];
+    if let Some(parent) = folder.parent() {
+        folders.push(parent.join("lib/rpd"));
+        if folder.file_name() == Some(OsStr::new("deps")) {
+            folders.push(parent.to_owned());
+        }
+    }
+    match first_with(&folders, &[name.to_owned()]) {
+        Some(found) => Ok(found),
+        None => Err(Failure::failed(format!(
+            "{name} is not installed with rpd (looked in {})",
+            list(&folders)
+        ))),
+    }
+}
+
+/// The first `folder/name` that is a file; folders are tried in order, names within a folder.
+pub(crate) fn first_with(folders: &[PathBuf], names: &[String]) -> Option<PathBuf> {
+    folders
+        .iter()
+        .flat_map(|folder| names.iter().map(move |name| folder.join(name)))
+        .find(|path| path.is_file())
+}
+
+/// Folders of a search path such as `LD_LIBRARY_PATH`, empty entries left out.
+pub(crate) fn folders(path: Option<&OsStr>) -> Vec<PathBuf> {
+    path.map(std::env::split_paths)
+        .into_iter()
+        .flatten()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .collect()
+}
+
+/// What the loader's cache knows for the name.
+pub(crate) fn in_loader_cache(name: &str) -> Option<PathBuf> {
+    for tool in ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"] {
+        let Ok(output) = Command::new(tool).arg("-p").output() else {
+            continue;
+        };
+        return String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .filter_map(|line| line.trim().split_once(" => "))
+            .find(|(entry, _)| entry.split(' ').next() == Some(name) && entry.contains("x86-64"))
+            .map(|(_, path)| PathBuf::from(path));
+    }
+    None
+}
+
+/// Folder list for a message.
+pub(crate) fn list(folders: &[PathBuf]) -> String {
+    let texts: Vec<String> = folders
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
+    texts.join(", ")
+}

@@ -1,0 +1,224 @@
+//! Starting the target, waiting for it, and what signals do meanwhile.
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use nix::errno::Errno;
+use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawnp};
+use nix::sys::prctl::set_child_subreaper;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use super::environment::Changes;
+use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND};
+
+const FORWARDED: [Signal; 4] = [
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGQUIT,
+    Signal::SIGHUP,
+];
+
+/// How the target ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Exited(u8),
+    Signalled(i32),
+}
+
+impl Ending {
+    /// The status that a shell would show.
+    pub(crate) fn status(self) -> u8 {
+        match self {
+            Ending::Exited(status) => status,
+            Ending::Signalled(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+        }
+    }
+}
+
+/// Signals of rpd itself, which are read instead of taken from before the target starts until rpd ends.
+pub(crate) struct Signals {
+    file: SignalFd,
+    /// The mask rpd was started with: the target's too.
+    original: SigSet,
+}
+
+impl Signals {
+    /// Begins to hold back signals.
+    pub(crate) fn hold() -> Result<Signals> {
+        let mut set = SigSet::from_iter(FORWARDED);
+        set.add(Signal::SIGCHLD);
+        let original = set
+            .thread_swap_mask(SigmaskHow::SIG_BLOCK)
+            .context("cannot hold back signals")?;
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        let file = SignalFd::with_flags(&set, flags).context("cannot read signals")?;
+        // Orphans of the target become rpd's children, so that their end is seen.
+        set_child_subreaper(true).context("cannot adopt orphans of the target")?;
+        Ok(Signals { file, original })
+    }
+
+    /// The next signal that has come, with whether somebody sent it to rpd in particular; a terminal's
+    /// signals reach the whole process group, the target included.
+    fn next(&self) -> Option<(Signal, bool)> {
+        let info = self.file.read_signal().ok()??;
+        let signal = Signal::try_from(i32::try_from(info.ssi_signo).ok()?).ok()?;
+        Some((signal, info.ssi_code != libc::SI_KERNEL))
+    }
+
+    /// Waits until there is something to read.
+    fn wait(&self, limit: Option<Duration>) {
+        use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+        use std::os::fd::AsFd;
+        let timeout = limit.map_or(PollTimeout::NONE, |limit| {
+            PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX)
+        });
+        // An interruption only means looking again.
+        let _ = poll(
+            &mut [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)],
+            timeout,
+        );
+    }
+
+    /// From now on a signal ends rpd, which says how to finish its work later.
+    pub(crate) fn end_rpd_from_now_on(self, run_directory: &Path) {
+        while self.next().is_some() {}
+        let advice = format!(
+            "rpd: interrupted; finish with: rpd recover {}",
+            run_directory.display()
+        );
+        std::thread::spawn(move || {
+            loop {
+                self.wait(None);
+                match self.next() {
+                    Some((Signal::SIGCHLD, _)) | None => {}
+                    Some((signal, _)) => {
+                        eprintln!("{advice}");
+                        std::process::exit(128 + signal as i32);
+                    }
+                }
+            }
+        });
+    }
+}
+
+fn c_string(text: &[u8]) -> Result<CString> {
+    CString::new(text).context("the command holds a NUL byte")
+}
+
+/// Starts the target in this terminal and process group.
+pub(crate) fn start(
+    program: &Path,
+    command: &[String],
+    changes: &Changes,
+    signals: &Signals,
+) -> Result<Pid> {
+    let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    for (name, value) in changes {
+        environment.insert((*name).into(), value.clone());
+    }
+    let environment: Vec<CString> = environment
+        .into_iter()
+        .map(|(name, value)| {
+            let mut entry = name.into_vec();
+            entry.push(b'=');
+            entry.extend(value.as_bytes());
+            c_string(&entry)
+        })
+        .collect::<Result<_>>()?;
+    let arguments: Vec<CString> = command
+        .iter()
+        .map(|word| c_string(word.as_bytes()))
+        .collect::<Result<_>>()?;
+
+    let mut attributes = PosixSpawnAttr::init()?;
+    attributes.set_flags(
+        PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF,
+    )?;
+    attributes.set_sigmask(&signals.original)?;
+    // Rust programs ignore SIGPIPE; others expect the default.
+    attributes.set_sigdefault(&SigSet::from_iter([Signal::SIGPIPE]))?;
+    let file = c_string(program.as_os_str().as_bytes())?;
+    posix_spawnp(
+        &file,
+        &PosixSpawnFileActions::init()?,
+        &attributes,
+        &arguments,
+        &environment,
+    )
+    .map_err(|error| {
+        let name = program.display();
+        let failure = match error {
+            Errno::ENOENT if !program.exists() => {
+                Failure::new(NOT_FOUND, format!("{name}: No such file"))
+            }
+            Errno::ENOENT => Failure::new(
+                NOT_EXECUTABLE,
+                format!("{name}: cannot be executed: its interpreter or loader does not exist"),
+            ),
+            Errno::ENOEXEC => Failure::new(
+                NOT_EXECUTABLE,
+                format!("{name}: cannot be executed: neither a program nor a script that names its interpreter"),
+            ),
+            other => Failure::new(
+                NOT_EXECUTABLE,
+                format!("{name}: cannot be executed: {}", other.desc()),
+            ),
+        };
+        failure.into()
+    })
+}
+
+/// Waits for the target, passing on the signals that only rpd got.
+pub(crate) fn wait(target: Pid, signals: &Signals) -> Result<Ending> {
+    loop {
+        loop {
+            match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::Exited(pid, status)) if pid == target => {
+                    return Ok(Ending::Exited(u8::try_from(status & 0xff).unwrap_or(1)));
+                }
+                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == target => {
+                    return Ok(Ending::Signalled(signal as i32));
+                }
+                Ok(WaitStatus::StillAlive) => break,
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(error) => return Err(error).context("cannot wait for the target"),
+            }
+        }
+        signals.wait(None);
+        while let Some((signal, to_rpd)) = signals.next() {
+            if signal != Signal::SIGCHLD && to_rpd {
+                // It may just have ended.
+                let _ = kill(target, signal);
+            }
+        }
+    }
+}
+
+/// Gives what the target left running a moment to end. True when nothing is left.
+pub(crate) fn grace(limit: Duration, signals: &Signals, left: &mut dyn FnMut() -> bool) -> bool {
+    let end = Instant::now() + limit;
+    loop {
+        while let Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) =
+            waitpid(None, Some(WaitPidFlag::WNOHANG))
+        {}
+        if !left() {
+            return true;
+        }
+        if Instant::now() >= end {
+            return false;
+        }
+        signals.wait(Some(Duration::from_millis(20)));
+        while let Some((signal, _)) = signals.next() {
+            if signal != Signal::SIGCHLD {
+                return false;
+            }
+        }
+    }
+}

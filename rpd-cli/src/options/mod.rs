@@ -1,0 +1,5 @@
+//! The command line: its table, its parser, and what it resolves to.
+
+pub(crate) mod parse;
+pub(crate) mod resolve;
+pub(crate) mod table;

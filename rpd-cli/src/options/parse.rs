@@ -1,0 +1,409 @@
+//! From the command line to what was given, option by option.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+
+use clap::builder::{PossibleValuesParser, ValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, Command, value_parser};
+
+use super::table::{self, Form, OPTIONS, Spec};
+use crate::failure::{FAILED, Failure, USAGE};
+
+/// What was given for one option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    Bool(bool),
+    Text(String),
+    Integer(i64),
+    List(Vec<String>),
+    Groups(Vec<Vec<String>>),
+}
+
+/// What one source (the command line, the environment, later a job) gives.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Given {
+    pub(crate) values: HashMap<&'static str, Value>,
+}
+
+impl Given {
+    pub(crate) fn bool(&self, long: &str) -> Option<bool> {
+        match self.values.get(long) {
+            Some(Value::Bool(value)) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn text(&self, long: &str) -> Option<&str> {
+        match self.values.get(long) {
+            Some(Value::Text(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn integer(&self, long: &str) -> Option<i64> {
+        match self.values.get(long) {
+            Some(Value::Integer(value)) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn list(&self, long: &str) -> Option<&[String]> {
+        match self.values.get(long) {
+            Some(Value::List(values)) => Some(values),
+            _ => None,
+        }
+    }
+}
+
+/// What a command line asks for.
+#[derive(Debug)]
+pub(crate) enum Parsed {
+    /// Print this and stop.
+    Help(String),
+    /// Print the version and stop.
+    Version,
+    /// Go on with the options and the words after the first `--`.
+    Run(Given, Vec<String>),
+}
+
+/// A truth word.
+pub(crate) fn truth(word: &str) -> Option<bool> {
+    match word.to_ascii_lowercase().as_str() {
+        "y" | "yes" | "t" | "true" | "on" | "1" => Some(true),
+        "n" | "no" | "f" | "false" | "off" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// Reads the arguments that follow the program's name.
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed, Failure> {
+    let words: Vec<String> = arguments
+        .iter()
+        .map(|word| {
+            word.to_str().map(str::to_owned).ok_or_else(|| {
+                Failure::usage(format!("{} is not valid UTF-8", word.to_string_lossy()))
+            })
+        })
+        .collect::<Result<_, _>>()?;
+    if words.is_empty() {
+        return Ok(Parsed::Help(help()));
+    }
+    // The cut is textual: it comes before any option is looked at.
+    let (own, command) = match words.iter().position(|word| word == "--") {
+        Some(at) => (&words[..at], words[at + 1..].to_vec()),
+        None => (&words[..], Vec::new()),
+    };
+    let matches = match command_line().try_get_matches_from(own) {
+        Ok(matches) => matches,
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => return Ok(Parsed::Help(help())),
+        Err(error) => return Err(explain(&error, own)),
+    };
+    let mut given = Given::default();
+    for spec in OPTIONS {
+        if let Some(value) = read(spec, &matches)? {
+            given.values.insert(spec.long, value);
+        }
+    }
+    if given.bool("version") == Some(true) {
+        return Ok(Parsed::Version);
+    }
+    Ok(Parsed::Run(given, command))
+}
+
+/// The help text.
+pub(crate) fn help() -> String {
+    command_line().render_help().to_string()
+}
+
+fn read(spec: &'static Spec, matches: &clap::ArgMatches) -> Result<Option<Value>, Failure> {
+    if matches.value_source(spec.long).is_none() {
+        return Ok(None);
+    }
+    let texts = || -> Vec<String> {
+        matches
+            .get_many::<String>(spec.long)
+            .unwrap_or_default()
+            .cloned()
+            .collect()
+    };
+    Ok(match spec.form {
+        Form::Flag => matches.get_flag(spec.long).then_some(Value::Bool(true)),
+        Form::Bool => matches.get_one::<bool>(spec.long).copied().map(Value::Bool),
+        Form::Integer(..) => matches
+            .get_one::<i64>(spec.long)
+            .copied()
+            .map(Value::Integer),
+        Form::Text => texts().pop().map(Value::Text),
+        Form::Choice(_, ignore_case) => texts().pop().map(|word| {
+            Value::Text(if ignore_case {
+                word.to_ascii_lowercase()
+            } else {
+                word
+            })
+        }),
+        Form::Choices(_) => Some(Value::List(
+            texts()
+                .iter()
+                .map(|word| word.to_ascii_lowercase())
+                .collect(),
+        )),
+        Form::List(_) => Some(Value::List(texts())),
+        Form::Groups => Some(Value::Groups(
+            matches
+                .get_occurrences::<String>(spec.long)
+                .into_iter()
+                .flatten()
+                .map(|group| group.cloned().collect())
+                .collect(),
+        )),
+        Form::Categories(known) => Some(categories(spec, known, &texts())?),
+    })
+}
+
+/// `--ompt-trace`: bare, a truth word, or categories.
+fn categories(spec: &Spec, known: &[&str], words: &[String]) -> Result<Value, Failure> {
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| word.trim().to_ascii_lowercase())
+        .filter(|word| !word.is_empty())
+        .collect();
+    if words.is_empty() {
+        return Ok(Value::Bool(true));
+    }
+    if let [word] = words.as_slice()
+        && let Some(value) = truth(word)
+    {
+        return Ok(Value::Bool(value));
+    }
+    for word in &words {
+        if word.contains(',') {
+            return Err(Failure::usage(format!(
+                "argument {}: invalid choice: '{word}' (separate categories with spaces)",
+                spec.display()
+            )));
+        }
+        if !known.contains(&word.as_str()) {
+            return Err(Failure::usage(bad_choice(spec, word, known)));
+        }
+    }
+    if words.iter().any(|word| word == "all") {
+        return Ok(Value::Bool(true));
+    }
+    Ok(Value::List(words))
+}
+
+/// The clap command made from the table.
+fn command_line() -> Command {
+    let mut command = Command::new("rpd")
+        .no_binary_name(true)
+        .disable_version_flag(true)
+        .disable_help_flag(true)
+        .disable_help_subcommand(true)
+        .args_override_self(true)
+        .max_term_width(120)
+        .about("Profiles programs that use AMD GPUs")
+        .override_usage("rpd [OPTIONS] -- APPLICATION [ARGUMENTS]\n       rpd recover DIR")
+        .after_help(
+            "BOOL is one of y yes t true on 1, n no f false off 0, in any case; an option without it is on.\n\
+             Placeholders in -d and -o: %pid% %ppid% %hostname% %tag% %argv% %args% %argt% %arg0%... %rank% %size% %nid% \
+             %job% %cwd% %launch_date% %launch_time% %env{NAME}% and others; see docs/command-line.md.",
+        );
+    for spec in OPTIONS {
+        command = command.arg(argument(spec));
+    }
+    command.arg(
+        Arg::new("help")
+            .short('h')
+            .long("help")
+            .action(ArgAction::Help)
+            .help("Print this help")
+            .help_heading(table::Group::Advanced.heading()),
+    )
+}
+
+fn argument(spec: &'static Spec) -> Arg {
+    let mut arg = Arg::new(spec.long)
+        .long(spec.long)
+        .help(spec.help)
+        .help_heading(spec.group.heading())
+        .hide(spec.hidden)
+        .action(ArgAction::Set);
+    if spec.form != Form::Flag {
+        arg = arg
+            .hide_possible_values(true)
+            .value_name(spec.value_name)
+            .allow_negative_numbers(true);
+    }
+    if let Some(short) = spec.short {
+        arg = arg.short(short);
+    }
+    for alias in spec.aliases {
+        arg = arg.visible_alias(alias);
+    }
+    let words = |words: &'static [&'static str]| PossibleValuesParser::new(words);
+    match spec.form {
+        Form::Flag => arg.action(ArgAction::SetTrue),
+        Form::Bool => arg
+            .num_args(0..=1)
+            .default_missing_value("true")
+            .value_parser(ValueParser::new(|word: &str| {
+                truth(word).ok_or("invalid truth value")
+            })),
+        Form::Text => arg.num_args(1),
+        Form::Integer(low, high) => arg
+            .num_args(1)
+            .value_parser(value_parser!(i64).range(low..=high)),
+        Form::Choice(known, ignore_case) => arg
+            .num_args(1)
+            .ignore_case(ignore_case)
+            .value_parser(words(known)),
+        Form::Choices(known) => arg
+            .num_args(1..)
+            .ignore_case(true)
+            .value_parser(words(known)),
+        Form::List(0) | Form::Categories(_) => arg.num_args(0..),
+        Form::List(_) => arg.num_args(1..),
+        Form::Groups => arg.num_args(0..).action(ArgAction::Append),
+    }
+}
+
+fn bad_choice(spec: &Spec, word: &str, known: &[&str]) -> String {
+    let near = rpd_core::near::nearest(word, known.iter().copied());
+    let hint = match near {
+        Some(near) => format!("; did you mean {near}?"),
+        None => String::new(),
+    };
+    format!(
+        "argument {}: invalid choice: '{word}' (choose from {}){hint}",
+        spec.display(),
+        known.join(", ")
+    )
+}
+
+fn context(error: &clap::Error, kind: ContextKind) -> String {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => text.clone(),
+        Some(ContextValue::Strings(texts)) => texts.first().cloned().unwrap_or_default(),
+        _ => String::new(),
+    }
+}
+
+/// The option that clap's context names: `--long <VALUE>`, `-s`, ...
+fn named(argument: &str) -> Option<&'static Spec> {
+    let word = argument.split([' ', '=']).next()?;
+    if let Some(long) = word.strip_prefix("--") {
+        return table::find(long);
+    }
+    let short = word.strip_prefix('-')?.chars().next()?;
+    OPTIONS.iter().find(|spec| spec.short == Some(short))
+}
+
+/// One line for a mistake that clap found.
+fn explain(error: &clap::Error, own: &[String]) -> Failure {
+    let argument = context(error, ContextKind::InvalidArg);
+    let value = context(error, ContextKind::InvalidValue);
+    match (error.kind(), named(&argument)) {
+        (ErrorKind::UnknownArgument, _) => {
+            bad_truth(own, &argument).unwrap_or_else(|| Failure::usage(unknown(&argument, own)))
+        }
+        (ErrorKind::InvalidValue, Some(spec)) if value.is_empty() => {
+            let amount = match spec.form {
+                Form::List(_) | Form::Choices(_) => "at least one argument",
+                _ => "one argument",
+            };
+            Failure::usage(format!("argument {}: expected {amount}", spec.display()))
+        }
+        (ErrorKind::InvalidValue, Some(spec)) => {
+            let known = match spec.form {
+                Form::Choice(known, _) | Form::Choices(known) => known,
+                _ => &[],
+            };
+            let mut message = bad_choice(spec, &value, known);
+            if matches!(spec.form, Form::Choices(_)) && value.contains(',') {
+                message = format!(
+                    "argument {}: invalid choice: '{value}' (separate the words with spaces: {})",
+                    spec.display(),
+                    value.split(',').collect::<Vec<_>>().join(" ")
+                );
+            }
+            Failure::usage(message)
+        }
+        (ErrorKind::ValueValidation, Some(spec)) if spec.form == Form::Bool => {
+            not_a_truth_word(spec, &value)
+        }
+        (ErrorKind::ValueValidation, Some(spec)) => {
+            let reason = match (spec.form, value.parse::<i64>()) {
+                (Form::Integer(low, high), Ok(_)) if high < i64::MAX => {
+                    format!("{value} is not in {low}..{high}")
+                }
+                (Form::Integer(low, _), Ok(_)) => format!("{value} is less than {low}"),
+                _ => format!("invalid int value: '{value}'"),
+            };
+            Failure::usage(format!("argument {}: {reason}", spec.display()))
+        }
+        _ => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            Failure::new(USAGE, first.trim_start_matches("error: "))
+        }
+    }
+}
+
+fn not_a_truth_word(spec: &Spec, value: &str) -> Failure {
+    Failure::new(
+        FAILED,
+        format!(
+            "argument {}: invalid truth value {value}{}",
+            spec.display(),
+            forgotten_dashes(value)
+        ),
+    )
+}
+
+/// `rpd --hip-trace ./app --size 3`: the mistake is not `--size` but the missing `--` before `./app`.
+fn bad_truth(own: &[String], unknown: &str) -> Option<Failure> {
+    own.iter()
+        .take_while(|word| *word != unknown)
+        .zip(own.iter().skip(1))
+        .find_map(|(word, next)| {
+            let spec = named(word).filter(|spec| {
+                spec.form == Form::Bool
+                    && (word.starts_with("--") || word.len() == 2)
+                    && !word.contains('=')
+            })?;
+            (!next.starts_with('-') && truth(next).is_none()).then(|| not_a_truth_word(spec, next))
+        })
+}
+
+fn unknown(argument: &str, own: &[String]) -> String {
+    let name = argument.split('=').next().unwrap_or_default();
+    // clap names an unknown `--option`; `own` has it as written, with its value.
+    let shown = own
+        .iter()
+        .find(|word| word.as_str() == argument)
+        .map_or(argument, String::as_str);
+    let mut message = format!("unrecognized arguments: {shown}");
+    if name.starts_with("--") {
+        if let Some(near) = rpd_core::near::nearest(name, table::long_names()) {
+            message.push_str(&format!("; did you mean --{near}?"));
+        }
+    } else if !name.starts_with('-') {
+        message.push_str(&format!(
+            " (a program to run stands after `--`: rpd [options] -- {shown})"
+        ));
+    }
+    message
+}
+
+/// A hint for `rpd --hip-trace ./app`.
+fn forgotten_dashes(value: &str) -> String {
+    let program = value.contains('/')
+        || std::path::Path::new(value).exists()
+        || crate::launch::program::find(value).is_ok();
+    if program {
+        format!("; a program to run stands after `--`: rpd [options] -- {value}")
+    } else {
+        "; use y, yes, t, true, on, 1 or n, no, f, false, off, 0".to_owned()
+    }
+}

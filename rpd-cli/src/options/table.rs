@@ -1,0 +1,397 @@
+//! The one table of options. Parser, help, refusals and the command-line page of the manual are made from it.
+
+/// Headings of the help, in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    Output,
+    Aggregate,
+    Basic,
+    Granular,
+    Counters,
+    Statistics,
+    Summary,
+    Naming,
+    Filter,
+    Perfetto,
+    Display,
+    PcSampling,
+    ThreadTrace,
+    Streaming,
+    Replay,
+    Attach,
+    Advanced,
+}
+
+impl Group {
+    /// Text above the group's options.
+    pub(crate) const fn heading(self) -> &'static str {
+        match self {
+            Group::Output => "Input and output",
+            Group::Aggregate => "Aggregate tracing",
+            Group::Basic => "Basic tracing",
+            Group::Granular => "Granular tracing",
+            Group::Counters => "Counter collection",
+            Group::Statistics => "Post-processing",
+            Group::Summary => "Summaries",
+            Group::Naming => "Kernel naming",
+            Group::Filter => "Filtering",
+            Group::Perfetto => "Perfetto",
+            Group::Display => "Display",
+            Group::PcSampling => "PC sampling",
+            Group::ThreadTrace => "Advanced thread trace",
+            Group::Streaming => "Streaming performance monitor",
+            Group::Replay => "Kernel replay",
+            Group::Attach => "Attaching",
+            Group::Advanced => "Advanced",
+        }
+    }
+}
+
+/// What an option takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Nothing: `--version`.
+    Flag,
+    /// An optional truth word; unset, true or false.
+    Bool,
+    /// One text.
+    Text,
+    /// One integer within bounds, both included.
+    Integer(i64, i64),
+    /// One of these words. True: case does not matter.
+    Choice(&'static [&'static str], bool),
+    /// One or more of these words, case does not matter.
+    Choices(&'static [&'static str]),
+    /// Texts: at least so many, up to the next token that starts with a dash.
+    List(usize),
+    /// As [`Form::List`], each occurrence a group of its own.
+    Groups,
+    /// `--ompt-trace`: a truth word or categories.
+    Categories(&'static [&'static str]),
+}
+
+/// How an inherited variable gives an option its default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Inherit {
+    /// It does not.
+    No,
+    /// By its value.
+    Value(&'static str),
+    /// By the opposite of its truth.
+    Opposite(&'static str),
+}
+
+/// Whether this build can do what the option asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Support {
+    /// It can.
+    Works,
+    /// It cannot; what the option needs.
+    Missing(&'static str),
+    /// Provider kinds that came after SDK 1.0: refused by name, left out of aggregates.
+    NewerKind,
+}
+
+/// One option.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spec {
+    pub(crate) long: &'static str,
+    pub(crate) short: Option<char>,
+    pub(crate) aliases: &'static [&'static str],
+    pub(crate) form: Form,
+    pub(crate) group: Group,
+    pub(crate) value_name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) hidden: bool,
+    pub(crate) inherit: Inherit,
+    pub(crate) support: Support,
+}
+
+const fn option(group: Group, long: &'static str, form: Form, help: &'static str) -> Spec {
+    let value_name = match form {
+        Form::Bool => "BOOL",
+        Form::Integer(..) => "N",
+        Form::Choices(_) => "FORMAT",
+        Form::Categories(_) => "CATEGORY",
+        Form::Groups => "NAME",
+        _ => "TEXT",
+    };
+    Spec {
+        long,
+        short: None,
+        aliases: &[],
+        form,
+        group,
+        value_name,
+        help,
+        hidden: false,
+        inherit: Inherit::No,
+        support: Support::Works,
+    }
+}
+
+const fn switch(group: Group, long: &'static str, help: &'static str) -> Spec {
+    option(group, long, Form::Bool, help)
+}
+
+impl Spec {
+    const fn short(mut self, short: char) -> Spec {
+        self.short = Some(short);
+        self
+    }
+    const fn aliases(mut self, aliases: &'static [&'static str]) -> Spec {
+        self.aliases = aliases;
+        self
+    }
+    const fn value(mut self, name: &'static str) -> Spec {
+        self.value_name = name;
+        self
+    }
+    const fn hidden(mut self) -> Spec {
+        self.hidden = true;
+        self
+    }
+    const fn from(mut self, variable: &'static str) -> Spec {
+        self.inherit = Inherit::Value(variable);
+        self
+    }
+    const fn opposite_of(mut self, variable: &'static str) -> Spec {
+        self.inherit = Inherit::Opposite(variable);
+        self
+    }
+    const fn missing(mut self, what: &'static str) -> Spec {
+        self.support = Support::Missing(what);
+        self.hidden = true;
+        self
+    }
+    const fn newer(mut self) -> Spec {
+        self.support = Support::NewerKind;
+        self.hidden = true;
+        self
+    }
+
+    /// As the user writes it: `-o/--output-file`.
+    pub(crate) fn display(&self) -> String {
+        match self.short {
+            Some(short) => format!("-{short}/--{}", self.long),
+            None => format!("--{}", self.long),
+        }
+    }
+}
+
+/// Formats that `-f` knows, whether or not this build writes them.
+pub(crate) const FORMATS: &[&str] = &["csv", "json", "pftrace", "otf2", "rocpd"];
+
+const OMPT: &[&str] = &[
+    "all", "thread", "parallel", "task", "sync", "mutex", "target", "device", "error",
+];
+
+const COUNTERS: &str = "hardware counters";
+const SUMMARIES: &str = "summary tables other than those of --stats";
+const FILTERS: &str = "filtering";
+const PERFETTO: &str = "the Perfetto writer";
+const SAMPLING: &str = "PC sampling";
+const ATT: &str = "thread trace";
+const SPM: &str = "the streaming performance monitor";
+const REPLAY: &str = "kernel replay";
+const ATTACH: &str = "attaching to a running process";
+const BENCH: &str = "the benchmark modes";
+const NO_MAX: i64 = i64::MAX;
+
+use Group::{
+    Advanced, Aggregate, Attach, Basic, Counters, Display, Filter, Granular, Naming, Output,
+    PcSampling, Perfetto, Replay, Statistics, Streaming, Summary, ThreadTrace,
+};
+
+/// Every option.
+#[rustfmt::skip]
+pub(crate) const OPTIONS: &[Spec] = &[
+    option(Output, "input", Form::Text, "Jobs from a .txt, .yaml, .yml or .json file")
+        .short('i').value("FILE").missing("input files"),
+    option(Output, "output-file", Form::Text, "Prefix of the output files; placeholders such as %pid% are filled in per process [default: %hostname%/%pid%]")
+        .short('o').value("PREFIX").from("ROCPROF_OUTPUT_FILE_NAME"),
+    option(Output, "output-directory", Form::Text, "Directory of the output files; may hold placeholders [default: the current directory]")
+        .short('d').value("DIR").from("ROCPROF_OUTPUT_PATH"),
+    option(Output, "output-format", Form::Choices(FORMATS), "Formats to write, separated by spaces: csv, rocpd [default: rocpd]")
+        .short('f'),
+    switch(Output, "output-config", "Write the resolved options to <prefix>_config.json")
+        .from("ROCPROF_OUTPUT_CONFIG_FILE"),
+    option(Output, "log-level", Form::Choice(&["fatal", "error", "warning", "info", "trace", "env", "config"], true), "What the ROCm libraries in the target say: fatal, error, warning, info or trace; config and env make rpd print its options and the variables it adds")
+        .value("LEVEL"),
+    option(Output, "extra-counters", Form::Text, "File with definitions of further counters")
+        .short('E').value("FILE").missing(COUNTERS),
+
+    switch(Aggregate, "runtime-trace", "HIP runtime calls, markers, RCCL, rocDecode and rocJPEG calls, kernel dispatches, copies, allocations, scratch memory")
+        .short('r'),
+    switch(Aggregate, "sys-trace", "Everything of --runtime-trace, HIP compiler calls and HSA calls")
+        .short('s'),
+
+    switch(Basic, "hip-trace", "HIP runtime and compiler calls"),
+    switch(Basic, "marker-trace", "ROCTx marks and ranges")
+        .from("ROCPROF_MARKER_API_TRACE"),
+    switch(Basic, "kernel-trace", "Kernel dispatches")
+        .from("ROCPROF_KERNEL_TRACE"),
+    switch(Basic, "memory-copy-trace", "Asynchronous memory copies")
+        .from("ROCPROF_MEMORY_COPY_TRACE"),
+    switch(Basic, "memory-allocation-trace", "Memory allocations and frees")
+        .from("ROCPROF_MEMORY_ALLOCATION_TRACE"),
+    switch(Basic, "scratch-memory-trace", "Scratch memory operations")
+        .from("ROCPROF_SCRATCH_MEMORY_TRACE"),
+    switch(Basic, "hsa-trace", "HSA calls of all four tables"),
+    switch(Basic, "rccl-trace", "RCCL calls")
+        .from("ROCPROF_RCCL_API_TRACE"),
+    switch(Basic, "kokkos-trace", "Kokkos regions and kernels as markers; kernels are named after them"),
+    switch(Basic, "rocdecode-trace", "rocDecode calls")
+        .from("ROCPROF_ROCDECODE_API_TRACE"),
+    switch(Basic, "rocjpeg-trace", "rocJPEG calls")
+        .from("ROCPROF_ROCJPEG_API_TRACE"),
+    switch(Basic, "rocshmem-trace", "rocSHMEM calls").from("ROCPROF_ROCSHMEM_API_TRACE").newer(),
+    switch(Basic, "hipfile-trace", "hipFILE calls").from("ROCPROF_HIPFILE_API_TRACE").newer(),
+    switch(Basic, "kfd-trace", "Events of the kernel driver").newer(),
+    option(Basic, "ompt-trace", Form::Categories(OMPT), "OpenMP tools events").from("ROCPROF_OMPT_TRACE").newer(),
+
+    switch(Granular, "hip-runtime-trace", "HIP runtime calls (hip*)")
+        .from("ROCPROF_HIP_RUNTIME_API_TRACE"),
+    switch(Granular, "hip-compiler-trace", "HIP compiler calls (__hip*)")
+        .from("ROCPROF_HIP_COMPILER_API_TRACE"),
+    switch(Granular, "hip-graph-trace", "HIP graph launches").from("ROCPROF_HIP_GRAPH_TRACE").newer(),
+    switch(Granular, "hip-event-trace", "HIP events on the device").from("ROCPROF_HIP_EVENT_TRACE").newer(),
+    switch(Granular, "hsa-core-trace", "HSA core calls (hsa_*)")
+        .from("ROCPROF_HSA_CORE_API_TRACE"),
+    switch(Granular, "hsa-amd-trace", "HSA calls of the AMD extension (hsa_amd_*)")
+        .from("ROCPROF_HSA_AMD_EXT_API_TRACE"),
+    switch(Granular, "hsa-image-trace", "HSA image calls (hsa_ext_image_*)")
+        .from("ROCPROF_HSA_IMAGE_EXT_API_TRACE"),
+    switch(Granular, "hsa-finalizer-trace", "HSA finalizer calls (hsa_ext_program_*)")
+        .from("ROCPROF_HSA_FINALIZER_EXT_API_TRACE"),
+    switch(Granular, "kfd-page-migration-trace", "Page migrations").from("ROCPROF_KFD_PAGE_MIGRATION_TRACE").newer(),
+    switch(Granular, "kfd-page-mapping-trace", "Page mappings").from("ROCPROF_KFD_PAGE_MAPPING_TRACE").newer(),
+    switch(Granular, "kfd-queue-trace", "Queue evictions").from("ROCPROF_KFD_QUEUE_TRACE").newer(),
+    switch(Granular, "kfd-dropped-events-trace", "Dropped driver events").from("ROCPROF_KFD_DROPPED_EVENTS_TRACE").newer(),
+    switch(Granular, "annotate-args", "Record arguments of HSA, marker, RCCL, rocDecode and rocJPEG calls too (those of HIP calls are recorded when a format shows them)"),
+
+    option(Counters, "pmc", Form::Groups, "Counters to collect").missing(COUNTERS),
+
+    switch(Statistics, "stats", "Print a table of durations per domain; with csv also <prefix>_<domain>_stats.csv and <prefix>_domain_stats.csv")
+        .from("ROCPROF_STATS"),
+
+    switch(Summary, "summary", "One table over all domains").short('S')
+        .from("ROCPROF_STATS_SUMMARY").missing(SUMMARIES),
+    switch(Summary, "summary-per-domain", "One table per domain").short('D')
+        .from("ROCPROF_STATS_SUMMARY_PER_DOMAIN").missing(SUMMARIES),
+    option(Summary, "summary-groups", Form::List(1), "One table per expression over domain names").value("REGEX")
+        .from("ROCPROF_STATS_SUMMARY_GROUPS").missing(SUMMARIES),
+    option(Summary, "summary-output-file", Form::Text, "stdout, stderr or a file name").value("NAME")
+        .from("ROCPROF_STATS_SUMMARY_OUTPUT").missing(SUMMARIES),
+    option(Summary, "summary-units", Form::Choice(&["sec", "msec", "usec", "nsec"], false), "Unit of times").short('u').value("UNIT")
+        .from("ROCPROF_STATS_SUMMARY_UNITS").missing(SUMMARIES),
+
+    switch(Naming, "mangled-kernels", "Show kernel names as registered").short('M')
+        .opposite_of("ROCPROF_DEMANGLE_KERNELS"),
+    switch(Naming, "truncate-kernels", "Show the bare function name of kernels").short('T')
+        .from("ROCPROF_TRUNCATE_KERNELS"),
+    switch(Naming, "kernel-rename", "Name kernels after the innermost ROCTx range they were launched in")
+        .from("ROCPROF_KERNEL_RENAME"),
+
+    option(Filter, "kernel-include-regex", Form::Text, "Kernels to count").value("REGEX")
+        .from("ROCPROF_KERNEL_FILTER_INCLUDE_REGEX").missing(FILTERS),
+    option(Filter, "kernel-exclude-regex", Form::Text, "Kernels not to count").value("REGEX")
+        .from("ROCPROF_KERNEL_FILTER_EXCLUDE_REGEX").missing(FILTERS),
+    option(Filter, "kernel-iteration-range", Form::List(1), "Iterations to count").value("RANGE")
+        .from("ROCPROF_KERNEL_FILTER_RANGE").missing(FILTERS),
+    option(Filter, "collection-period", Form::List(1), "DELAY:DURATION:REPEAT").short('P').value("PERIOD")
+        .from("ROCPROF_COLLECTION_PERIOD").missing(FILTERS),
+    option(Filter, "collection-period-unit", Form::Choice(&["hour", "min", "sec", "msec", "usec", "nsec"], false), "Unit of periods").value("UNIT").missing(FILTERS),
+    switch(Filter, "selected-regions", "Record between ROCTx resume and pause only")
+        .from("ROCPROF_SELECTED_REGIONS").missing(FILTERS),
+    switch(Filter, "selected-regions-ref-count", "Nest selected regions")
+        .from("ROCPROF_SELECTED_REGIONS_REF_COUNT").missing(FILTERS),
+    option(Filter, "profile-mpi-ranks", Form::Text, "Ranks to profile").value("RANKS")
+        .from("ROCPROF_MPI_RANKS").missing(FILTERS),
+    option(Filter, "mpi-world-rank-variable", Form::Text, "Variable with the rank").value("NAME").missing(FILTERS),
+    option(Filter, "mpi-world-size-variable", Form::Text, "Variable with the size").value("NAME").missing(FILTERS),
+
+    option(Perfetto, "perfetto-backend", Form::Choice(&["inprocess", "system"], false), "Tracing service").value("BACKEND").missing(PERFETTO),
+    option(Perfetto, "perfetto-buffer-size", Form::Integer(1, 4_194_303), "KiB of buffer").value("KIB").missing(PERFETTO),
+    option(Perfetto, "perfetto-buffer-fill-policy", Form::Choice(&["discard", "ring_buffer"], false), "What a full buffer does").value("POLICY").missing(PERFETTO),
+    option(Perfetto, "perfetto-shmem-size-hint", Form::Integer(i64::MIN, NO_MAX), "KiB of shared memory").value("KIB").missing(PERFETTO),
+
+    switch(Display, "list-avail", "List what can be collected").short('L').missing("listing counters"),
+    switch(Display, "group-by-queue", "Attribute dispatches and copies to hardware queues instead of HIP streams")
+        .from("ROCPROF_GROUP_BY_QUEUE"),
+
+    switch(PcSampling, "pc-sampling-beta-enabled", "Acknowledge that PC sampling is beta").missing(SAMPLING),
+    option(PcSampling, "pc-sampling-unit", Form::Choice(&["instructions", "cycles", "time"], true), "Unit of the interval").value("UNIT")
+        .from("ROCPROF_PC_SAMPLING_UNIT").missing(SAMPLING),
+    option(PcSampling, "pc-sampling-method", Form::Choice(&["stochastic", "host_trap"], true), "Method").value("METHOD")
+        .from("ROCPROF_PC_SAMPLING_METHOD").missing(SAMPLING),
+    option(PcSampling, "pc-sampling-interval", Form::Integer(i64::MIN, NO_MAX), "Interval")
+        .from("ROCPROF_PC_SAMPLING_INTERVAL").missing(SAMPLING),
+
+    switch(ThreadTrace, "advanced-thread-trace", "Thread trace").aliases(&["att"])
+        .from("ROCPROF_ADVANCED_THREAD_TRACE").missing(ATT),
+    option(ThreadTrace, "att-library-path", Form::List(1), "Where the decoder is").value("DIR").missing(ATT),
+    option(ThreadTrace, "att-target-cu", Form::Text, "Compute unit").value("N").missing(ATT),
+    option(ThreadTrace, "att-simd-select", Form::Text, "SIMDs").value("MASK").missing(ATT),
+    option(ThreadTrace, "att-buffer-size", Form::Text, "Bytes of buffer").value("BYTES").missing(ATT),
+    option(ThreadTrace, "att-shader-engine-mask", Form::Text, "Shader engines").value("MASK").missing(ATT),
+    option(ThreadTrace, "att-gpu-index", Form::Text, "GPUs").value("LIST").missing(ATT),
+    option(ThreadTrace, "att-perfcounters", Form::Text, "Counters in the trace").value("NAMES").missing(ATT),
+    option(ThreadTrace, "att-perfcounter-ctrl", Form::Text, "Counter period").value("N").missing(ATT),
+    switch(ThreadTrace, "att-perfcounter-target-only", "Counters of the target only").missing(ATT),
+    option(ThreadTrace, "att-activity", Form::Text, "Activity period").value("N").missing(ATT),
+    switch(ThreadTrace, "att-serialize-all", "Serialise all kernels").missing(ATT),
+    option(ThreadTrace, "att-consecutive-kernels", Form::Text, "Kernels per trace").value("N").missing(ATT),
+    switch(ThreadTrace, "att-no-intercept", "Trace without queue interception").missing(ATT),
+    switch(ThreadTrace, "att-no-detail", "Trace without instruction detail").missing(ATT),
+    option(ThreadTrace, "att-resource-mode", Form::Choice(&["default", "hsa", "code-object"], false), "Resource mode").value("MODE").missing(ATT),
+
+    switch(Streaming, "spm-beta-enabled", "Acknowledge that the monitor is beta").missing(SPM),
+    option(Streaming, "spm", Form::List(0), "Counters to stream").value("NAME").missing(SPM),
+    option(Streaming, "spm-sample-interval", Form::Integer(i64::MIN, NO_MAX), "Interval").missing(SPM),
+    option(Streaming, "spm-sample-interval-unit", Form::Choice(&["sclk_cycles"], true), "Unit").value("UNIT").missing(SPM),
+
+    option(Replay, "replay-mode", Form::Choice(&["kernel", "application"], false), "How passes are repeated").value("MODE").missing(REPLAY),
+    switch(Replay, "kernel-replay-beta-enabled", "Acknowledge that replay is beta").missing(REPLAY),
+
+    option(Attach, "pid", Form::Integer(1, i32::MAX as i64), "Process to attach to").short('p').aliases(&["attach"]).value("PID").missing(ATTACH),
+    option(Attach, "attach-duration-msec", Form::Integer(0, NO_MAX), "How long").value("MSEC").missing(ATTACH),
+    switch(Attach, "attach-children", "Attach to children").missing(ATTACH),
+    switch(Attach, "attach-sync-output", "Wait for the output").missing(ATTACH),
+
+    option(Advanced, "backend", Form::Choice(&["auto", "rocm", "sim"], false), "What the target runs on: the ROCm installation, the simulated GPU, or auto: ROCm if there is a device and an SDK [default: auto]")
+        .value("BACKEND"),
+    option(Advanced, "rocm-root", Form::Text, "Root of the ROCm installation").aliases(&["rocm-path"]).value("DIR"),
+    option(Advanced, "sdk-soversion", Form::Integer(1, 1000), "Major version of the SDK library to look for [default: 1]"),
+    option(Advanced, "sdk-version", Form::Text, "Full version of the SDK library to look for").value("X.Y.Z"),
+    option(Advanced, "preload", Form::List(0), "Libraries to preload in front of what is inherited").value("LIBRARY"),
+    option(Advanced, "agent-index", Form::Choice(&["absolute", "relative", "type-relative"], false), "How agents are numbered: absolute, relative or type-relative [default: relative]")
+        .short('A').value("HOW").from("ROCPROF_AGENT_INDEX"),
+    switch(Advanced, "disable-signal-handlers", "Install no signal handlers in the target")
+        .opposite_of("ROCPROF_SIGNAL_HANDLERS"),
+    option(Advanced, "minimum-output-data", Form::Integer(0, NO_MAX / 1024), "KiB of records below which nothing is written [default: 0]")
+        .value("KIB"),
+    switch(Advanced, "process-sync", "Processes wait for each other").from("ROCPROF_PROCESS_SYNC").missing("waiting among processes (rpd writes all results after the target has ended)"),
+    option(Advanced, "version", Form::Flag, "Print version information").short('v'),
+    switch(Advanced, "doctor", "Check the installation").missing("the installation check"),
+    switch(Advanced, "readlink", "").missing("rewriting library paths"),
+    switch(Advanced, "realpath", "").missing("rewriting library paths"),
+    switch(Advanced, "suppress-marker-preload", "Do not preload the ROCTx library").hidden(),
+    switch(Advanced, "echo", "Print the resolved options as JSON instead of running").hidden(),
+    option(Advanced, "benchmark-mode", Form::Choice(&["disabled-sdk-contexts", "sdk-buffer-overhead", "sdk-callback-overhead", "tool-runtime-overhead", "execution-profile"], true), "")
+        .value("MODE").from("ROCPROF_BENCHMARK_MODE").missing(BENCH),
+];
+
+/// The option with this long name or alias.
+pub(crate) fn find(long: &str) -> Option<&'static Spec> {
+    OPTIONS
+        .iter()
+        .find(|spec| spec.long == long || spec.aliases.contains(&long))
+}
+
+/// Every long name with its dashes, aliases included.
+pub(crate) fn long_names() -> impl Iterator<Item = &'static str> {
+    OPTIONS
+        .iter()
+        .flat_map(|spec| std::iter::once(spec.long).chain(spec.aliases.iter().copied()))
+}
