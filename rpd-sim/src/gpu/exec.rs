@@ -12,7 +12,7 @@ use super::machine::machine;
 use super::memory::{AccessError, Use};
 use super::observe::{self, ScratchEvent, ScratchInfo};
 use super::queue::Queue;
-use crate::codeobj::KernelDescriptor;
+use crate::codeobj::{Image, KernelDescriptor};
 use crate::isa::{self, Control, Dispatch, Extent, Program};
 
 /// Flat addresses of LDS begin here.
@@ -31,6 +31,8 @@ pub(crate) struct Kernel {
     pub(crate) program: Arc<Program>,
     /// The descriptor at its kernel object's address.
     pub(crate) descriptor: KernelDescriptor,
+    /// What keeps the instructions mapped while a dispatch may still run them.
+    pub(crate) image: Arc<Image>,
 }
 
 /// Kernels by the address of their kernel object.

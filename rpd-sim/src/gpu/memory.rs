@@ -342,7 +342,11 @@ impl Memory {
 
     /// Replaces the mask of agents that may access an allocation; its owner and the host always may.
     pub(crate) fn set_access(&self, allocation: &Allocation, mask: u64) {
-        let mask = mask | 1 << allocation.pool.agent | 1;
+        self.set_access_exactly(allocation, mask | 1 << allocation.pool.agent | 1);
+    }
+
+    /// Replaces the mask of agents that may access a range.
+    pub(crate) fn set_access_exactly(&self, allocation: &Allocation, mask: u64) {
         if allocation.access.swap(mask, Ordering::AcqRel) & !mask != 0 {
             self.generation.fetch_add(1, Ordering::AcqRel);
         }

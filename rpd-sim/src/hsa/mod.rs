@@ -2,4 +2,20 @@
 //!
 //! Functions carry the names and C signatures of the API; the dispatch tables are made of them.
 
+pub(crate) mod agent;
+pub(crate) mod copy;
+pub(crate) mod executable;
+pub(crate) mod loader;
+pub(crate) mod memory;
+pub(crate) mod profiling;
+pub(crate) mod queue;
+pub(crate) mod reader;
+pub(crate) mod signal;
+mod state;
+mod support;
+pub(crate) mod symbol;
+pub(crate) mod system;
+#[cfg(test)]
+mod tests;
 pub(crate) mod types;
+pub(crate) mod vmem;

@@ -1,0 +1,587 @@
+//! Executables: loading code objects for agents, symbols, freezing, unloading.
+
+use core::ffi::{c_char, c_void};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use super::reader::{Reader, reader};
+use super::state::{lock, state};
+use super::support::{Outcome, agent, api, each, ensure, put, text};
+use super::symbol::{Kind, Symbol};
+use super::types::{Status, status};
+use crate::codeobj::{CodeObject, Error, Image, KernelDescriptor, Target};
+use crate::gpu::agents::{self, Agent, PoolKind};
+use crate::gpu::exec::Kernel;
+use crate::gpu::machine::machine;
+use crate::gpu::memory::Use;
+use crate::gpu::observe::{self, CodeObjectInfo, KernelInfo};
+use crate::isa::Program;
+
+const STATE_FROZEN: u32 = 1;
+const ROUNDING_NEAR: u32 = 2;
+
+/// A code object in the memory of an agent.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) agent: &'static Agent,
+    pub(super) info: CodeObjectInfo,
+    pub(super) reader: Arc<Reader>,
+    image: Arc<Image>,
+}
+
+#[derive(Debug, Default)]
+struct Contents {
+    frozen: bool,
+    objects: Vec<Arc<Loaded>>,
+    symbols: Vec<Arc<Symbol>>,
+    variables: HashMap<(String, Option<usize>), u64>,
+}
+
+/// An executable.
+#[derive(Debug)]
+pub(crate) struct Executable {
+    pub(super) handle: u64,
+    profile: u32,
+    rounding: u32,
+    contents: Mutex<Contents>,
+}
+
+impl Executable {
+    /// Its code objects in the order of loading.
+    pub(super) fn objects(&self) -> Vec<Arc<Loaded>> {
+        lock(&self.contents).objects.clone()
+    }
+
+    /// Reports its code objects as gone and frees them.
+    fn unload(&self) {
+        let contents = std::mem::take(&mut *lock(&self.contents));
+        let observer = observe::get().filter(|_| contents.frozen);
+        let machine = machine();
+        {
+            let mut symbols = lock(&state().symbols);
+            for symbol in &contents.symbols {
+                symbols.remove(&symbol.handle);
+            }
+        }
+        for object in contents.objects.iter().rev() {
+            if let Some(observer) = observer {
+                observer.code_object_unloaded(&object.info);
+            }
+            for kernel in &object.info.kernels {
+                machine.kernels.remove(kernel.kernel_object);
+            }
+            machine
+                .memory
+                .free(object.image.base() as usize, Use::CodeObject);
+            if let Some(pool) = agents::pool_of(object.agent.index, PoolKind::DeviceCoarse) {
+                machine.memory.unaccount(pool, object.image.size() as usize);
+            }
+        }
+    }
+}
+
+/// The executable of a handle.
+pub(super) fn executable(handle: u64) -> Result<Arc<Executable>, Status> {
+    let executables = lock(&state().executables);
+    let executable = executables.get(&handle).cloned();
+    executable.ok_or(status::ERROR_INVALID_EXECUTABLE)
+}
+
+/// All executables in the order of creation.
+pub(super) fn executables() -> Vec<Arc<Executable>> {
+    lock(&state().executables).values().cloned().collect()
+}
+
+/// Unloads everything, latest first.
+pub(super) fn unload_all() {
+    let all = std::mem::take(&mut *lock(&state().executables));
+    all.values()
+        .rev()
+        .for_each(|executable| executable.unload());
+}
+
+fn create(profile: u32, rounding: u32, frozen: bool, result: *mut u64) -> Outcome {
+    let valid = !result.is_null() && profile <= 1 && rounding <= 2;
+    ensure(valid, status::ERROR_INVALID_ARGUMENT)?;
+    let handle = state().handle();
+    let executable = Executable {
+        handle,
+        profile,
+        rounding,
+        contents: Mutex::new(Contents {
+            frozen,
+            ..Contents::default()
+        }),
+    };
+    lock(&state().executables).insert(handle, Arc::new(executable));
+    // SAFETY: the program's pointer is writable.
+    unsafe { put(result, handle) }
+}
+
+/// Makes an executable in a state.
+pub(crate) unsafe extern "C" fn hsa_executable_create(
+    profile: u32,
+    executable_state: u32,
+    _options: *const c_char,
+    result: *mut u64,
+) -> Status {
+    api(|| {
+        ensure(
+            executable_state <= STATE_FROZEN,
+            status::ERROR_INVALID_ARGUMENT,
+        )?;
+        create(
+            profile,
+            ROUNDING_NEAR,
+            executable_state == STATE_FROZEN,
+            result,
+        )
+    })
+}
+
+/// Makes an empty executable.
+pub(crate) unsafe extern "C" fn hsa_executable_create_alt(
+    profile: u32,
+    default_float_rounding_mode: u32,
+    _options: *const c_char,
+    result: *mut u64,
+) -> Status {
+    api(|| create(profile, default_float_rounding_mode, false, result))
+}
+
+/// Unloads an executable.
+pub(crate) unsafe extern "C" fn hsa_executable_destroy(handle: u64) -> Status {
+    api(|| {
+        let executable = lock(&state().executables).remove(&handle);
+        executable.ok_or(status::ERROR_INVALID_EXECUTABLE)?.unload();
+        Ok(())
+    })
+}
+
+/// Loads a code object for an agent.
+pub(crate) unsafe extern "C" fn hsa_executable_load_agent_code_object(
+    handle: u64,
+    agent_handle: u64,
+    code_object_reader: u64,
+    _options: *const c_char,
+    loaded_code_object: *mut u64,
+) -> Status {
+    api(|| {
+        let executable = executable(handle)?;
+        let agent = agent(agent_handle)?;
+        let reader = reader(code_object_reader)?;
+        ensure(agent.is_gpu(), status::ERROR_INVALID_AGENT)?;
+        let loaded = load(&executable, agent, reader)?;
+        if loaded_code_object.is_null() {
+            return Ok(());
+        }
+        // SAFETY: the program's pointer is writable.
+        unsafe { put(loaded_code_object, loaded) }
+    })
+}
+
+fn refuse(reader: &Reader, error: &Error) -> Status {
+    eprintln!("rpd-sim: code object {}: {error}", reader.uri);
+    match error {
+        Error::Undefined(_) => status::ERROR_VARIABLE_UNDEFINED,
+        Error::Allocation { .. } => status::ERROR_OUT_OF_RESOURCES,
+        _ => status::ERROR_INVALID_CODE_OBJECT,
+    }
+}
+
+fn load(
+    executable: &Executable,
+    agent: &'static Agent,
+    reader: Arc<Reader>,
+) -> Result<u64, Status> {
+    let mut contents = lock(&executable.contents);
+    ensure(!contents.frozen, status::ERROR_FROZEN_EXECUTABLE)?;
+    let refused = |error| refuse(&reader, &error);
+    let object = CodeObject::parse(&reader.bytes).map_err(refused)?;
+    if !object.target().runs_on(&Target::gfx90a()) {
+        eprintln!(
+            "rpd-sim: code object {}: made for {}, the agent is {}",
+            reader.uri,
+            object.target(),
+            Target::gfx90a()
+        );
+        return Err(status::ERROR_INCOMPATIBLE_ARGUMENTS);
+    }
+    let variables = &contents.variables;
+    let image = Image::load(&object, |name| {
+        let own = variables.get(&(name.to_owned(), Some(agent.index)));
+        own.or_else(|| variables.get(&(name.to_owned(), None)))
+            .copied()
+    });
+    let image = Arc::new(image.map_err(refused)?);
+    let (symbols, kernels) = describe(&object, &image, agent, &reader)?;
+    let pool = agents::pool_of(agent.index, PoolKind::DeviceCoarse).ok_or(status::ERROR)?;
+    let memory = &machine().memory;
+    memory
+        .account(pool, image.size() as usize)
+        .map_err(|_| status::ERROR_OUT_OF_RESOURCES)?;
+    let access = agent.bit() | agents::cpu_agent().bit();
+    memory.adopt(
+        pool,
+        image.base() as usize,
+        image.size() as usize,
+        Use::CodeObject,
+        access,
+    );
+    insert_kernels(&image, &kernels)?;
+    let handle = state().handle();
+    let in_memory = reader.file < 0;
+    let info = CodeObjectInfo {
+        handle,
+        executable: executable.handle,
+        agent: agent.handle(),
+        uri: reader.uri.clone(),
+        storage: reader.storage,
+        memory_base: reader.memory_base,
+        memory_size: if in_memory {
+            reader.bytes.len() as u64
+        } else {
+            0
+        },
+        file: reader.file,
+        load_base: image.base(),
+        load_size: span(&object),
+        load_delta: image.delta() as i64,
+        kernels: kernels.into_iter().map(|(info, _)| info).collect(),
+    };
+    {
+        let mut known = lock(&state().symbols);
+        for symbol in &symbols {
+            known.insert(symbol.handle, Arc::clone(symbol));
+        }
+    }
+    contents.symbols.extend(symbols);
+    contents.objects.push(Arc::new(Loaded {
+        agent,
+        info,
+        reader,
+        image,
+    }));
+    Ok(handle)
+}
+
+/// Bytes from the first to the last address of the segments.
+fn span(object: &CodeObject) -> u64 {
+    let first = object.segments().iter().map(|s| s.address).min();
+    let last = object
+        .segments()
+        .iter()
+        .map(|s| s.address + s.memory_size)
+        .max();
+    last.unwrap_or(0) - first.unwrap_or(0)
+}
+
+type Described = (Vec<Arc<Symbol>>, Vec<(KernelInfo, KernelDescriptor)>);
+
+fn describe(
+    object: &CodeObject,
+    image: &Image,
+    agent: &'static Agent,
+    reader: &Reader,
+) -> Result<Described, Status> {
+    let mut symbols = Vec::new();
+    let mut kernels = Vec::new();
+    let mut symbol = |name: &str, address, kind| {
+        symbols.push(Arc::new(Symbol {
+            handle: state().handle(),
+            name: name.to_owned(),
+            agent,
+            address,
+            kind,
+        }));
+    };
+    for kernel in object.kernels() {
+        let found = image.descriptor(object, &kernel.symbol);
+        let (address, descriptor) = found.map_err(|error| refuse(reader, &error))?;
+        let kind = Kind::Kernel {
+            kernarg_size: kernel.kernarg_segment_size,
+            kernarg_align: kernel.kernarg_segment_align,
+            group_size: kernel.group_segment_fixed_size,
+            private_size: kernel.private_segment_fixed_size,
+            dynamic_stack: kernel.uses_dynamic_stack,
+        };
+        symbol(&kernel.symbol, address, kind);
+        // Registers are what the descriptor allocates, as the profiling SDK computes them.
+        let vgprs = descriptor.vgprs();
+        let arch_vgprs = descriptor.accum_offset().min(vgprs);
+        let info = KernelInfo {
+            name: kernel.symbol.clone(),
+            kernel_object: address,
+            kernarg_size: kernel.kernarg_segment_size,
+            kernarg_align: kernel.kernarg_segment_align,
+            group_size: kernel.group_segment_fixed_size,
+            private_size: kernel.private_segment_fixed_size,
+            sgpr_count: descriptor.sgprs(),
+            arch_vgpr_count: arch_vgprs,
+            accum_vgpr_count: vgprs - arch_vgprs,
+            entry_offset: descriptor.entry_offset,
+        };
+        kernels.push((info, descriptor));
+    }
+    for variable in object.variables() {
+        if let Some(address) = image.address_of(object, &variable.name) {
+            let size = variable.size as u32;
+            symbol(&variable.name, address, Kind::Variable { size });
+        }
+    }
+    Ok((symbols, kernels))
+}
+
+fn insert_kernels(image: &Arc<Image>, kernels: &[(KernelInfo, KernelDescriptor)]) -> Outcome {
+    let start = image.code().iter().map(|range| range.0).min();
+    let end = image.code().iter().map(|range| range.0 + range.1).max();
+    let Some((start, end)) = start.zip(end) else {
+        return ensure(kernels.is_empty(), status::ERROR_INVALID_CODE_OBJECT);
+    };
+    // SAFETY: the range lies in the image, which every kernel keeps mapped; code is not written once loaded.
+    let program = Arc::new(unsafe { Program::new(start, end - start) });
+    for (info, descriptor) in kernels {
+        let name = info.name.strip_suffix(".kd").unwrap_or(&info.name);
+        let kernel = Kernel {
+            name: name.to_owned(),
+            program: Arc::clone(&program),
+            descriptor: *descriptor,
+            image: Arc::clone(image),
+        };
+        machine().kernels.insert(info.kernel_object, kernel);
+    }
+    Ok(())
+}
+
+/// Makes an executable usable; its code objects are reported as loaded.
+pub(crate) unsafe extern "C" fn hsa_executable_freeze(
+    handle: u64,
+    _options: *const c_char,
+) -> Status {
+    api(|| {
+        let executable = executable(handle)?;
+        let objects = {
+            let mut contents = lock(&executable.contents);
+            ensure(!contents.frozen, status::ERROR_FROZEN_EXECUTABLE)?;
+            contents.frozen = true;
+            contents.objects.clone()
+        };
+        if let Some(observer) = observe::get() {
+            for object in objects {
+                observer.code_object_loaded(&object.info);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Attributes of an executable.
+pub(crate) unsafe extern "C" fn hsa_executable_get_info(
+    handle: u64,
+    attribute: u32,
+    value: *mut c_void,
+) -> Status {
+    api(|| {
+        let executable = executable(handle)?;
+        ensure(!value.is_null(), status::ERROR_INVALID_ARGUMENT)?;
+        // SAFETY: the program's pointer has room for the attribute's type.
+        unsafe {
+            match attribute {
+                1 => put(value, executable.profile),
+                2 => put(value, u32::from(lock(&executable.contents).frozen)),
+                3 => put(value, executable.rounding),
+                _ => Err(status::ERROR_INVALID_ARGUMENT),
+            }
+        }
+    })
+}
+
+unsafe fn define(
+    handle: u64,
+    agent: Option<usize>,
+    name: *const c_char,
+    address: *mut c_void,
+) -> Outcome {
+    let executable = executable(handle)?;
+    // SAFETY: the program's string is ended by a zero.
+    let name = unsafe { text(name) }.ok_or(status::ERROR_INVALID_ARGUMENT)?;
+    ensure(!address.is_null(), status::ERROR_INVALID_ARGUMENT)?;
+    let mut contents = lock(&executable.contents);
+    ensure(!contents.frozen, status::ERROR_FROZEN_EXECUTABLE)?;
+    let key = (name.to_owned(), agent);
+    let known = contents.variables.contains_key(&key);
+    ensure(!known, status::ERROR_VARIABLE_ALREADY_DEFINED)?;
+    contents.variables.insert(key, address as u64);
+    Ok(())
+}
+
+/// Says where a variable that code objects leave undefined lives, for all agents.
+pub(crate) unsafe extern "C" fn hsa_executable_global_variable_define(
+    handle: u64,
+    variable_name: *const c_char,
+    address: *mut c_void,
+) -> Status {
+    // SAFETY: the same promises.
+    api(|| unsafe { define(handle, None, variable_name, address) })
+}
+
+/// Says where such a variable lives for an agent.
+pub(crate) unsafe extern "C" fn hsa_executable_agent_global_variable_define(
+    handle: u64,
+    agent_handle: u64,
+    variable_name: *const c_char,
+    address: *mut c_void,
+) -> Status {
+    // SAFETY: the same promises.
+    api(|| unsafe {
+        define(
+            handle,
+            Some(agent(agent_handle)?.index),
+            variable_name,
+            address,
+        )
+    })
+}
+
+/// Says where such a read-only variable lives for an agent.
+pub(crate) unsafe extern "C" fn hsa_executable_readonly_variable_define(
+    handle: u64,
+    agent_handle: u64,
+    variable_name: *const c_char,
+    address: *mut c_void,
+) -> Status {
+    // SAFETY: the same promises.
+    api(|| unsafe {
+        define(
+            handle,
+            Some(agent(agent_handle)?.index),
+            variable_name,
+            address,
+        )
+    })
+}
+
+/// Loading refuses whatever is invalid, so what exists is valid.
+pub(crate) unsafe extern "C" fn hsa_executable_validate(handle: u64, result: *mut u32) -> Status {
+    api(|| {
+        executable(handle)?;
+        // SAFETY: the program's pointer is null or writable.
+        unsafe { put(result, 0u32) }
+    })
+}
+
+/// Loading refuses whatever is invalid, so what exists is valid.
+pub(crate) unsafe extern "C" fn hsa_executable_validate_alt(
+    handle: u64,
+    _options: *const c_char,
+    result: *mut u32,
+) -> Status {
+    api(|| {
+        executable(handle)?;
+        // SAFETY: the program's pointer is null or writable.
+        unsafe { put(result, 0u32) }
+    })
+}
+
+unsafe fn find(handle: u64, name: *const c_char, agent: Option<u64>, result: *mut u64) -> Outcome {
+    let executable = executable(handle)?;
+    let valid = !name.is_null() && !result.is_null();
+    ensure(valid, status::ERROR_INVALID_ARGUMENT)?;
+    // SAFETY: the program's string is ended by a zero.
+    let name = unsafe { text(name) }.ok_or(status::ERROR_INVALID_SYMBOL_NAME)?;
+    let agent = agent.map(super::support::agent).transpose()?;
+    let contents = lock(&executable.contents);
+    let found = contents.symbols.iter().find(|symbol| {
+        symbol.name == name && agent.is_some_and(|agent| agent.index == symbol.agent.index)
+    });
+    let found = found.ok_or(status::ERROR_INVALID_SYMBOL_NAME)?;
+    // SAFETY: the program's pointer is writable.
+    unsafe { put(result, found.handle) }
+}
+
+/// The symbol of a name, for an agent. All symbols belong to agents, so without one there is none.
+pub(crate) unsafe extern "C" fn hsa_executable_get_symbol_by_name(
+    handle: u64,
+    symbol_name: *const c_char,
+    agent: *const u64,
+    symbol: *mut u64,
+) -> Status {
+    // SAFETY: the program's pointers are null or readable.
+    api(|| unsafe { find(handle, symbol_name, agent.as_ref().copied(), symbol) })
+}
+
+/// The same with a module, which symbols here have none of.
+pub(crate) unsafe extern "C" fn hsa_executable_get_symbol(
+    handle: u64,
+    module_name: *const c_char,
+    symbol_name: *const c_char,
+    agent: u64,
+    _call_convention: i32,
+    symbol: *mut u64,
+) -> Status {
+    api(|| {
+        // SAFETY: the program's strings are null or ended by a zero.
+        unsafe {
+            let module = text(module_name).unwrap_or_default();
+            ensure(module.is_empty(), status::ERROR_INVALID_SYMBOL_NAME)?;
+            find(handle, symbol_name, Some(agent), symbol)
+        }
+    })
+}
+
+fn symbols(handle: u64) -> Result<Vec<Arc<Symbol>>, Status> {
+    Ok(lock(&executable(handle)?.contents).symbols.clone())
+}
+
+/// Called for symbols: executable, symbol, data.
+type SymbolCallback = Option<unsafe extern "C" fn(u64, u64, *mut c_void) -> Status>;
+/// Called for symbols of an agent: executable, agent, symbol, data.
+type AgentSymbolCallback = Option<unsafe extern "C" fn(u64, u64, u64, *mut c_void) -> Status>;
+
+/// Calls back for every symbol.
+pub(crate) unsafe extern "C" fn hsa_executable_iterate_symbols(
+    handle: u64,
+    callback: SymbolCallback,
+    data: *mut c_void,
+) -> Status {
+    api(|| {
+        let callback = callback.ok_or(status::ERROR_INVALID_ARGUMENT)?;
+        each(symbols(handle)?, |symbol| {
+            // SAFETY: the program's callback takes its own data.
+            unsafe { callback(handle, symbol.handle, data) }
+        })
+    })
+}
+
+/// Calls back for every symbol of an agent.
+pub(crate) unsafe extern "C" fn hsa_executable_iterate_agent_symbols(
+    handle: u64,
+    agent_handle: u64,
+    callback: AgentSymbolCallback,
+    data: *mut c_void,
+) -> Status {
+    api(|| {
+        let agent = agent(agent_handle)?;
+        let callback = callback.ok_or(status::ERROR_INVALID_ARGUMENT)?;
+        let symbols = symbols(handle)?;
+        let own = symbols
+            .iter()
+            .filter(|symbol| symbol.agent.index == agent.index);
+        each(own, |symbol| {
+            // SAFETY: the program's callback takes its own data.
+            unsafe { callback(handle, agent_handle, symbol.handle, data) }
+        })
+    })
+}
+
+/// There are no symbols without an agent.
+pub(crate) unsafe extern "C" fn hsa_executable_iterate_program_symbols(
+    handle: u64,
+    callback: SymbolCallback,
+    _data: *mut c_void,
+) -> Status {
+    api(|| {
+        executable(handle)?;
+        ensure(callback.is_some(), status::ERROR_INVALID_ARGUMENT)
+    })
+}

@@ -1,0 +1,64 @@
+//! Objects the runtime hands out handles for, made anew in a forked child.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::executable::Executable;
+use super::reader::Reader;
+use super::symbol::Symbol;
+use super::vmem::Vmem;
+use crate::gpu::machine;
+
+/// The runtime's objects by handle.
+pub(super) struct State {
+    generation: u32,
+    next: AtomicU64,
+    pub(super) readers: Mutex<HashMap<u64, Arc<Reader>>>,
+    pub(super) executables: Mutex<BTreeMap<u64, Arc<Executable>>>,
+    pub(super) symbols: Mutex<HashMap<u64, Arc<Symbol>>>,
+    pub(super) groups: Mutex<HashMap<u64, Vec<u64>>>,
+    pub(super) vmem: Mutex<Vmem>,
+}
+
+impl State {
+    /// A handle nothing else has.
+    pub(super) fn handle(&self) -> u64 {
+        self.next.fetch_add(16, Ordering::Relaxed)
+    }
+}
+
+static STATE: AtomicPtr<State> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The state of this process.
+pub(super) fn state() -> &'static State {
+    let generation = machine::generation();
+    loop {
+        let current = STATE.load(Ordering::Acquire);
+        // SAFETY: states are never dropped once published.
+        if let Some(state) = unsafe { current.as_ref() }
+            && state.generation == generation
+        {
+            return state;
+        }
+        let fresh = Box::into_raw(Box::new(State {
+            generation,
+            next: AtomicU64::new(0x1000),
+            readers: Mutex::default(),
+            executables: Mutex::default(),
+            symbols: Mutex::default(),
+            groups: Mutex::default(),
+            vmem: Mutex::default(),
+        }));
+        let swapped = STATE.compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire);
+        if swapped.is_err() {
+            // SAFETY: `fresh` was published to nobody.
+            drop(unsafe { Box::from_raw(fresh) });
+        }
+    }
+}
+
+/// Locks, whatever happened to another holder.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

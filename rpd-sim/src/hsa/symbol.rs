@@ -1,0 +1,94 @@
+//! Symbols of executables: kernels and variables.
+
+use core::ffi::c_void;
+use std::sync::Arc;
+
+use super::state::{lock, state};
+use super::support::{Outcome, api, ensure, put, put_text};
+use super::types::{Status, status};
+use crate::gpu::agents::Agent;
+
+/// What a symbol stands for.
+#[derive(Debug, Clone)]
+pub(super) enum Kind {
+    /// A kernel.
+    Kernel {
+        kernarg_size: u32,
+        kernarg_align: u32,
+        group_size: u32,
+        private_size: u32,
+        dynamic_stack: bool,
+    },
+    /// A variable.
+    Variable { size: u32 },
+}
+
+/// A symbol of an executable.
+#[derive(Debug)]
+pub(crate) struct Symbol {
+    pub(super) handle: u64,
+    pub(super) name: String,
+    pub(super) agent: &'static Agent,
+    /// Of the kernel descriptor or the variable.
+    pub(super) address: u64,
+    pub(super) kind: Kind,
+}
+
+/// The symbol of a handle.
+fn symbol(handle: u64) -> Result<Arc<Symbol>, Status> {
+    let symbols = lock(&state().symbols);
+    let symbol = symbols.get(&handle).cloned();
+    symbol.ok_or(status::ERROR_INVALID_EXECUTABLE_SYMBOL)
+}
+
+/// Attributes of a symbol.
+pub(crate) unsafe extern "C" fn hsa_executable_symbol_get_info(
+    executable_symbol: u64,
+    attribute: u32,
+    value: *mut c_void,
+) -> Status {
+    api(|| {
+        ensure(!value.is_null(), status::ERROR_INVALID_ARGUMENT)?;
+        let symbol = symbol(executable_symbol)?;
+        // SAFETY: the program's pointer has room for the attribute's type.
+        unsafe { info(&symbol, attribute, value) }
+    })
+}
+
+unsafe fn info(symbol: &Symbol, attribute: u32, value: *mut c_void) -> Outcome {
+    let is_kernel = matches!(symbol.kind, Kind::Kernel { .. });
+    // SAFETY: the caller's promise, passed on.
+    unsafe {
+        match attribute {
+            0 => return put(value, u32::from(is_kernel)),
+            1 => return put(value, symbol.name.len() as u32),
+            // The length counts no end, and none is written.
+            2 => {
+                let name = symbol.name.as_bytes();
+                value.cast::<u8>().copy_from(name.as_ptr(), name.len());
+                return Ok(());
+            }
+            3 => return put(value, 0u32),
+            4 => return put_text(value, "", 0),
+            5 => return put(value, 1u32),
+            17 => return put(value, true),
+            20 => return put(value, symbol.agent.handle()),
+            _ => {}
+        }
+        match (&symbol.kind, attribute) {
+            (Kind::Kernel { .. }, 22) => put(value, symbol.address),
+            (Kind::Kernel { kernarg_size, .. }, 11) => put(value, *kernarg_size),
+            (Kind::Kernel { kernarg_align, .. }, 12) => put(value, *kernarg_align),
+            (Kind::Kernel { group_size, .. }, 13) => put(value, *group_size),
+            (Kind::Kernel { private_size, .. }, 14) => put(value, *private_size),
+            (Kind::Kernel { dynamic_stack, .. }, 15) => put(value, *dynamic_stack),
+            (Kind::Kernel { .. }, 18) => put(value, 0u32),
+            (Kind::Variable { .. }, 21) => put(value, symbol.address),
+            (Kind::Variable { .. }, 6 | 7) => put(value, 0u32),
+            (Kind::Variable { .. }, 8) => put(value, 0u32),
+            (Kind::Variable { size }, 9) => put(value, *size),
+            (Kind::Variable { .. }, 10) => put(value, false),
+            _ => Err(status::ERROR_INVALID_ARGUMENT),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Tests of the API as programs call it.
