@@ -38,7 +38,92 @@ fn try_demangle(name: &str) -> Option<String> {
     let mut text = Capped(String::new());
     let options = DemangleOptions::default().recursion_limit(MAX_DEPTH);
     symbol.structured_demangle(&mut text, &options).ok()?;
-    Some(text.0)
+    Some(gnu_spelling(text.0))
+}
+
+/// How the GNU demangler, which the original uses, ends literals of these types.
+const LITERAL_SUFFIXES: [(&str, &str); 5] = [
+    ("(unsigned int)", "u"),
+    ("(unsigned long)", "ul"),
+    ("(long)", "l"),
+    ("(long long)", "ll"),
+    ("(unsigned long long)", "ull"),
+];
+
+/// Changes the spellings in which our demangler's library differs from the GNU one.
+fn gnu_spelling(mut text: String) -> String {
+    for (cast, suffix) in LITERAL_SUFFIXES {
+        let mut from = 0;
+        while let Some(at) = text[from..].find(cast).map(|at| at + from) {
+            let number = at + cast.len();
+            let digits = text[number..]
+                .bytes()
+                .enumerate()
+                .take_while(|&(index, byte)| byte.is_ascii_digit() || (index == 0 && byte == b'-'))
+                .count();
+            from = number;
+            if digits > 0 {
+                text.insert_str(number + digits, suffix);
+                text.replace_range(at..number, "");
+                from = at;
+            }
+        }
+    }
+    for (long, short) in [
+        ("(decltype(nullptr))0", "nullptr"),
+        (
+            "std::basic_string<char, std::char_traits<char>, std::allocator<char> >",
+            "std::string",
+        ),
+    ] {
+        if text.contains(long) {
+            text = text.replace(long, short);
+        }
+    }
+    without_local_return_types(text)
+}
+
+/// Removes the return type of a template function that is only named as the scope of something local:
+/// `void f<int>()::{lambda()#1}` is `f<int>()::{lambda()#1}`.
+fn without_local_return_types(mut text: String) -> String {
+    let mut from = 0;
+    while let Some(at) = text[from..].find(')').map(|at| at + from) {
+        from = at + 1;
+        let after = &text[from..];
+        if !after.starts_with("::") && !after.starts_with(" const::") {
+            continue;
+        }
+        if text[..=at].ends_with("(anonymous namespace)") {
+            continue;
+        }
+        // Back to the begin of the template argument, parameter or text that the scope belongs to, and to the last
+        // blank in between that is outside of all brackets.
+        let (mut depth, mut blank, mut start) = (0_u32, None, 0);
+        for (index, &byte) in text.as_bytes()[..=at].iter().enumerate().rev() {
+            match byte {
+                b')' | b'>' | b'}' | b']' => depth += 1,
+                b'(' | b'<' | b'{' | b'[' if depth == 0 => {
+                    start = index + 1;
+                    break;
+                }
+                b'(' | b'<' | b'{' | b'[' => depth -= 1,
+                b',' if depth == 0 => {
+                    start = index + 2;
+                    break;
+                }
+                b' ' if depth == 0 && blank.is_none() => blank = Some(index),
+                _ => {}
+            }
+        }
+        if let Some(blank) = blank
+            && start < blank
+            && !text[start..blank].contains("operator")
+        {
+            text.replace_range(start..=blank, "");
+            from -= blank + 1 - start;
+        }
+    }
+    text
 }
 
 /// Refuses to grow beyond [`MAX_DEMANGLED`].
@@ -89,9 +174,45 @@ mod tests {
             demangle("_Z15addition_kernelIfEvPT_PKS0_S3_ii.kd"),
             "void addition_kernel<float>(float*, float const*, float const*, int, int) [clone .kd]"
         );
-        assert_eq!(demangle("__amd_rocclr_copyBuffer.kd"), "__amd_rocclr_copyBuffer.kd");
+        assert_eq!(
+            demangle("__amd_rocclr_copyBuffer.kd"),
+            "__amd_rocclr_copyBuffer.kd"
+        );
         assert_eq!(demangle("_Z"), "_Z");
         assert_eq!(demangle(""), "");
+    }
+
+    #[test]
+    fn spellings_are_those_of_the_gnu_demangler() {
+        for (mangled, text) in [
+            ("_Z1fILj64EEvv", "void f<64u>()"),
+            ("_Z1fILin5ELm0ELxn7EEvv", "void f<-5, 0ul, -7ll>()"),
+            ("_Z1fILb1ELc65EEvv", "void f<true, (char)65>()"),
+            ("_Z3fooRKSsSs", "foo(std::string const&, std::string)"),
+            (
+                "_ZN2at6native18elementwise_kernelILi128ELi4EZNS0_22gpu_kernel_impl_nocastINS0_15CUDAFunctor_addIfEEEE\
+                 vRNS_18TensorIteratorBaseERKT_EUliE_EEviT1_",
+                "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<\
+                 at::native::CUDAFunctor_add<float> >(at::TensorIteratorBase&, at::native::CUDAFunctor_add<float> \
+                 const&)::{lambda(int)#1}>(int, at::native::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<float> >\
+                 (at::TensorIteratorBase&, at::native::CUDAFunctor_add<float> const&)::{lambda(int)#1})",
+            ),
+            (
+                "_ZN12_GLOBAL__N_16kernelIfEEvPT_",
+                "void (anonymous namespace)::kernel<float>(float*)",
+            ),
+            (
+                "_Z1kIZNK1a1gIiEEjvEUlvE_JfdEEvT_DpT0_",
+                "void k<a::g<int>() const::{lambda()#1}, float, double>\
+                 (a::g<int>() const::{lambda()#1}, float, double)",
+            ),
+            (
+                "_ZZ1fIiEvvENKUlvE_clEv",
+                "f<int>()::{lambda()#1}::operator()() const",
+            ),
+        ] {
+            assert_eq!(demangle(mangled), text);
+        }
     }
 
     #[test]
@@ -100,8 +221,14 @@ mod tests {
             ("PKv", "void const*"),
             ("m", "unsigned long"),
             ("PP12ihipStream_t", "ihipStream_t**"),
-            ("P15HIP_vector_typeIjLj3EE", "HIP_vector_type<unsigned int, 3u>*"),
-            ("PF12hsa_status_t11hsa_agent_sPvE", "hsa_status_t (*)(hsa_agent_s, void*)"),
+            (
+                "P15HIP_vector_typeIjLj3EE",
+                "HIP_vector_type<unsigned int, 3u>*",
+            ),
+            (
+                "PF12hsa_status_t11hsa_agent_sPvE",
+                "hsa_status_t (*)(hsa_agent_s, void*)",
+            ),
             ("?", "?"),
             ("", ""),
         ] {

@@ -1,9 +1,12 @@
 //! How kernel names are shown.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use crate::demangle::demangle;
+use crate::ids::KernelId;
 use crate::options::KernelNames;
+use crate::session::Session;
 
 /// The suffix under which kernel descriptors are registered.
 const DESCRIPTOR_SUFFIX: &str = ".kd";
@@ -41,6 +44,57 @@ pub fn spellings(raw: &str, names: KernelNames) -> KernelSpellings {
         formatted: formatted(raw, names).into_owned(),
         truncated: truncated(&demangled).to_owned(),
         demangled,
+    }
+}
+
+/// The names of all kernels of a session, as they are to be shown.
+#[derive(Debug)]
+pub struct KernelLabels<'a> {
+    session: &'a Session,
+    rename: bool,
+    formatted: HashMap<KernelId, String>,
+}
+
+impl<'a> KernelLabels<'a> {
+    /// Formats the name of every kernel that `session` knows.
+    pub fn new(session: &'a Session, names: KernelNames) -> KernelLabels<'a> {
+        let mut formatted_names: HashMap<KernelId, String> = session
+            .kernel_symbols
+            .iter()
+            .map(|symbol| (symbol.id, formatted(&symbol.name, names).into_owned()))
+            .collect();
+        // Kernels that were never registered go by their number, as the original's unknown kernel 0 does.
+        for &kernel in &session.dispatches.kernel {
+            formatted_names
+                .entry(kernel)
+                .or_insert_with(|| kernel.to_string());
+        }
+        KernelLabels {
+            session,
+            rename: names.rename,
+            formatted: formatted_names,
+        }
+    }
+
+    /// The formatted name of a kernel, whatever region it ran in.
+    pub fn formatted(&self, kernel: KernelId) -> &str {
+        self.formatted.get(&kernel).map_or("", String::as_str)
+    }
+
+    /// The name of dispatch `index`: that of its region when kernels are renamed and it has one.
+    pub fn dispatch(&self, index: usize) -> &str {
+        let dispatches = &self.session.dispatches;
+        match self.region(index) {
+            Some(region) if self.rename => region,
+            _ => self.formatted(dispatches.kernel[index]),
+        }
+    }
+
+    /// The message of the region that dispatch `index` ran in.
+    pub fn region(&self, index: usize) -> Option<&'a str> {
+        let number = self.session.dispatches.region[index].checked_sub(1)?;
+        let region = self.session.regions.get(number as usize)?;
+        Some(self.session.strings.get(region.message))
     }
 }
 

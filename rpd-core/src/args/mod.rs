@@ -230,10 +230,7 @@ fn enumerator(declared: &str, value: i32) -> Option<&'static str> {
             let mut names: HashMap<_, HashMap<_, _>> = HashMap::new();
             for [declared, value, text] in rows(ENUMS) {
                 if let Ok(value) = value.parse() {
-                    names
-                        .entry(declared)
-                        .or_default()
-                        .insert(value, text);
+                    names.entry(declared).or_default().insert(value, text);
                 }
             }
             names

@@ -51,8 +51,7 @@ pub fn for_each_argument(
             });
         }
     } else if flags & api_flag::ARGUMENT_TEXTS != 0 {
-        let mut texts =
-            Counted(raw).map(|text| String::from_utf8_lossy(text.unwrap_or_default()));
+        let mut texts = Counted(raw).map(|text| String::from_utf8_lossy(text.unwrap_or_default()));
         let mut position = 0;
         while let (Some(declared), Some(name), Some(value)) =
             (texts.next(), texts.next(), texts.next())
@@ -240,7 +239,10 @@ mod tests {
             raw[8 + index * 4..12 + index * 4].copy_from_slice(&value.to_le_bytes());
         }
         let texts = texts(Kind::HipRuntime, "hipLaunchKernel", &raw);
-        assert_eq!(texts[1], "1 rocprofiler_dim3_t numBlocks={z=2, y=1, x=1024}");
+        assert_eq!(
+            texts[1],
+            "1 rocprofiler_dim3_t numBlocks={z=2, y=1, x=1024}"
+        );
         assert_eq!(texts[2], "2 rocprofiler_dim3_t dimBlocks={z=4, y=3, x=64}");
     }
 

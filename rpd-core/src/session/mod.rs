@@ -10,6 +10,7 @@ pub use load::{LoadError, LoadOptions};
 pub use tables::{AllocationTable, ApiTable, ArgsRef, CopyTable, DispatchTable, ScratchTable};
 
 use crate::agent::Agent;
+use crate::domain::Kind;
 use crate::ids::{
     AgentHandle, CodeObjectId, CorrelationId, KernelId, Nanoseconds, ProcessId, StringId, ThreadId,
 };
@@ -281,6 +282,20 @@ impl Session {
     /// Whether nothing was recorded.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// What files and statistics call record `index` of [`Session::api`]: the message of marks and ranges, else the
+    /// function.
+    pub fn api_label(&self, index: usize) -> StringId {
+        let operation = self.api.operation[index];
+        // The one call of that kind that carries no message.
+        if self.api.kind[index] == Kind::MarkerCoreRange
+            && self.strings.get(operation) != "roctxGetThreadId"
+        {
+            self.api.message[index]
+        } else {
+            operation
+        }
     }
 
     /// The agent with this handle.

@@ -1,0 +1,96 @@
+//! Comma-separated values: one trace file and one statistics file per domain, agents, statistics of domains.
+
+mod agents;
+mod row;
+mod trace;
+
+use std::path::PathBuf;
+
+use rpd_core::domain::Domain;
+use rpd_core::naming::Target;
+use rpd_core::options::Options;
+use rpd_core::session::Session;
+use rpd_core::stats::{SessionStats, StatRow};
+
+use crate::WriteError;
+use crate::file::TextFile;
+use row::Row;
+
+/// Writes the CSV files of a session and returns their names. Domains without records have no file, and a session
+/// without records has none at all. Statistics files are written when `stats` is given.
+///
+/// # Errors
+/// When a file cannot be written; files finished before that stay.
+pub fn write(
+    session: &Session,
+    stats: Option<&SessionStats>,
+    options: &Options,
+    target: &Target,
+) -> Result<Vec<PathBuf>, WriteError> {
+    let sizes: Vec<(Domain, u64)> = Domain::ALL
+        .into_iter()
+        .map(|domain| (domain, trace::bytes(session, domain)))
+        .filter(|(_, bytes)| *bytes > 0)
+        .collect();
+    let mut files = Vec::new();
+    let total: u64 = sizes.iter().map(|(_, bytes)| bytes).sum();
+    if total == 0 || total < options.minimum_output_bytes {
+        return Ok(files);
+    }
+    for (domain, bytes) in sizes {
+        if bytes < options.minimum_output_bytes {
+            continue;
+        }
+        let table = stats.and_then(|stats| {
+            let tables = &stats.domains;
+            tables
+                .iter()
+                .find(|(of, table)| *of == domain && !table.rows.is_empty())
+        });
+        if let Some((_, table)) = table {
+            let name = format!("{}_stats.csv", domain.stem());
+            files.push(write_statistics(target.file(&name), &table.rows)?);
+        }
+        let path = target.file(&format!("{}.csv", domain.trace_file()));
+        files.push(trace::write(session, domain, options, path)?);
+    }
+    files.push(agents::write(session, target.file("agent_info.csv"))?);
+    if let Some(stats) = stats
+        && stats.overall.iter().any(|row| row.calls > 0)
+    {
+        files.push(write_statistics(
+            target.file("domain_stats.csv"),
+            &stats.overall,
+        )?);
+    }
+    Ok(files)
+}
+
+fn write_header(file: &mut TextFile, columns: &[&str]) {
+    columns
+        .iter()
+        .fold(Row::new(&mut file.buffer), |row, column| row.text(column))
+        .end();
+}
+
+fn write_statistics(path: PathBuf, rows: &[StatRow]) -> Result<PathBuf, WriteError> {
+    let mut file = TextFile::create(path)?;
+    write_header(
+        &mut file,
+        &[
+            "Name",
+            "Calls",
+            "TotalDurationNs",
+            "AverageNs",
+            "Percentage",
+            "MinNs",
+            "MaxNs",
+            "StdDev",
+        ],
+    );
+    for row in rows {
+        Row::new(&mut file.buffer).statistics(row).end();
+        file.flush_if_full()?;
+    }
+    file.finish()
+}

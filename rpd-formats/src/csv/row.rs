@@ -1,0 +1,168 @@
+//! The one CSV writer: texts always in quotes, numbers never, embedded quotes doubled.
+
+use rpd_core::stats::StatRow;
+
+/// Appends one row to a buffer, field by field.
+pub(crate) struct Row<'a> {
+    buffer: &'a mut Vec<u8>,
+    first: bool,
+}
+
+impl<'a> Row<'a> {
+    #[inline]
+    pub(crate) fn new(buffer: &'a mut Vec<u8>) -> Row<'a> {
+        Row {
+            buffer,
+            first: true,
+        }
+    }
+
+    #[inline]
+    fn separate(&mut self) {
+        if !self.first {
+            self.buffer.push(b',');
+        }
+        self.first = false;
+    }
+
+    /// A text field.
+    #[inline]
+    pub(crate) fn text(mut self, text: &str) -> Self {
+        self.separate();
+        quote(self.buffer, text);
+        self
+    }
+
+    /// A field whose text is already in quotes.
+    #[inline]
+    pub(crate) fn quoted(mut self, quoted: &[u8]) -> Self {
+        self.separate();
+        self.buffer.extend_from_slice(quoted);
+        self
+    }
+
+    /// A number.
+    #[inline]
+    pub(crate) fn number(mut self, number: impl itoa::Integer) -> Self {
+        self.separate();
+        let mut digits = itoa::Buffer::new();
+        self.buffer
+            .extend_from_slice(digits.format(number).as_bytes());
+        self
+    }
+
+    /// `"0x"` and 16 hexadecimal digits.
+    #[inline]
+    pub(crate) fn address(mut self, address: u64) -> Self {
+        self.separate();
+        self.buffer.extend_from_slice(b"\"0x");
+        for shift in (0..16).rev() {
+            let digit = (address >> (shift * 4)) as usize & 15;
+            self.buffer.push(b"0123456789abcdef"[digit]);
+        }
+        self.buffer.push(b'"');
+        self
+    }
+
+    fn plain(mut self, text: &str) -> Self {
+        self.separate();
+        self.buffer.extend_from_slice(text.as_bytes());
+        self
+    }
+
+    /// The eight fields of a statistics row.
+    pub(crate) fn statistics(self, row: &StatRow) -> Self {
+        self.text(&row.name)
+            .number(row.calls)
+            .number(row.total)
+            .plain(&duration(row.average))
+            .plain(&percentage(row.percentage))
+            .number(row.min)
+            .number(row.max)
+            .plain(&duration(row.std_dev))
+    }
+
+    #[inline]
+    pub(crate) fn end(self) {
+        self.buffer.push(b'\n');
+    }
+}
+
+/// Appends `text` in quotes.
+#[inline]
+pub(crate) fn quote(buffer: &mut Vec<u8>, text: &str) {
+    buffer.push(b'"');
+    if text.as_bytes().contains(&b'"') {
+        buffer.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+    } else {
+        buffer.extend_from_slice(text.as_bytes());
+    }
+    buffer.push(b'"');
+}
+
+/// Mean and deviation, nanoseconds.
+fn duration(value: f64) -> String {
+    if value > 0.01 {
+        format!("{value:.6}")
+    } else {
+        scientific(value, 8)
+    }
+}
+
+fn percentage(value: f64) -> String {
+    if value >= 1.0 {
+        format!("{value:.2}")
+    } else if value > 0.01 {
+        format!("{value:.4}")
+    } else {
+        scientific(value, 3)
+    }
+}
+
+/// As C prints it: at least two digits of exponent, and its sign.
+fn scientific(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$e}");
+    match text.split_once('e') {
+        Some((mantissa, exponent)) => {
+            let (sign, digits) = match exponent.strip_prefix('-') {
+                Some(digits) => ('-', digits),
+                None => ('+', exponent),
+            };
+            format!("{mantissa}e{sign}{digits:0>2}")
+        }
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields() {
+        let mut buffer = Vec::new();
+        Row::new(&mut buffer)
+            .text("a\"b\n,")
+            .number(-1)
+            .number(u64::MAX)
+            .text("")
+            .address(0x7f2d_1860_0000)
+            .end();
+        assert_eq!(
+            String::from_utf8(buffer).expect("text"),
+            "\"a\"\"b\n,\",-1,18446744073709551615,\"\",\"0x00007f2d18600000\"\n"
+        );
+    }
+
+    #[test]
+    fn numbers_of_statistics() {
+        assert_eq!(duration(166_201.75), "166201.750000");
+        assert_eq!(duration(0.0), "0.00000000e+00");
+        assert_eq!(duration(0.005), "5.00000000e-03");
+        assert_eq!(duration(1e123), format!("{:.6}", 1e123));
+        assert_eq!(percentage(100.0), "100.00");
+        assert_eq!(percentage(0.647), "0.6470");
+        assert_eq!(percentage(0.009_123), "9.123e-03");
+        assert_eq!(percentage(0.0), "0.000e+00");
+    }
+}

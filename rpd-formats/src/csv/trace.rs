@@ -1,0 +1,339 @@
+//! The trace files.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use rpd_core::domain::{Domain, Kind};
+use rpd_core::ids::{AgentHandle, StreamId, StringId};
+use rpd_core::kernel_name::KernelLabels;
+use rpd_core::options::Options;
+use rpd_core::session::{KernelSymbol, Session};
+
+use super::row::quote;
+use super::{Row, write_header};
+use crate::WriteError;
+use crate::file::TextFile;
+
+/// Static LDS is granted in steps of this many bytes.
+const LDS_STEP: u32 = 512;
+
+/// Bytes of the records of a domain, for `--minimum-output-data`: what they take in the spool without tails.
+pub(super) fn bytes(session: &Session, domain: Domain) -> u64 {
+    let (records, size) = match domain {
+        Domain::KernelDispatch => (session.dispatches.len(), 112),
+        Domain::MemoryCopy => (session.copies.len(), 96),
+        Domain::MemoryAllocation => (session.allocations.len(), 80),
+        Domain::ScratchMemory => (session.scratch.len(), 80),
+        _ => {
+            let kinds = &session.api.kind;
+            let is_wanted = wanted(domain);
+            let records = kinds
+                .iter()
+                .filter(|kind| is_wanted[**kind as usize])
+                .count();
+            (records, 56)
+        }
+    };
+    records as u64 * size
+}
+
+/// Which kinds belong to a domain, by number of kind.
+fn wanted(domain: Domain) -> [bool; 32] {
+    let mut wanted = [false; 32];
+    for kind in Kind::all() {
+        wanted[kind as usize] = kind.domain() == domain;
+    }
+    wanted
+}
+
+/// Writes the trace file of a domain.
+pub(super) fn write(
+    session: &Session,
+    domain: Domain,
+    options: &Options,
+    path: PathBuf,
+) -> Result<PathBuf, WriteError> {
+    let mut file = TextFile::create(path)?;
+    match domain {
+        Domain::KernelDispatch => write_kernels(&mut file, session, options)?,
+        Domain::MemoryCopy => write_copies(&mut file, session, options)?,
+        Domain::MemoryAllocation => write_allocations(&mut file, session, options)?,
+        Domain::ScratchMemory => write_scratch(&mut file, session, options)?,
+        _ => write_calls(&mut file, session, domain)?,
+    }
+    file.finish()
+}
+
+/// Texts in quotes, made once per text.
+struct Quoted<'a> {
+    session: &'a Session,
+    texts: Vec<Option<Box<[u8]>>>,
+}
+
+impl<'a> Quoted<'a> {
+    fn new(session: &'a Session) -> Quoted<'a> {
+        Quoted {
+            session,
+            texts: vec![None; session.strings.len()],
+        }
+    }
+
+    #[inline]
+    fn get(&mut self, id: StringId) -> &[u8] {
+        match self.texts.get_mut(id.0 as usize) {
+            Some(text) => text.get_or_insert_with(|| {
+                let mut quoted = Vec::new();
+                quote(&mut quoted, self.session.strings.get(id));
+                quoted.into()
+            }),
+            None => b"\"\"",
+        }
+    }
+}
+
+/// Names of agents in quotes; empty for handles that name none.
+struct AgentNames(HashMap<AgentHandle, Vec<u8>>);
+
+impl AgentNames {
+    fn new(session: &Session, options: &Options) -> AgentNames {
+        AgentNames(
+            session
+                .agents
+                .iter()
+                .map(|agent| {
+                    let (label, number) = agent.label(options.agent_index);
+                    let mut quoted = Vec::new();
+                    quote(&mut quoted, &format!("{label} {number}"));
+                    (agent.handle, quoted)
+                })
+                .collect(),
+        )
+    }
+
+    fn get(&self, handle: AgentHandle) -> &[u8] {
+        self.0.get(&handle).map_or(b"\"\"", Vec::as_slice)
+    }
+}
+
+fn write_calls(file: &mut TextFile, session: &Session, domain: Domain) -> Result<(), WriteError> {
+    write_header(
+        file,
+        &[
+            "Domain",
+            "Function",
+            "Process_Id",
+            "Thread_Id",
+            "Correlation_Id",
+            "Start_Timestamp",
+            "End_Timestamp",
+        ],
+    );
+    let is_wanted = wanted(domain);
+    let mut quoted = Quoted::new(session);
+    let api = &session.api;
+    let pid = session.process.pid.0;
+    for (index, &kind) in api.kind.iter().enumerate() {
+        if !is_wanted[kind as usize] {
+            continue;
+        }
+        Row::new(&mut file.buffer)
+            .text(kind.file_name())
+            .quoted(quoted.get(session.api_label(index)))
+            .number(pid)
+            .number(api.thread[index].0)
+            .number(api.correlation[index].0)
+            .number(api.start[index].0)
+            .number(api.end[index].0)
+            .end();
+        file.flush_if_full()?;
+    }
+    Ok(())
+}
+
+/// The stream to show: none when records are grouped by queue.
+fn stream(id: StreamId, options: &Options) -> u32 {
+    if options.group_by_queue { 0 } else { id.0 }
+}
+
+fn write_kernels(
+    file: &mut TextFile,
+    session: &Session,
+    options: &Options,
+) -> Result<(), WriteError> {
+    write_header(
+        file,
+        &[
+            "Kind",
+            "Agent_Id",
+            "Queue_Id",
+            "Stream_Id",
+            "Thread_Id",
+            "Dispatch_Id",
+            "Kernel_Id",
+            "Kernel_Name",
+            "Correlation_Id",
+            "Start_Timestamp",
+            "End_Timestamp",
+            "LDS_Block_Size",
+            "Scratch_Size",
+            "VGPR_Count",
+            "Accum_VGPR_Count",
+            "SGPR_Count",
+            "Workgroup_Size_X",
+            "Workgroup_Size_Y",
+            "Workgroup_Size_Z",
+            "Grid_Size_X",
+            "Grid_Size_Y",
+            "Grid_Size_Z",
+        ],
+    );
+    let agents = AgentNames::new(session, options);
+    let labels = KernelLabels::new(session, options.kernel_names);
+    let symbols: HashMap<_, &KernelSymbol> = session
+        .kernel_symbols
+        .iter()
+        .map(|symbol| (symbol.id, symbol))
+        .collect();
+    let table = &session.dispatches;
+    for index in 0..table.len() {
+        let symbol = symbols.get(&table.kernel[index]);
+        let lds = symbol.map_or(0, |symbol| symbol.group_size);
+        let row = Row::new(&mut file.buffer)
+            .text(Kind::KernelDispatch.file_name())
+            .quoted(agents.get(table.agent[index]))
+            .number(table.queue[index].0)
+            .number(stream(table.stream[index], options))
+            .number(table.thread[index].0)
+            .number(table.dispatch[index].0)
+            .number(table.kernel[index].0)
+            .text(labels.dispatch(index))
+            .number(table.correlation[index].0)
+            .number(table.start[index].0)
+            .number(table.end[index].0)
+            .number(u64::from(lds).next_multiple_of(LDS_STEP.into()))
+            .number(table.private_size[index])
+            .number(symbol.map_or(0, |symbol| symbol.arch_vgpr_count))
+            .number(symbol.map_or(0, |symbol| symbol.accum_vgpr_count))
+            .number(symbol.map_or(0, |symbol| symbol.sgpr_count));
+        table.workgroup[index]
+            .into_iter()
+            .chain(table.grid[index])
+            .fold(row, Row::number)
+            .end();
+        file.flush_if_full()?;
+    }
+    Ok(())
+}
+
+fn write_copies(
+    file: &mut TextFile,
+    session: &Session,
+    options: &Options,
+) -> Result<(), WriteError> {
+    write_header(
+        file,
+        &[
+            "Kind",
+            "Direction",
+            "Stream_Id",
+            "Source_Agent_Id",
+            "Destination_Agent_Id",
+            "Correlation_Id",
+            "Start_Timestamp",
+            "End_Timestamp",
+        ],
+    );
+    let agents = AgentNames::new(session, options);
+    let mut quoted = Quoted::new(session);
+    let table = &session.copies;
+    for index in 0..table.len() {
+        Row::new(&mut file.buffer)
+            .text(Kind::MemoryCopy.file_name())
+            .quoted(quoted.get(table.operation[index]))
+            .number(stream(table.stream[index], options))
+            .quoted(agents.get(table.src_agent[index]))
+            .quoted(agents.get(table.dst_agent[index]))
+            .number(table.correlation[index].0)
+            .number(table.start[index].0)
+            .number(table.end[index].0)
+            .end();
+        file.flush_if_full()?;
+    }
+    Ok(())
+}
+
+fn write_allocations(
+    file: &mut TextFile,
+    session: &Session,
+    options: &Options,
+) -> Result<(), WriteError> {
+    write_header(
+        file,
+        &[
+            "Kind",
+            "Operation",
+            "Agent_Id",
+            "Allocation_Size",
+            "Address",
+            "Correlation_Id",
+            "Start_Timestamp",
+            "End_Timestamp",
+        ],
+    );
+    let agents = AgentNames::new(session, options);
+    let mut quoted = Quoted::new(session);
+    let table = &session.allocations;
+    for index in 0..table.len() {
+        Row::new(&mut file.buffer)
+            .text(Kind::MemoryAllocation.file_name())
+            .quoted(quoted.get(table.operation[index]))
+            .quoted(agents.get(table.agent[index]))
+            .number(table.bytes[index])
+            .address(table.address[index])
+            .number(table.correlation[index].0)
+            .number(table.start[index].0)
+            .number(table.end[index].0)
+            .end();
+        file.flush_if_full()?;
+    }
+    Ok(())
+}
+
+fn write_scratch(
+    file: &mut TextFile,
+    session: &Session,
+    options: &Options,
+) -> Result<(), WriteError> {
+    write_header(
+        file,
+        &[
+            "Kind",
+            "Operation",
+            "Agent_Id",
+            "Queue_Id",
+            "Thread_Id",
+            "Alloc_Flags",
+            "Start_Timestamp",
+            "End_Timestamp",
+            "Allocation_Size",
+        ],
+    );
+    let agents = AgentNames::new(session, options);
+    let mut quoted = Quoted::new(session);
+    let table = &session.scratch;
+    for index in 0..table.len() {
+        Row::new(&mut file.buffer)
+            .text(Kind::ScratchMemory.file_name())
+            .quoted(quoted.get(table.operation[index]))
+            .quoted(agents.get(table.agent[index]))
+            .number(table.queue[index].0)
+            .number(table.thread[index].0)
+            .number(table.flags[index])
+            .number(table.start[index].0)
+            .number(table.end[index].0)
+            .number(table.bytes[index])
+            .end();
+        file.flush_if_full()?;
+    }
+    Ok(())
+}
