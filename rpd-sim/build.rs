@@ -25,6 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "../data/operations.csv",
         "../data/api-args.csv",
         "api-returns.csv",
+        "../data/arg-enums.csv",
     ];
     for input in
         inputs
@@ -49,5 +50,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("api_streams.rs"), emit::streams(&domains)?)?;
     fs::write(out.join("api_args.rs"), emit::arguments(&domains)?)?;
     fs::write(out.join("operations.rs"), emit::operations(&text(0)?)?)?;
+    fs::write(out.join("enums.rs"), emit::enums(&text(3)?)?)?;
     Ok(())
 }

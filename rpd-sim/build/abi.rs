@@ -2,7 +2,7 @@
 
 /// A type by the way it is passed; the tables need no more than that.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Abi {
+pub(crate) enum Abi {
     /// Any object or function pointer.
     Ptr,
     /// C `bool`.
@@ -29,7 +29,7 @@ pub enum Abi {
 
 impl Abi {
     /// The Rust type.
-    pub fn rust(self) -> &'static str {
+    pub(crate) fn rust(self) -> &'static str {
         match self {
             Abi::Ptr => "*mut c_void",
             Abi::Bool => "bool",
@@ -46,7 +46,7 @@ impl Abi {
     }
 
     /// Size and alignment in bytes.
-    pub fn layout(self) -> (usize, usize) {
+    pub(crate) fn layout(self) -> (usize, usize) {
         match self {
             Abi::Bool | Abi::U8 => (1, 1),
             Abi::U16 => (2, 2),
@@ -114,7 +114,7 @@ const POINTERS: [&str; 31] = [
 ];
 
 /// How a C type is passed; `None` when it is not known here.
-pub fn of(c: &str) -> Option<Abi> {
+pub(crate) fn of(c: &str) -> Option<Abi> {
     Some(match c {
         _ if c.ends_with('*') || c.contains("(*)") || POINTERS.contains(&c) => Abi::Ptr,
         "hsa_amd_vmem_alloc_handle_t" => Abi::U64,

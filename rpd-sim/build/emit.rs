@@ -27,8 +27,8 @@ fn signature(f: &Function) -> String {
     format!("({}) -> {ret}", params.join(", "))
 }
 
-/// `api_fn!` for every call.
-pub fn functions(domains: &[Domain]) -> Text {
+/// `api_fn!` for every call, then `api_domain!` with the names of each domain by slot.
+pub(crate) fn functions(domains: &[Domain]) -> Text {
     let mut out = String::new();
     for d in domains {
         for (n, f) in d.functions.iter().enumerate() {
@@ -40,12 +40,20 @@ pub fn functions(domains: &[Domain]) -> Text {
                 signature(f)
             )?;
         }
+        let names: Vec<&str> = d.functions.iter().map(|f| f.name.as_str()).collect();
+        writeln!(
+            out,
+            "api_domain!({}, {}, [{}]);",
+            d.name,
+            names.len(),
+            names.join(", ")
+        )?;
     }
     Ok(out)
 }
 
 /// `api_impls!` for every domain: its implementations by slot; and checks of their parameter sizes.
-pub fn implementations(domains: &[Domain], implemented: &Implemented) -> Text {
+pub(crate) fn implementations(domains: &[Domain], implemented: &Implemented) -> Text {
     let mut out = String::new();
     for d in domains {
         writeln!(out, "api_impls!({}, {}, [", d.name, d.functions.len())?;
@@ -74,7 +82,7 @@ pub fn implementations(domains: &[Domain], implemented: &Implemented) -> Text {
 }
 
 /// `api_missing!` for every call without an implementation.
-pub fn missing(domains: &[Domain], implemented: &Implemented) -> Text {
+pub(crate) fn missing(domains: &[Domain], implemented: &Implemented) -> Text {
     let mut out = String::new();
     for d in domains {
         for f in d
@@ -94,27 +102,25 @@ pub fn missing(domains: &[Domain], implemented: &Implemented) -> Text {
     Ok(out)
 }
 
-/// `api_stream!` for every HIP runtime call that concerns exactly one stream.
-pub fn streams(domains: &[Domain]) -> Text {
+/// `api_stream!` for every HIP runtime call that concerns exactly one stream, then `api_streams!`.
+pub(crate) fn streams(domains: &[Domain]) -> Text {
     let mut out = String::new();
-    for (n, f) in domains
-        .iter()
-        .filter(|d| d.name == "HIP_RUNTIME_API")
-        .flat_map(|d| d.functions.iter().enumerate())
-    {
-        let of = |t: &str| -> Vec<&str> {
+    let mut names = Vec::new();
+    let hip = domains.iter().filter(|d| d.name == "HIP_RUNTIME_API");
+    for (n, f) in hip.flat_map(|d| d.functions.iter().enumerate()) {
+        let of = |t: &str| -> Vec<String> {
             f.params
                 .iter()
                 .filter(|p| p.c_type == t)
-                .map(|p| p.name.as_str())
+                .map(|p| ident(&p.name))
                 .collect()
         };
         let creates =
             f.name.starts_with("hipStreamCreate") || f.name.starts_with("hipExtStreamCreate");
         let (role, param) = match (of("hipStream_t").as_slice(), of("hipStream_t*").as_slice()) {
-            (_, [p]) if creates => ("create", *p),
-            ([p], _) if f.name == "hipStreamDestroy" => ("destroy", *p),
-            ([p], _) => ("set", *p),
+            (_, [p]) if creates => ("create", p.clone()),
+            ([p], _) if f.name == "hipStreamDestroy" => ("destroy", p.clone()),
+            ([p], _) => ("set", p.clone()),
             _ => continue,
         };
         writeln!(
@@ -123,12 +129,14 @@ pub fn streams(domains: &[Domain]) -> Text {
             f.name,
             signature(f)
         )?;
+        names.push(format!("{n} {}", f.name));
     }
+    writeln!(out, "api_streams!([{}]);", names.join(", "))?;
     Ok(out)
 }
 
 /// A table by domain and operation of what the argument iterators tell.
-pub fn arguments(domains: &[Domain]) -> Text {
+pub(crate) fn arguments(domains: &[Domain]) -> Text {
     let mut out = String::new();
     for d in domains {
         writeln!(
@@ -160,7 +168,7 @@ pub fn arguments(domains: &[Domain]) -> Text {
 }
 
 /// Names of operations of all domains, by id from the first row's.
-pub fn operations(csv: &str) -> Text {
+pub(crate) fn operations(csv: &str) -> Text {
     let mut out = String::new();
     let mut domains: Vec<(String, i32, Vec<String>)> = Vec::new();
     for line in csv.lines().skip(1) {
@@ -185,5 +193,31 @@ pub fn operations(csv: &str) -> Text {
         }
         writeln!(out, "];")?;
     }
+    writeln!(
+        out,
+        "/// Every domain: name, first id, names of operations."
+    )?;
+    writeln!(
+        out,
+        "pub(crate) static ALL: [(&str, i32, &[&CStr]); {}] = [",
+        domains.len()
+    )?;
+    for (domain, first, _) in &domains {
+        writeln!(out, "    (\"{domain}\", {first}, &{domain}),")?;
+    }
+    writeln!(out, "];")?;
+    Ok(out)
+}
+
+/// Enumerators as the argument iterators show them.
+pub(crate) fn enums(csv: &str) -> Text {
+    let mut out = String::new();
+    writeln!(out, "static NAMES: &[(&CStr, i32, &str)] = &[")?;
+    for line in csv.lines().skip(1) {
+        if let [name, value, text] = fields(line).as_slice() {
+            writeln!(out, "    (c\"{name}\", {value}, \"{text}\"),")?;
+        }
+    }
+    writeln!(out, "];")?;
     Ok(out)
 }

@@ -190,7 +190,7 @@ fn symbol(c: &str) -> String {
 }
 
 /// Levels of indirection the iterators report.
-pub fn pointers(c: &str) -> usize {
+pub(crate) fn pointers(c: &str) -> usize {
     let symbol = symbol(c);
     let mut rest = symbol.as_str();
     let mut n = 0;
@@ -207,7 +207,7 @@ pub fn pointers(c: &str) -> usize {
 }
 
 /// Symbol of a C type and the `Kind` of what is left when all pointers are followed.
-pub fn describe(c: &str, abi: Abi) -> (String, String) {
+pub(crate) fn describe(c: &str, abi: Abi) -> (String, String) {
     let symbol = symbol(c);
     let mut base = symbol.as_str();
     let mut opaque = false;

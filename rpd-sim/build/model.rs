@@ -5,7 +5,7 @@ use std::{collections::HashMap, error::Error};
 use crate::abi;
 
 /// A parameter of a call.
-pub struct Param {
+pub(crate) struct Param {
     /// Name as the argument unions have it.
     pub name: String,
     /// C type as the argument unions have it.
@@ -15,7 +15,7 @@ pub struct Param {
 }
 
 /// A call of an API; its index in the domain is operation id and table slot at once.
-pub struct Function {
+pub(crate) struct Function {
     /// Exported name.
     pub name: String,
     /// Parameters in order.
@@ -25,7 +25,7 @@ pub struct Function {
 }
 
 /// A traced domain whose calls have slots in a dispatch table.
-pub struct Domain {
+pub(crate) struct Domain {
     /// Suffix of the kind enumerators.
     pub name: &'static str,
     /// Calls by operation id.
@@ -46,7 +46,7 @@ const DOMAINS: [&str; 9] = [
 ];
 
 /// Splits a CSV line; fields may be quoted, quotes inside fields do not occur.
-pub fn fields(line: &str) -> Vec<String> {
+pub(crate) fn fields(line: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut quoted = false;
     for c in line.chars() {
@@ -64,7 +64,11 @@ pub fn fields(line: &str) -> Vec<String> {
 }
 
 /// Reads the three tables.
-pub fn load(operations: &str, args: &str, returns: &str) -> Result<Vec<Domain>, Box<dyn Error>> {
+pub(crate) fn load(
+    operations: &str,
+    args: &str,
+    returns: &str,
+) -> Result<Vec<Domain>, Box<dyn Error>> {
     let mut params: HashMap<(String, String), Vec<Param>> = HashMap::new();
     for line in args.lines().skip(1) {
         let f = fields(line);

@@ -8,7 +8,7 @@ use syn::{Attribute, Item, Meta, ReturnType};
 use crate::model::Domain;
 
 /// Where each implemented call lives: name to Rust path.
-pub type Implemented = HashMap<String, String>;
+pub(crate) type Implemented = HashMap<String, String>;
 
 struct Scan<'a> {
     /// Number of parameters, and whether something is returned, by name.
@@ -17,7 +17,7 @@ struct Scan<'a> {
 }
 
 /// Looks through `src/<module>` of every module named.
-pub fn find(
+pub(crate) fn find(
     root: &Path,
     modules: &[&str],
     domains: &[Domain],

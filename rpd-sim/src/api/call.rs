@@ -70,4 +70,8 @@ macro_rules! api_fn {
     };
 }
 
+macro_rules! api_domain {
+    ($($ignored:tt)*) => {};
+}
+
 include!(concat!(env!("OUT_DIR"), "/api_fns.rs"));

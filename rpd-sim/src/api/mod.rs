@@ -12,5 +12,7 @@ pub(crate) mod args;
 pub(crate) mod call;
 pub(crate) mod imp;
 pub(crate) mod missing;
+pub(crate) mod stream;
 pub(crate) mod table;
 pub(crate) mod types;
+pub(crate) mod wrap;

@@ -138,6 +138,21 @@ pub(crate) static HSA: HsaTable = HsaTable {
     pc_sampling: &HSA_PC_SAMPLING,
 };
 
+/// What tracing wrappers call: the functions the tables held before anything was put in front of them.
+pub(crate) mod next {
+    use super::{Slot, imp, slots};
+
+    pub(crate) static HIP_RUNTIME_API: [Slot; 477] = slots(&imp::HIP_RUNTIME_API);
+    pub(crate) static HIP_COMPILER_API: [Slot; 9] = slots(&imp::HIP_COMPILER_API);
+    pub(crate) static MARKER_CORE_API: [Slot; 6] = slots(&imp::MARKER_CORE_API);
+    pub(crate) static MARKER_CONTROL_API: [Slot; 2] = slots(&imp::MARKER_CONTROL_API);
+    pub(crate) static MARKER_NAME_API: [Slot; 4] = slots(&imp::MARKER_NAME_API);
+    pub(crate) static HSA_CORE_API: [Slot; 125] = slots(&imp::HSA_CORE_API);
+    pub(crate) static HSA_AMD_EXT_API: [Slot; 74] = slots(&imp::HSA_AMD_EXT_API);
+    pub(crate) static HSA_FINALIZE_EXT_API: [Slot; 6] = slots(&imp::HSA_FINALIZE_EXT_API);
+    pub(crate) static HSA_IMAGE_EXT_API: [Slot; 13] = slots(&imp::HSA_IMAGE_EXT_API);
+}
+
 /// A runtime that registers its tables on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Library {

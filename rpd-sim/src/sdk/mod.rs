@@ -1,4 +1,35 @@
 //! The provider side of the rocprofiler-sdk ABI.
+//!
+//! `register` is where runtimes hand their tables over; `lifecycle` finds tools, lets them configure and
+//! finalises them; `context`, `buffer`, `correlation` and `external` are what services share; `trace`,
+//! `marker`, `stream`, `allocation` and `device` deliver; `names`, `args` and `agents` answer questions.
+//! Functions of the C ABI stand with their subject.
 
+// Those are exported by symbol name, whatever the module tree says.
+#![allow(unreachable_pub)]
+
+pub(crate) mod agents;
+pub(crate) mod allocation;
+pub(crate) mod args;
+pub(crate) mod buffer;
+pub(crate) mod clock;
+pub(crate) mod codeobj;
+pub(crate) mod context;
+pub(crate) mod correlation;
+pub(crate) mod device;
+pub(crate) mod discovery;
+pub(crate) mod enums;
+pub(crate) mod external;
+pub(crate) mod intercept;
+pub(crate) mod lifecycle;
+pub(crate) mod marker;
+pub(crate) mod names;
 pub(crate) mod register;
+pub(crate) mod runtime;
+pub(crate) mod service;
+pub(crate) mod status;
+pub(crate) mod stream;
 pub(crate) mod thread;
+pub(crate) mod trace;
+pub(crate) mod unsupported;
+pub(crate) mod worker;

@@ -1,6 +1,300 @@
 //! What happens when a runtime hands its tables over.
 
-use crate::api::table::Library;
+use core::{
+    ffi::{CStr, c_char, c_int, c_void},
+    ptr,
+    sync::atomic::{AtomicPtr, AtomicU32, Ordering},
+};
 
-/// Offers the tables of a library to tools.
-pub(crate) fn library(_library: Library) {}
+use rocprofiler_sdk_sys::{
+    rocprofiler_buffer_tracing_kind_t as BufferKind,
+    rocprofiler_callback_tracing_kind_t as CallbackKind,
+    rocprofiler_intercept_table_t as InterceptTable,
+    rocprofiler_runtime_initialization_operation_t as Runtime, rocprofiler_status_t as Status,
+};
+
+use super::{allocation, context, device, discovery, intercept, lifecycle, marker, runtime, trace};
+use crate::api::{
+    stream,
+    table::{self, Code, Library, Slot, next},
+    wrap,
+};
+
+/// Value of a variable that is a truth value; `None` when unset or neither.
+pub(crate) fn truth(name: &str) -> Option<bool> {
+    match std::env::var(name).ok()?.to_ascii_lowercase().as_str() {
+        "1" | "on" | "yes" | "true" | "y" | "t" => Some(true),
+        "0" | "off" | "no" | "false" | "n" | "f" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether the registration library would bring the SDK in.
+fn tool_assumed() -> bool {
+    if truth("ROCPROFILER_REGISTER_ENABLED") == Some(false) {
+        return false;
+    }
+    if lifecycle::initialized() == 1 || discovery::global().is_some() {
+        return true;
+    }
+    truth("ROCPROFILER_REGISTER_FORCE_LOAD").unwrap_or_else(|| {
+        ["ROCPROFILER_REGISTER_LIBRARY", "ROCP_TOOL_LIBRARIES"]
+            .iter()
+            .any(|name| std::env::var_os(name).is_some())
+    })
+}
+
+/// `10000*major + 100*minor + patch` of the runtimes simulated.
+const HSA_VERSION: u64 = 11_800;
+const HIP_VERSION: u64 = 70_000;
+const ROCTX_VERSION: u64 = 10_000;
+
+/// Offers the tables of a library of ours to tools.
+pub(crate) fn library(library: Library) {
+    if library == Library::Hsa && truth("HSA_TOOLS_DISABLE_REGISTER") == Some(true) {
+        return;
+    }
+    if !tool_assumed() {
+        return;
+    }
+    fn address<T>(table: &'static T) -> *mut c_void {
+        ptr::from_ref(table).cast_mut().cast()
+    }
+    let (name, version, mut tables) = match library {
+        Library::Hsa => ("hsa", HSA_VERSION, vec![address(&table::HSA)]),
+        Library::Hip => ("hip", HIP_VERSION, vec![address(&table::HIP_RUNTIME_API)]),
+        Library::HipCompiler => (
+            "hip_compiler",
+            HIP_VERSION,
+            vec![address(&table::HIP_COMPILER_API)],
+        ),
+        Library::Roctx => (
+            "roctx",
+            ROCTX_VERSION,
+            vec![
+                address(&table::MARKER_CORE_API),
+                address(&table::MARKER_CONTROL_API),
+                address(&table::MARKER_NAME_API),
+            ],
+        ),
+    };
+    set(name, version, 0, &mut tables);
+}
+
+/// The slots of a table.
+struct Slots(&'static [Slot]);
+
+impl Slots {
+    /// Slots behind a `uint64_t size`, at most as many as are known.
+    ///
+    /// # Safety
+    /// `table` is a table of that shape that lives as long as the process.
+    unsafe fn flat(table: *mut c_void, known: usize) -> Self {
+        // SAFETY: by the contract the table begins with its size, and slots follow.
+        unsafe {
+            let size = *table.cast::<u64>() as usize;
+            let count = (size.saturating_sub(8) / 8).min(known);
+            Self(core::slice::from_raw_parts(
+                table.cast::<Slot>().add(1),
+                count,
+            ))
+        }
+    }
+
+    /// Slots behind an HSA version block.
+    ///
+    /// # Safety
+    /// As for [`Slots::flat`].
+    unsafe fn versioned(table: *mut c_void, known: usize) -> Self {
+        if table.is_null() {
+            return Self(&[]);
+        }
+        // SAFETY: by the contract the second word of the version block is the size, and slots follow.
+        unsafe {
+            let size = *table.cast::<u32>().add(1) as usize;
+            let count = (size.saturating_sub(16) / 8).min(known);
+            Self(core::slice::from_raw_parts(
+                table.cast::<Slot>().add(2),
+                count,
+            ))
+        }
+    }
+
+    /// Remembers what the slots hold as what wrappers call.
+    fn remember(&self, next: &[Slot]) {
+        for (slot, next) in self.0.iter().zip(next) {
+            next.store(slot.load(Ordering::Acquire), Ordering::Release);
+        }
+    }
+
+    /// Puts wrappers into slots of operations that some context configured.
+    fn wrap(&self, domain: &trace::Domain, wrappers: &[Code]) {
+        for (operation, (slot, wrapper)) in self.0.iter().zip(wrappers).enumerate() {
+            if domain.wanted(operation) {
+                slot.store(wrapper.0.cast_mut().cast(), Ordering::Release);
+            }
+        }
+    }
+}
+
+/// Wraps the tables of one runtime; `false` for a name that is unknown.
+fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> bool {
+    lifecycle::initialize(None);
+    if lifecycle::finalized() != 0 {
+        return true;
+    }
+    // What wrappers call is kept for one instance of each runtime.
+    static SEEN: AtomicU32 = AtomicU32::new(0);
+    let first = |bit: u32| SEEN.fetch_or(1 << bit, Ordering::AcqRel) & (1 << bit) == 0;
+    let Some(&table) = tables.first() else {
+        return false;
+    };
+    match name {
+        "hip" => {
+            // SAFETY: this is what runtimes of that name hand over.
+            let slots = unsafe { Slots::flat(table, 477) };
+            let own = first(0);
+            if own {
+                slots.remember(&next::HIP_RUNTIME_API);
+                slots.wrap(&trace::HIP_RUNTIME_API, &wrap::HIP_RUNTIME_API);
+            }
+            runtime::initialized(Runtime::HIP, version, instance);
+            if own && context::any(CallbackKind::HIP_STREAM, BufferKind::HIP_STREAM) {
+                for &(operation, wrapper) in stream::WRAPPERS {
+                    if let Some(slot) = slots.0.get(operation) {
+                        let before = slot.load(Ordering::Acquire);
+                        stream::NEXT[operation].store(before, Ordering::Release);
+                        slot.store(wrapper.0.cast_mut().cast(), Ordering::Release);
+                    }
+                }
+            }
+            intercept::offer(InterceptTable::HIP_RUNTIME_TABLE, version, instance, tables);
+        }
+        "hip_compiler" => {
+            if first(1) {
+                // SAFETY: as above.
+                let slots = unsafe { Slots::flat(table, 9) };
+                slots.remember(&next::HIP_COMPILER_API);
+                slots.wrap(&trace::HIP_COMPILER_API, &wrap::HIP_COMPILER_API);
+            }
+            intercept::offer(
+                InterceptTable::HIP_COMPILER_TABLE,
+                version,
+                instance,
+                tables,
+            );
+        }
+        "roctx" => {
+            let &mut [core, control, name, ..] = tables else {
+                eprintln!("rpd-sim: roctx registered fewer than three tables");
+                std::process::abort();
+            };
+            if first(2) {
+                // SAFETY: as above.
+                let slots = unsafe {
+                    [
+                        Slots::flat(core, 6),
+                        Slots::flat(control, 2),
+                        Slots::flat(name, 4),
+                    ]
+                };
+                slots[0].remember(&next::MARKER_CORE_API);
+                slots[0].wrap(&trace::MARKER_CORE_API, &wrap::MARKER_CORE_API);
+                slots[1].remember(&next::MARKER_CONTROL_API);
+                slots[1].wrap(&trace::MARKER_CONTROL_API, &wrap::MARKER_CONTROL_API);
+                slots[2].remember(&next::MARKER_NAME_API);
+                slots[2].wrap(&trace::MARKER_NAME_API, &wrap::MARKER_NAME_API);
+                marker::install(slots[0].0);
+            }
+            runtime::initialized(Runtime::MARKER, version, instance);
+            let kinds = [
+                InterceptTable::MARKER_CORE_TABLE,
+                InterceptTable::MARKER_CONTROL_TABLE,
+                InterceptTable::MARKER_NAME_TABLE,
+            ];
+            for (kind, table) in kinds.into_iter().zip(tables.chunks_mut(1)) {
+                intercept::offer(kind, version, instance, table);
+            }
+        }
+        "hsa" => {
+            // SAFETY: text ends with zero; an existing value is kept.
+            unsafe {
+                libc::setenv(c"HSA_TOOLS_ROCPROFILER_V1_TOOLS".as_ptr(), c"0".as_ptr(), 0);
+            }
+            if first(3) {
+                // SAFETY: this is the container that runtimes of that name hand over.
+                let sub = unsafe { &*table.cast::<[*mut c_void; 8]>() };
+                // SAFETY: as above; the version block takes the first two words.
+                let slots = unsafe {
+                    [
+                        Slots::versioned(sub[2], 125),
+                        Slots::versioned(sub[3], 74),
+                        Slots::versioned(sub[4], 6),
+                        Slots::versioned(sub[5], 13),
+                    ]
+                };
+                slots[0].remember(&next::HSA_CORE_API);
+                slots[1].remember(&next::HSA_AMD_EXT_API);
+                slots[2].remember(&next::HSA_FINALIZE_EXT_API);
+                slots[3].remember(&next::HSA_IMAGE_EXT_API);
+                device::install();
+                // Allocations are observed below the tracing wrappers, which call them.
+                allocation::install(slots[0].0, slots[1].0);
+                slots[0].wrap(&trace::HSA_CORE_API, &wrap::HSA_CORE_API);
+                slots[1].wrap(&trace::HSA_AMD_EXT_API, &wrap::HSA_AMD_EXT_API);
+                slots[2].wrap(&trace::HSA_FINALIZE_EXT_API, &wrap::HSA_FINALIZE_EXT_API);
+                slots[3].wrap(&trace::HSA_IMAGE_EXT_API, &wrap::HSA_IMAGE_EXT_API);
+            }
+            runtime::initialized(Runtime::HSA, version, instance);
+            intercept::offer(InterceptTable::HSA_TABLE, version, instance, tables);
+        }
+        // Known runtimes that this device never brings: nothing to wrap, tools may still look.
+        "rccl" => {
+            runtime::initialized(Runtime::RCCL, version, instance);
+            intercept::offer(InterceptTable::RCCL_TABLE, version, instance, tables);
+        }
+        "rocdecode" => {
+            runtime::initialized(Runtime::ROCDECODE, version, instance);
+            intercept::offer(InterceptTable::ROCDECODE_TABLE, version, instance, tables);
+        }
+        "rocjpeg" => {
+            runtime::initialized(Runtime::ROCJPEG, version, instance);
+            intercept::offer(InterceptTable::ROCJPEG_TABLE, version, instance, tables);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Puts a function over a slot and keeps what was there.
+pub(crate) fn replace(slot: &Slot, with: *const (), next: &AtomicPtr<c_void>) {
+    next.store(slot.load(Ordering::Acquire), Ordering::Release);
+    slot.store(with.cast_mut().cast(), Ordering::Release);
+}
+
+/// `rocprofiler_set_api_table`: how a registration library outside hands tables over.
+///
+/// # Safety
+/// The tables have the shape that the name implies and live as long as the process.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_set_api_table(
+    name: *const c_char,
+    lib_version: u64,
+    lib_instance: u64,
+    tables: *mut *mut c_void,
+    num_tables: u64,
+) -> c_int {
+    const INVALID: c_int = Status::ERROR_INVALID_ARGUMENT.0 as c_int;
+    if name.is_null() || tables.is_null() || num_tables == 0 {
+        return INVALID;
+    }
+    // SAFETY: not null, text by the contract.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    // SAFETY: not null, that long by the contract.
+    let tables = unsafe { core::slice::from_raw_parts_mut(tables, num_tables as usize) };
+    if set(&name, lib_version, lib_instance, tables) {
+        0
+    } else {
+        INVALID
+    }
+}

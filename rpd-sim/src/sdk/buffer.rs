@@ -1,0 +1,238 @@
+//! Buffers: records collected for a tool and handed to it on a provider thread.
+
+use core::{
+    ffi::c_void,
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+};
+use std::{
+    collections::VecDeque,
+    sync::{Condvar, Mutex, MutexGuard, RwLock},
+};
+
+use rocprofiler_sdk_sys::{
+    rocprofiler_buffer_category_t as Category, rocprofiler_buffer_id_t as BufferId,
+    rocprofiler_buffer_policy_t as Policy, rocprofiler_buffer_tracing_cb_t as BufferFn,
+    rocprofiler_context_id_t as ContextId, rocprofiler_record_header_t as Header,
+    rocprofiler_status_t as Status,
+};
+
+use super::{context, lifecycle, status::store, worker};
+
+/// Records of one storage area, back to back, each with its header's numbers.
+#[derive(Default)]
+struct Area {
+    /// Bytes of records, in words so that records are aligned.
+    words: Vec<u64>,
+    /// Category, kind and first word of each record.
+    index: Vec<(u32, u32, usize)>,
+}
+
+/// A buffer.
+pub(crate) struct Buffer {
+    /// Handle, from 1.
+    pub(crate) id: u64,
+    /// Context given at creation.
+    pub(crate) context: ContextId,
+    capacity: usize,
+    watermark: usize,
+    lossless: bool,
+    callback: context::Callback<<BufferFn as IntoIterator>::Item>,
+    /// Callback thread it is bound to.
+    pub(crate) worker: AtomicUsize,
+    area: Mutex<Area>,
+    /// Signalled when the area was emptied.
+    emptied: Condvar,
+    /// Taken while the callback runs; holds the spare area.
+    delivery: Mutex<Area>,
+    /// Records dropped since the last delivery.
+    dropped: AtomicU64,
+    /// A flush has been asked for and has not begun.
+    requested: AtomicBool,
+    destroyed: AtomicBool,
+}
+
+static BUFFERS: RwLock<Vec<&'static Buffer>> = RwLock::new(Vec::new());
+
+/// The buffer of a handle.
+pub(crate) fn find(id: BufferId) -> Option<&'static Buffer> {
+    let buffers = BUFFERS.read().unwrap_or_else(|e| e.into_inner());
+    let buffer = *buffers.get(usize::try_from(id.handle).ok()?.checked_sub(1)?)?;
+    (!buffer.destroyed.load(Ordering::Acquire)).then_some(buffer)
+}
+
+impl Buffer {
+    /// Appends a tracing record. `record` is a struct of the ABI without interior pointers to the stack.
+    pub(crate) fn emit<T: Copy>(&self, kind: u32, record: &T) {
+        const { assert!(align_of::<T>() <= 8 && size_of::<T>().is_multiple_of(8)) };
+        let words = size_of::<T>() / 8;
+        let mut area = self.area.lock().unwrap_or_else(|e| e.into_inner());
+        while (area.words.len() + words) * 8 > self.capacity && !area.index.is_empty() {
+            // The only thread that could make room does not wait for itself.
+            if self.lossless && worker::on_worker() {
+                break;
+            }
+            if !self.lossless || !worker::running() {
+                drop(area);
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            self.request();
+            area = self.emptied.wait(area).unwrap_or_else(|e| e.into_inner());
+        }
+        let first = area.words.len();
+        area.words.reserve(words);
+        // SAFETY: room for `words` words was reserved; a record is that many plain words.
+        unsafe {
+            let to = area.words.as_mut_ptr().add(first);
+            core::ptr::copy_nonoverlapping(core::ptr::from_ref(record).cast::<u64>(), to, words);
+            area.words.set_len(first + words);
+        }
+        area.index.push((Category::TRACING.0, kind, first));
+        let full = area.words.len() * 8 >= self.watermark;
+        drop(area);
+        if full {
+            self.request();
+        }
+    }
+
+    /// Asks the callback thread for a flush, unless one is asked for already.
+    fn request(&self) {
+        if !self.requested.swap(true, Ordering::AcqRel) {
+            worker::post(self.worker.load(Ordering::Relaxed), self.id);
+        }
+    }
+
+    /// Hands over what is stored; on the callback thread.
+    pub(crate) fn deliver(&self) {
+        let mut spare = self.delivery.lock().unwrap_or_else(|e| e.into_inner());
+        self.requested.store(false, Ordering::Release);
+        {
+            let mut area = self.area.lock().unwrap_or_else(|e| e.into_inner());
+            core::mem::swap(&mut *area, &mut *spare);
+        }
+        self.emptied.notify_all();
+        let dropped = self.dropped.swap(0, Ordering::Relaxed);
+        if spare.index.is_empty() && dropped == 0 {
+            return;
+        }
+        let base = spare.words.as_mut_ptr();
+        let mut headers: Vec<Header> = spare
+            .index
+            .iter()
+            .map(|&(category, kind, first)| {
+                // SAFETY: `first` is a word of the area.
+                let payload = unsafe { base.add(first) }.cast::<c_void>();
+                Header {
+                    category,
+                    kind,
+                    payload,
+                }
+            })
+            .collect();
+        let mut pointers: Vec<*mut Header> = headers.iter_mut().map(core::ptr::from_mut).collect();
+        // SAFETY: the tool gave the function for this; all pointers stay valid until it returns.
+        unsafe {
+            (self.callback.function)(
+                self.context,
+                BufferId { handle: self.id },
+                pointers.as_mut_ptr(),
+                pointers.len(),
+                self.callback.data,
+                dropped,
+            );
+        }
+        spare.words.clear();
+        spare.index.clear();
+    }
+}
+
+/// All locks that writers take, held over a fork so that the child finds them free.
+pub(crate) fn lock_all() -> VecDeque<MutexGuard<'static, impl Sized>> {
+    let buffers = BUFFERS.read().unwrap_or_else(|e| e.into_inner());
+    buffers
+        .iter()
+        .map(|b| b.area.lock().unwrap_or_else(|e| e.into_inner()))
+        .collect()
+}
+
+/// `rocprofiler_create_buffer`.
+///
+/// # Safety
+/// The out pointer is null or readable and writable; the callback stays callable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_create_buffer(
+    context: ContextId,
+    size: usize,
+    watermark: usize,
+    policy: Policy,
+    callback: BufferFn,
+    callback_data: *mut c_void,
+    buffer_id: *mut BufferId,
+) -> Status {
+    if lifecycle::initialized() != -1 {
+        return Status::ERROR_CONFIGURATION_LOCKED;
+    }
+    let Some(function) = callback else {
+        return Status::ERROR_INVALID_ARGUMENT;
+    };
+    if buffer_id.is_null() {
+        return Status::ERROR_INVALID_ARGUMENT;
+    }
+    // SAFETY: not null, readable by the contract.
+    let before = unsafe { *buffer_id };
+    if find(before).is_some() {
+        return Status::ERROR_SERVICE_ALREADY_CONFIGURED;
+    }
+    let mut buffers = BUFFERS.write().unwrap_or_else(|e| e.into_inner());
+    let id = buffers.len() as u64 + 1;
+    buffers.push(Box::leak(Box::new(Buffer {
+        id,
+        context,
+        capacity: size,
+        watermark,
+        lossless: policy == Policy::LOSSLESS,
+        callback: context::Callback {
+            function,
+            data: callback_data,
+        },
+        worker: AtomicUsize::new(0),
+        area: Mutex::default(),
+        emptied: Condvar::new(),
+        delivery: Mutex::default(),
+        dropped: AtomicU64::new(0),
+        requested: AtomicBool::new(false),
+        destroyed: AtomicBool::new(false),
+    })));
+    store(buffer_id, BufferId { handle: id });
+    Status::SUCCESS
+}
+
+/// `rocprofiler_flush_buffer`.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocprofiler_flush_buffer(buffer_id: BufferId) -> Status {
+    if lifecycle::finalized() == 1 {
+        return Status::ERROR_FINALIZED;
+    }
+    let Some(buffer) = find(buffer_id) else {
+        return Status::ERROR_BUFFER_NOT_FOUND;
+    };
+    if worker::post_and_wait(buffer.worker.load(Ordering::Relaxed), buffer.id) {
+        Status::SUCCESS
+    } else {
+        // Its own callback thread would wait for itself.
+        Status::ERROR_BUFFER_BUSY
+    }
+}
+
+/// `rocprofiler_destroy_buffer`.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocprofiler_destroy_buffer(buffer_id: BufferId) -> Status {
+    let Some(buffer) = find(buffer_id) else {
+        return Status::ERROR_BUFFER_NOT_FOUND;
+    };
+    if buffer.delivery.try_lock().is_err() {
+        return Status::ERROR_BUFFER_BUSY;
+    }
+    buffer.destroyed.store(true, Ordering::Release);
+    Status::SUCCESS
+}

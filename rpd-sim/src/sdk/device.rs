@@ -1,0 +1,513 @@
+//! What the device does, as services: dispatches, copies, scratch memory.
+
+use core::{
+    ptr,
+    sync::atomic::{AtomicU64, Ordering},
+};
+use std::{
+    collections::HashMap,
+    sync::RwLock,
+    time::{Duration, Instant},
+};
+
+use rocprofiler_sdk_sys::{
+    hsa_amd_tool_event_kind_t as ToolEvent, rocprofiler_address_t as Address,
+    rocprofiler_async_correlation_id_t as AsyncCorrelationId,
+    rocprofiler_buffer_tracing_kernel_dispatch_record_t as DispatchRecord,
+    rocprofiler_buffer_tracing_kind_t as BufferKind,
+    rocprofiler_buffer_tracing_memory_copy_record_t as CopyRecord,
+    rocprofiler_buffer_tracing_scratch_memory_record_t as ScratchRecord,
+    rocprofiler_callback_phase_t as Phase,
+    rocprofiler_callback_tracing_kernel_dispatch_data_t as DispatchPayload,
+    rocprofiler_callback_tracing_kind_t as CallbackKind,
+    rocprofiler_callback_tracing_memory_copy_data_t as CopyPayload,
+    rocprofiler_callback_tracing_record_t as CallbackRecord,
+    rocprofiler_callback_tracing_scratch_memory_data_t as ScratchPayload,
+    rocprofiler_correlation_id_t as CorrelationId, rocprofiler_dim3_t as Dim3,
+    rocprofiler_external_correlation_id_request_kind_t as RequestKind,
+    rocprofiler_kernel_dispatch_info_t as Info,
+    rocprofiler_kernel_dispatch_operation_t as DispatchOperation,
+    rocprofiler_memory_copy_operation_t as CopyOperation, rocprofiler_queue_id_t as QueueId,
+    rocprofiler_scratch_alloc_flag_t as ScratchFlag,
+    rocprofiler_scratch_memory_alloc_end_t as AllocEnd,
+    rocprofiler_scratch_memory_operation_t as ScratchOperation,
+    rocprofiler_user_data_t as UserData,
+};
+
+use super::{agents, clock, codeobj, context, correlation::Use, external, lifecycle, thread};
+use crate::gpu::observe::{
+    self, CodeObjectInfo, CopyDirection, CopyInfo, DispatchInfo, Interval, Observer, QueueInfo,
+    ScratchEvent, ScratchInfo, Token,
+};
+
+/// Meaningful bytes of the dispatch info.
+const INFO_BYTES: u64 = core::mem::offset_of!(Info, reserved_padding) as u64;
+
+/// Work that was started and has not been reported as done.
+static OUTSTANDING: AtomicU64 = AtomicU64::new(0);
+/// Dispatch ids, from 1.
+static NEXT_DISPATCH: AtomicU64 = AtomicU64::new(1);
+/// Queue ids, from 1, by queue handle.
+static QUEUES: RwLock<Option<HashMap<u64, u64>>> = RwLock::new(None);
+static NEXT_QUEUE: AtomicU64 = AtomicU64::new(1);
+
+struct Provider;
+
+/// Becomes the device's observer when some context configured something that needs it.
+pub(crate) fn install() {
+    let wanted = [
+        (CallbackKind::KERNEL_DISPATCH, BufferKind::KERNEL_DISPATCH),
+        (CallbackKind::MEMORY_COPY, BufferKind::MEMORY_COPY),
+        (CallbackKind::SCRATCH_MEMORY, BufferKind::SCRATCH_MEMORY),
+        (CallbackKind::CODE_OBJECT, BufferKind::NONE),
+    ];
+    if wanted
+        .into_iter()
+        .any(|(callback, record)| context::any(callback, record))
+    {
+        observe::set(&Provider);
+    }
+}
+
+/// Waits for what is under way, but not for ever: a kernel that never ends must not keep a process.
+pub(crate) fn drain() {
+    let limit = Instant::now() + Duration::from_secs(5);
+    while OUTSTANDING.load(Ordering::Acquire) != 0 && Instant::now() < limit {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// What one context gets about a piece of work.
+struct Seen {
+    index: usize,
+    external: u64,
+    user: UserData,
+}
+
+/// A piece of work under way.
+struct Work {
+    id: Use,
+    thread: u64,
+    /// Contexts that get callbacks at its end.
+    callbacks: u64,
+    /// Contexts that get a record.
+    records: u64,
+    seen: Vec<Seen>,
+    payload: Payload,
+}
+
+/// What is told about it.
+enum Payload {
+    Dispatch(DispatchPayload),
+    Copy(CopyOperation, CopyPayload),
+}
+
+/// Contexts that take part, by service.
+fn masks(
+    callback: CallbackKind,
+    callback_op: u32,
+    record: BufferKind,
+    record_op: u32,
+) -> (u64, u64) {
+    let active = if lifecycle::finalized() == 0 {
+        context::active()
+    } else {
+        0
+    };
+    (
+        active & context::want_callbacks(callback.0 as usize, callback_op as usize),
+        active & context::want_records(record.0 as usize, record_op as usize),
+    )
+}
+
+fn see(mask: u64, request: RequestKind, operation: u32, thread: u64, internal: u64) -> Vec<Seen> {
+    context::bits(mask)
+        .map(|index| Seen {
+            index,
+            external: external::request(
+                context::get(index),
+                request.0,
+                operation as i32,
+                thread,
+                internal,
+            ),
+            user: UserData::from(0),
+        })
+        .collect()
+}
+
+/// Calls the contexts of a mask.
+fn tell(
+    mask: u64,
+    seen: &mut [Seen],
+    id: (u64, u64),
+    thread: u64,
+    what: (CallbackKind, u32, Phase),
+    payload: *mut core::ffi::c_void,
+) {
+    for seen in seen.iter_mut().filter(|s| mask & (1 << s.index) != 0) {
+        let record = CallbackRecord {
+            thread_id: thread,
+            correlation_id: CorrelationId {
+                internal: id.0,
+                external: UserData::from(seen.external),
+                ancestor: id.1,
+            },
+            kind: what.0,
+            operation: what.1 as i32,
+            phase: what.2,
+            payload,
+            ..CallbackRecord::default()
+        };
+        context::get(seen.index).call(record, &mut seen.user);
+    }
+}
+
+impl Work {
+    fn start(self) -> Token {
+        OUTSTANDING.fetch_add(1, Ordering::AcqRel);
+        Box::into_raw(Box::new(self)) as Token
+    }
+
+    /// Takes back what `start` gave out.
+    fn end(token: Token) -> Option<Box<Self>> {
+        if token == 0 {
+            return None;
+        }
+        // SAFETY: the device hands each token back once.
+        let work = unsafe { Box::from_raw(token as *mut Self) };
+        (lifecycle::finalized() != 1).then_some(work)
+    }
+}
+
+fn queue_id(queue: &QueueInfo) -> QueueId {
+    let known = QUEUES.read().unwrap_or_else(|e| e.into_inner());
+    if let Some(&handle) = known.as_ref().and_then(|q| q.get(&queue.handle)) {
+        return QueueId { handle };
+    }
+    drop(known);
+    let mut queues = QUEUES.write().unwrap_or_else(|e| e.into_inner());
+    let handle = *queues
+        .get_or_insert_default()
+        .entry(queue.handle)
+        .or_insert_with(|| NEXT_QUEUE.fetch_add(1, Ordering::Relaxed));
+    QueueId { handle }
+}
+
+impl Observer for Provider {
+    fn queue_created(&self, queue: &QueueInfo) {
+        queue_id(queue);
+    }
+
+    fn queue_destroyed(&self, queue: &QueueInfo) {
+        let mut queues = QUEUES.write().unwrap_or_else(|e| e.into_inner());
+        queues.as_mut().and_then(|q| q.remove(&queue.handle));
+    }
+
+    fn dispatch_enqueued(&self, dispatch: &DispatchInfo<'_>) -> Token {
+        let (ck, bk) = (CallbackKind::KERNEL_DISPATCH, BufferKind::KERNEL_DISPATCH);
+        let (enqueue, complete) = (DispatchOperation::ENQUEUE.0, DispatchOperation::COMPLETE.0);
+        let (begin, _) = masks(ck, enqueue, bk, enqueue);
+        let (callbacks, records) = masks(ck, complete, bk, complete);
+        let dispatch_id = NEXT_DISPATCH.fetch_add(1, Ordering::Relaxed);
+        if begin | callbacks | records == 0 {
+            return 0;
+        }
+        let id = Use::current();
+        let tid = thread::current();
+        let packet = dispatch.packet;
+        let mut payload = DispatchPayload {
+            size: size_of::<DispatchPayload>() as u64,
+            dispatch_info: Info {
+                size: INFO_BYTES,
+                agent_id: agents::of_handle(dispatch.queue.agent),
+                queue_id: queue_id(&dispatch.queue),
+                kernel_id: codeobj::kernel_id(packet.kernel_object),
+                dispatch_id,
+                private_segment_size: packet.private_segment_size,
+                group_segment_size: packet.group_segment_size,
+                workgroup_size: Dim3 {
+                    x: packet.workgroup_size_x.into(),
+                    y: packet.workgroup_size_y.into(),
+                    z: packet.workgroup_size_z.into(),
+                },
+                grid_size: Dim3 {
+                    x: packet.grid_size_x,
+                    y: packet.grid_size_y,
+                    z: packet.grid_size_z,
+                },
+                ..Info::default()
+            },
+            ..DispatchPayload::default()
+        };
+        let request = RequestKind::KERNEL_DISPATCH;
+        let mut seen = see(
+            begin | callbacks | records,
+            request,
+            enqueue,
+            tid,
+            id.internal,
+        );
+        for phase in [Phase::ENTER, Phase::EXIT] {
+            let at = ptr::from_mut(&mut payload).cast();
+            tell(
+                begin,
+                &mut seen,
+                (id.internal, id.ancestor),
+                tid,
+                (ck, enqueue, phase),
+                at,
+            );
+        }
+        let payload = Payload::Dispatch(payload);
+        Work {
+            id,
+            thread: tid,
+            callbacks,
+            records,
+            seen,
+            payload,
+        }
+        .start()
+    }
+
+    fn dispatch_completed(&self, token: Token, time: Interval) {
+        complete(token, time);
+    }
+
+    fn copy_submitted(&self, copy: &CopyInfo) -> Token {
+        let (ck, bk) = (CallbackKind::MEMORY_COPY, BufferKind::MEMORY_COPY);
+        let operation = match copy.direction {
+            CopyDirection::HostToHost => CopyOperation::HOST_TO_HOST,
+            CopyDirection::HostToDevice => CopyOperation::HOST_TO_DEVICE,
+            CopyDirection::DeviceToHost => CopyOperation::DEVICE_TO_HOST,
+            CopyDirection::DeviceToDevice => CopyOperation::DEVICE_TO_DEVICE,
+        };
+        let (callbacks, records) = masks(ck, operation.0, bk, operation.0);
+        if callbacks | records == 0 {
+            return 0;
+        }
+        let id = Use::current();
+        let tid = thread::current();
+        let mut payload = CopyPayload {
+            size: size_of::<CopyPayload>() as u64,
+            dst_agent_id: agents::of_handle(copy.dst_agent),
+            src_agent_id: agents::of_handle(copy.src_agent),
+            bytes: copy.bytes,
+            dst_address: Address::from(copy.dst),
+            src_address: Address::from(copy.src),
+            ..CopyPayload::default()
+        };
+        let request = RequestKind::MEMORY_COPY;
+        let mut seen = see(callbacks | records, request, operation.0, tid, id.internal);
+        let at = ptr::from_mut(&mut payload).cast();
+        let what = (ck, operation.0, Phase::ENTER);
+        tell(
+            callbacks,
+            &mut seen,
+            (id.internal, id.ancestor),
+            tid,
+            what,
+            at,
+        );
+        let payload = Payload::Copy(operation, payload);
+        Work {
+            id,
+            thread: tid,
+            callbacks,
+            records,
+            seen,
+            payload,
+        }
+        .start()
+    }
+
+    fn copy_completed(&self, token: Token, time: Interval) {
+        complete(token, time);
+    }
+
+    fn scratch_begin(&self, scratch: &ScratchInfo) -> Token {
+        scratch_event(scratch, Phase::ENTER, 0);
+        clock::now()
+    }
+
+    fn scratch_end(&self, token: Token, scratch: &ScratchInfo) {
+        scratch_event(scratch, Phase::EXIT, token);
+    }
+
+    fn code_object_loaded(&self, object: &CodeObjectInfo) {
+        codeobj::loaded(object);
+    }
+
+    fn code_object_unloaded(&self, object: &CodeObjectInfo) {
+        codeobj::unloaded(object.handle);
+    }
+}
+
+/// The end of a dispatch or a copy; on the device's signal handler thread.
+fn complete(token: Token, time: Interval) {
+    /// Counts the work as done whatever happens.
+    struct Done(bool);
+    impl Drop for Done {
+        fn drop(&mut self) {
+            if self.0 {
+                OUTSTANDING.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+    }
+    let _done = Done(token != 0);
+    let Some(mut work) = Work::end(token) else {
+        return;
+    };
+    let id = (work.id.internal, work.id.ancestor);
+    let (mask, tid) = (work.callbacks, work.thread);
+    let record_of = |seen: &Seen| AsyncCorrelationId {
+        internal: id.0,
+        external: UserData::from(seen.external),
+    };
+    match &mut work.payload {
+        Payload::Dispatch(payload) => {
+            payload.start_timestamp = time.start;
+            payload.end_timestamp = time.end;
+            let at = ptr::from_mut(payload).cast();
+            let operation = DispatchOperation::COMPLETE;
+            let what = (CallbackKind::KERNEL_DISPATCH, operation.0, Phase::NONE);
+            tell(mask, &mut work.seen, id, tid, what, at);
+            let kind = BufferKind::KERNEL_DISPATCH;
+            for seen in work
+                .seen
+                .iter()
+                .filter(|s| work.records & (1 << s.index) != 0)
+            {
+                if let Some(buffer) = context::get(seen.index).buffers[kind.0 as usize].get() {
+                    buffer.emit(
+                        kind.0,
+                        &DispatchRecord {
+                            size: size_of::<DispatchRecord>() as u64,
+                            kind,
+                            operation,
+                            correlation_id: record_of(seen),
+                            thread_id: tid,
+                            start_timestamp: time.start,
+                            end_timestamp: time.end,
+                            dispatch_info: payload.dispatch_info,
+                        },
+                    );
+                }
+            }
+        }
+        Payload::Copy(operation, payload) => {
+            payload.start_timestamp = time.start;
+            payload.end_timestamp = time.end;
+            let at = ptr::from_mut(payload).cast();
+            let what = (CallbackKind::MEMORY_COPY, operation.0, Phase::EXIT);
+            tell(mask, &mut work.seen, id, tid, what, at);
+            let kind = BufferKind::MEMORY_COPY;
+            for seen in work
+                .seen
+                .iter()
+                .filter(|s| work.records & (1 << s.index) != 0)
+            {
+                if let Some(buffer) = context::get(seen.index).buffers[kind.0 as usize].get() {
+                    buffer.emit(
+                        kind.0,
+                        &CopyRecord {
+                            size: size_of::<CopyRecord>() as u64,
+                            kind,
+                            operation: *operation,
+                            correlation_id: record_of(seen),
+                            thread_id: tid,
+                            start_timestamp: time.start,
+                            end_timestamp: time.end,
+                            dst_agent_id: payload.dst_agent_id,
+                            src_agent_id: payload.src_agent_id,
+                            bytes: payload.bytes,
+                            dst_address: payload.dst_address,
+                            src_address: payload.src_address,
+                        },
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// One end of a scratch event; `start` is when it began.
+fn scratch_event(scratch: &ScratchInfo, phase: Phase, start: u64) {
+    let (ck, bk) = (CallbackKind::SCRATCH_MEMORY, BufferKind::SCRATCH_MEMORY);
+    let (operation, began, ended) = match scratch.event {
+        ScratchEvent::Alloc => (
+            ScratchOperation::ALLOC,
+            ToolEvent::SCRATCH_ALLOC_START,
+            ToolEvent::SCRATCH_ALLOC_END,
+        ),
+        ScratchEvent::Free => (
+            ScratchOperation::FREE,
+            ToolEvent::SCRATCH_FREE_START,
+            ToolEvent::SCRATCH_FREE_END,
+        ),
+        ScratchEvent::AsyncReclaim => (
+            ScratchOperation::ASYNC_RECLAIM,
+            ToolEvent::SCRATCH_ASYNC_RECLAIM_START,
+            ToolEvent::SCRATCH_ASYNC_RECLAIM_END,
+        ),
+    };
+    let (callbacks, records) = masks(ck, operation.0, bk, operation.0);
+    if callbacks | records == 0 {
+        return;
+    }
+    let entering = phase == Phase::ENTER;
+    let tid = thread::current();
+    let agent_id = agents::of_handle(scratch.queue.agent);
+    let queue_id = queue_id(&scratch.queue);
+    let mut payload = ScratchPayload {
+        size: size_of::<ScratchPayload>() as u64,
+        agent_id,
+        queue_id,
+        flags: ScratchFlag(scratch.flags),
+        args_kind: if entering { began } else { ended },
+        ..ScratchPayload::default()
+    };
+    if scratch.event == ScratchEvent::Alloc {
+        payload.args.alloc_end = AllocEnd {
+            dispatch_id: scratch.dispatch_packet_id,
+            size: if entering { 0 } else { scratch.bytes as usize },
+            num_slots: if entering { 0 } else { scratch.slots as usize },
+        };
+    }
+    let request = RequestKind::SCRATCH_MEMORY;
+    // Ids are only asked for where callbacks are on.
+    let mut seen = see(callbacks, request, operation.0, tid, 0);
+    let at = ptr::from_mut(&mut payload).cast();
+    tell(
+        callbacks,
+        &mut seen,
+        (0, 0),
+        tid,
+        (ck, operation.0, phase),
+        at,
+    );
+    if !entering {
+        let end = clock::now();
+        for index in context::bits(records) {
+            if let Some(buffer) = context::get(index).buffers[bk.0 as usize].get() {
+                buffer.emit(
+                    bk.0,
+                    &ScratchRecord {
+                        size: size_of::<ScratchRecord>() as u64,
+                        kind: bk,
+                        operation,
+                        agent_id,
+                        queue_id,
+                        thread_id: tid,
+                        start_timestamp: start,
+                        end_timestamp: end,
+                        flags: payload.flags,
+                        allocation_size: scratch.bytes,
+                        ..ScratchRecord::default()
+                    },
+                );
+            }
+        }
+    }
+}

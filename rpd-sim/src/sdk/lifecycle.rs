@@ -1,0 +1,280 @@
+//! From finding tools to finalising them.
+
+use core::{
+    ffi::{c_int, c_void},
+    sync::atomic::{AtomicI32, AtomicU32, Ordering},
+};
+use std::sync::{Mutex, OnceLock};
+
+use rocprofiler_sdk_sys::{
+    ROCPROFILER_VERSION, rocprofiler_client_id_t as ClientId,
+    rocprofiler_configure_func_t as ConfigureFn, rocprofiler_status_t as Status,
+    rocprofiler_tool_configure_result_t as ConfigureResult,
+};
+
+use super::{codeobj, context, device, discovery, status::store, worker};
+
+static INITIALIZED: AtomicI32 = AtomicI32::new(0);
+static FINALIZED: AtomicI32 = AtomicI32::new(0);
+/// Client being configured or initialised.
+static CURRENT: AtomicU32 = AtomicU32::new(0);
+
+/// A tool that wants to be here.
+struct Client {
+    id: Box<ClientId>,
+    result: ConfigureResult,
+    done: bool,
+}
+
+// SAFETY: pointers inside belong to the tool and are only handed back to it.
+unsafe impl Send for Client {}
+
+static CLIENTS: Mutex<Vec<Client>> = Mutex::new(Vec::new());
+
+/// 0 before initialisation, -1 during, 1 after.
+#[inline]
+pub(crate) fn initialized() -> i32 {
+    INITIALIZED.load(Ordering::Acquire)
+}
+
+/// 0 before finalisation, -1 during, 1 after.
+#[inline]
+pub(crate) fn finalized() -> i32 {
+    FINALIZED.load(Ordering::Relaxed)
+}
+
+/// Client that a context made now belongs to.
+pub(crate) fn current_client() -> u32 {
+    CURRENT.load(Ordering::Relaxed)
+}
+
+fn client_offset() -> u32 {
+    static OFFSET: OnceLock<u32> = OnceLock::new();
+    *OFFSET.get_or_init(|| context::random_offset(2) as u32)
+}
+
+/// Finds tools, lets them configure and initialise; once per process, later calls do nothing.
+pub(crate) fn initialize(forced: Option<discovery::Entry>) {
+    if INITIALIZED
+        .compare_exchange(0, -1, Ordering::AcqRel, Ordering::Acquire)
+        .is_err()
+    {
+        return;
+    }
+    // SAFETY: the handler is a function of this library.
+    unsafe { libc::atexit(at_exit) };
+    configure(forced);
+    initialize_clients();
+    if !CLIENTS.lock().unwrap_or_else(|e| e.into_inner()).is_empty() {
+        worker::start();
+    }
+    INITIALIZED.store(1, Ordering::Release);
+}
+
+extern "C" fn at_exit() {
+    finalize();
+}
+
+fn configure(forced: Option<discovery::Entry>) {
+    for (priority, entry) in discovery::entries(forced).into_iter().enumerate() {
+        let handle = client_offset() + priority as u32;
+        CURRENT.store(handle, Ordering::Relaxed);
+        let mut id = Box::new(ClientId {
+            size: size_of::<ClientId>(),
+            name: core::ptr::null(),
+            handle,
+        });
+        // SAFETY: it is a tool's entry point; the id stays where it is while the client lives.
+        let result = unsafe {
+            entry(
+                ROCPROFILER_VERSION,
+                c"1.0.0".as_ptr(),
+                priority as u32,
+                &mut *id,
+            )
+        };
+        if result.is_null() {
+            context::stop_client(handle, true);
+            continue;
+        }
+        // SAFETY: not null, so the tool handed its result.
+        let result = unsafe { *result };
+        if result.size != size_of::<ConfigureResult>() {
+            eprintln!(
+                "rpd-sim: a tool's configure result has {} bytes, not 32",
+                result.size
+            );
+            context::stop_client(handle, true);
+            continue;
+        }
+        let mut clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
+        clients.push(Client {
+            id,
+            result,
+            done: false,
+        });
+    }
+}
+
+fn initialize_clients() {
+    let list: Vec<(u32, ConfigureResult)> = {
+        let clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
+        clients.iter().map(|c| (c.id.handle, c.result)).collect()
+    };
+    for (handle, result) in list {
+        CURRENT.store(handle, Ordering::Relaxed);
+        if let Some(function) = result.initialize {
+            // SAFETY: the tool gave the function for this. Its result has no meaning in this version.
+            unsafe { function(Some(finalize_client), result.tool_data) };
+        }
+    }
+}
+
+/// What tools get to finalise themselves: all of it when there is one client.
+unsafe extern "C" fn finalize_client(id: ClientId) {
+    let count = CLIENTS.lock().unwrap_or_else(|e| e.into_inner()).len();
+    if count <= 1 {
+        finalize();
+    } else {
+        end_client(id.handle);
+    }
+}
+
+/// Stops a client's contexts and tells it, once.
+fn end_client(handle: u32) {
+    let result = {
+        let mut clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
+        let Some(client) = clients
+            .iter_mut()
+            .find(|c| c.id.handle == handle && !c.done)
+        else {
+            return;
+        };
+        client.done = true;
+        client.result
+    };
+    context::stop_client(handle, false);
+    if let Some(function) = result.finalize {
+        // SAFETY: the tool gave the function for this.
+        unsafe { function(result.tool_data) };
+    }
+    context::stop_client(handle, true);
+}
+
+/// Ends everything, once.
+pub(crate) fn finalize() {
+    if initialized() != 1
+        || FINALIZED
+            .compare_exchange(0, -1, Ordering::AcqRel, Ordering::Acquire)
+            .is_err()
+    {
+        return;
+    }
+    device::drain();
+    codeobj::unload_all();
+    let handles: Vec<u32> = {
+        let clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
+        clients.iter().map(|c| c.id.handle).collect()
+    };
+    for handle in handles {
+        end_client(handle);
+    }
+    FINALIZED.store(1, Ordering::Release);
+}
+
+fn truth(name: &str) -> bool {
+    super::register::truth(name).unwrap_or(false)
+}
+
+/// Run by the loader: initialises early where the launcher asks for it.
+extern "C" fn constructor() {
+    if truth("ROCPROFILER_LIBRARY_CTOR") {
+        initialize(None);
+    }
+}
+
+/// Run by the loader at unload or exit.
+extern "C" fn destructor() {
+    if truth("ROCPROFILER_LIBRARY_DTOR") {
+        finalize();
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = constructor;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = destructor;
+
+/// `rocprofiler_force_configure`.
+///
+/// # Safety
+/// The function is null or a tool's entry point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_force_configure(configure_func: ConfigureFn) -> Status {
+    static CALLED: AtomicI32 = AtomicI32::new(0);
+    if initialized() != 0 || CALLED.swap(1, Ordering::AcqRel) != 0 {
+        return Status::ERROR_CONFIGURATION_LOCKED;
+    }
+    // SAFETY: text ends with zero. Runtimes that start later, and children, find tools assumed.
+    unsafe {
+        libc::setenv(
+            c"ROCPROFILER_REGISTER_FORCE_LOAD".as_ptr(),
+            c"1".as_ptr(),
+            1,
+        )
+    };
+    initialize(configure_func);
+    Status::SUCCESS
+}
+
+/// `rocprofiler_is_initialized`.
+///
+/// # Safety
+/// The pointer is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_is_initialized(status: *mut c_int) -> Status {
+    store(status, initialized());
+    Status::SUCCESS
+}
+
+/// `rocprofiler_is_finalized`.
+///
+/// # Safety
+/// The pointer is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_is_finalized(status: *mut c_int) -> Status {
+    store(status, FINALIZED.load(Ordering::Acquire));
+    Status::SUCCESS
+}
+
+/// `rocprofiler_ompt_is_initialized`: no OpenMP runtime is traced.
+///
+/// # Safety
+/// The pointer is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_ompt_is_initialized(status: *mut c_int) -> Status {
+    store(status, 0);
+    Status::SUCCESS
+}
+
+/// `rocprofiler_ompt_is_finalized`.
+///
+/// # Safety
+/// The pointer is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_ompt_is_finalized(status: *mut c_int) -> Status {
+    store(status, 0);
+    Status::SUCCESS
+}
+
+/// `rocprofiler_ompt_start_tool`: declines, OpenMP is not traced.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocprofiler_ompt_start_tool(
+    _omp_version: u32,
+    _runtime_version: *const core::ffi::c_char,
+) -> *mut c_void {
+    core::ptr::null_mut()
+}

@@ -1,0 +1,165 @@
+//! Services this provider does not have. They are exported, because tools link to them by name, and answer
+//! with the status for it.
+
+use core::{
+    ffi::{c_char, c_int, c_void},
+    ptr,
+};
+
+use rocprofiler_sdk_sys::{
+    rocprofiler_agent_id_t as AgentId, rocprofiler_available_counters_cb_t,
+    rocprofiler_available_dimensions_cb_t, rocprofiler_available_pc_sampling_configurations_cb_t,
+    rocprofiler_buffer_id_t as BufferId, rocprofiler_context_id_t as ContextId,
+    rocprofiler_counter_config_id_t as ConfigId, rocprofiler_counter_flag_t,
+    rocprofiler_counter_id_t as CounterId, rocprofiler_counter_info_version_id_t,
+    rocprofiler_counter_record_t, rocprofiler_device_counting_service_cb_t,
+    rocprofiler_dispatch_counting_record_cb_t, rocprofiler_dispatch_counting_service_cb_t,
+    rocprofiler_pc_sampling_instruction_not_issued_reason_t,
+    rocprofiler_pc_sampling_instruction_type_t, rocprofiler_pc_sampling_method_t,
+    rocprofiler_pc_sampling_unit_t, rocprofiler_status_t as Status,
+    rocprofiler_thread_trace_decoder_callback_t,
+    rocprofiler_thread_trace_decoder_id_t as DecoderId, rocprofiler_thread_trace_decoder_info_t,
+    rocprofiler_thread_trace_dispatch_callback_t, rocprofiler_thread_trace_parameter_t,
+    rocprofiler_thread_trace_shader_data_callback_t, rocprofiler_user_data_t as UserData,
+};
+
+/// Exported functions that answer with one status.
+macro_rules! answers {
+    ($status:ident: $(fn $name:ident($($t:ty),* $(,)?);)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "`: answers `", stringify!($status), "`.")]
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name($(_: $t),*) -> Status {
+                Status::$status
+            }
+        )*
+    };
+}
+
+// There is no device driver to count with.
+answers! { ERROR_NOT_AVAILABLE:
+    fn rocprofiler_iterate_agent_supported_counters(AgentId, rocprofiler_available_counters_cb_t, *mut c_void);
+    fn rocprofiler_create_counter_config(AgentId, *mut CounterId, usize, *mut ConfigId);
+    fn rocprofiler_load_counter_definition(*const c_char, usize, rocprofiler_counter_flag_t);
+    fn rocprofiler_configure_callback_dispatch_counting_service(
+        ContextId,
+        rocprofiler_dispatch_counting_service_cb_t,
+        *mut c_void,
+        rocprofiler_dispatch_counting_record_cb_t,
+        *mut c_void,
+    );
+    fn rocprofiler_configure_buffer_dispatch_counting_service(
+        ContextId,
+        BufferId,
+        rocprofiler_dispatch_counting_service_cb_t,
+        *mut c_void,
+    );
+    fn rocprofiler_configure_device_counting_service(
+        ContextId,
+        BufferId,
+        AgentId,
+        rocprofiler_device_counting_service_cb_t,
+        *mut c_void,
+    );
+    fn rocprofiler_sample_device_counting_service(
+        ContextId,
+        UserData,
+        rocprofiler_counter_flag_t,
+        *mut rocprofiler_counter_record_t,
+        *mut usize,
+    );
+    fn rocprofiler_thread_trace_decoder_create(*mut DecoderId, *const c_char);
+}
+
+answers! { ERROR_COUNTER_NOT_FOUND:
+    fn rocprofiler_query_counter_info(CounterId, rocprofiler_counter_info_version_id_t, *mut c_void);
+    fn rocprofiler_iterate_counter_dimensions(CounterId, rocprofiler_available_dimensions_cb_t, *mut c_void);
+    fn rocprofiler_query_counter_instance_count(AgentId, CounterId, *mut usize);
+    fn rocprofiler_query_record_counter_id(u64, *mut CounterId);
+    fn rocprofiler_query_record_dimension_position(u64, u64, *mut usize);
+}
+
+// Configurations that were never made can be destroyed.
+answers! { SUCCESS:
+    fn rocprofiler_destroy_counter_config(ConfigId);
+}
+
+answers! { ERROR_NOT_IMPLEMENTED:
+    fn rocprofiler_configure_spm_service(ContextId, BufferId, ConfigId, u64);
+    fn rocprofiler_query_pc_sampling_agent_configurations(
+        AgentId,
+        rocprofiler_available_pc_sampling_configurations_cb_t,
+        *mut c_void,
+    );
+    fn rocprofiler_configure_pc_sampling_service(
+        ContextId,
+        AgentId,
+        rocprofiler_pc_sampling_method_t,
+        rocprofiler_pc_sampling_unit_t,
+        u64,
+        BufferId,
+        c_int,
+    );
+    fn rocprofiler_configure_dispatch_thread_trace_service(
+        ContextId,
+        AgentId,
+        *mut rocprofiler_thread_trace_parameter_t,
+        usize,
+        rocprofiler_thread_trace_dispatch_callback_t,
+        rocprofiler_thread_trace_shader_data_callback_t,
+        *mut c_void,
+    );
+    fn rocprofiler_configure_device_thread_trace_service(
+        ContextId,
+        AgentId,
+        *mut rocprofiler_thread_trace_parameter_t,
+        usize,
+        rocprofiler_thread_trace_shader_data_callback_t,
+        UserData,
+    );
+}
+
+answers! { ERROR_INVALID_ARGUMENT:
+    fn rocprofiler_thread_trace_decoder_codeobj_load(DecoderId, u64, u64, u64, *const c_void, u64);
+    fn rocprofiler_thread_trace_decoder_codeobj_unload(DecoderId, u64);
+    fn rocprofiler_trace_decode(
+        DecoderId,
+        rocprofiler_thread_trace_decoder_callback_t,
+        *mut c_void,
+        u64,
+        *mut c_void,
+    );
+}
+
+/// `rocprofiler_thread_trace_decoder_destroy`: no decoder was ever made.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocprofiler_thread_trace_decoder_destroy(_handle: DecoderId) {}
+
+/// `rocprofiler_thread_trace_decoder_info_string`: no decoder, no text.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocprofiler_thread_trace_decoder_info_string(
+    _handle: DecoderId,
+    _info: rocprofiler_thread_trace_decoder_info_t,
+) -> *const c_char {
+    ptr::null()
+}
+
+/// `rocprofiler_get_pc_sampling_instruction_type_name`: the enumerator, null when unknown.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocprofiler_get_pc_sampling_instruction_type_name(
+    instruction_type: rocprofiler_pc_sampling_instruction_type_t,
+) -> *const c_char {
+    instruction_type
+        .c_name()
+        .map_or(ptr::null(), |name| name.as_ptr())
+}
+
+/// `rocprofiler_get_pc_sampling_instruction_not_issued_reason_name`: the enumerator, null when unknown.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocprofiler_get_pc_sampling_instruction_not_issued_reason_name(
+    not_issued_reason: rocprofiler_pc_sampling_instruction_not_issued_reason_t,
+) -> *const c_char {
+    not_issued_reason
+        .c_name()
+        .map_or(ptr::null(), |name| name.as_ptr())
+}
