@@ -1,1 +1,43 @@
 //! The collector that rpd injects into the target.
+//!
+//! It is told what to record by two environment variables ([`rpd_core::spool::SPOOL_VARIABLE`],
+//! [`rpd_core::spool::COLLECT_VARIABLE`]), asks the provider for it, and writes what the provider delivers into the spool.
+//! It prints nothing, changes nothing in the target and survives everything the target does to itself.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `process` | the process as the spool knows it: directory, meta stream, fork |
+//! | `meta` | records of the meta stream |
+//! | `thread` | streams of threads, and what a thread has open |
+//! | `guard` | nothing unwinds into foreign code |
+//! | `register` | how the provider finds, starts and ends us |
+//! | `names` | kinds and operations by name |
+//! | `api` | calls of HIP, HSA, RCCL, rocDecode, rocJPEG |
+//! | `marker` | ROCTx marks, ranges, names, pause and resume |
+//! | `rename` | ranges that rename kernels |
+//! | `stream` | HIP streams, and the ids that tie device work to them |
+//! | `buffers` | SDK buffers and their regular emptying |
+//! | `dispatch`, `memory` | kernels; copies, allocations, scratch |
+//! | `code_object`, `runtime`, `agents` | facts that records refer to |
+//! | `kokkos` | the Kokkos tools interface |
+
+mod agents;
+mod api;
+mod buffers;
+mod code_object;
+mod dispatch;
+mod guard;
+mod kokkos;
+mod marker;
+mod memory;
+mod meta;
+mod names;
+mod process;
+mod read;
+mod register;
+mod rename;
+mod runtime;
+mod stream;
+mod thread;
+
+pub use register::rocprofiler_configure;

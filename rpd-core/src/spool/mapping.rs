@@ -93,10 +93,15 @@ impl Registry {
     }
 }
 
-/// Keeps other threads from changing the set of mapped segments; to be called before fork. The guard must be dropped
-/// in the parent and forgotten in the child.
+/// Keeps other threads from changing the set of mapped segments; to be called before fork. The guard is to be forgotten;
+/// [`release_after_fork`] in the parent and [`abandon_all`] in the child open the lock.
 pub fn hold_for_fork() -> Option<ForkGuard<'static>> {
     REGISTRY.lock.lock()
+}
+
+/// Ends [`hold_for_fork`] in the parent.
+pub fn release_after_fork() {
+    REGISTRY.lock.reset();
 }
 
 /// Cuts a forked child loose from its parent's segments: their addresses stay valid, but what is stored there goes

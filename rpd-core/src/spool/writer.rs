@@ -16,7 +16,7 @@ use zerocopy::IntoBytes;
 
 use super::format::{ApiCall, MAGIC, SegmentHeader, VERSION};
 use super::mapping::Mapping;
-pub use super::mapping::{ForkGuard, ForkLock, abandon_all, hold_for_fork};
+pub use super::mapping::{ForkGuard, ForkLock, abandon_all, hold_for_fork, release_after_fork};
 use super::reader::MAX_RECORD;
 
 const SEGMENT_HEADER: usize = size_of::<SegmentHeader>();
@@ -219,6 +219,20 @@ impl StreamWriter {
             if full.open == 0 {
                 self.full.swap_remove(index);
             }
+        }
+    }
+
+    /// Stores `value` at `offset` of an open record, which stays open. A record that is not in this stream is left
+    /// alone.
+    pub fn patch(&self, record: OpenRecord, offset: usize, value: u32) {
+        let address = record.0 as usize + offset;
+        let mut mappings = self.full.iter().map(|full| &full.mapping);
+        let found = self.current.iter().find(|found| found.contains(address, 4));
+        if (found.is_some() || mappings.any(|found| found.contains(address, 4)))
+            && address.is_multiple_of(4)
+        {
+            // SAFETY: four aligned bytes inside a mapping of this stream.
+            unsafe { AtomicU32::from_ptr(address as *mut u32) }.store(value, Ordering::Relaxed);
         }
     }
 

@@ -1,0 +1,148 @@
+//! Code objects and kernel symbols.
+
+use std::ffi::c_void;
+
+use rocprofiler_sdk_sys::{
+    rocprofiler_callback_phase_t,
+    rocprofiler_callback_tracing_code_object_host_kernel_symbol_register_data_t,
+    rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t,
+    rocprofiler_callback_tracing_code_object_load_data_t, rocprofiler_callback_tracing_record_t,
+    rocprofiler_code_object_storage_type_t, rocprofiler_user_data_t,
+};
+use rpd_core::spool::format::{CodeObject, HostFunction, KernelSymbol, tag};
+use rpd_core::spool::writer::now;
+
+use crate::guard::Service;
+use crate::process::header;
+use crate::read::text;
+use crate::register::Setup;
+
+static SERVICE: Service = Service::new("code objects");
+
+/// Numbers of the operations.
+struct Operations {
+    load: Option<i32>,
+    kernel: Option<i32>,
+    host: Option<i32>,
+}
+
+pub(crate) fn configure(setup: &Setup<'_>) {
+    let Some(kind) = setup.callback_kind("CODE_OBJECT") else {
+        return;
+    };
+    let Some(context) = setup.context("code objects") else {
+        return;
+    };
+    let operations = Box::leak(Box::new(Operations {
+        load: kind.operation("CODE_OBJECT_LOAD"),
+        kernel: kind.operation("CODE_OBJECT_DEVICE_KERNEL_SYMBOL_REGISTER"),
+        host: kind.operation("CODE_OBJECT_HOST_KERNEL_SYMBOL_REGISTER"),
+    }));
+    let data = std::ptr::from_mut(operations).cast();
+    if setup.trace_callbacks(context, kind, &[], Some(on_code_object), data) {
+        setup.start(context, "code objects");
+    }
+}
+
+unsafe extern "C" fn on_code_object(
+    record: rocprofiler_callback_tracing_record_t,
+    _user_data: *mut rocprofiler_user_data_t,
+    data: *mut c_void,
+) {
+    SERVICE.run(|| {
+        // SAFETY: `data` is what `configure` leaked.
+        let operations = unsafe { &*data.cast::<Operations>() };
+        let operation = Some(record.operation);
+        let loading = record.phase == rocprofiler_callback_phase_t::LOAD;
+        if operation == operations.load {
+            if !loading {
+                // What the buffers hold refers to ids that lose their meaning now.
+                crate::buffers::flush();
+            }
+            code_object(record.payload, loading);
+        } else if loading && operation == operations.kernel {
+            kernel_symbol(record.payload);
+        } else if loading && operation == operations.host {
+            host_function(record.payload);
+        }
+    });
+}
+
+fn code_object(payload: *const c_void, loading: bool) {
+    type Payload = rocprofiler_callback_tracing_code_object_load_data_t;
+    // SAFETY: the payload of this operation, within its callback.
+    let Some(payload) = (unsafe { crate::read::sized::<Payload>(payload) }) else {
+        return;
+    };
+    // SAFETY: valid during the callback.
+    let uri = unsafe { text(payload.uri) };
+    let memory = match payload.storage_type {
+        // SAFETY: the storage type says that this member is live.
+        rocprofiler_code_object_storage_type_t::MEMORY => unsafe { payload.storage.memory },
+        _ => Default::default(),
+    };
+    let object = CodeObject {
+        header: header(0, 0),
+        id: payload.code_object_id,
+        agent: payload.agent_id.handle,
+        load_base: payload.load_base,
+        load_size: payload.load_size,
+        load_delta: payload.load_delta,
+        storage_type: payload.storage_type.0,
+        uri_len: uri.len() as u32,
+        memory_base: memory.memory_base,
+        memory_size: memory.memory_size,
+        size: payload.size,
+        time: now(),
+    };
+    let aux = if loading { 1 } else { 2 };
+    crate::meta::write(tag::CODE_OBJECT, aux, &object, uri);
+}
+
+fn kernel_symbol(payload: *const c_void) {
+    type Payload = rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t;
+    // SAFETY: the payload of this operation, within its callback.
+    let Some(payload) = (unsafe { crate::read::sized::<Payload>(payload) }) else {
+        return;
+    };
+    // SAFETY: valid until the symbol is unloaded.
+    let name = unsafe { text(payload.kernel_name) };
+    let symbol = KernelSymbol {
+        header: header(0, 0),
+        id: payload.kernel_id,
+        code_object: payload.code_object_id,
+        kernel_object: payload.kernel_object,
+        kernarg_size: payload.kernarg_segment_size,
+        kernarg_align: payload.kernarg_segment_alignment,
+        group_size: payload.group_segment_size,
+        private_size: payload.private_segment_size,
+        sgpr_count: payload.sgpr_count,
+        arch_vgpr_count: payload.arch_vgpr_count,
+        accum_vgpr_count: payload.accum_vgpr_count,
+        name_len: name.len() as u32,
+        entry_offset: payload.kernel_code_entry_byte_offset,
+        kernel_address: payload.kernel_address.as_u64(),
+        size: payload.size,
+    };
+    crate::meta::write(tag::KERNEL_SYMBOL, 0, &symbol, name);
+}
+
+fn host_function(payload: *const c_void) {
+    type Payload = rocprofiler_callback_tracing_code_object_host_kernel_symbol_register_data_t;
+    // SAFETY: the payload of this operation, within its callback.
+    let Some(payload) = (unsafe { crate::read::sized::<Payload>(payload) }) else {
+        return;
+    };
+    // SAFETY: valid during the callback.
+    let name = unsafe { text(payload.device_function) };
+    let function = HostFunction {
+        header: header(0, 0),
+        id: payload.host_function_id,
+        kernel: payload.kernel_id,
+        code_object: payload.code_object_id,
+        address: payload.host_function.as_u64(),
+        name_len: name.len() as u32,
+        reserved: 0,
+    };
+    crate::meta::write(tag::HOST_FUNCTION, 0, &function, name);
+}

@@ -1,0 +1,378 @@
+//! The Kokkos tools interface: Kokkos tells us what it does, we tell ROCTx, and it comes back as markers.
+//!
+//! Only with the Kokkos option, and only if a ROCTx library is loaded.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::Mutex;
+use std::sync::OnceLock;
+
+use crate::guard::Service;
+
+static SERVICE: Service = Service::new("Kokkos");
+
+type Message = unsafe extern "C" fn(*const c_char);
+type Push = unsafe extern "C" fn(*const c_char) -> c_int;
+type Pop = unsafe extern "C" fn() -> c_int;
+type Start = unsafe extern "C" fn(*const c_char) -> u64;
+type Stop = unsafe extern "C" fn(u64);
+
+/// The functions of ROCTx.
+struct Roctx {
+    mark: Message,
+    push: Push,
+    pop: Pop,
+    start: Start,
+    stop: Stop,
+}
+
+fn look_up(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the name is NUL-terminated.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!address.is_null()).then_some(address)
+}
+
+/// ROCTx, if it is there and Kokkos events are wanted.
+fn roctx() -> Option<&'static Roctx> {
+    static ROCTX: OnceLock<Option<Roctx>> = OnceLock::new();
+    ROCTX
+        .get_or_init(|| {
+            if !crate::process::current()?.options.kokkos {
+                return None;
+            }
+            let (mark, push, pop, start, stop) = (
+                look_up(c"roctxMarkA")?,
+                look_up(c"roctxRangePushA")?,
+                look_up(c"roctxRangePop")?,
+                look_up(c"roctxRangeStartA")?,
+                look_up(c"roctxRangeStop")?,
+            );
+            // SAFETY: functions of these names have these types in every ROCTx library.
+            Some(unsafe {
+                Roctx {
+                    mark: std::mem::transmute::<*mut c_void, Message>(mark),
+                    push: std::mem::transmute::<*mut c_void, Push>(push),
+                    pop: std::mem::transmute::<*mut c_void, Pop>(pop),
+                    start: std::mem::transmute::<*mut c_void, Start>(start),
+                    stop: std::mem::transmute::<*mut c_void, Stop>(stop),
+                }
+            })
+        })
+        .as_ref()
+}
+
+fn with(act: impl FnOnce(&'static Roctx)) {
+    SERVICE.run(|| {
+        if let Some(roctx) = roctx() {
+            act(roctx);
+        }
+    });
+}
+
+fn push(name: *const c_char) {
+    // SAFETY: ROCTx takes any text of the caller, and null.
+    with(|roctx| unsafe {
+        (roctx.push)(name);
+    });
+}
+
+fn pop() {
+    // SAFETY: no arguments.
+    with(|roctx| unsafe {
+        (roctx.pop)();
+    });
+}
+
+fn mark(text: *const c_char) {
+    // SAFETY: ROCTx takes any text of the caller, and null.
+    with(|roctx| unsafe { (roctx.mark)(text) });
+}
+
+fn mark_text(text: String) {
+    if let Ok(text) = CString::new(text) {
+        mark(text.as_ptr());
+    }
+}
+
+/// A memory space as Kokkos passes it: by value.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct SpaceHandle {
+    name: [u8; 64],
+}
+
+impl SpaceHandle {
+    fn name(&self) -> String {
+        let end = self.name.iter().position(|byte| *byte == 0);
+        String::from_utf8_lossy(&self.name[..end.unwrap_or(self.name.len())]).into_owned()
+    }
+}
+
+/// # Safety
+///
+/// `label` is null or a NUL-terminated text.
+unsafe fn owned(label: *const c_char) -> String {
+    // SAFETY: as this function demands.
+    String::from_utf8_lossy(unsafe { crate::read::text(label) }).into_owned()
+}
+
+/// A profile section: its name, and its range while it is started.
+struct Section {
+    label: CString,
+    range: Option<u64>,
+}
+
+static SECTIONS: Mutex<Vec<Section>> = Mutex::new(Vec::new());
+
+/// The sections; also when a panic has passed through a holder of the lock.
+fn sections() -> std::sync::MutexGuard<'static, Vec<Section>> {
+    SECTIONS
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Kokkos asks whether it has to fence around every event: no.
+///
+/// # Safety
+///
+/// Called by Kokkos with a valid settings struct, of which only the first byte is touched.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn kokkosp_request_tool_settings(_interface: u32, settings: *mut u8) {
+    if !settings.is_null() {
+        // SAFETY: the first member is a bool.
+        unsafe { settings.write(0) };
+    }
+}
+
+/// Kokkos has initialised.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn kokkosp_init_library(
+    _sequence: c_int,
+    _interface: u64,
+    _device_count: u32,
+    _devices: *mut c_void,
+) {
+    mark(c"Kokkos::Initialization Complete".as_ptr());
+}
+
+/// Kokkos has ended.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn kokkosp_finalize_library() {
+    mark(c"Kokkos::Finalization Complete".as_ptr());
+}
+
+macro_rules! ranges {
+    ($($begin:ident $end:ident $what:literal;)*) => {
+        $(
+            #[doc = concat!("A ", $what, " begins.")]
+            #[unsafe(no_mangle)]
+            pub(crate) extern "C" fn $begin(name: *const c_char, _device: u32, _id: *mut u64) {
+                push(name);
+            }
+
+            #[doc = concat!("A ", $what, " ends.")]
+            #[unsafe(no_mangle)]
+            pub(crate) extern "C" fn $end(_id: u64) {
+                pop();
+            }
+        )*
+    };
+}
+
+ranges! {
+    kokkosp_begin_parallel_for kokkosp_end_parallel_for "parallel for";
+    kokkosp_begin_parallel_reduce kokkosp_end_parallel_reduce "parallel reduction";
+    kokkosp_begin_parallel_scan kokkosp_end_parallel_scan "parallel scan";
+}
+
+/// A region begins.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn kokkosp_push_profile_region(name: *const c_char) {
+    push(name);
+}
+
+/// A region ends.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn kokkosp_pop_profile_region() {
+    pop();
+}
+
+/// Something happened.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn kokkosp_profile_event(name: *const c_char) {
+    mark(name);
+}
+
+/// A fence begins. Its range may end on another thread, so it is no pushed one.
+///
+/// # Safety
+///
+/// Called by Kokkos: `id` is valid.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn kokkosp_begin_fence(
+    name: *const c_char,
+    _device: u32,
+    id: *mut u64,
+) {
+    with(|roctx| {
+        // SAFETY: ROCTx takes any text of the caller; Kokkos wants the id back.
+        unsafe {
+            let range = (roctx.start)(name);
+            if !id.is_null() {
+                id.write(range);
+            }
+        }
+    });
+}
+
+/// A fence ends.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn kokkosp_end_fence(id: u64) {
+    // SAFETY: ROCTx ignores ids that it does not know.
+    with(|roctx| unsafe { (roctx.stop)(id) });
+}
+
+/// A section is declared; it is started and stopped by number.
+///
+/// # Safety
+///
+/// Called by Kokkos: `name` is null or a text, `id` is valid.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn kokkosp_create_profile_section(name: *const c_char, id: *mut u32) {
+    with(|_| {
+        let mut sections = sections();
+        if !id.is_null() {
+            // SAFETY: Kokkos wants the number back.
+            unsafe { id.write(sections.len() as u32) };
+        }
+        // SAFETY: as this function demands.
+        let label = unsafe { crate::read::text(name) };
+        sections.push(Section {
+            label: CString::new(label).unwrap_or_default(),
+            range: None,
+        });
+    });
+}
+
+/// A section begins.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn kokkosp_start_profile_section(id: u32) {
+    with(|roctx| {
+        // The lock is not held while ROCTx runs, which calls us back through the provider.
+        let label = sections()
+            .get(id as usize)
+            .map(|section| section.label.clone());
+        let Some(label) = label else { return };
+        // SAFETY: a NUL-terminated text.
+        let range = unsafe { (roctx.start)(label.as_ptr()) };
+        if let Some(section) = sections().get_mut(id as usize) {
+            section.range = Some(range);
+        }
+    });
+}
+
+/// A section ends.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn kokkosp_stop_profile_section(id: u32) {
+    with(|roctx| {
+        let range = sections()
+            .get_mut(id as usize)
+            .and_then(|section| section.range.take());
+        if let Some(range) = range {
+            // SAFETY: a range that was started.
+            unsafe { (roctx.stop)(range) };
+        }
+    });
+}
+
+/// A section is not needed any more. Its number is not given out again, so nothing is to be done.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn kokkosp_destroy_profile_section(_id: u32) {}
+
+/// Memory was allocated.
+///
+/// # Safety
+///
+/// Called by Kokkos: `label` is null or a text.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn kokkosp_allocate_data(
+    space: SpaceHandle,
+    label: *const c_char,
+    _address: *const c_void,
+    size: u64,
+) {
+    with(|_| {
+        // SAFETY: as this function demands.
+        let label = unsafe { owned(label) };
+        mark_text(format!("Kokkos::allocate {} {label} {size}", space.name()));
+    });
+}
+
+/// Memory is freed.
+///
+/// # Safety
+///
+/// Called by Kokkos: `label` is null or a text.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn kokkosp_deallocate_data(
+    space: SpaceHandle,
+    label: *const c_char,
+    _address: *const c_void,
+    size: u64,
+) {
+    with(|_| {
+        // SAFETY: as this function demands.
+        let label = unsafe { owned(label) };
+        mark_text(format!(
+            "Kokkos::deallocate {} {label} {size}",
+            space.name()
+        ));
+    });
+}
+
+/// A deep copy begins.
+///
+/// # Safety
+///
+/// Called by Kokkos: both labels are null or texts.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn kokkosp_begin_deep_copy(
+    to: SpaceHandle,
+    to_label: *const c_char,
+    _to_address: *const c_void,
+    from: SpaceHandle,
+    from_label: *const c_char,
+    _from_address: *const c_void,
+    size: u64,
+) {
+    with(|_| {
+        // SAFETY: as this function demands.
+        let (to_label, from_label) = unsafe { (owned(to_label), owned(from_label)) };
+        let text = format!(
+            "Kokkos::deep_copy {} {to_label} <- {} {from_label} {size}",
+            to.name(),
+            from.name()
+        );
+        if let Ok(text) = CString::new(text) {
+            push(text.as_ptr());
+        }
+    });
+}
+
+/// A deep copy ends.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn kokkosp_end_deep_copy() {
+    pop();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn space_names_end_at_their_nul() {
+        let mut name = [0; 64];
+        name[..4].copy_from_slice(b"Host");
+        assert_eq!(SpaceHandle { name }.name(), "Host");
+        assert_eq!(SpaceHandle { name: [b'x'; 64] }.name(), "x".repeat(64));
+    }
+}

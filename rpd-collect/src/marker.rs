@@ -1,0 +1,359 @@
+//! ROCTx: marks, ranges, names, pause and resume.
+
+use std::ffi::{c_char, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rocprofiler_sdk_sys::{
+    rocprofiler_callback_phase_t, rocprofiler_callback_tracing_marker_api_data_t,
+    rocprofiler_callback_tracing_record_t, rocprofiler_context_id_t, rocprofiler_user_data_t,
+};
+use rpd_core::spool::format::{
+    ApiCall, NamedResource, RangeBegin, RangeEnd, RecordHeader, api_flag, tag,
+};
+use rpd_core::spool::writer::{OpenRecord, now, record_len};
+use zerocopy::{Immutable, IntoBytes};
+
+use crate::guard::Service;
+use crate::names::KindNames;
+use crate::process::header;
+use crate::register::{Setup, functions};
+
+/// Bytes kept of a message.
+const MESSAGE: usize = 64 << 10;
+
+static RANGES: Service = Service::new("markers");
+static CONTROL: Service = Service::new("pause and resume");
+static NAMES: Service = Service::new("names");
+
+/// The context that pause stops.
+static CLIENT: AtomicU64 = AtomicU64::new(0);
+
+/// Numbers of the operations that need care.
+struct Operations {
+    kind: u16,
+    mark: Option<i32>,
+    thread_range: Option<i32>,
+    process_range: Option<i32>,
+    pause: Option<i32>,
+    resume: Option<i32>,
+    names: [Option<i32>; 4],
+}
+
+impl Operations {
+    fn leak(kind: &KindNames) -> *mut c_void {
+        let operations = Operations {
+            kind: kind.number as u16,
+            mark: kind.operation("roctxMarkA"),
+            thread_range: kind.operation("roctxThreadRangeA"),
+            process_range: kind.operation("roctxProcessRangeA"),
+            pause: kind.operation("roctxProfilerPause"),
+            resume: kind.operation("roctxProfilerResume"),
+            names: [
+                "roctxNameOsThread",
+                "roctxNameHipDevice",
+                "roctxNameHipStream",
+                "roctxNameHsaAgent",
+            ]
+            .map(|name| kind.operation(name)),
+        };
+        std::ptr::from_mut(Box::leak(Box::new(operations))).cast()
+    }
+}
+
+pub(crate) fn configure(setup: &Setup<'_>) {
+    CLIENT.store(setup.client.handle, Ordering::Relaxed);
+    if let Some(kind) = setup.callback_kind("MARKER_CORE_RANGE_API") {
+        let data = Operations::leak(kind);
+        setup.trace_callbacks(setup.client, kind, &[], Some(on_range), data);
+    }
+    // These stay on while the client context is paused.
+    let Some(context) = setup.context("pause and resume") else {
+        return;
+    };
+    if let Some(kind) = setup.callback_kind("MARKER_CONTROL_API") {
+        let data = Operations::leak(kind);
+        setup.trace_callbacks(context, kind, &[], Some(on_control), data);
+    }
+    if let Some(kind) = setup.callback_kind("MARKER_NAME_API") {
+        let data = Operations::leak(kind);
+        setup.trace_callbacks(context, kind, &[], Some(on_name), data);
+    }
+    setup.start(context, "pause and resume");
+}
+
+/// The payload of a marker callback.
+///
+/// # Safety
+///
+/// `record` is one of a marker kind, and its callback is running.
+unsafe fn payload(
+    record: &rocprofiler_callback_tracing_record_t,
+) -> Option<rocprofiler_callback_tracing_marker_api_data_t> {
+    // SAFETY: as this function demands, this is the payload's type.
+    unsafe { crate::read::sized(record.payload) }
+}
+
+/// The message of a record, with the flags that describe it.
+///
+/// # Safety
+///
+/// As for [`payload`], and the operation is one that takes a message.
+pub(crate) unsafe fn message<'a>(
+    record: &rocprofiler_callback_tracing_record_t,
+) -> (Option<&'a [u8]>, u32) {
+    // SAFETY: as this function demands; the message lives through the callback.
+    let text = unsafe {
+        payload(record).map_or(std::ptr::null(), |payload| payload.args.roctxMarkA.message)
+    };
+    // SAFETY: the program's own text.
+    match unsafe { crate::read::capped(text, MESSAGE) } {
+        Some((text, false)) => (Some(text), api_flag::MESSAGE),
+        Some((text, true)) => (Some(text), api_flag::MESSAGE | api_flag::TRUNCATED),
+        None => (None, api_flag::MESSAGE | api_flag::NULL_MESSAGE),
+    }
+}
+
+fn retval(record: &rocprofiler_callback_tracing_record_t) -> u64 {
+    // SAFETY: only called for marker records; all members are plain numbers of the same bytes.
+    unsafe { payload(record).map_or(0, |payload| payload.retval.int64_t_retval.cast_unsigned()) }
+}
+
+/// Writes `fixed` and the counted message.
+fn fill<T: IntoBytes + Immutable>(bytes: &mut [u8], fixed: &T, message: Option<&[u8]>) {
+    let fixed = fixed.as_bytes();
+    bytes[..fixed.len()].copy_from_slice(fixed);
+    let count = message.map_or(u32::MAX, |message| message.len() as u32);
+    let message = message.unwrap_or_default();
+    bytes[fixed.len()..][..4].copy_from_slice(&count.to_le_bytes());
+    bytes[fixed.len() + 4..][..message.len()].copy_from_slice(message);
+}
+
+fn call(
+    kind: u16,
+    record: &rocprofiler_callback_tracing_record_t,
+    flags: u32,
+    len: usize,
+) -> ApiCall {
+    ApiCall {
+        header: RecordHeader {
+            len: len as u32,
+            tag: tag::API,
+            aux: kind,
+        },
+        operation: record.operation.cast_unsigned(),
+        flags,
+        start: now(),
+        end: 0,
+        correlation: record.correlation_id.internal,
+        ancestor: record.correlation_id.ancestor,
+        retval: 0,
+    }
+}
+
+unsafe extern "C" fn on_range(
+    record: rocprofiler_callback_tracing_record_t,
+    user_data: *mut rocprofiler_user_data_t,
+    data: *mut c_void,
+) {
+    let time = now();
+    RANGES.run(|| {
+        // SAFETY: `data` is what `configure` leaked; the slot belongs to this range and context.
+        let (operations, slot) = unsafe { (&*data.cast::<Operations>(), &mut (*user_data).value) };
+        let operation = Some(record.operation);
+        match record.phase {
+            rocprofiler_callback_phase_t::ENTER => {
+                *slot = 0;
+                if operation == operations.process_range {
+                    begin_process_range(operations, &record);
+                } else if operation == operations.mark || operation == operations.thread_range {
+                    let instant = operation == operations.mark;
+                    *slot = open_message(operations, &record, instant).0;
+                } else {
+                    *slot = open_plain(operations.kind, &record).0;
+                }
+            }
+            rocprofiler_callback_phase_t::EXIT if operation == operations.process_range => {
+                let len = size_of::<RangeEnd>();
+                let end = RangeEnd {
+                    header: header(tag::RANGE_END, len),
+                    correlation: record.correlation_id.internal,
+                    end: time,
+                };
+                crate::thread::with(|thread| {
+                    thread
+                        .calls
+                        .append(len, |bytes| bytes.copy_from_slice(end.as_bytes()))
+                });
+            }
+            rocprofiler_callback_phase_t::EXIT if *slot != 0 => {
+                let retval = retval(&record);
+                crate::thread::with(|thread| thread.calls.close(OpenRecord(*slot), retval, time));
+            }
+            _ => {}
+        }
+    });
+}
+
+/// A mark is complete at once, a thread range when it is popped.
+fn open_message(
+    operations: &Operations,
+    record: &rocprofiler_callback_tracing_record_t,
+    instant: bool,
+) -> OpenRecord {
+    // SAFETY: marks and thread ranges take a message.
+    let (message, flags) = unsafe { message(record) };
+    let len = record_len(
+        size_of::<ApiCall>(),
+        4 + message.map_or(0, |message| message.len()),
+    );
+    let mut call = call(operations.kind, record, flags, len);
+    crate::thread::with(|thread| {
+        if instant {
+            call.end = call.start;
+            thread
+                .calls
+                .append(len, |bytes| fill(bytes, &call, message));
+            return OpenRecord::default();
+        }
+        thread
+            .calls
+            .append_open(len, |bytes| fill(bytes, &call, message))
+    })
+    .unwrap_or_default()
+}
+
+fn open_plain(kind: u16, record: &rocprofiler_callback_tracing_record_t) -> OpenRecord {
+    let len = size_of::<ApiCall>();
+    let call = call(kind, record, 0, len);
+    crate::thread::with(|thread| {
+        thread
+            .calls
+            .append_open(len, |bytes| bytes.copy_from_slice(call.as_bytes()))
+    })
+    .unwrap_or_default()
+}
+
+fn begin_process_range(operations: &Operations, record: &rocprofiler_callback_tracing_record_t) {
+    // SAFETY: process ranges take a message.
+    let (message, flags) = unsafe { message(record) };
+    let len = record_len(
+        size_of::<RangeBegin>(),
+        4 + message.map_or(0, |message| message.len()),
+    );
+    let begin = RangeBegin {
+        header: RecordHeader {
+            len: len as u32,
+            tag: tag::RANGE_BEGIN,
+            aux: operations.kind,
+        },
+        operation: record.operation.cast_unsigned(),
+        flags,
+        start: now(),
+        correlation: record.correlation_id.internal,
+        ancestor: record.correlation_id.ancestor,
+    };
+    crate::thread::with(|thread| {
+        thread
+            .calls
+            .append(len, |bytes| fill(bytes, &begin, message))
+    });
+}
+
+unsafe extern "C" fn on_control(
+    record: rocprofiler_callback_tracing_record_t,
+    user_data: *mut rocprofiler_user_data_t,
+    data: *mut c_void,
+) {
+    let time = now();
+    CONTROL.run(|| {
+        // SAFETY: `data` is what `configure` leaked; the slot belongs to this call and context.
+        let (operations, slot) = unsafe { (&*data.cast::<Operations>(), &mut (*user_data).value) };
+        let operation = Some(record.operation);
+        let client = rocprofiler_context_id_t {
+            handle: CLIENT.load(Ordering::Relaxed),
+        };
+        let Some(functions) = functions() else { return };
+        match record.phase {
+            rocprofiler_callback_phase_t::ENTER => {
+                *slot = open_plain(operations.kind, &record).0;
+                if operation == operations.pause {
+                    // SAFETY: our own context. That it is stopped already is no error here: pauses may be doubled.
+                    unsafe { (functions.rocprofiler_stop_context)(client) };
+                    crate::meta::write(tag::CONTROL, 1, &crate::meta::moment(0, b""), b"");
+                }
+            }
+            rocprofiler_callback_phase_t::EXIT => {
+                if operation == operations.resume {
+                    // SAFETY: our own context; starting it twice has no effect.
+                    unsafe { (functions.rocprofiler_start_context)(client) };
+                    crate::meta::write(tag::CONTROL, 2, &crate::meta::moment(0, b""), b"");
+                }
+                if *slot != 0 {
+                    let retval = retval(&record);
+                    crate::thread::with(|thread| {
+                        thread.calls.close(OpenRecord(*slot), retval, time);
+                    });
+                }
+            }
+            _ => {}
+        }
+    });
+}
+
+unsafe extern "C" fn on_name(
+    record: rocprofiler_callback_tracing_record_t,
+    _user_data: *mut rocprofiler_user_data_t,
+    data: *mut c_void,
+) {
+    NAMES.run(|| {
+        if record.phase != rocprofiler_callback_phase_t::ENTER {
+            return;
+        }
+        // SAFETY: `data` is what `configure` leaked.
+        let operations = unsafe { &*data.cast::<Operations>() };
+        let Some(which) = operations
+            .names
+            .iter()
+            .position(|found| *found == Some(record.operation))
+        else {
+            return;
+        };
+        // SAFETY: a marker record within its callback.
+        let Some(payload) = (unsafe { payload(&record) }) else {
+            return;
+        };
+        // SAFETY: the member read is the one that belongs to the operation, and its pointers are valid for the call.
+        let (name, resource): (*const c_char, u64) = unsafe {
+            let args = &payload.args;
+            match which {
+                0 => (args.roctxNameOsThread, crate::thread::id().into()),
+                1 => {
+                    let device = args.roctxNameHipDevice;
+                    (device.name, device.device_id.cast_unsigned().into())
+                }
+                2 => {
+                    let stream = args.roctxNameHipStream;
+                    (stream.name, stream.stream as u64)
+                }
+                _ => {
+                    let agent = args.roctxNameHsaAgent;
+                    let handle = agent.agent.cast::<u64>();
+                    let handle = if handle.is_null() { 0 } else { handle.read() };
+                    (agent.name, handle)
+                }
+            }
+        };
+        // SAFETY: the program's own text.
+        let Some((name, _)) = (unsafe { crate::read::capped(name, MESSAGE) }) else {
+            return;
+        };
+        let named = NamedResource {
+            header: header(0, 0),
+            resource,
+            time: now(),
+            name_len: name.len() as u32,
+            tid: crate::thread::id(),
+        };
+        crate::meta::write(tag::RESOURCE_NAME, which as u16 + 1, &named, name);
+    });
+}

@@ -1,0 +1,275 @@
+//! How the provider finds, starts and ends the collector.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::OnceLock;
+
+use rocprofiler_sdk_sys::{
+    Functions, rocprofiler_buffer_tracing_kind_t, rocprofiler_callback_tracing_cb_t,
+    rocprofiler_callback_tracing_kind_t, rocprofiler_client_finalize_t, rocprofiler_client_id_t,
+    rocprofiler_context_id_t, rocprofiler_status_t, rocprofiler_tool_configure_result_t,
+};
+use rpd_core::options::CollectorOptions;
+
+use crate::guard::Service;
+use crate::names::{Catalogue, KindNames};
+use crate::{
+    agents, api, buffers, code_object, dispatch, marker, memory, meta, process, rename, runtime,
+    stream,
+};
+
+static SERVICE: Service = Service::new("registration");
+static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
+
+/// The provider's functions, once it has been met.
+pub(crate) fn functions() -> Option<&'static Functions> {
+    FUNCTIONS.get()
+}
+
+/// What the services need while they are set up.
+pub(crate) struct Setup<'a> {
+    /// The provider.
+    pub(crate) functions: &'static Functions,
+    /// What was asked for.
+    pub(crate) options: &'a CollectorOptions,
+    /// Names and numbers.
+    pub(crate) names: Catalogue,
+    /// The context of everything that pause and resume govern.
+    pub(crate) client: rocprofiler_context_id_t,
+}
+
+impl Setup<'_> {
+    /// A status as text for the user.
+    pub(crate) fn describe(&self, status: rocprofiler_status_t) -> String {
+        // SAFETY: any status may be asked for; the answer is static text or null.
+        let text = unsafe {
+            let text = (self.functions.rocprofiler_get_status_string)(status);
+            crate::read::text(text)
+        };
+        match text {
+            [] => format!("status {}", status.0),
+            text => String::from_utf8_lossy(text).into_owned(),
+        }
+    }
+
+    /// Makes a context; notes the failure of `purpose` otherwise.
+    pub(crate) fn context(&self, purpose: &str) -> Option<rocprofiler_context_id_t> {
+        let mut context = rocprofiler_context_id_t::default();
+        // SAFETY: `context` is valid and holds handle 0.
+        let status = unsafe { (self.functions.rocprofiler_create_context)(&mut context) };
+        self.succeeded(status, purpose).then_some(context)
+    }
+
+    /// Starts a context.
+    pub(crate) fn start(&self, context: rocprofiler_context_id_t, purpose: &str) -> bool {
+        // SAFETY: a context made by this provider.
+        let status = unsafe { (self.functions.rocprofiler_start_context)(context) };
+        self.succeeded(status, purpose)
+    }
+
+    /// Whether `status` is success; otherwise the user is told that `purpose` will be missing.
+    pub(crate) fn succeeded(&self, status: rocprofiler_status_t, purpose: &str) -> bool {
+        if status == rocprofiler_status_t::SUCCESS {
+            return true;
+        }
+        let text = self.describe(status);
+        meta::note(&format!(
+            "{purpose} is not recorded: the provider says: {text}"
+        ));
+        false
+    }
+
+    /// The callback kind `name`; notes its absence.
+    pub(crate) fn callback_kind(&self, name: &str) -> Option<&KindNames> {
+        let found = self.names.callback(name);
+        if found.is_none() {
+            note_missing(name);
+        }
+        found
+    }
+
+    /// Has `callback` called for `operations` (none: all) of a kind.
+    pub(crate) fn trace_callbacks(
+        &self,
+        context: rocprofiler_context_id_t,
+        kind: &KindNames,
+        operations: &[i32],
+        callback: rocprofiler_callback_tracing_cb_t,
+        data: *mut c_void,
+    ) -> bool {
+        let (pointer, count) = match operations {
+            [] => (std::ptr::null(), 0),
+            some => (some.as_ptr(), some.len()),
+        };
+        // SAFETY: the context is the provider's, the array lives through the call, and `data` for ever.
+        let status = unsafe {
+            (self
+                .functions
+                .rocprofiler_configure_callback_tracing_service)(
+                context,
+                rocprofiler_callback_tracing_kind_t(kind.number),
+                pointer,
+                count,
+                callback,
+                data,
+            )
+        };
+        self.succeeded(status, &kind.name)
+    }
+
+    /// Routes the records of the buffer kind `name` into a buffer of its own.
+    pub(crate) fn trace_buffer(
+        &self,
+        name: &str,
+        callback: rocprofiler_sdk_sys::rocprofiler_buffer_tracing_cb_t,
+    ) {
+        let Some(kind) = self.names.buffer(name) else {
+            note_missing(name);
+            return;
+        };
+        let Some(buffer) = buffers::create(self, name, callback) else {
+            return;
+        };
+        // SAFETY: context and buffer are the provider's; null means all operations.
+        let status = unsafe {
+            (self.functions.rocprofiler_configure_buffer_tracing_service)(
+                self.client,
+                rocprofiler_buffer_tracing_kind_t(kind.number),
+                std::ptr::null(),
+                0,
+                buffer,
+            )
+        };
+        self.succeeded(status, name);
+    }
+}
+
+fn note_missing(kind: &str) {
+    meta::note(&format!(
+        "{kind} is not recorded: this provider does not have it"
+    ));
+}
+
+/// Looks a function of the provider up among everything the process has loaded.
+fn look_up(name: &CStr) -> *mut c_void {
+    // SAFETY: the name is NUL-terminated.
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+}
+
+/// The provider's question who is there. Null declines.
+///
+/// # Safety
+///
+/// Called by a provider of the rocprofiler-sdk ABI: `client` is null or valid for as long as the client exists.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_configure(
+    version: u32,
+    _runtime_version: *const c_char,
+    _priority: u32,
+    client: *mut rocprofiler_client_id_t,
+) -> *mut rocprofiler_tool_configure_result_t {
+    /// The provider copies it; its type holds a raw pointer, which is null here.
+    struct Result(rocprofiler_tool_configure_result_t);
+    // SAFETY: the value is never written, and its pointer is null.
+    unsafe impl Sync for Result {}
+    static RESULT: Result = Result(rocprofiler_tool_configure_result_t {
+        size: size_of::<rocprofiler_tool_configure_result_t>(),
+        initialize: Some(initialize),
+        finalize: Some(finalize),
+        tool_data: std::ptr::null_mut(),
+    });
+    let accepted = SERVICE.run(|| {
+        process::install();
+        let Some(process) = process::current() else {
+            return false;
+        };
+        process.set_provider_version(version);
+        if version / 10_000 != 1 {
+            meta::note(&format!(
+                "nothing is recorded: this provider has version {}.{}, rpd needs 1.x",
+                version / 10_000,
+                version / 100 % 100
+            ));
+            return false;
+        }
+        if !client.is_null() {
+            // SAFETY: the caller's struct, which it wants us to name ourselves in.
+            unsafe { (*client).name = c"rpd".as_ptr() };
+        }
+        true
+    });
+    if accepted == Some(true) {
+        (&raw const RESULT.0).cast_mut()
+    } else {
+        std::ptr::null_mut()
+    }
+}
+
+unsafe extern "C" fn initialize(
+    _finalize: rocprofiler_client_finalize_t,
+    _data: *mut c_void,
+) -> c_int {
+    match SERVICE.run(set_up) {
+        Some(true) => 0,
+        _ => -1,
+    }
+}
+
+/// Configures and starts everything. False when the provider cannot be used.
+fn set_up() -> bool {
+    let Some(process) = process::current() else {
+        return false;
+    };
+    // SAFETY: what is found under these names in a process that called `initialize` is the provider's, which stays
+    // loaded until the process ends.
+    let functions = match unsafe { Functions::load(look_up) } {
+        Ok(functions) => FUNCTIONS.get_or_init(|| functions),
+        Err(missing) => {
+            meta::note(&format!("nothing is recorded: {missing}"));
+            return false;
+        }
+    };
+    let mut setup = Setup {
+        functions,
+        options: &process.options,
+        names: Catalogue::query(functions),
+        client: rocprofiler_context_id_t::default(),
+    };
+    setup.names.record();
+    agents::record(functions);
+    let Some(client) = setup.context("anything") else {
+        return false;
+    };
+    setup.client = client;
+    // First of all and never stopped: what is loaded while nobody listens is never told again.
+    code_object::configure(&setup);
+    runtime::configure(&setup);
+
+    let traces = setup.options.traces;
+    api::configure(&setup);
+    if traces.marker {
+        marker::configure(&setup);
+    }
+    if setup.options.kernel_rename {
+        rename::configure(&setup);
+    }
+    if traces.kernel {
+        dispatch::configure(&setup);
+    }
+    memory::configure(&setup);
+    stream::configure(&setup);
+    if traces.any() {
+        setup.start(client, "anything");
+    }
+    buffers::start();
+    true
+}
+
+unsafe extern "C" fn finalize(_data: *mut c_void) {
+    static FINALIZE: Service = Service::new("finalisation");
+    FINALIZE.run(|| {
+        buffers::finish();
+        if let Some(process) = process::existing() {
+            meta::end(process);
+        }
+    });
+}

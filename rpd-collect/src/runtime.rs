@@ -1,0 +1,54 @@
+//! Which runtimes came up.
+
+use std::ffi::c_void;
+
+use rocprofiler_sdk_sys::{
+    rocprofiler_callback_tracing_record_t,
+    rocprofiler_callback_tracing_runtime_initialization_data_t, rocprofiler_user_data_t,
+};
+use rpd_core::spool::format::{RuntimeInit, tag};
+use rpd_core::spool::writer::now;
+
+use crate::guard::Service;
+use crate::process::header;
+use crate::register::Setup;
+
+static SERVICE: Service = Service::new("runtime initialisation");
+
+pub(crate) fn configure(setup: &Setup<'_>) {
+    let Some(kind) = setup.callback_kind("RUNTIME_INITIALIZATION") else {
+        return;
+    };
+    let Some(context) = setup.context("runtime initialisation") else {
+        return;
+    };
+    let data = std::ptr::null_mut();
+    if setup.trace_callbacks(context, kind, &[], Some(on_initialization), data) {
+        setup.start(context, "runtime initialisation");
+    }
+}
+
+unsafe extern "C" fn on_initialization(
+    record: rocprofiler_callback_tracing_record_t,
+    _user_data: *mut rocprofiler_user_data_t,
+    _data: *mut c_void,
+) {
+    SERVICE.run(|| {
+        // SAFETY: the payload of this kind, within its callback.
+        let payload = unsafe {
+            crate::read::sized::<rocprofiler_callback_tracing_runtime_initialization_data_t>(
+                record.payload,
+            )
+        };
+        let payload = payload.unwrap_or_default();
+        let init = RuntimeInit {
+            header: header(0, 0),
+            operation: record.operation.cast_unsigned(),
+            reserved: 0,
+            version: payload.version,
+            instance: payload.instance,
+            time: now(),
+        };
+        crate::meta::write(tag::RUNTIME_INIT, 0, &init, b"");
+    });
+}

@@ -1,0 +1,159 @@
+//! HIP streams, and the external ids that tie device work to them and to regions.
+//!
+//! The provider asks for an id on the thread that submits the work and hands it back with the record; region and stream
+//! are packed into its 64 bits, so nothing is allocated and nothing can leak.
+
+use std::ffi::{c_int, c_void};
+
+use rocprofiler_sdk_sys::{
+    rocprofiler_callback_phase_t, rocprofiler_callback_tracing_hip_stream_data_t,
+    rocprofiler_callback_tracing_record_t, rocprofiler_context_id_t,
+    rocprofiler_external_correlation_id_request_kind_t, rocprofiler_thread_id_t,
+    rocprofiler_tracing_operation_t, rocprofiler_user_data_t,
+};
+use rpd_core::spool::format::tag;
+
+use crate::guard::Service;
+use crate::meta;
+use crate::register::Setup;
+
+static STREAMS: Service = Service::new("HIP streams");
+static REQUESTS: Service = Service::new("external ids");
+
+/// Region and stream of an external id.
+pub(crate) fn unpack(external: u64) -> (u32, u32) {
+    ((external >> 32) as u32, external as u32)
+}
+
+fn pack(region: u32, stream: u32) -> u64 {
+    u64::from(region) << 32 | u64::from(stream)
+}
+
+/// Numbers of the operations.
+struct Operations {
+    create: Option<i32>,
+    destroy: Option<i32>,
+    set: Option<i32>,
+}
+
+pub(crate) fn configure(setup: &Setup<'_>) {
+    if setup.options.streams {
+        configure_streams(setup);
+    }
+    if setup.options.streams || setup.options.kernel_rename {
+        configure_requests(setup);
+    }
+}
+
+fn configure_streams(setup: &Setup<'_>) {
+    let Some(kind) = setup.callback_kind("HIP_STREAM") else {
+        return;
+    };
+    let Some(context) = setup.context("HIP streams") else {
+        return;
+    };
+    let operations = Box::leak(Box::new(Operations {
+        create: kind.operation("HIP_STREAM_CREATE"),
+        destroy: kind.operation("HIP_STREAM_DESTROY"),
+        set: kind.operation("HIP_STREAM_SET"),
+    }));
+    let data = std::ptr::from_mut(operations).cast();
+    if setup.trace_callbacks(context, kind, &[], Some(on_stream), data) {
+        setup.start(context, "HIP streams");
+    }
+}
+
+fn configure_requests(setup: &Setup<'_>) {
+    let kinds = crate::names::request_kinds(
+        setup.functions,
+        &["KERNEL_DISPATCH", "MEMORY_COPY", "MEMORY_ALLOCATION"],
+    );
+    let service = setup
+        .functions
+        .rocprofiler_configure_external_correlation_id_request_service;
+    let (Some(service), false) = (service, kinds.is_empty()) else {
+        meta::note("this provider does not tell which stream device work belongs to");
+        return;
+    };
+    // SAFETY: the array lives through the call, which copies it.
+    let status = unsafe {
+        service(
+            setup.client,
+            kinds.as_ptr(),
+            kinds.len(),
+            Some(on_request),
+            std::ptr::null_mut(),
+        )
+    };
+    setup.succeeded(status, "which stream device work belongs to");
+}
+
+unsafe extern "C" fn on_stream(
+    record: rocprofiler_callback_tracing_record_t,
+    _user_data: *mut rocprofiler_user_data_t,
+    data: *mut c_void,
+) {
+    STREAMS.run(|| {
+        // SAFETY: `data` is what `configure_streams` leaked.
+        let operations = unsafe { &*data.cast::<Operations>() };
+        let operation = Some(record.operation);
+        // SAFETY: the payload of this kind, within its callback.
+        let payload = unsafe {
+            crate::read::sized::<rocprofiler_callback_tracing_hip_stream_data_t>(record.payload)
+        };
+        let Some(payload) = payload else { return };
+        let id = payload.stream_id.handle;
+        if operation == operations.set {
+            match record.phase {
+                rocprofiler_callback_phase_t::ENTER => {
+                    crate::thread::with(|thread| thread.push_stream(id as u32));
+                }
+                rocprofiler_callback_phase_t::EXIT => {
+                    crate::thread::with(crate::thread::Thread::pop_stream);
+                }
+                _ => {}
+            }
+        } else if operation == operations.create {
+            meta::write(tag::STREAM_LIFE, 1, &meta::moment(id, b""), b"");
+        } else if operation == operations.destroy {
+            meta::write(tag::STREAM_LIFE, 2, &meta::moment(id, b""), b"");
+        }
+    });
+}
+
+unsafe extern "C" fn on_request(
+    _thread: rocprofiler_thread_id_t,
+    _context: rocprofiler_context_id_t,
+    _kind: rocprofiler_external_correlation_id_request_kind_t,
+    _operation: rocprofiler_tracing_operation_t,
+    _internal: u64,
+    external: *mut rocprofiler_user_data_t,
+    _data: *mut c_void,
+) -> c_int {
+    let value = REQUESTS
+        .run(|| {
+            crate::thread::with(|thread| {
+                let region = thread.regions.last().copied().unwrap_or(0);
+                pack(region, thread.stream())
+            })
+        })
+        .flatten()
+        .unwrap_or(0);
+    if !external.is_null() {
+        // SAFETY: the slot that the provider wants filled.
+        unsafe { (*external).value = value };
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packing_is_lossless() {
+        for (region, stream) in [(0, 0), (1, u32::MAX), (u32::MAX, 1), (7, 0)] {
+            assert_eq!(unpack(pack(region, stream)), (region, stream));
+        }
+    }
+}

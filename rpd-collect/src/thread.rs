@@ -1,0 +1,198 @@
+//! What a thread writes to and has open.
+//!
+//! The thread-local itself is a bare pointer without destructor, so it can be read at any time of a thread's life; a
+//! pthread key releases what it points to. A record made after that simply begins a new stream.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
+
+use rpd_core::spool::format::stream;
+use rpd_core::spool::writer::StreamWriter;
+
+use crate::process::{self, Process};
+use crate::rename::RegionCache;
+
+/// Streams that a thread can be inside of at once; HIP calls with a stream nest one or two deep.
+const NESTED_STREAMS: usize = 32;
+
+/// The state of a thread.
+pub(crate) struct Thread {
+    /// A writer of this thread is at work; set while a signal handler may interrupt it.
+    busy: AtomicBool,
+    /// Calls and markers.
+    pub(crate) calls: StreamWriter,
+    /// Records that the provider delivers on this thread, on behalf of others.
+    deliveries: Option<StreamWriter>,
+    /// HIP streams set by the calls this thread is in.
+    streams: [u32; NESTED_STREAMS],
+    stream_depth: usize,
+    /// Regions that rename kernels, innermost last.
+    pub(crate) regions: Vec<u32>,
+    /// Messages met on this thread.
+    pub(crate) region_cache: RegionCache,
+    process: &'static Process,
+}
+
+thread_local! {
+    static THREAD: Cell<*mut Thread> = const { Cell::new(std::ptr::null_mut()) };
+}
+
+/// The pthread key plus 1; 0 while there is none.
+static KEY: AtomicU32 = AtomicU32::new(0);
+static NEXT_ASYNC: AtomicU32 = AtomicU32::new(0);
+
+/// The calling thread's id in the kernel.
+pub(crate) fn id() -> u32 {
+    // SAFETY: gettid takes no arguments and cannot fail.
+    unsafe { libc::gettid() }.cast_unsigned()
+}
+
+/// Lets `act` use this thread's state. `None` when there is nothing to write to, or when a signal handler came in
+/// between a writer's instructions; the record is then counted as dropped.
+#[inline]
+pub(crate) fn with<T>(act: impl FnOnce(&mut Thread) -> T) -> Option<T> {
+    let mut pointer = THREAD.get();
+    if pointer.is_null() {
+        pointer = begin()?;
+    }
+    // SAFETY: the pointer is a leaked box that only this thread uses, and that `release` takes out of THREAD before
+    // it frees it. Only the atomic flag is touched until it is known that no other reference exists.
+    let busy = unsafe { &(*pointer).busy };
+    if busy.load(Ordering::Relaxed) {
+        return interrupted();
+    }
+    busy.store(true, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    let _free = Free(busy);
+    // SAFETY: as above; `busy` was clear, so no reference exists on this thread, and the flag keeps it so.
+    Some(act(unsafe { &mut *pointer }))
+}
+
+/// Clears the flag also when a panic passes.
+struct Free(*const AtomicBool);
+
+impl Drop for Free {
+    #[inline]
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: the flag lives in the leaked box, which outlives every `with`.
+        unsafe { (*self.0).store(false, Ordering::Relaxed) };
+    }
+}
+
+#[cold]
+fn interrupted<T>() -> Option<T> {
+    if let Some(process) = process::existing() {
+        process.directory.drop_records(1);
+    }
+    None
+}
+
+/// Makes the calling thread's state.
+#[cold]
+fn begin() -> Option<*mut Thread> {
+    let process = process::current()?;
+    let tid = id();
+    let thread = Box::new(Thread {
+        busy: AtomicBool::new(false),
+        calls: StreamWriter::new(&process.directory, format!("t{tid}"), stream::THREAD, tid),
+        deliveries: None,
+        streams: [0; NESTED_STREAMS],
+        stream_depth: 0,
+        regions: Vec::new(),
+        region_cache: RegionCache::default(),
+        process,
+    });
+    let pointer = Box::into_raw(thread);
+    THREAD.set(pointer);
+    if let Some(key) = key() {
+        // SAFETY: the key was made by `key`.
+        unsafe { libc::pthread_setspecific(key, pointer.cast()) };
+    }
+    Some(pointer)
+}
+
+fn key() -> Option<libc::pthread_key_t> {
+    let known = KEY.load(Ordering::Acquire);
+    if known != 0 {
+        return Some(known - 1);
+    }
+    let mut made: libc::pthread_key_t = 0;
+    // SAFETY: `made` is valid, and `release` stays loaded as long as the target runs.
+    if unsafe { libc::pthread_key_create(&mut made, Some(release)) } != 0 {
+        return None;
+    }
+    match KEY.compare_exchange(0, made + 1, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => Some(made),
+        Err(other) => {
+            // SAFETY: made above, and nobody else knows it.
+            unsafe { libc::pthread_key_delete(made) };
+            Some(other - 1)
+        }
+    }
+}
+
+/// Ends the state of a thread that ends.
+unsafe extern "C" fn release(pointer: *mut c_void) {
+    let pointer = pointer.cast::<Thread>();
+    if THREAD.get() == pointer {
+        THREAD.set(std::ptr::null_mut());
+        static SERVICE: crate::guard::Service = crate::guard::Service::new("thread");
+        // SAFETY: `begin` made the box, and with the pointer gone from THREAD no one else reaches it.
+        SERVICE.run(|| drop(unsafe { Box::from_raw(pointer) }));
+    }
+}
+
+/// In a forked child: the streams of the parent are none of our business.
+pub(crate) fn forget_after_fork() {
+    // The box is leaked on purpose: the fork may have happened in a signal handler in the middle of a writer's work.
+    THREAD.set(std::ptr::null_mut());
+    if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
+        // SAFETY: the key exists.
+        unsafe { libc::pthread_setspecific(key, std::ptr::null()) };
+    }
+}
+
+impl Thread {
+    /// The stream for records delivered on this thread.
+    pub(crate) fn deliveries(&mut self) -> &mut StreamWriter {
+        let process = self.process;
+        self.deliveries.get_or_insert_with(|| {
+            let number = NEXT_ASYNC.fetch_add(1, Ordering::Relaxed);
+            StreamWriter::new(&process.directory, format!("a{number}"), stream::ASYNC, 0)
+        })
+    }
+
+    /// A call on HIP stream `id` begins.
+    pub(crate) fn push_stream(&mut self, id: u32) {
+        if let Some(slot) = self.streams.get_mut(self.stream_depth) {
+            *slot = id;
+        }
+        self.stream_depth += 1;
+    }
+
+    /// It ends.
+    pub(crate) fn pop_stream(&mut self) {
+        self.stream_depth = self.stream_depth.saturating_sub(1);
+    }
+
+    /// The HIP stream of the innermost call that has one; 0 when none has.
+    pub(crate) fn stream(&self) -> u32 {
+        match self.stream_depth.checked_sub(1) {
+            Some(top) => self.streams[top.min(NESTED_STREAMS - 1)],
+            None => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_that_is_not_recorded_has_no_threads() {
+        assert!(std::env::var_os(rpd_core::spool::SPOOL_VARIABLE).is_none());
+        assert!(with(|_| ()).is_none());
+    }
+}
