@@ -1,1 +1,41 @@
-//! The HIP runtime and compiler API.
+//! The HIP runtime and compiler API, written on HSA as the real one is.
+//!
+//! Files ending in `_api`, and `error`, `event`, `fatbin`, `memory`, `module`, `occupancy`, `pointer` and
+//! `pool`, hold functions under their API names; the build finds them by those names. Beneath lie
+//! `runtime` (the process's state), `device`, `stream` (order of operations), `queue`, `signal`, `kernarg`,
+//! `copy`, `fill`, `launch`, `graph` and `blit` (the runtime's own kernels), and under all `hsa`.
+#![allow(non_snake_case)]
+
+mod blit;
+mod callback;
+mod copy;
+mod device;
+pub(crate) mod error;
+pub(crate) mod event;
+pub(crate) mod fatbin;
+mod fill;
+mod function;
+mod graph;
+mod hsa;
+mod kernarg;
+mod launch;
+mod names;
+pub(crate) mod occupancy;
+pub(crate) mod pool;
+mod props;
+mod queue;
+mod runtime;
+mod signal;
+mod stream;
+mod types;
+
+pub(crate) mod copy_api;
+pub(crate) mod device_api;
+pub(crate) mod fill_api;
+pub(crate) mod graph_api;
+pub(crate) mod launch_api;
+pub(crate) mod memory;
+pub(crate) mod misc;
+pub(crate) mod module;
+pub(crate) mod pointer;
+pub(crate) mod stream_api;

@@ -1,0 +1,350 @@
+//! Copies: which engine carries one out, and in what order with the rest of its stream.
+
+use std::sync::Arc;
+
+use super::error::{HipResult, code};
+use super::hsa::{self, CopyBox, CopyEnd};
+use super::memory::{self, Place};
+use super::runtime::{self, Runtime};
+use super::signal::Signal;
+use super::stream::{Step, Stream};
+use super::types::kind;
+
+/// Bytes up to which pageable memory is copied through a pinned buffer instead of being pinned itself.
+const STAGING_BYTES: usize = 4 << 20;
+
+/// A stream's pinned buffer, made when it is first needed.
+#[derive(Debug, Default)]
+pub(crate) struct Staging {
+    base: usize,
+}
+
+impl Staging {
+    fn get(&mut self, stream: &Stream) -> HipResult<usize> {
+        if self.base == 0 {
+            let base = hsa::allocate(stream.device.staging_pool, STAGING_BYTES)?;
+            hsa::allow_access(&[stream.device.agent], base)?;
+            self.base = base;
+        }
+        Ok(self.base)
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        if self.base != 0 {
+            // Memory that HSA no longer knows is gone already.
+            let _ = hsa::free(self.base);
+        }
+    }
+}
+
+/// A copy of a box of bytes; a plain copy has one row and one slice.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CopyOp {
+    pub(crate) dst: CopyBox,
+    pub(crate) src: CopyBox,
+    /// Bytes of a row.
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) depth: usize,
+    /// `hipMemcpyKind`.
+    pub(crate) kind: u32,
+}
+
+impl CopyOp {
+    /// A copy of consecutive bytes.
+    pub(crate) fn linear(dst: usize, src: usize, size: usize, kind: u32) -> Self {
+        let side = |address| CopyBox {
+            address,
+            pitch: size,
+            slice: size,
+        };
+        Self {
+            dst: side(dst),
+            src: side(src),
+            width: size,
+            height: 1,
+            depth: 1,
+            kind,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.width == 0 || self.height == 0 || self.depth == 0
+    }
+
+    /// Bytes from the first to behind the last of one side.
+    fn span(&self, side: &CopyBox) -> usize {
+        side.slice * (self.depth - 1) + side.pitch * (self.height - 1) + self.width
+    }
+
+    /// The same copy as consecutive bytes, if it is one.
+    fn flatten(mut self) -> Self {
+        let dense = |op: &Self, side: &CopyBox| {
+            (op.height == 1 || side.pitch == op.width)
+                && (op.depth == 1 || side.slice == op.width * op.height)
+        };
+        if dense(&self, &self.dst) && dense(&self, &self.src) {
+            let size = self.width * self.height * self.depth;
+            self = Self::linear(self.dst.address, self.src.address, size, self.kind);
+        }
+        self
+    }
+
+    fn is_linear(&self) -> bool {
+        self.height == 1 && self.depth == 1
+    }
+}
+
+/// One side of a copy, as far as the runtime knows it.
+struct Side {
+    place: Option<Place>,
+}
+
+impl Side {
+    fn of(op: &CopyOp, side: &CopyBox) -> HipResult<Self> {
+        let place = memory::find(side.address)?;
+        if let Some(place) = &place
+            && !place.holds(side.address, op.span(side))
+        {
+            return Err(code::INVALID_VALUE);
+        }
+        Ok(Self { place })
+    }
+
+    fn device(&self) -> Option<usize> {
+        self.place
+            .as_ref()
+            .filter(|place| place.is_device())
+            .map(|place| place.allocation.device)
+    }
+
+    fn is_pageable(&self) -> bool {
+        self.place.is_none()
+    }
+
+    fn agent(&self, runtime: &Runtime) -> u64 {
+        self.device()
+            .map_or(runtime.cpu, |ordinal| runtime.devices[ordinal].agent)
+    }
+
+    /// The box as the engines see it.
+    fn seen(&self, side: CopyBox) -> CopyBox {
+        let address = self
+            .place
+            .as_ref()
+            .map_or(side.address, |place| place.address);
+        CopyBox { address, ..side }
+    }
+}
+
+/// Checks a copy without carrying it out.
+pub(crate) fn check(op: &CopyOp) -> HipResult {
+    if !matches!(op.kind, 0..=4 | kind::DEVICE_TO_DEVICE_NO_CU) {
+        return Err(code::INVALID_MEMCPY_DIRECTION);
+    }
+    if op.is_empty() {
+        return Ok(());
+    }
+    if op.dst.address == 0 || op.src.address == 0 {
+        return Err(code::INVALID_VALUE);
+    }
+    if (op.height > 1 || op.depth > 1) && (op.width > op.dst.pitch || op.width > op.src.pitch) {
+        return Err(code::INVALID_PITCH_VALUE);
+    }
+    let (dst, src) = (Side::of(op, &op.dst)?, Side::of(op, &op.src)?);
+    let (to_device, from_device) = match op.kind {
+        kind::HOST_TO_DEVICE => (true, false),
+        kind::DEVICE_TO_HOST => (false, true),
+        kind::DEVICE_TO_DEVICE | kind::DEVICE_TO_DEVICE_NO_CU => (true, true),
+        _ => (false, false),
+    };
+    if (to_device && dst.is_pageable()) || (from_device && src.is_pageable()) {
+        return Err(code::INVALID_VALUE);
+    }
+    Ok(())
+}
+
+/// Carries a checked copy out on a stream. Pageable memory makes it end before this returns.
+pub(crate) fn run(stream: &Stream, op: &CopyOp) -> HipResult {
+    if op.is_empty() || op.dst.address == op.src.address {
+        return Ok(());
+    }
+    let op = op.flatten();
+    let (dst, src) = (Side::of(&op, &op.dst)?, Side::of(&op, &op.src)?);
+    let mut step = stream.step()?;
+    match (dst.device(), src.device()) {
+        (Some(to), Some(from))
+            if to == from
+                && to == stream.device.ordinal
+                && op.kind != kind::DEVICE_TO_DEVICE_NO_CU =>
+        {
+            step.blit()?.copy(&mut step, &op)
+        }
+        (None, None) if dst.is_pageable() || src.is_pageable() => {
+            step.drain()?;
+            // SAFETY: the program vouches for its own memory, the rest was checked above.
+            unsafe { on_host(&op) };
+            Ok(())
+        }
+        _ if dst.is_pageable() => from_engine_to_pageable(&mut step, &op, &src),
+        _ if src.is_pageable() => from_pageable_to_engine(&mut step, &op, &dst),
+        _ => {
+            let runtime = runtime::get()?;
+            let ends = (dst.seen(op.dst), src.seen(op.src));
+            let agents = (dst.agent(runtime), src.agent(runtime));
+            engine(&mut step, &op, ends, agents).map(|_| ())
+        }
+    }
+}
+
+/// Copies between two ranges of the program's own memory.
+///
+/// # Safety
+/// Both boxes are valid.
+unsafe fn on_host(op: &CopyOp) {
+    for slice in 0..op.depth {
+        for row in 0..op.height {
+            let at = |side: &CopyBox| side.address + slice * side.slice + row * side.pitch;
+            // SAFETY: by contract; the ranges may overlap.
+            unsafe {
+                std::ptr::copy(at(&op.src) as *const u8, at(&op.dst) as *mut u8, op.width);
+            }
+        }
+    }
+}
+
+/// Has a copy engine do it, after everything before it in the stream.
+fn engine(
+    step: &mut Step<'_>,
+    op: &CopyOp,
+    (dst, src): (CopyBox, CopyBox),
+    (dst_agent, src_agent): (u64, u64),
+) -> HipResult<Arc<Signal>> {
+    let deps = step.before_copy()?;
+    let handles: Vec<u64> = deps.iter().map(|signal| signal.handle()).collect();
+    let done = step.pending()?;
+    let device = step.stream().device;
+    let started = if op.is_linear() {
+        let end = |side: CopyBox, agent| CopyEnd {
+            address: side.address,
+            agent,
+        };
+        // One engine for each direction, unless HSA says that it has only the other.
+        let wanted = if src_agent == device.cpu { 1 } else { 2 };
+        let free = device.copy_engines(dst_agent, src_agent);
+        let engine = if free & wanted != 0 || free == 0 {
+            wanted
+        } else {
+            free & free.wrapping_neg()
+        };
+        let (dst, src) = (end(dst, dst_agent), end(src, src_agent));
+        // SAFETY: the ranges were checked; what is freed is waited for first.
+        unsafe { hsa::copy_on_engine(dst, src, op.width, &handles, done.handle(), engine) }
+    } else {
+        let direction = u32::from(dst_agent != device.cpu) + 2 * u32::from(src_agent != device.cpu);
+        let number = |n: usize| u32::try_from(n).map_err(|_| code::INVALID_VALUE);
+        let range = [number(op.width)?, number(op.height)?, number(op.depth)?];
+        // SAFETY: as above.
+        unsafe {
+            hsa::copy_rect(
+                dst,
+                src,
+                range,
+                device.agent,
+                direction,
+                &handles,
+                done.handle(),
+            )
+        }
+    };
+    started?;
+    step.ends_with(Arc::clone(&done), deps);
+    Ok(done)
+}
+
+fn from_pageable_to_engine(step: &mut Step<'_>, op: &CopyOp, dst: &Side) -> HipResult {
+    let runtime = runtime::get()?;
+    let agents = (dst.agent(runtime), runtime.cpu);
+    let to = dst.seen(op.dst);
+    if op.is_linear() && op.width <= STAGING_BYTES {
+        let stream = step.stream();
+        let buffer = step.state().staging.get(stream)?;
+        // SAFETY: the program vouches for its memory, the buffer is large enough and nobody uses it now:
+        // every copy through it is waited for.
+        unsafe {
+            std::ptr::copy_nonoverlapping(op.src.address as *const u8, buffer as *mut u8, op.width)
+        };
+        let from = CopyBox {
+            address: buffer,
+            ..op.src
+        };
+        engine(step, op, (to, from), agents)?.wait();
+        return Ok(());
+    }
+    let pinned = hsa::lock(
+        op.src.address,
+        op.span(&op.src),
+        &[step.stream().device.agent],
+    )?;
+    let copied = engine(
+        step,
+        op,
+        (
+            to,
+            CopyBox {
+                address: pinned,
+                ..op.src
+            },
+        ),
+        agents,
+    );
+    if let Ok(done) = &copied {
+        done.wait();
+    }
+    hsa::unlock(op.src.address)?;
+    copied.map(|_| ())
+}
+
+fn from_engine_to_pageable(step: &mut Step<'_>, op: &CopyOp, src: &Side) -> HipResult {
+    let runtime = runtime::get()?;
+    let agents = (runtime.cpu, src.agent(runtime));
+    let from = src.seen(op.src);
+    if op.is_linear() && op.width <= STAGING_BYTES {
+        let stream = step.stream();
+        let buffer = step.state().staging.get(stream)?;
+        let to = CopyBox {
+            address: buffer,
+            ..op.dst
+        };
+        engine(step, op, (to, from), agents)?.wait();
+        // SAFETY: as above, in the other direction.
+        unsafe {
+            std::ptr::copy_nonoverlapping(buffer as *const u8, op.dst.address as *mut u8, op.width)
+        };
+        return Ok(());
+    }
+    let pinned = hsa::lock(
+        op.dst.address,
+        op.span(&op.dst),
+        &[step.stream().device.agent],
+    )?;
+    let copied = engine(
+        step,
+        op,
+        (
+            CopyBox {
+                address: pinned,
+                ..op.dst
+            },
+            from,
+        ),
+        agents,
+    );
+    if let Ok(done) = &copied {
+        done.wait();
+    }
+    hsa::unlock(op.dst.address)?;
+    copied.map(|_| ())
+}

@@ -1,0 +1,189 @@
+//! A GPU as this layer uses it.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use super::blit::Blit;
+use super::error::{HipResult, code};
+use super::hsa;
+use super::pool::MemPool;
+use super::props::{Figures, Properties};
+use super::queue::Queues;
+use super::runtime::{HostPools, lock};
+use super::signal::SignalPool;
+use super::stream::Stream;
+use crate::hsa::types::{GLOBAL_FLAG_COARSE_GRAINED, GLOBAL_FLAG_FINE_GRAINED};
+
+/// A device and what belongs to it.
+pub(crate) struct Device {
+    pub(crate) ordinal: usize,
+    pub(crate) agent: u64,
+    /// The agent of the host, for copies.
+    pub(crate) cpu: u64,
+    /// Device memory.
+    pub(crate) vram: u64,
+    /// Device memory that the host and peers see while kernels run.
+    pub(crate) vram_fine: u64,
+    /// Host memory for kernel arguments.
+    pub(crate) kernarg_pool: u64,
+    /// Host memory for staging.
+    pub(crate) staging_pool: u64,
+    /// Bytes of device memory.
+    pub(crate) total: usize,
+    /// Bytes of device memory given to programs.
+    pub(crate) used: AtomicUsize,
+    pub(crate) properties: Box<Properties>,
+    pub(crate) figures: Figures,
+    pub(crate) queues: Queues,
+    pub(crate) signals: Arc<SignalPool>,
+    pub(crate) streams: Mutex<Vec<Weak<Stream>>>,
+    legacy: OnceLock<Arc<Stream>>,
+    making_legacy: Mutex<()>,
+    blit: OnceLock<Blit>,
+    loading_blit: Mutex<()>,
+    /// `hipSetDeviceFlags`.
+    pub(crate) flags: AtomicU32,
+    /// `hipDeviceSetLimit`: stack, printf buffer, heap.
+    pub(crate) limits: [AtomicUsize; 3],
+    /// Bit n: access to the memory of device n is enabled.
+    pub(crate) peers: AtomicU32,
+    /// Copy engines by direction (bit 0: to the device, bit 1: from it).
+    engines: [OnceLock<u32>; 4],
+    /// Whether the primary context is held by the program.
+    pub(crate) retained: AtomicBool,
+    /// What `hipMallocAsync` allocates from unless told otherwise.
+    pub(crate) default_pool: OnceLock<Arc<MemPool>>,
+    /// What it was told.
+    pub(crate) chosen_pool: Mutex<Option<Arc<MemPool>>>,
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Device")
+            .field("ordinal", &self.ordinal)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Limits a device starts with, in bytes.
+const LIMITS: [usize; 3] = [1024, 1 << 20, 8 << 20];
+
+impl Device {
+    pub(crate) fn new(ordinal: usize, agent: u64, cpu: u64, host: HostPools) -> HipResult<Self> {
+        const POOL_SEGMENT: u32 = 0;
+        const POOL_GLOBAL_FLAGS: u32 = 1;
+        const POOL_SIZE: u32 = 2;
+        let (mut vram, mut vram_fine, mut total) = (0, 0, 0);
+        for pool in hsa::pools(agent)? {
+            if hsa::pool_info::<u32>(pool, POOL_SEGMENT)? != 0 {
+                continue;
+            }
+            let flags: u32 = hsa::pool_info(pool, POOL_GLOBAL_FLAGS)?;
+            if flags & GLOBAL_FLAG_COARSE_GRAINED != 0 && vram == 0 {
+                vram = pool;
+                total = hsa::pool_info::<usize>(pool, POOL_SIZE)?;
+            } else if flags & GLOBAL_FLAG_FINE_GRAINED != 0 && vram_fine == 0 {
+                vram_fine = pool;
+            }
+        }
+        if vram == 0 {
+            return Err(code::NO_DEVICE);
+        }
+        let figures = Figures::read(agent)?;
+        Ok(Self {
+            ordinal,
+            agent,
+            cpu,
+            vram,
+            vram_fine: if vram_fine == 0 { vram } else { vram_fine },
+            kernarg_pool: host.kernarg,
+            staging_pool: host.fine,
+            total,
+            used: AtomicUsize::new(0),
+            properties: Box::new(Properties::of(&figures, total)),
+            figures,
+            queues: Queues::default(),
+            signals: Arc::default(),
+            streams: Mutex::default(),
+            legacy: OnceLock::new(),
+            making_legacy: Mutex::default(),
+            blit: OnceLock::new(),
+            loading_blit: Mutex::default(),
+            flags: AtomicU32::new(0),
+            limits: LIMITS.map(AtomicUsize::new),
+            peers: AtomicU32::new(0),
+            engines: [const { OnceLock::new() }; 4],
+            retained: AtomicBool::new(false),
+            default_pool: OnceLock::new(),
+            chosen_pool: Mutex::default(),
+        })
+    }
+
+    /// The null stream, made when it is first used.
+    pub(crate) fn legacy_stream(&'static self) -> HipResult<Arc<Stream>> {
+        if let Some(stream) = self.legacy.get() {
+            return Ok(Arc::clone(stream));
+        }
+        let _making = lock(&self.making_legacy);
+        if let Some(stream) = self.legacy.get() {
+            return Ok(Arc::clone(stream));
+        }
+        let stream = Stream::new(self, 0, 0, true)?;
+        Ok(Arc::clone(self.legacy.get_or_init(|| stream)))
+    }
+
+    pub(crate) fn legacy_stream_if_any(&self) -> Option<&Arc<Stream>> {
+        self.legacy.get()
+    }
+
+    /// The streams that exist now.
+    pub(crate) fn live_streams(&self) -> Vec<Arc<Stream>> {
+        let mut streams = lock(&self.streams);
+        streams.retain(|stream| stream.strong_count() > 0);
+        streams.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Waits for everything enqueued on the device so far.
+    pub(crate) fn synchronize(&self) -> HipResult {
+        for stream in self.live_streams() {
+            stream.synchronize()?;
+        }
+        self.trim_pools();
+        Ok(())
+    }
+
+    /// Gives back what the memory pools may hold no longer.
+    pub(crate) fn trim_pools(&self) {
+        if let Some(pool) = self.default_pool.get() {
+            pool.trim_to_threshold();
+        }
+        if let Some(pool) = lock(&self.chosen_pool).as_ref() {
+            pool.trim_to_threshold();
+        }
+    }
+
+    pub(crate) fn blit_loaded(&self) -> bool {
+        self.blit.get().is_some()
+    }
+
+    /// The runtime's own kernels, loaded with the first stream.
+    pub(crate) fn blit(&'static self) -> HipResult<&'static Blit> {
+        if let Some(blit) = self.blit.get() {
+            return Ok(blit);
+        }
+        let _loading = lock(&self.loading_blit);
+        if let Some(blit) = self.blit.get() {
+            return Ok(blit);
+        }
+        let blit = Blit::load(self)?;
+        Ok(self.blit.get_or_init(|| blit))
+    }
+}
+
+impl Device {
+    /// Copy engines for a direction, as a mask; asked of HSA once for each.
+    pub(crate) fn copy_engines(&self, dst_agent: u64, src_agent: u64) -> u32 {
+        let direction = usize::from(dst_agent != self.cpu) + 2 * usize::from(src_agent != self.cpu);
+        *self.engines[direction].get_or_init(|| hsa::copy_engines(dst_agent, src_agent))
+    }
+}

@@ -1,0 +1,155 @@
+//! Kernels and the code objects they come from.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, RwLock};
+
+use super::device::Device;
+use super::error::{HipResult, code};
+use super::hsa::{Executable, KernelSymbol};
+use super::runtime::{read, write};
+use crate::codeobj::{ArgKind, CodeObject, Kernel};
+
+/// An argument the program passes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Explicit {
+    pub(crate) offset: usize,
+    pub(crate) size: usize,
+}
+
+/// A kernel, ready to be launched.
+#[derive(Debug)]
+pub(crate) struct Function {
+    /// Name as compiled, without `.kd`.
+    pub(crate) name: CString,
+    pub(crate) device: &'static Device,
+    pub(crate) symbol: KernelSymbol,
+    /// Bytes to provide for the arguments, hidden ones included.
+    pub(crate) kernarg_bytes: usize,
+    /// Bytes of the part the program provides.
+    pub(crate) explicit_bytes: usize,
+    pub(crate) explicit: Vec<Explicit>,
+    /// Kind, offset and size of what the runtime provides.
+    pub(crate) hidden: Vec<(ArgKind, usize, usize)>,
+    pub(crate) kernel: Kernel,
+    /// `hipFuncAttributeMaxDynamicSharedMemorySize`.
+    pub(crate) max_dynamic_shared: AtomicU32,
+}
+
+/// A loaded code object.
+#[derive(Debug)]
+pub(crate) struct Module {
+    device: &'static Device,
+    executable: Executable,
+    object: CodeObject,
+    functions: RwLock<HashMap<String, Arc<Function>>>,
+}
+
+impl Module {
+    /// Loads a code object.
+    ///
+    /// # Safety
+    /// The image stays in place as long as the module.
+    pub(crate) unsafe fn load(device: &'static Device, image: &[u8]) -> HipResult<Self> {
+        let object = CodeObject::parse(image).map_err(|error| {
+            eprintln!("rpd-sim: code object refused: {error}");
+            code::INVALID_IMAGE
+        })?;
+        // SAFETY: by contract.
+        let executable = unsafe { Executable::load(device.agent, image)? };
+        let module = Self {
+            device,
+            executable,
+            object,
+            functions: RwLock::default(),
+        };
+        let names: Vec<String> = module
+            .object
+            .kernels()
+            .iter()
+            .map(|k| k.name.clone())
+            .collect();
+        for name in names {
+            module.function(&name)?;
+        }
+        Ok(module)
+    }
+
+    /// A kernel by its name.
+    pub(crate) fn function(&self, name: &str) -> HipResult<Arc<Function>> {
+        if let Some(function) = read(&self.functions).get(name) {
+            return Ok(Arc::clone(function));
+        }
+        let kernel = self.object.kernel(name).ok_or(code::NOT_FOUND)?.clone();
+        let text = |text: &str| CString::new(text).map_err(|_| code::INVALID_VALUE);
+        let symbol = self.executable.kernel(&text(&kernel.symbol)?)?;
+        let explicit: Vec<Explicit> = kernel
+            .explicit_args()
+            .map(|arg| Explicit {
+                offset: arg.offset as usize,
+                size: arg.size as usize,
+            })
+            .collect();
+        let hidden: Vec<_> = kernel
+            .hidden_args()
+            .map(|arg| (arg.kind.clone(), arg.offset as usize, arg.size as usize))
+            .collect();
+        let function = Arc::new(Function {
+            name: text(name)?,
+            device: self.device,
+            symbol,
+            kernarg_bytes: kernel.kernarg_bytes().max(symbol.kernarg_size) as usize,
+            explicit_bytes: explicit
+                .iter()
+                .map(|arg| arg.offset + arg.size)
+                .max()
+                .unwrap_or(0),
+            explicit,
+            hidden,
+            max_dynamic_shared: AtomicU32::new(
+                (super::props::LDS_BYTES as u32).saturating_sub(symbol.group_size),
+            ),
+            kernel,
+        });
+        write(&self.functions).insert(name.to_owned(), Arc::clone(&function));
+        Ok(function)
+    }
+
+    /// Address and size of a variable.
+    pub(crate) fn variable(&self, name: &str) -> HipResult<(usize, usize)> {
+        self.executable
+            .variable(&CString::new(name).map_err(|_| code::INVALID_VALUE)?)
+    }
+
+    /// Unloads the code object; its kernels have ended.
+    pub(crate) fn unload(&self) {
+        self.executable.destroy();
+    }
+}
+
+impl Function {
+    /// `hipFuncAttributes`.
+    pub(crate) fn attributes(&self) -> super::types::FuncAttributes {
+        super::types::FuncAttributes {
+            binary_version: 90,
+            cache_mode_ca: 0,
+            const_size_bytes: 0,
+            local_size_bytes: self.symbol.private_size as usize,
+            max_dynamic_shared_size_bytes: self.max_dynamic_shared.load(Ordering::Relaxed) as i32,
+            max_threads_per_block: self.max_threads() as i32,
+            num_regs: self.kernel.vgpr_count as i32,
+            preferred_shmem_carveout: 0,
+            ptx_version: 90,
+            shared_size_bytes: self.symbol.group_size as usize,
+        }
+    }
+
+    /// Work-items a workgroup of this kernel may have.
+    pub(crate) fn max_threads(&self) -> u32 {
+        match self.kernel.max_flat_workgroup_size {
+            0 => 1024,
+            n => n.min(1024),
+        }
+    }
+}

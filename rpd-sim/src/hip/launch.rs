@@ -1,0 +1,212 @@
+//! Kernel launches: checks, arguments, and the packet.
+
+use core::ffi::c_void;
+use std::sync::Arc;
+
+use super::error::{HipResult, code};
+use super::function::Function;
+use super::props::LDS_BYTES;
+use super::stream::{KERNEL_HEADER, Step, Stream};
+use super::types::Dim3;
+use crate::codeobj::ArgKind;
+use crate::gpu::aql::KernelDispatchPacket;
+
+/// Shape of a launch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Geometry {
+    /// Workgroups.
+    pub(crate) grid: Dim3,
+    /// Work-items of a workgroup.
+    pub(crate) block: Dim3,
+    /// Dynamic local memory in bytes.
+    pub(crate) shared: u32,
+}
+
+/// A launch as a graph keeps it.
+#[derive(Debug, Clone)]
+pub(crate) struct KernelOp {
+    pub(crate) function: Arc<Function>,
+    pub(crate) geometry: Geometry,
+    /// The explicit arguments as they lie in memory.
+    pub(crate) args: Vec<u8>,
+}
+
+/// Checks that a kernel can run in this shape.
+pub(crate) fn check(function: &Function, geometry: &Geometry) -> HipResult {
+    const MAX_WORK_ITEMS: u64 = u32::MAX as u64;
+    let (grid, block) = (geometry.grid, geometry.block);
+    if grid.volume() == 0 || block.volume() == 0 {
+        return Err(code::INVALID_CONFIGURATION);
+    }
+    if block.x > 1024 || block.y > 1024 || block.z > 1024 || block.volume() > 1024 {
+        return Err(code::INVALID_CONFIGURATION);
+    }
+    let sides = [(grid.x, block.x), (grid.y, block.y), (grid.z, block.z)];
+    if sides
+        .iter()
+        .any(|&(g, b)| u64::from(g) * u64::from(b) > MAX_WORK_ITEMS)
+    {
+        return Err(code::INVALID_CONFIGURATION);
+    }
+    if function.symbol.group_size as usize + geometry.shared as usize > LDS_BYTES {
+        return Err(code::INVALID_VALUE);
+    }
+    if block.volume() > u64::from(function.max_threads()) {
+        return Err(code::LAUNCH_FAILURE);
+    }
+    if let Some(required) = function.kernel.reqd_workgroup_size
+        && required != [block.x, block.y, block.z]
+    {
+        return Err(code::INVALID_CONFIGURATION);
+    }
+    Ok(())
+}
+
+/// Lays the arguments a program points to out as the kernel reads them.
+///
+/// # Safety
+/// `params` is a list of pointers, one for each explicit argument; or `extra` is a list of
+/// `HIP_LAUNCH_PARAM_*` pairs.
+pub(crate) unsafe fn gather(
+    function: &Function,
+    params: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> HipResult<Vec<u8>> {
+    let mut block = vec![0u8; function.explicit_bytes];
+    if !extra.is_null() {
+        // SAFETY: by contract.
+        let (buffer, size) = unsafe { read_extra(extra)? };
+        let size = size.min(block.len());
+        if buffer.is_null() && size > 0 {
+            return Err(code::INVALID_VALUE);
+        }
+        // SAFETY: the program's buffer holds `size` bytes.
+        unsafe { std::ptr::copy_nonoverlapping(buffer.cast::<u8>(), block.as_mut_ptr(), size) };
+        return Ok(block);
+    }
+    for (n, argument) in function.explicit.iter().enumerate() {
+        if params.is_null() {
+            return Err(code::INVALID_VALUE);
+        }
+        // SAFETY: by contract there is a pointer for each explicit argument.
+        let source = unsafe { params.add(n).read() };
+        if source.is_null() {
+            return Err(code::INVALID_VALUE);
+        }
+        let target = &mut block[argument.offset..argument.offset + argument.size];
+        // SAFETY: by contract it points to a value of the argument's size.
+        unsafe {
+            std::ptr::copy_nonoverlapping(source.cast::<u8>(), target.as_mut_ptr(), argument.size);
+        }
+    }
+    Ok(block)
+}
+
+/// # Safety
+/// `extra` is a list of `HIP_LAUNCH_PARAM_*` pairs.
+unsafe fn read_extra(extra: *mut *mut c_void) -> HipResult<(*mut c_void, usize)> {
+    const BUFFER_POINTER: usize = 1;
+    const BUFFER_SIZE: usize = 2;
+    const END: usize = 3;
+    let (mut buffer, mut size) = (None, None);
+    // No list has more than its two pairs and the end.
+    for n in 0..3 {
+        // SAFETY: by contract, the list goes on until its end.
+        unsafe {
+            match extra.add(2 * n).read() as usize {
+                BUFFER_POINTER => buffer = Some(extra.add(2 * n + 1).read()),
+                BUFFER_SIZE => size = Some(extra.add(2 * n + 1).read().cast::<usize>()),
+                END => break,
+                _ => return Err(code::INVALID_VALUE),
+            }
+        }
+    }
+    match (buffer, size) {
+        (Some(buffer), Some(size)) if !size.is_null() => {
+            // SAFETY: by contract a pointer to the size.
+            Ok((buffer, unsafe { size.read_unaligned() }))
+        }
+        _ => Err(code::INVALID_VALUE),
+    }
+}
+
+/// Launches on a stream.
+pub(crate) fn run(stream: &Stream, op: &KernelOp) -> HipResult {
+    let mut step = stream.step()?;
+    enqueue(&mut step, &op.function, &op.geometry, &op.args)
+}
+
+/// Writes arguments and packet of a checked launch.
+pub(crate) fn enqueue(
+    step: &mut Step<'_>,
+    function: &Arc<Function>,
+    geometry: &Geometry,
+    args: &[u8],
+) -> HipResult {
+    let kernarg_address = step.kernargs(function.kernarg_bytes.max(args.len()))?;
+    let queue = step.queue_address();
+    // SAFETY: the ring gave us this much; nobody else uses it before the kernel has ended.
+    let block = unsafe {
+        std::slice::from_raw_parts_mut(
+            kernarg_address as *mut u8,
+            function.kernarg_bytes.max(args.len()),
+        )
+    };
+    block.fill(0);
+    block[..args.len()].copy_from_slice(args);
+    hidden(function, geometry, queue, block);
+    let (grid, wg) = (geometry.grid, geometry.block);
+    let dimensions = dimensions(geometry);
+    let packet = KernelDispatchPacket {
+        header: KERNEL_HEADER,
+        setup: dimensions,
+        workgroup_size_x: wg.x as u16,
+        workgroup_size_y: wg.y as u16,
+        workgroup_size_z: wg.z as u16,
+        grid_size_x: grid.x * wg.x,
+        grid_size_y: grid.y * wg.y,
+        grid_size_z: grid.z * wg.z,
+        private_segment_size: function.symbol.private_size,
+        group_segment_size: function.symbol.group_size + geometry.shared,
+        kernel_object: function.symbol.object,
+        kernarg_address: kernarg_address as u64,
+        ..KernelDispatchPacket::default()
+    };
+    // SAFETY: the kernel is loaded, its arguments lie in the ring.
+    unsafe { step.dispatch(&packet) }
+}
+
+fn dimensions(geometry: &Geometry) -> u16 {
+    let used = |grid: u32, block: u32| grid > 1 || block > 1;
+    if used(geometry.grid.z, geometry.block.z) {
+        3
+    } else if used(geometry.grid.y, geometry.block.y) {
+        2
+    } else {
+        1
+    }
+}
+
+/// Fills in what the compiler expects of the runtime. Launches are whole workgroups, so that the
+/// remainders stay zero, as do offsets, printf, hostcall, heap, default queue and completion action.
+fn hidden(function: &Function, geometry: &Geometry, queue: u64, block: &mut [u8]) {
+    let (grid, wg) = (geometry.grid, geometry.block);
+    for (kind, offset, size) in &function.hidden {
+        let value = match kind {
+            ArgKind::HiddenBlockCountX => u64::from(grid.x),
+            ArgKind::HiddenBlockCountY => u64::from(grid.y),
+            ArgKind::HiddenBlockCountZ => u64::from(grid.z),
+            ArgKind::HiddenGroupSizeX => u64::from(wg.x),
+            ArgKind::HiddenGroupSizeY => u64::from(wg.y),
+            ArgKind::HiddenGroupSizeZ => u64::from(wg.z),
+            ArgKind::HiddenGridDims => u64::from(dimensions(geometry)),
+            ArgKind::HiddenDynamicLdsSize => u64::from(geometry.shared),
+            ArgKind::HiddenQueuePtr => queue,
+            _ => continue,
+        };
+        let size = (*size).min(8);
+        if let Some(slot) = block.get_mut(*offset..*offset + size) {
+            slot.copy_from_slice(&value.to_le_bytes()[..size]);
+        }
+    }
+}

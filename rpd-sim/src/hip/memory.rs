@@ -1,0 +1,629 @@
+//! Memory: what programs allocate or register, and what addresses mean.
+
+use core::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering;
+
+use super::device::Device;
+use super::error::{HipError, HipResult, api, code, put};
+use super::hsa;
+use super::runtime::{self, Runtime, read, write};
+use super::types::{Extent, Handle, PitchedPtr};
+
+/// What kind of memory an allocation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// On the device.
+    Device,
+    /// From the device's pool for `hipMallocAsync`.
+    Pooled,
+    /// On the host, made by us.
+    Host,
+    /// On the host, the program's own and pinned.
+    Registered,
+    /// `hipMallocManaged`.
+    Managed,
+}
+
+/// Memory the runtime knows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allocation {
+    pub(crate) size: usize,
+    pub(crate) kind: Kind,
+    /// Ordinal of the device that was current, or that has it.
+    pub(crate) device: usize,
+    /// Flags it was made with.
+    pub(crate) flags: u32,
+    /// Address the devices use.
+    pub(crate) agent_address: usize,
+    /// Serial number, for `HIP_POINTER_ATTRIBUTE_BUFFER_ID`.
+    pub(crate) id: u64,
+}
+
+/// Where an address is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    /// Start of its allocation.
+    pub(crate) base: usize,
+    pub(crate) allocation: Allocation,
+    /// The same address as the devices see it.
+    pub(crate) address: usize,
+}
+
+impl Place {
+    pub(crate) fn is_device(&self) -> bool {
+        matches!(self.allocation.kind, Kind::Device | Kind::Pooled)
+    }
+
+    /// Whether `size` bytes from the address are inside.
+    pub(crate) fn holds(&self, address: usize, size: usize) -> bool {
+        size <= self.base + self.allocation.size - address
+    }
+}
+
+/// The allocation an address lies in.
+pub(crate) fn find(address: usize) -> HipResult<Option<Place>> {
+    let table = read(&runtime::get()?.allocations);
+    Ok(table
+        .range(..=address)
+        .next_back()
+        .and_then(|(&base, allocation)| {
+            (address < base + allocation.size).then(|| Place {
+                base,
+                allocation: *allocation,
+                address: address - base + allocation.agent_address,
+            })
+        }))
+}
+
+fn next_id() -> u64 {
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Enters memory into the table of allocations.
+pub(crate) fn note(
+    base: usize,
+    size: usize,
+    kind: Kind,
+    device: usize,
+    flags: u32,
+    agent_address: usize,
+) -> HipResult {
+    let allocation = Allocation {
+        size,
+        kind,
+        device,
+        flags,
+        agent_address,
+        id: next_id(),
+    };
+    write(&runtime::get()?.allocations).insert(base, allocation);
+    Ok(())
+}
+
+/// Takes memory out of the table; it must start at `base` and be of a kind that `wanted` accepts.
+pub(crate) fn forget(base: usize, wanted: impl Fn(Kind) -> bool) -> Option<Allocation> {
+    let mut table = write(&runtime::get().ok()?.allocations);
+    table
+        .get(&base)
+        .filter(|allocation| wanted(allocation.kind))?;
+    table.remove(&base)
+}
+
+/// Agents that may use a device's memory besides itself.
+fn sharers(runtime: &Runtime, device: &Device) -> Vec<u64> {
+    let enabled = |peer: &&Device| {
+        peer.ordinal == device.ordinal
+            || peer.peers.load(Ordering::Acquire) & (1 << device.ordinal) != 0
+    };
+    runtime
+        .devices
+        .iter()
+        .filter(enabled)
+        .map(|peer| peer.agent)
+        .collect()
+}
+
+/// Gives the peers that asked for it access to what `device` holds already.
+pub(crate) fn share(device: &Device) -> HipResult {
+    let runtime = runtime::get()?;
+    let agents = sharers(runtime, device);
+    let bases: Vec<usize> = read(&runtime.allocations)
+        .iter()
+        .filter(|(_, a)| {
+            a.device == device.ordinal && matches!(a.kind, Kind::Device | Kind::Pooled)
+        })
+        .map(|(&base, _)| base)
+        .collect();
+    bases
+        .into_iter()
+        .try_for_each(|base| hsa::allow_access(&agents, base))
+}
+
+/// Takes device memory from HSA, without entering it into the table.
+pub(crate) fn take_device(device: &Device, size: usize, fine: bool) -> HipResult<usize> {
+    let pool = if fine { device.vram_fine } else { device.vram };
+    if size > device.total {
+        return Err(code::OUT_OF_MEMORY);
+    }
+    let base = hsa::allocate(pool, size)?;
+    let agents = sharers(runtime::get()?, device);
+    if agents.len() > 1 {
+        hsa::allow_access(&agents, base)?;
+    }
+    device.used.fetch_add(size, Ordering::Relaxed);
+    Ok(base)
+}
+
+/// Gives device memory back to HSA.
+pub(crate) fn give_device(device: &Device, base: usize, size: usize) -> HipResult {
+    device.used.fetch_sub(size, Ordering::Relaxed);
+    hsa::free(base)
+}
+
+pub(crate) fn malloc_device(size: usize, fine: bool) -> HipResult<usize> {
+    let device = runtime::current()?;
+    if size == 0 {
+        return Ok(0);
+    }
+    let base = take_device(device, size, fine)?;
+    note(base, size, Kind::Device, device.ordinal, 0, base)?;
+    Ok(base)
+}
+
+fn malloc_host(size: usize, kind: Kind, flags: u32) -> HipResult<usize> {
+    let runtime = runtime::get()?;
+    let device = runtime::current()?;
+    if size == 0 {
+        return Ok(0);
+    }
+    let base = hsa::allocate(runtime.host.fine, size)?;
+    hsa::allow_access(&runtime.gpu_agents(), base)?;
+    note(base, size, kind, device.ordinal, flags, base)?;
+    Ok(base)
+}
+
+/// Puts an address, or null and the error.
+///
+/// # Safety
+/// As for [`put`].
+unsafe fn put_address(out: *mut *mut c_void, made: impl FnOnce() -> HipResult<usize>) -> HipResult {
+    if out.is_null() {
+        return Err(code::INVALID_VALUE);
+    }
+    match made() {
+        // SAFETY: the caller's pointer, not null.
+        Ok(address) => unsafe { put(out, address as *mut c_void) },
+        Err(error) => {
+            // SAFETY: the caller's pointer, not null.
+            unsafe { put(out, std::ptr::null_mut())? };
+            Err(error)
+        }
+    }
+}
+
+pub(crate) unsafe extern "C" fn hipMalloc(out: *mut *mut c_void, size: usize) -> u32 {
+    // SAFETY: the caller's pointer, checked for null.
+    api(|| unsafe { put_address(out, || malloc_device(size, false)) })
+}
+
+pub(crate) unsafe extern "C" fn hipExtMallocWithFlags(
+    out: *mut *mut c_void,
+    size: usize,
+    flags: u32,
+) -> u32 {
+    const FINE_GRAINED: u32 = 1;
+    const SIGNAL: u32 = 2;
+    const UNCACHED: u32 = 3;
+    api(|| {
+        let fine = match flags {
+            0 | 4 => false,
+            FINE_GRAINED | UNCACHED => true,
+            SIGNAL if size == 8 => true,
+            _ => return Err(code::INVALID_VALUE),
+        };
+        // SAFETY: the caller's pointer, checked for null.
+        unsafe { put_address(out, || malloc_device(size, fine)) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipMallocManaged(
+    out: *mut *mut c_void,
+    size: usize,
+    flags: u32,
+) -> u32 {
+    api(|| {
+        if size == 0 || !matches!(flags, 0..=2) {
+            return Err(code::INVALID_VALUE);
+        }
+        // SAFETY: the caller's pointer, checked for null.
+        unsafe { put_address(out, || malloc_host(size, Kind::Managed, flags.max(1))) }
+    })
+}
+
+/// Every flag of host allocations.
+const HOST_FLAGS: u32 = 0xE000_0007;
+
+fn host_flags(flags: u32) -> HipResult {
+    const COHERENCE: u32 = 0xC000_0000;
+    if flags & !HOST_FLAGS != 0 || flags & COHERENCE == COHERENCE {
+        return Err(code::INVALID_VALUE);
+    }
+    Ok(())
+}
+
+pub(crate) unsafe extern "C" fn hipHostMalloc(
+    out: *mut *mut c_void,
+    size: usize,
+    flags: u32,
+) -> u32 {
+    api(|| {
+        host_flags(flags)?;
+        // SAFETY: the caller's pointer, checked for null.
+        unsafe { put_address(out, || malloc_host(size, Kind::Host, flags)) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipHostAlloc(
+    out: *mut *mut c_void,
+    size: usize,
+    flags: u32,
+) -> u32 {
+    api(|| {
+        host_flags(flags)?;
+        // SAFETY: the caller's pointer, checked for null.
+        unsafe { put_address(out, || malloc_host(size, Kind::Host, flags)) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipExtHostAlloc(
+    out: *mut *mut c_void,
+    size: usize,
+    flags: u32,
+) -> u32 {
+    api(|| {
+        host_flags(flags)?;
+        // SAFETY: the caller's pointer, checked for null.
+        unsafe { put_address(out, || malloc_host(size, Kind::Host, flags)) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipMallocHost(out: *mut *mut c_void, size: usize) -> u32 {
+    // SAFETY: the caller's pointer, checked for null.
+    api(|| unsafe { put_address(out, || malloc_host(size, Kind::Host, 0)) })
+}
+
+pub(crate) unsafe extern "C" fn hipMemAllocHost(out: *mut *mut c_void, size: usize) -> u32 {
+    // SAFETY: the caller's pointer, checked for null.
+    api(|| unsafe { put_address(out, || malloc_host(size, Kind::Host, 0)) })
+}
+
+fn free(pointer: *mut c_void, wanted: impl Fn(Kind) -> bool) -> HipResult {
+    let runtime = runtime::get()?;
+    if pointer.is_null() {
+        return Ok(());
+    }
+    let base = pointer as usize;
+    let device = match read(&runtime.allocations).get(&base) {
+        Some(allocation) if wanted(allocation.kind) => &runtime.devices[allocation.device],
+        _ => return Err(code::INVALID_VALUE),
+    };
+    // Whatever may still use the memory has to end first.
+    for stream in device.live_streams() {
+        stream.synchronize()?;
+    }
+    let allocation = forget(base, wanted).ok_or(code::INVALID_VALUE)?;
+    match allocation.kind {
+        Kind::Pooled => super::pool::give_back(device, base, None),
+        Kind::Device => give_device(device, base, allocation.size),
+        Kind::Host | Kind::Managed => {
+            device.trim_pools();
+            hsa::free(base)
+        }
+        Kind::Registered => hsa::unlock(base),
+    }
+}
+
+pub(crate) unsafe extern "C" fn hipFree(pointer: *mut c_void) -> u32 {
+    api(|| {
+        free(pointer, |kind| {
+            kind != Kind::Registered && kind != Kind::Host
+        })
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipHostFree(pointer: *mut c_void) -> u32 {
+    api(|| free(pointer, |kind| kind == Kind::Host))
+}
+
+pub(crate) unsafe extern "C" fn hipFreeHost(pointer: *mut c_void) -> u32 {
+    api(|| free(pointer, |kind| kind == Kind::Host))
+}
+
+pub(crate) unsafe extern "C" fn hipHostRegister(
+    pointer: *mut c_void,
+    size: usize,
+    flags: u32,
+) -> u32 {
+    const KNOWN: u32 = 0xf;
+    api(|| {
+        let runtime = runtime::get()?;
+        if pointer.is_null() || size == 0 || flags & !KNOWN != 0 {
+            return Err(code::INVALID_VALUE);
+        }
+        let base = pointer as usize;
+        let known = find(base)?.is_some() || find(base + size - 1)?.is_some();
+        if known
+            || read(&runtime.allocations)
+                .range(base..base + size)
+                .next()
+                .is_some()
+        {
+            return Err(code::HOST_MEMORY_ALREADY_REGISTERED);
+        }
+        let agent_address = hsa::lock(base, size, &runtime.gpu_agents())?;
+        note(
+            base,
+            size,
+            Kind::Registered,
+            runtime::current()?.ordinal,
+            flags,
+            agent_address,
+        )
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipHostUnregister(pointer: *mut c_void) -> u32 {
+    api(|| {
+        if pointer.is_null() {
+            return Err(code::INVALID_VALUE);
+        }
+        free(pointer, |kind| kind == Kind::Registered).map_err(|error: HipError| match error {
+            code::INVALID_VALUE => code::HOST_MEMORY_NOT_REGISTERED,
+            other => other,
+        })
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipHostGetDevicePointer(
+    out: *mut *mut c_void,
+    pointer: *mut c_void,
+    _flags: u32,
+) -> u32 {
+    api(|| {
+        let place = find(pointer as usize)?.filter(|place| !place.is_device());
+        // SAFETY: the caller's pointer, checked for null.
+        unsafe {
+            put(
+                out,
+                place.ok_or(code::INVALID_VALUE)?.address as *mut c_void,
+            )
+        }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipHostGetFlags(flags: *mut u32, pointer: *mut c_void) -> u32 {
+    api(|| {
+        let place = find(pointer as usize)?.filter(|place| !place.is_device());
+        // SAFETY: the caller's pointer, checked for null.
+        unsafe { put(flags, place.ok_or(code::INVALID_VALUE)?.allocation.flags) }
+    })
+}
+
+/// Rows of pitched memory start at multiples of this.
+const PITCH_ALIGN: usize = 256;
+
+fn malloc_pitched(width: usize, rows: usize) -> HipResult<(usize, usize)> {
+    let pitch = width
+        .checked_next_multiple_of(PITCH_ALIGN)
+        .ok_or(code::INVALID_VALUE)?;
+    let size = pitch.checked_mul(rows).ok_or(code::OUT_OF_MEMORY)?;
+    Ok((malloc_device(size, false)?, pitch))
+}
+
+pub(crate) unsafe extern "C" fn hipMallocPitch(
+    out: *mut *mut c_void,
+    pitch: *mut usize,
+    width: usize,
+    height: usize,
+) -> u32 {
+    api(|| {
+        if out.is_null() || pitch.is_null() {
+            return Err(code::INVALID_VALUE);
+        }
+        let (base, bytes) = malloc_pitched(width, height)?;
+        // SAFETY: the caller's pointers, not null.
+        unsafe {
+            put(out, base as *mut c_void)?;
+            put(pitch, bytes)
+        }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipMemAllocPitch(
+    out: *mut *mut c_void,
+    pitch: *mut usize,
+    width: usize,
+    height: usize,
+    element: u32,
+) -> u32 {
+    if !matches!(element, 4 | 8 | 16) {
+        return api(|| Err(code::INVALID_VALUE));
+    }
+    // SAFETY: the caller's pointers.
+    unsafe { hipMallocPitch(out, pitch, width, height) }
+}
+
+pub(crate) unsafe extern "C" fn hipMalloc3D(out: *mut PitchedPtr, extent: Extent) -> u32 {
+    api(|| {
+        if out.is_null() {
+            return Err(code::INVALID_VALUE);
+        }
+        let rows = extent
+            .height
+            .checked_mul(extent.depth)
+            .ok_or(code::INVALID_VALUE)?;
+        let (base, pitch) = malloc_pitched(extent.width, rows)?;
+        let made = PitchedPtr {
+            ptr: base as *mut c_void,
+            pitch,
+            xsize: extent.width,
+            ysize: extent.height,
+        };
+        // SAFETY: the caller's pointer, not null.
+        unsafe { put(out, made) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipMemGetInfo(free: *mut usize, total: *mut usize) -> u32 {
+    api(|| {
+        let device = runtime::current()?;
+        if free.is_null() && total.is_null() {
+            return Err(code::INVALID_VALUE);
+        }
+        let left = device
+            .total
+            .saturating_sub(device.used.load(Ordering::Relaxed));
+        for (out, value) in [(free, left), (total, device.total)] {
+            if !out.is_null() {
+                // SAFETY: the caller's pointer, not null.
+                unsafe { put(out, value)? };
+            }
+        }
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipMemPtrGetInfo(pointer: *mut c_void, size: *mut usize) -> u32 {
+    api(|| {
+        let place = find(pointer as usize)?.ok_or(code::INVALID_VALUE)?;
+        // SAFETY: the caller's pointer, checked for null.
+        unsafe { put(size, place.allocation.size) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipMemGetAddressRange(
+    base: *mut *mut c_void,
+    size: *mut usize,
+    pointer: *mut c_void,
+) -> u32 {
+    api(|| {
+        let place = find(pointer as usize)?.ok_or(code::NOT_FOUND)?;
+        if !base.is_null() {
+            // SAFETY: the caller's pointer, not null.
+            unsafe { put(base, place.base as *mut c_void)? };
+        }
+        if !size.is_null() {
+            // SAFETY: the caller's pointer, not null.
+            unsafe { put(size, place.allocation.size)? };
+        }
+        Ok(())
+    })
+}
+
+fn known_range(pointer: *const c_void, count: usize) -> HipResult<Place> {
+    let place = find(pointer as usize)?.ok_or(code::INVALID_VALUE)?;
+    if count == 0 || !place.holds(pointer as usize, count) {
+        return Err(code::INVALID_VALUE);
+    }
+    Ok(place)
+}
+
+fn device_or_host(ordinal: c_int) -> HipResult {
+    const CPU: c_int = -1;
+    if ordinal == CPU {
+        Ok(())
+    } else {
+        runtime::device(ordinal).map(|_| ())
+    }
+}
+
+/// Memory never moves on this device, so that advice and prefetching change nothing but are checked.
+pub(crate) unsafe extern "C" fn hipMemAdvise(
+    pointer: *const c_void,
+    count: usize,
+    advice: u32,
+    ordinal: c_int,
+) -> u32 {
+    api(|| {
+        if !matches!(advice, 1..=6 | 100 | 101) {
+            return Err(code::INVALID_VALUE);
+        }
+        device_or_host(ordinal)?;
+        known_range(pointer, count).map(|_| ())
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipMemPrefetchAsync(
+    pointer: *const c_void,
+    count: usize,
+    ordinal: c_int,
+    stream: Handle,
+) -> u32 {
+    api(|| {
+        device_or_host(ordinal)?;
+        super::stream::resolve(stream)?;
+        known_range(pointer, count).map(|_| ())
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipMemRangeGetAttribute(
+    data: *mut c_void,
+    size: usize,
+    attribute: u32,
+    pointer: *const c_void,
+    count: usize,
+) -> u32 {
+    const INVALID_DEVICE_ID: c_int = -2;
+    api(|| {
+        known_range(pointer, count)?;
+        let value = match attribute {
+            1 | 100 => 0,
+            2..=4 => INVALID_DEVICE_ID,
+            _ => return Err(code::INVALID_VALUE),
+        };
+        if size < 4 || size % 4 != 0 {
+            return Err(code::INVALID_VALUE);
+        }
+        for n in 0..size / 4 {
+            // SAFETY: the caller's buffer of `size` bytes, checked for null.
+            unsafe { put(data.cast::<c_int>().wrapping_add(n), value)? };
+        }
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipStreamAttachMemAsync(
+    stream: Handle,
+    pointer: *mut c_void,
+    length: usize,
+    flags: u32,
+) -> u32 {
+    api(|| {
+        super::stream::resolve(stream)?;
+        let place = find(pointer as usize)?.ok_or(code::INVALID_VALUE)?;
+        let whole = length == 0 || length == place.allocation.size;
+        if !whole || !matches!(flags, 1 | 2 | 4) || place.allocation.kind != Kind::Managed {
+            return Err(code::INVALID_VALUE);
+        }
+        Ok(())
+    })
+}
+
+/// `hipDeviceReset`: everything of a device that programs made goes.
+pub(crate) fn reset(device: &'static Device) -> HipResult {
+    device.synchronize()?;
+    let runtime = runtime::get()?;
+    let of_device = |a: &Allocation| a.device == device.ordinal && a.kind != Kind::Registered;
+    let bases: Vec<usize> = read(&runtime.allocations)
+        .iter()
+        .filter(|(_, allocation)| of_device(allocation))
+        .map(|(&base, _)| base)
+        .collect();
+    for base in bases {
+        free(base as *mut c_void, |_| true)?;
+    }
+    write(&runtime.streams).retain(|_, stream| stream.device.ordinal != device.ordinal);
+    device.trim_pools();
+    Ok(())
+}

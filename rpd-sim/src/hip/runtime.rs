@@ -1,0 +1,268 @@
+//! The process's HIP state: made at the first call that needs a device, made anew in a forked child.
+
+use core::ffi::c_void;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError, RwLock};
+
+use super::callback::Worker;
+use super::device::Device;
+use super::error::{HipResult, code};
+use super::event::Event;
+use super::graph::Graphs;
+use super::hsa;
+use super::memory::Allocation;
+use super::module::Functions;
+use super::pool::MemPool;
+use super::stream::Stream;
+use super::types::Handle;
+use crate::hsa::types::{
+    DEVICE_TYPE_CPU, DEVICE_TYPE_GPU, GLOBAL_FLAG_COARSE_GRAINED, GLOBAL_FLAG_FINE_GRAINED,
+    GLOBAL_FLAG_KERNARG,
+};
+
+/// Memory pools of the host.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HostPools {
+    /// Coherent with running kernels; where `hipHostMalloc` allocates.
+    pub(crate) fine: u64,
+    /// Coherent at kernel boundaries.
+    pub(crate) coarse: u64,
+    /// Where kernel arguments go.
+    pub(crate) kernarg: u64,
+}
+
+/// Everything that lives as long as the process (or until it forks).
+pub(crate) struct Runtime {
+    /// The agent of the host.
+    pub(crate) cpu: u64,
+    /// Its memory pools.
+    pub(crate) host: HostPools,
+    /// The GPUs, by ordinal.
+    pub(crate) devices: Vec<Device>,
+    /// Ticks of the system clock in a second.
+    pub(crate) clock_hz: u64,
+    /// Memory programs know of, by address.
+    pub(crate) allocations: RwLock<BTreeMap<usize, Allocation>>,
+    /// Streams programs made, by handle.
+    pub(crate) streams: RwLock<HashMap<usize, Arc<Stream>>>,
+    /// Events, by handle.
+    pub(crate) events: RwLock<HashMap<usize, Arc<Event>>>,
+    /// Memory pools programs made, by handle.
+    pub(crate) pools: RwLock<HashMap<usize, Arc<MemPool>>>,
+    /// Modules and kernels that have been loaded.
+    pub(crate) functions: Functions,
+    /// Graphs and what was made of them.
+    pub(crate) graphs: Graphs,
+    /// Runs host functions that streams call.
+    pub(crate) worker: OnceLock<Worker>,
+}
+
+static RUNTIME: AtomicPtr<Runtime> = AtomicPtr::new(ptr::null_mut());
+/// Held while the runtime is made.
+static MAKING: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// The device this thread has chosen.
+    static DEVICE: Cell<usize> = const { Cell::new(0) };
+    /// The locks a forking thread holds over the fork.
+    static FORKING: RefCell<Option<ForkLocks>> = const { RefCell::new(None) };
+}
+
+struct ForkLocks {
+    _making: MutexGuard<'static, ()>,
+    _registry: std::sync::RwLockWriteGuard<'static, super::fatbin::Registry>,
+}
+
+/// The runtime, made now if this is the first call that needs it.
+#[inline]
+pub(crate) fn get() -> HipResult<&'static Runtime> {
+    // SAFETY: the pointer is null or a leaked box.
+    match unsafe { RUNTIME.load(Ordering::Acquire).as_ref() } {
+        Some(runtime) => Ok(runtime),
+        None => make(),
+    }
+}
+
+/// The runtime if it has been made.
+pub(crate) fn existing() -> Option<&'static Runtime> {
+    // SAFETY: the pointer is null or a leaked box.
+    unsafe { RUNTIME.load(Ordering::Acquire).as_ref() }
+}
+
+/// The device this thread has chosen.
+#[inline]
+pub(crate) fn current() -> HipResult<&'static Device> {
+    let runtime = get()?;
+    runtime.devices.get(DEVICE.get()).ok_or(code::NO_DEVICE)
+}
+
+/// Ordinal of the device this thread has chosen.
+#[inline]
+pub(crate) fn current_ordinal() -> usize {
+    DEVICE.get()
+}
+
+pub(crate) fn set_current(ordinal: usize) {
+    DEVICE.set(ordinal);
+}
+
+/// A device by the number programs pass.
+pub(crate) fn device(ordinal: i32) -> HipResult<&'static Device> {
+    let runtime = get()?;
+    usize::try_from(ordinal)
+        .ok()
+        .and_then(|ordinal| runtime.devices.get(ordinal))
+        .ok_or(code::INVALID_DEVICE)
+}
+
+#[cold]
+fn make() -> HipResult<&'static Runtime> {
+    watch_forks();
+    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(runtime) = existing() {
+        return Ok(runtime);
+    }
+    let runtime: &'static mut Runtime = Box::leak(Box::new(Runtime::new()?));
+    let shared: &'static Runtime = runtime;
+    RUNTIME.store(ptr::from_ref(shared).cast_mut(), Ordering::Release);
+    Ok(shared)
+}
+
+impl Runtime {
+    fn new() -> HipResult<Self> {
+        const AGENT_DEVICE: u32 = 17;
+        hsa::init()?;
+        let (mut cpus, mut gpus) = (Vec::new(), Vec::new());
+        for agent in hsa::agents()? {
+            match hsa::agent_info::<u32>(agent, AGENT_DEVICE)? {
+                DEVICE_TYPE_CPU => cpus.push(agent),
+                DEVICE_TYPE_GPU => gpus.push(agent),
+                _ => {}
+            }
+        }
+        let cpu = *cpus.first().ok_or(code::NO_DEVICE)?;
+        let host = host_pools(cpu)?;
+        let devices = gpus
+            .iter()
+            .enumerate()
+            .map(|(ordinal, &agent)| Device::new(ordinal, agent, cpu, host))
+            .collect::<HipResult<Vec<_>>>()?;
+        Ok(Self {
+            cpu,
+            host,
+            devices,
+            clock_hz: hsa::system_frequency()?.max(1),
+            allocations: RwLock::default(),
+            streams: RwLock::default(),
+            events: RwLock::default(),
+            pools: RwLock::default(),
+            functions: Functions::default(),
+            graphs: Graphs::default(),
+            worker: OnceLock::new(),
+        })
+    }
+
+    /// Agents of all devices.
+    pub(crate) fn gpu_agents(&self) -> Vec<u64> {
+        self.devices.iter().map(|device| device.agent).collect()
+    }
+
+    /// An event by handle.
+    pub(crate) fn event(&self, handle: Handle) -> HipResult<Arc<Event>> {
+        read(&self.events)
+            .get(&(handle as usize))
+            .cloned()
+            .ok_or(code::INVALID_HANDLE)
+    }
+}
+
+fn host_pools(cpu: u64) -> HipResult<HostPools> {
+    const POOL_SEGMENT: u32 = 0;
+    const POOL_GLOBAL_FLAGS: u32 = 1;
+    const SEGMENT_GLOBAL: u32 = 0;
+    let mut host = HostPools::default();
+    for pool in hsa::pools(cpu)? {
+        if hsa::pool_info::<u32>(pool, POOL_SEGMENT)? != SEGMENT_GLOBAL {
+            continue;
+        }
+        let flags: u32 = hsa::pool_info(pool, POOL_GLOBAL_FLAGS)?;
+        if flags & GLOBAL_FLAG_KERNARG != 0 {
+            host.kernarg = pool;
+        }
+        if flags & GLOBAL_FLAG_FINE_GRAINED != 0
+            && (host.fine == 0 || flags & GLOBAL_FLAG_KERNARG == 0)
+        {
+            host.fine = pool;
+        }
+        if flags & GLOBAL_FLAG_COARSE_GRAINED != 0 {
+            host.coarse = pool;
+        }
+    }
+    if host.fine == 0 {
+        return Err(code::NO_DEVICE);
+    }
+    if host.kernarg == 0 {
+        host.kernarg = host.fine;
+    }
+    if host.coarse == 0 {
+        host.coarse = host.fine;
+    }
+    Ok(host)
+}
+
+/// Reads a table whatever happened to its other users.
+pub(crate) fn read<T>(table: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
+    table.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Changes a table whatever happened to its other users.
+pub(crate) fn write<T>(table: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
+    table.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks whatever happened to the other users.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Arranges for a forked child to start with a fresh runtime; what was registered stays known.
+pub(crate) fn watch_forks() {
+    static WATCHING: Once = Once::new();
+    WATCHING.call_once(|| {
+        // SAFETY: the handlers take no arguments and touch only what is below. A failure (no memory)
+        // leaves children without a fresh start, which is what they have without this call.
+        unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
+    });
+}
+
+unsafe extern "C" fn before_fork() {
+    // A thread that forks while it makes the runtime cannot take the lock again.
+    if let Ok(making) = MAKING.try_lock() {
+        let locks = ForkLocks {
+            _making: making,
+            _registry: super::fatbin::lock_for_fork(),
+        };
+        FORKING.with_borrow_mut(|slot| *slot = Some(locks));
+    }
+}
+
+unsafe extern "C" fn after_fork() {
+    FORKING.with_borrow_mut(|slot| slot.take());
+}
+
+unsafe extern "C" fn in_child() {
+    FORKING.with_borrow_mut(|slot| slot.take());
+    // The parent's threads and queues are not here: forget them, the next call starts over.
+    RUNTIME.store(ptr::null_mut(), Ordering::Release);
+}
+
+/// An address that travels between threads as data.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Opaque(pub(crate) *mut c_void);
+// SAFETY: it is handed through, never dereferenced by us.
+unsafe impl Send for Opaque {}
+// SAFETY: as above.
+unsafe impl Sync for Opaque {}

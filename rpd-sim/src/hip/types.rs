@@ -1,0 +1,287 @@
+//! Structs, handles and flags of the HIP API as programs pass them.
+
+use core::ffi::{c_char, c_int, c_void};
+
+/// `hipStream_t`, `hipEvent_t` and the like: opaque to programs, looked up in our tables.
+pub(crate) type Handle = *mut c_void;
+
+/// `dim3`, and `uint3`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Dim3 {
+    pub(crate) x: u32,
+    pub(crate) y: u32,
+    pub(crate) z: u32,
+}
+
+impl Dim3 {
+    pub(crate) fn new(x: u32, y: u32, z: u32) -> Self {
+        Self { x, y, z }
+    }
+
+    /// Number of points.
+    pub(crate) fn volume(self) -> u64 {
+        u64::from(self.x) * u64::from(self.y) * u64::from(self.z)
+    }
+}
+
+/// `hipExtent`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Extent {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) depth: usize,
+}
+
+/// `hipPos`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Pos {
+    pub(crate) x: usize,
+    pub(crate) y: usize,
+    pub(crate) z: usize,
+}
+
+/// `hipPitchedPtr`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PitchedPtr {
+    pub(crate) ptr: *mut c_void,
+    pub(crate) pitch: usize,
+    pub(crate) xsize: usize,
+    pub(crate) ysize: usize,
+}
+
+/// `hipMemcpy3DParms`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Memcpy3D {
+    pub(crate) src_array: *mut c_void,
+    pub(crate) src_pos: Pos,
+    pub(crate) src_ptr: PitchedPtr,
+    pub(crate) dst_array: *mut c_void,
+    pub(crate) dst_pos: Pos,
+    pub(crate) dst_ptr: PitchedPtr,
+    pub(crate) extent: Extent,
+    pub(crate) kind: u32,
+}
+
+/// `hip_Memcpy2D`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DrvMemcpy2D {
+    pub(crate) src_x: usize,
+    pub(crate) src_y: usize,
+    pub(crate) src_type: u32,
+    pub(crate) src_host: *const c_void,
+    pub(crate) src_device: *mut c_void,
+    pub(crate) src_array: *mut c_void,
+    pub(crate) src_pitch: usize,
+    pub(crate) dst_x: usize,
+    pub(crate) dst_y: usize,
+    pub(crate) dst_type: u32,
+    pub(crate) dst_host: *mut c_void,
+    pub(crate) dst_device: *mut c_void,
+    pub(crate) dst_array: *mut c_void,
+    pub(crate) dst_pitch: usize,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+/// `HIP_MEMCPY3D`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DrvMemcpy3D {
+    pub(crate) src_x: usize,
+    pub(crate) src_y: usize,
+    pub(crate) src_z: usize,
+    pub(crate) src_lod: usize,
+    pub(crate) src_type: u32,
+    pub(crate) src_host: *const c_void,
+    pub(crate) src_device: *mut c_void,
+    pub(crate) src_array: *mut c_void,
+    pub(crate) src_pitch: usize,
+    pub(crate) src_height: usize,
+    pub(crate) dst_x: usize,
+    pub(crate) dst_y: usize,
+    pub(crate) dst_z: usize,
+    pub(crate) dst_lod: usize,
+    pub(crate) dst_type: u32,
+    pub(crate) dst_host: *mut c_void,
+    pub(crate) dst_device: *mut c_void,
+    pub(crate) dst_array: *mut c_void,
+    pub(crate) dst_pitch: usize,
+    pub(crate) dst_height: usize,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) depth: usize,
+}
+
+/// `hipPointerAttribute_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PointerAttributes {
+    pub(crate) kind: u32,
+    pub(crate) device: c_int,
+    pub(crate) device_pointer: *mut c_void,
+    pub(crate) host_pointer: *mut c_void,
+    pub(crate) is_managed: c_int,
+    pub(crate) allocation_flags: u32,
+}
+
+/// `hipFuncAttributes`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FuncAttributes {
+    pub(crate) binary_version: c_int,
+    pub(crate) cache_mode_ca: c_int,
+    pub(crate) const_size_bytes: usize,
+    pub(crate) local_size_bytes: usize,
+    pub(crate) max_dynamic_shared_size_bytes: c_int,
+    pub(crate) max_threads_per_block: c_int,
+    pub(crate) num_regs: c_int,
+    pub(crate) preferred_shmem_carveout: c_int,
+    pub(crate) ptx_version: c_int,
+    pub(crate) shared_size_bytes: usize,
+}
+
+/// `hipMemLocation`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct MemLocation {
+    pub(crate) kind: u32,
+    pub(crate) id: c_int,
+}
+
+/// `hipMemPoolProps`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemPoolProps {
+    pub(crate) alloc_type: u32,
+    pub(crate) handle_types: u32,
+    pub(crate) location: MemLocation,
+    pub(crate) win32_security_attributes: *mut c_void,
+    pub(crate) max_size: usize,
+    pub(crate) reserved: [u8; 56],
+}
+
+/// `hipMemAccessDesc`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemAccessDesc {
+    pub(crate) location: MemLocation,
+    pub(crate) flags: u32,
+}
+
+/// `hipLaunchParams`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LaunchParams {
+    pub(crate) func: *mut c_void,
+    pub(crate) grid: Dim3,
+    pub(crate) block: Dim3,
+    pub(crate) args: *mut *mut c_void,
+    pub(crate) shared: usize,
+    pub(crate) stream: Handle,
+}
+
+/// `hipKernelNodeParams`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KernelNodeParams {
+    pub(crate) block: Dim3,
+    pub(crate) extra: *mut *mut c_void,
+    pub(crate) func: *mut c_void,
+    pub(crate) grid: Dim3,
+    pub(crate) params: *mut *mut c_void,
+    pub(crate) shared: u32,
+}
+
+/// `hipMemsetParams`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemsetParams {
+    pub(crate) dst: *mut c_void,
+    pub(crate) element_size: u32,
+    pub(crate) height: usize,
+    pub(crate) pitch: usize,
+    pub(crate) value: u32,
+    pub(crate) width: usize,
+}
+
+/// `hipHostNodeParams`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HostNodeParams {
+    pub(crate) callback: HostFn,
+    pub(crate) data: *mut c_void,
+}
+
+/// `hipUUID`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Uuid {
+    pub(crate) bytes: [c_char; 16],
+}
+
+/// `hipHostFn_t`.
+pub(crate) type HostFn = Option<unsafe extern "C" fn(*mut c_void)>;
+/// `hipStreamCallback_t`.
+pub(crate) type StreamCallback = Option<unsafe extern "C" fn(Handle, u32, *mut c_void)>;
+
+/// `hipMemcpyKind`.
+pub(crate) mod kind {
+    pub(crate) const HOST_TO_HOST: u32 = 0;
+    pub(crate) const HOST_TO_DEVICE: u32 = 1;
+    pub(crate) const DEVICE_TO_HOST: u32 = 2;
+    pub(crate) const DEVICE_TO_DEVICE: u32 = 3;
+    pub(crate) const DEFAULT: u32 = 4;
+    pub(crate) const DEVICE_TO_DEVICE_NO_CU: u32 = 1024;
+}
+
+/// `hipMemoryType`.
+pub(crate) mod memory_type {
+    pub(crate) const UNREGISTERED: u32 = 0;
+    pub(crate) const HOST: u32 = 1;
+    pub(crate) const DEVICE: u32 = 2;
+    pub(crate) const MANAGED: u32 = 3;
+    pub(crate) const ARRAY: u32 = 10;
+    pub(crate) const UNIFIED: u32 = 11;
+}
+
+/// `hipStreamLegacy`: the null stream by name.
+pub(crate) const STREAM_LEGACY: usize = 1;
+/// `hipStreamPerThread`.
+pub(crate) const STREAM_PER_THREAD: usize = 2;
+/// `hipStreamNonBlocking`.
+pub(crate) const STREAM_NON_BLOCKING: u32 = 1;
+
+/// Flags of events.
+pub(crate) mod event_flag {
+    pub(crate) const BLOCKING_SYNC: u32 = 1;
+    pub(crate) const DISABLE_TIMING: u32 = 2;
+    pub(crate) const INTERPROCESS: u32 = 4;
+    pub(crate) const DISABLE_SYSTEM_FENCE: u32 = 0x2000_0000;
+    pub(crate) const RELEASE_TO_DEVICE: u32 = 0x4000_0000;
+    pub(crate) const RELEASE_TO_SYSTEM: u32 = 0x8000_0000;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::size_of;
+
+    #[test]
+    fn sizes_are_those_of_the_headers() {
+        assert_eq!(size_of::<PitchedPtr>(), 32);
+        assert_eq!(size_of::<Memcpy3D>(), 160);
+        assert_eq!(size_of::<DrvMemcpy2D>(), 128);
+        assert_eq!(size_of::<DrvMemcpy3D>(), 184);
+        assert_eq!(size_of::<PointerAttributes>(), 32);
+        assert_eq!(size_of::<FuncAttributes>(), 56);
+        assert_eq!(size_of::<MemPoolProps>(), 88);
+        assert_eq!(size_of::<LaunchParams>(), 56);
+        assert_eq!(size_of::<KernelNodeParams>(), 64);
+    }
+}
