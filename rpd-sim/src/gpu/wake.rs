@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 /// How long an idle thread polls before it sleeps.
 const SPIN: Duration = Duration::from_micros(40);
 
+/// How long polling may keep a core to itself.
+const PATIENCE: Duration = Duration::from_micros(8);
+
 /// Threads polling now; more pollers than spare cores would only take time from the program.
 static SPINNERS: AtomicU32 = AtomicU32::new(0);
 
@@ -100,7 +103,7 @@ impl Event {
 
 /// Polls `ready` for at most `limit`; answers whether it became true.
 pub(crate) fn spin_until(limit: Duration, mut ready: impl FnMut() -> bool) -> bool {
-    let mut deadline = None;
+    let mut begin = None;
     loop {
         for _ in 0..64 {
             if ready() {
@@ -109,10 +112,13 @@ pub(crate) fn spin_until(limit: Duration, mut ready: impl FnMut() -> bool) -> bo
             std::hint::spin_loop();
         }
         let now = Instant::now();
-        match deadline {
-            None => deadline = Some(now + limit),
-            Some(deadline) if now >= deadline => return ready(),
-            Some(_) => {}
+        let spent = now - *begin.get_or_insert(now);
+        if spent >= limit {
+            return ready();
+        }
+        if spent >= PATIENCE {
+            // Whoever is to make it true may be waiting for this very core.
+            std::thread::yield_now();
         }
     }
 }
