@@ -1,0 +1,291 @@
+//! The rare records: process, names, agents, code, notes.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::super::{
+    CodeObject, HostFunction, KernelSymbol, Process, Region, ResourceKind, ResourceName, Session,
+};
+use super::note_damage;
+use crate::agent::Agent;
+use crate::domain::Kind;
+use crate::ids::{
+    AgentHandle, CodeObjectId, CorrelationId, KernelId, Nanoseconds, ProcessId, StringId,
+};
+use crate::spool::format::{self, space, tag};
+use crate::spool::reader::{Counted, Record};
+
+/// Kind and operation numbers beyond these name nothing.
+const MAX_KINDS: u32 = 256;
+const MAX_OPERATIONS: u32 = 1 << 13;
+/// Notes kept.
+const MAX_NOTES: usize = 200;
+
+/// Names of one kind's operations as the provider numbers them.
+#[derive(Debug, Default)]
+struct KindNames {
+    name: String,
+    operations: BTreeMap<u32, String>,
+}
+
+/// A kind that rpd knows, with its operations' names as string ids; 0 where there is none.
+#[derive(Debug)]
+struct Resolved {
+    kind: Kind,
+    operations: Vec<StringId>,
+}
+
+/// What the meta stream says.
+#[derive(Debug, Default)]
+pub(super) struct Meta {
+    pub(super) has_process: bool,
+    /// What the collector called the end; 0 when it did not come that far.
+    pub(super) end_time: u64,
+    names: BTreeMap<(u32, u32), KindNames>,
+    callbacks: Vec<Option<Resolved>>,
+    buffers: Vec<Option<Resolved>>,
+    regions: BTreeMap<u32, Region>,
+    dirty: bool,
+}
+
+impl Meta {
+    /// Takes a record of the rare kinds.
+    pub(super) fn take(&mut self, record: &Record<'_>, session: &mut Session) {
+        if self.try_take(record, session).is_none() {
+            note_damage(
+                &mut session.ledger.damage,
+                format!("a record with tag {} is too short", record.header.tag),
+            );
+        }
+    }
+
+    fn try_take(&mut self, record: &Record<'_>, session: &mut Session) -> Option<()> {
+        match record.header.tag {
+            tag::PROCESS => {
+                let (fixed, tail) = record.parse::<format::Process>()?;
+                if !self.has_process {
+                    session.process = process(&fixed, tail);
+                    self.has_process = true;
+                }
+            }
+            tag::KIND_NAME | tag::OPERATION_NAME => {
+                let (fixed, text) = record.parse_text::<format::Name>(|name| name.text_len)?;
+                if fixed.kind < MAX_KINDS {
+                    let kind = self.names.entry((fixed.space, fixed.kind)).or_default();
+                    if record.header.tag == tag::KIND_NAME {
+                        kind.name = text.into_owned();
+                    } else if fixed.operation < MAX_OPERATIONS {
+                        kind.operations.insert(fixed.operation, text.into_owned());
+                    }
+                    self.dirty = true;
+                }
+            }
+            tag::AGENT => {
+                let (fixed, tail) = record.parse::<format::AgentRecord>()?;
+                session
+                    .agents
+                    .push(Agent::parse(AgentHandle(fixed.handle), tail));
+            }
+            tag::CODE_OBJECT if record.header.aux == 1 => {
+                let (fixed, uri) = record.parse_text::<format::CodeObject>(|code| code.uri_len)?;
+                session.code_objects.push(CodeObject {
+                    id: CodeObjectId(fixed.id),
+                    agent: AgentHandle(fixed.agent),
+                    uri: uri.into_owned(),
+                    load_base: fixed.load_base,
+                    load_size: fixed.load_size,
+                    load_delta: fixed.load_delta,
+                    storage_type: fixed.storage_type,
+                    memory_base: fixed.memory_base,
+                    memory_size: fixed.memory_size,
+                    size: fixed.size,
+                });
+            }
+            tag::KERNEL_SYMBOL => {
+                let (fixed, name) =
+                    record.parse_text::<format::KernelSymbol>(|symbol| symbol.name_len)?;
+                session.kernel_symbols.push(KernelSymbol {
+                    id: KernelId(fixed.id),
+                    code_object: CodeObjectId(fixed.code_object),
+                    name: name.into_owned(),
+                    kernel_object: fixed.kernel_object,
+                    kernarg_size: fixed.kernarg_size,
+                    kernarg_align: fixed.kernarg_align,
+                    group_size: fixed.group_size,
+                    private_size: fixed.private_size,
+                    sgpr_count: fixed.sgpr_count,
+                    arch_vgpr_count: fixed.arch_vgpr_count,
+                    accum_vgpr_count: fixed.accum_vgpr_count,
+                    entry_offset: fixed.entry_offset,
+                    kernel_address: fixed.kernel_address,
+                    size: fixed.size,
+                });
+            }
+            tag::HOST_FUNCTION => {
+                let (fixed, name) =
+                    record.parse_text::<format::HostFunction>(|function| function.name_len)?;
+                session.host_functions.push(HostFunction {
+                    id: fixed.id,
+                    kernel: KernelId(fixed.kernel),
+                    code_object: CodeObjectId(fixed.code_object),
+                    address: fixed.address,
+                    name: name.into_owned(),
+                });
+            }
+            tag::RESOURCE_NAME => {
+                let (fixed, name) =
+                    record.parse_text::<format::NamedResource>(|resource| resource.name_len)?;
+                let kind = match record.header.aux {
+                    1 => ResourceKind::Thread,
+                    2 => ResourceKind::HipDevice,
+                    3 => ResourceKind::HipStream,
+                    4 => ResourceKind::HsaAgent,
+                    _ => return Some(()),
+                };
+                session.resource_names.push(ResourceName {
+                    kind,
+                    resource: fixed.resource,
+                    name: name.into_owned(),
+                });
+            }
+            tag::REGION => {
+                let (fixed, message) =
+                    record.parse_text::<format::Region>(|region| region.text_len)?;
+                let region = Region {
+                    message: session.strings.intern(&message),
+                    correlation: CorrelationId(fixed.correlation),
+                };
+                self.regions.entry(fixed.id).or_insert(region);
+            }
+            tag::RUNTIME_INIT => session.ledger.runtime_seen = true,
+            tag::END => {
+                let (fixed, _) = record.parse::<format::Moment>()?;
+                self.end_time = self.end_time.max(fixed.time);
+                session.ledger.ended = true;
+            }
+            tag::NOTE => {
+                let (_, text) = record.parse_text::<format::Moment>(|moment| moment.text_len)?;
+                let notes = &mut session.ledger.notes;
+                if notes.len() < MAX_NOTES && !notes.iter().any(|note| *note == text) {
+                    notes.push(text.into_owned());
+                }
+            }
+            // Streams and control are in the records themselves; tags we do not know are a newer collector's.
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// Makes the tables from numbers to names; to be called when the meta stream has been read.
+    pub(super) fn resolve(&mut self, session: &mut Session) {
+        self.dirty = false;
+        for ((space, number), names) in &self.names {
+            let table = match *space {
+                space::CALLBACK => &mut self.callbacks,
+                space::BUFFER => &mut self.buffers,
+                _ => continue,
+            };
+            let Some(kind) = Kind::from_name(&names.name) else {
+                continue;
+            };
+            let number = *number as usize;
+            if table.len() <= number {
+                table.resize_with(number + 1, || None);
+            }
+            let last = names.operations.keys().next_back();
+            let mut operations = vec![StringId(0); last.map_or(0, |&last| last as usize + 1)];
+            for (&operation, name) in &names.operations {
+                operations[operation as usize] = session.strings.intern(name);
+            }
+            table[number] = Some(Resolved { kind, operations });
+        }
+    }
+
+    /// Kind and operation name of a call.
+    #[inline]
+    pub(super) fn callback(&self, kind: u16, operation: u32) -> Option<(Kind, StringId)> {
+        let resolved = self.callbacks.get(usize::from(kind))?.as_ref()?;
+        let name = resolved.operations.get(operation as usize).copied();
+        Some((resolved.kind, name.unwrap_or_default()))
+    }
+
+    /// Operation name in a buffer kind that is found by its own name.
+    pub(super) fn buffer_operation(&self, kind: Kind, operation: u32) -> StringId {
+        self.buffers
+            .iter()
+            .flatten()
+            .find(|resolved| resolved.kind == kind)
+            .and_then(|resolved| resolved.operations.get(operation as usize))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Whether names came after [`Meta::resolve`].
+    pub(super) fn is_stale(&self) -> bool {
+        self.dirty
+    }
+
+    /// Puts what was collected into the session, in the order of ids, each id once.
+    pub(super) fn finish(self, session: &mut Session) {
+        let numbers: BTreeMap<u32, u32> = self.regions.keys().copied().zip(1..).collect();
+        for region in session
+            .dispatches
+            .region
+            .iter_mut()
+            .chain(&mut session.copies.region)
+        {
+            *region = numbers.get(region).copied().unwrap_or(0);
+        }
+        session.regions = self.regions.into_values().collect();
+        session.code_objects.sort_by_key(|code| code.id);
+        session.code_objects.dedup_by_key(|code| code.id);
+        session.kernel_symbols.sort_by_key(|symbol| symbol.id);
+        session.kernel_symbols.dedup_by_key(|symbol| symbol.id);
+        session.host_functions.sort_by_key(|function| function.id);
+        session.host_functions.dedup_by_key(|function| function.id);
+        session.provider_names = self
+            .names
+            .into_values()
+            .map(|kind| (kind.name, kind.operations.into_values().collect()))
+            .collect();
+    }
+}
+
+fn process(fixed: &format::Process, tail: &[u8]) -> Process {
+    let mut parts = Counted(tail).map(Option::unwrap_or_default);
+    let mut part = || parts.next().unwrap_or_default();
+    let command = nul_separated(part());
+    let mut text = || String::from_utf8_lossy(part()).into_owned();
+    let (cwd, executable) = (text(), text());
+    Process {
+        pid: ProcessId(fixed.pid),
+        ppid: ProcessId(fixed.ppid),
+        pgid: ProcessId(fixed.pgid),
+        sid: ProcessId(fixed.sid),
+        start_ticks: fixed.start_ticks,
+        init_time: Nanoseconds(fixed.init_time),
+        fini_time: Nanoseconds(0),
+        real_time: fixed.real_time,
+        forked: fixed.forked != 0,
+        psize: fixed.psize,
+        command: command.map(Cow::into_owned).collect(),
+        cwd,
+        executable,
+        environment: nul_separated(part())
+            .filter_map(|pair| {
+                let (name, value) = pair.split_once('=')?;
+                Some((name.to_owned(), value.to_owned()))
+            })
+            .collect(),
+    }
+}
+
+/// The texts in a block as the kernel keeps them; one NUL at the end belongs to the last.
+fn nul_separated(block: &[u8]) -> impl Iterator<Item = Cow<'_, str>> {
+    let block = block.strip_suffix(&[0]).unwrap_or(block);
+    let is_empty = block.is_empty();
+    block
+        .split(|&byte| byte == 0)
+        .filter(move |_| !is_empty)
+        .map(String::from_utf8_lossy)
+}

@@ -1,0 +1,100 @@
+//! Start ascending, end descending, then name.
+
+use std::cmp::{Ordering, Reverse};
+
+use super::super::{Session, Strings};
+use crate::ids::{Nanoseconds, StringId};
+
+/// Puts every table of `session` in order.
+pub(super) fn put_in_order(session: &mut Session) {
+    let labels = |session: &Session, index: u32| session.api_label(index as usize);
+    if let Some(order) = order(&session.api.start, &session.api.end, |a, b| {
+        by_name(&session.strings, labels(session, a), labels(session, b))
+    }) {
+        session.api.reorder(&order);
+    }
+    let kernels = &session.dispatches.kernel;
+    if let Some(order) = order(
+        &session.dispatches.start,
+        &session.dispatches.end,
+        |a, b| {
+            let name = |index: u32| {
+                session
+                    .kernel_symbol(kernels[index as usize])
+                    .map(|symbol| &symbol.name)
+            };
+            name(a).cmp(&name(b))
+        },
+    ) {
+        session.dispatches.reorder(&order);
+    }
+    macro_rules! by_operation {
+        ($($table:ident)*) => {$(
+            let operations = &session.$table.operation;
+            if let Some(order) = order(&session.$table.start, &session.$table.end, |a, b| {
+                by_name(
+                    &session.strings,
+                    operations[a as usize],
+                    operations[b as usize],
+                )
+            }) {
+                session.$table.reorder(&order);
+            }
+        )*};
+    }
+    by_operation!(copies allocations scratch);
+}
+
+fn by_name(strings: &Strings, a: StringId, b: StringId) -> Ordering {
+    if a == b {
+        Ordering::Equal
+    } else {
+        strings.get(a).cmp(strings.get(b))
+    }
+}
+
+/// The order in which records belong, or `None` when that is the order they are in.
+fn order(
+    starts: &[Nanoseconds],
+    ends: &[Nanoseconds],
+    name: impl Fn(u32, u32) -> Ordering,
+) -> Option<Vec<u32>> {
+    let compare = |a: u32, b: u32| {
+        let (x, y) = (a as usize, b as usize);
+        starts[x]
+            .cmp(&starts[y])
+            .then_with(|| Reverse(ends[x]).cmp(&Reverse(ends[y])))
+            .then_with(|| name(a, b))
+    };
+    let count = starts.len() as u32;
+    if (1..count).all(|index| compare(index - 1, index) != Ordering::Greater) {
+        return None;
+    }
+    let mut order: Vec<u32> = (0..count).collect();
+    // Stable, and it finds the sorted runs that the streams are.
+    order.sort_by(|&a, &b| compare(a, b));
+    Some(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn start_then_longest_then_name() {
+        let starts = [5, 1, 1, 1, 0].map(Nanoseconds);
+        let ends = [6, 2, 9, 9, 1].map(Nanoseconds);
+        let names = ["e", "d", "c", "b", "a"];
+        let order = order(&starts, &ends, |a, b| {
+            names[a as usize].cmp(names[b as usize])
+        });
+        assert_eq!(order, Some(vec![4, 3, 2, 1, 0]));
+    }
+
+    #[test]
+    fn what_is_in_order_stays() {
+        let times = [1, 1, 2].map(Nanoseconds);
+        assert_eq!(order(&times, &times, |_, _| Ordering::Equal), None);
+        assert_eq!(order(&[], &[], |_, _| Ordering::Equal), None);
+    }
+}

@@ -1,0 +1,310 @@
+//! The many records: calls, ranges and what ran on devices.
+
+use std::collections::HashMap;
+
+use super::super::{ArgsRef, OpenCall, Session};
+use super::LoadOptions;
+use super::meta::Meta;
+use super::note_damage;
+use crate::domain::Kind;
+use crate::ids::{
+    AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId, StringId,
+    ThreadId,
+};
+use crate::spool::format::{self, api_flag, tag};
+use crate::spool::reader::{Counted, Record};
+
+/// A process range that was started.
+struct StartedRange {
+    kind: Kind,
+    operation: StringId,
+    message: StringId,
+    start: u64,
+    thread: u32,
+    correlation: u64,
+    ancestor: u64,
+}
+
+/// Takes records and fills the columns of a session.
+#[derive(Default)]
+pub(super) struct Collector {
+    options: LoadOptions,
+    started: Vec<StartedRange>,
+    /// End times by correlation id.
+    stopped: HashMap<u64, u64>,
+    /// Records of kinds without a name.
+    nameless: u64,
+    short: u64,
+}
+
+impl Collector {
+    pub(super) fn new(options: LoadOptions) -> Collector {
+        Collector {
+            options,
+            ..Collector::default()
+        }
+    }
+
+    /// Takes one record that `thread` wrote.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        record: &Record<'_>,
+        thread: u32,
+        meta: &Meta,
+        session: &mut Session,
+    ) {
+        let taken = match record.header.tag {
+            tag::API => self.take_call(record, thread, meta, session),
+            tag::RANGE_BEGIN => self.take_range(record, thread, meta, session),
+            tag::RANGE_END => record.parse::<format::RangeEnd>().map(|(range, _)| {
+                self.stopped.insert(range.correlation, range.end);
+            }),
+            tag::DISPATCH => take_dispatch(record, session),
+            tag::COPY => take_copy(record, meta, session),
+            tag::ALLOCATION => take_allocation(record, meta, session),
+            tag::SCRATCH => take_scratch(record, meta, session),
+            _ => Some(()),
+        };
+        if taken.is_none() {
+            self.short += 1;
+        }
+    }
+
+    #[inline]
+    fn take_call(
+        &mut self,
+        record: &Record<'_>,
+        thread: u32,
+        meta: &Meta,
+        session: &mut Session,
+    ) -> Option<()> {
+        let (call, tail) = record.parse::<format::ApiCall>()?;
+        let Some((kind, operation)) = meta
+            .callback(record.header.aux, call.operation)
+            .filter(|(kind, _)| kind.is_api())
+        else {
+            self.nameless += 1;
+            return Some(());
+        };
+        let operation = named(operation, kind, call.operation, session);
+        if call.end == 0 {
+            session.ledger.open_calls.push(OpenCall {
+                name: operation,
+                thread: ThreadId(thread),
+                start: Nanoseconds(call.start),
+            });
+            return Some(());
+        }
+        let message = if call.flags & api_flag::MESSAGE != 0 {
+            message(tail, session)
+        } else {
+            StringId(0)
+        };
+        let has_args = api_flag::ARGUMENTS | api_flag::ARGUMENT_TEXTS;
+        let args = if self.options.args && call.flags & has_args != 0 {
+            let offset = session.api.arena.len() as u64;
+            session.api.arena.extend_from_slice(tail);
+            ArgsRef {
+                offset,
+                // A record is never longer than a `u32` says.
+                len: tail.len() as u32,
+                flags: call.flags,
+            }
+        } else {
+            ArgsRef::default()
+        };
+        let api = &mut session.api;
+        api.kind.push(kind);
+        api.operation.push(operation);
+        api.message.push(message);
+        api.start.push(Nanoseconds(call.start));
+        api.end.push(Nanoseconds(call.end.max(call.start)));
+        api.thread.push(ThreadId(thread));
+        api.correlation.push(CorrelationId(call.correlation));
+        api.ancestor.push(CorrelationId(call.ancestor));
+        api.args.push(args);
+        Some(())
+    }
+
+    fn take_range(
+        &mut self,
+        record: &Record<'_>,
+        thread: u32,
+        meta: &Meta,
+        session: &mut Session,
+    ) -> Option<()> {
+        let (range, tail) = record.parse::<format::RangeBegin>()?;
+        let Some((kind, operation)) = meta
+            .callback(record.header.aux, range.operation)
+            .filter(|(kind, _)| kind.is_api())
+        else {
+            self.nameless += 1;
+            return Some(());
+        };
+        self.started.push(StartedRange {
+            kind,
+            operation: named(operation, kind, range.operation, session),
+            message: if range.flags & api_flag::NULL_MESSAGE != 0 {
+                StringId(0)
+            } else {
+                message(tail, session)
+            },
+            start: range.start,
+            thread,
+            correlation: range.correlation,
+            ancestor: range.ancestor,
+        });
+        Some(())
+    }
+
+    /// Joins the ranges and reports what could not be used. Ranges that were never stopped are no rows.
+    pub(super) fn finish(self, meta: &Meta, session: &mut Session) {
+        for range in self.started {
+            let Some(&end) = self.stopped.get(&range.correlation) else {
+                session.ledger.open_calls.push(OpenCall {
+                    name: if range.message.0 == 0 {
+                        range.operation
+                    } else {
+                        range.message
+                    },
+                    thread: ThreadId(range.thread),
+                    start: Nanoseconds(range.start),
+                });
+                continue;
+            };
+            let api = &mut session.api;
+            api.kind.push(range.kind);
+            api.operation.push(range.operation);
+            api.message.push(range.message);
+            api.start.push(Nanoseconds(range.start));
+            api.end.push(Nanoseconds(end.max(range.start)));
+            api.thread.push(ThreadId(range.thread));
+            api.correlation.push(CorrelationId(range.correlation));
+            api.ancestor.push(CorrelationId(range.ancestor));
+            api.args.push(ArgsRef::default());
+        }
+        let damage = &mut session.ledger.damage;
+        if self.short > 0 {
+            note_damage(damage, format!("{} records are too short", self.short));
+        }
+        if self.nameless > 0 {
+            let why = if meta.is_stale() {
+                "the names came later"
+            } else {
+                "the recording does not name them"
+            };
+            note_damage(
+                damage,
+                format!("{} calls are of an unknown kind: {why}", self.nameless),
+            );
+        }
+    }
+}
+
+/// The name of an operation, or one made of its number.
+#[inline]
+fn named(name: StringId, kind: Kind, operation: u32, session: &mut Session) -> StringId {
+    if name.0 != 0 {
+        return name;
+    }
+    session
+        .strings
+        .intern(&format!("{}_{operation}", kind.provider_name()))
+}
+
+fn message(tail: &[u8], session: &mut Session) -> StringId {
+    match Counted(tail).next() {
+        Some(Some(text)) => session.strings.intern(&String::from_utf8_lossy(text)),
+        _ => StringId(0),
+    }
+}
+
+/// Thread ids are 32 bits on Linux; the ABI has them as 64.
+fn thread_id(id: u64) -> ThreadId {
+    ThreadId(u32::try_from(id).unwrap_or(0))
+}
+
+fn take_dispatch(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (dispatch, _) = record.parse::<format::Dispatch>()?;
+    let table = &mut session.dispatches;
+    table.start.push(Nanoseconds(dispatch.start));
+    table
+        .end
+        .push(Nanoseconds(dispatch.end.max(dispatch.start)));
+    table.thread.push(thread_id(dispatch.thread));
+    table.correlation.push(CorrelationId(dispatch.correlation));
+    table.agent.push(AgentHandle(dispatch.agent));
+    table.queue.push(QueueId(dispatch.queue));
+    table.stream.push(StreamId(dispatch.stream));
+    table.region.push(dispatch.region);
+    table.kernel.push(KernelId(dispatch.kernel));
+    table.dispatch.push(DispatchId(dispatch.dispatch));
+    table.private_size.push(dispatch.private_size);
+    table.group_size.push(dispatch.group_size);
+    table.workgroup.push(dispatch.workgroup);
+    table.grid.push(dispatch.grid);
+    Some(())
+}
+
+fn take_copy(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<()> {
+    let (copy, _) = record.parse::<format::Copy>()?;
+    let operation = meta.buffer_operation(Kind::MemoryCopy, copy.operation);
+    let operation = named(operation, Kind::MemoryCopy, copy.operation, session);
+    let table = &mut session.copies;
+    table.operation.push(operation);
+    table.start.push(Nanoseconds(copy.start));
+    table.end.push(Nanoseconds(copy.end.max(copy.start)));
+    table.thread.push(thread_id(copy.thread));
+    table.correlation.push(CorrelationId(copy.correlation));
+    table.dst_agent.push(AgentHandle(copy.dst_agent));
+    table.src_agent.push(AgentHandle(copy.src_agent));
+    table.bytes.push(copy.bytes);
+    table.dst_address.push(copy.dst_address);
+    table.src_address.push(copy.src_address);
+    table.stream.push(StreamId(copy.stream));
+    table.region.push(copy.region);
+    Some(())
+}
+
+fn take_allocation(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<()> {
+    let (allocation, _) = record.parse::<format::Allocation>()?;
+    let kind = Kind::MemoryAllocation;
+    let operation = meta.buffer_operation(kind, allocation.operation);
+    let operation = named(operation, kind, allocation.operation, session);
+    let table = &mut session.allocations;
+    table.operation.push(operation);
+    table.start.push(Nanoseconds(allocation.start));
+    table
+        .end
+        .push(Nanoseconds(allocation.end.max(allocation.start)));
+    table.thread.push(thread_id(allocation.thread));
+    table
+        .correlation
+        .push(CorrelationId(allocation.correlation));
+    table.ancestor.push(CorrelationId(allocation.ancestor));
+    table.agent.push(AgentHandle(allocation.agent));
+    table.address.push(allocation.address);
+    table.bytes.push(allocation.bytes);
+    table.stream.push(StreamId(allocation.stream));
+    Some(())
+}
+
+fn take_scratch(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<()> {
+    let (scratch, _) = record.parse::<format::Scratch>()?;
+    let kind = Kind::ScratchMemory;
+    let operation = meta.buffer_operation(kind, scratch.operation);
+    let operation = named(operation, kind, scratch.operation, session);
+    let table = &mut session.scratch;
+    table.operation.push(operation);
+    table.start.push(Nanoseconds(scratch.start));
+    table.end.push(Nanoseconds(scratch.end.max(scratch.start)));
+    table.thread.push(thread_id(scratch.thread));
+    table.correlation.push(CorrelationId(scratch.correlation));
+    table.ancestor.push(CorrelationId(scratch.ancestor));
+    table.agent.push(AgentHandle(scratch.agent));
+    table.queue.push(QueueId(scratch.queue));
+    table.bytes.push(scratch.bytes);
+    table.flags.push(scratch.flags);
+    Some(())
+}

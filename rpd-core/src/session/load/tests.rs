@@ -1,0 +1,449 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use zerocopy::{FromZeros, IntoBytes};
+
+use super::*;
+use crate::domain::Kind;
+use crate::ids::{CorrelationId, ProcessId};
+use crate::spool::format::{self, RecordHeader, api_flag, space, stream};
+use crate::spool::writer::{SpoolDirectory, StreamWriter, record_len};
+
+fn counted(parts: &[&str]) -> Vec<u8> {
+    let mut tail = Vec::new();
+    for part in parts {
+        tail.extend((part.len() as u32).to_le_bytes());
+        tail.extend(part.as_bytes());
+    }
+    tail
+}
+
+/// Appends a record: a struct of the format whose header this fills in.
+macro_rules! put {
+    ($writer:expr, $tag:ident, $aux:expr, $type:ident { $($field:ident: $value:expr),* $(,)? }, $tail:expr) => {{
+        let tail: &[u8] = $tail;
+        let mut fixed = format::$type::new_zeroed();
+        $(fixed.$field = $value;)*
+        fixed.header = RecordHeader {
+            len: record_len(size_of::<format::$type>(), tail.len()) as u32,
+            tag: format::tag::$tag,
+            aux: $aux,
+        };
+        assert!($writer.append_parts(fixed.as_bytes(), &[tail]));
+    }};
+}
+
+fn name(writer: &mut StreamWriter, space: u32, kind: u32, operation: u32, text: &str) {
+    let is_kind = operation == u32::MAX;
+    if is_kind {
+        put!(
+            writer,
+            KIND_NAME,
+            0,
+            Name {
+                space: space,
+                kind: kind,
+                operation: operation,
+                text_len: text.len() as u32
+            },
+            text.as_bytes()
+        );
+    } else {
+        put!(
+            writer,
+            OPERATION_NAME,
+            0,
+            Name {
+                space: space,
+                kind: kind,
+                operation: operation,
+                text_len: text.len() as u32
+            },
+            text.as_bytes()
+        );
+    }
+}
+
+fn call(
+    writer: &mut StreamWriter,
+    kind: u16,
+    operation: u32,
+    start: u64,
+    end: u64,
+    correlation: u64,
+) {
+    put!(
+        writer,
+        API,
+        kind,
+        ApiCall {
+            operation: operation,
+            start: start,
+            end: end,
+            correlation: correlation
+        },
+        &[]
+    );
+}
+
+/// A spool with a meta stream that names a HIP kind (number 7), a marker kind (8) and copies (buffer kind 3).
+fn spool(run: &Path) -> (Arc<SpoolDirectory>, StreamWriter) {
+    let directory = SpoolDirectory::create(run).expect("a directory");
+    let mut meta = StreamWriter::new(&directory, "meta".to_owned(), stream::META, 0);
+    let tail = counted(&[
+        "./app\0two words\0",
+        "/tmp",
+        "/bin/app",
+        "A=1\0B=x=y\0odd\0",
+    ]);
+    put!(
+        meta,
+        PROCESS,
+        0,
+        Process {
+            pid: 42,
+            ppid: 7,
+            init_time: 100,
+            real_time: 5,
+            forked: 1
+        },
+        &tail
+    );
+    name(&mut meta, space::CALLBACK, 7, u32::MAX, "HIP_RUNTIME_API");
+    name(&mut meta, space::CALLBACK, 7, 3, "hipMalloc");
+    name(&mut meta, space::CALLBACK, 7, 4, "hipFree");
+    name(
+        &mut meta,
+        space::CALLBACK,
+        8,
+        u32::MAX,
+        "MARKER_CORE_RANGE_API",
+    );
+    name(&mut meta, space::CALLBACK, 8, 1, "roctxThreadRangeA");
+    name(&mut meta, space::CALLBACK, 8, 2, "roctxProcessRangeA");
+    name(&mut meta, space::BUFFER, 3, u32::MAX, "MEMORY_COPY");
+    name(&mut meta, space::BUFFER, 3, 2, "MEMORY_COPY_HOST_TO_DEVICE");
+    (directory, meta)
+}
+
+fn thread(directory: &Arc<SpoolDirectory>, tid: u32) -> StreamWriter {
+    StreamWriter::new(directory, format!("t{tid}"), stream::THREAD, tid)
+}
+
+fn open(directory: &SpoolDirectory) -> Session {
+    Session::open(directory.path(), LoadOptions { args: true }).expect("a session")
+}
+
+#[test]
+fn threads_are_merged_in_order_and_open_calls_are_listed() {
+    let run = tempfile::tempdir().expect("a directory");
+    let (directory, mut meta) = spool(run.path());
+    let mut one = thread(&directory, 1);
+    let mut two = thread(&directory, 2);
+    call(&mut one, 7, 3, 10, 90, 1);
+    call(&mut one, 7, 4, 20, 30, 2);
+    call(&mut one, 7, 4, 95, 0, 9);
+    call(&mut two, 7, 4, 5, 6, 3);
+    call(&mut two, 7, 3, 20, 30, 4);
+    call(&mut two, 7, 4, 20, 80, 5);
+    put!(meta, END, 0, Moment { time: 500 }, &[]);
+    let session = open(&directory);
+
+    let order: Vec<u64> = session.api.correlation.iter().map(|id| id.0).collect();
+    // 5 lasts longer than 2 and 4; of those, hipFree comes before hipMalloc.
+    assert_eq!(order, [3, 1, 5, 2, 4]);
+    assert_eq!(
+        session.api.thread.iter().map(|id| id.0).collect::<Vec<_>>(),
+        [2, 1, 2, 1, 2]
+    );
+    let open = &session.ledger.open_calls;
+    assert_eq!(open.len(), 1);
+    assert_eq!(
+        (session.strings.get(open[0].name), open[0].start.0),
+        ("hipFree", 95)
+    );
+    assert!(session.ledger.ended && session.ledger.damage.is_empty());
+    assert_eq!(session.process.fini_time.0, 500);
+}
+
+#[test]
+fn the_process_is_described() {
+    let run = tempfile::tempdir().expect("a directory");
+    let (directory, _meta) = spool(run.path());
+    let process = open(&directory).process;
+    assert_eq!((process.pid, process.ppid), (ProcessId(42), ProcessId(7)));
+    assert_eq!(process.command, ["./app", "two words"]);
+    assert_eq!((&*process.cwd, &*process.executable), ("/tmp", "/bin/app"));
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(process.environment, [pair("A", "1"), pair("B", "x=y")]);
+    assert!(process.forked);
+}
+
+#[test]
+fn ranges_are_joined_over_threads() {
+    let run = tempfile::tempdir().expect("a directory");
+    let (directory, _meta) = spool(run.path());
+    let mut one = thread(&directory, 1);
+    let mut two = thread(&directory, 2);
+    // The stop is read before the start.
+    put!(
+        one,
+        RANGE_END,
+        8,
+        RangeEnd {
+            correlation: 77,
+            end: 60
+        },
+        &[]
+    );
+    let begin = |writer: &mut StreamWriter, correlation, text: &str| {
+        let tail = counted(&[text]);
+        put!(
+            writer,
+            RANGE_BEGIN,
+            8,
+            RangeBegin {
+                operation: 2,
+                flags: api_flag::MESSAGE,
+                start: 50,
+                correlation: correlation
+            },
+            &tail
+        );
+    };
+    begin(&mut two, 77, "all \"of\" it");
+    begin(&mut two, 78, "never stopped");
+    let tail = counted(&["inner"]);
+    put!(
+        two,
+        API,
+        8,
+        ApiCall {
+            operation: 1,
+            flags: api_flag::MESSAGE,
+            start: 51,
+            end: 52,
+            correlation: 79
+        },
+        &tail
+    );
+    let session = open(&directory);
+    assert_eq!(session.api.len(), 2);
+    let labels: Vec<&str> = (0..2)
+        .map(|index| session.strings.get(session.api_label(index)))
+        .collect();
+    assert_eq!(labels, ["all \"of\" it", "inner"]);
+    assert_eq!((session.api.end[0].0, session.api.thread[0].0), (60, 2));
+    assert_eq!(session.api.kind, [Kind::MarkerCoreRange; 2]);
+    assert_eq!(
+        session.strings.get(session.ledger.open_calls[0].name),
+        "never stopped"
+    );
+}
+
+#[test]
+fn arguments_are_kept_when_asked_for() {
+    let run = tempfile::tempdir().expect("a directory");
+    let (directory, _meta) = spool(run.path());
+    let mut one = thread(&directory, 1);
+    put!(
+        one,
+        API,
+        7,
+        ApiCall {
+            operation: 4,
+            flags: api_flag::ARGUMENTS,
+            start: 1,
+            end: 2,
+            correlation: 1
+        },
+        &[9; 8]
+    );
+    let session = open(&directory);
+    let args = session.api.args[0];
+    assert_eq!(
+        (args.offset, args.len, args.flags),
+        (0, 8, api_flag::ARGUMENTS)
+    );
+    assert_eq!(session.api.arena, [9; 8]);
+    let without = Session::open(directory.path(), LoadOptions::default()).expect("a session");
+    assert!(without.api.arena.is_empty());
+    assert_eq!(without.api.args[0].len, 0);
+}
+
+#[test]
+fn devices_work_is_read() {
+    let run = tempfile::tempdir().expect("a directory");
+    let (directory, mut meta) = spool(run.path());
+    let mut buffer = StreamWriter::new(&directory, "a0".to_owned(), stream::ASYNC, 0);
+    put!(
+        meta,
+        REGION,
+        0,
+        Region {
+            id: 5,
+            text_len: 4,
+            correlation: 33
+        },
+        b"step"
+    );
+    put!(
+        meta,
+        KERNEL_SYMBOL,
+        0,
+        KernelSymbol { id: 2, name_len: 4 },
+        b"k.kd"
+    );
+    put!(
+        meta,
+        KERNEL_SYMBOL,
+        0,
+        KernelSymbol {
+            id: 1,
+            name_len: u32::MAX
+        },
+        b"lies.kd"
+    );
+    put!(meta, CODE_OBJECT, 2, CodeObject { id: 1 }, &[]);
+    put!(
+        buffer,
+        DISPATCH,
+        0,
+        Dispatch {
+            start: 9,
+            end: 8,
+            kernel: 2,
+            dispatch: 1,
+            region: 5,
+            grid: [64, 1, 1]
+        },
+        &[]
+    );
+    put!(
+        buffer,
+        DISPATCH,
+        0,
+        Dispatch {
+            start: 7,
+            end: 8,
+            kernel: 1,
+            dispatch: 2,
+            region: 6
+        },
+        &[]
+    );
+    put!(
+        buffer,
+        COPY,
+        0,
+        Copy {
+            start: 1,
+            end: 3,
+            bytes: 16,
+            operation: 2
+        },
+        &[]
+    );
+    put!(
+        buffer,
+        COPY,
+        0,
+        Copy {
+            start: 2,
+            end: 4,
+            operation: 77
+        },
+        &[]
+    );
+    let session = open(&directory);
+    assert_eq!(
+        session
+            .dispatches
+            .dispatch
+            .iter()
+            .map(|id| id.0)
+            .collect::<Vec<_>>(),
+        [2, 1]
+    );
+    // A region that nobody described is none; an end before the start is moved to it.
+    assert_eq!(session.dispatches.region, [0, 1]);
+    assert_eq!(session.dispatches.end[1].0, 9);
+    assert_eq!(session.regions[0].correlation, CorrelationId(33));
+    assert_eq!(session.strings.get(session.regions[0].message), "step");
+    assert_eq!(
+        session.kernel_symbols[0].name.trim_end_matches('\0'),
+        "lies.kd"
+    );
+    assert!(session.code_objects.is_empty());
+    let operations: Vec<&str> = session
+        .copies
+        .operation
+        .iter()
+        .map(|id| session.strings.get(*id))
+        .collect();
+    assert_eq!(operations, ["MEMORY_COPY_HOST_TO_DEVICE", "MEMORY_COPY_77"]);
+    assert_eq!(session.process.fini_time.0, 100);
+}
+
+#[test]
+fn no_process_is_an_error_and_unknown_things_are_reported() {
+    let run = tempfile::tempdir().expect("a directory");
+    assert!(matches!(
+        Session::open(run.path(), LoadOptions::default()),
+        Err(LoadError::NotASpool { .. })
+    ));
+    assert!(matches!(
+        Session::open(&run.path().join("none"), LoadOptions::default()),
+        Err(LoadError::Unreadable { .. })
+    ));
+    let (directory, mut meta) = spool(run.path());
+    let mut one = thread(&directory, 1);
+    call(&mut one, 99, 1, 1, 2, 1);
+    call(&mut one, 7, 1000, 1, 2, 2);
+    put!(one, API, 7, Moment { time: 1 }, &[]);
+    put!(meta, NOTE, 0, Moment { text_len: 2 }, b"hm");
+    let session = open(&directory);
+    assert_eq!(session.api.len(), 1);
+    assert_eq!(
+        session.strings.get(session.api.operation[0]),
+        "HIP_RUNTIME_API_1000"
+    );
+    assert_eq!(session.ledger.notes, ["hm"]);
+    let damage = session.ledger.damage.join("; ");
+    assert!(damage.contains("1 records are too short"), "{damage}");
+    assert!(
+        damage.contains("1 calls are of an unknown kind"),
+        "{damage}"
+    );
+}
+
+/// Flips every byte of a small spool in turn, and cuts it at every length: never a panic.
+#[test]
+fn hostile_spools_never_panic() {
+    let run = tempfile::tempdir().expect("a directory");
+    let (directory, mut meta) = spool(run.path());
+    put!(
+        meta,
+        KERNEL_SYMBOL,
+        0,
+        KernelSymbol { id: 1, name_len: 4 },
+        b"k.kd"
+    );
+    let path = std::fs::read_dir(directory.path())
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").path())
+        .next()
+        .expect("a segment");
+    let good = std::fs::read(&path).expect("a segment");
+    let committed = u64::from_le_bytes(good[32..40].try_into().expect("8 bytes")) as usize + 64;
+    for at in 0..committed {
+        for flip in [0xff, 0x01, 0x80] {
+            let mut bad = good[..committed].to_vec();
+            bad[at] ^= flip;
+            std::fs::write(&path, &bad).expect("written");
+            let _ = Session::open(directory.path(), LoadOptions { args: true });
+        }
+        std::fs::write(&path, &good[..at]).expect("written");
+        let _ = Session::open(directory.path(), LoadOptions { args: true });
+    }
+}
