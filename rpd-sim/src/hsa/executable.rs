@@ -295,7 +295,8 @@ fn describe(
             kind,
         }));
     };
-    for kernel in object.kernels() {
+    // The real loader's symbol table lists the latest first, and kernel ids follow from its order.
+    for kernel in object.kernels().iter().rev() {
         let found = image.descriptor(object, &kernel.symbol);
         let (address, descriptor) = found.map_err(|error| refuse(reader, &error))?;
         let kind = Kind::Kernel {

@@ -3,6 +3,7 @@
 mod basics;
 mod memory;
 mod modules;
+mod observer;
 mod queues;
 
 use core::ffi::c_void;
