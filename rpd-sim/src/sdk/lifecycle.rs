@@ -278,3 +278,15 @@ pub extern "C" fn rocprofiler_ompt_start_tool(
 ) -> *mut c_void {
     core::ptr::null_mut()
 }
+
+/// What an OpenMP runtime looks for: begins the life cycle where a tool is assumed, and declines.
+#[unsafe(no_mangle)]
+pub extern "C" fn ompt_start_tool(
+    omp_version: u32,
+    runtime_version: *const core::ffi::c_char,
+) -> *mut c_void {
+    if super::register::tool_assumed() {
+        initialize(None);
+    }
+    rocprofiler_ompt_start_tool(omp_version, runtime_version)
+}

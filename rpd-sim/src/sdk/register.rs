@@ -30,7 +30,7 @@ pub(crate) fn truth(name: &str) -> Option<bool> {
 }
 
 /// Whether the registration library would bring the SDK in.
-fn tool_assumed() -> bool {
+pub(crate) fn tool_assumed() -> bool {
     if truth("ROCPROFILER_REGISTER_ENABLED") == Some(false) {
         return false;
     }

@@ -1,0 +1,119 @@
+//! The life cycle of a tool on the simulated provider: what it answers to proper and improper use.
+//!
+//! `probe.c` is tool and program in one; it is compiled with the system's C compiler, linked against the
+//! library under its sonames, and run.
+
+use std::{
+    env, fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// The library that cargo built beside this test.
+fn library() -> PathBuf {
+    let test = env::current_exe().expect("the test knows where it is");
+    let deps = test.parent().expect("it is in a folder").to_owned();
+    [deps.join("librpd_sim.so"), deps.join("../librpd_sim.so")]
+        .into_iter()
+        .find(|path| path.exists())
+        .expect("cargo builds the library before its tests")
+}
+
+/// A folder with the sonames, and the probe in it.
+fn build(name: &str, options: &[&str]) -> (PathBuf, PathBuf) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    let names = fs::read_to_string(source.join("sonames.txt")).expect("the list of names");
+    for soname in names
+        .lines()
+        .filter(|l| !l.is_empty() && !l.starts_with('#'))
+    {
+        symlink(library(), folder.join(soname)).expect("a link");
+    }
+    let program = folder.join("probe");
+    let status = Command::new("cc")
+        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"])
+        .args(options)
+        .arg("-o")
+        .arg(&program)
+        .arg(source.join("tests/probe.c"))
+        .arg("-L")
+        .arg(&folder)
+        .args(["-lrocprofiler-sdk", "-lrocprofiler-sdk-roctx"])
+        .status()
+        .expect("a C compiler");
+    assert!(status.success(), "the probe compiles");
+    (folder, program)
+}
+
+fn run(folder: &Path, program: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .env_remove("ROCP_TOOL_LIBRARIES")
+        .env_remove("RPD_SIM_GPUS")
+        .env("LD_LIBRARY_PATH", folder)
+        .envs(variables.iter().copied())
+        .output()
+        .expect("the probe runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {errors}", output.status);
+    assert_eq!(errors, "");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn statuses_and_deliveries_are_those_of_the_reference() {
+    let (folder, program) = build("lifecycle", &["-rdynamic"]);
+    let said = run(&folder, &program, &["fork"], &[]);
+    let expected = include_str!("lifecycle.txt");
+    for (n, (ours, theirs)) in said.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(ours, theirs, "line {}", n + 1);
+    }
+    assert_eq!(said.lines().count(), expected.lines().count());
+}
+
+#[test]
+fn without_a_visible_tool_nothing_begins() {
+    let (folder, program) = build("no-tool", &[]);
+    let said = run(&folder, &program, &[], &[]);
+    assert!(
+        !said.lines().any(|line| line.starts_with("configure ")),
+        "{said}"
+    );
+    assert!(
+        said.starts_with(
+            "state(rocprofiler_is_initialized) 0\nstate(rocprofiler_is_initialized) 0\n"
+        )
+    );
+}
+
+#[test]
+fn registration_can_be_switched_off() {
+    let (folder, program) = build("switched-off", &["-rdynamic"]);
+    let said = run(
+        &folder,
+        &program,
+        &[],
+        &[("ROCPROFILER_REGISTER_ENABLED", "0")],
+    );
+    // The probe forces it later on, which is another matter.
+    let line = |start: &str| said.lines().position(|line| line.starts_with(start));
+    assert!(
+        line("configure ") > line("rocprofiler_at_intercept_table_registration"),
+        "{said}"
+    );
+    assert!(
+        !said.contains("enter range"),
+        "the tables were not offered: {said}"
+    );
+}
+
+#[test]
+fn the_library_can_initialise_when_it_is_loaded() {
+    let (folder, program) = build("constructor", &["-rdynamic"]);
+    let said = run(&folder, &program, &[], &[("ROCPROFILER_LIBRARY_CTOR", "1")]);
+    assert!(said.starts_with("configure 10000 1.0.0 0\n"), "{said}");
+}
