@@ -33,6 +33,8 @@ pub(crate) struct Process {
     records: AtomicU64,
     /// The PROCESS record.
     head: OpenRecord,
+    /// The provider's version; 0 while none was met.
+    version: AtomicU32,
     ended: AtomicBool,
 }
 
@@ -61,6 +63,7 @@ impl Process {
 
     /// Notes the provider's version in the PROCESS record.
     pub(crate) fn set_provider_version(&self, version: u32) {
+        self.version.store(version, Ordering::Relaxed);
         let offset = std::mem::offset_of!(format::Process, provider_version);
         self.with_meta(|meta| {
             meta.patch(self.head, offset, version);
@@ -156,7 +159,8 @@ fn create(parent: Option<&Process>) -> Option<Process> {
         0 => writer::now(),
         time => time,
     };
-    let head = write_process(&mut meta, init_time, parent.is_some());
+    let version = parent.map_or(0, |parent| parent.version.load(Ordering::Relaxed));
+    let head = write_process(&mut meta, init_time, parent.is_some(), version);
     if head == OpenRecord::default() {
         return None;
     }
@@ -168,6 +172,7 @@ fn create(parent: Option<&Process>) -> Option<Process> {
         meta: UnsafeCell::new(meta),
         records: AtomicU64::new(1 + inherited),
         head,
+        version: AtomicU32::new(version),
         ended: AtomicBool::new(false),
     })
 }
@@ -208,7 +213,12 @@ fn inherit(meta: &mut StreamWriter, parent: &Process) -> u64 {
     written
 }
 
-fn write_process(meta: &mut StreamWriter, init_time: u64, forked: bool) -> OpenRecord {
+fn write_process(
+    meta: &mut StreamWriter,
+    init_time: u64,
+    forked: bool,
+    provider_version: u32,
+) -> OpenRecord {
     let file = |path: &str| std::fs::read(path).unwrap_or_default();
     let command = file("/proc/self/cmdline");
     let environment = file("/proc/self/environ");
@@ -235,7 +245,7 @@ fn write_process(meta: &mut StreamWriter, init_time: u64, forked: bool) -> OpenR
         init_time,
         real_time: writer::real_now().saturating_sub(writer::now() - init_time),
         forked: forked.into(),
-        provider_version: 0,
+        provider_version,
         psize: file(&format!("/proc/{ppid}/task/{ppid}/children"))
             .split(u8::is_ascii_whitespace)
             .filter(|word| !word.is_empty())
@@ -273,7 +283,8 @@ pub(crate) fn header(tag: u16, len: usize) -> RecordHeader {
     }
 }
 
-/// Which locks the thread that forks has taken: 1 the mappings, 2 the meta stream, 4 the making of the process.
+/// Which locks the thread that forks has taken: 1 the mappings, 2 the meta stream, 4 the making of the process, 8 the
+/// regions.
 static HELD: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn before_fork() {
@@ -281,6 +292,10 @@ extern "C" fn before_fork() {
     if let Some(guard) = MAKING.lock() {
         std::mem::forget(guard);
         held |= 4;
+    }
+    if let Some(guard) = crate::rename::LOCK.lock() {
+        std::mem::forget(guard);
+        held |= 8;
     }
     if let Some(process) = existing()
         && let Some(guard) = process.lock.lock()
@@ -305,6 +320,9 @@ extern "C" fn after_fork_in_parent() {
     {
         process.lock.reset();
     }
+    if held & 8 != 0 {
+        crate::rename::LOCK.reset();
+    }
     if held & 4 != 0 {
         MAKING.reset();
     }
@@ -319,6 +337,7 @@ extern "C" fn after_fork_in_child() {
         PARENT.store(std::ptr::from_ref(process).cast_mut(), Ordering::Release);
         CURRENT.store(std::ptr::null_mut(), Ordering::Release);
     }
+    crate::rename::LOCK.reset();
     MAKING.reset();
     crate::thread::forget_after_fork();
     crate::buffers::forget_after_fork();

@@ -3,7 +3,6 @@
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::OnceLock;
 
 use rocprofiler_sdk_sys::{
     rocprofiler_callback_phase_t, rocprofiler_callback_tracing_record_t, rocprofiler_user_data_t,
@@ -21,18 +20,14 @@ static SERVICE: Service = Service::new("kernel renaming");
 pub(crate) type RegionCache = HashMap<Box<[u8]>, u32>;
 
 /// Numbers of all messages.
-struct Regions {
-    lock: ForkLock,
-    known: UnsafeCell<OnceLock<RegionCache>>,
-}
+struct Regions(UnsafeCell<Option<RegionCache>>);
 
-// SAFETY: `known` is only touched with `lock` held.
+// SAFETY: the content is only touched with `LOCK` held.
 unsafe impl Sync for Regions {}
 
-static REGIONS: Regions = Regions {
-    lock: ForkLock::new(),
-    known: UnsafeCell::new(OnceLock::new()),
-};
+static REGIONS: Regions = Regions(UnsafeCell::new(None));
+/// Guards [`REGIONS`]; taken over a fork.
+pub(crate) static LOCK: ForkLock = ForkLock::new();
 
 pub(crate) fn configure(setup: &Setup<'_>) {
     let Some(kind) = setup.callback_kind("MARKER_CORE_RANGE_API") else {
@@ -85,15 +80,11 @@ unsafe extern "C" fn on_range(
 /// The number of a message, given when it is new.
 fn number(message: &[u8], correlation: u64) -> u32 {
     let (number, new) = {
-        let Some(_guard) = REGIONS.lock.lock() else {
+        let Some(_guard) = LOCK.lock() else {
             return 0;
         };
         // SAFETY: the lock is held.
-        let known = unsafe { &mut *REGIONS.known.get() };
-        known.get_or_init(RegionCache::new);
-        let Some(known) = known.get_mut() else {
-            return 0;
-        };
+        let known = unsafe { &mut *REGIONS.0.get() }.get_or_insert_default();
         let next = known.len() as u32 + 1;
         match known.get(message) {
             Some(number) => (*number, false),

@@ -1,0 +1,380 @@
+//! The collector, loaded into a small program that is its own provider (`provider.c`), and what it leaves in the spool.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::OnceLock;
+
+use rpd_core::spool::format::{ApiCall, Dispatch, Moment, Process, Region, api_flag, tag};
+use rpd_core::spool::reader::{Counted, ProcessSpool, processes};
+use rpd_core::spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
+
+/// The built program.
+fn provider() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/provider.c");
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("provider");
+        let status = Command::new("cc")
+            .args([
+                "-O2",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-rdynamic",
+                "-pthread",
+                "-o",
+            ])
+            .arg(&program)
+            .arg(source)
+            .status()
+            .expect("a C compiler");
+        assert!(status.success());
+        program
+    })
+}
+
+/// The built library: beside the folder of the test programs.
+fn collector() -> PathBuf {
+    let mut path = std::env::current_exe().expect("the test's own path");
+    path.pop();
+    let beside = path.join("librpd_collect.so");
+    path.pop();
+    let uplifted = path.join("librpd_collect.so");
+    [beside, uplifted]
+        .into_iter()
+        .filter(|path| path.exists())
+        .max_by_key(|path| path.metadata().and_then(|found| found.modified()).ok())
+        .expect("cargo builds the library before its tests")
+}
+
+/// What one record of a thread stream says.
+#[derive(Debug)]
+struct Call {
+    operation: u32,
+    flags: u32,
+    start: u64,
+    end: u64,
+    correlation: u64,
+    ancestor: u64,
+    retval: u64,
+    tail: Vec<u8>,
+}
+
+/// Everything of one process.
+#[derive(Debug, Default)]
+struct Recorded {
+    process: Option<Process>,
+    calls: Vec<Call>,
+    dispatches: Vec<Dispatch>,
+    regions: Vec<String>,
+    notes: Vec<String>,
+    tags: Vec<u16>,
+    dropped: u64,
+    streams: usize,
+}
+
+fn read(directory: &Path) -> Recorded {
+    let mut found = Recorded::default();
+    let spool = ProcessSpool::open(directory).expect("readable");
+    found.streams = spool.streams.len();
+    for stream in &spool.streams {
+        let mut records = stream.records();
+        while let Some(record) = records.next() {
+            found.tags.push(record.header.tag);
+            match record.header.tag {
+                tag::PROCESS => found.process = record.parse::<Process>().map(|found| found.0),
+                tag::API => {
+                    let (call, tail) = record.parse::<ApiCall>().expect("whole");
+                    found.calls.push(Call {
+                        operation: call.operation,
+                        flags: call.flags,
+                        start: call.start,
+                        end: call.end,
+                        correlation: call.correlation,
+                        ancestor: call.ancestor,
+                        retval: call.retval,
+                        tail: tail.to_vec(),
+                    });
+                }
+                tag::DISPATCH => {
+                    found
+                        .dispatches
+                        .push(record.parse::<Dispatch>().expect("whole").0);
+                }
+                tag::REGION => {
+                    let (_, text) = record.parse_text::<Region>(|r| r.text_len).expect("whole");
+                    found.regions.push(text.into_owned());
+                }
+                tag::NOTE => {
+                    let (_, text) = record.parse_text::<Moment>(|r| r.text_len).expect("whole");
+                    found.notes.push(text.into_owned());
+                }
+                _ => {}
+            }
+        }
+        assert!(records.damage().is_empty(), "{:?}", records.damage());
+        found.dropped += records.dropped();
+    }
+    found
+}
+
+/// Runs a scenario; its status, what it printed, and what every process recorded, oldest first.
+fn run(options: &str, arguments: &[&str]) -> (ExitStatus, String, Vec<Recorded>) {
+    let run = tempfile::tempdir().expect("temporary directory");
+    let output = Command::new(provider())
+        .args(arguments)
+        .env(SPOOL_VARIABLE, run.path())
+        .env(COLLECT_VARIABLE, options)
+        .env("LD_PRELOAD", collector())
+        .output()
+        .expect("runs");
+    assert!(
+        output.stderr.is_empty(),
+        "the collector must not print: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let recorded = processes(run.path())
+        .expect("listed")
+        .iter()
+        .map(|directory| read(directory))
+        .collect();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status, printed, recorded)
+}
+
+/// As [`run`], for scenarios of one process that end well.
+fn run_one(options: &str, arguments: &[&str]) -> Recorded {
+    let (status, _, mut recorded) = run(options, arguments);
+    assert!(status.success(), "{status}");
+    assert_eq!(recorded.len(), 1);
+    recorded.remove(0)
+}
+
+#[test]
+fn a_program_without_gpu_leaves_one_small_stream() {
+    let found = run_one("hip_runtime=1,kernel=1", &["unused"]);
+    assert_eq!(found.tags, [tag::PROCESS, tag::END]);
+    let process = found.process.expect("described");
+    assert_eq!((process.forked, process.provider_version), (0, 0));
+}
+
+#[test]
+fn calls_nest_and_carry_results_and_arguments() {
+    let found = run_one("hip_runtime=1,hip_args=1", &["calls", "5000"]);
+    assert_eq!(found.calls.len(), 5002);
+    let outer = &found.calls[0];
+    assert_eq!((outer.retval, outer.ancestor), (7, 0));
+    for (number, call) in found.calls[1..5001].iter().enumerate() {
+        assert_eq!(call.retval, number as u64);
+        assert_eq!(call.ancestor, outer.correlation);
+        assert!(outer.start <= call.start && call.start <= call.end && call.end <= outer.end);
+    }
+    // hipModuleGetFunction: two pointers and a text.
+    let named = &found.calls[2];
+    assert_eq!((named.operation, named.flags), (1, api_flag::ARGUMENTS));
+    let texts: Vec<_> = Counted(&named.tail[24..]).take(1).collect();
+    assert_eq!(texts, [Some(&b"a name"[..])]);
+    // Without layout and without the provider's help there are no arguments.
+    assert_eq!((found.calls[3].operation, found.calls[3].flags), (2, 0));
+    // A payload of unknown size is not searched for a result.
+    assert_eq!(found.calls[5001].retval, 0);
+    assert!(found.calls[5001].end != 0);
+    assert_eq!(found.process.expect("described").provider_version, 10_000);
+}
+
+#[test]
+fn without_arguments_a_call_takes_at_most_64_bytes() {
+    let found = run_one("hip_runtime=1", &["calls", "100"]);
+    assert!(
+        found
+            .calls
+            .iter()
+            .all(|call| call.tail.is_empty() && call.flags == 0)
+    );
+    assert!(size_of::<ApiCall>() <= 64);
+}
+
+#[test]
+fn pause_and_resume_may_be_doubled() {
+    let found = run_one("marker=1,hip_runtime=1", &["pause"]);
+    let texts: Vec<String> = found
+        .calls
+        .iter()
+        .filter(|call| call.flags & api_flag::MESSAGE != 0)
+        .flat_map(|call| Counted(&call.tail).next().flatten().map(<[u8]>::to_vec))
+        .map(|text| String::from_utf8(text).expect("ASCII"))
+        .collect();
+    assert_eq!(texts, ["before", "after"]);
+    // Four control calls and two marks, but not the call made in between.
+    assert_eq!(found.calls.len(), 6);
+    assert!(found.calls.iter().all(|call| call.end != 0));
+    assert_eq!(
+        found
+            .tags
+            .iter()
+            .filter(|found| **found == tag::CONTROL)
+            .count(),
+        4
+    );
+}
+
+#[test]
+fn dispatches_know_their_region_and_stream() {
+    let found = run_one("kernel=1,kernel_rename=1,streams=1", &["dispatches", "100"]);
+    assert_eq!(found.dispatches.len(), 101);
+    assert_eq!(found.regions, ["region"]);
+    for dispatch in &found.dispatches[..100] {
+        assert_eq!((dispatch.region, dispatch.stream), (1, 5));
+        assert_eq!((dispatch.kernel, dispatch.grid[0]), (3, 64));
+    }
+    assert_eq!(
+        (found.dispatches[100].region, found.dispatches[100].stream),
+        (0, 0)
+    );
+    assert_eq!(found.dropped, 9, "what the provider dropped is counted");
+}
+
+#[test]
+fn a_killed_process_loses_only_the_last_interval() {
+    let (status, _, recorded) = run("kernel=1", &["dispatches", "100", "kill"]);
+    assert_eq!(status.signal(), Some(9));
+    assert_eq!(recorded[0].dispatches.len(), 101);
+    assert!(!recorded[0].tags.contains(&tag::END));
+}
+
+#[test]
+fn an_aborted_process_shows_the_call_it_was_in() {
+    let (status, _, recorded) = run("hip_runtime=1", &["abort", "3000"]);
+    assert_eq!(status.signal(), Some(6));
+    let open: Vec<&Call> = recorded[0]
+        .calls
+        .iter()
+        .filter(|call| call.end == 0)
+        .collect();
+    assert_eq!(recorded[0].calls.len(), 3001);
+    assert_eq!(open.len(), 1);
+    assert_eq!(open[0].operation, 1);
+}
+
+#[test]
+fn calls_from_thread_local_destructors_are_recorded() {
+    let found = run_one("hip_runtime=1", &["late"]);
+    // One call of the thread, then one per round of destructors, of which there are a few.
+    assert!(found.calls.len() >= 4, "{}", found.calls.len());
+    assert!(found.calls.iter().all(|call| call.end != 0));
+    assert_eq!(found.dropped, 0);
+}
+
+#[test]
+fn calls_from_signal_handlers_are_recorded_or_counted() {
+    let (status, printed, recorded) = run("hip_runtime=1", &["signals", "300000"]);
+    assert!(status.success());
+    let interrupted: u64 = printed.trim().parse().expect("a number");
+    assert!(interrupted > 10);
+    let found = &recorded[0];
+    assert_eq!(
+        found.calls.len() as u64 + found.dropped,
+        300_000 + interrupted
+    );
+}
+
+#[test]
+fn a_forked_child_writes_its_own_spool() {
+    let (status, _, recorded) = run("hip_runtime=1,kernel=1", &["fork"]);
+    assert!(status.success());
+    let [parent, child] = &recorded[..] else {
+        panic!("{} processes", recorded.len());
+    };
+    let (of_parent, of_child) = (
+        parent.process.expect("described"),
+        child.process.expect("described"),
+    );
+    assert_eq!((of_parent.forked, of_child.forked), (0, 1));
+    assert_eq!(of_child.ppid, of_parent.pid);
+    assert_eq!(of_child.provider_version, 10_000);
+    // The call that was open over the fork is the parent's alone.
+    assert_eq!(parent.calls.len(), 1);
+    assert_eq!(
+        (parent.calls[0].retval, parent.calls[0].end != 0),
+        (3, true)
+    );
+    assert_eq!(child.calls.len(), 1);
+    assert_eq!(child.calls[0].retval, 55);
+    // So is the work that ended before; the child's own comes through its own flusher.
+    assert_eq!(
+        parent
+            .dispatches
+            .iter()
+            .map(|d| d.dispatch)
+            .collect::<Vec<_>>(),
+        [1]
+    );
+    assert_eq!(
+        child
+            .dispatches
+            .iter()
+            .map(|d| d.dispatch)
+            .collect::<Vec<_>>(),
+        [2]
+    );
+    // Names are repeated, so that the child's records can be understood alone.
+    let names = |found: &Recorded| {
+        let tags = found.tags.iter();
+        tags.filter(|found| **found == tag::OPERATION_NAME).count()
+    };
+    assert_eq!(names(parent), names(child));
+    assert!(child.tags.contains(&tag::END));
+}
+
+#[test]
+fn forking_while_threads_record_harms_nobody() {
+    let (status, _, recorded) = run("hip_runtime=1", &["forks", "200000"]);
+    assert!(status.success(), "{status}");
+    assert_eq!(recorded.len(), 41);
+    assert_eq!(recorded[0].calls.len(), 400_000);
+    assert!(recorded[1..].iter().all(|child| child.calls.len() == 1));
+}
+
+#[test]
+fn a_file_size_limit_drops_records_and_does_not_kill() {
+    let found = run_one("hip_runtime=1", &["limit", "20000"]);
+    assert!(found.dropped > 0);
+    assert_eq!(found.calls.len() as u64 + found.dropped, 20_001);
+}
+
+#[test]
+fn a_provider_of_another_major_version_is_declined_with_a_note() {
+    let (status, _, recorded) = run("hip_runtime=1", &["old"]);
+    assert_eq!(status.code(), Some(91));
+    assert!(
+        recorded[0].notes[0].contains("version 0.6"),
+        "{:?}",
+        recorded[0].notes
+    );
+}
+
+#[test]
+fn what_the_provider_lacks_is_noted() {
+    let found = run_one("rccl=1,hip_compiler=1", &["calls", "1"]);
+    for kind in ["RCCL_API", "HIP_COMPILER_API"] {
+        assert!(
+            found.notes.iter().any(|note| note.starts_with(kind)),
+            "{:?}",
+            found.notes
+        );
+    }
+    assert!(found.calls.is_empty());
+}
+
+#[test]
+fn nothing_happens_without_a_spool() {
+    let status = Command::new(provider())
+        .args(["calls", "3"])
+        .env_remove(SPOOL_VARIABLE)
+        .env("LD_PRELOAD", collector())
+        .status()
+        .expect("runs");
+    // The program's way to say that its tool declined.
+    assert_eq!(status.code(), Some(91));
+}

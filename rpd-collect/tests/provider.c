@@ -1,0 +1,447 @@
+/* A small provider of the rocprofiler-sdk ABI and the program that it watches, in one executable: enough of the ABI to
+ * lead the collector into situations that a well-behaved provider and target do not produce on demand.
+ *
+ *   provider <scenario> [count]
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct { uint64_t handle; } handle_t;
+typedef union { uint64_t value; void* ptr; } user_data_t;
+typedef struct { uint64_t internal; user_data_t external; uint64_t ancestor; } correlation_t;
+typedef struct {
+    handle_t context;
+    uint64_t thread;
+    correlation_t correlation;
+    uint32_t kind;
+    int32_t operation;
+    uint32_t phase;
+    void* payload;
+} callback_record_t;
+typedef void (*callback_t)(callback_record_t, user_data_t*, void*);
+typedef struct { uint32_t category, kind; void* payload; } header_t;
+typedef void (*buffer_callback_t)(handle_t, handle_t, header_t**, size_t, void*, uint64_t);
+typedef int (*request_t)(uint64_t, handle_t, uint32_t, int32_t, uint64_t, user_data_t*, void*);
+
+enum { HIP = 5, CONTROL = 8, OBJECT = 10, STREAM = 20, RANGE = 21 };
+enum { DISPATCH = 11 };
+enum { ENTER = 1, EXIT = 2 };
+
+/* ---- names ---- */
+
+static const char* callback_kind_name(uint32_t kind) {
+    switch (kind) {
+        case HIP: return "HIP_RUNTIME_API";
+        case CONTROL: return "MARKER_CONTROL_API";
+        case OBJECT: return "CODE_OBJECT";
+        case STREAM: return "HIP_STREAM";
+        case RANGE: return "MARKER_CORE_RANGE_API";
+        default: return NULL;
+    }
+}
+/* hipGetDeviceCount has one pointer argument, hipModuleGetFunction a text; hipFromTheFuture is in no table. */
+static const char* hip_names[] = {"hipGetDeviceCount", "hipModuleGetFunction", "hipFromTheFuture"};
+static const char* range_names[] = {"roctxMarkA", "roctxThreadRangeA", "roctxProcessRangeA", "roctxGetThreadId"};
+static const char* control_names[] = {"roctxProfilerPause", "roctxProfilerResume"};
+static const char* stream_names[] = {NULL, "HIP_STREAM_CREATE", "HIP_STREAM_DESTROY", "HIP_STREAM_SET"};
+static const char* object_names[] = {NULL, "CODE_OBJECT_LOAD", "CODE_OBJECT_DEVICE_KERNEL_SYMBOL_REGISTER"};
+
+static const char* callback_operation_name(uint32_t kind, int op) {
+#define PICK(table) (op >= 0 && op < (int) (sizeof table / sizeof *table) ? table[op] : NULL)
+    switch (kind) {
+        case HIP: return PICK(hip_names);
+        case CONTROL: return PICK(control_names);
+        case OBJECT: return PICK(object_names);
+        case STREAM: return PICK(stream_names);
+        case RANGE: return PICK(range_names);
+        default: return NULL;
+    }
+}
+
+static int give(const char* text, const char** name, uint64_t* len) {
+    if (!text) return 4;
+    *name = text;
+    if (len) *len = strlen(text);
+    return 0;
+}
+
+int rocprofiler_query_callback_tracing_kind_name(uint32_t kind, const char** name, uint64_t* len) {
+    return give(callback_kind_name(kind), name, len);
+}
+int rocprofiler_query_callback_tracing_kind_operation_name(uint32_t kind, int op, const char** name, uint64_t* len) {
+    return give(callback_operation_name(kind, op), name, len);
+}
+int rocprofiler_iterate_callback_tracing_kinds(int (*visit)(uint32_t, void*), void* data) {
+    for (uint32_t kind = 0; kind < 22; ++kind) visit(kind, data);
+    return 0;
+}
+int rocprofiler_iterate_callback_tracing_kind_operations(uint32_t kind, int (*visit)(uint32_t, int, void*), void* data) {
+    for (int op = 0; op < 4; ++op)
+        if (callback_operation_name(kind, op)) visit(kind, op, data);
+    return 0;
+}
+int rocprofiler_query_buffer_tracing_kind_name(uint32_t kind, const char** name, uint64_t* len) {
+    return give(kind == DISPATCH ? "KERNEL_DISPATCH" : NULL, name, len);
+}
+int rocprofiler_query_buffer_tracing_kind_operation_name(uint32_t kind, int op, const char** name, uint64_t* len) {
+    return give(kind == DISPATCH && op == 2 ? "KERNEL_DISPATCH_COMPLETE" : NULL, name, len);
+}
+int rocprofiler_iterate_buffer_tracing_kinds(int (*visit)(uint32_t, void*), void* data) {
+    visit(DISPATCH, data);
+    return 0;
+}
+int rocprofiler_iterate_buffer_tracing_kind_operations(uint32_t kind, int (*visit)(uint32_t, int, void*), void* data) {
+    visit(kind, 2, data);
+    return 0;
+}
+int rocprofiler_query_external_correlation_id_request_kind_name(uint32_t kind, const char** name, uint64_t* len) {
+    return give(kind == 11 ? "KERNEL_DISPATCH" : NULL, name, len);
+}
+const char* rocprofiler_get_status_name(uint32_t status) { return status ? "ERROR" : "SUCCESS"; }
+const char* rocprofiler_get_status_string(uint32_t status) { return status ? "some error" : "fine"; }
+int rocprofiler_get_version(uint32_t* a, uint32_t* b, uint32_t* c) { *a = 1; *b = 0; *c = 0; return 0; }
+int rocprofiler_is_initialized(int* status) { *status = 1; return 0; }
+
+static uint64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
+}
+int rocprofiler_get_timestamp(uint64_t* time) { *time = now(); return 0; }
+
+/* ---- services ---- */
+
+static int active[16];
+static uint64_t contexts;
+static struct { handle_t context; callback_t callback; void* data; uint32_t only; int used; } services[32][4];
+static buffer_callback_t deliver;
+static handle_t deliver_context;
+static request_t request;
+static uint64_t next_correlation = 1;
+static int flushes;
+
+int rocprofiler_create_context(handle_t* context) { context->handle = ++contexts; return 0; }
+int rocprofiler_start_context(handle_t context) { active[context.handle] = 1; return 0; }
+int rocprofiler_stop_context(handle_t context) {
+    int was = active[context.handle];
+    active[context.handle] = 0;
+    return was ? 0 : 2;
+}
+int rocprofiler_create_buffer(handle_t context, size_t size, size_t mark, uint32_t policy, buffer_callback_t callback,
+                              void* data, handle_t* buffer) {
+    (void) size, (void) mark, (void) policy, (void) data;
+    deliver = callback;
+    deliver_context = context;
+    buffer->handle = 1;
+    return 0;
+}
+int rocprofiler_configure_buffer_tracing_service(handle_t context, uint32_t kind, const int* ops, size_t count,
+                                                 handle_t buffer) {
+    (void) context, (void) kind, (void) ops, (void) count, (void) buffer;
+    return 0;
+}
+int rocprofiler_configure_callback_tracing_service(handle_t context, uint32_t kind, const int* ops, size_t count,
+                                                   callback_t callback, void* data) {
+    for (int i = 0; i < 4; ++i) {
+        if (services[kind][i].used) continue;
+        services[kind][i].used = 1;
+        services[kind][i].context = context;
+        services[kind][i].callback = callback;
+        services[kind][i].data = data;
+        services[kind][i].only = count ? 1u << ops[0] : ~0u;
+        return 0;
+    }
+    return 15;
+}
+int rocprofiler_configure_external_correlation_id_request_service(handle_t context, const uint32_t* kinds, size_t count,
+                                                                  request_t callback, void* data) {
+    (void) context, (void) kinds, (void) count, (void) data;
+    request = callback;
+    return 0;
+}
+int rocprofiler_query_available_agents(uint32_t version, int (*visit)(uint32_t, const void**, size_t, void*), size_t size,
+                                       void* data) {
+    /* Of a release whose struct is shorter than anybody's. */
+    static uint64_t agent[4] = {24, 77, 2, 0};
+    const void* agents[] = {agent};
+    (void) size;
+    return visit(version, agents, 1, data);
+}
+
+/* Records wait here until a flush, which runs the callback on a thread of its own. */
+static struct {
+    uint64_t size;
+    uint32_t kind, operation;
+    uint64_t internal;
+    user_data_t external;
+    uint64_t thread, start, end;
+    struct { uint64_t size, agent, queue, kernel, dispatch; uint32_t scratch, lds, group[3], grid[3]; uint8_t pad[56]; } info;
+} waiting[1024];
+static size_t waiting_count;
+static uint64_t provider_dropped;
+static pthread_mutex_t waiting_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void* run_delivery(void* unused) {
+    static header_t headers[1024];
+    static header_t* pointers[1024];
+    handle_t buffer = {1};
+    for (size_t i = 0; i < waiting_count; ++i) {
+        headers[i] = (header_t){1, DISPATCH, &waiting[i]};
+        pointers[i] = &headers[i];
+    }
+    deliver(deliver_context, buffer, pointers, waiting_count, NULL, provider_dropped);
+    provider_dropped = 0;
+    waiting_count = 0;
+    return unused;
+}
+int rocprofiler_flush_buffer(handle_t buffer) {
+    pthread_t thread;
+    (void) buffer;
+    pthread_mutex_lock(&waiting_lock);
+    ++flushes;
+    if (waiting_count || provider_dropped) {
+        pthread_create(&thread, NULL, run_delivery, NULL);
+        pthread_join(thread, NULL);
+    }
+    pthread_mutex_unlock(&waiting_lock);
+    return 0;
+}
+
+/* ---- what the program does ---- */
+
+static __thread uint64_t enclosing;
+
+typedef struct { user_data_t slots[4]; int open[4]; callback_record_t record; uint64_t outer; } call_t;
+
+static void begin(call_t* call, uint32_t kind, int op, void* payload) {
+    memset(call, 0, sizeof *call);
+    call->outer = enclosing;
+    call->record.thread = (uint64_t) gettid();
+    call->record.correlation.internal = next_correlation++;
+    call->record.correlation.ancestor = enclosing;
+    call->record.kind = kind;
+    call->record.operation = op;
+    call->record.payload = payload;
+    enclosing = call->record.correlation.internal;
+    for (int i = 0; i < 4; ++i) {
+        call->open[i] = services[kind][i].used && active[services[kind][i].context.handle] &&
+                        (services[kind][i].only >> op & 1);
+        if (!call->open[i]) continue;
+        call->record.context = services[kind][i].context;
+        call->record.phase = ENTER;
+        services[kind][i].callback(call->record, &call->slots[i], services[kind][i].data);
+    }
+}
+static void end(call_t* call) {
+    for (int i = 0; i < 4; ++i) {
+        if (!call->open[i]) continue;
+        call->record.phase = EXIT;
+        services[call->record.kind][i].callback(call->record, &call->slots[i], services[call->record.kind][i].data);
+    }
+    enclosing = call->outer;
+}
+
+typedef struct { uint64_t size; union { uint64_t words[11]; void* pointers[11]; } args; uint64_t result[3]; } hip_t;
+typedef struct { uint64_t size; union { const char* message; uint64_t words[2]; } args; uint64_t result; } marker_t;
+
+static void hip_call(int op, uint64_t result) {
+    hip_t payload = {.size = sizeof payload};
+    call_t call;
+    payload.args.pointers[2] = "a name";
+    begin(&call, HIP, op, &payload);
+    payload.result[0] = result;
+    end(&call);
+}
+static void mark(const char* message) {
+    marker_t payload = {.size = sizeof payload, .args.message = message};
+    call_t call;
+    begin(&call, RANGE, 0, &payload);
+    end(&call);
+}
+static void control(int op) {
+    marker_t payload = {.size = sizeof payload};
+    call_t call;
+    begin(&call, CONTROL, op, &payload);
+    end(&call);
+}
+static void dispatch(uint64_t id, uint64_t started) {
+    user_data_t external = {0};
+    if (request) request((uint64_t) gettid(), deliver_context, 11, 1, 0, &external, NULL);
+    pthread_mutex_lock(&waiting_lock);
+    size_t n = waiting_count++;
+    memset(&waiting[n], 0, sizeof waiting[n]);
+    waiting[n].size = sizeof waiting[n];
+    waiting[n].kind = DISPATCH;
+    waiting[n].operation = 2;
+    waiting[n].internal = enclosing;
+    waiting[n].external = external;
+    waiting[n].thread = (uint64_t) gettid();
+    waiting[n].start = started;
+    waiting[n].end = started + 1000;
+    waiting[n].info.size = 72;
+    waiting[n].info.kernel = 3;
+    waiting[n].info.dispatch = id;
+    waiting[n].info.grid[0] = 64;
+    pthread_mutex_unlock(&waiting_lock);
+}
+
+typedef struct { size_t size; int (*initialize)(void*, void*); void (*finalize)(void*); void* data; } tool_t;
+static tool_t* tool;
+
+static void attach(uint32_t version) {
+    struct { size_t size; const char* name; uint32_t handle; } client = {24, NULL, 1};
+    tool_t* (*configure)(uint32_t, const char*, uint32_t, void*) =
+        (tool_t * (*) (uint32_t, const char*, uint32_t, void*)) dlsym(RTLD_DEFAULT, "rocprofiler_configure");
+    if (!configure) exit(90);
+    tool = configure(version, "test", 0, &client);
+    if (!tool) exit(91);
+    if (tool->size != sizeof *tool || !client.name) exit(92);
+    tool->initialize(NULL, tool->data);
+}
+
+static pthread_key_t late;
+static void late_call(void* unused) {
+    static __thread int rounds;
+    (void) unused;
+    hip_call(0, 0);
+    if (++rounds < 6) pthread_setspecific(late, &late);
+}
+static void* late_thread(void* unused) {
+    hip_call(0, 0);
+    pthread_setspecific(late, &late);
+    return unused;
+}
+
+static volatile int interrupted;
+static void on_alarm(int signal) {
+    (void) signal;
+    ++interrupted;
+    hip_call(0, 1);
+}
+
+static void* loop(void* count) {
+    for (long i = 0; i < (long) count; ++i) hip_call(0, 0);
+    return NULL;
+}
+
+static void empty(callback_record_t record, user_data_t* slot, void* data) { (void) record, (void) slot, (void) data; }
+
+int main(int argc, char** argv) {
+    const char* scenario = argc > 1 ? argv[1] : "";
+    long count = argc > 2 ? atol(argv[2]) : 0;
+    call_t outer;
+    if (!strcmp(scenario, "unused")) return 0;
+    if (!strcmp(scenario, "old")) attach(600);
+    attach(10000);
+
+    if (!strcmp(scenario, "calls")) {
+        hip_t payload = {.size = sizeof payload};
+        begin(&outer, HIP, 0, &payload);
+        for (long i = 0; i < count; ++i) hip_call((int) (i % 3), (uint64_t) i);
+        payload.result[0] = 7;
+        end(&outer);
+        payload.size += 8;
+        begin(&outer, HIP, 0, &payload);
+        end(&outer);
+    } else if (!strcmp(scenario, "pause")) {
+        mark("before");
+        control(0), control(0);
+        mark("paused"), hip_call(0, 0);
+        control(1), control(1);
+        mark("after");
+    } else if (!strcmp(scenario, "dispatches")) {
+        marker_t range = {.size = sizeof range, .args.message = "region"};
+        struct { uint64_t size, id, value; } stream = {24, 5, 0};
+        call_t set;
+        begin(&outer, RANGE, 1, &range);
+        begin(&set, STREAM, 3, &stream);
+        for (long i = 0; i < count; ++i) dispatch((uint64_t) i + 1, now());
+        end(&set), end(&outer);
+        dispatch((uint64_t) count + 1, now());
+        provider_dropped = 9;
+        usleep(300000);
+        if (argc > 3) raise(SIGKILL);
+    } else if (!strcmp(scenario, "late")) {
+        pthread_t thread;
+        pthread_key_create(&late, late_call);
+        pthread_create(&thread, NULL, late_thread, NULL);
+        pthread_join(thread, NULL);
+    } else if (!strcmp(scenario, "signals")) {
+        struct itimerval often = {{0, 50}, {0, 50}};
+        signal(SIGALRM, on_alarm);
+        setitimer(ITIMER_REAL, &often, NULL);
+        for (long i = 0; i < count; ++i) hip_call(0, 0);
+        memset(&often, 0, sizeof often);
+        setitimer(ITIMER_REAL, &often, NULL);
+        printf("%d\n", interrupted);
+    } else if (!strcmp(scenario, "fork")) {
+        hip_t payload = {.size = sizeof payload};
+        begin(&outer, HIP, 0, &payload);
+        dispatch(1, now());
+        if (fork() == 0) {
+            /* The parent's open call ends here as well, and its unflushed dispatch is ours too. */
+            end(&outer);
+            usleep(2000);
+            hip_call(0, 55);
+            dispatch(2, now());
+            usleep(300000);
+            exit(0);
+        }
+        wait(NULL);
+        payload.result[0] = 3;
+        end(&outer);
+    } else if (!strcmp(scenario, "forks")) {
+        /* Threads record and begin streams while others fork. */
+        pthread_t threads[2];
+        for (int i = 0; i < 2; ++i) pthread_create(&threads[i], NULL, loop, (void*) count);
+        for (int i = 0; i < 40; ++i) {
+            pid_t child = fork();
+            if (child == 0) {
+                hip_call(0, 0);
+                _exit(0);
+            }
+            int status = 0;
+            waitpid(child, &status, 0);
+            if (status) return 93;
+        }
+        for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+    } else if (!strcmp(scenario, "limit")) {
+        struct rlimit limit = {32 << 10, 32 << 10};
+        hip_call(0, 0);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        for (long i = 0; i < count; ++i) hip_call(0, 0);
+    } else if (!strcmp(scenario, "abort")) {
+        for (long i = 0; i < count; ++i) hip_call(0, 0);
+        hip_t payload = {.size = sizeof payload};
+        begin(&outer, HIP, 1, &payload);
+        abort();
+    } else if (!strcmp(scenario, "cost")) {
+        /* Nanoseconds of a call with two empty callbacks, then with the collector's. */
+        for (int round = 0; round < 2; ++round) {
+            callback_t real = services[HIP][0].callback;
+            services[HIP][0].callback = empty;
+            uint64_t t0 = now();
+            loop((void*) count);
+            uint64_t t1 = now();
+            services[HIP][0].callback = real;
+            loop((void*) count);
+            uint64_t t2 = now();
+            if (round) printf("%.1f %.1f\n", (double) (t1 - t0) / (double) count, (double) (t2 - t1) / (double) count);
+        }
+    } else {
+        return 94;
+    }
+    tool->finalize(tool->data);
+    return 0;
+}
