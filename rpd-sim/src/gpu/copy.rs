@@ -9,6 +9,7 @@ use super::clock;
 use super::fault::Fault;
 use super::handler::Work;
 use super::machine::{ENGINES_PER_GPU, machine, start_thread};
+use super::memory::AccessError;
 use super::observe::{self, CopyDirection, CopyInfo, Token};
 use super::signal::{Condition, Signal, Term};
 
@@ -69,9 +70,13 @@ impl Shape {
         self.width * self.rows * self.slices
     }
 
-    /// First byte behind the last one touched on a side.
-    fn span(&self, plane: &Plane) -> usize {
-        plane.row(self.rows - 1, self.slices - 1) + self.width - plane.first
+    /// Bytes from the first to the last one touched on a side; `None` if no memory is that large.
+    pub(crate) fn span(&self, plane: &Plane) -> Option<usize> {
+        let rows = self.rows.saturating_sub(1).checked_mul(plane.pitch)?;
+        let slices = self.slices.saturating_sub(1).checked_mul(plane.slice)?;
+        let span = rows.checked_add(slices)?.checked_add(self.width)?;
+        plane.first.checked_add(span)?;
+        Some(span)
     }
 }
 
@@ -250,7 +255,9 @@ fn move_bytes(shape: &Shape, agent: &Agent) -> Result<(), Fault> {
     let memory = &machine().memory;
     for (what, plane) in [("reading", &shape.src), ("writing", &shape.dst)] {
         // An engine of one GPU serves copies between others too, so only presence counts here.
-        if let Err(reason) = memory.check(plane.first, shape.span(plane), 0) {
+        let span = shape.span(plane).ok_or(AccessError::NotPresent);
+        let known = span.and_then(|span| memory.check(plane.first, span, 0));
+        if let Err(reason) = known {
             let whom = format!("a copy engine of GPU node {} {what}", agent.index);
             return Err(Fault::memory(&whom, plane.first as u64, reason));
         }

@@ -32,7 +32,7 @@ pub(crate) struct Kernel {
     /// The descriptor at its kernel object's address.
     pub(crate) descriptor: KernelDescriptor,
     /// What keeps the instructions mapped while a dispatch may still run them.
-    pub(crate) image: Arc<Image>,
+    pub(crate) _image: Arc<Image>,
 }
 
 /// Kernels by the address of their kernel object.

@@ -102,16 +102,6 @@ impl Fault {
         }
     }
 
-    /// The text for people.
-    pub(crate) fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// The status the queue's callback gets.
-    pub(crate) fn status(&self) -> u32 {
-        self.status
-    }
-
     /// Tells the program: on stderr, then the handler of system events, then the queue's error callback. Without
     /// either the process ends, as it does on the real runtime.
     pub(crate) fn report(&self, queue: Option<&'static Queue>, agent: &'static Agent) {

@@ -125,15 +125,9 @@ struct Maps {
 pub(crate) struct Memory {
     maps: RwLock<Maps>,
     used: [AtomicU64; agents::MAX_GPUS + 1],
-    generation: AtomicU64,
 }
 
 impl Memory {
-    /// Grows whenever a range or an access right goes away; caches of ranges are stale then.
-    pub(crate) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
-    }
-
     /// Bytes allocated from the memory of an agent.
     pub(crate) fn used(&self, agent: usize) -> u64 {
         self.used[agent].load(Ordering::Relaxed)
@@ -236,7 +230,6 @@ impl Memory {
         let Some(allocation) = allocation else {
             return false;
         };
-        self.generation.fetch_add(1, Ordering::AcqRel);
         for (callback, data) in lock(&allocation.callbacks).drain(..) {
             // SAFETY: the program registered this function for this very call.
             unsafe { callback(base as *mut _, data as *mut _) };
@@ -297,7 +290,6 @@ impl Memory {
             maps.locks.remove(&base);
         }
         drop(maps);
-        self.generation.fetch_add(1, Ordering::AcqRel);
         true
     }
 
@@ -347,9 +339,7 @@ impl Memory {
 
     /// Replaces the mask of agents that may access a range.
     pub(crate) fn set_access_exactly(&self, allocation: &Allocation, mask: u64) {
-        if allocation.access.swap(mask, Ordering::AcqRel) & !mask != 0 {
-            self.generation.fetch_add(1, Ordering::AcqRel);
-        }
+        allocation.access.store(mask, Ordering::Release);
     }
 
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, Maps> {
@@ -423,9 +413,7 @@ mod tests {
             Err(AccessError::NotPresent)
         );
         assert_eq!(memory.check(16, 1, 2), Err(AccessError::NotPresent));
-        let generation = memory.generation();
         assert!(memory.free(block.base, Use::Program));
-        assert!(memory.generation() > generation);
         assert_eq!(memory.check(block.base, 1, 1), Err(AccessError::NotPresent));
     }
 

@@ -15,5 +15,3 @@ pub(crate) mod processor;
 pub(crate) mod queue;
 pub(crate) mod signal;
 pub(crate) mod wake;
-
-pub(crate) use agents::{Agent, agents as devices};

@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use super::aql::{Dim3, KernelDispatchPacket};
+use super::aql::KernelDispatchPacket;
 
 /// What an observer hands out to recognise an operation at its end; zero means "not interested".
 pub(crate) type Token = u64;
@@ -222,9 +222,4 @@ pub(crate) fn set(observer: &'static dyn Observer) -> bool {
 #[inline]
 pub(crate) fn get() -> Option<&'static dyn Observer> {
     OBSERVER.get().copied()
-}
-
-/// Bytes a rectangle of this extent covers.
-pub(crate) fn rect_bytes(range: &Dim3) -> u64 {
-    u64::from(range.x) * u64::from(range.y) * u64::from(range.z)
 }

@@ -272,7 +272,7 @@ impl Queue {
 
     /// The queue whose doorbell refers to this address.
     pub(crate) fn from_address(address: u64) -> Option<&'static Self> {
-        if address == 0 || address % align_of::<Self>() as u64 != 0 {
+        if address == 0 || !address.is_multiple_of(align_of::<Self>() as u64) {
             return None;
         }
         // SAFETY: doorbells only hold addresses of queue blocks, which are never unmapped.
@@ -322,12 +322,8 @@ impl Queue {
         self.inactive_signal.store(1);
     }
 
-    /// Whether completion signals get times.
-    pub(crate) fn profiling(&self) -> bool {
-        self.amd.queue_properties.load(Ordering::Relaxed) & PROPERTY_PROFILING != 0
-    }
-
-    /// Turns times in completion signals on or off.
+    /// Remembers whether the program wants times in completion signals, where hardware would look; they are
+    /// recorded in any case.
     pub(crate) fn set_profiling(&self, enable: bool) {
         let properties = &self.amd.queue_properties;
         if enable {

@@ -381,7 +381,7 @@ impl SignalPool {
     fn find(&self, handle: u64) -> Option<Signal> {
         let offset = (handle as usize).wrapping_sub(self.base);
         let size = size_of::<SignalBlock>();
-        if self.base == 0 || offset >= CAPACITY * size || offset % size != 0 {
+        if self.base == 0 || offset >= CAPACITY * size || !offset.is_multiple_of(size) {
             return None;
         }
         let block = self.block(offset / size);

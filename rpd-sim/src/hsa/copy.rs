@@ -179,15 +179,16 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
                 offset.x as usize + range.x as usize,
                 offset.y as usize + range.y as usize,
             );
-            (range.y <= 1 || x <= plane.pitch) && (range.z <= 1 || y * plane.pitch <= plane.slice)
+            (range.y <= 1 || x <= plane.pitch)
+                && (range.z <= 1 || y.saturating_mul(plane.pitch) <= plane.slice)
         };
         let fits = bounds(dst, dst_offset) && bounds(src, src_offset);
         ensure(fits, status::ERROR_INVALID_ARGUMENT)?;
         let plane = |side: &PitchedPtr, offset: &Dim3| Plane {
-            first: side.base as usize
-                + offset.z as usize * side.slice
-                + offset.y as usize * side.pitch
-                + offset.x as usize,
+            first: (side.base as usize)
+                .wrapping_add((offset.z as usize).wrapping_mul(side.slice))
+                .wrapping_add((offset.y as usize).wrapping_mul(side.pitch))
+                .wrapping_add(offset.x as usize),
             pitch: side.pitch,
             slice: side.slice,
         };
@@ -198,6 +199,8 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
             rows: range.y as usize,
             slices: range.z as usize,
         };
+        let whole = shape.span(&shape.dst).and(shape.span(&shape.src));
+        whole.ok_or(status::ERROR_INVALID_ARGUMENT)?;
         let order = Order {
             num_dep_signals,
             dep_signals,

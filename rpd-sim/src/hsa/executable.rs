@@ -347,7 +347,7 @@ fn insert_kernels(image: &Arc<Image>, kernels: &[(KernelInfo, KernelDescriptor)]
             name: name.to_owned(),
             program: Arc::clone(&program),
             descriptor: *descriptor,
-            image: Arc::clone(image),
+            _image: Arc::clone(image),
         };
         machine().kernels.insert(info.kernel_object, kernel);
     }

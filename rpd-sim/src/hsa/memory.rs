@@ -333,7 +333,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_fill(
         if count == 0 {
             return Ok(());
         }
-        let aligned = !ptr.is_null() && ptr as usize % 4 == 0;
+        let aligned = !ptr.is_null() && (ptr as usize).is_multiple_of(4);
         ensure(aligned, status::ERROR_INVALID_ARGUMENT)?;
         let bytes = count.checked_mul(4).ok_or(status::ERROR_INVALID_ARGUMENT)?;
         let known = machine().memory.check(ptr as usize, bytes, 0).is_ok();

@@ -11,7 +11,6 @@ use crate::gpu::machine::machine;
 use crate::gpu::queue::{Queue, QueueConfig, QueueState};
 use crate::gpu::signal::Signal;
 
-const TYPE_MULTI: u32 = 0;
 const TYPE_COOPERATIVE: u32 = 2;
 const FEATURE_KERNEL_DISPATCH: u32 = 1;
 const FEATURE_AGENT_DISPATCH: u32 = 2;
@@ -227,7 +226,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_cu_set_mask(
 ) -> Status {
     api(|| {
         let queue = queue(handle)?;
-        let whole = num_cu_mask_count % 32 == 0;
+        let whole = num_cu_mask_count.is_multiple_of(32);
         let missing = num_cu_mask_count != 0 && cu_mask.is_null();
         ensure(whole && !missing, status::ERROR_INVALID_ARGUMENT)?;
         // SAFETY: the program's mask is as long as it says.
@@ -250,7 +249,8 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_cu_get_mask(
 ) -> Status {
     api(|| {
         let queue = queue(handle)?;
-        let valid = num_cu_mask_count != 0 && num_cu_mask_count % 32 == 0 && !cu_mask.is_null();
+        let valid =
+            num_cu_mask_count != 0 && num_cu_mask_count.is_multiple_of(32) && !cu_mask.is_null();
         ensure(valid, status::ERROR_INVALID_ARGUMENT)?;
         let mask = queue.cu_mask();
         let cus = queue.agent().cus as usize;

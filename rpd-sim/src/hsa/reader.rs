@@ -21,8 +21,6 @@ pub(crate) struct Reader {
     pub(super) memory_base: u64,
     /// Descriptor of the program's file; -1 for memory.
     pub(super) file: i32,
-    /// Where the bytes begin in the file.
-    pub(super) file_offset: u64,
     pub(super) uri: String,
 }
 
@@ -57,7 +55,6 @@ pub(crate) unsafe extern "C" fn hsa_code_object_reader_create_from_memory(
             storage: CodeObjectStorage::Memory,
             memory_base: base,
             file: -1,
-            file_offset: 0,
             uri: memory_uri(base, size as u64),
         };
         publish(reader, code_object_reader)
@@ -99,7 +96,6 @@ pub(super) fn from_file(file: i32, offset: u64, size: Option<u64>, result: *mut 
         storage: CodeObjectStorage::File,
         memory_base: 0,
         file,
-        file_offset: offset,
         uri,
     };
     publish(reader, result)

@@ -2,9 +2,7 @@
 //!
 //! Handles stay plain `u64`s and enums `u32`s: both are what the C ABI passes.
 
-pub(crate) use crate::gpu::aql::{
-    AmdQueue, AmdSignal, BarrierPacket, BarrierValuePacket, Dim3, HsaQueue, KernelDispatchPacket,
-};
+pub(crate) use crate::gpu::aql::{AmdQueue, Dim3, HsaQueue};
 
 /// `hsa_status_t`.
 pub(crate) type Status = u32;
@@ -70,13 +68,7 @@ pub(crate) const GLOBAL_FLAG_FINE_GRAINED: u32 = 2;
 pub(crate) const GLOBAL_FLAG_COARSE_GRAINED: u32 = 4;
 
 /// `hsa_signal_condition_t`.
-pub(crate) const CONDITION_EQ: u32 = 0;
-/// `hsa_signal_condition_t`.
-pub(crate) const CONDITION_NE: u32 = 1;
-/// `hsa_signal_condition_t`.
 pub(crate) const CONDITION_LT: u32 = 2;
-/// `hsa_signal_condition_t`.
-pub(crate) const CONDITION_GTE: u32 = 3;
 
 /// `hsa_amd_profiling_dispatch_time_t` and `hsa_amd_profiling_async_copy_time_t`, nanoseconds of the system clock.
 #[repr(C)]

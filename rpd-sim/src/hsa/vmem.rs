@@ -103,7 +103,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_address_reserve_align(
     api(|| {
         ensure(!va.is_null(), status::ERROR_INVALID_ARGUMENT)?;
         let alignment = (alignment as usize).max(GRANULE);
-        let valid = size != 0 && size % GRANULE == 0 && alignment.is_power_of_two();
+        let valid = size != 0 && size.is_multiple_of(GRANULE) && alignment.is_power_of_two();
         ensure(valid, status::ERROR_INVALID_ARGUMENT)?;
         let wide = size.checked_add(alignment - GRANULE);
         let wide = wide.ok_or(status::ERROR_OUT_OF_RESOURCES)?;
@@ -152,7 +152,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_handle_create(
         ensure(kind <= 1, status::ERROR_INVALID_ARGUMENT)?;
         ensure(pool.allocatable(), status::ERROR_INVALID_ARGUMENT)?;
         ensure(
-            size != 0 && size % GRANULE == 0,
+            size != 0 && size.is_multiple_of(GRANULE),
             status::ERROR_INVALID_ARGUMENT,
         )?;
         let memory = &machine().memory;
@@ -211,18 +211,24 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_map(
     api(|| {
         let mut vmem = lock(&state().vmem);
         let base = va as usize;
+        let end = base
+            .checked_add(size)
+            .ok_or(status::ERROR_INVALID_ARGUMENT)?;
         let room = vmem.reserved.range(..=base).next_back();
-        let inside = room.is_some_and(|(start, bytes)| base + size <= start + bytes);
+        let inside = room.is_some_and(|(start, bytes)| end <= start + bytes);
         ensure(inside && size != 0, status::ERROR_INVALID_ARGUMENT)?;
         let free = vmem
             .mappings
-            .range(..base + size)
+            .range(..end)
             .next_back()
             .is_none_or(|(start, mapping)| start + mapping.size <= base);
         ensure(free, status::ERROR_INVALID_ARGUMENT)?;
         let physical = vmem.handles.get_mut(&memory_handle);
         let physical = physical.ok_or(status::ERROR_INVALID_ALLOCATION)?;
-        let fits = in_offset % GRANULE == 0 && in_offset + size <= physical.size;
+        let fits = in_offset.is_multiple_of(GRANULE)
+            && in_offset
+                .checked_add(size)
+                .is_some_and(|end| end <= physical.size);
         ensure(fits, status::ERROR_INVALID_ARGUMENT)?;
         reserve_bytes(base, size, true, libc::PROT_NONE, physical.file, in_offset)
             .ok_or(status::ERROR_OUT_OF_RESOURCES)?;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::gpu::agents::{self, PoolKind};
-use crate::gpu::aql::{HEADER_BARRIER, packet_type};
+use crate::gpu::aql::{BarrierPacket, HEADER_BARRIER, KernelDispatchPacket, packet_type};
 use crate::gpu::clock;
 use crate::hsa::agent::*;
 use crate::hsa::copy::*;
@@ -28,6 +28,7 @@ use crate::hsa::types::*;
 use crate::hsa::vmem::*;
 
 static CODE_OBJECT: &[u8] = include_bytes!("../testdata/kernels.co");
+const CONDITION_EQ: u32 = 0;
 const FOREVER: u64 = u64::MAX;
 
 fn ok(status: Status) {
