@@ -1,29 +1,123 @@
-//! Running a dispatch: its workgroups, one after the other or on several threads.
+//! Running a dispatch: its workgroups, several at a time where they wait for each other.
 
+use super::exec::Exec;
+use super::group::{Group, Layout};
+use super::memory::Cache;
 use super::{Control, Dispatch, Fault, Memory, Stats};
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Instructions of a workgroup after which others get a turn, so that workgroups may wait for each other.
+const TURN: u64 = 1 << 20;
+/// Workgroups that a thread keeps in execution at once.
+const RESIDENT: usize = 1024;
 
 /// Executes a dispatch to its end.
+///
+/// On a fault the other workgroups are stopped, and the first fault is what is returned.
 pub(crate) fn run_dispatch(
     dispatch: &Dispatch<'_>,
-    _memory: &dyn Memory,
-    _control: &Control<'_>,
+    memory: &dyn Memory,
+    control: &Control<'_>,
 ) -> Result<Stats, Fault> {
-    let entry = dispatch
-        .kernel_object
-        .wrapping_add_signed(dispatch.descriptor.entry_offset);
-    if !dispatch.program.contains(entry) {
-        return Err(Fault::Jump {
-            pc: entry,
-            kernel: dispatch.kernel.to_owned(),
+    let layout = Layout::new(dispatch)?;
+    let shared = Shared {
+        layout,
+        next: AtomicU64::new(0),
+        failed: AtomicBool::new(false),
+        result: Mutex::new((Stats::default(), None)),
+    };
+    let threads = (control.threads.max(1) as u64)
+        .min(shared.layout.groups)
+        .max(1);
+    if threads == 1 {
+        shared.work(dispatch, memory, control);
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                // Without another thread this one does all of the work.
+                let spawned = std::thread::Builder::new()
+                    .name("rpd-sim-cu".into())
+                    .spawn_scoped(scope, || shared.work(dispatch, memory, control));
+                if spawned.is_err() {
+                    break;
+                }
+            }
+            shared.work(dispatch, memory, control);
         });
     }
-    let words = dispatch.program.words(entry);
-    Err(Fault::Instruction {
-        words: words.to_vec(),
-        format: "none",
-        opcode: 0,
-        kernel: dispatch.kernel.to_owned(),
-        offset: 0,
-        symbol_less: false,
-    })
+    let (stats, fault) = shared
+        .result
+        .into_inner()
+        .unwrap_or_else(|e| e.into_inner());
+    fault.map_or(Ok(stats), Err)
+}
+
+/// What the threads of a dispatch share.
+struct Shared {
+    layout: Layout,
+    next: AtomicU64,
+    failed: AtomicBool,
+    result: Mutex<(Stats, Option<Fault>)>,
+}
+
+impl Shared {
+    fn next_group(&self) -> Option<u64> {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        (next < self.layout.groups).then_some(next)
+    }
+
+    fn work(&self, dispatch: &Dispatch<'_>, memory: &dyn Memory, control: &Control<'_>) {
+        let mut x = Exec::new(dispatch, Cache::new(memory), self.layout.entry);
+        let mut resident: VecDeque<Group> = VecDeque::new();
+        let mut spare: Option<Group> = None;
+        let mut exhausted = false;
+        while x.fault.is_none() {
+            if self.failed.load(Ordering::Relaxed) || control.stop.load(Ordering::Relaxed) {
+                x.fault = Some(Fault::Stopped {
+                    kernel: dispatch.kernel.to_owned(),
+                });
+                break;
+            }
+            // A group that did not end in its turn may be waiting for one that has not started.
+            let group = if !exhausted && resident.len() < RESIDENT {
+                self.next_group()
+            } else {
+                None
+            };
+            let mut group = match group {
+                Some(id) => {
+                    let mut group = spare.take().unwrap_or_else(Group::new);
+                    group.start(&self.layout, dispatch, id, &mut x.stats);
+                    group
+                }
+                None => {
+                    exhausted |= resident.len() < RESIDENT;
+                    match resident.pop_front() {
+                        Some(group) => group,
+                        None => break,
+                    }
+                }
+            };
+            if group.run(&mut x, TURN) {
+                spare = Some(group);
+            } else if x.fault.is_none() {
+                resident.push_back(group);
+                if resident.len() > 1 || exhausted {
+                    std::thread::yield_now();
+                }
+            }
+        }
+        let mut result = self.result.lock().unwrap_or_else(|e| e.into_inner());
+        result.0.add(&x.stats);
+        if let Some(fault) = x.fault {
+            self.failed.store(true, Ordering::Relaxed);
+            // Another thread's fault is the reason why this one was stopped.
+            let stopped = |f: &Fault| matches!(f, Fault::Stopped { .. });
+            if result.1.as_ref().is_none_or(stopped) {
+                result.1 = Some(fault);
+            }
+        }
+    }
 }

@@ -7,11 +7,30 @@
 //! operation is a function on the wave ([`exec::Exec`]) and the decoded instruction ([`inst::Inst`]).
 //! Operands are fetched and results written in [`operand`] alone.
 
+mod decode;
 mod dispatch;
+mod ds;
+mod exec;
+mod flat;
+mod float;
+mod group;
+mod inst;
+mod memory;
+mod mfma;
+mod mubuf;
+mod operand;
 mod program;
+mod smem;
+mod sop;
 mod stats;
 #[cfg(test)]
 mod tests;
+mod vop;
+mod vop1;
+mod vop2;
+mod vop3;
+mod vop3p;
+mod vopc;
 
 pub(crate) use dispatch::run_dispatch;
 pub(crate) use program::Program;
@@ -92,8 +111,8 @@ pub(crate) struct Control<'a> {
 pub(crate) enum Fault {
     /// An instruction that the interpreter does not know.
     #[error(
-        "unknown instruction {} ({format} opcode {opcode:#x}) in kernel `{kernel}` at offset {offset:#x} of its code{}",
-        hex(words), if *symbol_less { " (outside the kernel)" } else { "" }
+        "unknown instruction {} ({format} opcode {opcode:#x}) in kernel `{kernel}` at offset {offset:#x} of its code",
+        hex(words)
     )]
     Instruction {
         /// The instruction and the dword that follows.
@@ -106,8 +125,6 @@ pub(crate) enum Fault {
         kernel: String,
         /// Bytes from the kernel's first instruction.
         offset: i64,
-        /// Whether the instruction lies before the kernel's entry: in a function it calls.
-        symbol_less: bool,
     },
     /// An access to memory that the kernel has no right to.
     #[error(

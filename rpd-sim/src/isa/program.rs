@@ -1,10 +1,26 @@
 //! The instructions of a loaded code object.
 
+use super::decode::decode;
+use super::inst::Inst;
+use std::sync::OnceLock;
+
+/// Dwords decoded at once.
+pub(super) const PAGE: usize = 1024;
+
 /// Instructions in a range of memory, decoded when first reached.
-#[derive(Debug)]
+///
+/// Every dword of a page is decoded as if an instruction started there, so that no assumption about the
+/// layout of the code is needed and a program counter is an index.
 pub(crate) struct Program {
     start: u64,
     end: u64,
+    pages: Box<[OnceLock<Box<[Inst]>>]>,
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Program({:#x}..{:#x})", self.start, self.end)
+    }
 }
 
 impl Program {
@@ -13,9 +29,13 @@ impl Program {
     /// # Safety
     /// The range is readable and does not change as long as the program exists.
     pub(crate) unsafe fn new(start: u64, bytes: u64) -> Self {
+        let dwords = (bytes / 4) as usize;
         Self {
             start,
-            end: start + bytes / 4 * 4,
+            end: start + dwords as u64 * 4,
+            pages: (0..dwords.div_ceil(PAGE))
+                .map(|_| OnceLock::new())
+                .collect(),
         }
     }
 
@@ -24,12 +44,30 @@ impl Program {
         (self.start..self.end).contains(&address)
     }
 
-    /// The two dwords at an address, as far as they are in the program.
-    pub(super) fn words(&self, address: u64) -> [u32; 2] {
-        [address, address + 4].map(|at| {
+    /// First address.
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// The instructions at dwords `page * PAGE..`, or `None` behind the end.
+    pub(super) fn page(&self, page: usize) -> Option<&[Inst]> {
+        let slot = self.pages.get(page)?;
+        Some(slot.get_or_init(|| {
+            let first = self.start + (page * PAGE * 4) as u64;
+            let count = (((self.end - first) / 4) as usize).min(PAGE);
+            (0..count as u64)
+                .map(|n| decode(self.words(first + n * 4)))
+                .collect()
+        }))
+    }
+
+    /// The dwords at an address, 0 where they are not in the program.
+    pub(super) fn words(&self, address: u64) -> [u32; 3] {
+        [0, 4, 8].map(|offset| {
+            let at = address.wrapping_add(offset);
             if self.contains(at) && at % 4 == 0 {
                 // SAFETY: `new` was promised that the range is readable.
-                unsafe { (at as *const u32).read() }
+                unsafe { (at as *const u32).read_unaligned() }
             } else {
                 0
             }

@@ -1,0 +1,22 @@
+//! From instruction words to the decoded form: which format, then that format's own decoder.
+
+use super::inst::{Format, Inst};
+use super::{ds, flat, mubuf, smem, sop, vop, vop3, vop3p};
+
+/// Decodes the instruction that starts with `words[0]`; the following words are 0 behind the end of the code.
+pub(super) fn decode(words: [u32; 3]) -> Inst {
+    let w = words[0];
+    if w >> 31 == 0 {
+        return vop::decode(words);
+    }
+    match w >> 26 {
+        0b100000..=0b101111 => sop::decode(words),
+        0b110000 => smem::decode(words),
+        0b110100 if w >> 23 == 0b1_1010_0111 => vop3p::decode(words),
+        0b110100 => vop3::decode(words),
+        0b110110 => ds::decode(words),
+        0b110111 => flat::decode(words),
+        0b111000 => mubuf::decode(words),
+        _ => Inst::unknown(Format::Unknown, w >> 26),
+    }
+}

@@ -1,0 +1,384 @@
+//! DS: LDS memory, and exchanges between lanes.
+
+use super::Class;
+use super::exec::{Exec, Lanes};
+use super::inst::{AGPR, Format, Handler, Inst, VGPR};
+use super::memory::{Fill, atomic32, atomic64};
+
+/// Decodes a DS instruction.
+pub(super) fn decode(words: [u32; 3]) -> Inst {
+    let [w, v, _] = words;
+    let opcode = w >> 17 & 0xff;
+    let Some(run) = handler(opcode).filter(|_| w >> 16 & 1 == 0) else {
+        return Inst::unknown(Format::Ds, opcode);
+    };
+    let mut i = Inst::new(run, Format::Ds, Class::Lds, opcode, 2);
+    let data = if w >> 25 & 1 != 0 { AGPR } else { VGPR };
+    i.src[0] = (v & 0xff) as u16 + VGPR;
+    i.src[1] = (v >> 8 & 0xff) as u16 + data;
+    i.src[2] = (v >> 16 & 0xff) as u16 + data;
+    i.dst = (v >> 24) as u16 + data;
+    i.literal = w & 0xffff;
+    i
+}
+
+/// Bytes at an LDS address; reads beyond the allocation give 0.
+#[inline(always)]
+fn read<const N: usize>(lds: &[u8], at: u32) -> [u8; N] {
+    let at = at as usize;
+    match lds.get(at..at.wrapping_add(N)) {
+        Some(bytes) => bytes.try_into().unwrap_or([0; N]),
+        None => [0; N],
+    }
+}
+
+/// Writes beyond the allocation are dropped.
+#[inline(always)]
+fn write(lds: &mut [u8], at: u32, bytes: &[u8]) {
+    let at = at as usize;
+    if let Some(to) = lds.get_mut(at..at.wrapping_add(bytes.len())) {
+        to.copy_from_slice(bytes);
+    }
+}
+
+/// Calls `f` for every active lane.
+#[inline(always)]
+fn each_lane(mask: u64, mut f: impl FnMut(usize)) {
+    let mut rest = mask;
+    while rest != 0 {
+        f(rest.trailing_zeros() as usize);
+        rest &= rest - 1;
+    }
+}
+
+/// Loads `N` dwords from the address plus `offset`, to the registers from `dst` on.
+#[inline(always)]
+fn load<const N: usize>(x: &mut Exec<'_>, addresses: &Lanes, offset: u32, dst: u16) {
+    let mask = x.exec();
+    each_lane(mask, |l| {
+        let at = addresses[l].wrapping_add(offset);
+        for n in 0..N {
+            let value = u32::from_le_bytes(read(&x.lds, at.wrapping_add(4 * n as u32)));
+            x.vgpr_mut(dst + n as u16)[l] = value;
+        }
+    });
+    x.stats.lds_bytes += 4 * N as u64 * u64::from(mask.count_ones());
+}
+
+#[inline(always)]
+fn store<const N: usize>(x: &mut Exec<'_>, addresses: &Lanes, offset: u32, src: u16) {
+    let mask = x.exec();
+    each_lane(mask, |l| {
+        let at = addresses[l].wrapping_add(offset);
+        for n in 0..N {
+            let value = x.vgpr(src + n as u16)[l];
+            write(
+                &mut x.lds,
+                at.wrapping_add(4 * n as u32),
+                &value.to_le_bytes(),
+            );
+        }
+    });
+    x.stats.lds_bytes += 4 * N as u64 * u64::from(mask.count_ones());
+}
+
+fn loads<const N: usize>(x: &mut Exec<'_>, i: &Inst) {
+    let addresses = *x.vgpr(i.src[0]);
+    load::<N>(x, &addresses, i.literal, i.dst);
+}
+
+fn stores<const N: usize>(x: &mut Exec<'_>, i: &Inst) {
+    let addresses = *x.vgpr(i.src[0]);
+    store::<N>(x, &addresses, i.literal, i.src[1]);
+}
+
+/// Two loads at offsets counted in units of `unit` bytes.
+fn load2<const N: usize>(x: &mut Exec<'_>, i: &Inst, unit: u32) {
+    let addresses = *x.vgpr(i.src[0]);
+    load::<N>(x, &addresses, (i.literal & 0xff) * unit, i.dst);
+    load::<N>(x, &addresses, (i.literal >> 8) * unit, i.dst + N as u16);
+}
+
+fn store2<const N: usize>(x: &mut Exec<'_>, i: &Inst, unit: u32) {
+    let addresses = *x.vgpr(i.src[0]);
+    store::<N>(x, &addresses, (i.literal & 0xff) * unit, i.src[1]);
+    store::<N>(x, &addresses, (i.literal >> 8) * unit, i.src[2]);
+}
+
+/// `ds_wrxchg2`: two exchanges.
+fn exchange2<const N: usize>(x: &mut Exec<'_>, i: &Inst, unit: u32) {
+    let addresses = *x.vgpr(i.src[0]);
+    let data = [0, 1, 2, 3].map(|n| *x.vgpr(i.src[1 + (n / N).min(1)] + (n % N) as u16));
+    let mask = x.exec();
+    each_lane(mask, |l| {
+        for half in 0..2 {
+            let offset = (i.literal >> (8 * half) & 0xff) * unit;
+            let at = addresses[l].wrapping_add(offset);
+            for n in 0..N {
+                let at = at.wrapping_add(4 * n as u32);
+                let old = u32::from_le_bytes(read(&x.lds, at));
+                let register = half as usize * N + n;
+                write(&mut x.lds, at, &data[register][l].to_le_bytes());
+                x.vgpr_mut(i.dst + register as u16)[l] = old;
+            }
+        }
+    });
+    x.stats.lds_bytes += 16 * N as u64 * u64::from(mask.count_ones());
+}
+
+fn load_small<const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, fill: Fill) {
+    let addresses = *x.vgpr(i.src[0]);
+    let mask = x.exec();
+    each_lane(mask, |l| {
+        let at = addresses[l].wrapping_add(i.literal);
+        let value = if BYTES == 1 {
+            u32::from(read::<1>(&x.lds, at)[0])
+        } else {
+            u32::from(u16::from_le_bytes(read(&x.lds, at)))
+        };
+        let register = x.vgpr_mut(i.dst);
+        register[l] = fill.apply(register[l], value, BYTES);
+    });
+    x.stats.lds_bytes += BYTES as u64 * u64::from(mask.count_ones());
+}
+
+fn store_small<const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, shift: u32) {
+    let addresses = *x.vgpr(i.src[0]);
+    let mask = x.exec();
+    each_lane(mask, |l| {
+        let value = (x.vgpr(i.src[1])[l] >> shift).to_le_bytes();
+        write(
+            &mut x.lds,
+            addresses[l].wrapping_add(i.literal),
+            &value[..BYTES],
+        );
+    });
+    x.stats.lds_bytes += BYTES as u64 * u64::from(mask.count_ones());
+}
+
+/// A 32-bit read-modify-write by each active lane, in order; RETURNS: the old value goes to a register.
+#[inline(always)]
+fn modify32(x: &mut Exec<'_>, i: &Inst, returns: bool, f: impl Fn(u32, u32, u32) -> u32) {
+    let addresses = *x.vgpr(i.src[0]);
+    let (a, b) = (*x.vgpr(i.src[1]), *x.vgpr(i.src[2]));
+    let mask = x.exec();
+    each_lane(mask, |l| {
+        let at = addresses[l].wrapping_add(i.literal);
+        let old = u32::from_le_bytes(read(&x.lds, at));
+        write(&mut x.lds, at, &f(old, a[l], b[l]).to_le_bytes());
+        if returns {
+            x.vgpr_mut(i.dst)[l] = old;
+        }
+    });
+    x.stats.lds_bytes += 8 * u64::from(mask.count_ones());
+}
+
+#[inline(always)]
+fn modify64(x: &mut Exec<'_>, i: &Inst, returns: bool, f: impl Fn(u64, u64, u64) -> u64) {
+    let addresses = *x.vgpr(i.src[0]);
+    let wide = |code: u16| -> super::exec::Lanes64 {
+        let (low, high) = (x.vgpr(code), x.vgpr(code + 1));
+        std::array::from_fn(|l| u64::from(low[l]) | u64::from(high[l]) << 32)
+    };
+    let (a, b) = (wide(i.src[1]), wide(i.src[2]));
+    let mask = x.exec();
+    each_lane(mask, |l| {
+        let at = addresses[l].wrapping_add(i.literal);
+        let old = u64::from_le_bytes(read(&x.lds, at));
+        write(&mut x.lds, at, &f(old, a[l], b[l]).to_le_bytes());
+        if returns {
+            x.vgpr_mut(i.dst)[l] = old as u32;
+            x.vgpr_mut(i.dst + 1)[l] = (old >> 32) as u32;
+        }
+    });
+    x.stats.lds_bytes += 16 * u64::from(mask.count_ones());
+}
+
+/// New 32-bit value by the low five bits of a DS opcode.
+fn update32(op: u16, old: u32, a: u32, b: u32) -> u32 {
+    let float = |f: fn(f32, f32) -> f32| f(f32::from_bits(old), f32::from_bits(a)).to_bits();
+    match op {
+        // In the order of the buffer and flat atomics.
+        0x00 => atomic32(0x2, old, a, 0),
+        0x01 => atomic32(0x3, old, a, 0),
+        0x02 => a.wrapping_sub(old),
+        0x03 => atomic32(0xb, old, a, 0),
+        0x04 => atomic32(0xc, old, a, 0),
+        0x05 => atomic32(0x4, old, a, 0),
+        0x06 => atomic32(0x6, old, a, 0),
+        0x07 => old.min(a),
+        0x08 => old.max(a),
+        0x09 => old & a,
+        0x0a => old | a,
+        0x0b => old ^ a,
+        0x0c => old & !a | b,
+        0x0d => a,
+        // The comparand comes first here.
+        0x10 => atomic32(0x1, old, b, a),
+        0x11 => {
+            if f32::from_bits(old) == f32::from_bits(a) {
+                b
+            } else {
+                old
+            }
+        }
+        0x12 => float(super::float::min32),
+        0x13 => float(super::float::max32),
+        0x14 => {
+            if old >= a {
+                old - a
+            } else {
+                old.wrapping_add(b)
+            }
+        }
+        _ => float(|p, q| p + q),
+    }
+}
+
+fn update64(op: u16, old: u64, a: u64, b: u64) -> u64 {
+    let float = |f: fn(f64, f64) -> f64| f(f64::from_bits(old), f64::from_bits(a)).to_bits();
+    match op {
+        0x00 => atomic64(0x2, old, a, 0),
+        0x01 => atomic64(0x3, old, a, 0),
+        0x02 => a.wrapping_sub(old),
+        0x03 => atomic64(0xb, old, a, 0),
+        0x04 => atomic64(0xc, old, a, 0),
+        0x05 => atomic64(0x4, old, a, 0),
+        0x06 => atomic64(0x6, old, a, 0),
+        0x07 => old.min(a),
+        0x08 => old.max(a),
+        0x09 => old & a,
+        0x0a => old | a,
+        0x0b => old ^ a,
+        0x0c => old & !a | b,
+        0x0d => a,
+        0x10 => atomic64(0x1, old, b, a),
+        0x11 => {
+            if f64::from_bits(old) == f64::from_bits(a) {
+                b
+            } else {
+                old
+            }
+        }
+        0x12 => float(super::float::min64),
+        0x13 => float(super::float::max64),
+        _ => float(|p, q| p + q),
+    }
+}
+
+fn handler(opcode: u32) -> Option<Handler> {
+    let handler: Handler = match opcode {
+        0x00..=0x0c | 0x10..=0x13 | 0x15 => {
+            |x, i| modify32(x, i, false, |old, a, b| update32(i.opcode, old, a, b))
+        }
+        0x20..=0x2d | 0x30..=0x35 => {
+            |x, i| modify32(x, i, true, |old, a, b| update32(i.opcode - 0x20, old, a, b))
+        }
+        0x40..=0x4c | 0x50..=0x53 | 0x5c => |x, i| {
+            modify64(x, i, false, |old, a, b| {
+                update64(i.opcode - 0x40, old, a, b)
+            })
+        },
+        0x60..=0x6d | 0x70..=0x73 | 0x7c => {
+            |x, i| modify64(x, i, true, |old, a, b| update64(i.opcode - 0x60, old, a, b))
+        }
+        0x0d => stores::<1>,
+        0x0e => |x, i| store2::<1>(x, i, 4),
+        0x0f => |x, i| store2::<1>(x, i, 256),
+        0x14 => |_, _| {},
+        0x1e => |x, i| store_small::<1>(x, i, 0),
+        0x1f => |x, i| store_small::<2>(x, i, 0),
+        0x2e => |x, i| exchange2::<1>(x, i, 4),
+        0x2f => |x, i| exchange2::<1>(x, i, 256),
+        0x36 => loads::<1>,
+        0x37 => |x, i| load2::<1>(x, i, 4),
+        0x38 => |x, i| load2::<1>(x, i, 256),
+        0x39 => |x, i| load_small::<1>(x, i, Fill::Sign),
+        0x3a => |x, i| load_small::<1>(x, i, Fill::Zero),
+        0x3b => |x, i| load_small::<2>(x, i, Fill::Sign),
+        0x3c => |x, i| load_small::<2>(x, i, Fill::Zero),
+        0x3d => swizzle,
+        0x3e => permute,
+        0x3f => bpermute,
+        0x4d => stores::<2>,
+        0x4e => |x, i| store2::<2>(x, i, 8),
+        0x4f => |x, i| store2::<2>(x, i, 512),
+        0x54 => |x, i| store_small::<1>(x, i, 16),
+        0x55 => |x, i| store_small::<2>(x, i, 16),
+        0x56 => |x, i| load_small::<1>(x, i, Fill::LowZero),
+        0x57 => |x, i| load_small::<1>(x, i, Fill::HighZero),
+        0x58 => |x, i| load_small::<1>(x, i, Fill::LowSign),
+        0x59 => |x, i| load_small::<1>(x, i, Fill::HighSign),
+        0x5a => |x, i| load_small::<2>(x, i, Fill::LowZero),
+        0x5b => |x, i| load_small::<2>(x, i, Fill::HighZero),
+        0x6e => |x, i| exchange2::<2>(x, i, 8),
+        0x6f => |x, i| exchange2::<2>(x, i, 512),
+        0x76 => loads::<2>,
+        0x77 => |x, i| load2::<2>(x, i, 8),
+        0x78 => |x, i| load2::<2>(x, i, 512),
+        0xde => stores::<3>,
+        0xdf => stores::<4>,
+        0xfe => loads::<3>,
+        0xff => loads::<4>,
+        _ => return None,
+    };
+    Some(handler)
+}
+
+/// Data of the lanes that `from` names; lanes that are inactive give 0.
+fn gather(x: &mut Exec<'_>, i: &Inst, data: u16, from: impl Fn(usize) -> usize) {
+    let data = *x.vgpr(data);
+    let mask = x.exec();
+    let out: Lanes = std::array::from_fn(|l| {
+        let source = from(l) & 63;
+        if mask >> source & 1 != 0 {
+            data[source]
+        } else {
+            0
+        }
+    });
+    super::operand::blend(x.vgpr_mut(i.dst), &out, mask);
+}
+
+fn bpermute(x: &mut Exec<'_>, i: &Inst) {
+    let addresses = *x.vgpr(i.src[0]);
+    gather(x, i, i.src[1], |l| {
+        (addresses[l].wrapping_add(i.literal) >> 2) as usize
+    });
+}
+
+fn permute(x: &mut Exec<'_>, i: &Inst) {
+    let (addresses, data) = (*x.vgpr(i.src[0]), *x.vgpr(i.src[1]));
+    let mask = x.exec();
+    let mut out = [0; 64];
+    each_lane(mask, |l| {
+        out[(addresses[l].wrapping_add(i.literal) >> 2) as usize & 63] = data[l];
+    });
+    super::operand::blend(x.vgpr_mut(i.dst), &out, mask);
+}
+
+fn swizzle(x: &mut Exec<'_>, i: &Inst) {
+    let pattern = i.literal as usize;
+    gather(x, i, i.src[0], |l| {
+        if pattern >= 0xe000 {
+            // Butterfly order of 32 lanes, with the lanes of the mask left in place.
+            let mask = pattern & 31;
+            let at = l & 31;
+            l & !31 | (at as u32).reverse_bits() as usize >> 27 & !mask & 31 | at & mask
+        } else if pattern >= 0xc000 {
+            let (by, mask) = (pattern >> 5 & 31, pattern & 31);
+            let at = l & 31;
+            let moved = if pattern >> 10 & 1 != 0 {
+                at + 32 - by
+            } else {
+                at + by
+            };
+            l & !31 | at & mask | moved & 31 & !mask
+        } else if pattern & 0x8000 != 0 {
+            l & !3 | pattern >> (2 * (l & 3)) & 3
+        } else {
+            let at = (l & 31 & pattern | pattern >> 5 & 31) ^ pattern >> 10 & 31;
+            l & !31 | at
+        }
+    });
+}

@@ -1,0 +1,243 @@
+//! The state of a wave and what instructions may do to it.
+
+use super::inst::{EXEC, Inst, M0, VCC};
+use super::memory::Cache;
+use super::program::PAGE;
+use super::{Access, Dispatch, Fault, Stats};
+
+/// A vector register: one value for each lane.
+pub(super) type Lanes = [u32; 64];
+/// Two vector registers as 64-bit values.
+pub(super) type Lanes64 = [u64; 64];
+
+/// High dword of flat addresses in LDS.
+pub(super) const SHARED_APERTURE: u32 = 0x0001_0000;
+/// High dword of flat addresses in scratch.
+pub(super) const PRIVATE_APERTURE: u32 = 0x0002_0000;
+
+/// What a wave does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Executes instructions.
+    Running,
+    /// Waits for the other waves of its workgroup.
+    Barrier,
+    /// Gives the others a chance (`s_sleep`).
+    Yield,
+    /// Has ended.
+    Ended,
+    /// Stopped by the fault in [`Exec::fault`].
+    Faulted,
+}
+
+/// Architectural state of a wave.
+pub(super) struct Wave {
+    /// VGPRs, then AGPRs.
+    pub(super) v: Box<[Lanes; 512]>,
+    /// SGPRs and the special registers at their operand codes, and one more for pairs that begin with the last.
+    pub(super) s: [u32; 129],
+    /// Scalar condition code.
+    pub(super) scc: bool,
+    /// Program counter: the next instruction.
+    pub(super) pc: u64,
+    /// MODE register.
+    pub(super) mode: u32,
+    /// Whether single-precision denormals are flushed, from `mode`.
+    pub(super) flush32: bool,
+    /// Operands that VGPR indexing applies to (SRC0, SRC1, SRC2, DST), 0 when off.
+    pub(super) index_mode: u8,
+    /// What it does next.
+    pub(super) state: State,
+}
+
+impl Wave {
+    pub(super) fn new() -> Self {
+        let v: Box<[Lanes]> = vec![[0; 64]; 512].into_boxed_slice();
+        Self {
+            v: v.try_into()
+                .unwrap_or_else(|_| unreachable!("512 registers were made")),
+            s: [0; 129],
+            scc: false,
+            pc: 0,
+            mode: 0,
+            flush32: false,
+            index_mode: 0,
+            state: State::Ended,
+        }
+    }
+
+    /// Sets the MODE register.
+    pub(super) fn set_mode(&mut self, mode: u32) {
+        self.mode = mode;
+        self.flush32 = mode & 0x30 == 0;
+    }
+}
+
+/// A wave in execution, with everything its instructions reach.
+pub(super) struct Exec<'d> {
+    /// The wave whose turn it is.
+    pub(super) w: Box<Wave>,
+    /// LDS of its workgroup.
+    pub(super) lds: Vec<u8>,
+    /// Global memory.
+    pub(super) mem: Cache<'d>,
+    /// What has been done.
+    pub(super) stats: Stats,
+    /// Why the wave stopped.
+    pub(super) fault: Option<Fault>,
+    /// The dispatch.
+    pub(super) d: &'d Dispatch<'d>,
+    /// The kernel's first instruction.
+    pub(super) entry: u64,
+}
+
+impl<'d> Exec<'d> {
+    /// Nothing in execution yet.
+    pub(super) fn new(d: &'d Dispatch<'d>, mem: Cache<'d>, entry: u64) -> Self {
+        Self {
+            w: Box::new(Wave::new()),
+            lds: Vec::new(),
+            mem,
+            stats: Stats::default(),
+            fault: None,
+            d,
+            entry,
+        }
+    }
+}
+
+impl Exec<'_> {
+    /// The EXEC mask.
+    #[inline(always)]
+    pub(super) fn exec(&self) -> u64 {
+        self.pair(EXEC)
+    }
+
+    /// A pair of scalar registers.
+    #[inline(always)]
+    pub(super) fn pair(&self, code: u16) -> u64 {
+        let at = usize::from(code) & 127;
+        u64::from(self.w.s[at]) | u64::from(self.w.s[at + 1]) << 32
+    }
+
+    /// Sets a pair of scalar registers.
+    #[inline(always)]
+    pub(super) fn set_pair(&mut self, code: u16, value: u64) {
+        let at = usize::from(code) & 127;
+        self.w.s[at] = value as u32;
+        self.w.s[at + 1] = (value >> 32) as u32;
+    }
+
+    /// Sets a scalar register.
+    #[inline(always)]
+    pub(super) fn set(&mut self, code: u16, value: u32) {
+        self.w.s[usize::from(code) & 127] = value;
+    }
+
+    /// The VCC mask.
+    #[inline(always)]
+    pub(super) fn vcc(&self) -> u64 {
+        self.pair(VCC)
+    }
+
+    /// The M0 register.
+    #[inline(always)]
+    pub(super) fn m0(&self) -> u32 {
+        self.w.s[usize::from(M0)]
+    }
+
+    /// A vector register.
+    #[inline(always)]
+    pub(super) fn vgpr(&self, code: u16) -> &Lanes {
+        &self.w.v[usize::from(code.wrapping_sub(super::inst::VGPR)) & 511]
+    }
+
+    /// A vector register, to be written.
+    #[inline(always)]
+    pub(super) fn vgpr_mut(&mut self, code: u16) -> &mut Lanes {
+        &mut self.w.v[usize::from(code.wrapping_sub(super::inst::VGPR)) & 511]
+    }
+
+    /// Executes up to `budget` instructions of the wave, less if it stops before.
+    pub(super) fn run(&mut self, mut budget: u64) {
+        let program = self.d.program;
+        let start = program.start();
+        let mut page_number = usize::MAX;
+        let mut page: &[Inst] = &[];
+        while budget > 0 {
+            budget -= 1;
+            let index = (self.w.pc.wrapping_sub(start) >> 2) as usize;
+            if index / PAGE != page_number {
+                page_number = index / PAGE;
+                page = program.page(page_number).unwrap_or_default();
+            }
+            let Some(inst) = page.get(index % PAGE) else {
+                self.fail(Fault::Jump {
+                    pc: self.w.pc,
+                    kernel: self.d.kernel.to_owned(),
+                });
+                return;
+            };
+            self.w.pc += u64::from(inst.words) * 4;
+            self.stats.instructions[inst.class as usize] += 1;
+            if self.w.index_mode == 0 {
+                (inst.run)(self, inst);
+            } else {
+                let inst = super::vop::indexed(self, inst);
+                (inst.run)(self, &inst);
+            }
+            if self.w.state != State::Running {
+                return;
+            }
+        }
+    }
+
+    /// Stops the wave with a fault.
+    #[cold]
+    pub(super) fn fail(&mut self, fault: Fault) {
+        self.w.state = State::Faulted;
+        self.fault.get_or_insert(fault);
+    }
+
+    /// Offset of the instruction in execution from the kernel's first.
+    pub(super) fn code_offset(&self, inst: &Inst) -> i64 {
+        self.w
+            .pc
+            .wrapping_sub(u64::from(inst.words) * 4)
+            .wrapping_sub(self.entry) as i64
+    }
+
+    /// Stops the wave at an access that may not be.
+    #[cold]
+    pub(super) fn memory_fault(&mut self, inst: &Inst, address: u64, bytes: u32, access: Access) {
+        let fault = Fault::Memory {
+            address,
+            bytes,
+            access,
+            kernel: self.d.kernel.to_owned(),
+            offset: self.code_offset(inst),
+        };
+        self.fail(fault);
+    }
+
+    /// Handler of what the decoder did not know.
+    #[cold]
+    pub(super) fn unknown_instruction(&mut self, inst: &Inst) {
+        let offset = self.code_offset(inst);
+        let words = self.d.program.words(self.entry.wrapping_add_signed(offset));
+        let fault = Fault::Instruction {
+            words: words[..2].to_vec(),
+            format: inst.format.name(),
+            opcode: u32::from(inst.opcode),
+            kernel: self.d.kernel.to_owned(),
+            offset,
+        };
+        self.fail(fault);
+    }
+
+    /// Counts a VALU instruction's lanes.
+    #[inline(always)]
+    pub(super) fn count_lanes(&mut self) {
+        self.stats.valu_lanes += u64::from(self.exec().count_ones());
+    }
+}

@@ -1,0 +1,141 @@
+//! FLAT, GLOBAL and SCRATCH memory instructions.
+
+use super::Class;
+use super::exec::{Exec, Lanes64, PRIVATE_APERTURE, SHARED_APERTURE};
+use super::inst::{AGPR, Format, GLC, Inst, SCALAR_OFFSET, VGPR};
+use super::memory::{Addressing, handler, swizzle};
+
+/// First register of the flat scratch base.
+const FLAT_SCRATCH: u16 = 102;
+
+/// Decodes a FLAT instruction of any segment.
+pub(super) fn decode(words: [u32; 3]) -> Inst {
+    let [w, v, _] = words;
+    let opcode = w >> 18 & 0x7f;
+    let (format, found) = match w >> 14 & 3 {
+        0 => (Format::Flat, handler::<Flat>(opcode)),
+        1 => (Format::Scratch, handler::<Scratch>(opcode)),
+        2 => (Format::Global, handler::<Global>(opcode)),
+        _ => (Format::Flat, None),
+    };
+    // Loads straight into LDS are not for this device's compilers.
+    let Some((class, run)) = found.filter(|_| w >> 13 & 1 == 0) else {
+        return Inst::unknown(format, opcode);
+    };
+    let class = if format == Format::Flat {
+        Class::Flat
+    } else {
+        class
+    };
+    let mut i = Inst::new(run, format, class, opcode, 2);
+    let data = if v >> 23 & 1 != 0 { AGPR } else { VGPR };
+    i.src[0] = (v & 0xff) as u16 + VGPR;
+    i.src[1] = (v >> 8 & 0xff) as u16 + data;
+    i.dst = (v >> 24) as u16 + data;
+    let scalar = (v >> 16 & 0x7f) as u16;
+    if format != Format::Flat && scalar != 0x7f {
+        i.src[2] = scalar;
+        i.flags |= SCALAR_OFFSET;
+    }
+    if w >> 16 & 1 != 0 {
+        i.flags |= GLC;
+    }
+    i.literal = if format == Format::Flat {
+        w & 0xfff
+    } else {
+        ((w << 19) as i32 >> 19) as u32
+    };
+    i
+}
+
+/// 64-bit VGPR addresses plus the offset.
+#[inline(always)]
+fn vector_addresses(x: &Exec<'_>, i: &Inst) -> Lanes64 {
+    let (low, high) = (x.vgpr(i.src[0]), x.vgpr(i.src[0] + 1));
+    let offset = i.offset() as u64;
+    std::array::from_fn(|l| (u64::from(low[l]) | u64::from(high[l]) << 32).wrapping_add(offset))
+}
+
+/// `global_*`.
+struct Global;
+
+impl Addressing for Global {
+    #[inline(always)]
+    fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64) {
+        debug_assert_eq!(dword, 0, "global memory is contiguous");
+        let addresses = if i.has(SCALAR_OFFSET) {
+            let base = x.pair(i.src[2]).wrapping_add(i.offset() as u64);
+            let offsets = x.vgpr(i.src[0]);
+            std::array::from_fn(|l| base.wrapping_add(u64::from(offsets[l])))
+        } else {
+            vector_addresses(x, i)
+        };
+        (addresses, x.exec())
+    }
+
+    #[inline(always)]
+    fn contiguous(_: &Exec<'_>, _: &Inst) -> bool {
+        true
+    }
+}
+
+/// `flat_*`: the address decides between LDS, scratch and global memory.
+struct Flat;
+
+impl Addressing for Flat {
+    #[inline(always)]
+    fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64) {
+        let mut addresses = vector_addresses(x, i);
+        let high = x.vgpr(i.src[0] + 1);
+        let special = high
+            .iter()
+            .any(|h| *h == PRIVATE_APERTURE || *h == SHARED_APERTURE);
+        if special {
+            let scratch = x.pair(FLAT_SCRATCH);
+            let lds = x.lds.as_ptr() as u64;
+            for (l, a) in addresses.iter_mut().enumerate() {
+                let offset = (a.wrapping_add(4 * dword)) & 0xffff_ffff;
+                *a = match (*a >> 32) as u32 {
+                    PRIVATE_APERTURE => scratch.wrapping_add(swizzle(offset, l as u64)),
+                    SHARED_APERTURE => lds + offset,
+                    _ => a.wrapping_add(4 * dword),
+                };
+            }
+        } else if dword != 0 {
+            addresses
+                .iter_mut()
+                .for_each(|a| *a = a.wrapping_add(4 * dword));
+        }
+        (addresses, x.exec())
+    }
+
+    #[inline(always)]
+    fn contiguous(x: &Exec<'_>, i: &Inst) -> bool {
+        !x.vgpr(i.src[0] + 1).contains(&PRIVATE_APERTURE)
+    }
+}
+
+/// `scratch_*`.
+struct Scratch;
+
+impl Addressing for Scratch {
+    fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64) {
+        let base = x.pair(FLAT_SCRATCH);
+        let constant = (i.offset() as u64).wrapping_add(4 * dword);
+        let addresses = if i.has(SCALAR_OFFSET) {
+            let offset = u64::from(x.s32(i.src[2], 0)).wrapping_add(constant);
+            std::array::from_fn(|l| base.wrapping_add(swizzle(offset, l as u64)))
+        } else {
+            let offsets = x.vgpr(i.src[0]);
+            std::array::from_fn(|l| {
+                let offset = u64::from(offsets[l]).wrapping_add(constant);
+                base.wrapping_add(swizzle(offset, l as u64))
+            })
+        };
+        (addresses, x.exec())
+    }
+
+    fn contiguous(_: &Exec<'_>, _: &Inst) -> bool {
+        false
+    }
+}

@@ -1,0 +1,441 @@
+//! Floating-point arithmetic that the host's own operations do not give directly.
+
+use super::exec::Lanes;
+
+/// Half to single precision, exactly.
+#[inline(always)]
+pub(super) fn f16_to_f32(h: u16) -> f32 {
+    let magnitude = u32::from(h & 0x7fff) << 13;
+    let sign = u32::from(h & 0x8000) << 16;
+    let bits = if h & 0x7c00 == 0x7c00 {
+        magnitude | 0x7f80_0000
+    } else {
+        // 2^112 moves the exponent's bias and normalises denormals on the way.
+        (f32::from_bits(magnitude) * f32::from_bits(0x7780_0000)).to_bits()
+    };
+    f32::from_bits(bits | sign)
+}
+
+/// Double to half precision, to nearest even.
+pub(super) fn f64_to_f16(x: f64) -> u16 {
+    convert_f16(x, true)
+}
+
+/// Double to half precision, toward zero.
+pub(super) fn f64_to_f16_rtz(x: f64) -> u16 {
+    convert_f16(x, false)
+}
+
+fn convert_f16(x: f64, nearest: bool) -> u16 {
+    let bits = x.to_bits();
+    let sign = (bits >> 48) as u16 & 0x8000;
+    let fraction = bits & ((1 << 52) - 1);
+    let exponent = (bits >> 52 & 0x7ff) as i32 - 1023;
+    if exponent == 1024 {
+        let nan = if fraction != 0 {
+            0x200 | (fraction >> 42) as u16
+        } else {
+            0
+        };
+        return sign | 0x7c00 | nan;
+    }
+    if exponent > 15 {
+        return sign | if nearest { 0x7c00 } else { 0x7bff };
+    }
+    if exponent < -25 {
+        return sign;
+    }
+    let shift = 42 + (-14 - exponent).max(0);
+    let mantissa = fraction | 1 << 52;
+    let mut quotient = mantissa >> shift;
+    if nearest {
+        let rest = mantissa & ((1 << shift) - 1);
+        let half = 1 << (shift - 1);
+        if rest > half || rest == half && quotient & 1 != 0 {
+            quotient += 1;
+        }
+    }
+    // A carry out of the mantissa goes to the exponent by itself, up to infinity.
+    let base = if exponent < -14 {
+        0
+    } else {
+        (exponent + 14) as u64
+    } << 10;
+    sign | (base + quotient) as u16
+}
+
+/// The sum rounded to odd, so that rounding it again to a shorter format is right.
+pub(super) fn add_odd(a: f64, b: f64) -> f64 {
+    let sum = a + b;
+    if !sum.is_finite() {
+        return sum;
+    }
+    let b_part = sum - a;
+    let error = (a - (sum - b_part)) + (b - b_part);
+    if error == 0.0 || sum.to_bits() & 1 != 0 {
+        return sum;
+    }
+    // Toward the exact value by one unit: the odd neighbour on that side.
+    let bits = sum.to_bits();
+    f64::from_bits(if (error > 0.0) == (sum > 0.0) {
+        bits + 1
+    } else {
+        bits - 1
+    })
+}
+
+/// Half-precision fused multiply-add on widened operands; rounding to half is then right.
+pub(super) fn fma16(a: f64, b: f64, c: f64) -> f64 {
+    add_odd(a * b, c)
+}
+
+/// Single-precision fused multiply-add in every lane.
+pub(super) fn fma32(a: &Lanes, b: &Lanes, c: &Lanes, out: &mut Lanes) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
+        // SAFETY: the processor has the features that the function is compiled for.
+        unsafe { fma32_avx(a, b, c, out) };
+        return;
+    }
+    fma32_plain(a, b, c, out);
+}
+
+#[inline(always)]
+fn fma32_plain(a: &Lanes, b: &Lanes, c: &Lanes, out: &mut Lanes) {
+    for l in 0..64 {
+        let (a, b, c) = (
+            f32::from_bits(a[l]),
+            f32::from_bits(b[l]),
+            f32::from_bits(c[l]),
+        );
+        out[l] = a.mul_add(b, c).to_bits();
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn fma32_avx(a: &Lanes, b: &Lanes, c: &Lanes, out: &mut Lanes) {
+    fma32_plain(a, b, c, out);
+}
+
+/// `v_max_f32`: the other operand if one is NaN; +0 is more than -0.
+#[inline(always)]
+pub(super) fn max32(a: f32, b: f32) -> f32 {
+    if a.is_nan() {
+        b
+    } else if b.is_nan() || a > b {
+        a
+    } else if b > a {
+        b
+    } else {
+        f32::from_bits(a.to_bits() & b.to_bits())
+    }
+}
+
+/// `v_min_f32`.
+#[inline(always)]
+pub(super) fn min32(a: f32, b: f32) -> f32 {
+    if a.is_nan() {
+        b
+    } else if b.is_nan() || a < b {
+        a
+    } else if b < a {
+        b
+    } else {
+        f32::from_bits(a.to_bits() | b.to_bits())
+    }
+}
+
+/// `v_max_f64`, also used for half precision.
+#[inline(always)]
+pub(super) fn max64(a: f64, b: f64) -> f64 {
+    if a.is_nan() {
+        b
+    } else if b.is_nan() || a > b {
+        a
+    } else if b > a {
+        b
+    } else {
+        f64::from_bits(a.to_bits() & b.to_bits())
+    }
+}
+
+/// `v_min_f64`, also used for half precision.
+#[inline(always)]
+pub(super) fn min64(a: f64, b: f64) -> f64 {
+    if a.is_nan() {
+        b
+    } else if b.is_nan() || a < b {
+        a
+    } else if b < a {
+        b
+    } else {
+        f64::from_bits(a.to_bits() | b.to_bits())
+    }
+}
+
+/// The median of three; the least of the others where one is NaN.
+pub(super) fn med64(a: f64, b: f64, c: f64) -> f64 {
+    if a.is_nan() || b.is_nan() || c.is_nan() {
+        return min64(min64(a, b), c);
+    }
+    max64(min64(a, b), min64(max64(a, b), c))
+}
+
+/// `x * 2^n`, rounded once.
+pub(super) fn ldexp64(x: f64, n: i32) -> f64 {
+    let pow = |e: i32| f64::from_bits(((e + 1023) as u64) << 52);
+    let mut n = n.clamp(-2200, 2200);
+    let mut y = x;
+    while n > 1023 {
+        y *= pow(1023);
+        n -= 1023;
+    }
+    if n < -1022 {
+        // Down in steps that stay normal until the last, which alone may round.
+        let mut left = n;
+        while left < -969 {
+            if y.abs() < pow(-53) && y != 0.0 || y == 0.0 {
+                break;
+            }
+            y *= pow(-969);
+            left += 969;
+        }
+        return scale_down(y, left);
+    }
+    y * pow(n)
+}
+
+/// `y * 2^n` for negative `n`, by the bits where the result is denormal.
+fn scale_down(y: f64, n: i32) -> f64 {
+    if y == 0.0 || !y.is_finite() {
+        return y;
+    }
+    let (mantissa, exponent) = frexp64(y);
+    let e = exponent + n;
+    if e > -1022 {
+        return f64::from_bits(mantissa.to_bits() & !(0x7ff << 52) | ((e - 1 + 1023) as u64) << 52);
+    }
+    // 53 significant bits, the lowest at weight 2^(e-53); the result's lowest bit weighs 2^-1074.
+    let bits = mantissa.abs().to_bits() & ((1 << 52) - 1) | 1 << 52;
+    let shift = -1074 - (e - 53);
+    let magnitude = if shift > 54 {
+        0
+    } else {
+        let quotient = bits >> shift;
+        let rest = bits & ((1 << shift) - 1);
+        let half = 1u64 << (shift - 1);
+        quotient + u64::from(rest > half || rest == half && quotient & 1 != 0)
+    };
+    f64::from_bits(magnitude | y.to_bits() & 1 << 63)
+}
+
+/// Mantissa in 0.5..1 and exponent; zeros, infinities and NaN give themselves and 0.
+pub(super) fn frexp64(x: f64) -> (f64, i32) {
+    if x == 0.0 || !x.is_finite() {
+        return (x, 0);
+    }
+    let mut bits = x.to_bits();
+    let mut adjust = 0;
+    if bits >> 52 & 0x7ff == 0 {
+        bits = (x * f64::from_bits((64 + 1023) << 52)).to_bits();
+        adjust = -64;
+    }
+    let exponent = (bits >> 52 & 0x7ff) as i32 - 1022 + adjust;
+    (f64::from_bits(bits & !(0x7ff << 52) | 1022 << 52), exponent)
+}
+
+/// `x - floor(x)`, below 1.
+pub(super) fn fract64(x: f64) -> f64 {
+    (x - x.floor()).min(f64::from_bits(0x3fef_ffff_ffff_ffff))
+}
+
+/// `v_cmp_class`: whether a value is of one of the ten classes of the mask.
+pub(super) fn class(bits: u64, fraction_bits: u32, exponent_bits: u32, mask: u32) -> bool {
+    let fraction = bits & ((1 << fraction_bits) - 1);
+    let all = (1u64 << exponent_bits) - 1;
+    let exponent = bits >> fraction_bits & all;
+    let negative = bits >> (fraction_bits + exponent_bits) & 1 != 0;
+    let class = if exponent == all && fraction != 0 {
+        u32::from(fraction >> (fraction_bits - 1) != 0)
+    } else {
+        let kind = match (exponent, fraction) {
+            (e, _) if e == all => 0,
+            (0, 0) => 3,
+            (0, _) => 2,
+            _ => 1,
+        };
+        if negative { 2 + kind } else { 9 - kind }
+    };
+    mask >> class & 1 != 0
+}
+
+/// Biased exponents as the division instructions compare them.
+struct Exponents {
+    numerator: i32,
+    denominator: i32,
+}
+
+/// `v_div_scale_f32`: the source scaled so that the division in between neither overflows nor loses bits, and
+/// whether the quotient has to be scaled back.
+pub(super) fn div_scale32(s0: f32, denominator: f32, numerator: f32) -> (f32, bool) {
+    let (value, scaled) = div_scale(
+        f64::from(s0),
+        s0.to_bits() == denominator.to_bits(),
+        s0.to_bits() == numerator.to_bits(),
+        numerator == 0.0 || denominator == 0.0,
+        &Exponents {
+            numerator: (numerator.to_bits() >> 23 & 0xff) as i32,
+            denominator: (denominator.to_bits() >> 23 & 0xff) as i32,
+        },
+        denominator != 0.0 && denominator.to_bits() >> 23 & 0xff == 0,
+        denormal32(1.0 / f64::from(denominator)),
+        denormal32(f64::from(numerator) / f64::from(denominator)),
+        &Limits {
+            apart: 96,
+            tiny: 23,
+            scale: 64,
+        },
+    );
+    (value as f32, scaled)
+}
+
+/// `v_div_scale_f64`.
+pub(super) fn div_scale64(s0: f64, denominator: f64, numerator: f64) -> (f64, bool) {
+    let denormal = |x: f64| x.is_subnormal();
+    let quotient = numerator / denominator;
+    div_scale(
+        s0,
+        s0.to_bits() == denominator.to_bits(),
+        s0.to_bits() == numerator.to_bits(),
+        numerator == 0.0 || denominator == 0.0,
+        &Exponents {
+            numerator: (numerator.to_bits() >> 52 & 0x7ff) as i32,
+            denominator: (denominator.to_bits() >> 52 & 0x7ff) as i32,
+        },
+        denormal(denominator),
+        denormal(1.0 / denominator),
+        denormal(quotient) || quotient == 0.0 && numerator != 0.0,
+        &Limits {
+            apart: 768,
+            tiny: 53,
+            scale: 128,
+        },
+    )
+}
+
+fn denormal32(x: f64) -> bool {
+    x != 0.0 && x.abs() < f64::from(f32::MIN_POSITIVE)
+}
+
+struct Limits {
+    /// Exponent difference from which on the quotient may overflow.
+    apart: i32,
+    /// Numerator exponents up to which bits may be lost.
+    tiny: i32,
+    /// Power of two to scale by.
+    scale: i32,
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the conditions of both precisions, worked out by the callers"
+)]
+fn div_scale(
+    s0: f64,
+    is_denominator: bool,
+    is_numerator: bool,
+    zero: bool,
+    exponents: &Exponents,
+    denominator_denormal: bool,
+    reciprocal_denormal: bool,
+    quotient_denormal: bool,
+    limits: &Limits,
+) -> (f64, bool) {
+    let scale = |n| ldexp64(s0, n);
+    if zero {
+        (f64::NAN, false)
+    } else if exponents.numerator - exponents.denominator >= limits.apart {
+        (
+            if is_denominator {
+                scale(limits.scale)
+            } else {
+                s0
+            },
+            true,
+        )
+    } else if denominator_denormal {
+        (scale(limits.scale), false)
+    } else if reciprocal_denormal && quotient_denormal {
+        // Scaling the denominator down makes both normal; the result is scaled back by the same.
+        (
+            if is_denominator {
+                scale(-limits.scale)
+            } else {
+                s0
+            },
+            true,
+        )
+    } else if reciprocal_denormal {
+        (scale(-limits.scale), false)
+    } else if quotient_denormal {
+        (
+            if is_numerator {
+                scale(limits.scale)
+            } else {
+                s0
+            },
+            true,
+        )
+    } else if exponents.numerator <= limits.tiny {
+        (scale(limits.scale), false)
+    } else {
+        (s0, false)
+    }
+}
+
+/// `v_div_fmas_f32`: the last step of the division, scaled back where `v_div_scale_f32` said so.
+pub(super) fn div_fmas32(a: f32, b: f32, c: f32, scaled: bool) -> f32 {
+    if !scaled {
+        return a.mul_add(b, c);
+    }
+    let n = if c.abs() >= 1.0 { 64 } else { -64 };
+    ldexp64(add_odd(f64::from(a) * f64::from(b), f64::from(c)), n) as f32
+}
+
+/// `v_div_fmas_f64`.
+pub(super) fn div_fmas64(a: f64, b: f64, c: f64, scaled: bool) -> f64 {
+    let y = a.mul_add(b, c);
+    if !scaled {
+        return y;
+    }
+    ldexp64(y, if c.abs() >= 1.0 { 128 } else { -128 })
+}
+
+/// `v_div_fixup`: the special cases of a division; `None` where the quotient stands but for its sign.
+///
+/// `under` and `over` are the differences of exponents from which on the quotient is certain to be 0 or infinite.
+pub(super) fn div_fixup(denominator: f64, numerator: f64, under: i32, over: i32) -> Option<f64> {
+    let apart = || frexp64(numerator).1 - frexp64(denominator).1;
+    let negative = denominator.is_sign_negative() != numerator.is_sign_negative();
+    let signed = |x: f64| Some(if negative { -x } else { x });
+    if numerator.is_nan() {
+        Some(numerator)
+    } else if denominator.is_nan() {
+        Some(denominator)
+    } else if denominator == 0.0 && numerator == 0.0
+        || denominator.is_infinite() && numerator.is_infinite()
+    {
+        Some(-f64::NAN.abs())
+    } else if denominator == 0.0 || numerator.is_infinite() {
+        signed(f64::INFINITY)
+    } else if denominator.is_infinite() || numerator == 0.0 {
+        signed(0.0)
+    } else if apart() < -under {
+        signed(0.0)
+    } else if apart() >= over {
+        signed(f64::INFINITY)
+    } else {
+        None
+    }
+}

@@ -1,0 +1,306 @@
+//! A workgroup in execution: the initial state of its waves, and their turns.
+
+use super::exec::{Exec, State, Wave};
+use super::inst::EXEC;
+use super::{Dispatch, Extent, Fault, Stats};
+
+/// LDS of a compute unit.
+const LDS_BYTES: u32 = 64 * 1024;
+/// Most work-items of a workgroup.
+const MAX_WORK_ITEMS: u32 = 1024;
+/// Instructions of a wave after which the next one gets a turn.
+const TURN: u64 = 1 << 14;
+/// First register of the flat scratch base.
+const FLAT_SCRATCH: u16 = 102;
+
+/// What all workgroups of a dispatch have in common.
+pub(super) struct Layout {
+    /// The kernel's first instruction.
+    pub(super) entry: u64,
+    /// Workgroups.
+    pub(super) groups: u64,
+    /// Workgroups in each dimension.
+    counts: [u32; 3],
+    /// Scratch bytes of a wave.
+    scratch: u64,
+    /// LDS bytes of a workgroup.
+    lds: usize,
+    /// Registers to clear when a wave starts.
+    registers: [usize; 2],
+}
+
+impl Layout {
+    pub(super) fn new(d: &Dispatch<'_>) -> Result<Self, Fault> {
+        let refuse = |why: String| {
+            Err(Fault::Launch {
+                kernel: d.kernel.to_owned(),
+                why,
+            })
+        };
+        let size: u32 = d.workgroup.iter().map(|s| u32::from(*s)).product();
+        if size == 0 || size > MAX_WORK_ITEMS {
+            return refuse(format!(
+                "workgroups of {}x{}x{} work-items; 1 to {MAX_WORK_ITEMS} are possible",
+                d.workgroup[0], d.workgroup[1], d.workgroup[2]
+            ));
+        }
+        let lds = d.group_segment_size.max(d.descriptor.group_segment_size);
+        if lds > LDS_BYTES {
+            return refuse(format!(
+                "{lds} bytes of LDS; a workgroup can have {LDS_BYTES}"
+            ));
+        }
+        if d.descriptor.properties >> 10 & 1 != 0 {
+            return refuse("compiled for waves of 32 lanes; this device has 64".into());
+        }
+        let counts: [u32; 3] =
+            std::array::from_fn(|n| d.grid[n].div_ceil(u32::from(d.workgroup[n])));
+        let groups = counts
+            .iter()
+            .try_fold(1u64, |product, n| product.checked_mul(u64::from(*n)));
+        let Some(groups) = groups else {
+            return refuse("its grid has too many workgroups".into());
+        };
+        let private = d
+            .private_segment_size
+            .max(d.descriptor.private_segment_size);
+        let scratch = if d.descriptor.uses_scratch() || private != 0 {
+            (u64::from(private) * 64).next_multiple_of(1024)
+        } else {
+            0
+        };
+        if scratch > 64 * (8 << 20) {
+            return refuse(format!("{private} bytes of scratch for a work-item"));
+        }
+        let mut entry = d
+            .kernel_object
+            .wrapping_add_signed(d.descriptor.entry_offset);
+        // With preloaded arguments the code for firmware that cannot preload comes first.
+        if d.descriptor.preload & 0x7f != 0 {
+            entry = entry.wrapping_add(256);
+        }
+        let vgprs = d.descriptor.vgprs().min(512) as usize;
+        let split = (d.descriptor.accum_offset() as usize).min(vgprs);
+        Ok(Self {
+            entry,
+            groups,
+            counts,
+            scratch,
+            lds: lds as usize,
+            registers: [split.min(256), (vgprs - split).min(256)],
+        })
+    }
+}
+
+/// A workgroup and the memory of its waves, to be used again for the next.
+pub(super) struct Group {
+    waves: Vec<Box<Wave>>,
+    /// Waves in use.
+    count: usize,
+    lds: Vec<u8>,
+    scratch: Vec<u8>,
+    fresh: bool,
+}
+
+impl Group {
+    pub(super) fn new() -> Self {
+        Self {
+            waves: Vec::new(),
+            count: 0,
+            lds: Vec::new(),
+            scratch: Vec::new(),
+            fresh: true,
+        }
+    }
+
+    /// Sets up workgroup `id`.
+    pub(super) fn start(&mut self, layout: &Layout, d: &Dispatch<'_>, id: u64, stats: &mut Stats) {
+        let [columns, rows, _] = layout.counts.map(u64::from);
+        let at = [
+            (id % columns) as u32,
+            (id / columns % rows) as u32,
+            (id / columns / rows) as u32,
+        ];
+        // The last workgroup of a dimension may be smaller.
+        let size: [u32; 3] = std::array::from_fn(|n| {
+            let full = u32::from(d.workgroup[n]);
+            full.min(d.grid[n] - at[n] * full)
+        });
+        let items = size[0] * size[1] * size[2];
+        self.count = items.div_ceil(64) as usize;
+        while self.waves.len() < self.count {
+            self.waves.push(Box::new(Wave::new()));
+        }
+        self.lds.clear();
+        self.lds.resize(layout.lds, 0);
+        let scratch = layout.scratch as usize * self.count;
+        if self.scratch.len() < scratch {
+            self.scratch.resize(scratch, 0);
+        }
+        let scratch = self.scratch.as_ptr() as u64;
+        for (n, wave) in self.waves[..self.count].iter_mut().enumerate() {
+            start_wave(wave, layout, d, at, size, n as u32, scratch);
+        }
+        self.fresh = true;
+        stats.workgroups += 1;
+        stats.waves += self.count as u64;
+        stats.work_items += u64::from(items);
+    }
+
+    /// Gives every wave turns until all have ended (true), a fault came up or about `budget` instructions were
+    /// executed (false).
+    pub(super) fn run(&mut self, x: &mut Exec<'_>, budget: u64) -> bool {
+        std::mem::swap(&mut self.lds, &mut x.lds);
+        let own = [&self.scratch, &x.lds].map(|bytes| {
+            let range = bytes.as_ptr_range();
+            Extent {
+                start: range.start as u64,
+                end: range.end as u64,
+                writable: true,
+            }
+        });
+        x.mem.reset(&own, self.fresh);
+        self.fresh = false;
+        let mut left = budget as i64;
+        let ended = loop {
+            let mut waiting = 0;
+            let mut ended = 0;
+            for wave in &mut self.waves[..self.count] {
+                if wave.state == State::Running {
+                    std::mem::swap(wave, &mut x.w);
+                    x.run(TURN);
+                    std::mem::swap(wave, &mut x.w);
+                    left -= TURN as i64;
+                }
+                match wave.state {
+                    State::Running => {}
+                    State::Yield => wave.state = State::Running,
+                    State::Barrier => waiting += 1,
+                    State::Ended => ended += 1,
+                    State::Faulted => break,
+                }
+            }
+            if x.fault.is_some() {
+                break false;
+            }
+            if ended == self.count {
+                break true;
+            }
+            // Waves that have ended are not waited for.
+            if waiting + ended == self.count {
+                for wave in &mut self.waves[..self.count] {
+                    if wave.state == State::Barrier {
+                        wave.state = State::Running;
+                    }
+                }
+            }
+            if left < 0 {
+                break false;
+            }
+        };
+        std::mem::swap(&mut self.lds, &mut x.lds);
+        ended
+    }
+}
+
+/// The state a wave starts with, as the kernel descriptor asks.
+fn start_wave(
+    wave: &mut Wave,
+    layout: &Layout,
+    d: &Dispatch<'_>,
+    at: [u32; 3],
+    size: [u32; 3],
+    number: u32,
+    scratch: u64,
+) {
+    let descriptor = &d.descriptor;
+    wave.s = [0; 129];
+    wave.scc = false;
+    wave.pc = layout.entry;
+    wave.set_mode(descriptor.float_mode());
+    wave.index_mode = 0;
+    wave.state = State::Running;
+    let [vector, accumulation] = layout.registers;
+    wave.v[..vector].fill([0; 64]);
+    wave.v[256..256 + accumulation].fill([0; 64]);
+
+    let first = number * 64;
+    let lanes = (size[0] * size[1] * size[2] - first).min(64);
+    let exec = u64::MAX >> (64 - lanes);
+    wave.s[usize::from(EXEC)] = exec as u32;
+    wave.s[usize::from(EXEC) + 1] = (exec >> 32) as u32;
+    // gfx90a packs the three ids of a work-item into one register.
+    for l in 0..lanes {
+        let id = first + l;
+        let (x, rest) = (id % size[0], id / size[0]);
+        wave.v[0][l as usize] = x | (rest % size[1]) << 10 | (rest / size[1]) << 20;
+    }
+
+    let wave_scratch = layout.scratch * u64::from(number);
+    let mut next = 0;
+    let mut push = |value: u32| {
+        if next < 102 {
+            wave.s[next] = value;
+            next += 1;
+        }
+    };
+    let mut push64 = |value: u64| {
+        push(value as u32);
+        push((value >> 32) as u32);
+    };
+    let enabled = |bit: u32| descriptor.properties >> bit & 1 != 0;
+    if enabled(0) {
+        // Swizzled by lane: element size 4, index stride 64.
+        push64(scratch & 0xffff_ffff_ffff | 1 << 63);
+        push64(0xffff_ffff | (1 << 23 | 3 << 21 | 1 << 19 | 4 << 15) << 32);
+    }
+    if enabled(1) {
+        push64(d.packet);
+    }
+    if enabled(2) {
+        push64(d.queue);
+    }
+    if enabled(3) {
+        push64(d.kernarg);
+    }
+    if enabled(4) {
+        push64(d.dispatch_id);
+    }
+    if enabled(5) {
+        push64(scratch);
+    }
+    if enabled(6) {
+        push((layout.scratch / 64) as u32);
+    }
+    let preload = u64::from(descriptor.preload & 0x7f);
+    let preload_offset = u64::from(descriptor.preload >> 7);
+    for n in 0..preload {
+        let address = d.kernarg + 4 * (preload_offset + n);
+        // SAFETY: the dispatch's kernel arguments reach as far as its descriptor says.
+        push(unsafe { (address as *const u32).read_unaligned() });
+    }
+    let user = descriptor.user_sgprs() as usize;
+    next = next.max(user);
+    let mut push = |value: u32| {
+        if next < 102 {
+            wave.s[next] = value;
+            next += 1;
+        }
+    };
+    for n in 0..3 {
+        if descriptor.rsrc2 >> (7 + n) & 1 != 0 {
+            push(at[n]);
+        }
+    }
+    if descriptor.rsrc2 >> 10 & 1 != 0 {
+        // Workgroup information: first wave in bit 31, waves in the low bits.
+        push((size[0] * size[1] * size[2]).div_ceil(64) | u32::from(number == 0) << 31);
+    }
+    if descriptor.uses_scratch() {
+        push(wave_scratch as u32);
+    }
+    // What kernels that do not set the flat scratch base themselves would find.
+    let base = scratch + wave_scratch;
+    wave.s[usize::from(FLAT_SCRATCH)] = base as u32;
+    wave.s[usize::from(FLAT_SCRATCH) + 1] = (base >> 32) as u32;
+}

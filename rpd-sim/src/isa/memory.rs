@@ -1,0 +1,561 @@
+//! Global memory as waves reach it: checked accesses, and the transfers that buffer, global, flat and
+//! scratch instructions share.
+
+use super::exec::{Exec, Lanes64};
+use super::float::{f16_to_f32, f64_to_f16, max64, min64};
+use super::inst::{GLC, Handler, Inst};
+use super::{Access, Class, Extent, Memory};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Checks accesses, remembering the ranges that were allowed.
+pub(super) struct Cache<'d> {
+    memory: &'d dyn Memory,
+    /// The workgroup's own memory comes first: scratch, and LDS as flat addresses reach it.
+    extents: [Extent; 8],
+    recent: usize,
+    next: usize,
+}
+
+/// Extents of the workgroup's own memory.
+const OWN: usize = 2;
+
+const NOWHERE: Extent = Extent {
+    start: 1,
+    end: 0,
+    writable: false,
+};
+
+impl<'d> Cache<'d> {
+    pub(super) fn new(memory: &'d dyn Memory) -> Self {
+        Self {
+            memory,
+            extents: [NOWHERE; 8],
+            recent: 0,
+            next: OWN,
+        }
+    }
+
+    /// The device around.
+    pub(super) fn memory(&self) -> &'d dyn Memory {
+        self.memory
+    }
+
+    /// Allows the scratch and LDS of the workgroup whose turn it is, in place of the one before; forgets what
+    /// else was allowed where `all` says so.
+    pub(super) fn reset(&mut self, own: &[Extent; OWN], all: bool) {
+        if all {
+            self.extents = [NOWHERE; 8];
+            self.next = OWN;
+        }
+        self.extents[..OWN].copy_from_slice(own);
+    }
+
+    /// Whether `bytes` at `address` may be accessed.
+    #[inline(always)]
+    pub(super) fn allows(&mut self, address: u64, bytes: u64, write: bool) -> bool {
+        let e = &self.extents[self.recent & 7];
+        if inside(e, address, bytes, write) {
+            return true;
+        }
+        self.search(address, bytes, write)
+    }
+
+    #[inline(never)]
+    fn search(&mut self, address: u64, bytes: u64, write: bool) -> bool {
+        if let Some(at) = self
+            .extents
+            .iter()
+            .position(|e| inside(e, address, bytes, write))
+        {
+            self.recent = at;
+            return true;
+        }
+        let Some(extent) = self.memory.extent(address) else {
+            return false;
+        };
+        if !inside(&extent, address, bytes, write) {
+            return false;
+        }
+        self.extents[self.next] = extent;
+        self.recent = self.next;
+        self.next += 1;
+        if self.next == self.extents.len() {
+            self.next = OWN;
+        }
+        true
+    }
+
+    /// Whether the last allowed access was to the workgroup's own memory, which the counters leave out.
+    fn last_was_own(&self) -> bool {
+        self.recent < OWN
+    }
+}
+
+#[inline(always)]
+fn inside(e: &Extent, address: u64, bytes: u64, write: bool) -> bool {
+    address >= e.start && address <= e.end && bytes <= e.end - address && (e.writable || !write)
+}
+
+/// Reads a dword that [`Cache::allows`] allowed.
+///
+/// # Safety
+/// The four bytes at `address` are mapped.
+#[inline(always)]
+pub(super) unsafe fn read32(address: u64) -> u32 {
+    if address & 3 == 0 {
+        // SAFETY: mapped and aligned. Other waves may write it, hence the atomic load.
+        unsafe { AtomicU32::from_ptr(address as *mut u32) }.load(Ordering::Relaxed)
+    } else {
+        // SAFETY: mapped. Unaligned accesses are not single-copy atomic on the device either.
+        unsafe { (address as *const u32).read_unaligned() }
+    }
+}
+
+/// Writes a dword that [`Cache::allows`] allowed.
+///
+/// # Safety
+/// The four bytes at `address` are mapped and writable.
+#[inline(always)]
+pub(super) unsafe fn write32(address: u64, value: u32) {
+    if address & 3 == 0 {
+        // SAFETY: mapped and aligned; see `read32`.
+        unsafe { AtomicU32::from_ptr(address as *mut u32) }.store(value, Ordering::Relaxed);
+    } else {
+        // SAFETY: mapped.
+        unsafe { (address as *mut u32).write_unaligned(value) };
+    }
+}
+
+/// Whether the lanes' addresses follow each other `step` bytes apart.
+#[inline(always)]
+fn consecutive(addresses: &Lanes64, step: u64) -> bool {
+    let first = addresses[0];
+    let mut different = 0;
+    for (l, a) in addresses.iter().enumerate() {
+        different |= a ^ first.wrapping_add(l as u64 * step);
+    }
+    different == 0
+}
+
+/// Loads `N` dwords for each lane of `mask`.
+#[inline(always)]
+pub(super) fn load<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
+    let bytes = 4 * N as u64;
+    if N == 1
+        && mask == u64::MAX
+        && consecutive(addresses, 4)
+        && x.mem.allows(addresses[0], 256, false)
+    {
+        let to = x.vgpr_mut(i.dst).as_mut_ptr();
+        // SAFETY: 256 bytes were allowed, and a register has 256.
+        unsafe { std::ptr::copy_nonoverlapping(addresses[0] as *const u32, to, 64) };
+    } else {
+        for l in 0..64 {
+            if mask >> l & 1 == 0 {
+                continue;
+            }
+            let address = addresses[l];
+            if !x.mem.allows(address, bytes, false) {
+                return x.memory_fault(i, address, bytes as u32, Access::Read);
+            }
+            for n in 0..N {
+                // SAFETY: just allowed.
+                let value = unsafe { read32(address + 4 * n as u64) };
+                x.vgpr_mut(i.dst + n as u16)[l] = value;
+            }
+        }
+    }
+    if !x.mem.last_was_own() {
+        x.stats.bytes_loaded += bytes * u64::from(mask.count_ones());
+    }
+}
+
+/// Stores `N` dwords of each lane of `mask`.
+#[inline(always)]
+pub(super) fn store<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
+    let bytes = 4 * N as u64;
+    if N == 1
+        && mask == u64::MAX
+        && consecutive(addresses, 4)
+        && x.mem.allows(addresses[0], 256, true)
+    {
+        let from = x.vgpr(i.src[1]).as_ptr();
+        // SAFETY: 256 bytes were allowed, and a register has 256.
+        unsafe { std::ptr::copy_nonoverlapping(from, addresses[0] as *mut u32, 64) };
+    } else {
+        for l in 0..64 {
+            if mask >> l & 1 == 0 {
+                continue;
+            }
+            let address = addresses[l];
+            if !x.mem.allows(address, bytes, true) {
+                return x.memory_fault(i, address, bytes as u32, Access::Write);
+            }
+            for n in 0..N {
+                let value = x.vgpr(i.src[1] + n as u16)[l];
+                // SAFETY: just allowed.
+                unsafe { write32(address + 4 * n as u64, value) };
+            }
+        }
+    }
+    if !x.mem.last_was_own() {
+        x.stats.bytes_stored += bytes * u64::from(mask.count_ones());
+    }
+}
+
+/// How a load of less than a dword fills the register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fill {
+    /// Zero-extended.
+    Zero,
+    /// Sign-extended.
+    Sign,
+    /// Zero-extended to 16 bits, into the low half.
+    LowZero,
+    /// Sign-extended to 16 bits, into the low half.
+    LowSign,
+    /// Zero-extended to 16 bits, into the high half.
+    HighZero,
+    /// Sign-extended to 16 bits, into the high half.
+    HighSign,
+}
+
+impl Fill {
+    /// The register's new value from `bytes` bytes loaded.
+    pub(super) fn apply(self, old: u32, value: u32, bytes: usize) -> u32 {
+        let signed = if bytes == 1 {
+            value as i8 as u32
+        } else {
+            value as i16 as u32
+        };
+        match self {
+            Self::Zero => value,
+            Self::Sign => signed,
+            Self::LowZero => old & 0xffff_0000 | value,
+            Self::LowSign => old & 0xffff_0000 | signed & 0xffff,
+            Self::HighZero => old & 0xffff | value << 16,
+            Self::HighSign => old & 0xffff | signed << 16,
+        }
+    }
+}
+
+/// Loads one or two bytes for each lane of `mask`.
+pub(super) fn load_small<const BYTES: usize>(
+    x: &mut Exec<'_>,
+    i: &Inst,
+    addresses: &Lanes64,
+    mask: u64,
+    fill: Fill,
+) {
+    for l in 0..64 {
+        if mask >> l & 1 == 0 {
+            continue;
+        }
+        let address = addresses[l];
+        if !x.mem.allows(address, BYTES as u64, false) {
+            return x.memory_fault(i, address, BYTES as u32, Access::Read);
+        }
+        // SAFETY: just allowed.
+        let value = u32::from(unsafe {
+            if BYTES == 1 {
+                u16::from((address as *const u8).read())
+            } else {
+                (address as *const u16).read_unaligned()
+            }
+        });
+        let register = x.vgpr_mut(i.dst);
+        register[l] = fill.apply(register[l], value, BYTES);
+    }
+    if !x.mem.last_was_own() {
+        x.stats.bytes_loaded += BYTES as u64 * u64::from(mask.count_ones());
+    }
+}
+
+/// Stores one or two bytes of each lane of `mask`, from bit `shift` of the register on.
+pub(super) fn store_small<const BYTES: usize>(
+    x: &mut Exec<'_>,
+    i: &Inst,
+    addresses: &Lanes64,
+    mask: u64,
+    shift: u32,
+) {
+    for l in 0..64 {
+        if mask >> l & 1 == 0 {
+            continue;
+        }
+        let address = addresses[l];
+        if !x.mem.allows(address, BYTES as u64, true) {
+            return x.memory_fault(i, address, BYTES as u32, Access::Write);
+        }
+        let value = x.vgpr(i.src[1])[l] >> shift;
+        // SAFETY: just allowed.
+        unsafe {
+            if BYTES == 1 {
+                (address as *mut u8).write(value as u8);
+            } else {
+                (address as *mut u16).write_unaligned(value as u16);
+            }
+        }
+    }
+    if !x.mem.last_was_own() {
+        x.stats.bytes_stored += BYTES as u64 * u64::from(mask.count_ones());
+    }
+}
+
+/// The new value of a 32-bit atomic operation, by the low bits of the opcode (0x40 for buffer and flat).
+pub(super) fn atomic32(op: u16, old: u32, data: u32, compare: u32) -> u32 {
+    let float = |f: fn(f32, f32) -> f32| f(f32::from_bits(old), f32::from_bits(data)).to_bits();
+    match op {
+        0x0 => data,
+        0x1 => {
+            if old == compare {
+                data
+            } else {
+                old
+            }
+        }
+        0x2 => old.wrapping_add(data),
+        0x3 => old.wrapping_sub(data),
+        0x4 => (old as i32).min(data as i32) as u32,
+        0x5 => old.min(data),
+        0x6 => (old as i32).max(data as i32) as u32,
+        0x7 => old.max(data),
+        0x8 => old & data,
+        0x9 => old | data,
+        0xa => old ^ data,
+        0xb => {
+            if old >= data {
+                0
+            } else {
+                old + 1
+            }
+        }
+        0xc => {
+            if old == 0 || old > data {
+                data
+            } else {
+                old - 1
+            }
+        }
+        0xd => float(|a, b| a + b),
+        _ => {
+            let add = |a: u32, b: u32| {
+                let sum = f16_to_f32(a as u16) + f16_to_f32(b as u16);
+                u32::from(f64_to_f16(f64::from(sum)))
+            };
+            add(old, data) | add(old >> 16, data >> 16) << 16
+        }
+    }
+}
+
+/// The new value of a 64-bit atomic operation, by the low bits of the opcode; floats at 0x10.
+pub(super) fn atomic64(op: u16, old: u64, data: u64, compare: u64) -> u64 {
+    let float = |f: fn(f64, f64) -> f64| f(f64::from_bits(old), f64::from_bits(data)).to_bits();
+    match op {
+        0x0 => data,
+        0x1 => {
+            if old == compare {
+                data
+            } else {
+                old
+            }
+        }
+        0x2 => old.wrapping_add(data),
+        0x3 => old.wrapping_sub(data),
+        0x4 => (old as i64).min(data as i64) as u64,
+        0x5 => old.min(data),
+        0x6 => (old as i64).max(data as i64) as u64,
+        0x7 => old.max(data),
+        0x8 => old & data,
+        0x9 => old | data,
+        0xa => old ^ data,
+        0xb => {
+            if old >= data {
+                0
+            } else {
+                old + 1
+            }
+        }
+        0xc => {
+            if old == 0 || old > data {
+                data
+            } else {
+                old - 1
+            }
+        }
+        0x10 => float(|a, b| a + b),
+        0x11 => float(min64),
+        _ => float(max64),
+    }
+}
+
+/// An atomic operation by each lane of `mask`, in order; WIDE: on 64 bits.
+pub(super) fn atomic<const WIDE: bool>(
+    x: &mut Exec<'_>,
+    i: &Inst,
+    addresses: &Lanes64,
+    mask: u64,
+    op: u16,
+) {
+    let bytes = if WIDE { 8 } else { 4 };
+    for l in 0..64 {
+        if mask >> l & 1 == 0 {
+            continue;
+        }
+        let address = addresses[l];
+        if !x.mem.allows(address, bytes, true) || address % bytes != 0 {
+            return x.memory_fault(i, address, bytes as u32, Access::Atomic);
+        }
+        let dword = |n: u16| x.vgpr(i.src[1] + n)[l];
+        if WIDE {
+            let data = u64::from(dword(0)) | u64::from(dword(1)) << 32;
+            let compare = if op == 1 {
+                u64::from(dword(2)) | u64::from(dword(3)) << 32
+            } else {
+                0
+            };
+            // SAFETY: allowed and aligned.
+            let cell = unsafe { AtomicU64::from_ptr(address as *mut u64) };
+            let old = cell
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
+                    Some(atomic64(op, old, data, compare))
+                })
+                .unwrap_or_else(|old| old);
+            if i.has(GLC) {
+                x.vgpr_mut(i.dst)[l] = old as u32;
+                x.vgpr_mut(i.dst + 1)[l] = (old >> 32) as u32;
+            }
+        } else {
+            let data = dword(0);
+            let compare = if op == 1 { dword(1) } else { 0 };
+            // SAFETY: allowed and aligned.
+            let cell = unsafe { AtomicU32::from_ptr(address as *mut u32) };
+            let old = cell
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
+                    Some(atomic32(op, old, data, compare))
+                })
+                .unwrap_or_else(|old| old);
+            if i.has(GLC) {
+                x.vgpr_mut(i.dst)[l] = old;
+            }
+        }
+    }
+    if !x.mem.last_was_own() {
+        x.stats.atomics += u64::from(mask.count_ones());
+    }
+}
+
+/// How an instruction's lanes get their addresses.
+pub(super) trait Addressing {
+    /// Host addresses of the `dword`-th dword of each lane's transfer, and the lanes that take part.
+    fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64);
+
+    /// Whether the dwords of a lane follow each other (not so in swizzled memory).
+    fn contiguous(x: &Exec<'_>, i: &Inst) -> bool;
+}
+
+/// Runs a transfer of `N` dwords at once, or dword by dword where memory is swizzled.
+#[inline(always)]
+fn whole<A: Addressing, const N: usize>(
+    x: &mut Exec<'_>,
+    i: &Inst,
+    all: impl Fn(&mut Exec<'_>, &Inst, &Lanes64, u64),
+    one: impl Fn(&mut Exec<'_>, &Inst, &Lanes64, u64),
+) {
+    if N == 1 || A::contiguous(x, i) {
+        let (addresses, mask) = A::addresses(x, i, 0);
+        all(x, i, &addresses, mask);
+        return;
+    }
+    // A load may overwrite its own address register, so all addresses come first.
+    let parts: [(Lanes64, u64); N] = std::array::from_fn(|n| A::addresses(x, i, n as u64));
+    let mut i = *i;
+    for (addresses, mask) in &parts {
+        one(x, &i, addresses, *mask);
+        i.dst += 1;
+        i.src[1] += 1;
+    }
+}
+
+#[inline(always)]
+fn loads<A: Addressing, const N: usize>(x: &mut Exec<'_>, i: &Inst) {
+    whole::<A, N>(x, i, load::<N>, load::<1>);
+}
+
+#[inline(always)]
+fn stores<A: Addressing, const N: usize>(x: &mut Exec<'_>, i: &Inst) {
+    whole::<A, N>(x, i, store::<N>, store::<1>);
+}
+
+/// Class and operation of the opcodes that MUBUF and FLAT share.
+pub(super) fn handler<A: Addressing>(opcode: u32) -> Option<(Class, Handler)> {
+    let (class, handler): (Class, Handler) = match opcode {
+        0x10 | 0x11 | 0x20..=0x23 => (Class::VmemRead, |x, i| {
+            let (addresses, mask) = A::addresses(x, i, 0);
+            load_small::<1>(x, i, &addresses, mask, fill_of(i.opcode));
+        }),
+        0x12 | 0x13 | 0x24 | 0x25 => (Class::VmemRead, |x, i| {
+            let (addresses, mask) = A::addresses(x, i, 0);
+            load_small::<2>(x, i, &addresses, mask, fill_of(i.opcode));
+        }),
+        0x14 => (Class::VmemRead, loads::<A, 1>),
+        0x15 => (Class::VmemRead, loads::<A, 2>),
+        0x16 => (Class::VmemRead, loads::<A, 3>),
+        0x17 => (Class::VmemRead, loads::<A, 4>),
+        0x18 | 0x19 => (Class::VmemWrite, |x, i| {
+            let (addresses, mask) = A::addresses(x, i, 0);
+            store_small::<1>(
+                x,
+                i,
+                &addresses,
+                mask,
+                if i.opcode == 0x19 { 16 } else { 0 },
+            );
+        }),
+        0x1a | 0x1b => (Class::VmemWrite, |x, i| {
+            let (addresses, mask) = A::addresses(x, i, 0);
+            store_small::<2>(
+                x,
+                i,
+                &addresses,
+                mask,
+                if i.opcode == 0x1b { 16 } else { 0 },
+            );
+        }),
+        0x1c => (Class::VmemWrite, stores::<A, 1>),
+        0x1d => (Class::VmemWrite, stores::<A, 2>),
+        0x1e => (Class::VmemWrite, stores::<A, 3>),
+        0x1f => (Class::VmemWrite, stores::<A, 4>),
+        0x40..=0x4e => (Class::VmemWrite, |x, i| {
+            let (addresses, mask) = A::addresses(x, i, 0);
+            atomic::<false>(x, i, &addresses, mask, i.opcode - 0x40);
+        }),
+        0x4f..=0x51 => (Class::VmemWrite, |x, i| {
+            let (addresses, mask) = A::addresses(x, i, 0);
+            atomic::<true>(x, i, &addresses, mask, i.opcode - 0x4f + 0x10);
+        }),
+        0x60..=0x6c => (Class::VmemWrite, |x, i| {
+            let (addresses, mask) = A::addresses(x, i, 0);
+            atomic::<true>(x, i, &addresses, mask, i.opcode - 0x60);
+        }),
+        _ => return None,
+    };
+    Some((class, handler))
+}
+
+fn fill_of(opcode: u16) -> Fill {
+    match opcode {
+        0x10 | 0x12 => Fill::Zero,
+        0x11 | 0x13 => Fill::Sign,
+        0x20 | 0x24 => Fill::LowZero,
+        0x21 | 0x25 => Fill::HighZero,
+        0x22 => Fill::LowSign,
+        _ => Fill::HighSign,
+    }
+}
+
+/// Puts a lane's scratch offset where the swizzle of scratch memory has it: dwords of the lanes side by side.
+#[inline(always)]
+pub(super) fn swizzle(offset: u64, lane: u64) -> u64 {
+    (offset & !3) * 64 + lane * 4 + (offset & 3)
+}

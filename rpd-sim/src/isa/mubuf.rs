@@ -1,0 +1,113 @@
+//! MUBUF: memory through buffer descriptors, which compilers use for scratch.
+
+use super::Class;
+use super::exec::{Exec, Lanes64};
+use super::inst::{AGPR, Format, GLC, IDXEN, Inst, OFFEN, VGPR};
+use super::memory::{Addressing, handler};
+
+/// Decodes a MUBUF instruction.
+pub(super) fn decode(words: [u32; 3]) -> Inst {
+    let [w, v, _] = words;
+    let opcode = w >> 18 & 0x7f;
+    // Cache write-backs and invalidations: memory is coherent here.
+    if matches!(opcode, 0x28 | 0x29 | 0x3e | 0x3f) {
+        return Inst::new(|_, _| {}, Format::Mubuf, Class::Other, opcode, 2);
+    }
+    let Some((class, run)) = handler::<Buffer>(opcode).filter(|_| w >> 16 & 1 == 0) else {
+        return Inst::unknown(Format::Mubuf, opcode);
+    };
+    let mut i = Inst::new(run, Format::Mubuf, class, opcode, 2);
+    let data = if v >> 23 & 1 != 0 { AGPR } else { VGPR };
+    i.src[0] = (v & 0xff) as u16 + VGPR;
+    i.src[1] = (v >> 8 & 0xff) as u16 + data;
+    // Loads and returning atomics write the data register.
+    i.dst = i.src[1];
+    i.src[2] = (v >> 24) as u16;
+    i.sdst = ((v >> 16 & 0x1f) << 2) as u16;
+    for (bit, flag) in [(14, GLC), (13, IDXEN), (12, OFFEN)] {
+        if w >> bit & 1 != 0 {
+            i.flags |= flag;
+        }
+    }
+    i.literal = w & 0xfff;
+    i
+}
+
+struct Buffer;
+
+/// Bytes that an opcode transfers for a lane, for the range check.
+fn bytes(opcode: u16) -> u64 {
+    match opcode {
+        0x10 | 0x11 | 0x18 | 0x19 | 0x20..=0x23 => 1,
+        0x12 | 0x13 | 0x1a | 0x1b | 0x24 | 0x25 => 2,
+        0x15 | 0x1d | 0x4f..=0x51 | 0x60..=0x6c => 8,
+        0x16 | 0x1e => 12,
+        0x17 | 0x1f => 16,
+        _ => 4,
+    }
+}
+
+impl Addressing for Buffer {
+    fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64) {
+        let descriptor = [0, 1, 2, 3].map(|n| x.s32(i.sdst + n, 0));
+        let base = u64::from(descriptor[0]) | u64::from(descriptor[1] & 0xffff) << 32;
+        let stride = u64::from(descriptor[1] >> 16 & 0x3fff);
+        let swizzled = descriptor[1] >> 31 != 0;
+        let records = u64::from(descriptor[2]);
+        let by_lane = descriptor[3] >> 23 & 1 != 0;
+        let index_stride = 8u64 << (descriptor[3] >> 21 & 3);
+        let element = 2u64 << (descriptor[3] >> 19 & 3);
+
+        let scalar = u64::from(x.s32(i.src[2], 0));
+        let constant = u64::from(i.literal) + 4 * dword;
+        let mut mask = x.exec();
+        let mut addresses = [0; 64];
+        for (l, address) in addresses.iter_mut().enumerate() {
+            let index = if i.has(IDXEN) {
+                u64::from(x.vgpr(i.src[0])[l])
+            } else {
+                0
+            };
+            let offset = if i.has(OFFEN) {
+                u64::from(x.vgpr(i.src[0] + u16::from(i.has(IDXEN)))[l])
+            } else {
+                0
+            } + constant;
+            let lane = if by_lane { index + l as u64 } else { index };
+            let within = if swizzled {
+                let (row, column) = (lane / index_stride, lane % index_stride);
+                (row * stride + offset / element * element) * index_stride
+                    + column * element
+                    + offset % element
+            } else {
+                // Out of range: loads give 0, stores do nothing.
+                let outside = if stride == 0 || !i.has(IDXEN) {
+                    offset + scalar + bytes(i.opcode) > records
+                } else {
+                    index >= records
+                };
+                if outside && mask >> l & 1 != 0 {
+                    mask &= !(1 << l);
+                    zero_loaded(x, i, l);
+                }
+                stride * lane + offset
+            };
+            *address = base.wrapping_add(scalar).wrapping_add(within);
+        }
+        (addresses, mask)
+    }
+
+    fn contiguous(x: &Exec<'_>, i: &Inst) -> bool {
+        x.s32(i.sdst + 1, 0) >> 31 == 0
+    }
+}
+
+/// Clears what a lane that is out of range would have loaded.
+fn zero_loaded(x: &mut Exec<'_>, i: &Inst, lane: usize) {
+    let loads = matches!(i.opcode, 0x10..=0x17) || i.opcode >= 0x40 && i.has(GLC);
+    if loads {
+        for n in 0..bytes(i.opcode).div_ceil(4) as u16 {
+            x.vgpr_mut(i.dst + n)[lane] = 0;
+        }
+    }
+}

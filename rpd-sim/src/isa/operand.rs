@@ -1,0 +1,662 @@
+//! Fetching sources and writing results: the one place that knows operand codes, modifiers, SDWA and DPP.
+
+use super::exec::{Exec, Lanes, Lanes64, PRIVATE_APERTURE, SHARED_APERTURE};
+use super::inst::{CLAMP, DPP, EXEC, Inst, LITERAL, SDWA, VCC, VGPR};
+
+/// How modifiers act on a 32-bit source.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Not at all; SDWA may sign-extend.
+    Int,
+    /// On bit 31.
+    F32,
+    /// On bit 15, with `op_sel` choosing the half.
+    F16,
+    /// Not at all, with `op_sel` choosing the half.
+    I16,
+}
+
+/// For each byte of a lane mask, the masks of its eight lanes.
+static BYTE_MASKS: [[u32; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut bit = 0;
+        while bit < 8 {
+            if byte >> bit & 1 != 0 {
+                table[byte][bit] = u32::MAX;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    table
+};
+
+/// Replaces the lanes of `to` that `mask` names.
+#[inline(always)]
+pub(super) fn blend(to: &mut Lanes, from: &Lanes, mask: u64) {
+    if mask == u64::MAX {
+        *to = *from;
+        return;
+    }
+    for (n, byte) in mask.to_le_bytes().into_iter().enumerate() {
+        let lanes = &BYTE_MASKS[usize::from(byte)];
+        for l in 0..8 {
+            let at = n * 8 + l;
+            to[at] = to[at] & !lanes[l] | from[at] & lanes[l];
+        }
+    }
+}
+
+/// The mask whose bits are the lanes with a nonzero byte; bytes are 0 or 1.
+#[inline(always)]
+pub(super) fn pack_bits(bytes: &[u8; 64]) -> u64 {
+    let mut mask = 0;
+    for (n, chunk) in bytes.as_chunks::<8>().0.iter().enumerate() {
+        let bits = u64::from_le_bytes(*chunk).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        mask |= bits << (n * 8);
+    }
+    mask
+}
+
+/// 32-bit value of an inline float constant (codes 240 to 248).
+fn float_constant(code: u16) -> f64 {
+    match code {
+        240 => 0.5,
+        241 => -0.5,
+        242 => 1.0,
+        243 => -1.0,
+        244 => 2.0,
+        245 => -2.0,
+        246 => 4.0,
+        247 => -4.0,
+        _ => 0.0,
+    }
+}
+
+impl Exec<'_> {
+    /// A scalar source.
+    #[inline(always)]
+    pub(super) fn s32(&self, code: u16, literal: u32) -> u32 {
+        if code < 128 {
+            self.w.s[usize::from(code)]
+        } else {
+            self.special32(code, literal)
+        }
+    }
+
+    fn special32(&self, code: u16, literal: u32) -> u32 {
+        match code {
+            128..=192 => u32::from(code - 128),
+            193..=208 => (192 - i32::from(code)) as u32,
+            240..=247 => (float_constant(code) as f32).to_bits(),
+            248 => 0x3e22_f983,
+            LITERAL => literal,
+            251 => u32::from(self.vcc() == 0),
+            252 => u32::from(self.exec() == 0),
+            253 => u32::from(self.w.scc),
+            235 => SHARED_APERTURE,
+            237 => PRIVATE_APERTURE,
+            236 | 238 => u32::MAX,
+            // A VGPR where a scalar is wanted: its first active lane.
+            VGPR.. => self.vgpr(code)[self.first_lane()],
+            _ => 0,
+        }
+    }
+
+    /// A 64-bit scalar source of an integer operation; literals are zero-extended.
+    #[inline(always)]
+    pub(super) fn s64(&self, code: u16, literal: u32) -> u64 {
+        if code < 128 {
+            return self.pair(code);
+        }
+        match code {
+            128..=208 => i64::from(self.special32(code, literal) as i32) as u64,
+            240..=247 => float_constant(code).to_bits(),
+            248 => 0x3fc4_5f30_6dc9_c882,
+            235 | 237 => u64::from(self.special32(code, literal)) << 32,
+            236 | 238 => u64::from(self.special32(code - 1, literal)) << 32 | 0xffff_ffff,
+            VGPR.. => {
+                let lane = self.first_lane();
+                u64::from(self.vgpr(code)[lane]) | u64::from(self.vgpr(code + 1)[lane]) << 32
+            }
+            _ => u64::from(self.special32(code, literal)),
+        }
+    }
+
+    /// A scalar source of a 16-bit float operation.
+    fn s16(&self, code: u16, literal: u32) -> u32 {
+        match code {
+            240..=247 => u32::from(super::float::f64_to_f16(float_constant(code))),
+            248 => 0x3118,
+            _ => self.s32(code, literal),
+        }
+    }
+
+    /// The lowest active lane, 0 when none is.
+    #[inline(always)]
+    pub(super) fn first_lane(&self) -> usize {
+        (self.exec().trailing_zeros() & 63) as usize
+    }
+
+    /// Source `n` of a vector operation: the register itself where nothing has to be done to it.
+    #[inline(always)]
+    pub(super) fn src<'s>(
+        &'s self,
+        i: &Inst,
+        n: usize,
+        kind: Kind,
+        buf: &'s mut Lanes,
+    ) -> &'s Lanes {
+        let code = i.src[n];
+        if code >= VGPR && !i.modified && !(kind == Kind::F32 && self.w.flush32) {
+            return self.vgpr(code);
+        }
+        self.src_into(i, n, kind, buf);
+        buf
+    }
+
+    #[inline(never)]
+    fn src_into(&self, i: &Inst, n: usize, kind: Kind, buf: &mut Lanes) {
+        let code = i.src[n];
+        if code >= VGPR {
+            *buf = *self.vgpr(code);
+        } else {
+            let value = if kind == Kind::F16 {
+                self.s16(code, i.literal)
+            } else {
+                self.s32(code, i.literal)
+            };
+            buf.fill(value);
+        }
+        if i.modified {
+            if i.has(SDWA) && n < 2 {
+                sdwa_source(i, n, kind, buf);
+            } else if i.has(DPP) && n == 0 {
+                let from = *buf;
+                for (lane, to) in buf.iter_mut().enumerate() {
+                    *to = dpp_source(i.literal, lane, self.exec()).map_or(0, |l| from[l]);
+                }
+            }
+            if matches!(kind, Kind::F16 | Kind::I16) && i.op_sel >> n & 1 != 0 {
+                buf.iter_mut().for_each(|v| *v >>= 16);
+            }
+            let sign = match kind {
+                Kind::Int | Kind::I16 => 0,
+                Kind::F32 => 1 << 31,
+                Kind::F16 => 1 << 15,
+            };
+            if i.abs >> n & 1 != 0 {
+                buf.iter_mut().for_each(|v| *v &= !sign);
+            }
+            if i.neg >> n & 1 != 0 {
+                buf.iter_mut().for_each(|v| *v ^= sign);
+            }
+        }
+        if kind == Kind::F32 && self.w.flush32 {
+            flush32(buf);
+        }
+    }
+
+    /// A 64-bit source of a vector operation; `float` says whether modifiers act on it.
+    #[inline(always)]
+    pub(super) fn src64(&self, i: &Inst, n: usize, float: bool, buf: &mut Lanes64) {
+        let code = i.src[n];
+        if code >= VGPR {
+            let (low, high) = (self.vgpr(code), self.vgpr(code + 1));
+            for l in 0..64 {
+                buf[l] = u64::from(low[l]) | u64::from(high[l]) << 32;
+            }
+            if i.has(DPP) && n == 0 {
+                let from = *buf;
+                for (lane, to) in buf.iter_mut().enumerate() {
+                    *to = dpp_source(i.literal, lane, self.exec()).map_or(0, |l| from[l]);
+                }
+            }
+        } else if float && code == LITERAL {
+            buf.fill(u64::from(i.literal) << 32);
+        } else {
+            buf.fill(self.s64(code, i.literal));
+        }
+        if float && i.modified {
+            if i.abs >> n & 1 != 0 {
+                buf.iter_mut().for_each(|v| *v &= !(1 << 63));
+            }
+            if i.neg >> n & 1 != 0 {
+                buf.iter_mut().for_each(|v| *v ^= 1 << 63);
+            }
+        }
+    }
+
+    /// The lanes an instruction writes.
+    #[inline(always)]
+    pub(super) fn write_mask(&self, i: &Inst) -> u64 {
+        let exec = self.exec();
+        if i.has(DPP) {
+            exec & dpp_mask(i.literal, exec)
+        } else {
+            exec
+        }
+    }
+
+    /// Writes a 32-bit result.
+    #[inline(always)]
+    pub(super) fn write(&mut self, i: &Inst, out: &Lanes) {
+        self.stats.valu_lanes += u64::from(self.exec().count_ones());
+        if i.modified {
+            self.write_modified(i, out);
+        } else {
+            let mask = self.exec();
+            blend(self.vgpr_mut(i.dst), out, mask);
+        }
+    }
+
+    #[inline(never)]
+    fn write_modified(&mut self, i: &Inst, out: &Lanes) {
+        let mask = self.write_mask(i);
+        if !i.has(SDWA) {
+            blend(self.vgpr_mut(i.dst), out, mask);
+            return;
+        }
+        let (shift, width) = match i.literal >> 8 & 7 {
+            n @ 0..=3 => (n * 8, 8),
+            4 => (0, 16),
+            5 => (16, 16),
+            _ => (0, 32),
+        };
+        let field = (u64::MAX >> (64 - width)) as u32;
+        let unused = i.literal >> 11 & 3;
+        let mut whole = *out;
+        let old = *self.vgpr(i.dst);
+        if width < 32 {
+            for l in 0..64 {
+                let value = (out[l] & field) << shift;
+                whole[l] = match unused {
+                    0 => value,
+                    1 => ((value << (32 - width - shift)) as i32 >> (32 - width - shift)) as u32,
+                    _ => old[l] & !(field << shift) | value,
+                };
+            }
+        }
+        blend(self.vgpr_mut(i.dst), &whole, mask);
+    }
+
+    /// Writes a single-precision result, with the output modifiers.
+    #[inline(always)]
+    pub(super) fn write_f32(&mut self, i: &Inst, out: &mut Lanes) {
+        if i.modified && (i.omod != 0 || i.has(CLAMP)) {
+            for v in out.iter_mut() {
+                *v = output_f64(
+                    i,
+                    f64::from(f32::from_bits(*v)),
+                    |x| (x as f32).to_bits(),
+                    *v,
+                );
+            }
+        }
+        if self.w.flush32 {
+            flush32(out);
+        }
+        self.write(i, out);
+    }
+
+    /// Writes a 16-bit result: `op_sel` decides the half, the low one clears the high one.
+    pub(super) fn write16(&mut self, i: &Inst, out: &mut Lanes) {
+        out.iter_mut().for_each(|v| *v &= 0xffff);
+        if i.op_sel & 8 != 0 {
+            let old = *self.vgpr(i.dst);
+            for l in 0..64 {
+                out[l] = old[l] & 0xffff | out[l] << 16;
+            }
+        }
+        self.write(i, out);
+    }
+
+    /// Writes a half-precision result, with the output modifiers.
+    pub(super) fn write_f16(&mut self, i: &Inst, out: &mut Lanes) {
+        use super::float::{f16_to_f32, f64_to_f16};
+        if i.modified && (i.omod != 0 || i.has(CLAMP)) {
+            for v in out.iter_mut() {
+                let x = f64::from(f16_to_f32(*v as u16));
+                *v = output_f64(i, x, |x| u32::from(f64_to_f16(x)), *v);
+            }
+        }
+        self.write16(i, out);
+    }
+
+    /// Writes a 64-bit result.
+    #[inline(always)]
+    pub(super) fn write64(&mut self, i: &Inst, out: &Lanes64) {
+        self.stats.valu_lanes += u64::from(self.exec().count_ones());
+        let mask = self.write_mask(i);
+        let (mut low, mut high) = ([0; 64], [0; 64]);
+        for l in 0..64 {
+            low[l] = out[l] as u32;
+            high[l] = (out[l] >> 32) as u32;
+        }
+        blend(self.vgpr_mut(i.dst), &low, mask);
+        blend(self.vgpr_mut(i.dst + 1), &high, mask);
+    }
+
+    /// Writes a double-precision result, with the output modifiers.
+    #[inline(always)]
+    pub(super) fn write_f64(&mut self, i: &Inst, out: &mut Lanes64) {
+        if i.modified && (i.omod != 0 || i.has(CLAMP)) {
+            for v in out.iter_mut() {
+                *v = output_f64(i, f64::from_bits(*v), f64::to_bits, *v);
+            }
+        }
+        self.write64(i, out);
+    }
+
+    /// Writes a lane mask (carry or comparison): bits of inactive lanes become 0.
+    #[inline(always)]
+    pub(super) fn write_lane_mask(&mut self, i: &Inst, mask: u64) {
+        let mask = mask & self.exec();
+        self.set_pair(i.sdst, mask);
+    }
+
+    /// Writes the mask of a `v_cmpx`: also to EXEC.
+    #[inline(always)]
+    pub(super) fn write_exec_mask(&mut self, i: &Inst, mask: u64) {
+        let mask = mask & self.exec();
+        self.set_pair(i.sdst, mask);
+        self.set_pair(EXEC, mask);
+    }
+
+    /// Carry-in or condition mask: the third source of VOP3, else VCC.
+    #[inline(always)]
+    pub(super) fn carry_in(&self, i: &Inst) -> u64 {
+        if i.format == super::inst::Format::Vop3 {
+            self.s64(i.src[2], 0)
+        } else {
+            self.pair(VCC)
+        }
+    }
+}
+
+/// Applies output modifier and clamp; `keep` is the value's own bits where nothing is to be done.
+fn output_f64<T>(i: &Inst, value: f64, bits: impl Fn(f64) -> T, keep: T) -> T {
+    let mut x = match i.omod {
+        1 => value * 2.0,
+        2 => value * 4.0,
+        3 => value * 0.5,
+        _ => value,
+    };
+    if i.has(CLAMP) {
+        // NaN clamps to 0 with DX10_CLAMP, which compilers always set.
+        x = if x > 1.0 {
+            1.0
+        } else if x > 0.0 {
+            x
+        } else {
+            0.0
+        };
+    } else if i.omod == 0 {
+        return keep;
+    }
+    bits(x)
+}
+
+/// Replaces denormals by zeros of their sign.
+fn flush32(lanes: &mut Lanes) {
+    for v in lanes {
+        if *v & 0x7f80_0000 == 0 {
+            *v &= 0x8000_0000;
+        }
+    }
+}
+
+fn sdwa_source(i: &Inst, n: usize, kind: Kind, lanes: &mut Lanes) {
+    let control = i.literal >> (16 + 8 * n);
+    let (shift, width) = match control & 7 {
+        n @ 0..=3 => (n * 8, 8),
+        4 => (0, 16),
+        5 => (16, 16),
+        _ => return,
+    };
+    let signed = control & 8 != 0 && matches!(kind, Kind::Int | Kind::I16);
+    for v in lanes {
+        let high = *v << (32 - width - shift);
+        *v = if signed {
+            (high as i32 >> (32 - width)) as u32
+        } else {
+            high >> (32 - width)
+        };
+    }
+}
+
+/// The lane that `lane` reads from, `None` where there is none or it is inactive.
+fn dpp_source(control: u32, lane: usize, exec: u64) -> Option<usize> {
+    let ctrl = (control >> 8 & 0x1ff) as usize;
+    let (row, at) = (lane & !15, lane & 15);
+    let from = match ctrl {
+        0..=0xff => Some(lane & !3 | ctrl >> (2 * (lane & 3)) & 3),
+        0x101..=0x10f => Some(at + (ctrl & 15)).filter(|l| *l < 16).map(|l| row | l),
+        0x111..=0x11f => at.checked_sub(ctrl & 15).map(|l| row | l),
+        0x121..=0x12f => Some(row | (at + 16 - (ctrl & 15)) & 15),
+        0x130 => Some(lane + 1).filter(|l| *l < 64),
+        0x134 => Some((lane + 1) & 63),
+        0x138 => lane.checked_sub(1),
+        0x13c => Some((lane + 63) & 63),
+        0x140 => Some(row | (15 - at)),
+        0x141 => Some(lane & !7 | (7 - (lane & 7))),
+        0x142 => row.checked_sub(1),
+        0x143 => (lane > 31).then_some(31),
+        0x150..=0x15f => Some(row | (ctrl & 15)),
+        _ => None,
+    };
+    from.filter(|l| exec >> l & 1 != 0)
+}
+
+/// The lanes that DPP leaves enabled.
+fn dpp_mask(control: u32, exec: u64) -> u64 {
+    let zero_fill = control >> 19 & 1 != 0;
+    let (banks, rows) = (control >> 24 & 15, control >> 28);
+    let mut mask = 0;
+    for lane in 0..64 {
+        let enabled = banks >> (lane >> 2 & 3) & 1 != 0 && rows >> (lane >> 4) & 1 != 0;
+        if enabled && (zero_fill || dpp_source(control, lane, exec).is_some()) {
+            mask |= 1 << lane;
+        }
+    }
+    mask
+}
+
+/// Operations of one, two and three 32-bit integers.
+#[inline(always)]
+pub(super) fn int1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32) -> u32) {
+    let mut out = [0; 64];
+    {
+        let mut ba = [0; 64];
+        let a = x.src(i, 0, Kind::Int, &mut ba);
+        for l in 0..64 {
+            out[l] = f(a[l]);
+        }
+    }
+    x.write(i, &out);
+}
+
+#[inline(always)]
+pub(super) fn int2(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
+    let mut out = [0; 64];
+    {
+        let (mut ba, mut bb) = ([0; 64], [0; 64]);
+        let a = x.src(i, 0, Kind::Int, &mut ba);
+        let b = x.src(i, 1, Kind::Int, &mut bb);
+        for l in 0..64 {
+            out[l] = f(a[l], b[l]);
+        }
+    }
+    x.write(i, &out);
+}
+
+#[inline(always)]
+pub(super) fn int3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, u32) -> u32) {
+    let mut out = [0; 64];
+    {
+        let (mut ba, mut bb, mut bc) = ([0; 64], [0; 64], [0; 64]);
+        let a = x.src(i, 0, Kind::Int, &mut ba);
+        let b = x.src(i, 1, Kind::Int, &mut bb);
+        let c = x.src(i, 2, Kind::Int, &mut bc);
+        for l in 0..64 {
+            out[l] = f(a[l], b[l], c[l]);
+        }
+    }
+    x.write(i, &out);
+}
+
+/// Operations on 16-bit integers in the low (or selected) halves.
+#[inline(always)]
+pub(super) fn short1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16) -> u16) {
+    short3(x, i, |a, _, _| f(a));
+}
+
+#[inline(always)]
+pub(super) fn short2(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16, u16) -> u16) {
+    short3(x, i, |a, b, _| f(a, b));
+}
+
+#[inline(always)]
+pub(super) fn short3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16, u16, u16) -> u16) {
+    let mut out = [0; 64];
+    {
+        let (mut ba, mut bb, mut bc) = ([0; 64], [0; 64], [0; 64]);
+        let a = x.src(i, 0, Kind::I16, &mut ba);
+        let b = x.src(i, 1, Kind::I16, &mut bb);
+        let c = x.src(i, 2, Kind::I16, &mut bc);
+        for l in 0..64 {
+            out[l] = u32::from(f(a[l] as u16, b[l] as u16, c[l] as u16));
+        }
+    }
+    x.write16(i, &mut out);
+}
+
+/// Operations of one, two and three single-precision floats.
+#[inline(always)]
+pub(super) fn float1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> f32) {
+    let mut out = [0; 64];
+    {
+        let mut ba = [0; 64];
+        let a = x.src(i, 0, Kind::F32, &mut ba);
+        for l in 0..64 {
+            out[l] = f(f32::from_bits(a[l])).to_bits();
+        }
+    }
+    x.write_f32(i, &mut out);
+}
+
+#[inline(always)]
+pub(super) fn float2(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32, f32) -> f32) {
+    let mut out = [0; 64];
+    {
+        let (mut ba, mut bb) = ([0; 64], [0; 64]);
+        let a = x.src(i, 0, Kind::F32, &mut ba);
+        let b = x.src(i, 1, Kind::F32, &mut bb);
+        for l in 0..64 {
+            out[l] = f(f32::from_bits(a[l]), f32::from_bits(b[l])).to_bits();
+        }
+    }
+    x.write_f32(i, &mut out);
+}
+
+#[inline(always)]
+pub(super) fn float3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32, f32, f32) -> f32) {
+    let mut out = [0; 64];
+    {
+        let (mut ba, mut bb, mut bc) = ([0; 64], [0; 64], [0; 64]);
+        let a = x.src(i, 0, Kind::F32, &mut ba);
+        let b = x.src(i, 1, Kind::F32, &mut bb);
+        let c = x.src(i, 2, Kind::F32, &mut bc);
+        for l in 0..64 {
+            out[l] = f(
+                f32::from_bits(a[l]),
+                f32::from_bits(b[l]),
+                f32::from_bits(c[l]),
+            )
+            .to_bits();
+        }
+    }
+    x.write_f32(i, &mut out);
+}
+
+/// Single-precision fused multiply-add, `c` from the given operand.
+pub(super) fn fma32(x: &mut Exec<'_>, i: &Inst) {
+    let mut out = [0; 64];
+    {
+        let (mut ba, mut bb, mut bc) = ([0; 64], [0; 64], [0; 64]);
+        let a = x.src(i, 0, Kind::F32, &mut ba);
+        let b = x.src(i, 1, Kind::F32, &mut bb);
+        let c = x.src(i, 2, Kind::F32, &mut bc);
+        super::float::fma32(a, b, c, &mut out);
+    }
+    x.write_f32(i, &mut out);
+}
+
+/// Operations of up to three half-precision floats; `f` gets them widened and its result is rounded once.
+#[inline(always)]
+pub(super) fn half1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64) -> f64) {
+    half3(x, i, |a, _, _| f(a));
+}
+
+#[inline(always)]
+pub(super) fn half2(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64, f64) -> f64) {
+    half3(x, i, |a, b, _| f(a, b));
+}
+
+#[inline(always)]
+pub(super) fn half3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64, f64, f64) -> f64) {
+    use super::float::{f16_to_f32, f64_to_f16};
+    let mut out = [0; 64];
+    {
+        let (mut ba, mut bb, mut bc) = ([0; 64], [0; 64], [0; 64]);
+        let a = x.src(i, 0, Kind::F16, &mut ba);
+        let b = x.src(i, 1, Kind::F16, &mut bb);
+        let c = x.src(i, 2, Kind::F16, &mut bc);
+        let wide = |v: u32| f64::from(f16_to_f32(v as u16));
+        for l in 0..64 {
+            out[l] = u32::from(f64_to_f16(f(wide(a[l]), wide(b[l]), wide(c[l]))));
+        }
+    }
+    x.write_f16(i, &mut out);
+}
+
+/// Operations of one, two and three double-precision floats.
+#[inline(always)]
+pub(super) fn double1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64) -> f64) {
+    let mut a = [0; 64];
+    x.src64(i, 0, true, &mut a);
+    for v in a.iter_mut() {
+        *v = f(f64::from_bits(*v)).to_bits();
+    }
+    x.write_f64(i, &mut a);
+}
+
+#[inline(always)]
+pub(super) fn double2(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64, f64) -> f64) {
+    let (mut a, mut b) = ([0; 64], [0; 64]);
+    x.src64(i, 0, true, &mut a);
+    x.src64(i, 1, true, &mut b);
+    for l in 0..64 {
+        a[l] = f(f64::from_bits(a[l]), f64::from_bits(b[l])).to_bits();
+    }
+    x.write_f64(i, &mut a);
+}
+
+#[inline(always)]
+pub(super) fn double3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64, f64, f64) -> f64) {
+    let (mut a, mut b, mut c) = ([0; 64], [0; 64], [0; 64]);
+    x.src64(i, 0, true, &mut a);
+    x.src64(i, 1, true, &mut b);
+    x.src64(i, 2, true, &mut c);
+    for l in 0..64 {
+        a[l] = f(
+            f64::from_bits(a[l]),
+            f64::from_bits(b[l]),
+            f64::from_bits(c[l]),
+        )
+        .to_bits();
+    }
+    x.write_f64(i, &mut a);
+}

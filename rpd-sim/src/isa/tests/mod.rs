@@ -1,0 +1,153 @@
+//! Kernels compiled by the distribution's compiler, run and compared with what the host computes.
+
+mod decode;
+mod kernels;
+
+use super::*;
+use crate::codeobj::{ArgKind, CodeObject, Image};
+use std::sync::atomic::AtomicBool;
+
+/// All memory is allowed but the first page and what lies above user space.
+pub(super) struct Everything;
+
+impl Memory for Everything {
+    fn extent(&self, address: u64) -> Option<Extent> {
+        let all = Extent {
+            start: 0x1000,
+            end: 1 << 47,
+            writable: true,
+        };
+        (all.start..all.end).contains(&address).then_some(all)
+    }
+}
+
+/// The test code objects, each at another optimisation level.
+pub(super) const OBJECTS: [(&str, &[u8]); 3] = [
+    ("O0", include_bytes!("../../../testdata/kernels-O0.co")),
+    ("O1", include_bytes!("../../../testdata/kernels-O1.co")),
+    ("O3", include_bytes!("../../../testdata/kernels-O3.co")),
+];
+
+/// A loaded code object.
+pub(super) struct Module {
+    pub(super) object: CodeObject,
+    pub(super) image: Image,
+    pub(super) program: Program,
+}
+
+impl Module {
+    pub(super) fn load(bytes: &[u8]) -> Self {
+        let object = CodeObject::parse(bytes).unwrap();
+        let image = Image::load(&object, |_| None).unwrap();
+        let (start, size) = image.code()[0];
+        // SAFETY: the image lives as long as the program, both being in the module.
+        let program = unsafe { Program::new(start, size) };
+        Self {
+            object,
+            image,
+            program,
+        }
+    }
+
+    /// Runs a kernel whose explicit arguments are given as bytes, each as metadata has it.
+    pub(super) fn run(
+        &self,
+        name: &str,
+        grid: [u32; 3],
+        workgroup: [u16; 3],
+        dynamic_lds: u32,
+        args: &[&[u8]],
+    ) -> Result<Stats, Fault> {
+        let kernel = self.object.kernel(name).unwrap();
+        let (kernel_object, descriptor) =
+            self.image.descriptor(&self.object, &kernel.symbol).unwrap();
+        let mut kernarg = vec![0u64; kernel.kernarg_bytes().div_ceil(8) as usize + 1];
+        let base = kernarg.as_mut_ptr().cast::<u8>();
+        let put = |offset: u32, bytes: &[u8]| {
+            assert!(offset + bytes.len() as u32 <= kernel.kernarg_bytes());
+            // SAFETY: inside the buffer, as just checked.
+            unsafe {
+                std::ptr::copy_nonoverlapping(
+                    bytes.as_ptr(),
+                    base.add(offset as usize),
+                    bytes.len(),
+                )
+            };
+        };
+        for (arg, bytes) in kernel.explicit_args().zip(args) {
+            assert_eq!(arg.size as usize, bytes.len(), "{name}");
+            put(arg.offset, bytes);
+        }
+        assert_eq!(kernel.explicit_args().count(), args.len());
+        for arg in kernel.hidden_args() {
+            let value = match arg.kind {
+                ArgKind::HiddenBlockCountX => u64::from(grid[0] / u32::from(workgroup[0].max(1))),
+                ArgKind::HiddenBlockCountY => u64::from(grid[1] / u32::from(workgroup[1])),
+                ArgKind::HiddenBlockCountZ => u64::from(grid[2] / u32::from(workgroup[2])),
+                ArgKind::HiddenGroupSizeX => u64::from(workgroup[0]),
+                ArgKind::HiddenGroupSizeY => u64::from(workgroup[1]),
+                ArgKind::HiddenGroupSizeZ => u64::from(workgroup[2]),
+                ArgKind::HiddenRemainderX => u64::from(grid[0] % u32::from(workgroup[0].max(1))),
+                ArgKind::HiddenRemainderY => u64::from(grid[1] % u32::from(workgroup[1])),
+                ArgKind::HiddenRemainderZ => u64::from(grid[2] % u32::from(workgroup[2])),
+                ArgKind::HiddenGridDims => 3,
+                ArgKind::HiddenDynamicLdsSize => u64::from(dynamic_lds),
+                _ => 0,
+            };
+            put(arg.offset, &value.to_le_bytes()[..arg.size as usize]);
+        }
+        // What kernels read of the packet: the sizes.
+        let mut packet = [0u8; 64];
+        for n in 0..3 {
+            packet[4 + 2 * n..6 + 2 * n].copy_from_slice(&workgroup[n].to_le_bytes());
+            packet[12 + 4 * n..16 + 4 * n].copy_from_slice(&grid[n].to_le_bytes());
+        }
+        let private = if kernel.uses_dynamic_stack { 4096 } else { 0 };
+        let dispatch = Dispatch {
+            kernel: name,
+            program: &self.program,
+            kernel_object,
+            descriptor,
+            grid,
+            workgroup,
+            group_segment_size: descriptor.group_segment_size + dynamic_lds,
+            private_segment_size: descriptor.private_segment_size + private,
+            kernarg: base as u64,
+            packet: packet.as_ptr() as u64,
+            queue: 0,
+            dispatch_id: 0,
+        };
+        let stop = AtomicBool::new(false);
+        let control = Control {
+            threads: 1,
+            stop: &stop,
+        };
+        run_dispatch(&dispatch, &Everything, &control)
+    }
+}
+
+/// Runs `test` with the code object of every optimisation level.
+pub(super) fn with_modules(test: impl Fn(&Module)) {
+    for (level, bytes) in OBJECTS {
+        println!("at {level}");
+        test(&Module::load(bytes));
+    }
+}
+
+/// The bytes of a pointer to a slice.
+pub(super) fn pointer<T>(slice: &mut [T]) -> [u8; 8] {
+    (slice.as_mut_ptr() as u64).to_le_bytes()
+}
+
+/// Numbers that are the same in every run.
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+}

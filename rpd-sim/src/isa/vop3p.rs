@@ -1,0 +1,380 @@
+//! VOP3P: packed operations, dot products, and accumulation registers.
+
+use super::Class;
+use super::exec::{Exec, Lanes, Lanes64};
+use super::float::{add_odd, f16_to_f32, f64_to_f16, fma16, max64, min64};
+use super::inst::{AGPR, CLAMP, Format, Handler, Inst, LITERAL, VGPR};
+use super::operand::{Kind, blend};
+
+/// Decodes a VOP3P instruction.
+pub(super) fn decode(words: [u32; 3]) -> Inst {
+    let [w, v, _] = words;
+    let opcode = w >> 16 & 0x7f;
+    let Some(run) = handler(opcode) else {
+        return Inst::unknown(Format::Vop3p, opcode);
+    };
+    let matrix = opcode >= 0x40;
+    let class = if matrix && !matches!(opcode, 0x58 | 0x59) {
+        Class::Mfma
+    } else {
+        Class::Valu
+    };
+    let mut i = Inst::new(run, Format::Vop3p, class, opcode, 2);
+    i.dst = (w & 0xff) as u16 + VGPR;
+    for n in 0..3 {
+        i.src[n] = (v >> (9 * n) & 0x1ff) as u16;
+    }
+    if matrix {
+        // Two bits say which of A and B are accumulation registers, one C and D together.
+        for n in 0..2 {
+            if v >> (27 + n) & 1 != 0 && i.src[n] >= VGPR && class == Class::Mfma {
+                i.src[n] += AGPR - VGPR;
+            }
+        }
+        if opcode == 0x59 || opcode != 0x58 && w >> 15 & 1 != 0 {
+            i.dst += AGPR - VGPR;
+            if i.src[2] >= VGPR {
+                i.src[2] += AGPR - VGPR;
+            }
+        }
+        if opcode == 0x58 && i.src[0] < AGPR {
+            i.src[0] += AGPR - VGPR;
+        }
+        // cbsz, abid and blgp.
+        i.op_sel = (w >> 8 & 7) as u8;
+        i.op_sel_hi = (w >> 11 & 15) as u8;
+        i.neg = (v >> 29) as u8;
+        return i;
+    }
+    i.op_sel = (w >> 11 & 7) as u8;
+    i.op_sel_hi = (v >> 27 & 3 | w >> 12 & 4) as u8;
+    i.abs = (w >> 8 & 7) as u8;
+    i.neg = (v >> 29) as u8;
+    if w >> 15 & 1 != 0 {
+        i.flags |= CLAMP;
+    }
+    i
+}
+
+fn handler(opcode: u32) -> Option<Handler> {
+    let handler: Handler = match opcode {
+        0x00 | 0x09 => |x, i| {
+            short(x, i, |a, b, c| {
+                let wide = |v: u16| {
+                    if i.opcode == 0 {
+                        i64::from(v as i16)
+                    } else {
+                        i64::from(v)
+                    }
+                };
+                clamp16(i, wide(a) * wide(b) + wide(c), i.opcode == 0)
+            })
+        },
+        0x01 => |x, i| short(x, i, |a, b, _| a.wrapping_mul(b)),
+        0x02 => |x, i| {
+            short(x, i, |a, b, _| {
+                clamp16(i, i64::from(a as i16) + i64::from(b as i16), true)
+            })
+        },
+        0x03 => |x, i| {
+            short(x, i, |a, b, _| {
+                clamp16(i, i64::from(a as i16) - i64::from(b as i16), true)
+            })
+        },
+        0x04 => |x, i| short(x, i, |a, b, _| b << (a & 15)),
+        0x05 => |x, i| short(x, i, |a, b, _| b >> (a & 15)),
+        0x06 => |x, i| short(x, i, |a, b, _| (b as i16 >> (a & 15)) as u16),
+        0x07 => |x, i| short(x, i, |a, b, _| (a as i16).max(b as i16) as u16),
+        0x08 => |x, i| short(x, i, |a, b, _| (a as i16).min(b as i16) as u16),
+        0x0a => |x, i| {
+            short(x, i, |a, b, _| {
+                clamp16(i, i64::from(a) + i64::from(b), false)
+            })
+        },
+        0x0b => |x, i| {
+            short(x, i, |a, b, _| {
+                clamp16(i, i64::from(a) - i64::from(b), false)
+            })
+        },
+        0x0c => |x, i| short(x, i, |a, b, _| a.max(b)),
+        0x0d => |x, i| short(x, i, |a, b, _| a.min(b)),
+        0x0e => |x, i| half(x, i, fma16),
+        0x0f => |x, i| half(x, i, |a, b, _| a + b),
+        0x10 => |x, i| half(x, i, |a, b, _| a * b),
+        0x11 => |x, i| half(x, i, |a, b, _| min64(a, b)),
+        0x12 => |x, i| half(x, i, |a, b, _| max64(a, b)),
+        0x20 => |x, i| {
+            let mut out = mixed(x, i).map(|v| (v as f32).to_bits());
+            clamp_f32(i, &mut out);
+            x.write(i, &out);
+        },
+        0x21 => |x, i| mixed_half(x, i, 0),
+        0x22 => |x, i| mixed_half(x, i, 16),
+        0x23 => dot2_f32_f16_packed,
+        0x26 => |x, i| int_dot::<16, true>(x, i),
+        0x27 => |x, i| int_dot::<16, false>(x, i),
+        0x28 => |x, i| int_dot::<8, true>(x, i),
+        0x29 => |x, i| int_dot::<8, false>(x, i),
+        0x2a => |x, i| int_dot::<4, true>(x, i),
+        0x2b => |x, i| int_dot::<4, false>(x, i),
+        0x30 => packed_fma32,
+        0x31 => |x, i| single(x, i, |a, b| a * b),
+        0x32 => |x, i| single(x, i, |a, b| a + b),
+        0x33 => packed_mov,
+        0x58 | 0x59 => |x, i| {
+            let mut buf = [0; 64];
+            let out = *x.src(i, 0, Kind::Int, &mut buf);
+            x.write(i, &out);
+        },
+        0x40..=0x6f => return super::mfma::handler(opcode),
+        _ => return None,
+    };
+    Some(handler)
+}
+
+/// A packed source: all lanes of a register or constant, halves unchosen.
+fn packed(x: &Exec<'_>, i: &Inst, n: usize, float: bool) -> Lanes {
+    let code = i.src[n];
+    if code >= VGPR {
+        *x.vgpr(code)
+    } else if float && (240..=248).contains(&code) {
+        // Inline float constants of packed half operations are halves.
+        let single = f32::from_bits(x.s32(code, 0));
+        [u32::from(f64_to_f16(f64::from(single))); 64]
+    } else {
+        [x.s32(code, 0); 64]
+    }
+}
+
+/// Shift that brings the half of source `n` for the low or high result down.
+fn half_of(i: &Inst, n: usize, high: bool) -> u32 {
+    let select = if high { i.op_sel_hi } else { i.op_sel };
+    16 * u32::from(select >> n & 1)
+}
+
+#[inline(always)]
+fn short(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16, u16, u16) -> u16) {
+    let s = [0, 1, 2].map(|n| packed(x, i, n, false));
+    let mut out = [0; 64];
+    for high in [false, true] {
+        let shift = [0, 1, 2].map(|n| half_of(i, n, high));
+        for l in 0..64 {
+            let v = |n: usize| (s[n][l] >> shift[n]) as u16;
+            out[l] |= u32::from(f(v(0), v(1), v(2))) << (16 * u32::from(high));
+        }
+    }
+    x.write(i, &out);
+}
+
+fn clamp16(i: &Inst, value: i64, signed: bool) -> u16 {
+    if !i.has(CLAMP) {
+        value as u16
+    } else if signed {
+        value.clamp(-32768, 32767) as u16
+    } else {
+        value.clamp(0, 65535) as u16
+    }
+}
+
+#[inline(always)]
+fn half(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64, f64, f64) -> f64) {
+    let s = [0, 1, 2].map(|n| packed(x, i, n, true));
+    let mut out = [0; 64];
+    for high in [false, true] {
+        let shift = [0, 1, 2].map(|n| half_of(i, n, high));
+        let negate = if high { i.abs } else { i.neg };
+        for l in 0..64 {
+            let v = |n: usize| {
+                let bits = (s[n][l] >> shift[n]) as u16 ^ u16::from(negate >> n & 1) << 15;
+                f64::from(f16_to_f32(bits))
+            };
+            let mut value = f(v(0), v(1), v(2));
+            if i.has(CLAMP) {
+                value = clamp01(value);
+            }
+            out[l] |= u32::from(f64_to_f16(value)) << (16 * u32::from(high));
+        }
+    }
+    x.write(i, &out);
+}
+
+fn clamp01(v: f64) -> f64 {
+    if v > 0.0 { v.min(1.0) } else { 0.0 }
+}
+
+fn clamp_f32(i: &Inst, lanes: &mut Lanes) {
+    if i.has(CLAMP) {
+        for v in lanes {
+            *v = (clamp01(f64::from(f32::from_bits(*v))) as f32).to_bits();
+        }
+    }
+}
+
+/// `v_fma_mix`: each source single precision, or half where `op_sel_hi` says so.
+fn mixed(x: &Exec<'_>, i: &Inst) -> [f64; 64] {
+    let source = |n: usize, l: usize, s: &Lanes| {
+        let mut v = if i.op_sel_hi >> n & 1 != 0 {
+            f16_to_f32((s[l] >> (16 * u32::from(i.op_sel >> n & 1))) as u16)
+        } else {
+            f32::from_bits(s[l])
+        };
+        if i.abs >> n & 1 != 0 {
+            v = v.abs();
+        }
+        f64::from(if i.neg >> n & 1 != 0 { -v } else { v })
+    };
+    let s = [0, 1, 2].map(|n| packed(x, i, n, i.op_sel_hi >> n & 1 != 0));
+    std::array::from_fn(|l| {
+        let [a, b, c] = [0, 1, 2].map(|n| source(n, l, &s[n]));
+        add_odd(a * b, c)
+    })
+}
+
+fn mixed_half(x: &mut Exec<'_>, i: &Inst, shift: u32) {
+    let values = mixed(x, i);
+    let old = *x.vgpr(i.dst);
+    let out = std::array::from_fn(|l| {
+        let v = if i.has(CLAMP) {
+            clamp01(values[l])
+        } else {
+            values[l]
+        };
+        old[l] & !(0xffff << shift) | u32::from(f64_to_f16(v)) << shift
+    });
+    x.write(i, &out);
+}
+
+fn dot2_f32(a: u32, b: u32, c: f32) -> f32 {
+    let half = |v: u32| f64::from(f16_to_f32(v as u16));
+    let products = half(a) * half(b) + half(a >> 16) * half(b >> 16);
+    (products + f64::from(c)) as f32
+}
+
+fn dot2_f32_f16_packed(x: &mut Exec<'_>, i: &Inst) {
+    let s = [0, 1, 2].map(|n| packed(x, i, n, n < 2));
+    let pick = |n: usize, l: usize| {
+        let sign = u32::from(i.neg >> n & 1) << 15 | u32::from(i.abs >> n & 1) << 31;
+        let v = s[n][l];
+        (v >> half_of(i, n, false) & 0xffff | (v >> half_of(i, n, true) & 0xffff) << 16) ^ sign
+    };
+    let mut out = std::array::from_fn(|l| {
+        dot2_f32(pick(0, l), pick(1, l), f32::from_bits(s[2][l])).to_bits()
+    });
+    clamp_f32(i, &mut out);
+    x.write(i, &out);
+}
+
+/// `v_dot2c_f32_f16`, which adds to its destination.
+pub(super) fn dot2_f32_f16(x: &mut Exec<'_>, i: &Inst) {
+    super::operand::int3(x, i, |a, b, c| dot2_f32(a, b, f32::from_bits(c)).to_bits());
+}
+
+/// The sum of the products of the `BITS` wide fields, plus `c`.
+pub(super) fn dot<const BITS: u32, const SIGNED: bool>(a: u32, b: u32, c: u32, clamp: bool) -> u32 {
+    let field = |v: u32, n: u32| {
+        let top = v << (32 - BITS - n);
+        if SIGNED {
+            i64::from(top as i32 >> (32 - BITS))
+        } else {
+            i64::from(top >> (32 - BITS))
+        }
+    };
+    let mut sum = if SIGNED {
+        i64::from(c as i32)
+    } else {
+        i64::from(c)
+    };
+    for n in (0..32).step_by(BITS as usize) {
+        sum += field(a, n) * field(b, n);
+    }
+    match (clamp, SIGNED) {
+        (false, _) => sum as u32,
+        (true, true) => sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as u32,
+        (true, false) => sum.clamp(0, i64::from(u32::MAX)) as u32,
+    }
+}
+
+fn int_dot<const BITS: u32, const SIGNED: bool>(x: &mut Exec<'_>, i: &Inst) {
+    let s = [0, 1, 2].map(|n| packed(x, i, n, false));
+    let clamp = i.has(CLAMP);
+    let out = std::array::from_fn(|l| dot::<BITS, SIGNED>(s[0][l], s[1][l], s[2][l], clamp));
+    x.write(i, &out);
+}
+
+/// `v_pk_fmac_f16`.
+pub(super) fn packed_fmac(x: &mut Exec<'_>, i: &Inst) {
+    let mut i = *i;
+    i.op_sel = 0;
+    i.op_sel_hi = 7;
+    half(x, &i, fma16);
+}
+
+/// The dword of a 64-bit source that the low or high result takes.
+fn dword(x: &Exec<'_>, i: &Inst, n: usize, high: bool) -> Lanes {
+    let code = i.src[n];
+    let select = if high { i.op_sel_hi } else { i.op_sel } >> n & 1;
+    if code >= VGPR {
+        *x.vgpr(code + u16::from(select))
+    } else if code < 128 {
+        [x.s32(code + u16::from(select), 0); 64]
+    } else {
+        debug_assert_ne!(code, LITERAL, "VOP3P has no literals");
+        [x.s32(code, 0); 64]
+    }
+}
+
+fn single_source(x: &Exec<'_>, i: &Inst, n: usize, high: bool) -> Lanes {
+    let mut lanes = dword(x, i, n, high);
+    if if high { i.abs } else { i.neg } >> n & 1 != 0 {
+        lanes.iter_mut().for_each(|v| *v ^= 1 << 31);
+    }
+    lanes
+}
+
+fn write_pair(x: &mut Exec<'_>, i: &Inst, mut out: [Lanes; 2]) {
+    x.count_lanes();
+    let mask = x.exec();
+    for lanes in &mut out {
+        clamp_f32(i, lanes);
+    }
+    blend(x.vgpr_mut(i.dst), &out[0], mask);
+    blend(x.vgpr_mut(i.dst + 1), &out[1], mask);
+}
+
+#[inline(always)]
+fn single(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32, f32) -> f32) {
+    let out = [false, true].map(|high| {
+        let a = single_source(x, i, 0, high);
+        let b = single_source(x, i, 1, high);
+        std::array::from_fn(|l| f(f32::from_bits(a[l]), f32::from_bits(b[l])).to_bits())
+    });
+    write_pair(x, i, out);
+}
+
+fn packed_fma32(x: &mut Exec<'_>, i: &Inst) {
+    let out = [false, true].map(|high| {
+        let [a, b, c] = [0, 1, 2].map(|n| single_source(x, i, n, high));
+        let mut out = [0; 64];
+        super::float::fma32(&a, &b, &c, &mut out);
+        out
+    });
+    write_pair(x, i, out);
+}
+
+fn packed_mov(x: &mut Exec<'_>, i: &Inst) {
+    // The low result comes from the first source, the high one from the second; op_sel picks their dwords.
+    let pick = |n: usize| {
+        let code =
+            i.src[n] + u16::from(i.op_sel >> n & 1 != 0 && (i.src[n] >= VGPR || i.src[n] < 128));
+        if code >= VGPR {
+            *x.vgpr(code)
+        } else {
+            [x.s32(code, 0); 64]
+        }
+    };
+    let out: Lanes64 = {
+        let (low, high) = (pick(0), pick(1));
+        std::array::from_fn(|l| u64::from(low[l]) | u64::from(high[l]) << 32)
+    };
+    x.write64(i, &out);
+}

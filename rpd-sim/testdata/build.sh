@@ -1,0 +1,8 @@
+#!/bin/sh
+# Rebuilds the code objects of the interpreter's tests.
+set -e
+cd "$(dirname "$0")"
+for level in 0 1 3; do
+  clang-19 -x hip --offload-arch=gfx90a --cuda-device-only -nogpuinc -nogpulib -std=c++17 -O$level \
+    --no-gpu-bundle-output -mcode-object-version=5 kernels.hip -o kernels-O$level.co
+done
