@@ -82,12 +82,21 @@ impl isa::Memory for View {
     }
 }
 
+/// How a dispatch ended, if not with a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// All of it ran.
+    Done,
+    /// The program stopped the queue meanwhile.
+    GivenUp,
+}
+
 /// Executes a dispatch packet to its end.
 pub(crate) fn run(
     queue: &'static Queue,
     index: u64,
     packet: &KernelDispatchPacket,
-) -> Result<(), Fault> {
+) -> Result<Outcome, Fault> {
     let kernel = machine().kernels.get(packet.kernel_object).ok_or_else(|| {
         Fault::kernel_object(&format!(
             "packet {index}: no loaded kernel has the kernel object {:#x}",
@@ -155,9 +164,8 @@ pub(crate) fn run(
     };
     let view = View { mask: agent.bit() };
     match isa::run_dispatch(&dispatch, &view, &control) {
-        Ok(_) => Ok(()),
-        // The program took the queue away; there is nobody to tell.
-        Err(isa::Fault::Stopped { .. }) => Ok(()),
+        Ok(_) => Ok(Outcome::Done),
+        Err(isa::Fault::Stopped { .. }) => Ok(Outcome::GivenUp),
         Err(fault) => Err(translate(name, agent.bit(), fault)),
     }
 }

@@ -221,7 +221,12 @@ fn perform(work: Work) {
             queue,
             agent,
             fault,
-        } => fault.report(queue, agent),
+        } => {
+            fault.report(queue, agent);
+            if let Some(queue) = queue {
+                queue.deferred.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
         // SAFETY: the program handed this function over with this data for this call.
         Work::Call { callback, data } => unsafe { callback(data as *mut _) },
     }

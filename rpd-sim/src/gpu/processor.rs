@@ -142,7 +142,11 @@ impl Processor {
                 let end = clock::ticks();
                 let token = queue.take_token(index);
                 match outcome {
-                    Ok(()) => retire(queue, index, packet.completion_signal, token, (start, end)),
+                    Ok(exec::Outcome::Done) => {
+                        retire(queue, index, packet.completion_signal, token, (start, end))
+                    }
+                    // Packets of a stopped queue never complete.
+                    Ok(exec::Outcome::GivenUp) => {}
                     Err(fault) => stop(queue, fault),
                 }
                 Step::Progress
@@ -282,6 +286,7 @@ fn retire(queue: &'static Queue, index: u64, completion: u64, token: Token, tick
 /// Stops a queue on an error and tells the program from the handler's thread.
 fn stop(queue: &'static Queue, fault: Fault) {
     queue.fail();
+    queue.deferred.fetch_add(1, Ordering::AcqRel);
     machine().handler.submit(Work::Fault {
         queue: Some(queue),
         agent: queue.agent(),

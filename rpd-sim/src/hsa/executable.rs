@@ -217,9 +217,11 @@ fn load(
     let (symbols, kernels) = describe(&object, &image, agent, &reader)?;
     let pool = agents::pool_of(agent.index, PoolKind::DeviceCoarse).ok_or(status::ERROR)?;
     let memory = &machine().memory;
+    let bytes = image.size() as usize;
     memory
-        .account(pool, image.size() as usize)
+        .account(pool, bytes)
         .map_err(|_| status::ERROR_OUT_OF_RESOURCES)?;
+    insert_kernels(&image, &kernels).inspect_err(|_| memory.unaccount(pool, bytes))?;
     let access = agent.bit() | agents::cpu_agent().bit();
     memory.adopt(
         pool,
@@ -228,7 +230,6 @@ fn load(
         Use::CodeObject,
         access,
     );
-    insert_kernels(&image, &kernels)?;
     let handle = state().handle();
     let in_memory = reader.file < 0;
     let info = CodeObjectInfo {
