@@ -368,6 +368,30 @@ fn what_the_provider_lacks_is_noted() {
 }
 
 #[test]
+fn kokkos_events_become_markers_when_asked_for() {
+    let found = run_one("marker=1,kokkos=1", &["kokkos"]);
+    let texts: Vec<String> = found
+        .calls
+        .iter()
+        .flat_map(|call| Counted(&call.tail).next().flatten())
+        .map(|text| String::from_utf8_lossy(text).into_owned())
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            "Kokkos::Initialization Complete",
+            "for",
+            "Kokkos::allocate Host view 16",
+            "Kokkos::deep_copy HIP to <- Host from 8",
+            "Kokkos::Finalization Complete",
+        ]
+    );
+    let count = |wanted| found.tags.iter().filter(|tag| **tag == wanted).count();
+    assert_eq!((count(tag::RANGE_BEGIN), count(tag::RANGE_END)), (2, 2));
+    assert!(run_one("marker=1", &["kokkos"]).calls.is_empty());
+}
+
+#[test]
 fn nothing_happens_without_a_spool() {
     let status = Command::new(provider())
         .args(["calls", "3"])

@@ -296,6 +296,63 @@ static void dispatch(uint64_t id, uint64_t started) {
     pthread_mutex_unlock(&waiting_lock);
 }
 
+/* ROCTx, as far as the Kokkos connector needs it. */
+static call_t pushed[8];
+static marker_t pushed_payload[8];
+static int depth;
+void roctxMarkA(const char* message) { mark(message); }
+int roctxRangePushA(const char* message) {
+    pushed_payload[depth] = (marker_t){.size = sizeof(marker_t), .args.message = message};
+    begin(&pushed[depth], RANGE, 1, &pushed_payload[depth]);
+    return depth++;
+}
+int roctxRangePop(void) {
+    if (!depth) return -1;
+    end(&pushed[--depth]);
+    return depth;
+}
+static call_t started[8];
+static marker_t started_payload[8];
+uint64_t roctxRangeStartA(const char* message) {
+    static uint64_t next;
+    started_payload[next] = (marker_t){.size = sizeof(marker_t), .args.message = message};
+    begin(&started[next], RANGE, 2, &started_payload[next]);
+    enclosing = started[next].outer;
+    return ++next;
+}
+void roctxRangeStop(uint64_t id) {
+    uint64_t inside = enclosing;
+    end(&started[id - 1]);
+    enclosing = inside;
+}
+
+typedef struct { char name[64]; } space_t;
+#define KOKKOS(name, ...) ((void (*)(__VA_ARGS__)) dlsym(RTLD_DEFAULT, "kokkosp_" #name))
+static void kokkos(void) {
+    uint64_t id = 0;
+    uint32_t section = 9;
+    char fences[256];
+    memset(fences, 1, sizeof fences);
+    KOKKOS(init_library, int, uint64_t, uint32_t, void*)(0, 20240906, 0, NULL);
+    KOKKOS(request_tool_settings, uint32_t, void*)(1, fences);
+    if (fences[0]) exit(95);
+    KOKKOS(begin_parallel_for, const char*, uint32_t, uint64_t*)("for", 0, &id);
+    KOKKOS(begin_fence, const char*, uint32_t, uint64_t*)("fence", 0, &id);
+    KOKKOS(end_fence, uint64_t)(id);
+    KOKKOS(end_parallel_for, uint64_t)(0);
+    KOKKOS(create_profile_section, const char*, uint32_t*)("section", &section);
+    KOKKOS(start_profile_section, uint32_t)(section);
+    KOKKOS(stop_profile_section, uint32_t)(section);
+    KOKKOS(stop_profile_section, uint32_t)(section);
+    KOKKOS(start_profile_section, uint32_t)(77);
+    KOKKOS(destroy_profile_section, uint32_t)(section);
+    KOKKOS(allocate_data, space_t, const char*, const void*, uint64_t)((space_t){"Host"}, "view", &id, 16);
+    KOKKOS(begin_deep_copy, space_t, const char*, const void*, space_t, const char*, const void*, uint64_t)
+    ((space_t){"HIP"}, "to", &id, (space_t){"Host"}, "from", &id, 8);
+    KOKKOS(end_deep_copy, void)();
+    KOKKOS(finalize_library, void)();
+}
+
 typedef struct { size_t size; int (*initialize)(void*, void*); void (*finalize)(void*); void* data; } tool_t;
 static tool_t* tool;
 
@@ -372,6 +429,8 @@ int main(int argc, char** argv) {
         provider_dropped = 9;
         usleep(300000);
         if (argc > 3) raise(SIGKILL);
+    } else if (!strcmp(scenario, "kokkos")) {
+        kokkos();
     } else if (!strcmp(scenario, "late")) {
         pthread_t thread;
         pthread_key_create(&late, late_call);
