@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn uris_name_files_and_memory() {
         assert_eq!(file_uri(b"/a b/c"), "file:///a%20b/c");
-        let heap = vec![0u8; 64];
+        let heap = Box::new([0u8; 64]);
         let uri = memory_uri(heap.as_ptr() as u64, 64);
         assert!(
             uri.starts_with("memory://") && uri.ends_with("&size=64"),
