@@ -6,3 +6,10 @@ for level in 0 1 3; do
   clang-19 -x hip --offload-arch=gfx90a --cuda-device-only -nogpuinc -nogpulib -std=c++17 -O$level \
     --no-gpu-bundle-output -mcode-object-version=5 kernels.hip -o kernels-O$level.co
 done
+# A bundle of two targets, plain and compressed.
+for form in plain compressed; do
+  compress=
+  [ $form = compressed ] && compress=--offload-compress
+  clang-19 -x hip --offload-arch=gfx90a:xnack- --offload-arch=gfx906 --cuda-device-only -nogpuinc -nogpulib -std=c++17 \
+    -O3 --gpu-bundle-output $compress -mcode-object-version=4 small.hip -o small-$form.hipfb
+done

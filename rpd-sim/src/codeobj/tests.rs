@@ -1,1 +1,206 @@
+use super::*;
 
+const OBJECT: &[u8] = include_bytes!("../../testdata/kernels-O3.co");
+const PLAIN: &[u8] = include_bytes!("../../testdata/small-plain.hipfb");
+const COMPRESSED: &[u8] = include_bytes!("../../testdata/small-compressed.hipfb");
+
+#[test]
+fn targets() {
+    let device = Target::gfx90a();
+    for (text, runs) in [
+        ("gfx90a", true),
+        ("hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-", true),
+        ("gfx90a:sramecc+:xnack-", true),
+        ("gfx90a:xnack+", false),
+        ("gfx90a:sramecc-", false),
+        ("gfx906", false),
+    ] {
+        assert_eq!(
+            Target::parse(text).unwrap().runs_on(&device),
+            runs,
+            "{text}"
+        );
+    }
+    assert_eq!(device.to_string(), "gfx90a:sramecc+:xnack-");
+    assert!(Target::parse("gfx90a:xnack").is_err() && Target::parse("gfx90a:other+").is_err());
+}
+
+#[test]
+fn bundles_plain_and_compressed() {
+    let device = Target::gfx90a();
+    for bundle in [PLAIN, COMPRESSED] {
+        let code = bundle::pick(bundle, &device).unwrap();
+        let object = CodeObject::parse(&code).unwrap();
+        assert_eq!(object.target().to_string(), "gfx90a:xnack-");
+        assert_eq!((object.version(), object.metadata_version()), (4, (1, 1)));
+        assert_eq!(object.kernels().len(), 1);
+        assert!(
+            object
+                .variables()
+                .any(|v| v.name == "variable" && v.size == 4)
+        );
+
+        let mut other = device.clone();
+        other.processor = "gfx1100".into();
+        let error = bundle::pick(bundle, &other).unwrap_err().to_string();
+        assert!(
+            error.contains("gfx1100") && error.contains("gfx906"),
+            "{error}"
+        );
+
+        // A second bundle behind the first is found too.
+        let mut two = bundle.to_vec();
+        two.resize(two.len().next_multiple_of(4096), 0);
+        two.extend_from_slice(PLAIN);
+        other.processor = "gfx906".into();
+        assert!(bundle::pick(&two, &other).is_ok());
+
+        // SAFETY: the bundle is whole and static.
+        let extent = unsafe { bundle::from_pointer(bundle.as_ptr()) }.unwrap();
+        assert!(extent.len() <= bundle.len() && bundle::pick(extent, &device).is_ok());
+    }
+    // SAFETY: as above.
+    let extent = unsafe { bundle::from_pointer(OBJECT.as_ptr()) }.unwrap();
+    assert_eq!(extent.len(), OBJECT.len());
+}
+
+#[test]
+fn wrapper() {
+    let mut words = [0u64; 3];
+    words[0] = 0x4849_5046 | 1 << 32;
+    words[1] = PLAIN.as_ptr() as u64;
+    // SAFETY: the wrapper is 24 bytes and its bundle static.
+    let bundle = unsafe { bundle::from_wrapper(words.as_ptr().cast()) }.unwrap();
+    assert!(PLAIN.starts_with(&bundle[..64]));
+    words[0] ^= 1;
+    // SAFETY: as above.
+    let error = unsafe { bundle::from_wrapper(words.as_ptr().cast()) }.unwrap_err();
+    assert!(error.to_string().contains("fat binary wrapper"), "{error}");
+}
+
+/// Versions 1 and 3 of the compressed header, and zlib, around the same contents.
+#[test]
+fn other_compressed_forms() {
+    use std::io::Write;
+    let frame = &COMPRESSED[24..];
+    let size = PLAIN.len() as u64;
+    let mut one = b"CCOB\x01\0\x01\0".to_vec();
+    one.extend((size as u32).to_le_bytes());
+    one.extend([0; 8]);
+    one.extend(frame);
+    let mut three = b"CCOB\x03\0\x01\0".to_vec();
+    three.extend((32 + frame.len() as u64).to_le_bytes());
+    three.extend(size.to_le_bytes());
+    three.extend([0; 8]);
+    three.extend(frame);
+    let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    zlib.write_all(PLAIN).unwrap();
+    let zlib = zlib.finish().unwrap();
+    let mut two = b"CCOB\x02\0\0\0".to_vec();
+    two.extend((24 + zlib.len() as u32).to_le_bytes());
+    two.extend((size as u32).to_le_bytes());
+    two.extend([0; 8]);
+    two.extend(zlib);
+    for data in [one, two, three] {
+        assert!(bundle::pick(&data, &Target::gfx90a()).is_ok());
+        // SAFETY: the bundle is whole and outlives the slice.
+        let extent = unsafe { bundle::from_pointer(data.as_ptr()) }.unwrap();
+        assert_eq!(extent.len(), data.len());
+    }
+}
+
+#[test]
+fn metadata_and_descriptors() {
+    let object = CodeObject::parse(OBJECT).unwrap();
+    assert_eq!((object.version(), object.metadata_version()), (5, (1, 2)));
+    let kernel = object.kernel("calls").unwrap();
+    assert_eq!(kernel.symbol, "calls.kd");
+    let args: Vec<_> = kernel
+        .explicit_args()
+        .map(|a| (a.offset, a.size, a.kind.clone()))
+        .collect();
+    assert_eq!(
+        args,
+        [(0, 8, ArgKind::GlobalBuffer), (8, 40, ArgKind::ByValue)]
+    );
+    assert!(
+        kernel
+            .hidden_args()
+            .any(|a| a.kind == ArgKind::HiddenGroupSizeX && a.offset == 48 + 12)
+    );
+    assert_eq!(kernel.kernarg_bytes(), 48 + 256);
+
+    let image = Image::load(&object, |_| None).unwrap();
+    for kernel in object.kernels() {
+        let (address, descriptor) = image.descriptor(&object, &kernel.symbol).unwrap();
+        let entry = address.wrapping_add_signed(descriptor.entry_offset);
+        assert!(
+            image
+                .code()
+                .iter()
+                .any(|(start, size)| (*start..start + size).contains(&entry))
+        );
+        assert_eq!(descriptor.kernarg_size, kernel.kernarg_segment_size);
+        assert_eq!(
+            descriptor.group_segment_size,
+            kernel.group_segment_fixed_size
+        );
+    }
+    let counter = image.address_of(&object, "counter").unwrap();
+    // SAFETY: the variable lies in the image.
+    assert_eq!(unsafe { (counter as *const u32).read() }, 100);
+    // The table of functions was relocated.
+    let table = image.address_of(&object, "table").unwrap();
+    // SAFETY: as above.
+    let first = unsafe { (table as *const u64).read() };
+    assert!((image.base()..image.base() + image.size()).contains(&first));
+}
+
+/// Whatever is done to the data, the answer is a result.
+#[test]
+fn hostile_input_never_panics() {
+    let small = bundle::pick(PLAIN, &Target::gfx90a()).unwrap().into_owned();
+    let mut state = 1u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let attempt = |data: &[u8]| {
+        if let Ok(code) = bundle::pick(data, &Target::gfx90a())
+            && let Ok(object) = CodeObject::parse(&code)
+            // A mutated size may be honest but huge: those are mapped without being touched.
+            && let Ok(image) = Image::load(&object, |_| Some(0))
+        {
+            for kernel in object.kernels() {
+                let _ = image.descriptor(&object, &kernel.symbol);
+                let _ = kernel.kernarg_bytes();
+            }
+        }
+    };
+    for seed in [small.as_slice(), PLAIN, COMPRESSED] {
+        for cut in (0..seed.len()).step_by(1 + seed.len() / 97) {
+            attempt(&seed[..cut]);
+        }
+        for _ in 0..1500 {
+            let mut data = seed.to_vec();
+            for _ in 0..1 + random() % 4 {
+                // Headers are where the damage is interesting.
+                let range = if random() % 2 == 0 {
+                    512.min(data.len())
+                } else {
+                    data.len()
+                };
+                let at = random() as usize % range;
+                data[at] = match random() % 4 {
+                    0 => 0xff,
+                    1 => 0,
+                    2 => data[at] ^ 1 << (random() & 7),
+                    _ => random() as u8,
+                };
+            }
+            attempt(&data);
+        }
+    }
+}

@@ -182,10 +182,10 @@ fn sop2(opcode: u32) -> Option<Handler> {
                 (a as i32).wrapping_sub(b as i32).unsigned_abs()
             })
         },
-        0x2c => |x, i| plain(x, i, |a, b| (u64::from(a) * u64::from(b) >> 32) as u32),
+        0x2c => |x, i| plain(x, i, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32),
         0x2d => |x, i| {
             plain(x, i, |a, b| {
-                (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32
+                ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
             })
         },
         0x2e => |x, i| shift_add(x, i, 1),
@@ -408,7 +408,8 @@ fn sop1(opcode: u32) -> Option<Handler> {
         0x36 => |x, i| write_exec(x, i, |s, e| s & !e),
         0x37 => |x, i| {
             let value = x.s32(i.src[0], i.literal);
-            let doubled = (0..32).fold(0, |sum, n| sum | u64::from(value >> n & 1) * 3 << (2 * n));
+            let doubled =
+                (0..32).fold(0, |sum, n| sum | (u64::from(value >> n & 1) * 3) << (2 * n));
             x.set_pair(i.dst, doubled);
         },
         _ => return None,

@@ -33,13 +33,13 @@ pub(super) fn handler(opcode: u32) -> Option<Handler> {
         0x06 => |x, i| int2(x, i, |a, b| signed24(a).wrapping_mul(signed24(b)) as u32),
         0x07 => |x, i| {
             int2(x, i, |a, b| {
-                (i64::from(signed24(a)) * i64::from(signed24(b)) >> 32) as u32
+                ((i64::from(signed24(a)) * i64::from(signed24(b))) >> 32) as u32
             })
         },
         0x08 => |x, i| int2(x, i, |a, b| (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff)),
         0x09 => |x, i| {
             int2(x, i, |a, b| {
-                (u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff) >> 32) as u32
+                ((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) >> 32) as u32
             })
         },
         0x0a => |x, i| float2(x, i, min32),

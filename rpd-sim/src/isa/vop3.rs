@@ -206,10 +206,10 @@ fn handler(opcode: u32) -> Option<Handler> {
         0x283 => |x, i| double2(x, i, max64),
         0x284 => ldexp_f64,
         0x285 => |x, i| int2(x, i, u32::wrapping_mul),
-        0x286 => |x, i| int2(x, i, |a, b| (u64::from(a) * u64::from(b) >> 32) as u32),
+        0x286 => |x, i| int2(x, i, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32),
         0x287 => |x, i| {
             int2(x, i, |a, b| {
-                (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32
+                ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
             })
         },
         0x288 => ldexp_f32,
