@@ -231,13 +231,16 @@ fn engine(
             address: side.address,
             agent,
         };
-        // One engine for each direction, unless HSA says that it has only the other.
-        let wanted = if src_agent == device.cpu { 1 } else { 2 };
-        let free = device.copy_engines(dst_agent, src_agent);
-        let engine = if free & wanted != 0 || free == 0 {
+        // One engine for each direction, as long as HSA offers both.
+        let (wanted, there) = if src_agent == device.cpu {
+            (1, device.engines.0)
+        } else {
+            (2, device.engines.1)
+        };
+        let engine = if there & wanted != 0 || there == 0 {
             wanted
         } else {
-            free & free.wrapping_neg()
+            there & there.wrapping_neg()
         };
         let (dst, src) = (end(dst, dst_agent), end(src, src_agent));
         // SAFETY: the ranges were checked; what is freed is waited for first.

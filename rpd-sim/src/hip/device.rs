@@ -47,8 +47,8 @@ pub(crate) struct Device {
     pub(crate) limits: [AtomicUsize; 3],
     /// Bit n: access to the memory of device n is enabled.
     pub(crate) peers: AtomicU32,
-    /// Copy engines by direction (bit 0: to the device, bit 1: from it).
-    engines: [OnceLock<u32>; 4],
+    /// Copy engines to and from the device, as masks.
+    pub(crate) engines: (u32, u32),
     /// Whether the primary context is held by the program.
     pub(crate) retained: AtomicBool,
     /// What `hipMallocAsync` allocates from unless told otherwise.
@@ -112,7 +112,7 @@ impl Device {
             flags: AtomicU32::new(0),
             limits: LIMITS.map(AtomicUsize::new),
             peers: AtomicU32::new(0),
-            engines: [const { OnceLock::new() }; 4],
+            engines: (hsa::copy_engines(agent, cpu), hsa::copy_engines(cpu, agent)),
             retained: AtomicBool::new(false),
             default_pool: OnceLock::new(),
             chosen_pool: Mutex::default(),
@@ -177,13 +177,5 @@ impl Device {
         }
         let blit = Blit::load(self)?;
         Ok(self.blit.get_or_init(|| blit))
-    }
-}
-
-impl Device {
-    /// Copy engines for a direction, as a mask; asked of HSA once for each.
-    pub(crate) fn copy_engines(&self, dst_agent: u64, src_agent: u64) -> u32 {
-        let direction = usize::from(dst_agent != self.cpu) + 2 * usize::from(src_agent != self.cpu);
-        *self.engines[direction].get_or_init(|| hsa::copy_engines(dst_agent, src_agent))
     }
 }

@@ -306,6 +306,15 @@ pub(crate) fn copy_engines(dst_agent: u64, src_agent: u64) -> u32 {
     if result == status::SUCCESS { mask } else { 0 }
 }
 
+/// A list of signals; HSA wants null for an empty one.
+fn list(signals: &[u64]) -> *mut c_void {
+    if signals.is_empty() {
+        ptr::null_mut()
+    } else {
+        signals.as_ptr() as *mut c_void
+    }
+}
+
 /// One end of a copy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CopyEnd {
@@ -334,7 +343,7 @@ pub(crate) unsafe fn copy_on_engine(
             src.agent,
             size,
             deps.len() as u32,
-            deps.as_ptr() as *mut c_void,
+            list(deps),
             completion,
             engine,
             false as _,
@@ -387,7 +396,7 @@ pub(crate) unsafe fn copy_rect(
             copy_agent,
             direction,
             deps.len() as u32,
-            deps.as_ptr() as *mut c_void,
+            list(deps),
             completion,
         )
     })

@@ -39,3 +39,5 @@ pub(crate) mod misc;
 pub(crate) mod module;
 pub(crate) mod pointer;
 pub(crate) mod stream_api;
+#[cfg(test)]
+mod tests;
