@@ -279,14 +279,20 @@ struct Exponents {
 /// `v_div_scale_f32`: the source scaled so that the division in between neither overflows nor loses bits, and
 /// whether the quotient has to be scaled back.
 pub(super) fn div_scale32(s0: f32, denominator: f32, numerator: f32) -> (f32, bool) {
+    let exponent = |x: f32| (x.to_bits() >> 23 & 0xff) as i32;
+    let (n, d) = (exponent(numerator), exponent(denominator));
+    // Most divisions: everything stays normal.
+    if (1..=250).contains(&d) && (24..=254).contains(&n) && (-120..96).contains(&(n - d)) {
+        return (s0, false);
+    }
     let (value, scaled) = div_scale(
         f64::from(s0),
         s0.to_bits() == denominator.to_bits(),
         s0.to_bits() == numerator.to_bits(),
         numerator == 0.0 || denominator == 0.0,
         &Exponents {
-            numerator: (numerator.to_bits() >> 23 & 0xff) as i32,
-            denominator: (denominator.to_bits() >> 23 & 0xff) as i32,
+            numerator: n,
+            denominator: d,
         },
         denominator != 0.0 && denominator.to_bits() >> 23 & 0xff == 0,
         denormal32(1.0 / f64::from(denominator)),
@@ -302,6 +308,11 @@ pub(super) fn div_scale32(s0: f32, denominator: f32, numerator: f32) -> (f32, bo
 
 /// `v_div_scale_f64`.
 pub(super) fn div_scale64(s0: f64, denominator: f64, numerator: f64) -> (f64, bool) {
+    let exponent = |x: f64| (x.to_bits() >> 52 & 0x7ff) as i32;
+    let (n, d) = (exponent(numerator), exponent(denominator));
+    if (1..=2040).contains(&d) && (54..=2046).contains(&n) && (-1000..768).contains(&(n - d)) {
+        return (s0, false);
+    }
     let denormal = |x: f64| x.is_subnormal();
     let quotient = numerator / denominator;
     div_scale(
@@ -310,8 +321,8 @@ pub(super) fn div_scale64(s0: f64, denominator: f64, numerator: f64) -> (f64, bo
         s0.to_bits() == numerator.to_bits(),
         numerator == 0.0 || denominator == 0.0,
         &Exponents {
-            numerator: (numerator.to_bits() >> 52 & 0x7ff) as i32,
-            denominator: (denominator.to_bits() >> 52 & 0x7ff) as i32,
+            numerator: n,
+            denominator: d,
         },
         denormal(denominator),
         denormal(1.0 / denominator),
@@ -417,6 +428,10 @@ pub(super) fn div_fmas64(a: f64, b: f64, c: f64, scaled: bool) -> f64 {
 /// `under` and `over` are the differences of exponents from which on the quotient is certain to be 0 or infinite.
 pub(super) fn div_fixup(denominator: f64, numerator: f64, under: i32, over: i32) -> Option<f64> {
     let apart = || frexp64(numerator).1 - frexp64(denominator).1;
+    let ordinary = |x: f64| (1e-18..1e18).contains(&x.abs());
+    if ordinary(denominator) && ordinary(numerator) {
+        return None;
+    }
     let negative = denominator.is_sign_negative() != numerator.is_sign_negative();
     let signed = |x: f64| Some(if negative { -x } else { x });
     if numerator.is_nan() {
@@ -429,9 +444,7 @@ pub(super) fn div_fixup(denominator: f64, numerator: f64, under: i32, over: i32)
         Some(-f64::NAN.abs())
     } else if denominator == 0.0 || numerator.is_infinite() {
         signed(f64::INFINITY)
-    } else if denominator.is_infinite() || numerator == 0.0 {
-        signed(0.0)
-    } else if apart() < -under {
+    } else if denominator.is_infinite() || numerator == 0.0 || apart() < -under {
         signed(0.0)
     } else if apart() >= over {
         signed(f64::INFINITY)

@@ -93,6 +93,10 @@ impl Layout {
 }
 
 /// A workgroup and the memory of its waves, to be used again for the next.
+#[expect(
+    clippy::vec_box,
+    reason = "waves are swapped in and out of execution at every turn"
+)]
 pub(super) struct Group {
     waves: Vec<Box<Wave>>,
     /// Waves in use.
@@ -287,9 +291,9 @@ fn start_wave(
             next += 1;
         }
     };
-    for n in 0..3 {
+    for (n, id) in at.into_iter().enumerate() {
         if descriptor.rsrc2 >> (7 + n) & 1 != 0 {
-            push(at[n]);
+            push(id);
         }
     }
     if descriptor.rsrc2 >> 10 & 1 != 0 {

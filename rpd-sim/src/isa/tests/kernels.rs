@@ -356,7 +356,7 @@ fn transposes_through_lds() {
 fn reduces_and_counts() {
     let n = 5000u32;
     let input: Vec<u32> = (0..n).map(|i| i * 7 + 1).collect();
-    let text: Vec<u8> = (0..n).map(|i| (i * i >> 3) as u8).collect();
+    let text: Vec<u8> = (0..n).map(|i| ((i * i) >> 3) as u8).collect();
     with_modules(|m| {
         let (mut input, mut text) = (input.clone(), text.clone());
         let mut sum = [0u32];
@@ -683,6 +683,40 @@ fn workgroups_may_wait_for_each_other() {
 }
 
 #[test]
+fn threads_share_a_dispatch() {
+    let mut module = Module::load(OBJECTS[2].1);
+    module.threads = 3;
+    let n = 20_000u32;
+    let mut input: Vec<u32> = (0..n).map(|i| i ^ 0x155).collect();
+    let mut sum = [0u32];
+    let args: [&[u8]; 3] = [&pointer(&mut sum), &pointer(&mut input), &n.to_le_bytes()];
+    let stats = module
+        .run(
+            "reduce",
+            [n.next_multiple_of(256), 1, 1],
+            [256, 1, 1],
+            0,
+            &args,
+        )
+        .unwrap();
+    assert_eq!((stats.workgroups, stats.waves), (79, 316));
+    assert_eq!(sum[0], input.iter().fold(0, |a: u32, b| a.wrapping_add(*b)));
+    let fault = module
+        .run(
+            "wild",
+            [6400, 1, 1],
+            [64, 1, 1],
+            0,
+            &[&0x20u64.to_le_bytes()],
+        )
+        .unwrap_err();
+    assert!(
+        matches!(fault, Fault::Memory { address: 0x20, .. }),
+        "{fault}"
+    );
+}
+
+#[test]
 fn faults_name_kernel_and_address() {
     with_modules(|m| {
         let fault = m
@@ -696,5 +730,60 @@ fn faults_name_kernel_and_address() {
         assert!(matches!(&fault, Fault::Trap { id: 2, .. }), "{fault}");
         let fault = m.run("fail", [64, 1, 1], [0, 1, 1], 0, &[]).unwrap_err();
         assert!(fault.to_string().contains("workgroups of 0x1x1"), "{fault}");
+    });
+}
+
+/// Prints what a wave instruction costs; run with `--ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn speed() {
+    let module = Module::load(OBJECTS[2].1);
+    let report = |name: &str, run: &dyn Fn() -> Stats| {
+        run();
+        let start = std::time::Instant::now();
+        let mut total = 0;
+        for _ in 0..20 {
+            total += run().total();
+        }
+        let took = start.elapsed();
+        println!(
+            "{name}: {:.1} ns a wave instruction, {:.0} us a dispatch",
+            took.as_nanos() as f64 / total as f64,
+            took.as_micros() as f64 / 20.0
+        );
+    };
+    let n = 65536u32;
+    let (a, b) = (floats(n as usize, 1), floats(n as usize, 2));
+    report("arith", &|| {
+        let (mut a, mut b, mut out) = (a.clone(), b.clone(), vec![0f32; 5 * n as usize]);
+        let args: [&[u8]; 4] = [
+            &pointer(&mut out),
+            &pointer(&mut a),
+            &pointer(&mut b),
+            &n.to_le_bytes(),
+        ];
+        module
+            .run("arith", [n, 1, 1], [64, 1, 1], 0, &args)
+            .unwrap()
+    });
+    report("collatz", &|| {
+        let mut out = vec![0u32; n as usize];
+        let args: [&[u8]; 2] = [&pointer(&mut out), &n.to_le_bytes()];
+        module
+            .run("collatz", [n, 1, 1], [256, 1, 1], 0, &args)
+            .unwrap()
+    });
+    report("transpose", &|| {
+        let side = 256u32;
+        let (mut input, mut out) = (vec![1f32; 65536], vec![0f32; 65536]);
+        let args: [&[u8]; 4] = [
+            &pointer(&mut out),
+            &pointer(&mut input),
+            &side.to_le_bytes(),
+            &side.to_le_bytes(),
+        ];
+        module
+            .run("transpose", [side, side, 1], [16, 16, 1], 0, &args)
+            .unwrap()
     });
 }

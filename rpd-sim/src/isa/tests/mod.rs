@@ -33,6 +33,7 @@ pub(super) struct Module {
     pub(super) object: CodeObject,
     pub(super) image: Image,
     pub(super) program: Program,
+    pub(super) threads: usize,
 }
 
 impl Module {
@@ -46,6 +47,7 @@ impl Module {
             object,
             image,
             program,
+            threads: 1,
         }
     }
 
@@ -119,7 +121,7 @@ impl Module {
         };
         let stop = AtomicBool::new(false);
         let control = Control {
-            threads: 1,
+            threads: self.threads,
             stop: &stop,
         };
         run_dispatch(&dispatch, &Everything, &control)
