@@ -6,6 +6,7 @@
 mod failure;
 mod launch;
 mod options;
+mod recover;
 mod report;
 mod run_directory;
 mod version;
@@ -60,7 +61,7 @@ fn run(arguments: &[OsString]) -> Result<u8> {
 }
 
 /// Prints to standard output; a closed pipe is no error.
-fn print(text: &str) -> Result<u8> {
+pub(crate) fn print(text: &str) -> Result<u8> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(0),
@@ -69,7 +70,7 @@ fn print(text: &str) -> Result<u8> {
 
 /// Sub-commands by name; the list in messages is made from the same table.
 type SubCommand = (&'static str, fn(&[OsString]) -> Result<u8>);
-const SUB_COMMANDS: &[SubCommand] = &[];
+const SUB_COMMANDS: &[SubCommand] = &[("recover", recover::run)];
 
 fn sub_command(name: &str, arguments: &[OsString]) -> Result<u8> {
     if let Some((_, run)) = SUB_COMMANDS.iter().find(|(known, _)| *known == name) {
@@ -82,7 +83,7 @@ fn sub_command(name: &str, arguments: &[OsString]) -> Result<u8> {
         None => format!("; a program to run stands after `--`: rpd [options] -- {name}"),
     };
     Err(Failure::usage(format!(
-        "unrecognized arguments: {name} is no sub-command (there is {}){hint}",
+        "unrecognized arguments: {name} is no sub-command (known: {}){hint}",
         known.join(", ")
     ))
     .into())

@@ -111,6 +111,20 @@ impl RunDirectory {
         &self.path
     }
 
+    /// The rpd that made this run, if it still runs.
+    pub(crate) fn front_end(&self) -> Option<u32> {
+        let name = self.path.file_name()?.to_str()?;
+        let pid: u32 = name
+            .strip_prefix(RUN_PREFIX)?
+            .split('-')
+            .next()?
+            .parse()
+            .ok()?;
+        let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+        let own = std::env::current_exe().ok()?;
+        (pid != std::process::id() && program.file_name() == own.file_name()).then_some(pid)
+    }
+
     /// The options of the run.
     pub(crate) fn options(&self) -> Result<Options> {
         let file = self.path.join(OPTIONS_FILE);

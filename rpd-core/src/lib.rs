@@ -5,6 +5,7 @@ pub mod agent;
 pub mod args;
 pub mod demangle;
 pub mod domain;
+pub mod environment;
 pub mod ids;
 pub mod kernel_name;
 pub mod naming;

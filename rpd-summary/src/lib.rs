@@ -1,1 +1,9 @@
 //! Statistics and tables over sessions.
+//!
+//! [`Statistics`] holds the durations of a session as polars frames and computes tables from them;
+//! [`text`] prints tables.
+
+mod frames;
+pub mod text;
+
+pub use frames::{Statistics, SummaryError};

@@ -169,6 +169,7 @@ fn simulator(
 
 /// Makes every soname in `folder` a link to the library. Several runs may do so at once.
 fn link(library: &Path, folder: &Path) -> std::io::Result<()> {
+    let library = &std::fs::canonicalize(library)?;
     std::fs::create_dir_all(folder)?;
     for name in SONAMES
         .lines()
@@ -176,7 +177,7 @@ fn link(library: &Path, folder: &Path) -> std::io::Result<()> {
         .filter(|name| !name.is_empty())
     {
         let path = folder.join(name);
-        if std::fs::read_link(&path).is_ok_and(|target| target == library) {
+        if std::fs::canonicalize(&path).is_ok_and(|target| target == *library) {
             continue;
         }
         // A link to another place is replaced in one step, so that no run ever finds it missing.

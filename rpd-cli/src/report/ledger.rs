@@ -1,0 +1,327 @@
+//! The ledger: what was seen of each process, what was lost, and where it went. One line per process, so that
+//! "nothing happened", "not asked for" and "lost" can never look alike.
+
+use std::path::{Path, PathBuf};
+
+use nix::sys::signal::Signal;
+use rpd_core::domain::{Domain, Kind};
+use rpd_core::ids::ProcessId;
+use rpd_core::options::{Options, Traces};
+use rpd_core::session::{Process, Session};
+
+use super::{count, label, shown};
+use crate::launch::spawn::Ending;
+use crate::run_directory::Recording;
+
+/// Lines of one sort per process; more are counted.
+const MAX_DETAILS: usize = 4;
+/// Processes without a GPU call that get a line each; more are counted.
+const MAX_IDLE: usize = 8;
+
+/// What became of one process.
+pub(super) struct Outcome {
+    pid: ProcessId,
+    /// What was recorded, if it could be read.
+    pub(super) session: Option<Session>,
+    /// Files written.
+    pub(super) files: Vec<PathBuf>,
+    /// What went wrong.
+    pub(super) errors: Vec<String>,
+}
+
+impl Outcome {
+    pub(super) fn new(pid: ProcessId) -> Outcome {
+        Outcome {
+            pid,
+            session: None,
+            files: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// Whether all outputs exist.
+    pub(super) fn complete(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// Whether there is nothing to say but that the process never used the GPU.
+    pub(super) fn is_idle(&self) -> bool {
+        self.complete()
+            && self.session.as_ref().is_some_and(|session| {
+                session.is_empty()
+                    && !session.ledger.runtime_seen
+                    && session.ledger.dropped == 0
+                    && session.ledger.notes.is_empty()
+                    && session.ledger.damage.is_empty()
+                    && session.ledger.open_calls.is_empty()
+            })
+    }
+}
+
+/// `vector-ops[4711]`.
+pub(super) fn name(process: &Process) -> String {
+    let program = process
+        .command
+        .first()
+        .filter(|program| !program.is_empty())
+        .unwrap_or(&process.executable);
+    let base = program.rsplit('/').next().unwrap_or_default();
+    label(&base.replace(char::is_control, " "), process.pid)
+}
+
+/// The lines about one process.
+pub(super) fn of_process(
+    outcome: &Outcome,
+    options: &Options,
+    ending: Option<Ending>,
+) -> Vec<String> {
+    let Some(session) = &outcome.session else {
+        return outcome
+            .errors
+            .iter()
+            .map(|error| format!("process {}: {error}", outcome.pid))
+            .collect();
+    };
+    let name = name(&session.process);
+    let mut lines = Vec::new();
+    let mut parts = Vec::new();
+    if let Some(Ending::Signalled(signal)) = ending {
+        let signal = Signal::try_from(signal)
+            .map_or_else(|_| format!("signal {signal}"), |signal| signal.to_string());
+        parts.push(format!("ended by {signal}"));
+    }
+    parts.push(counts(session, options));
+    let written = match outcome.files.as_slice() {
+        [] if outcome.complete() && !session.is_empty() && options.minimum_output_bytes > 0 => {
+            "nothing written: less than --minimum-output-data".to_owned()
+        }
+        [] => "nothing written".to_owned(),
+        files => format!(
+            "wrote {}: {}",
+            count(files.len(), "file"),
+            files_shown(files)
+        ),
+    };
+    parts.push(written);
+    lines.push(format!("{name}: {}", parts.join("; ")));
+    lines.extend(
+        outcome
+            .errors
+            .iter()
+            .map(|error| format!("{name}: {error}")),
+    );
+    details(session, &name, options, &mut lines);
+    lines
+}
+
+/// `3245 calls, 405 markers, 800 dispatches, 600 copies, 0 dropped`.
+fn counts(session: &Session, options: &Options) -> String {
+    let traces = &options.collector.traces;
+    let ledger = &session.ledger;
+    let dropped = match ledger.dropped {
+        0 => "0 dropped".to_owned(),
+        dropped => format!("{dropped} DROPPED"),
+    };
+    if !traces.any() {
+        return "nothing was to be traced".to_owned();
+    }
+    if session.is_empty() && ledger.open_calls.is_empty() {
+        let why = if ledger.runtime_seen {
+            "a GPU runtime was loaded, but nothing of what is traced happened"
+        } else {
+            "no GPU call"
+        };
+        return format!("{why}, {dropped}");
+    }
+    let markers = session
+        .api
+        .kind
+        .iter()
+        .filter(|kind| kind.domain() == Domain::MarkerApi)
+        .count();
+    let figures = [
+        (any_call(traces), session.api.len() - markers, "call"),
+        (traces.marker, markers, "marker"),
+        (traces.kernel, session.dispatches.len(), "dispatch"),
+        (traces.memory_copy, session.copies.len(), "copy"),
+        (
+            traces.memory_allocation,
+            session.allocations.len(),
+            "allocation",
+        ),
+        (
+            traces.scratch_memory,
+            session.scratch.len(),
+            "scratch operation",
+        ),
+    ];
+    let mut texts = Vec::new();
+    let mut untraced = Vec::new();
+    for (traced, number, noun) in figures {
+        // What is rare is mentioned when there is some.
+        let common = matches!(noun, "call" | "dispatch" | "copy");
+        let text = match (number, noun) {
+            (1, _) => format!("1 {noun}"),
+            (_, "dispatch") => format!("{number} dispatches"),
+            _ => count(number, noun),
+        };
+        if traced && (common || number > 0) {
+            texts.push(text);
+        } else if !traced && common {
+            untraced.push(match noun {
+                "call" => "calls",
+                "dispatch" => "dispatches",
+                _ => "copies",
+            });
+        }
+    }
+    texts.push(dropped);
+    let mut text = texts.join(", ");
+    if !untraced.is_empty() {
+        text.push_str(&format!(" (not traced: {})", untraced.join(", ")));
+    }
+    text
+}
+
+fn any_call(traces: &Traces) -> bool {
+    traces.hip_runtime
+        || traces.hip_compiler
+        || traces.hsa_core
+        || traces.hsa_amd
+        || traces.hsa_image
+        || traces.hsa_finalizer
+        || traces.rccl
+        || traces.rocdecode
+        || traces.rocjpeg
+}
+
+/// The names, or what they have in common when they are many.
+fn files_shown(files: &[PathBuf]) -> String {
+    let texts: Vec<String> = files.iter().map(|file| shown(file)).collect();
+    if texts.len() <= 2 {
+        return texts.join(", ");
+    }
+    let mut common = texts[0].clone();
+    for text in &texts[1..] {
+        let length = common
+            .bytes()
+            .zip(text.bytes())
+            .take_while(|(a, b)| a == b)
+            .count();
+        while !common.is_char_boundary(length.min(common.len())) {
+            common.pop();
+        }
+        common.truncate(length);
+    }
+    match common.rfind('_') {
+        Some(at) => format!("{}_*", &common[..at]),
+        None => texts.join(", "),
+    }
+}
+
+/// What the user should know besides the figures.
+fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<String>) {
+    let ledger = &session.ledger;
+    if ledger.dropped > 0 {
+        lines.push(format!(
+            "{name}: WARNING: {} records are missing from the outputs: there was no room to record them \
+             (a full disk, most likely)",
+            ledger.dropped
+        ));
+    }
+    let launches = session
+        .api
+        .kind
+        .iter()
+        .zip(&session.api.operation)
+        .filter(|(kind, operation)| {
+            **kind == Kind::HipRuntime && {
+                let name = session.strings.get(**operation);
+                name.starts_with("hip") && name.contains("Launch") && name.contains("Kernel")
+            }
+        })
+        .count();
+    if options.collector.traces.kernel && launches > 0 && session.dispatches.is_empty() {
+        lines.push(format!(
+            "{name}: WARNING: {} but no dispatch was recorded",
+            count(launches, "kernel launch call")
+        ));
+    }
+    limited(name, "damaged recording: ", &ledger.damage, lines);
+    if !ledger.ended {
+        let open: Vec<String> = ledger
+            .open_calls
+            .iter()
+            .map(|call| {
+                let age = session.process.fini_time.0.saturating_sub(call.start.0);
+                format!(
+                    "{} (thread {}, for {:.3} s)",
+                    session.strings.get(call.name),
+                    call.thread,
+                    age as f64 / 1e9
+                )
+            })
+            .collect();
+        limited(name, "ended inside ", &open, lines);
+    }
+    limited(name, "note: ", &ledger.notes, lines);
+}
+
+fn limited(name: &str, before: &str, texts: &[String], lines: &mut Vec<String>) {
+    for text in texts.iter().take(MAX_DETAILS) {
+        lines.push(format!("{name}: {before}{}", text.replace('\n', " ")));
+    }
+    if texts.len() > MAX_DETAILS {
+        lines.push(format!(
+            "{name}: {before}... and {} more",
+            texts.len() - MAX_DETAILS
+        ));
+    }
+}
+
+/// A process that was recorded and has not ended.
+pub(super) fn still_running(recording: &Recording, run: &Path) -> String {
+    let pid = recording.pid;
+    let program = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    format!(
+        "{} still runs; once it has ended, `rpd recover {}` writes what it did",
+        label(program.trim(), pid),
+        shown(run)
+    )
+}
+
+/// A process whose outputs could not all be written.
+pub(super) fn kept(run: &Path) -> String {
+    format!(
+        "what was recorded is kept; once the cause is gone: rpd recover {}",
+        shown(run)
+    )
+}
+
+/// A target in which the collector never ran.
+pub(super) fn nothing_loaded(options: &Options) -> String {
+    format!(
+        "{}: nothing was recorded: the collector was not loaded into it (a statically linked or set-user-id program?)",
+        options.command.first().map_or("", String::as_str)
+    )
+}
+
+/// Prints the lines; `idle` are those of processes that never used the GPU.
+pub(super) fn print(lines: Vec<String>, idle: Vec<String>) {
+    let mut text = String::new();
+    let counted = idle.len() > MAX_IDLE;
+    let idle_count = idle.len();
+    for line in lines
+        .into_iter()
+        .chain(idle.into_iter().filter(|_| !counted))
+    {
+        text.push_str(&format!("rpd: {line}\n"));
+    }
+    if counted {
+        text.push_str(&format!(
+            "rpd: {idle_count} other processes made no GPU call\n"
+        ));
+    }
+    // Standard error may be closed; there is nobody to tell then.
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+}

@@ -1,0 +1,199 @@
+//! After the target: from recordings to files, tables and the ledger.
+
+mod config;
+mod ledger;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use rpd_core::ids::ProcessId;
+use rpd_core::naming::{self, Facts};
+use rpd_core::options::{Format, Options};
+use rpd_core::session::{LoadOptions, Session};
+use rpd_summary::Statistics;
+use rpd_summary::text::{Unit, render};
+
+use crate::launch::spawn::Ending;
+use crate::run_directory::{Recording, RunDirectory, State};
+use ledger::Outcome;
+
+/// Blanks in front of tables on a terminal.
+const INDENT: usize = 4;
+
+/// Whether this build writes the format.
+pub(crate) fn can_write(format: Format) -> bool {
+    matches!(format, Format::Csv | Format::Rocpd)
+}
+
+/// Makes the outputs of every recorded process that has ended, prints tables and ledger, and removes what is
+/// done. `ending` is how the target ended, if this rpd started it. False when an output could not be written.
+pub(crate) fn finish(
+    run: &RunDirectory,
+    options: &Options,
+    ending: Option<Ending>,
+) -> Result<bool> {
+    let recordings = run.recordings()?;
+    let mut state = run.state();
+    if state.root.is_none() {
+        state.root = recordings.first().map(|recording| recording.pid);
+    }
+    let hostname = naming::hostname();
+    let several = recordings.len() > 1;
+    let mut lines = Vec::new();
+    let mut idle = Vec::new();
+    let mut complete = true;
+    for recording in &recordings {
+        if recording.alive {
+            lines.push(ledger::still_running(recording, run.path()));
+            continue;
+        }
+        let outcome = process(run, options, recording, &mut state, &hostname, several);
+        complete &= outcome.complete();
+        if outcome.complete() {
+            std::fs::remove_dir_all(&recording.path)
+                .with_context(|| format!("cannot remove {}", recording.path.display()))?;
+        } else {
+            lines.push(ledger::kept(run.path()));
+        }
+        let ending = ending.filter(|_| state.root == Some(recording.pid));
+        let replaced = recordings
+            .iter()
+            .any(|other| other.pid == recording.pid && other.loaded > recording.loaded);
+        let text = ledger::of_process(&outcome, options, ending.filter(|_| !replaced));
+        if outcome.is_idle() && state.root != Some(recording.pid) {
+            idle.extend(text);
+        } else {
+            lines.extend(text);
+        }
+    }
+    if recordings.is_empty() && ending.is_some() {
+        lines.push(ledger::nothing_loaded(options));
+    }
+    ledger::print(lines, idle);
+    run.remove_if_done()?;
+    Ok(complete)
+}
+
+/// Writes the outputs of one process image.
+fn process(
+    run: &RunDirectory,
+    options: &Options,
+    recording: &Recording,
+    state: &mut State,
+    hostname: &str,
+    several: bool,
+) -> Outcome {
+    let mut outcome = Outcome::new(recording.pid);
+    let load = LoadOptions {
+        args: options.collector.hip_args || options.collector.annotate_args,
+    };
+    let session = match Session::open(&recording.path, load) {
+        Ok(session) => session,
+        Err(error) => {
+            outcome.errors.push(error.to_string());
+            return outcome;
+        }
+    };
+    if let Err(error) = outputs(
+        run,
+        options,
+        &session,
+        state,
+        hostname,
+        &mut outcome,
+        several,
+    ) {
+        outcome.errors.push(crate::failure::line(&error));
+    }
+    outcome.session = Some(session);
+    outcome
+}
+
+fn outputs(
+    run: &RunDirectory,
+    options: &Options,
+    session: &Session,
+    state: &mut State,
+    hostname: &str,
+    outcome: &mut Outcome,
+    several: bool,
+) -> Result<()> {
+    if session.is_empty() && !options.output_config {
+        return Ok(());
+    }
+    let facts = Facts {
+        process: &session.process,
+        options,
+        hostname,
+    };
+    let descendant = state.root != Some(session.process.pid);
+    let target = state.names.target(&facts, descendant);
+    // Before the first file: whoever reports the rest of this run must not use these names again.
+    run.set_state(state)?;
+    if options.output_config {
+        outcome
+            .files
+            .push(config::write(session, options, &target)?);
+    }
+    if session.is_empty() {
+        return Ok(());
+    }
+    let stats = match options.stats {
+        true => Some(Statistics::new(session, options.kernel_names)?.session_stats()?),
+        false => None,
+    };
+    for format in &options.formats {
+        // One format that fails does not keep the others from being written.
+        let written: Result<Vec<PathBuf>> = match format {
+            Format::Csv => rpd_formats::csv::write(session, stats.as_ref(), options, &target)
+                .map_err(anyhow::Error::from),
+            Format::Rocpd => rpd_formats::rocpd::write(session, options, &target)
+                .map(|file| file.into_iter().collect())
+                .map_err(anyhow::Error::from),
+            other => Err(anyhow::anyhow!("{other:?} cannot be written by this build")),
+        };
+        match written {
+            Ok(files) => outcome.files.extend(files),
+            Err(error) => outcome.errors.push(crate::failure::line(&error)),
+        }
+    }
+    if let Some(stats) = &stats {
+        let mut text = String::new();
+        if several {
+            text += &format!("rpd: {}:\n", ledger::name(&session.process));
+        }
+        for (_, table) in &stats.domains {
+            text += &render(table, Unit::Nsec, INDENT);
+        }
+        // Standard error may be closed; the files matter more.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+    Ok(())
+}
+
+/// A path as users like to see it: relative where it lies below the current directory.
+fn shown(path: &Path) -> String {
+    let relative = std::env::current_dir()
+        .ok()
+        .and_then(|cwd| path.strip_prefix(cwd).ok().map(Path::to_owned));
+    match relative {
+        Some(relative) if !relative.as_os_str().is_empty() => relative.display().to_string(),
+        _ => path.display().to_string(),
+    }
+}
+
+/// Number and noun.
+fn count(number: usize, noun: &str) -> String {
+    let plural = match (number, noun) {
+        (1, _) => "",
+        (_, "copy") => return format!("{number} copies"),
+        _ => "s",
+    };
+    format!("{number} {noun}{plural}")
+}
+
+/// A process id, shown with what is known of it.
+fn label(name: &str, pid: ProcessId) -> String {
+    format!("{name}[{pid}]")
+}

@@ -1,0 +1,165 @@
+//! Tables as text.
+
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
+use rpd_core::stats::StatTable;
+
+/// Unit of the times in a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unit {
+    /// Seconds.
+    Sec,
+    /// Milliseconds.
+    Msec,
+    /// Microseconds.
+    Usec,
+    /// Nanoseconds.
+    #[default]
+    Nsec,
+}
+
+impl Unit {
+    const fn label(self) -> &'static str {
+        match self {
+            Unit::Sec => "sec",
+            Unit::Msec => "msec",
+            Unit::Usec => "usec",
+            Unit::Nsec => "nsec",
+        }
+    }
+
+    const fn nanoseconds(self) -> f64 {
+        match self {
+            Unit::Sec => 1e9,
+            Unit::Msec => 1e6,
+            Unit::Usec => 1e3,
+            Unit::Nsec => 1.0,
+        }
+    }
+
+    fn integer(self, value: u64) -> String {
+        match self {
+            Unit::Nsec => value.to_string(),
+            _ => shortest(value as f64 / self.nanoseconds()),
+        }
+    }
+}
+
+/// The shortest decimal that reads back the same, with an exponent where that is customary.
+fn shortest(value: f64) -> String {
+    if value != 0.0 && !(1e-4..1e16).contains(&value) {
+        let text = format!("{value:e}");
+        return match text.split_once('e') {
+            Some((digits, exponent)) => exponent_of_two_digits(digits, exponent),
+            None => text,
+        };
+    }
+    format!("{value}")
+}
+
+fn exponent_of_two_digits(digits: &str, exponent: &str) -> String {
+    let (sign, magnitude) = match exponent.strip_prefix('-') {
+        Some(magnitude) => ('-', magnitude),
+        None => ('+', exponent),
+    };
+    format!("{digits}e{sign}{magnitude:0>2}")
+}
+
+/// `2.304e+04`.
+fn scientific(value: f64) -> String {
+    let text = format!("{value:.3e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) => exponent_of_two_digits(digits, exponent),
+        None => text,
+    }
+}
+
+/// Header text in the middle of its column, the odd blank on the right.
+fn centred(text: &str, width: usize) -> String {
+    format!("{text:^width$}")
+}
+
+/// Names may hold anything; a table cell holds one line.
+fn one_line(text: &str) -> String {
+    text.replace(|letter: char| letter.is_control(), " ")
+}
+
+/// The table with its title, `indent` blanks in front of each line, an empty line before, between and after; empty
+/// for a table without rows. `title` is what stands between `RPD` and `SUMMARY`.
+pub fn render(table: &StatTable, unit: Unit, indent: usize) -> String {
+    if table.rows.is_empty() {
+        return String::new();
+    }
+    let width = |text: &str| text.chars().count();
+    let names: Vec<String> = table.rows.iter().map(|row| one_line(&row.name)).collect();
+    let name_width = names
+        .iter()
+        .map(|name| width(name))
+        .max()
+        .unwrap_or(0)
+        .max(40);
+    let domain_width = table
+        .rows
+        .iter()
+        .map(|row| width(row.domain.label()))
+        .max()
+        .unwrap_or(0)
+        .max(12);
+    let label = unit.label();
+    let columns = [
+        ("NAME".to_owned(), name_width, CellAlignment::Left),
+        ("DOMAIN".to_owned(), domain_width, CellAlignment::Left),
+        ("CALLS".to_owned(), 15, CellAlignment::Right),
+        (format!("DURATION ({label})"), 15, CellAlignment::Right),
+        (format!("AVERAGE ({label})"), 15, CellAlignment::Right),
+        ("PERCENT (INC)".to_owned(), 13, CellAlignment::Right),
+        (format!("MIN ({label})"), 15, CellAlignment::Right),
+        (format!("MAX ({label})"), 15, CellAlignment::Right),
+        ("STDDEV".to_owned(), 15, CellAlignment::Right),
+    ];
+
+    let mut printed = Table::new();
+    printed
+        .load_style(ASCII_MARKDOWN)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(
+            columns
+                .iter()
+                .map(|(header, width, _)| centred(header, *width)),
+        );
+    for (row, name) in table.rows.iter().zip(names) {
+        printed.add_row([
+            name,
+            row.domain.label().to_owned(),
+            row.calls.to_string(),
+            unit.integer(row.total),
+            scientific(row.average / unit.nanoseconds()),
+            format!("{:.6}", row.percentage),
+            unit.integer(row.min),
+            unit.integer(row.max),
+            scientific(row.std_dev / unit.nanoseconds()),
+        ]);
+    }
+    for (index, (_, width, alignment)) in columns.iter().enumerate() {
+        if let Some(column) = printed.column_mut(index) {
+            column.set_cell_alignment(*alignment);
+            // The constraint counts the blank on either side.
+            let width = u16::try_from(width + 2).unwrap_or(u16::MAX);
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+        }
+    }
+
+    let margin = " ".repeat(indent);
+    let title = match table.title.as_str() {
+        "" => "RPD SUMMARY".to_owned(),
+        title => format!("RPD {title} SUMMARY"),
+    };
+    let mut text = format!("\n{margin}{title}:\n\n");
+    for line in printed.lines() {
+        text.push_str(&margin);
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text.push('\n');
+    text
+}

@@ -1,0 +1,279 @@
+//! The tables of a recorded run of the original, computed again from its records.
+
+use std::collections::HashMap;
+
+use rpd_core::domain::{Domain, Kind};
+use rpd_core::ids::{
+    AgentHandle, CodeObjectId, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId,
+    StringId, ThreadId,
+};
+use rpd_core::options::KernelNames;
+use rpd_core::session::{ArgsRef, KernelSymbol, Session, Strings};
+use rpd_core::stats::{StatRow, StatTable};
+use rpd_summary::Statistics;
+use rpd_summary::text::{Unit, render};
+
+const RECORDS: &str = include_str!("../testdata/sys-trace.tsv");
+const TABLES: &str = include_str!("../testdata/sys-trace-tables.txt");
+
+fn push_api(session: &mut Session, kind: Kind, name: &str, start: u64, end: u64) {
+    let name = session.strings.intern(name);
+    let marker = kind == Kind::MarkerCoreRange;
+    let operation = session.strings.intern("roctxThreadRangeA");
+    let api = &mut session.api;
+    api.kind.push(kind);
+    api.operation.push(if marker { operation } else { name });
+    api.message.push(if marker { name } else { StringId(0) });
+    api.start.push(Nanoseconds(start));
+    api.end.push(Nanoseconds(end));
+    api.thread.push(ThreadId(1));
+    api.correlation.push(CorrelationId(0));
+    api.ancestor.push(CorrelationId(0));
+    api.args.push(ArgsRef::default());
+}
+
+fn push_dispatch(session: &mut Session, kernel: KernelId, start: u64, end: u64) {
+    let dispatches = &mut session.dispatches;
+    dispatches.start.push(Nanoseconds(start));
+    dispatches.end.push(Nanoseconds(end));
+    dispatches.thread.push(ThreadId(1));
+    dispatches.correlation.push(CorrelationId(0));
+    dispatches.agent.push(AgentHandle(0));
+    dispatches.queue.push(QueueId(0));
+    dispatches.stream.push(StreamId(0));
+    dispatches.region.push(0);
+    dispatches.kernel.push(kernel);
+    dispatches.dispatch.push(DispatchId(0));
+    dispatches.private_size.push(0);
+    dispatches.group_size.push(0);
+    dispatches.workgroup.push([1; 3]);
+    dispatches.grid.push([1; 3]);
+}
+
+fn session() -> Session {
+    let mut session = Session {
+        strings: Strings::new(),
+        ..Session::default()
+    };
+    let mut kernels: HashMap<&str, KernelId> = HashMap::new();
+    for line in RECORDS.lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [kind, name, start, end] = fields[..] else {
+            panic!("{line}");
+        };
+        let (start, end) = (start.parse().expect("start"), end.parse().expect("end"));
+        let kind = Kind::from_name(kind).expect("known kind");
+        match kind {
+            Kind::KernelDispatch => {
+                let next = KernelId(kernels.len() as u64 + 1);
+                let id = *kernels.entry(name).or_insert_with(|| {
+                    session.kernel_symbols.push(KernelSymbol {
+                        id: next,
+                        code_object: CodeObjectId(1),
+                        name: name.to_owned(),
+                        kernel_object: 0,
+                        kernarg_size: 0,
+                        kernarg_align: 0,
+                        group_size: 0,
+                        private_size: 0,
+                        sgpr_count: 0,
+                        arch_vgpr_count: 0,
+                        accum_vgpr_count: 0,
+                        entry_offset: 0,
+                        kernel_address: 0,
+                        size: 0,
+                    });
+                    next
+                });
+                push_dispatch(&mut session, id, start, end);
+            }
+            Kind::MemoryCopy => {
+                let operation = session.strings.intern(name);
+                session.copies.operation.push(operation);
+                session.copies.start.push(Nanoseconds(start));
+                session.copies.end.push(Nanoseconds(end));
+            }
+            Kind::MemoryAllocation => {
+                let operation = session.strings.intern(name);
+                session.allocations.operation.push(operation);
+                session.allocations.start.push(Nanoseconds(start));
+                session.allocations.end.push(Nanoseconds(end));
+            }
+            kind => push_api(&mut session, kind, name, start, end),
+        }
+    }
+    session
+}
+
+/// Lines of equal duration may stand in any order in the original.
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn tables_of_the_original_line_for_line() {
+    let session = session();
+    let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
+    let stats = statistics.session_stats().expect("statistics");
+    let mut text = String::new();
+    for (_, table) in &stats.domains {
+        text += &render(table, Unit::Nsec, 4);
+    }
+    let group = [Domain::HipApi, Domain::KernelDispatch];
+    let table = statistics.table("HIP_API + KERNEL_DISPATCH", &group);
+    text += &render(&table.expect("statistics"), Unit::Nsec, 4);
+    let all: Vec<Domain> = statistics.domains().collect();
+    let table = statistics.table("", &all).expect("statistics");
+    text += &render(&table, Unit::Nsec, 4);
+
+    let expected = TABLES.replace("ROCPROFV3 ", "RPD ");
+    for (ours, theirs) in sorted(&text).iter().zip(sorted(&expected)) {
+        assert_eq!(*ours, theirs);
+    }
+    assert_eq!(text.lines().count(), expected.lines().count());
+    // Titles, headers and empty lines stand at the same places.
+    let frame = |text: &str| -> Vec<(usize, String)> {
+        text.lines()
+            .enumerate()
+            .filter(|(_, line)| !line.starts_with("    | ") || line.contains("NAME"))
+            .map(|(number, line)| (number, line.to_owned()))
+            .collect()
+    };
+    assert_eq!(frame(&text), frame(&expected));
+}
+
+#[test]
+fn figures_over_whole_domains() {
+    let session = session();
+    let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
+    let overall = statistics.session_stats().expect("statistics").overall;
+    let shown: Vec<String> = overall
+        .iter()
+        .map(|row| {
+            format!(
+                "{},{},{},{:.6},{},{},{:.6}",
+                row.name, row.calls, row.total, row.average, row.min, row.max, row.std_dev
+            )
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "MARKER_API,11,202894737,18444976.090909,0,60557983,26736877.412769",
+            "HIP_API,104,120619536,1159803.230769,70,45624697,6124498.928110",
+            "HSA_API,1292,42982783,33268.407895,30,12006889,514716.242238",
+            "MEMORY_COPY,12,3063437,255286.416667,6790,892519,293291.927389",
+            "MEMORY_ALLOCATION,37,698718,18884.270270,30,76885,20115.991009",
+            "KERNEL_DISPATCH,16,81260,5078.750000,5060,5130,17.841898",
+        ]
+    );
+    let percentages: f64 = overall.iter().map(|row| row.percentage).sum();
+    assert!((percentages - 100.0).abs() < 1e-9);
+}
+
+/// The original's deviation wraps when durations add up to more than about 4.3 s.
+#[test]
+fn deviation_of_long_durations() {
+    let mut session = Session {
+        strings: Strings::new(),
+        ..Session::default()
+    };
+    let hour = 3_600_000_000_000;
+    for end in [hour, 2 * hour, 3 * hour] {
+        push_api(
+            &mut session,
+            Kind::HipRuntime,
+            "hipDeviceSynchronize",
+            0,
+            end,
+        );
+    }
+    push_api(&mut session, Kind::HipRuntime, "hipFree", 5, 5);
+    let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
+    let table = statistics.table("", &[Domain::HipApi]).expect("statistics");
+    assert_eq!(table.rows.len(), 2);
+    assert_eq!(table.rows[0].total, 6 * hour);
+    assert!((table.rows[0].std_dev / hour as f64 - 1.0).abs() < 1e-12);
+    assert_eq!(
+        (table.rows[1].std_dev, table.rows[1].percentage),
+        (0.0, 0.0)
+    );
+}
+
+#[test]
+fn an_empty_session_has_no_tables() {
+    let session = Session::default();
+    let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
+    assert!(
+        statistics
+            .session_stats()
+            .expect("statistics")
+            .domains
+            .is_empty()
+    );
+    let table = statistics.table("", &Domain::ALL).expect("statistics");
+    assert_eq!(render(&table, Unit::Nsec, 4), "");
+}
+
+#[test]
+fn units_and_odd_names() {
+    let row = StatRow {
+        name: "two\nlines".to_owned(),
+        domain: Domain::HipApi,
+        calls: 1,
+        total: 12_345,
+        average: 12_345.0,
+        percentage: 100.0,
+        min: 3_000,
+        max: 15,
+        std_dev: 0.0,
+    };
+    let table = StatTable {
+        title: "HIP_API".to_owned(),
+        rows: vec![row],
+    };
+    let text = render(&table, Unit::Usec, 0);
+    assert!(text.contains("| two lines "), "{text}");
+    assert!(
+        text.contains("|          12.345 |       1.235e+01 |"),
+        "{text}"
+    );
+    assert!(
+        text.contains("|               3 |           0.015 |"),
+        "{text}"
+    );
+    assert!(text.starts_with("\nRPD HIP_API SUMMARY:\n\n|"), "{text}");
+    assert!(text.contains("| DURATION (usec) |"), "{text}");
+}
+
+/// Not a check: prints how long statistics over ten million calls take. Run with `--ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn ten_million_calls() {
+    let mut session = Session {
+        strings: Strings::new(),
+        ..Session::default()
+    };
+    let names: Vec<String> = (0..200).map(|number| format!("hipCall{number}")).collect();
+    for index in 0..10_000_000_u64 {
+        let name = &names[(index.wrapping_mul(2_654_435_761) >> 7) as usize % names.len()];
+        push_api(
+            &mut session,
+            Kind::HipRuntime,
+            name,
+            index,
+            index + index % 977,
+        );
+    }
+    let start = std::time::Instant::now();
+    let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
+    let gathered = start.elapsed();
+    let stats = statistics.session_stats().expect("statistics");
+    println!(
+        "gathered after {gathered:?}, done after {:?}",
+        start.elapsed()
+    );
+    assert_eq!(stats.domains[0].1.rows.len(), names.len());
+}
