@@ -4,6 +4,8 @@
 //! `<directory>/<prefix>_<name>`. A file gets its final name once it is complete; an error leaves none behind.
 
 pub mod csv;
+mod describe;
+mod environment;
 mod file;
 mod json;
 pub mod rocpd;

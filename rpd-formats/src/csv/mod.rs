@@ -66,6 +66,12 @@ pub fn write(
     Ok(files)
 }
 
+/// Bytes of all records of a session, as `--minimum-output-data` counts them.
+pub(crate) fn record_bytes(session: &Session) -> u64 {
+    let domains = Domain::ALL.into_iter();
+    domains.map(|domain| trace::bytes(session, domain)).sum()
+}
+
 fn write_header(file: &mut TextFile, columns: &[&str]) {
     columns
         .iter()

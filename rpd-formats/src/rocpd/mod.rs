@@ -1,24 +1,109 @@
-//! rocpd: the SQLite database.
+//! rocpd: the SQLite database, schema 3.
+//!
+//! Everything that repeats in every row of a record table is left to the views (`schema.sql` says which), and indices
+//! are made at the end. The file is built under another name with SQLite's safety nets off: until it has its final
+//! name, losing it costs nothing.
+
+mod bulk;
+mod identity;
+mod info;
+mod rows;
 
 use std::path::PathBuf;
 
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
 use rpd_core::session::Session;
+use rusqlite::Connection;
 
 use crate::WriteError;
+use crate::file::PendingFile;
+use identity::Node;
+
+const SCHEMA: &str = include_str!("schema.sql");
+const VIEWS: &str = include_str!("views.sql");
+const INDICES: &str = include_str!("indices.sql");
+
+/// Value of `schema_version`.
+const SCHEMA_VERSION: &str = "3";
+
+/// Without a journal and without waiting for the disk; pages are kept in memory while indices are made.
+const PRAGMAS: &str =
+    "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
+    PRAGMA foreign_keys = OFF; PRAGMA cache_size = -65536;";
 
 /// Writes `<prefix>_results.db`; `None` for a session without records, or with fewer bytes of them than asked for.
 ///
 /// # Errors
 /// When it cannot be written; nothing is left under its name then.
 pub fn write(
-    _session: &Session,
-    _options: &Options,
+    session: &Session,
+    options: &Options,
     target: &Target,
 ) -> Result<Option<PathBuf>, WriteError> {
-    Err(WriteError::Io {
-        path: target.file("results.db"),
-        source: std::io::Error::from(std::io::ErrorKind::Unsupported),
-    })
+    let bytes = crate::csv::record_bytes(session);
+    if bytes == 0 || bytes < options.minimum_output_bytes {
+        return Ok(None);
+    }
+    let file = PendingFile::create(target.file("results.db"))?;
+    if let Err(source) = fill(&file, session, options, target) {
+        return Err(WriteError::Sqlite {
+            path: file.path().to_owned(),
+            source,
+        });
+    }
+    file.finish().map(Some)
+}
+
+fn fill(
+    file: &PendingFile,
+    session: &Session,
+    options: &Options,
+    target: &Target,
+) -> rusqlite::Result<()> {
+    let connection = Connection::open(file.temporary_path())?;
+    connection.execute_batch(PRAGMAS)?;
+    connection.execute_batch("BEGIN")?;
+    let node = Node::this();
+    let names = Names::new(session, &node);
+    connection.execute_batch(&names.fill_in(SCHEMA))?;
+    let ids = info::write(&connection, &names, &node, session, options, target)?;
+    rows::write(&connection, &names, &ids, session, options)?;
+    connection.execute_batch(&names.fill_in(INDICES))?;
+    connection.execute_batch(&names.fill_in(VIEWS))?;
+    connection.execute_batch("COMMIT")?;
+    connection.close().map_err(|(_, error)| error)
+}
+
+/// The constants of one database.
+struct Names {
+    guid: String,
+    /// What ends table names.
+    suffix: String,
+    nid: i64,
+    pid: i64,
+}
+
+impl Names {
+    fn new(session: &Session, node: &Node) -> Names {
+        let guid = identity::guid(&session.process, node);
+        Names {
+            suffix: format!("_{}", guid.replace('-', "_")),
+            guid,
+            nid: node.id,
+            pid: session.process.pid.0.into(),
+        }
+    }
+
+    /// The real name of a table.
+    fn table(&self, base: &str) -> String {
+        format!("{base}{}", self.suffix)
+    }
+
+    fn fill_in(&self, sql: &str) -> String {
+        sql.replace("%suffix%", &self.suffix)
+            .replace("%guid%", &self.guid)
+            .replace("%nid%", &self.nid.to_string())
+            .replace("%pid%", &self.pid.to_string())
+    }
 }

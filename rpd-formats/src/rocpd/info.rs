@@ -1,0 +1,446 @@
+//! Rows that describe: strings, node, process, threads, agents, queues, streams, code.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rpd_core::agent::AgentType;
+use rpd_core::domain::Kind;
+use rpd_core::ids::{AgentHandle, KernelId, QueueId, StreamId, StringId, ThreadId};
+use rpd_core::kernel_name::{KernelSpellings, spellings};
+use rpd_core::naming::Target;
+use rpd_core::options::Options;
+use rpd_core::session::{ResourceKind, Session};
+use rusqlite::{Connection, params};
+
+use super::bulk::Bulk;
+use super::identity::Node;
+use super::{Names, SCHEMA_VERSION};
+use crate::json::Object;
+use crate::{describe, environment};
+
+/// Ids of described things in the database.
+pub(super) struct Ids {
+    /// By [`StringId`].
+    strings: Vec<i64>,
+    kinds: HashMap<Kind, i64>,
+    agents: HashMap<AgentHandle, i64>,
+    /// Id of the empty string.
+    pub(super) empty: i64,
+}
+
+impl Ids {
+    #[inline]
+    pub(super) fn string(&self, id: StringId) -> i64 {
+        let found = self.strings.get(id.0 as usize);
+        found.copied().unwrap_or(self.empty)
+    }
+
+    /// Id of the name of a kind.
+    pub(super) fn kind(&self, kind: Kind) -> i64 {
+        self.kinds.get(&kind).copied().unwrap_or(self.empty)
+    }
+
+    /// `None` for the handle that names no agent.
+    pub(super) fn agent(&self, handle: AgentHandle) -> Option<i64> {
+        self.agents.get(&handle).copied()
+    }
+}
+
+/// Writes them all.
+pub(super) fn write(
+    connection: &Connection,
+    names: &Names,
+    node: &Node,
+    session: &Session,
+    options: &Options,
+    target: &Target,
+) -> rusqlite::Result<Ids> {
+    let mut insert = connection.prepare(&format!(
+        "INSERT INTO \"{}\" (tag, value) VALUES (?, ?)",
+        names.table("rocpd_metadata")
+    ))?;
+    insert.execute(params!["schema_version", SCHEMA_VERSION])?;
+    insert.execute(params!["uuid", names.suffix])?;
+    insert.execute(params!["guid", names.guid])?;
+
+    let kernels: Vec<KernelSpellings> = session
+        .kernel_symbols
+        .iter()
+        .map(|symbol| spellings(&symbol.name, options.kernel_names))
+        .collect();
+    let (strings, kinds, empty) = write_strings(connection, names, session, &kernels)?;
+    write_node_and_process(connection, names, node, session, options, target)?;
+    write_threads(connection, names, session)?;
+    write_queues_and_streams(connection, names, session, options)?;
+    let agents = write_agents(connection, names, session)?;
+    write_code(connection, names, session, &kernels, &agents)?;
+    Ok(Ids {
+        strings,
+        kinds,
+        agents,
+        empty,
+    })
+}
+
+/// Byte-sorted, each once, ids from 1: so the empty string always has id 1.
+fn write_strings(
+    connection: &Connection,
+    names: &Names,
+    session: &Session,
+    kernels: &[KernelSpellings],
+) -> rusqlite::Result<(Vec<i64>, HashMap<Kind, i64>, i64)> {
+    let mut texts: Vec<&str> = vec![""];
+    texts.extend(session.strings.iter());
+    texts.extend(Kind::all().map(|kind| kind.file_name()));
+    for (kind, operations) in &session.provider_names {
+        texts.push(kind);
+        texts.extend(operations.iter().map(String::as_str));
+    }
+    for agent in &session.agents {
+        texts.extend([
+            &*agent.name,
+            &*agent.vendor_name,
+            &*agent.product_name,
+            &*agent.model_name,
+        ]);
+    }
+    texts.extend(session.code_objects.iter().map(|code| &*code.uri));
+    for (symbol, names) in session.kernel_symbols.iter().zip(kernels) {
+        texts.extend([
+            &*symbol.name,
+            &*names.formatted,
+            &*names.demangled,
+            &*names.truncated,
+        ]);
+    }
+    texts.sort_unstable();
+    texts.dedup();
+
+    let mut bulk = Bulk::new(connection, &names.table("rocpd_string"), &["id", "string"])?;
+    for (id, text) in (1..).zip(&texts) {
+        bulk.integer(id).text(text).end_row()?;
+    }
+    bulk.finish()?;
+    // Every text asked for is in the list.
+    let id = |text: &str| {
+        texts
+            .binary_search(&text)
+            .map_or(1, |index| index as i64 + 1)
+    };
+    Ok((
+        session.strings.iter().map(id).collect(),
+        Kind::all()
+            .map(|kind| (kind, id(kind.file_name())))
+            .collect(),
+        1,
+    ))
+}
+
+/// Required texts are NULL when there is none.
+fn required(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn write_node_and_process(
+    connection: &Connection,
+    names: &Names,
+    node: &Node,
+    session: &Session,
+    options: &Options,
+    target: &Target,
+) -> rusqlite::Result<()> {
+    connection.execute(
+        &format!(
+            "INSERT INTO \"{}\" (id, hash, machine_id, system_name, hostname, release, version, hardware_name,
+                domain_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            names.table("rocpd_info_node")
+        ),
+        params![
+            node.id,
+            node.hash,
+            node.machine_id,
+            node.system_name,
+            node.hostname,
+            node.release,
+            node.version,
+            node.hardware_name,
+            node.domain_name,
+        ],
+    )?;
+    let process = &session.process;
+    let environment = process
+        .environment
+        .iter()
+        .filter(|(name, _)| environment::is_kept(name))
+        // Of a name that is set twice the first counts, as for `getenv`; a JSON object has each key once.
+        .scan(BTreeSet::new(), |seen, (name, value)| {
+            Some(seen.insert(name).then_some((name, value)))
+        })
+        .flatten()
+        .fold(Object::new(), |object, (name, value)| {
+            object.text(name, value)
+        })
+        .end();
+    let (init, fini) = (
+        process.init_time.0.cast_signed(),
+        process.fini_time.0.cast_signed(),
+    );
+    connection.execute(
+        &format!(
+            "INSERT INTO \"{}\" (id, nid, ppid, pid, init, fini, start, \"end\", command, environment, extdata)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            names.table("rocpd_info_process")
+        ),
+        params![
+            names.pid,
+            names.nid,
+            process.ppid.0,
+            names.pid,
+            init,
+            fini,
+            init,
+            fini,
+            process.command.join(" "),
+            environment,
+            describe::settings(options, target),
+        ],
+    )?;
+    Ok(())
+}
+
+fn write_threads(
+    connection: &Connection,
+    names: &Names,
+    session: &Session,
+) -> rusqlite::Result<()> {
+    let mut threads: BTreeSet<ThreadId> = BTreeSet::new();
+    for column in [
+        &session.api.thread,
+        &session.dispatches.thread,
+        &session.copies.thread,
+        &session.allocations.thread,
+        &session.scratch.thread,
+    ] {
+        let mut last = None;
+        for &thread in column {
+            if last != Some(thread) {
+                threads.insert(thread);
+                last = Some(thread);
+            }
+        }
+    }
+    let given: HashMap<u64, &str> = session
+        .resource_names
+        .iter()
+        .filter(|resource| resource.kind == ResourceKind::Thread)
+        .map(|resource| (resource.resource, &*resource.name))
+        .collect();
+    let table = names.table("rocpd_info_thread");
+    let mut bulk = Bulk::new(connection, &table, &["id", "ppid", "tid", "name"])?;
+    for thread in threads {
+        let id = i64::from(thread.0);
+        bulk.integer(id)
+            .integer(session.process.ppid.0.into())
+            .integer(id)
+            .optional_text(given.get(&u64::from(thread.0)).copied())
+            .end_row()?;
+    }
+    bulk.finish()
+}
+
+fn write_queues_and_streams(
+    connection: &Connection,
+    names: &Names,
+    session: &Session,
+    options: &Options,
+) -> rusqlite::Result<()> {
+    let dispatches = &session.dispatches;
+    let queues = dispatches.queue.iter().chain(&session.scratch.queue);
+    let queues = queues.map(|&QueueId(id)| id.cast_signed());
+    write_numbered(
+        connection,
+        &names.table("rocpd_info_queue"),
+        "Queue",
+        queues,
+    )?;
+    let streams = dispatches
+        .stream
+        .iter()
+        .chain(&session.copies.stream)
+        .chain(&session.allocations.stream)
+        .filter(|_| !options.group_by_queue)
+        .map(|&StreamId(id)| i64::from(id));
+    write_numbered(
+        connection,
+        &names.table("rocpd_info_stream"),
+        "Stream",
+        streams,
+    )
+}
+
+/// `Default <what>` for 0, which is always there; the others are numbered in the order of first use.
+fn write_numbered(
+    connection: &Connection,
+    table: &str,
+    what: &str,
+    ids: impl Iterator<Item = i64>,
+) -> rusqlite::Result<()> {
+    let mut seen = BTreeMap::from([(0, format!("Default {what}"))]);
+    let mut last = 0;
+    for id in ids {
+        if id != last {
+            let number = seen.len() - 1;
+            seen.entry(id).or_insert_with(|| format!("{what} {number}"));
+            last = id;
+        }
+    }
+    let mut bulk = Bulk::new(connection, table, &["id", "name"])?;
+    for (id, name) in seen {
+        bulk.integer(id).text(&name).end_row()?;
+    }
+    bulk.finish()
+}
+
+fn write_agents(
+    connection: &Connection,
+    names: &Names,
+    session: &Session,
+) -> rusqlite::Result<HashMap<AgentHandle, i64>> {
+    let table = names.table("rocpd_info_agent");
+    let mut insert = connection.prepare(&format!(
+        "INSERT OR IGNORE INTO \"{table}\" (id, type, absolute_index, logical_index, type_index, uuid, name, model_name,
+            vendor_name, product_name, user_name, extdata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    ))?;
+    let mut ids = HashMap::new();
+    let mut gpus = 0;
+    for agent in &session.agents {
+        let is_gpu = agent.agent_type == AgentType::Gpu;
+        let gpu_index = if is_gpu { gpus } else { -1 };
+        gpus += i64::from(is_gpu);
+        let kind = (agent.agent_type != AgentType::Unknown).then(|| agent.agent_type.label());
+        insert.execute(params![
+            agent.node_id,
+            kind,
+            agent.node_id,
+            agent.logical_node_id,
+            agent.logical_node_type_id,
+            agent.device_id,
+            required(&agent.name),
+            agent.model_name,
+            agent.vendor_name,
+            agent.product_name,
+            agent.product_name,
+            describe::agent(agent, gpu_index),
+        ])?;
+        ids.insert(agent.handle, i64::from(agent.node_id));
+    }
+    // Records of an agent that nobody described must not vanish from the views.
+    let mut next = ids.values().max().map_or(0, |id| id + 1);
+    let used = session.dispatches.agent.iter();
+    for &handle in used
+        .chain(&session.copies.dst_agent)
+        .chain(&session.copies.src_agent)
+        .chain(
+            session
+                .allocations
+                .agent
+                .iter()
+                .filter(|agent| agent.0 != 0),
+        )
+        .chain(session.scratch.agent.iter().filter(|agent| agent.0 != 0))
+    {
+        if let std::collections::hash_map::Entry::Vacant(entry) = ids.entry(handle) {
+            connection.execute(
+                &format!("INSERT INTO \"{table}\" (id, name) VALUES (?, ?)"),
+                params![next, format!("unknown agent {handle}")],
+            )?;
+            entry.insert(next);
+            next += 1;
+        }
+    }
+    Ok(ids)
+}
+
+fn write_code(
+    connection: &Connection,
+    names: &Names,
+    session: &Session,
+    kernels: &[KernelSpellings],
+    agents: &HashMap<AgentHandle, i64>,
+) -> rusqlite::Result<()> {
+    let code_table = names.table("rocpd_info_code_object");
+    let mut insert = connection.prepare(&format!(
+        "INSERT INTO \"{code_table}\" (id, agent_id, uri, load_base, load_size, load_delta, extdata)
+            VALUES (?, ?, ?, ?, ?, ?, ?)",
+    ))?;
+    let mut known_code = BTreeSet::new();
+    for code in &session.code_objects {
+        known_code.insert(code.id);
+        insert.execute(params![
+            code.id.0.cast_signed(),
+            agents.get(&code.agent),
+            required(&code.uri),
+            code.load_base.cast_signed(),
+            code.load_size.cast_signed(),
+            code.load_delta,
+            describe::code_object(code),
+        ])?;
+    }
+    let mut insert = connection.prepare(&format!(
+        "INSERT INTO \"{}\" (id, code_object_id, kernel_name, display_name, kernel_object, kernarg_segment_size,
+            kernarg_segment_alignment, group_segment_size, private_segment_size, sgpr_count, arch_vgpr_count,
+            accum_vgpr_count, extdata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        names.table("rocpd_info_kernel_symbol")
+    ))?;
+    let mut known: BTreeSet<KernelId> = BTreeSet::new();
+    for (symbol, spellings) in session.kernel_symbols.iter().zip(kernels) {
+        known.insert(symbol.id);
+        if known_code.insert(symbol.code_object) {
+            let id = symbol.code_object.0.cast_signed();
+            connection.execute(
+                &format!("INSERT INTO \"{code_table}\" (id) VALUES (?)"),
+                [id],
+            )?;
+        }
+        insert.execute(params![
+            symbol.id.0.cast_signed(),
+            symbol.code_object.0.cast_signed(),
+            required(&symbol.name),
+            required(&spellings.formatted),
+            symbol.kernel_object.cast_signed(),
+            symbol.kernarg_size,
+            symbol.kernarg_align,
+            symbol.group_size,
+            symbol.private_size,
+            symbol.sgpr_count,
+            symbol.arch_vgpr_count,
+            symbol.accum_vgpr_count,
+            describe::kernel_symbol(symbol, spellings),
+        ])?;
+    }
+    // Nor must dispatches of kernels that nobody registered.
+    for &kernel in &session.dispatches.kernel {
+        if known.insert(kernel) {
+            connection.execute(
+                &format!("INSERT OR IGNORE INTO \"{code_table}\" (id) VALUES (0)"),
+                [],
+            )?;
+            let name = kernel.to_string();
+            insert.execute(params![
+                kernel.0.cast_signed(),
+                0,
+                name,
+                name,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                "{}"
+            ])?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,596 @@
+//! Rows of records. Events are numbered through all tables in the order in which these are written.
+
+use std::collections::HashMap;
+
+use rpd_core::args::{ArgLayout, for_each_argument, layout};
+use rpd_core::domain::{Domain, Kind};
+use rpd_core::ids::{CorrelationId, StreamId};
+use rpd_core::options::Options;
+use rpd_core::session::Session;
+use rusqlite::{Connection, Result};
+
+use super::Names;
+use super::bulk::Bulk;
+use super::info::Ids;
+use crate::json::Object;
+
+/// The domains of calls in the order of their events.
+const CALLS: [Domain; 6] = [
+    Domain::HipApi,
+    Domain::HsaApi,
+    Domain::MarkerApi,
+    Domain::RcclApi,
+    Domain::RocdecodeApi,
+    Domain::RocjpegApi,
+];
+
+/// Writes all records.
+pub(super) fn write(
+    connection: &Connection,
+    names: &Names,
+    ids: &Ids,
+    session: &Session,
+    options: &Options,
+) -> Result<()> {
+    let mut writer = Writer {
+        connection,
+        names,
+        ids,
+        session,
+        options,
+        events: Bulk::new(
+            connection,
+            &names.table("rocpd_event"),
+            &[
+                "id",
+                "category_id",
+                "stack_id",
+                "parent_stack_id",
+                "correlation_id",
+                "extdata",
+            ],
+        )?,
+        next_event: 1,
+    };
+    writer.calls()?;
+    writer.dispatches()?;
+    writer.copies()?;
+    writer.allocations()?;
+    writer.events.finish()
+}
+
+struct Writer<'a> {
+    connection: &'a Connection,
+    names: &'a Names,
+    ids: &'a Ids,
+    session: &'a Session,
+    options: &'a Options,
+    events: Bulk<'a>,
+    next_event: i64,
+}
+
+impl Writer<'_> {
+    fn bulk(&self, table: &str, columns: &[&str]) -> Result<Bulk<'_>> {
+        Bulk::new(self.connection, &self.names.table(table), columns)
+    }
+
+    /// Writes an event and returns its id.
+    #[inline]
+    fn event(
+        &mut self,
+        category: i64,
+        stack: CorrelationId,
+        parent: CorrelationId,
+        external: CorrelationId,
+        extdata: Option<&str>,
+    ) -> Result<i64> {
+        let id = self.next_event;
+        self.next_event += 1;
+        self.events
+            .integer(id)
+            .integer(category)
+            .bits(stack.0)
+            .bits(parent.0)
+            .bits(external.0)
+            .optional_text(extdata)
+            .end_row()?;
+        Ok(id)
+    }
+
+    fn stream(&self, stream: StreamId) -> i64 {
+        if self.options.group_by_queue {
+            0
+        } else {
+            stream.0.into()
+        }
+    }
+
+    /// Message and first correlation id of a region number; empty and 0 when there is none.
+    fn region(&self, region: u32) -> (Option<i64>, CorrelationId) {
+        let found = region
+            .checked_sub(1)
+            .and_then(|index| self.session.regions.get(index as usize));
+        match found {
+            Some(region) => (Some(self.ids.string(region.message)), region.correlation),
+            None => (None, CorrelationId(0)),
+        }
+    }
+
+    fn calls(&mut self) -> Result<()> {
+        let api = &self.session.api;
+        // Event ids count by domain; rows are written in the order of their own ids. Both ways B-trees only grow at
+        // their end.
+        let mut event_of = vec![0_i64; api.len()];
+        let mut arguments = Arguments::new(self.connection, self.names)?;
+        for domain in CALLS {
+            let wanted: Vec<Kind> = Kind::all().filter(|kind| kind.domain() == domain).collect();
+            for (index, kind) in api.kind.iter().enumerate() {
+                if wanted.contains(kind) {
+                    event_of[index] = self.call_event(index, &mut arguments)?;
+                }
+            }
+        }
+        arguments.finish(self.connection, self.names)?;
+
+        let (mut regions, mut samples) = (Vec::new(), Vec::new());
+        for index in 0..api.len() as u32 {
+            let at = index as usize;
+            if api.start[at] == api.end[at] {
+                samples.push(index);
+            } else {
+                regions.push(index);
+            }
+        }
+        let correlation = |index: u32| api.correlation[index as usize].0;
+
+        let mut bulk = self.bulk(
+            "rocpd_region",
+            &["id", "tid", "start", "end", "name_id", "event_id"],
+        )?;
+        in_order_of_ids(regions, correlation, |index, id| {
+            bulk.integer(id)
+                .integer(api.thread[index].0.into())
+                .bits(api.start[index].0)
+                .bits(api.end[index].0)
+                .integer(self.ids.string(api.operation[index]))
+                .integer(event_of[index])
+                .end_row()
+        })?;
+        bulk.finish()?;
+
+        let mut tracks = HashMap::new();
+        let mut track_rows = self.bulk("rocpd_track", &["id", "tid", "name_id"])?;
+        let mut bulk = self.bulk("rocpd_sample", &["id", "track_id", "timestamp", "event_id"])?;
+        in_order_of_ids(samples, correlation, |index, id| {
+            let next = tracks.len() as i64 + 1;
+            let (thread, kind) = (api.thread[index], api.kind[index]);
+            let track = *tracks.entry((thread, kind)).or_insert(next);
+            if track == next {
+                track_rows
+                    .integer(track)
+                    .integer(thread.0.into())
+                    .integer(self.ids.kind(kind))
+                    .end_row()?;
+            }
+            bulk.integer(id)
+                .integer(track)
+                .bits(api.start[index].0)
+                .integer(event_of[index])
+                .end_row()
+        })?;
+        track_rows.finish()?;
+        bulk.finish()
+    }
+
+    #[inline]
+    fn call_event(&mut self, index: usize, arguments: &mut Arguments<'_>) -> Result<i64> {
+        let session = self.session;
+        let api = &session.api;
+        let kind = api.kind[index];
+        let is_marker = kind.domain() == Domain::MarkerApi;
+        let message = is_marker.then(|| session.strings.get(session.api_label(index)));
+        let extdata = message.map(|text| Object::new().text("message", text).end());
+        let event = self.event(
+            self.ids.kind(kind),
+            api.correlation[index],
+            api.ancestor[index],
+            CorrelationId(0),
+            extdata.as_deref(),
+        )?;
+        if api.args[index].len > 0 {
+            arguments.call(session, index, event)?;
+        } else if let Some(message) = message
+            && self.options.collector.annotate_args
+        {
+            arguments.message(session, index, event, message)?;
+        }
+        Ok(event)
+    }
+
+    fn dispatches(&mut self) -> Result<()> {
+        let table = &self.session.dispatches;
+        let category = self.ids.kind(Kind::KernelDispatch);
+        let mut event_of = Vec::with_capacity(table.len());
+        for index in 0..table.len() {
+            let stack = table.correlation[index];
+            let (_, external) = self.region(table.region[index]);
+            event_of.push(self.event(category, stack, stack, external, None)?);
+        }
+        let mut bulk = self.bulk(
+            "rocpd_kernel_dispatch",
+            &[
+                "id",
+                "tid",
+                "agent_id",
+                "kernel_id",
+                "dispatch_id",
+                "queue_id",
+                "stream_id",
+                "start",
+                "end",
+                "private_segment_size",
+                "group_segment_size",
+                "workgroup_size_x",
+                "workgroup_size_y",
+                "workgroup_size_z",
+                "grid_size_x",
+                "grid_size_y",
+                "grid_size_z",
+                "region_name_id",
+                "event_id",
+            ],
+        )?;
+        let all = (0..table.len() as u32).collect();
+        let dispatch = |index: u32| table.dispatch[index as usize].0;
+        in_order_of_ids(all, dispatch, |index, id| {
+            let (region, _) = self.region(table.region[index]);
+            bulk.integer(id)
+                .integer(table.thread[index].0.into())
+                .optional(self.ids.agent(table.agent[index]))
+                .bits(table.kernel[index].0)
+                .bits(table.dispatch[index].0)
+                .bits(table.queue[index].0)
+                .integer(self.stream(table.stream[index]))
+                .bits(table.start[index].0)
+                .bits(table.end[index].0)
+                .integer(table.private_size[index].into())
+                .integer(table.group_size[index].into());
+            for size in table.workgroup[index].into_iter().chain(table.grid[index]) {
+                bulk.integer(size.into());
+            }
+            bulk.integer(region.unwrap_or(self.ids.empty))
+                .integer(event_of[index])
+                .end_row()
+        })?;
+        bulk.finish()
+    }
+
+    fn copies(&mut self) -> Result<()> {
+        let table = &self.session.copies;
+        let category = self.ids.kind(Kind::MemoryCopy);
+        let mut bulk = Bulk::new(
+            self.connection,
+            &self.names.table("rocpd_memory_copy"),
+            &[
+                "id",
+                "tid",
+                "start",
+                "end",
+                "name_id",
+                "dst_agent_id",
+                "dst_address",
+                "src_agent_id",
+                "src_address",
+                "size",
+                "stream_id",
+                "region_name_id",
+                "event_id",
+            ],
+        )?;
+        for index in 0..table.len() {
+            let stack = table.correlation[index];
+            let (region, external) = self.region(table.region[index]);
+            let event = self.event(category, stack, stack, external, None)?;
+            bulk.integer(index as i64 + 1)
+                .integer(table.thread[index].0.into())
+                .bits(table.start[index].0)
+                .bits(table.end[index].0)
+                .integer(self.ids.string(table.operation[index]))
+                .optional(self.ids.agent(table.dst_agent[index]))
+                .bits(table.dst_address[index])
+                .optional(self.ids.agent(table.src_agent[index]))
+                .bits(table.src_address[index])
+                .bits(table.bytes[index])
+                .integer(self.stream(table.stream[index]))
+                .optional(region)
+                .integer(event)
+                .end_row()?;
+        }
+        bulk.finish()
+    }
+
+    /// Allocations, then scratch, in one table.
+    fn allocations(&mut self) -> Result<()> {
+        let mut bulk = Bulk::new(
+            self.connection,
+            &self.names.table("rocpd_memory_allocate"),
+            &[
+                "tid",
+                "agent_id",
+                "type",
+                "level",
+                "start",
+                "end",
+                "address",
+                "size",
+                "queue_id",
+                "stream_id",
+                "event_id",
+                "extdata",
+            ],
+        )?;
+        let none = CorrelationId(0);
+        let table = &self.session.allocations;
+        let category = self.ids.kind(Kind::MemoryAllocation);
+        for index in 0..table.len() {
+            let (stack, parent) = (table.correlation[index], table.ancestor[index]);
+            let event = self.event(category, stack, parent, none, None)?;
+            let operation = self.session.strings.get(table.operation[index]);
+            let (kind, level) = allocation_kind(operation);
+            bulk.integer(table.thread[index].0.into())
+                .optional(self.ids.agent(table.agent[index]))
+                .optional_text(kind)
+                .text(level)
+                .bits(table.start[index].0)
+                .bits(table.end[index].0)
+                .bits(table.address[index])
+                .bits(table.bytes[index])
+                .integer(0)
+                .integer(self.stream(table.stream[index]))
+                .integer(event)
+                .null()
+                .end_row()?;
+        }
+        let table = &self.session.scratch;
+        let category = self.ids.kind(Kind::ScratchMemory);
+        for index in 0..table.len() {
+            let (stack, parent) = (table.correlation[index], table.ancestor[index]);
+            let event = self.event(category, stack, parent, none, None)?;
+            let operation = self.session.strings.get(table.operation[index]);
+            let (kind, level) = allocation_kind(operation);
+            let flags = table.flags[index].to_string();
+            bulk.integer(table.thread[index].0.into())
+                .optional(self.ids.agent(table.agent[index]))
+                .optional_text(kind)
+                .text(level)
+                .bits(table.start[index].0)
+                .bits(table.end[index].0)
+                .integer(0)
+                .bits(table.bytes[index])
+                .bits(table.queue[index].0)
+                .integer(0)
+                .integer(event)
+                .text(&Object::new().text("flags", &flags).end())
+                .end_row()?;
+        }
+        bulk.finish()
+    }
+}
+
+/// `type` and `level` of an operation's name.
+fn allocation_kind(operation: &str) -> (Option<&'static str>, &'static str) {
+    let (level, rest) = if let Some(rest) = operation.strip_prefix("SCRATCH_MEMORY_") {
+        ("SCRATCH", rest)
+    } else if let Some(rest) = operation.strip_prefix("MEMORY_ALLOCATION_VMEM_") {
+        ("VIRTUAL", rest)
+    } else {
+        let rest = operation.strip_prefix("MEMORY_ALLOCATION_");
+        ("REAL", rest.unwrap_or(operation))
+    };
+    let kind = match rest {
+        "ALLOC" | "ALLOCATE" => Some("ALLOC"),
+        "FREE" => Some("FREE"),
+        "ASYNC_RECLAIM" => Some("RECLAIM"),
+        _ => None,
+    };
+    (kind, level)
+}
+
+/// Calls `insert` with each index and its id, ids ascending. The ids are those of `id` where they are fit to be keys;
+/// the others (0, or taken) get free ones behind them.
+fn in_order_of_ids(
+    mut indices: Vec<u32>,
+    id: impl Fn(u32) -> u64,
+    mut insert: impl FnMut(usize, i64) -> Result<()>,
+) -> Result<()> {
+    indices.sort_by_key(|&index| id(index));
+    let mut last = 0;
+    let mut unfit = Vec::new();
+    for index in indices {
+        match i64::try_from(id(index)) {
+            // Half of the range is left for those behind.
+            Ok(key) if key > last && key < i64::MAX / 2 => {
+                insert(index as usize, key)?;
+                last = key;
+            }
+            _ => unfit.push(index),
+        }
+    }
+    for index in unfit {
+        last = last.saturating_add(1);
+        insert(index as usize, last)?;
+    }
+    Ok(())
+}
+
+/// Rows of arguments. What is the same in every call of a function is stored once.
+struct Arguments<'c> {
+    bulk: Bulk<'c>,
+    layouts: HashMap<(Kind, u32), Known>,
+    /// Position, type and name.
+    parameters: Vec<(usize, String, String)>,
+    /// Numbers of parameters that no layout describes.
+    others: HashMap<(usize, String, String), i64>,
+}
+
+/// A function, and the number before that of its first parameter.
+#[derive(Clone, Copy)]
+struct Known {
+    layout: Option<&'static ArgLayout>,
+    before: i64,
+}
+
+impl<'c> Arguments<'c> {
+    fn new(connection: &'c Connection, names: &Names) -> Result<Arguments<'c>> {
+        Ok(Arguments {
+            bulk: Bulk::new(
+                connection,
+                &names.table("rocpd_arg"),
+                &["event_id", "parameter_id", "value"],
+            )?,
+            layouts: HashMap::new(),
+            parameters: Vec::new(),
+            others: HashMap::new(),
+        })
+    }
+
+    fn known(&mut self, session: &Session, index: usize) -> Known {
+        let (kind, operation) = (session.api.kind[index], session.api.operation[index]);
+        let parameters = &mut self.parameters;
+        *self.layouts.entry((kind, operation.0)).or_insert_with(|| {
+            let layout = layout(kind, session.strings.get(operation));
+            let before = parameters.len() as i64;
+            for (position, argument) in layout.iter().flat_map(|l| l.arguments.iter().enumerate()) {
+                parameters.push((
+                    position,
+                    argument.resolved.to_owned(),
+                    argument.name.to_owned(),
+                ));
+            }
+            Known { layout, before }
+        })
+    }
+
+    /// The arguments of call `index`.
+    fn call(&mut self, session: &Session, index: usize, event: i64) -> Result<()> {
+        let args = session.api.args[index];
+        let raw = usize::try_from(args.offset)
+            .ok()
+            .and_then(|from| session.api.arena.get(from..)?.get(..args.len as usize))
+            .unwrap_or_default();
+        let known = self.known(session, index);
+        let mut result = Ok(());
+        if known.layout.is_some() && args.flags & rpd_core::spool::format::api_flag::ARGUMENTS != 0
+        {
+            let bulk = &mut self.bulk;
+            for_each_argument(known.layout, args.flags, raw, |position, _, _, value| {
+                if result.is_ok() {
+                    result = bulk
+                        .integer(event)
+                        .integer(known.before + position as i64 + 1)
+                        .text(value)
+                        .end_row();
+                }
+            });
+        } else {
+            for_each_argument(None, args.flags, raw, |position, ty, name, value| {
+                if result.is_ok() {
+                    result = self.other(event, position, ty, name, value);
+                }
+            });
+        }
+        result
+    }
+
+    /// The message of a marker as its argument.
+    fn message(
+        &mut self,
+        session: &Session,
+        index: usize,
+        event: i64,
+        message: &str,
+    ) -> Result<()> {
+        let text = self.known(session, index).layout.and_then(|layout| {
+            let is_text = |name: &&str| *name == "char const*";
+            let mut arguments = layout.arguments.iter().enumerate();
+            arguments.find(|(_, argument)| is_text(&argument.resolved))
+        });
+        match text {
+            Some((position, argument)) => {
+                self.other(event, position, argument.resolved, argument.name, message)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn other(
+        &mut self,
+        event: i64,
+        position: usize,
+        ty: &str,
+        name: &str,
+        value: &str,
+    ) -> Result<()> {
+        let key = (position, ty.to_owned(), name.to_owned());
+        let parameters = &mut self.parameters;
+        let number = *self.others.entry(key).or_insert_with_key(|key| {
+            parameters.push(key.clone());
+            parameters.len() as i64
+        });
+        self.bulk
+            .integer(event)
+            .integer(number)
+            .text(value)
+            .end_row()
+    }
+
+    fn finish(self, connection: &Connection, names: &Names) -> Result<()> {
+        self.bulk.finish()?;
+        let table = names.table("rpd_parameter");
+        let mut bulk = Bulk::new(connection, &table, &["id", "position", "type", "name"])?;
+        for (number, (position, ty, name)) in (1..).zip(&self.parameters) {
+            bulk.integer(number)
+                .integer(*position as i64)
+                .text(ty)
+                .text(name)
+                .end_row()?;
+        }
+        bulk.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_of_memory() {
+        for (operation, kind, level) in [
+            ("MEMORY_ALLOCATION_ALLOCATE", Some("ALLOC"), "REAL"),
+            ("MEMORY_ALLOCATION_VMEM_ALLOCATE", Some("ALLOC"), "VIRTUAL"),
+            ("MEMORY_ALLOCATION_FREE", Some("FREE"), "REAL"),
+            ("MEMORY_ALLOCATION_VMEM_FREE", Some("FREE"), "VIRTUAL"),
+            ("SCRATCH_MEMORY_ALLOC", Some("ALLOC"), "SCRATCH"),
+            ("SCRATCH_MEMORY_ASYNC_RECLAIM", Some("RECLAIM"), "SCRATCH"),
+            ("MEMORY_ALLOCATION_7", None, "REAL"),
+        ] {
+            assert_eq!(allocation_kind(operation), (kind, level), "{operation}");
+        }
+    }
+
+    #[test]
+    fn unfit_ids_go_behind_the_others() -> Result<()> {
+        let ids = [5, 0, 2, 5, u64::MAX];
+        let mut found = Vec::new();
+        in_order_of_ids(
+            (0..5).collect(),
+            |index| ids[index as usize],
+            |index, id| {
+                found.push((index, id));
+                Ok(())
+            },
+        )?;
+        assert_eq!(found, [(2, 2), (0, 5), (1, 6), (3, 7), (4, 8)]);
+        Ok(())
+    }
+}
