@@ -17,8 +17,10 @@ use crate::register::{Setup, functions};
 const SIZE: usize = 256 << 10;
 /// Bytes at which the provider empties it by itself.
 const WATERMARK: usize = SIZE / 8 * 7;
-/// Time between two emptyings.
+/// Longest time between two emptyings.
 const INTERVAL: Duration = Duration::from_millis(100);
+/// Time from the first work submitted after an emptying to the next: what a process that ends suddenly may lose.
+const DELAY: Duration = Duration::from_millis(20);
 /// Buffers there can be; one per kind.
 const MOST: usize = 8;
 
@@ -30,6 +32,8 @@ static THREAD: AtomicU64 = AtomicU64::new(0);
 static FINISHED: AtomicBool = AtomicBool::new(false);
 /// Flushes under way in the flusher.
 static FLUSHING: AtomicU32 = AtomicU32::new(0);
+/// 1 when work was submitted since the last emptying. The flusher sleeps on it.
+static SUBMITTED: AtomicU32 = AtomicU32::new(0);
 /// The flusher of this process runs.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
@@ -96,6 +100,42 @@ pub(crate) fn flush() {
     }
 }
 
+/// Work was submitted that will end up in a buffer.
+#[inline]
+pub(crate) fn submitted() {
+    // Mostly only read, so that threads do not fight for the cache line.
+    if SUBMITTED.load(Ordering::Relaxed) == 0 && SUBMITTED.swap(1, Ordering::Relaxed) == 0 {
+        // SAFETY: the address is that of a static; waking takes no other pointer.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                SUBMITTED.as_ptr(),
+                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+                1,
+            );
+        }
+    }
+}
+
+/// Waits until work is submitted, at most for [`INTERVAL`]; whether it was.
+fn wait() -> bool {
+    let timeout = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: INTERVAL.subsec_nanos().into(),
+    };
+    // SAFETY: the address is that of a static, the timeout lives through the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            SUBMITTED.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            0,
+            &raw const timeout,
+        );
+    }
+    SUBMITTED.load(Ordering::Relaxed) != 0
+}
+
 /// Starts the regular emptying, if there is anything to empty.
 pub(crate) fn start() {
     if COUNT.load(Ordering::Acquire) == 0 || RUNNING.swap(true, Ordering::AcqRel) {
@@ -128,15 +168,28 @@ extern "C" fn run_flusher(_: *mut c_void) -> *mut c_void {
     unsafe { libc::prctl(libc::PR_SET_NAME, c"rpd-flush".as_ptr()) };
     SERVICE.run(|| {
         while !FINISHED.load(Ordering::SeqCst) {
-            std::thread::sleep(INTERVAL);
+            if wait() {
+                std::thread::sleep(DELAY);
+                SUBMITTED.store(0, Ordering::Relaxed);
+            }
             FLUSHING.fetch_add(1, Ordering::SeqCst);
             if !FINISHED.load(Ordering::SeqCst) {
                 flush();
+                publish_drops();
             }
             FLUSHING.fetch_sub(1, Ordering::SeqCst);
         }
     });
     std::ptr::null_mut()
+}
+
+/// Lets the meta stream say what streams without a segment could not.
+fn publish_drops() {
+    if let Some(process) = process::existing()
+        && process.directory.dropped() > 0
+    {
+        process.with_meta(|_| false);
+    }
 }
 
 /// The last emptying. Afterwards the flusher leaves the provider alone, which is about to go away.
@@ -175,7 +228,7 @@ pub(crate) unsafe fn deliver(
             && let Some(process) = process::current()
         {
             process.directory.drop_records(dropped);
-            process.with_meta(|_| false);
+            publish_drops();
         }
         if headers.is_null() || count == 0 {
             return;
