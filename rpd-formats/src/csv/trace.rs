@@ -128,16 +128,20 @@ fn write_calls(file: &mut TextFile, session: &Session, domain: Domain) -> Result
             "End_Timestamp",
         ],
     );
-    let is_wanted = wanted(domain);
+    // By number of kind: its name in quotes when it belongs to the domain.
+    let mut kinds: [Option<Vec<u8>>; 32] = [const { None }; 32];
+    for kind in Kind::all().filter(|kind| kind.domain() == domain) {
+        quote(kinds[kind as usize].insert(Vec::new()), kind.file_name());
+    }
     let mut quoted = Quoted::new(session);
     let api = &session.api;
     let pid = session.process.pid.0;
     for (index, &kind) in api.kind.iter().enumerate() {
-        if !is_wanted[kind as usize] {
+        let Some(name) = &kinds[kind as usize] else {
             continue;
-        }
+        };
         Row::new(&mut file.buffer)
-            .text(kind.file_name())
+            .quoted(name)
             .quoted(quoted.get(session.api_label(index)))
             .number(pid)
             .number(api.thread[index].0)
