@@ -101,7 +101,7 @@ impl Blit {
         }
         // With a pitch that is no multiple of four each row has the pattern turned differently, which
         // matters only for elements of more than a byte: those go row by row.
-        if op.pitch % 4 != 0 && op.element != 1 {
+        if !op.pitch.is_multiple_of(4) && op.element != 1 {
             return (0..op.rows).try_for_each(|row| {
                 let dst = op.dst + row * op.pitch;
                 self.fill(

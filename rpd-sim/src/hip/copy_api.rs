@@ -55,13 +55,12 @@ fn rect(
     }
 }
 
-/// # Safety
-/// `parameters` is null or valid.
-unsafe fn cube(parameters: *const Memcpy3D) -> HipResult<CopyOp> {
+/// `parameters` is what the program passed.
+fn cube(parameters: *const Memcpy3D) -> HipResult<CopyOp> {
     if parameters.is_null() {
         return Err(code::INVALID_VALUE);
     }
-    // SAFETY: by contract, not null.
+    // SAFETY: not null, and the program vouches for its own struct.
     let p = unsafe { parameters.read_unaligned() };
     if !p.src_array.is_null() || !p.dst_array.is_null() {
         return Err(code::NOT_SUPPORTED);
@@ -94,13 +93,12 @@ fn driver_address(kind: u32, host: usize, device: usize) -> HipResult<usize> {
     }
 }
 
-/// # Safety
-/// `parameters` is null or valid.
-unsafe fn driver_rect(parameters: *const DrvMemcpy2D) -> HipResult<CopyOp> {
+/// `parameters` is what the program passed.
+fn driver_rect(parameters: *const DrvMemcpy2D) -> HipResult<CopyOp> {
     if parameters.is_null() {
         return Err(code::INVALID_VALUE);
     }
-    // SAFETY: by contract, not null.
+    // SAFETY: not null, and the program vouches for its own struct.
     let p = unsafe { parameters.read_unaligned() };
     let dst = driver_address(p.dst_type, p.dst_host as usize, p.dst_device as usize)?;
     let src = driver_address(p.src_type, p.src_host as usize, p.src_device as usize)?;
@@ -115,13 +113,12 @@ unsafe fn driver_rect(parameters: *const DrvMemcpy2D) -> HipResult<CopyOp> {
     ))
 }
 
-/// # Safety
-/// `parameters` is null or valid.
-unsafe fn driver_cube(parameters: *const DrvMemcpy3D) -> HipResult<CopyOp> {
+/// `parameters` is what the program passed.
+fn driver_cube(parameters: *const DrvMemcpy3D) -> HipResult<CopyOp> {
     if parameters.is_null() {
         return Err(code::INVALID_VALUE);
     }
-    // SAFETY: by contract, not null.
+    // SAFETY: not null, and the program vouches for its own struct.
     let p = unsafe { parameters.read_unaligned() };
     let dst = driver_address(p.dst_type, p.dst_host as usize, p.dst_device as usize)?;
     let src = driver_address(p.src_type, p.src_host as usize, p.src_device as usize)?;
@@ -416,78 +413,51 @@ pub(crate) unsafe extern "C" fn hipMemcpy2DAsync_spt(
 }
 
 pub(crate) unsafe extern "C" fn hipMemcpy3D(parameters: *const Memcpy3D) -> u32 {
-    // SAFETY: the caller's struct, checked for null.
-    api(|| submit(null_stream(), unsafe { cube(parameters)? }, true))
+    api(|| submit(null_stream(), cube(parameters)?, true))
 }
 
 pub(crate) unsafe extern "C" fn hipMemcpy3D_spt(parameters: *const Memcpy3D) -> u32 {
-    // SAFETY: the caller's struct, checked for null.
-    api(|| submit(stream::per_thread(), unsafe { cube(parameters)? }, true))
+    api(|| submit(stream::per_thread(), cube(parameters)?, true))
 }
 
 pub(crate) unsafe extern "C" fn hipMemcpy3DAsync(
     parameters: *const Memcpy3D,
     stream: Handle,
 ) -> u32 {
-    // SAFETY: the caller's struct, checked for null.
-    api(|| submit(stream::resolve(stream), unsafe { cube(parameters)? }, false))
+    api(|| submit(stream::resolve(stream), cube(parameters)?, false))
 }
 
 pub(crate) unsafe extern "C" fn hipMemcpy3DAsync_spt(
     parameters: *const Memcpy3D,
     stream: Handle,
 ) -> u32 {
-    // SAFETY: the caller's struct, checked for null.
-    api(|| {
-        submit(
-            stream::resolve_spt(stream),
-            unsafe { cube(parameters)? },
-            false,
-        )
-    })
+    api(|| submit(stream::resolve_spt(stream), cube(parameters)?, false))
 }
 
 pub(crate) unsafe extern "C" fn hipMemcpyParam2D(parameters: *const DrvMemcpy2D) -> u32 {
-    // SAFETY: the caller's struct, checked for null.
-    api(|| submit(null_stream(), unsafe { driver_rect(parameters)? }, true))
+    api(|| submit(null_stream(), driver_rect(parameters)?, true))
 }
 
 pub(crate) unsafe extern "C" fn hipMemcpyParam2DAsync(
     parameters: *const DrvMemcpy2D,
     stream: Handle,
 ) -> u32 {
-    // SAFETY: the caller's struct, checked for null.
-    api(|| {
-        submit(
-            stream::resolve(stream),
-            unsafe { driver_rect(parameters)? },
-            false,
-        )
-    })
+    api(|| submit(stream::resolve(stream), driver_rect(parameters)?, false))
 }
 
 pub(crate) unsafe extern "C" fn hipDrvMemcpy2DUnaligned(parameters: *const DrvMemcpy2D) -> u32 {
-    // SAFETY: the caller's struct, checked for null.
-    api(|| submit(null_stream(), unsafe { driver_rect(parameters)? }, true))
+    api(|| submit(null_stream(), driver_rect(parameters)?, true))
 }
 
 pub(crate) unsafe extern "C" fn hipDrvMemcpy3D(parameters: *const DrvMemcpy3D) -> u32 {
-    // SAFETY: the caller's struct, checked for null.
-    api(|| submit(null_stream(), unsafe { driver_cube(parameters)? }, true))
+    api(|| submit(null_stream(), driver_cube(parameters)?, true))
 }
 
 pub(crate) unsafe extern "C" fn hipDrvMemcpy3DAsync(
     parameters: *const DrvMemcpy3D,
     stream: Handle,
 ) -> u32 {
-    // SAFETY: the caller's struct, checked for null.
-    api(|| {
-        submit(
-            stream::resolve(stream),
-            unsafe { driver_cube(parameters)? },
-            false,
-        )
-    })
+    api(|| submit(stream::resolve(stream), driver_cube(parameters)?, false))
 }
 
 pub(crate) unsafe extern "C" fn hipMemcpyPeer(

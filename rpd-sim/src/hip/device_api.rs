@@ -120,7 +120,7 @@ unsafe fn put_text(out: *mut c_void, length: c_int, text: &str) -> HipResult {
     if out.is_null() || room == 0 {
         return Err(code::INVALID_VALUE);
     }
-    let bytes = text.as_bytes().len().min(room - 1);
+    let bytes = text.len().min(room - 1);
     // SAFETY: at most `length` bytes are written.
     unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr(), out.cast(), bytes);
@@ -428,7 +428,7 @@ fn context_of(ordinal: usize) -> HipResult<Handle> {
 fn device_of(context: Handle) -> HipResult<usize> {
     let devices = &runtime::get()?.devices;
     let same =
-        |device: &&super::device::Device| std::ptr::from_ref(*device) as usize == context as usize;
+        |device: &&super::device::Device| std::ptr::eq(std::ptr::from_ref(*device), context.cast());
     devices
         .iter()
         .find(same)

@@ -1,6 +1,6 @@
 //! `hipError_t`: values, names, texts and the per-thread last error.
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{CStr, c_char};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -189,20 +189,6 @@ pub(crate) unsafe extern "C" fn hipDrvGetErrorString(error: u32, text: *mut *con
 /// Looks an API up by its operation id.
 pub(crate) unsafe extern "C" fn hipApiName(id: u32) -> *const c_char {
     super::names::api_name(id).as_ptr()
-}
-
-/// A null check for handles and pointers that callers pass in.
-pub(crate) fn non_null<T>(pointer: *const T) -> HipResult {
-    if pointer.is_null() {
-        Err(code::INVALID_VALUE)
-    } else {
-        Ok(())
-    }
-}
-
-/// The numeric address of any pointer.
-pub(crate) fn addr(pointer: *const c_void) -> usize {
-    pointer as usize
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ pub(crate) fn check(op: &FillOp) -> HipResult {
     if op.rows > 1 && op.width > op.pitch {
         return Err(code::INVALID_PITCH_VALUE);
     }
-    if op.dst % op.element != 0 {
+    if !op.dst.is_multiple_of(op.element) {
         return Err(code::INVALID_VALUE);
     }
     let place = memory::find(op.dst)?.ok_or(code::INVALID_VALUE)?;

@@ -257,11 +257,7 @@ unsafe extern "C" fn queue_error(status: u32, queue: *mut HsaQueue, _data: *mut 
         return;
     }
     // SAFETY: HSA passes the queue that failed.
-    let id = if queue.is_null() {
-        0
-    } else {
-        unsafe { (*queue).id }
-    };
+    let id = unsafe { queue.as_ref() }.map_or(0, |queue| queue.id);
     eprintln!("rpd-sim: queue {id} stopped with HSA status {status:#x}, the program is aborted");
     std::process::abort();
 }

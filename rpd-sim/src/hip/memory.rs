@@ -582,7 +582,7 @@ pub(crate) unsafe extern "C" fn hipMemRangeGetAttribute(
             2..=4 => INVALID_DEVICE_ID,
             _ => return Err(code::INVALID_VALUE),
         };
-        if size < 4 || size % 4 != 0 {
+        if size < 4 || !size.is_multiple_of(4) {
             return Err(code::INVALID_VALUE);
         }
         for n in 0..size / 4 {

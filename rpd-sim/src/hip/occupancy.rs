@@ -29,11 +29,9 @@ pub(crate) fn blocks_per_unit(function: &Function, block: u64, shared: usize) ->
     let waves = u32::try_from(block.div_ceil(64)).unwrap_or(u32::MAX).max(1);
     let by_waves = waves_per_simd * SIMDS / waves;
     let lds = function.symbol.group_size as usize + shared;
-    let by_lds = if lds == 0 {
-        u32::MAX
-    } else {
-        (LDS_BYTES / lds) as u32
-    };
+    let by_lds = LDS_BYTES
+        .checked_div(lds)
+        .map_or(u32::MAX, |groups| groups as u32);
     by_waves.min(by_lds)
 }
 

@@ -268,7 +268,7 @@ pub(crate) unsafe extern "C" fn hipStreamAddCallback_spt(
 fn number(pointer: *mut c_void, size: usize) -> HipResult<usize> {
     let address = pointer as usize;
     let place = memory::find(address)?.ok_or(code::INVALID_VALUE)?;
-    if address % size != 0 || !place.holds(address, size) {
+    if !address.is_multiple_of(size) || !place.holds(address, size) {
         return Err(code::INVALID_VALUE);
     }
     Ok(place.address)

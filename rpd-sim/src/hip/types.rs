@@ -232,7 +232,6 @@ pub(crate) type StreamCallback = Option<unsafe extern "C" fn(Handle, u32, *mut c
 
 /// `hipMemcpyKind`.
 pub(crate) mod kind {
-    pub(crate) const HOST_TO_HOST: u32 = 0;
     pub(crate) const HOST_TO_DEVICE: u32 = 1;
     pub(crate) const DEVICE_TO_HOST: u32 = 2;
     pub(crate) const DEVICE_TO_DEVICE: u32 = 3;
