@@ -26,9 +26,6 @@ pub(crate) struct KernelDescriptor {
 }
 
 impl KernelDescriptor {
-    /// Size in memory.
-    pub(crate) const SIZE: usize = 64;
-
     /// Reads a descriptor from its bytes.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let bytes: &[u8; 64] = bytes.first_chunk().ok_or(Error::Truncated {
@@ -51,16 +48,6 @@ impl KernelDescriptor {
             properties: half(56),
             preload: half(58),
         })
-    }
-
-    /// Reads the descriptor at a kernel object address.
-    ///
-    /// # Safety
-    /// 64 bytes at `address` are readable.
-    pub(crate) unsafe fn at(address: u64) -> Result<Self, Error> {
-        // SAFETY: the caller's promise.
-        let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, Self::SIZE) };
-        Self::parse(bytes)
     }
 
     /// VGPRs a work-item has, architectural and accumulation ones together.

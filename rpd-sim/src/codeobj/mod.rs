@@ -15,8 +15,8 @@ mod tests;
 pub(crate) use bundle::{Target, Toggle};
 pub(crate) use descriptor::KernelDescriptor;
 pub(crate) use image::Image;
-pub(crate) use metadata::{Arg, ArgKind, Kernel};
-pub(crate) use object::{CodeObject, Symbol, SymbolKind};
+pub(crate) use metadata::{ArgKind, Kernel};
+pub(crate) use object::CodeObject;
 
 /// Why a bundle or code object was refused.
 #[derive(Debug, thiserror::Error)]

@@ -84,6 +84,7 @@ pub(super) struct Relocation {
 pub(crate) struct CodeObject {
     bytes: Arc<[u8]>,
     target: Target,
+    #[cfg(test)]
     abi_version: u8,
     segments: Vec<Segment>,
     symbols: Vec<Symbol>,
@@ -211,6 +212,7 @@ impl CodeObject {
         Ok(Self {
             bytes: bytes.into(),
             target,
+            #[cfg(test)]
             abi_version,
             segments,
             by_name: symbols
@@ -229,16 +231,12 @@ impl CodeObject {
         &self.bytes
     }
 
-    /// The ELF file, shared.
-    pub(crate) fn shared_bytes(&self) -> Arc<[u8]> {
-        Arc::clone(&self.bytes)
-    }
-
     /// Processor and features it was built for.
     pub(crate) fn target(&self) -> &Target {
         &self.target
     }
 
+    #[cfg(test)]
     /// Code object version: 3 to 6.
     pub(crate) fn version(&self) -> u8 {
         self.abi_version + 2
@@ -249,6 +247,7 @@ impl CodeObject {
         &self.segments
     }
 
+    #[cfg(test)]
     /// Defined dynamic symbols: kernels, their descriptors and variables.
     pub(crate) fn symbols(&self) -> &[Symbol] {
         &self.symbols
@@ -278,6 +277,7 @@ impl CodeObject {
             .filter(|s| s.kind == SymbolKind::Object && !s.name.ends_with(".kd"))
     }
 
+    #[cfg(test)]
     /// Metadata version, such as (1, 2) for V5.
     pub(crate) fn metadata_version(&self) -> (u32, u32) {
         self.metadata.version

@@ -1,3 +1,5 @@
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
 use super::*;
 
 const OBJECT: &[u8] = include_bytes!("../../testdata/kernels-O3.co");

@@ -1,6 +1,11 @@
 //! Global memory as waves reach it: checked accesses, and the transfers that buffer, global, flat and
 //! scratch instructions share.
 
+#![expect(
+    clippy::needless_range_loop,
+    reason = "lanes index several registers and a mask at once"
+)]
+
 use super::exec::{Exec, Lanes64};
 use super::float::{f16_to_f32, f64_to_f16, max64, min64};
 use super::inst::{GLC, Handler, Inst};
@@ -403,7 +408,7 @@ pub(super) fn atomic<const WIDE: bool>(
             continue;
         }
         let address = addresses[l];
-        if !x.mem.allows(address, bytes, true) || address % bytes != 0 {
+        if !x.mem.allows(address, bytes, true) || !address.is_multiple_of(bytes) {
             return x.memory_fault(i, address, bytes as u32, Access::Atomic);
         }
         let dword = |n: u16| x.vgpr(i.src[1] + n)[l];

@@ -77,7 +77,7 @@ pub(crate) struct Dispatch<'a> {
     pub(crate) program: &'a Program,
     /// Address of the kernel descriptor, from the packet.
     pub(crate) kernel_object: u64,
-    /// The descriptor, see [`KernelDescriptor::at`].
+    /// The descriptor, see [`KernelDescriptor::parse`].
     pub(crate) descriptor: KernelDescriptor,
     /// Work-items in each dimension (1 where the packet's dimensions do not reach).
     pub(crate) grid: [u32; 3],

@@ -42,9 +42,9 @@ pub(super) fn blend(to: &mut Lanes, from: &Lanes, mask: u64) {
     }
     for (n, byte) in mask.to_le_bytes().into_iter().enumerate() {
         let lanes = &BYTE_MASKS[usize::from(byte)];
-        for l in 0..8 {
+        for (l, lane) in lanes.iter().enumerate() {
             let at = n * 8 + l;
-            to[at] = to[at] & !lanes[l] | from[at] & lanes[l];
+            to[at] = to[at] & !lane | from[at] & lane;
         }
     }
 }
@@ -508,11 +508,6 @@ pub(super) fn int3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, u32) -> u32)
 }
 
 /// Operations on 16-bit integers in the low (or selected) halves.
-#[inline(always)]
-pub(super) fn short1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16) -> u16) {
-    short3(x, i, |a, _, _| f(a));
-}
-
 #[inline(always)]
 pub(super) fn short2(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16, u16) -> u16) {
     short3(x, i, |a, b, _| f(a, b));

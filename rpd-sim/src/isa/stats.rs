@@ -57,11 +57,13 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
+    #[cfg(test)]
     /// Instructions of a class.
     pub(crate) fn count(&self, class: Class) -> u64 {
         self.instructions[class as usize]
     }
 
+    #[cfg(test)]
     /// Instructions of all classes.
     pub(crate) fn total(&self) -> u64 {
         self.instructions.iter().sum()

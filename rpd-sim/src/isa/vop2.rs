@@ -54,7 +54,7 @@ pub(super) fn handler(opcode: u32) -> Option<Handler> {
         0x13 => |x, i| int2(x, i, |a, b| a & b),
         0x14 => |x, i| int2(x, i, |a, b| a | b),
         0x15 => |x, i| int2(x, i, |a, b| a ^ b),
-        0x16 | 0x17 | 0x18 => |x, i| float3(x, i, |a, b, c| a * b + c),
+        0x16..=0x18 => |x, i| float3(x, i, |a, b, c| a * b + c),
         0x19 => |x, i| carry(x, i, |a, b, _| u64::from(a) + u64::from(b)),
         0x1a => |x, i| carry(x, i, |a, b, _| u64::from(a).wrapping_sub(u64::from(b))),
         0x1b => |x, i| carry(x, i, |a, b, _| u64::from(b).wrapping_sub(u64::from(a))),

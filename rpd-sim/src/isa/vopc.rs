@@ -47,7 +47,8 @@ macro_rules! by_order {
 /// The operation of an opcode.
 #[expect(
     clippy::neg_cmp_op_on_partial_ord,
-    reason = "the negated comparisons of the instruction set are true for NaN"
+    clippy::double_comparisons,
+    reason = "the instruction set's comparisons are told apart by what they say of NaN"
 )]
 pub(super) fn handler(opcode: u32) -> Option<Handler> {
     let handler: Handler = match opcode {

@@ -11,7 +11,7 @@ fn decodes_all_instructions() {
         let mut count = 0;
         for symbol in symbols
             .iter()
-            .filter(|s| s.kind == crate::codeobj::SymbolKind::Function)
+            .filter(|s| s.kind == crate::codeobj::object::SymbolKind::Function)
         {
             let start = symbol.value.wrapping_add(module.image.delta());
             let mut at = start;

@@ -191,7 +191,11 @@ fn integers() {
     let mut random = Random(5);
     let mut make = |i: u32| {
         let v = random.next() as u32;
-        if i % 3 == 0 { v >> (v & 31) } else { v }
+        if i.is_multiple_of(3) {
+            v >> (v & 31)
+        } else {
+            v
+        }
     };
     let a: Vec<u32> = (0..n).map(&mut make).collect();
     let b: Vec<u32> = (0..n).map(|i| make(i + 1)).collect();
@@ -242,7 +246,11 @@ fn long_integers() {
     let mut random = Random(6);
     let mut make = |i: u32| {
         let v = random.next();
-        if i % 3 == 0 { v >> (v & 63) } else { v }
+        if i.is_multiple_of(3) {
+            v >> (v & 63)
+        } else {
+            v
+        }
     };
     let a: Vec<u64> = (0..n).map(&mut make).collect();
     let b: Vec<u64> = (0..n).map(|i| make(i + 1)).collect();
