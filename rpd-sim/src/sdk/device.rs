@@ -77,6 +77,11 @@ pub(crate) fn drain() {
     }
 }
 
+/// In a forked child: what the parent's device was doing will not end here.
+pub(crate) fn forget() {
+    OUTSTANDING.store(0, Ordering::Release);
+}
+
 /// What one context gets about a piece of work.
 struct Seen {
     index: usize,

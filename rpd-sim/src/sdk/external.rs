@@ -22,7 +22,9 @@ use super::{
 /// Contexts something was ever pushed for.
 static PUSHED: AtomicU64 = AtomicU64::new(0);
 /// Stacks by context and thread.
-static STACKS: Mutex<Option<HashMap<(usize, u64), Vec<u64>>>> = Mutex::new(None);
+static STACKS: Mutex<Option<Stacks>> = Mutex::new(None);
+
+type Stacks = HashMap<(usize, u64), Vec<u64>>;
 
 /// The pushed value for a context and thread; threads without a stack inherit the main thread's top.
 #[inline]

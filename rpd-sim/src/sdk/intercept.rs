@@ -10,6 +10,7 @@ use rocprofiler_sdk_sys::{
 
 use super::{context::Callback, lifecycle};
 
+#[derive(Clone, Copy)]
 struct Interest {
     tables: u32,
     callback: Callback<<InterceptFn as IntoIterator>::Item>,
@@ -24,7 +25,8 @@ pub(crate) fn offer(
     instance: u64,
     tables: &mut [*mut c_void],
 ) {
-    let interests = INTERESTS.read().unwrap_or_else(|e| e.into_inner());
+    // No lock is held while tools run.
+    let interests = INTERESTS.read().unwrap_or_else(|e| e.into_inner()).clone();
     for interest in interests.iter().filter(|i| i.tables & table.0 != 0) {
         // SAFETY: the tool gave the function for this; the tables live as long as the process.
         unsafe {

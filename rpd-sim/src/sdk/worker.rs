@@ -16,7 +16,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_runtime_library_t as RuntimeLibrary, rocprofiler_status_t as Status,
 };
 
-use super::{buffer, context::Callback, lifecycle, status::store};
+use super::{buffer, context::Callback, device, lifecycle, status::store};
 
 /// A flush to do, and whom to tell.
 struct Task {
@@ -35,6 +35,7 @@ static WORKERS: RwLock<Vec<Arc<Worker>>> = RwLock::new(Vec::new());
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
 /// What tools want to be called about when a provider thread is made.
+#[derive(Clone, Copy)]
 struct Notification {
     before: Option<Callback<<NotifyFn as IntoIterator>::Item>>,
     after: Option<Callback<<NotifyFn as IntoIterator>::Item>>,
@@ -128,8 +129,12 @@ fn run(worker: &Worker) {
 
 fn spawn(worker: Arc<Worker>, index: usize) {
     let notify = |after: bool| {
-        let list = NOTIFICATIONS.read().unwrap_or_else(|e| e.into_inner());
-        for n in list.iter() {
+        // No lock is held while tools run.
+        let list = NOTIFICATIONS
+            .read()
+            .unwrap_or_else(|e| e.into_inner())
+            .clone();
+        for n in &list {
             if let Some(callback) = if after { &n.after } else { &n.before } {
                 // SAFETY: the tool gave the function for this.
                 unsafe { (callback.function)(RuntimeLibrary::LIBRARY, callback.data) };
@@ -184,6 +189,7 @@ extern "C" fn after_fork() {
 /// The child has none of the threads: new queues, new threads, same buffers.
 extern "C" fn in_child() {
     after_fork();
+    device::forget();
     if lifecycle::finalized() == 1 {
         return;
     }
