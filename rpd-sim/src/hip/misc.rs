@@ -3,6 +3,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 
 use super::error::{HipResult, api, code, put};
+use crate::api::types::ChannelFormatDesc;
 
 /// `hipDriverProcAddressQueryResult`.
 const FOUND: u32 = 0;
@@ -61,4 +62,14 @@ pub(crate) unsafe extern "C" fn hipProfilerStart() -> u32 {
 
 pub(crate) unsafe extern "C" fn hipProfilerStop() -> u32 {
     api(|| Err(code::NOT_SUPPORTED))
+}
+
+pub(crate) unsafe extern "C" fn hipCreateChannelDesc(
+    x: c_int,
+    y: c_int,
+    z: c_int,
+    w: c_int,
+    f: u32,
+) -> ChannelFormatDesc {
+    ChannelFormatDesc { x, y, z, w, f }
 }

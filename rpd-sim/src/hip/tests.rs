@@ -565,11 +565,11 @@ fn packed_arguments_and_dynamic_local_memory() {
     let mut packed = [data as usize as u64, 0];
     let mut size = 12usize;
     let mut extra = [
-        1 as *mut c_void,
+        std::ptr::without_provenance_mut(1),
         packed.as_mut_ptr().cast(),
-        2 as *mut c_void,
+        std::ptr::without_provenance_mut(2),
         arg(&mut size),
-        3 as *mut c_void,
+        std::ptr::without_provenance_mut(3),
     ];
     let reverse = kernel(c"reverse");
     ok!(hipModuleLaunchKernel(
