@@ -205,10 +205,10 @@ fn argument_types_and_names_are_those_of_the_original() {
     let mut seen = 0;
     while let Some(row) = rows.next().expect("arguments") {
         let text = |index| -> String { row.get(index).expect("a text") };
-        let position: usize = row.get(2).expect("a number");
+        let position: u32 = row.get(2).expect("a number");
         let kind = Kind::from_name(&text(0)).expect("a kind");
         let layout = layout(kind, &text(1)).expect("a layout");
-        let argument = &layout.arguments[position];
+        let argument = &layout.arguments[position as usize];
         assert_eq!(
             (argument.resolved, argument.name),
             (&*text(3), &*text(4)),
@@ -340,4 +340,66 @@ fn every_view_of_the_database_has_the_rows_of_the_original() {
     assert_eq!(check, "ok");
     let mut broken = ours.prepare("PRAGMA foreign_key_check").expect("a check");
     assert!(!broken.exists([]).expect("a check"));
+}
+
+/// The original's commands attach a database, list its tables by their suffix, put temporary views over the `rocpd_*`
+/// views of the same names, and over those their own data views.
+#[test]
+fn the_original_s_way_of_reading_finds_the_same_rows() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let golden = golden_database();
+    let path = rocpd::write(
+        &support::session(&golden),
+        &Options::default(),
+        &target(directory.path()),
+    )
+    .expect("written")
+    .expect("a file");
+    let reader = Connection::open_in_memory().expect("a connection");
+    reader
+        .execute(
+            "ATTACH DATABASE ?1 AS db0",
+            [path.to_str().expect("a path")],
+        )
+        .expect("attached");
+    let list = |connection: &Connection, sql: &str| -> Vec<String> {
+        let mut statement = connection.prepare(sql).expect(sql);
+        let rows = statement.query_map([], |row| row.get(0)).expect(sql);
+        rows.collect::<Result<_, _>>().expect(sql)
+    };
+    let suffix = list(
+        &reader,
+        "SELECT value FROM db0.rocpd_metadata WHERE tag = 'uuid'",
+    )
+    .remove(0);
+    let tables = list(
+        &reader,
+        "SELECT name FROM db0.sqlite_master WHERE type = 'table' AND name LIKE 'rocpd_%'",
+    );
+    assert_eq!(tables.len(), 20);
+    for table in tables {
+        let base = table.strip_suffix(&suffix).expect("the suffix");
+        let sql = format!("CREATE TEMPORARY VIEW {base} AS SELECT * FROM db0.{base}");
+        reader.execute_batch(&sql).expect(base);
+    }
+    let views = list(
+        &golden,
+        "SELECT name || '|' || sql FROM sqlite_master WHERE type = 'view' AND name NOT LIKE 'rocpd_%'",
+    );
+    assert_eq!(views.len(), 21);
+    for view in &views {
+        let (_, sql) = view.split_once('|').expect("a name");
+        let sql = sql.replacen("CREATE VIEW", "CREATE TEMPORARY VIEW", 1);
+        reader.execute_batch(&sql).expect(view);
+    }
+    for view in &views {
+        let (name, _) = view.split_once('|').expect("a name");
+        let count = |connection: &Connection| {
+            list(
+                connection,
+                &format!("SELECT CAST(count(*) AS TEXT) FROM \"{name}\""),
+            )
+        };
+        assert_eq!(count(&reader), count(&golden), "{name}");
+    }
 }
