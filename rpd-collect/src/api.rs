@@ -14,7 +14,7 @@ use rpd_core::args::layout;
 use rpd_core::domain::Kind;
 use rpd_core::spool::format::{ApiCall, RecordHeader, api_flag, tag};
 use rpd_core::spool::writer::{OpenRecord, now, record_len};
-use zerocopy::IntoBytes;
+use zerocopy::FromBytes;
 
 use crate::guard::Service;
 use crate::names::KindNames;
@@ -164,8 +164,12 @@ unsafe extern "C" fn on_call(
     user_data: *mut rocprofiler_user_data_t,
     data: *mut c_void,
 ) {
-    let returned = now();
     SERVICE.run(|| {
+        // First, so that what we do is not taken for the call's own time. The clock is most of what we cost: once a phase.
+        let returned = match record.phase {
+            rocprofiler_callback_phase_t::EXIT => now(),
+            _ => 0,
+        };
         // SAFETY: `data` is what `configure` leaked; the slot belongs to this call and context.
         let (kind, slot) = unsafe { (&*data.cast::<ApiKind>(), &mut (*user_data).value) };
         match record.phase {
@@ -232,22 +236,25 @@ fn open(
         thread.calls.append_open(len, |bytes| {
             let (head, rest) = bytes.split_at_mut(HEAD);
             fill(rest);
-            let call = ApiCall {
-                header: RecordHeader {
-                    len: len as u32,
-                    tag: tag::API,
-                    aux: kind.number,
-                },
-                operation: record.operation.cast_unsigned(),
-                flags,
-                end: 0,
-                correlation: record.correlation_id.internal,
-                ancestor: record.correlation_id.ancestor,
-                retval: 0,
-                // Last, so that what we do is not taken for the call's own time.
-                start: now(),
-            };
-            head.copy_from_slice(call.as_bytes());
+            // Last, for the same reason.
+            let start = now();
+            // In place: copying a struct that was just put together on the stack stalls on its own stores.
+            if let Ok(call) = ApiCall::mut_from_bytes(head) {
+                *call = ApiCall {
+                    header: RecordHeader {
+                        len: len as u32,
+                        tag: tag::API,
+                        aux: kind.number,
+                    },
+                    operation: record.operation.cast_unsigned(),
+                    flags,
+                    start,
+                    end: 0,
+                    correlation: record.correlation_id.internal,
+                    ancestor: record.correlation_id.ancestor,
+                    retval: 0,
+                };
+            }
         })
     })
     .unwrap_or_default()

@@ -155,8 +155,11 @@ unsafe extern "C" fn on_range(
     user_data: *mut rocprofiler_user_data_t,
     data: *mut c_void,
 ) {
-    let time = now();
     RANGES.run(|| {
+        let time = match record.phase {
+            rocprofiler_callback_phase_t::EXIT => now(),
+            _ => 0,
+        };
         // SAFETY: `data` is what `configure` leaked; the slot belongs to this range and context.
         let (operations, slot) = unsafe { (&*data.cast::<Operations>(), &mut (*user_data).value) };
         let operation = Some(record.operation);

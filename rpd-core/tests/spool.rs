@@ -125,6 +125,21 @@ fn a_directory_that_vanished_costs_records_and_nothing_else() {
 }
 
 #[test]
+fn drops_of_other_streams_are_counted_once_however_many_segments_there_are() {
+    let run = tempfile::tempdir().expect("temporary directory");
+    let directory = SpoolDirectory::create(run.path()).expect("directory");
+    let mut writer = StreamWriter::new(&directory, "meta".to_owned(), stream::META, 0);
+    for number in 0..10_000 {
+        assert!(put(&mut writer, number));
+        writer.publish_dropped(number / 1000);
+    }
+    let stream = one_stream(directory.path());
+    let mut records = stream.records();
+    while records.next().is_some() {}
+    assert_eq!(records.dropped(), 9);
+}
+
+#[test]
 fn a_long_record_gets_a_segment_of_its_own_and_an_endless_one_is_refused() {
     let run = tempfile::tempdir().expect("temporary directory");
     let directory = SpoolDirectory::create(run.path()).expect("directory");

@@ -218,6 +218,21 @@ impl Mapping {
         self.len
     }
 
+    /// Has the kernel make the pages that hold `from` to `to` writable in one go, which is cheaper than a fault for each. Kernels before 5.14 cannot; the pages then come one by one.
+    pub(super) fn populate(&self, from: usize, to: usize) {
+        let (from, to) = (from & !4095, to.min(self.len));
+        if from < to {
+            // SAFETY: a range inside our own mapping; its content is not changed.
+            unsafe {
+                libc::madvise(
+                    self.base.as_ptr().add(from).cast(),
+                    to - from,
+                    libc::MADV_POPULATE_WRITE,
+                );
+            }
+        }
+    }
+
     /// Whether `len` bytes at `address` lie in it.
     #[inline]
     pub(super) fn contains(&self, address: usize, len: usize) -> bool {

@@ -28,6 +28,9 @@ pub const GROWTH: usize = 4;
 /// Bytes of the largest segments, unless one record needs more.
 pub const LARGEST_SEGMENT: usize = 4 << 20;
 
+/// Bytes made writable at once, a divisor of all segment sizes from [`FIRST_SEGMENT`] on.
+const STEP: usize = 64 << 10;
+
 /// Records dropped between two attempts to get a segment after one failed.
 const RETRY_AFTER: u32 = 1024;
 
@@ -118,6 +121,8 @@ pub struct OpenRecord(pub u64);
 pub struct StreamWriter {
     /// Bytes of the current segment in use, its head included.
     used: usize,
+    /// Bytes of the current segment that may be written without asking the kernel first.
+    ready: usize,
     current: Option<Mapping>,
     /// Open records in the current segment.
     open: u32,
@@ -133,6 +138,9 @@ pub struct StreamWriter {
     retry: u32,
     /// Records dropped since the current segment was made.
     dropped: u64,
+    /// What [`StreamWriter::publish_dropped`] added to the current segment, and to earlier ones.
+    extra: u64,
+    extra_before: u64,
 }
 
 impl StreamWriter {
@@ -140,6 +148,7 @@ impl StreamWriter {
     pub fn new(directory: &Arc<SpoolDirectory>, name: String, kind: u16, tid: u32) -> StreamWriter {
         StreamWriter {
             used: 0,
+            ready: 0,
             current: None,
             open: 0,
             kind,
@@ -152,6 +161,8 @@ impl StreamWriter {
             next_size: FIRST_SEGMENT,
             retry: 0,
             dropped: 0,
+            extra: 0,
+            extra_before: 0,
         }
     }
 
@@ -241,13 +252,13 @@ impl StreamWriter {
         self.dropped
     }
 
-    /// Sets the `dropped` field of the current segment; for the meta stream, which also counts for streams without
-    /// a segment.
-    pub fn publish_dropped(&self, extra: u64) {
+    /// Adds the records that other streams, which have no segment, dropped: `total` of them since this stream began.
+    pub fn publish_dropped(&mut self, total: u64) {
         if let Some(current) = &self.current {
+            self.extra = total.saturating_sub(self.extra_before);
             current
                 .dropped()
-                .store(self.dropped + extra, Ordering::Relaxed);
+                .store(self.dropped + self.extra, Ordering::Relaxed);
         }
     }
 
@@ -255,18 +266,14 @@ impl StreamWriter {
     #[inline]
     fn place(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> usize {
         debug_assert!(len.is_multiple_of(8) && len >= 8);
-        let fits = match &self.current {
-            Some(current) => len <= current.len() - self.used,
-            None => false,
-        };
-        if !fits && !self.grow(len) {
+        if len > self.ready - self.used && !self.extend(len) {
             return 0;
         }
         let Some(current) = &self.current else {
             return 0;
         };
-        // SAFETY: `used + len` does not exceed the mapping, which was checked or is what `grow` made; the bytes
-        // behind `used` are nobody else's, and zero because the file is new.
+        // SAFETY: `used + len` does not exceed `ready`, which was checked or is what `extend` did, and that never exceeds
+        // the mapping; the bytes behind `used` are nobody else's, and zero because the file is new.
         let (address, bytes) = unsafe {
             let address = current.base().as_ptr().add(self.used);
             (address, std::slice::from_raw_parts_mut(address, len))
@@ -279,8 +286,21 @@ impl StreamWriter {
         address as usize
     }
 
-    /// Replaces the current segment by one with room for `len` bytes.
+    /// Makes room for `len` bytes: the next part of the current segment, or a new segment.
     #[cold]
+    fn extend(&mut self, len: usize) -> bool {
+        if let Some(current) = &self.current
+            && len <= current.len() - self.used
+        {
+            let ready = (self.used + len).next_multiple_of(STEP).min(current.len());
+            current.populate(self.ready, ready);
+            self.ready = ready;
+            return true;
+        }
+        self.grow(len)
+    }
+
+    /// Replaces the current segment by one with room for `len` bytes.
     fn grow(&mut self, len: usize) -> bool {
         if self.retry > 0 {
             self.retry -= 1;
@@ -312,7 +332,10 @@ impl StreamWriter {
         self.open = 0;
         self.used = SEGMENT_HEADER;
         self.dropped = 0;
-        true
+        self.extra_before += self.extra;
+        self.extra = 0;
+        self.ready = SEGMENT_HEADER;
+        self.extend(len)
     }
 
     #[cold]
@@ -320,7 +343,9 @@ impl StreamWriter {
         match &self.current {
             Some(current) => {
                 self.dropped += 1;
-                current.dropped().store(self.dropped, Ordering::Relaxed);
+                current
+                    .dropped()
+                    .store(self.dropped + self.extra, Ordering::Relaxed);
             }
             None => self.directory.drop_records(1),
         }
