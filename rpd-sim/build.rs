@@ -51,5 +51,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("api_args.rs"), emit::arguments(&domains)?)?;
     fs::write(out.join("operations.rs"), emit::operations(&text(0)?)?)?;
     fs::write(out.join("enums.rs"), emit::enums(&text(3)?)?)?;
+    // Programs that were linked against the real libraries ask for versions of symbols. The definitions
+    // alone satisfy the loader: it takes symbols without a version for any version asked for. (A second
+    // script beside rustc's own, which lld, rustc's linker on this target, takes as an addition.)
+    let versions = out.join("versions.map");
+    fs::write(&versions, emit::versions())?;
+    println!(
+        "cargo::rustc-cdylib-link-arg=-Wl,--version-script={}",
+        versions.display()
+    );
     Ok(())
 }

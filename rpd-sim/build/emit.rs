@@ -221,3 +221,13 @@ pub(crate) fn enums(csv: &str) -> Text {
     writeln!(out, "];")?;
     Ok(out)
 }
+
+/// Symbol versions of the HIP, HSA and ROCTx libraries, as empty nodes of a version script.
+pub(crate) fn versions() -> String {
+    let minors = [(4, 2..=5), (5, 0..=9), (6, 0..=9), (7, 0..=9)];
+    let hip = minors
+        .into_iter()
+        .flat_map(|(major, minors)| minors.map(move |minor| format!("hip_{major}.{minor}")));
+    let names = hip.chain(["ROCR_1".to_owned(), "ROCTX_4.1".to_owned()]);
+    names.map(|name| format!("{name} {{ }};\n")).collect()
+}

@@ -117,3 +117,39 @@ fn the_library_can_initialise_when_it_is_loaded() {
     let said = run(&folder, &program, &[], &[("ROCPROFILER_LIBRARY_CTOR", "1")]);
     assert!(said.starts_with("configure 10000 1.0.0 0\n"), "{said}");
 }
+
+#[test]
+fn programs_linked_against_versioned_symbols_run() {
+    let (folder, _) = build("versions", &[]);
+    let imports = folder.join("imports");
+    fs::create_dir(&imports).expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("a file");
+    write(
+        "stub.c",
+        "int hipRuntimeGetVersion(int *v) { return *v; } int hipGetLastError(void) { return 0; }",
+    );
+    write(
+        "stub.map",
+        "hip_4.2 { global: hipRuntimeGetVersion; }; hip_6.0 { global: hipGetLastError; } hip_4.2;",
+    );
+    write("user.c", "int hipRuntimeGetVersion(int *); int hipGetLastError(void);
+        int main(void) { int v = 0; return hipRuntimeGetVersion(&v) || hipGetLastError() || v == 0; }");
+    let cc = |arguments: &[&str]| {
+        let status = Command::new("cc")
+            .current_dir(&folder)
+            .args(arguments)
+            .status();
+        assert!(status.expect("a C compiler").success());
+    };
+    let stub = ["-shared", "-fPIC", "stub.c", "-o", "imports/libamdhip64.so"];
+    cc(&[
+        &stub[..],
+        &[
+            "-Wl,-soname,libamdhip64.so.6",
+            "-Wl,--version-script=stub.map",
+        ],
+    ]
+    .concat());
+    cc(&["user.c", "-o", "user", "-Limports", "-lamdhip64"]);
+    assert_eq!(run(&folder, &folder.join("user"), &[], &[]), "");
+}
