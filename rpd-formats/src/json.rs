@@ -53,20 +53,45 @@ impl Object {
 /// Appends `text` as a JSON string.
 pub(crate) fn quote(out: &mut String, text: &str) {
     out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            control if (control as u32) < 0x20 => {
-                let _ = write!(out, "\\u{:04x}", control as u32);
-            }
-            other => out.push(other),
+    escape(text, |piece| out.push_str(piece));
+    out.push('"');
+}
+
+/// Appends `text` as a JSON string to bytes.
+#[inline]
+pub(crate) fn quote_bytes(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    escape_bytes(out, text);
+    out.push(b'"');
+}
+
+/// Appends `text` as it stands between the quotes of a JSON string.
+#[inline]
+pub(crate) fn escape_bytes(out: &mut Vec<u8>, text: &str) {
+    escape(text, |piece| out.extend_from_slice(piece.as_bytes()));
+}
+
+/// Hands out `text` in pieces that may stand in a JSON string.
+#[inline]
+fn escape(text: &str, mut emit: impl FnMut(&str)) {
+    let mut plain = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        // What is escaped is ASCII, so all cuts are between characters.
+        emit(&text[plain..at]);
+        plain = at + 1;
+        match byte {
+            b'"' => emit("\\\""),
+            b'\\' => emit("\\\\"),
+            b'\n' => emit("\\n"),
+            b'\r' => emit("\\r"),
+            b'\t' => emit("\\t"),
+            control => emit(&format!("\\u{control:04x}")),
         }
     }
-    out.push('"');
+    emit(&text[plain..]);
 }
 
 #[cfg(test)]

@@ -1,0 +1,155 @@
+//! On which stream a HIP call works.
+//!
+//! Records of calls carry the address of the runtime's stream object among their arguments, not the number that
+//! dispatches and copies carry. The first dispatch or copy of each stream tells which address had which number.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rpd_core::args::{for_each_argument, layout};
+use rpd_core::domain::Kind;
+use rpd_core::ids::{CorrelationId, Nanoseconds, StreamId};
+use rpd_core::options::Options;
+use rpd_core::session::Session;
+use rpd_core::spool::format::api_flag;
+
+use crate::operations::Operations;
+
+/// Steps from a copy up to the HIP call that asked for it: HSA calls lie between.
+const MAX_DEPTH: usize = 4;
+
+/// The streams of one address, one after the other.
+#[derive(Default)]
+struct Life {
+    /// First use and number.
+    streams: Vec<(Nanoseconds, StreamId)>,
+    current: usize,
+}
+
+/// Where an operation has its stream.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    offset: Option<u32>,
+    destroys: bool,
+}
+
+/// Answers for the calls of a session, to be asked in their order.
+pub(crate) struct CallStreams<'a> {
+    session: &'a Session,
+    places: Vec<Place>,
+    lives: HashMap<u64, Life>,
+}
+
+impl<'a> CallStreams<'a> {
+    pub(crate) fn new(
+        session: &'a Session,
+        operations: &Operations,
+        options: &Options,
+    ) -> CallStreams<'a> {
+        let places = operations.list.iter().map(|operation| {
+            let name = session.strings.get(operation.name);
+            let arguments = layout(operation.kind, name).map(|layout| &layout.arguments);
+            let stream = arguments
+                .into_iter()
+                .flatten()
+                .find(|argument| argument.declared == "hipStream_t");
+            Place {
+                offset: stream.map(|argument| argument.offset),
+                destroys: name == "hipStreamDestroy",
+            }
+        });
+        let mut streams = CallStreams {
+            session,
+            places: places.collect(),
+            lives: HashMap::new(),
+        };
+        if !options.group_by_queue {
+            streams.learn(operations);
+        }
+        streams
+    }
+
+    fn learn(&mut self, operations: &Operations) {
+        let session = self.session;
+        let mut first: BTreeMap<StreamId, (Nanoseconds, CorrelationId)> = BTreeMap::new();
+        let (dispatches, copies) = (&session.dispatches, &session.copies);
+        for (streams, starts, correlations) in [
+            (&dispatches.stream, &dispatches.start, &dispatches.correlation),
+            (&copies.stream, &copies.start, &copies.correlation),
+        ] {
+            for ((&stream, &start), &correlation) in streams.iter().zip(starts).zip(correlations) {
+                if stream.0 != 0 && first.get(&stream).is_none_or(|found| start < found.0) {
+                    first.insert(stream, (start, correlation));
+                }
+            }
+        }
+        let mut wanted: HashMap<CorrelationId, StreamId> = first
+            .into_iter()
+            .map(|(stream, (_, correlation))| (correlation, stream))
+            .collect();
+        let api = &session.api;
+        for _ in 0..MAX_DEPTH {
+            if wanted.is_empty() {
+                break;
+            }
+            let mut above = HashMap::new();
+            for (index, correlation) in api.correlation.iter().enumerate() {
+                let Some(&stream) = wanted.get(correlation) else {
+                    continue;
+                };
+                let place = self.places[operations.index(api.kind[index], api.operation[index])];
+                if let Some(address) = self.address(index, place) {
+                    let life = self.lives.entry(address).or_default();
+                    life.streams.push((api.start[index], stream));
+                } else if api.kind[index] != Kind::HipRuntime && api.ancestor[index].0 != 0 {
+                    above.insert(api.ancestor[index], stream);
+                }
+            }
+            wanted = above;
+        }
+        for life in self.lives.values_mut() {
+            life.streams.sort_unstable();
+        }
+    }
+
+    fn address(&self, index: usize, place: Place) -> Option<u64> {
+        let api = &self.session.api;
+        let args = api.args[index];
+        let from = usize::try_from(args.offset).ok()?;
+        let raw = api.arena.get(from..from + args.len as usize)?;
+        if args.flags & api_flag::ARGUMENTS != 0 {
+            let bytes = raw.get(place.offset? as usize..)?.first_chunk()?;
+            return Some(u64::from_le_bytes(*bytes));
+        }
+        let mut address = None;
+        for_each_argument(None, args.flags, raw, |_, declared, _, value| {
+            if declared == "ihipStream_t*" {
+                let digits = value.strip_prefix("0x").unwrap_or_default();
+                address = u64::from_str_radix(digits, 16).ok();
+            }
+        });
+        address
+    }
+
+    /// The stream of call `index`, whose operation has that index; 0 when it has none, or it is not known.
+    #[inline]
+    pub(crate) fn of(&mut self, index: usize, operation: usize) -> StreamId {
+        let api = &self.session.api;
+        if self.lives.is_empty() || api.args[index].len == 0 {
+            return StreamId(0);
+        }
+        let place = self.places[operation];
+        let Some(life) = self
+            .address(index, place)
+            .and_then(|address| self.lives.get_mut(&address))
+        else {
+            return StreamId(0);
+        };
+        let (first_use, stream) = life.streams[life.current];
+        // A stream that was never used may have had the address before.
+        if place.destroys && first_use <= api.start[index] && life.current + 1 < life.streams.len()
+        {
+            life.current += 1;
+        }
+        stream
+    }
+}
