@@ -3,3 +3,6 @@
 pub(crate) mod parse;
 pub(crate) mod resolve;
 pub(crate) mod table;
+
+#[cfg(test)]
+mod tests;

@@ -242,10 +242,14 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
         })
         .count();
     if options.collector.traces.kernel && launches > 0 && session.dispatches.is_empty() {
-        lines.push(format!(
-            "{name}: WARNING: {} but no dispatch was recorded",
-            count(launches, "kernel launch call")
-        ));
+        let launches = count(launches, "kernel launch call");
+        lines.push(if ledger.ended {
+            format!("{name}: WARNING: {launches}, but no dispatch was recorded")
+        } else {
+            format!(
+                "{name}: {launches}, but no dispatch: it ended before the runtime had handed its records over"
+            )
+        });
     }
     limited(name, "damaged recording: ", &ledger.damage, lines);
     if !ledger.ended {
@@ -254,9 +258,14 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
             .iter()
             .map(|call| {
                 let age = session.process.fini_time.0.saturating_sub(call.start.0);
+                let function = session.strings.get(call.name);
+                let what = if function.starts_with("roctx") {
+                    "an open range, "
+                } else {
+                    ""
+                };
                 format!(
-                    "{} (thread {}, for {:.3} s)",
-                    session.strings.get(call.name),
+                    "{what}{function} (thread {}, for {:.3} s)",
                     call.thread,
                     age as f64 / 1e9
                 )

@@ -1,0 +1,632 @@
+//! Conformance cases of the command line, by number. Where a case looks at a variable of the original, the
+//! resolved option is looked at. Statuses 1 and 2 are as rpd defines them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use rpd_core::options::Options;
+use serde_json::{Value, json};
+
+use super::parse::{Parsed, parse};
+use super::resolve::{Plan, Surroundings, resolve};
+use super::table::{Form, OPTIONS, Support};
+use crate::failure::Failure;
+
+enum Got {
+    Help,
+    Version,
+    Plan(Box<Plan>),
+    Failure(Failure),
+}
+
+/// Splits at blanks; `'...'` keeps them.
+fn words(line: &str) -> Vec<OsString> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('\'').enumerate() {
+        if index % 2 == 1 {
+            words.push(part.into());
+        } else {
+            words.extend(part.split_whitespace().map(OsString::from));
+        }
+    }
+    words
+}
+
+fn run_with(line: &str, environment: &[(&str, &str)]) -> Got {
+    let around = Surroundings {
+        environment: environment
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        cwd: PathBuf::from("/cwd"),
+    };
+    match parse(&words(line)) {
+        Err(failure) => Got::Failure(failure),
+        Ok(Parsed::Help(_)) => Got::Help,
+        Ok(Parsed::Version) => Got::Version,
+        Ok(Parsed::Run(given, command)) => match resolve(given, command, &around) {
+            Ok(plan) => Got::Plan(Box::new(plan)),
+            Err(failure) => Got::Failure(failure),
+        },
+    }
+}
+
+fn plan_with(line: &str, environment: &[(&str, &str)]) -> Plan {
+    match run_with(line, environment) {
+        Got::Plan(plan) => *plan,
+        Got::Failure(failure) => panic!("{line}: {failure}"),
+        _ => panic!("{line}: help or version"),
+    }
+}
+
+fn options(line: &str) -> Options {
+    plan_with(line, &[]).passes.remove(0)
+}
+
+/// The names of the traces that are on.
+fn traced(options: &Options) -> Vec<String> {
+    let Value::Object(traces) = json!(options.collector.traces) else {
+        panic!("an object");
+    };
+    traces
+        .into_iter()
+        .filter(|(_, on)| *on == Value::Bool(true))
+        .map(|(name, _)| name)
+        .collect()
+}
+
+#[test]
+fn mistakes_have_their_status_and_say_what_is_wrong() {
+    for (case, line, status, fragment) in [
+        ("6", "--foo -- true", 2, "unrecognized arguments: --foo"),
+        ("8", "--hip-trace ./app", 1, "invalid truth value ./app"),
+        ("8", "--hip-trace ./app", 1, "rpd [options] -- ./app"),
+        (
+            "8b",
+            "--hip-trace ./app --size 5",
+            1,
+            "invalid truth value ./app",
+        ),
+        ("8c", "-s /bin/sh script", 1, "rpd [options] -- /bin/sh"),
+        ("9", "--hip-trace", 1, "No application provided"),
+        ("10", "--hip-trace --", 1, "No application provided"),
+        (
+            "11",
+            "--hip-tra --echo -- true",
+            2,
+            "did you mean --hip-trace?",
+        ),
+        (
+            "12",
+            "--HIP-TRACE --echo -- true",
+            2,
+            "did you mean --hip-trace?",
+        ),
+        (
+            "13",
+            "--hip_trace --echo -- true",
+            2,
+            "did you mean --hip-trace?",
+        ),
+        (
+            "16",
+            "--hip-trace true false --echo -- true",
+            2,
+            "unrecognized arguments: false",
+        ),
+        ("17", "-o", 2, "expected one argument"),
+        ("17b", "-o -- true", 2, "expected one argument"),
+        (
+            "18",
+            "-f --echo -- true",
+            2,
+            "expected at least one argument",
+        ),
+        ("21", "-SD --hip-trace -- true", 1, "invalid truth value D"),
+        ("25", "-f csv,json -- true", 2, "invalid choice: 'csv,json'"),
+        ("26", "-f xml -- true", 2, "invalid choice"),
+        ("28", "--log-level debug -- true", 2, "invalid choice"),
+        (
+            "29",
+            "-u SEC --summary --hip-trace -- true",
+            2,
+            "invalid choice",
+        ),
+        ("30", "--agent-index Absolute -- true", 2, "invalid choice"),
+        (
+            "31",
+            "--perfetto-backend inprocess system -- true",
+            2,
+            "unrecognized arguments: system",
+        ),
+        (
+            "32",
+            "--perfetto-buffer-size abc -- true",
+            2,
+            "invalid int value",
+        ),
+        ("33", "--perfetto-buffer-size 4194304 -- true", 2, "4194303"),
+        ("33", "--perfetto-buffer-size 0 -- true", 2, "1..4194303"),
+        ("34", "--att-resource-mode hip -- true", 2, "invalid choice"),
+        ("35", "--pid=0x10", 2, "invalid int value"),
+        (
+            "36",
+            "-P 1:2:3 --collection-period-unit MSEC -- true",
+            2,
+            "invalid choice",
+        ),
+        ("39", "--ompt-trace parallel,task -- true", 2, "spaces"),
+        (
+            "40",
+            "--ompt-trace paralel -- true",
+            2,
+            "all, thread, parallel, task",
+        ),
+        (
+            "46",
+            "--hip-trace=maybe -- true",
+            1,
+            "invalid truth value maybe",
+        ),
+        ("65", "--stats --echo -- true", 1, "for --stats option"),
+        ("93", "-E missing.yaml --pmc A -- true", 1, "No such file"),
+        ("i", "-i missing.json -s -- true", 1, "No such file"),
+        (
+            "placeholder",
+            "-d out/%nonsense% -s -- true",
+            2,
+            "`%nonsense%` is no placeholder",
+        ),
+        (
+            "placeholder",
+            "-o {word} -s -- true",
+            2,
+            "`{word}` is no placeholder",
+        ),
+    ] {
+        match run_with(line, &[]) {
+            Got::Failure(failure) => {
+                assert_eq!(failure.status, status, "case {case}: {line}: {failure}");
+                assert!(
+                    failure.message.contains(fragment),
+                    "case {case}: {line}: {failure}"
+                );
+                assert!(!failure.message.contains('\n'), "case {case}: one line");
+            }
+            _ => panic!("case {case}: {line} was accepted"),
+        }
+    }
+}
+
+#[test]
+fn help_and_version() {
+    assert!(matches!(run_with("", &[]), Got::Help), "case 1");
+    assert!(matches!(run_with("-h", &[]), Got::Help), "case 2");
+    assert!(
+        matches!(run_with("--help -- true", &[]), Got::Help),
+        "case 2"
+    );
+    assert!(matches!(run_with("--version", &[]), Got::Version), "case 3");
+    assert!(
+        matches!(run_with("-v -- false", &[]), Got::Version),
+        "case 4"
+    );
+    assert!(
+        matches!(run_with("-i missing.json -v", &[]), Got::Version),
+        "case 5"
+    );
+}
+
+#[test]
+fn the_cut_is_textual() {
+    assert_eq!(
+        options("--hip-trace --echo -- true -- --x").command,
+        ["true", "--", "--x"],
+        "case 14"
+    );
+    assert_eq!(
+        options("--hip-trace --echo -- --hip-trace").command,
+        ["--hip-trace"],
+        "case 15"
+    );
+}
+
+#[test]
+fn values_in_all_their_spellings() {
+    for (case, line) in [
+        (19, "-d=foo -s -- a"),
+        (20, "-dfoo -s -- a"),
+        (0, "-d foo/ -s -- a"),
+        (0, "--output-directory=foo -s -- a"),
+    ] {
+        assert_eq!(options(line).output_directory, "/cwd/foo", "case {case}");
+    }
+    assert!(
+        traced(&options("-sno --hip-trace --echo -- true")).len() == 2,
+        "case 22"
+    );
+    assert_eq!(
+        json!(options("-f CSV Rocpd -s -- a").formats),
+        json!(["csv", "rocpd"]),
+        "case 24"
+    );
+    assert_eq!(
+        json!(options("--log-level WARNING -s -- a").log_level),
+        json!("warning"),
+        "case 27"
+    );
+    assert!(
+        traced(&options("--hip-trace=1 --hip-trace=0 --echo -- true")).is_empty(),
+        "case 37"
+    );
+    assert_eq!(
+        json!(options("-f csv -f rocpd -s -- a").formats),
+        json!(["rocpd"]),
+        "case 38"
+    );
+    assert!(
+        matches!(
+            run_with("--ompt-trace=false --hip-trace -- a", &[]),
+            Got::Plan(_)
+        ),
+        "case 43"
+    );
+    for word in ["y", "YES", "t", "True", "oN", "1"] {
+        assert_eq!(
+            traced(&options(&format!("--kernel-trace {word} -- a"))),
+            ["kernel"],
+            "case 44"
+        );
+    }
+    for word in ["N", "no", "f", "FALSE", "Off", "0"] {
+        assert!(
+            traced(&options(&format!("--kernel-trace {word} -- a"))).is_empty(),
+            "case 45"
+        );
+    }
+}
+
+#[test]
+fn aggregates_and_their_negation() {
+    const RUNTIME: [&str; 10] = [
+        "hip_runtime",
+        "kernel",
+        "marker",
+        "memory_allocation",
+        "memory_copy",
+        "rccl",
+        "rocdecode",
+        "rocjpeg",
+        "scratch_memory",
+        "",
+    ];
+    let runtime: Vec<&str> = RUNTIME[..9].to_vec();
+    let with = |base: &[&str], more: &[&str], less: &[&str]| -> Vec<String> {
+        let mut all: Vec<String> = base
+            .iter()
+            .chain(more)
+            .filter(|name| !less.contains(name))
+            .map(|name| (*name).to_owned())
+            .collect();
+        all.sort();
+        all
+    };
+    const HSA: [&str; 4] = ["hsa_amd", "hsa_core", "hsa_finalizer", "hsa_image"];
+    for (case, line, expected) in [
+        (
+            47,
+            "--sys-trace no --hsa-trace=0 --hsa-core-trace=1 --hip-compiler-trace False --hip-runtime-trace",
+            with(&[], &["hip_runtime", "hsa_core"], &[]),
+        ),
+        (
+            48,
+            "--sys-trace --hsa-trace=False",
+            with(&runtime, &["hip_compiler"], &[]),
+        ),
+        (
+            0,
+            "-s",
+            with(
+                &runtime,
+                &[
+                    "hip_compiler",
+                    "hsa_amd",
+                    "hsa_core",
+                    "hsa_finalizer",
+                    "hsa_image",
+                ],
+                &[],
+            ),
+        ),
+        (
+            51,
+            "--runtime-trace --scratch-memory-trace=False",
+            with(&runtime, &[], &["scratch_memory"]),
+        ),
+        (
+            52,
+            "--runtime-trace --hip-trace=no",
+            with(&runtime, &[], &[]),
+        ),
+        (
+            0,
+            "--runtime-trace --hip-runtime-trace=no",
+            with(&runtime, &[], &["hip_runtime"]),
+        ),
+        (
+            53,
+            "--sys-trace --hip-trace=no --hip-runtime-trace",
+            with(&runtime, &HSA, &[]),
+        ),
+        (
+            54,
+            "--sys-trace --runtime-trace --hip-compiler-trace=no",
+            with(&runtime, &HSA, &[]),
+        ),
+        (
+            55,
+            "--sys-trace=no --hip-trace",
+            with(&[], &["hip_compiler", "hip_runtime"], &[]),
+        ),
+        (
+            0,
+            "--hsa-trace --hsa-amd-trace=0",
+            with(&HSA, &[], &["hsa_amd"]),
+        ),
+        (
+            57,
+            "--sys-trace --kfd-trace=no --hsa-trace=no",
+            with(&runtime, &["hip_compiler"], &[]),
+        ),
+    ] {
+        let mut got = traced(&options(&format!("{line} -- a")));
+        got.sort();
+        assert_eq!(got, expected, "case {case}: {line}");
+    }
+    let kokkos = options("--kokkos-trace -- a");
+    assert!(
+        kokkos.collector.kokkos && kokkos.kernel_names.rename,
+        "case 59"
+    );
+    assert_eq!(traced(&kokkos), ["marker"], "case 59");
+    let plan = plan_with(
+        "--kokkos-trace --kernel-rename=no --marker-trace=no -- a",
+        &[],
+    );
+    assert!(
+        plan.passes[0].collector.kokkos && !plan.passes[0].kernel_names.rename,
+        "case 60"
+    );
+    assert!(
+        plan.warnings[0].contains("No tracing options were enabled"),
+        "case 60"
+    );
+}
+
+#[test]
+fn nothing_enabled() {
+    let plan = plan_with("--echo -- true", &[]);
+    assert!(
+        plan.warnings[0].contains("No tracing options were enabled"),
+        "case 63"
+    );
+    match run_with("--echo -- true", &[("ROCPROFILER_CI", "1")]) {
+        Got::Failure(failure) => assert!(failure.message.contains("ROCPROFILER_CI=1"), "case 64"),
+        _ => panic!("case 64"),
+    }
+    // Cases 61 and 66: the queue switch is no tracing (a defect of the original), and statistics need some.
+    let plan = plan_with("--group-by-queue --echo -- true", &[]);
+    assert_eq!(plan.warnings.len(), 1, "case 66");
+    assert!(
+        plan.passes[0].group_by_queue && !plan.passes[0].collector.streams,
+        "case 66"
+    );
+}
+
+#[test]
+fn inherited_variables_are_defaults() {
+    let with =
+        |line: &str, environment: &[(&str, &str)]| plan_with(line, environment).passes.remove(0);
+    let both = with(
+        "--hip-trace -f rocpd -- a",
+        &[("ROCPROF_OUTPUT_FORMAT", "csv")],
+    );
+    assert_eq!(json!(both.formats), json!(["csv", "rocpd"]), "case 68");
+    let both = with("--hip-trace -- a", &[("ROCPROF_OUTPUT_FORMAT", "csv")]);
+    assert_eq!(json!(both.formats), json!(["csv", "rocpd"]), "case 69");
+    // Case 67 differs: an inherited variable is a default, and what is said on the command line wins.
+    let inherited = [("ROCPROF_KERNEL_TRACE", "1")];
+    assert!(
+        !with("--kernel-trace=no --hip-trace -- a", &inherited)
+            .collector
+            .traces
+            .kernel,
+        "case 67"
+    );
+    assert!(with("--hip-trace -- a", &inherited).collector.traces.kernel);
+    let names = with(
+        "-s -- a",
+        &[
+            ("ROCPROF_OUTPUT_PATH", "there"),
+            ("ROCPROF_OUTPUT_FILE_NAME", "x"),
+        ],
+    );
+    assert_eq!(
+        (names.output_directory.as_str(), names.output_file.as_str()),
+        ("/cwd/there", "x")
+    );
+    assert!(
+        with("-s -- a", &[("ROCPROF_DEMANGLE_KERNELS", "0")])
+            .kernel_names
+            .mangled
+    );
+    assert!(
+        !with("-s -- a", &[("ROCPROF_DEMANGLE_KERNELS", "1")])
+            .kernel_names
+            .mangled
+    );
+    assert_eq!(
+        with("-s -- a", &[("ROCPROF_MINIMUM_OUTPUT_BYTES", "7")]).minimum_output_bytes,
+        7
+    );
+    for (list, expected) in [("A:B", vec!["A", "B"]), (":A:", vec!["A"])] {
+        let preload = with("-s -- a", &[("ROCPROF_PRELOAD", list)]).preload;
+        assert_eq!(
+            preload,
+            expected.iter().map(PathBuf::from).collect::<Vec<_>>(),
+            "cases 226, 227"
+        );
+    }
+    let launch = with(
+        "-s -o %env{WHO}% -- a",
+        &[("WHO", "me"), ("SLURM_PROCID", "3"), ("SECRET", "x")],
+    );
+    assert_eq!(
+        json!(launch.launch_environment),
+        json!({"SLURM_PROCID": "3", "WHO": "me"})
+    );
+    match run_with("-s -- a", &[("ROCPROF_COLLECTION_PERIOD", "1:1:1")]) {
+        Got::Failure(failure) => assert!(failure.message.starts_with("ROCPROF_COLLECTION_PERIOD")),
+        _ => panic!("a variable that asks for what is missing is not ignored"),
+    }
+}
+
+#[test]
+fn simple_options() {
+    assert_eq!(
+        options("--hip-trace -- a").output_directory,
+        "/cwd",
+        "case 70"
+    );
+    assert_eq!(
+        options("--hip-trace -- a").output_file,
+        "%hostname%/%pid%",
+        "case 71"
+    );
+    assert!(options("-M -s -- a").kernel_names.mangled, "case 76");
+    assert!(options("-T -s -- a").kernel_names.truncate, "case 77");
+    assert_eq!(
+        options("--minimum-output-data 10 -s -- a").minimum_output_bytes,
+        10240,
+        "case 78"
+    );
+    assert_eq!(
+        options("--minimum-output-data 0 -s -- a").minimum_output_bytes,
+        0,
+        "case 79"
+    );
+    assert!(
+        options("--disable-signal-handlers -s -- a")
+            .collector
+            .disable_signal_handlers,
+        "case 80"
+    );
+    assert!(
+        !options("--disable-signal-handlers=false -s -- a")
+            .collector
+            .disable_signal_handlers,
+        "case 80"
+    );
+    assert_eq!(
+        options("--rocm-path r -s -- a").rocm_root,
+        Some(PathBuf::from("/cwd/r"))
+    );
+    assert_eq!(
+        options("--preload A B --kernel-trace -- a").preload,
+        [PathBuf::from("A"), PathBuf::from("B")],
+        "case 224"
+    );
+    assert_eq!(
+        options("-d %cwd%/x -s -- a").output_directory,
+        "%cwd%/x",
+        "D17"
+    );
+    assert_eq!(options("-d / -s -- a").output_directory, "/");
+    assert_eq!(
+        plan_with("--sdk-soversion 2 -s -- a", &[]).sdk_suffixes,
+        [".2"]
+    );
+    // HIP arguments are recorded for formats that show them.
+    assert!(options("-s -- a").collector.hip_args);
+    assert!(!options("-s -f csv -- a").collector.hip_args);
+    assert!(options("-s --annotate-args -- a").collector.annotate_args);
+}
+
+#[test]
+fn what_this_build_lacks_is_refused_by_name() {
+    for spec in OPTIONS {
+        let line = match spec.form {
+            Form::Bool | Form::Flag | Form::Categories(_) => format!("--{} -s -- a", spec.long),
+            Form::Integer(low, _) => format!("--{} {} -s -- a", spec.long, low.max(1)),
+            Form::Choice(known, _) | Form::Choices(known) => {
+                format!("--{} {} -s -- a", spec.long, known[0])
+            }
+            Form::Text | Form::List(_) | Form::Groups => {
+                format!("--{} /dev/null -s -- a", spec.long)
+            }
+        };
+        match (spec.support, run_with(&line, &[])) {
+            (Support::Works, Got::Failure(failure)) => panic!("{line}: {failure}"),
+            (Support::Works, _) => {}
+            (_, Got::Failure(failure)) => {
+                assert_eq!(failure.status, 1, "{line}: {failure}");
+                assert!(
+                    failure.message.contains(&format!("--{}", spec.long)),
+                    "{failure}"
+                );
+            }
+            (_, _) => panic!("{line} was silently accepted"),
+        }
+        if spec.form == Form::Bool {
+            let line = format!("--{}=no -s -- a", spec.long);
+            assert!(matches!(run_with(&line, &[]), Got::Plan(_)), "{line}");
+        }
+    }
+    for format in ["json", "pftrace", "otf2"] {
+        match run_with(&format!("-s -f {format} -- a"), &[]) {
+            Got::Failure(failure) => assert_eq!(failure.status, 1),
+            _ => panic!("{format} was silently accepted"),
+        }
+    }
+}
+
+#[test]
+fn the_help_names_every_option_that_works_and_no_other() {
+    let Ok(Parsed::Help(help)) = parse(&words("--help")) else {
+        panic!("help");
+    };
+    for spec in OPTIONS {
+        let named = help
+            .split_whitespace()
+            .any(|word| word.trim_end_matches(',') == format!("--{}", spec.long));
+        assert_eq!(named, !spec.hidden, "--{}", spec.long);
+    }
+    for line in help.lines() {
+        assert!(line.chars().count() <= 120, "{line}");
+    }
+}
+
+#[test]
+fn the_manual_lists_the_same_options() {
+    let manual = include_str!("../../../docs/command-line.md");
+    for spec in OPTIONS.iter().filter(|spec| !spec.hidden) {
+        assert!(
+            manual.contains(&format!("`--{}`", spec.long)),
+            "--{} is not in the manual",
+            spec.long
+        );
+    }
+    for word in manual.split('`').skip(1).step_by(2) {
+        if let Some(long) = word.strip_prefix("--")
+            && long
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+            && !matches!(long, "" | "help")
+        {
+            assert!(
+                super::table::find(long).is_some_and(|spec| spec.support == Support::Works),
+                "the manual knows --{long}"
+            );
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Running targets that need no GPU, through the real binary. The collector and the simulator are stand-ins
+//! that do nothing, so that only the front end is looked at.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder with rpd and its two libraries, and a folder to work in.
+struct Setup {
+    folder: tempfile::TempDir,
+}
+
+impl Setup {
+    fn new() -> Setup {
+        let folder = tempfile::Builder::new()
+            .prefix("launch")
+            .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+            .expect("a temporary folder");
+        let bin = folder.path().join("bin");
+        std::fs::create_dir_all(&bin).expect("a folder");
+        std::fs::create_dir_all(folder.path().join("work")).expect("a folder");
+        std::fs::hard_link(env!("CARGO_BIN_EXE_rpd"), bin.join("rpd")).expect("the same disk");
+        for name in ["librpd_collect.so", "librpd_sim.so"] {
+            let status = Command::new("cc")
+                .args(["-shared", "-nostdlib", "-x", "c", "/dev/null", "-o"])
+                .arg(bin.join(name))
+                .status()
+                .expect("a C compiler");
+            assert!(status.success());
+        }
+        Setup { folder }
+    }
+
+    fn bin(&self) -> PathBuf {
+        self.folder.path().join("bin")
+    }
+
+    fn work(&self) -> PathBuf {
+        self.folder.path().join("work")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.bin().join("rpd"));
+        command.args(arguments).current_dir(self.work());
+        for (name, _) in std::env::vars() {
+            if name.starts_with("ROC") || name.starts_with("LD_") {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("rpd starts")
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Names of what lies in a folder.
+fn entries(folder: &Path) -> Vec<String> {
+    std::fs::read_dir(folder)
+        .map(|entries| {
+            entries
+                .flatten()
+                .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                .collect()
+        })
+        .unwrap_or_default()
+}
+
+/// Cases 220 to 222, with rpd's statuses.
+#[test]
+fn the_status_is_the_targets() {
+    let setup = Setup::new();
+    std::fs::write(setup.work().join("plain"), "text").expect("writable");
+    for (arguments, status) in [
+        (&["true"][..], 0),
+        (&["sh", "-c", "exit 7"], 7),
+        (&["sh", "-c", "exit 255"], 255),
+        (&["sh", "-c", "kill -9 $$"], 137),
+        (&["sh", "-c", "kill -SEGV $$"], 139),
+        (&["/nonexistent"], 127),
+        (&["no-such-program-anywhere"], 127),
+        (&["./plain"], 126),
+        (&["/"], 126),
+    ] {
+        let mut all = vec!["-d", "out", "--hip-trace", "--"];
+        all.extend(arguments);
+        let output = setup.run(&all);
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{arguments:?}: {}",
+            text(&output.stderr)
+        );
+        assert!(!setup.work().join("out/.rpd").exists(), "{arguments:?}");
+        if status == 127 || status == 126 {
+            assert_eq!(
+                text(&output.stderr).lines().count(),
+                1,
+                "{}",
+                text(&output.stderr)
+            );
+            assert!(text(&output.stderr).starts_with("rpd: "));
+        }
+    }
+}
+
+#[test]
+fn mistakes_start_and_write_nothing() {
+    let setup = Setup::new();
+    std::fs::write(setup.work().join("taken"), "").expect("writable");
+    for (arguments, status) in [
+        (&["--hip-tra", "--", "touch", "started"][..], 2),
+        (&["-f", "xml", "--", "touch", "started"], 2),
+        (&["-d", "out/%x%", "-s", "--", "touch", "started"], 2),
+        (&["--hip-trace=maybe", "--", "touch", "started"], 1),
+        (&["-d", "taken", "-s", "--", "touch", "started"], 1),
+        (&["-d", "/proc/none", "-s", "--", "touch", "started"], 1),
+        (&["-o", "taken/x", "-s", "--", "touch", "started"], 1),
+        (
+            &[
+                "--backend",
+                "rocm",
+                "--rocm-root",
+                "/nonexistent",
+                "-s",
+                "--",
+                "touch",
+                "started",
+            ],
+            1,
+        ),
+        (&["--pmc", "SQ_WAVES", "--", "touch", "started"], 1),
+        (&["-i", "none.yaml", "--", "touch", "started"], 1),
+        (&["./app"], 2),
+        (&["recover"], 2),
+        (&["recover", "none"], 1),
+    ] {
+        let output = setup.run(arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
+        assert!(error.starts_with("rpd: "), "{arguments:?}: {error}");
+        assert_eq!(entries(&setup.work()), ["taken"], "{arguments:?}");
+    }
+    let output = setup.run(&[
+        "--backend",
+        "rocm",
+        "--rocm-root",
+        "/nonexistent",
+        "-s",
+        "--",
+        "true",
+    ]);
+    let error = text(&output.stderr);
+    assert!(
+        error.contains("librocprofiler-sdk.so") && error.contains("/nonexistent/lib"),
+        "case 223: {error}"
+    );
+}
+
+#[test]
+fn the_target_finds_what_it_needs_in_its_environment() {
+    let setup = Setup::new();
+    let script = "echo $LD_PRELOAD; echo $ROCP_TOOL_LIBRARIES; echo $LD_LIBRARY_PATH; echo $RPD_COLLECT; \
+        test -f $RPD_SPOOL/options.json && echo spool; echo $ROCPROFILER_LIBRARY_CTOR";
+    let output = setup
+        .command(&[
+            "--backend",
+            "sim",
+            "--marker-trace",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ])
+        .env("LD_LIBRARY_PATH", "/somewhere")
+        .output()
+        .expect("rpd starts");
+    let bin = setup.bin().canonicalize().expect("there");
+    let bin = bin.display();
+    let folder = format!("{bin}/rpd-sim-lib");
+    assert_eq!(
+        text(&output.stdout).lines().collect::<Vec<_>>(),
+        [
+            format!("{bin}/librpd_collect.so:{folder}/librocprofiler-sdk-roctx.so.1").as_str(),
+            format!("{bin}/librpd_collect.so:").as_str(),
+            format!("{folder}:/somewhere").as_str(),
+            "marker=1,streams=1",
+            "spool",
+            ""
+        ],
+        "{}",
+        text(&output.stderr)
+    );
+    for soname in [
+        "libamdhip64.so.6",
+        "libhsa-runtime64.so.1",
+        "librocprofiler-sdk.so.1",
+    ] {
+        assert!(
+            setup.bin().join("rpd-sim-lib").join(soname).is_file(),
+            "{soname}"
+        );
+    }
+}
+
+#[test]
+fn a_rocm_installation_needs_no_device() {
+    let setup = Setup::new();
+    let lib = setup.work().join("rocm/lib");
+    std::fs::create_dir_all(&lib).expect("a folder");
+    for name in ["librocprofiler-sdk.so.1", "librocprofiler-sdk-roctx.so.1"] {
+        std::fs::copy(setup.bin().join("librpd_collect.so"), lib.join(name)).expect("a copy");
+    }
+    let script = "echo $LD_PRELOAD; echo $LD_LIBRARY_PATH";
+    let output = setup.run(&[
+        "--backend",
+        "rocm",
+        "--rocm-root",
+        "rocm",
+        "-s",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ]);
+    let bin = setup.bin().canonicalize().expect("there");
+    let lib = lib.display();
+    assert_eq!(
+        text(&output.stdout).lines().collect::<Vec<_>>(),
+        [
+            format!(
+                "{}/librpd_collect.so:{lib}/librocprofiler-sdk-roctx.so.1",
+                bin.display()
+            ),
+            format!("{lib}")
+        ],
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn echo_prints_the_resolved_options_and_starts_nothing() {
+    let setup = Setup::new();
+    let output = setup.run(&["--hip-trace", "-d", "x", "--echo", "--", "touch", "started"]);
+    let value: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("one JSON document");
+    assert_eq!(value["command"], serde_json::json!(["touch", "started"]));
+    assert_eq!(value["collector"]["traces"]["hip_compiler"], true);
+    assert!(entries(&setup.work()).is_empty());
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn version_and_help() {
+    let setup = Setup::new();
+    let version = setup.run(&["--version"]);
+    assert_eq!(version.status.code(), Some(0));
+    assert_eq!(text(&version.stdout).lines().count(), 9, "case 3");
+    let help = setup.run(&[]);
+    assert_eq!(help.status.code(), Some(0));
+    assert!(text(&help.stdout).contains("--sys-trace"), "case 1");
+}
+
+/// A signal for rpd reaches the target; rpd outlives it.
+#[test]
+fn signals_are_passed_on() {
+    let setup = Setup::new();
+    for (signal, script, status) in [
+        (
+            "TERM",
+            "trap 'exit 5' TERM; echo ready; while :; do sleep 0.05; done",
+            5,
+        ),
+        ("INT", "echo ready; exec sleep 20", 130),
+    ] {
+        let mut child = setup
+            .command(&["-d", "out", "-s", "--", "sh", "-c", script])
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("rpd starts");
+        let mut ready = [0; 6];
+        std::io::Read::read_exact(child.stdout.as_mut().expect("a pipe"), &mut ready)
+            .expect("the target is ready");
+        let kill = Command::new("kill")
+            .args([format!("-{signal}"), child.id().to_string()])
+            .status();
+        assert!(kill.expect("kill").success());
+        let output = child.wait_with_output().expect("rpd ends");
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{signal}: {}",
+            text(&output.stderr)
+        );
+    }
+    assert!(!setup.work().join("out/.rpd").exists());
+}
