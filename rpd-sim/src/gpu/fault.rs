@@ -121,7 +121,7 @@ impl Fault {
         match queue.and_then(Queue::callback).zip(queue) {
             Some(((callback, data), queue)) => {
                 // SAFETY: the program registered this function with this data for this call.
-                unsafe { callback(self.status, queue.hsa_queue(), data as *mut _) };
+                unsafe { callback(self.status, queue.public_queue(), data as *mut _) };
             }
             None => std::process::abort(),
         }

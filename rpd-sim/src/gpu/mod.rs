@@ -8,6 +8,7 @@ pub(crate) mod copy;
 pub(crate) mod exec;
 pub(crate) mod fault;
 pub(crate) mod handler;
+pub(crate) mod intercept;
 pub(crate) mod machine;
 pub(crate) mod memory;
 pub(crate) mod observe;

@@ -1,12 +1,13 @@
 //! User-mode queues: rings of AQL packets that a doorbell submits.
 
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::agents::{self, Agent, PoolKind};
 use super::aql::{
     AmdQueue, HsaQueue, KernelDispatchPacket, PACKET_BYTES, packet_type, signal_kind,
 };
+use super::intercept::Intercept;
 use super::machine::{machine, processors_per_gpu};
 use super::memory::Use;
 use super::observe::{self, DispatchInfo, Observer, QueueInfo, Token};
@@ -72,10 +73,14 @@ pub(crate) struct Queue {
     /// Scratch bytes a lane the queue has memory for.
     pub(crate) scratch_per_lane: AtomicU32,
     cu_mask: Mutex<Vec<u32>>,
+    /// Set on a queue whose packets go through functions of the program into another queue.
+    intercept: OnceLock<Box<Intercept>>,
+    /// Set on such another queue: the one that programs know instead.
+    front: OnceLock<&'static Queue>,
 }
 
 /// What a queue is made from.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct QueueConfig {
     /// Who consumes the packets.
     pub(crate) agent: &'static Agent,
@@ -91,6 +96,8 @@ pub(crate) struct QueueConfig {
     pub(crate) callback_data: usize,
     /// The program's own doorbell, for queues it processes itself.
     pub(crate) soft_doorbell: Option<Signal>,
+    /// The queue that this one shall stand in front of.
+    pub(crate) behind: Option<&'static Queue>,
 }
 
 impl Queue {
@@ -129,8 +136,11 @@ impl Queue {
             None => signal(0, signal_kind::DOORBELL)?,
         };
         let inactive_signal = signal(0, signal_kind::USER)?;
-        let id = machine.next_queue.fetch_add(1, Ordering::Relaxed);
-        let hardware = config.soft_doorbell.is_none();
+        let id = match config.behind {
+            Some(behind) => behind.amd.hsa_queue.id,
+            None => machine.next_queue.fetch_add(1, Ordering::Relaxed),
+        };
+        let hardware = config.soft_doorbell.is_none() && config.behind.is_none();
         let processor = hardware.then(|| {
             let gpu = config.agent.index - 1;
             least_loaded(gpu)
@@ -184,7 +194,7 @@ impl Queue {
                 mask: u64::from(config.size) - 1,
                 agent: config.agent,
                 doorbell,
-                owns_doorbell: hardware,
+                owns_doorbell: config.soft_doorbell.is_none(),
                 inactive_signal,
                 processor,
                 callback: config.callback,
@@ -198,9 +208,15 @@ impl Queue {
                 deferred: AtomicU64::new(0),
                 scratch_per_lane: AtomicU32::new(0),
                 cu_mask: Mutex::default(),
+                intercept: OnceLock::new(),
+                front: OnceLock::new(),
             });
             &*place
         };
+        if let Some(behind) = config.behind {
+            let _ = behind.front.set(queue);
+            let _ = queue.intercept.set(Box::new(Intercept::new(queue, behind)));
+        }
         machine
             .queues
             .write()
@@ -218,11 +234,14 @@ impl Queue {
     /// Ends a queue. Packets not yet processed are dropped; observed completions are delivered first.
     pub(crate) fn destroy(&'static self) {
         let machine = machine();
+        if let Some(intercept) = self.intercept.get() {
+            intercept.end();
+        }
         self.stop(QueueState::Destroyed);
         while self.deferred.load(Ordering::Acquire) != 0 && !machine.handler.is_current_thread() {
             std::thread::yield_now();
         }
-        if self.owns_doorbell
+        if self.processor.is_some()
             && let Some(observer) = observe::get()
         {
             observer.queue_destroyed(&self.info());
@@ -288,6 +307,21 @@ impl Queue {
     /// The `hsa_queue_t` for the program.
     pub(crate) fn hsa_queue(&self) -> *mut HsaQueue {
         std::ptr::from_ref(&self.amd.hsa_queue).cast_mut()
+    }
+
+    /// The `hsa_queue_t` that the program knows, also of a queue behind another.
+    pub(crate) fn public_queue(&self) -> *mut HsaQueue {
+        self.front.get().copied().unwrap_or(self).hsa_queue()
+    }
+
+    /// What stands between this queue and the one behind it.
+    pub(crate) fn intercept(&self) -> Option<&Intercept> {
+        self.intercept.get().map(Box::as_ref)
+    }
+
+    /// The queue that a processor serves: the one behind this one, if there is one.
+    pub(crate) fn served(&'static self) -> &'static Self {
+        self.intercept().map_or(self, Intercept::behind)
     }
 
     /// Who consumes the packets.
@@ -384,11 +418,15 @@ impl Queue {
 
     /// The doorbell: submits all packets up to `last`, as far as they are written.
     pub(crate) fn ring(&self, last: i64) {
+        if let Some(intercept) = self.intercept.get() {
+            intercept.ring();
+            return;
+        }
         if last < 0 {
             return;
         }
         let last = last as u64;
-        let observer = observe::get().filter(|_| self.owns_doorbell);
+        let observer = observe::get().filter(|_| self.processor.is_some());
         if let Some(observer) = observer {
             self.observe_up_to(observer, last);
         }

@@ -14,7 +14,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_profiling_set_profiler_enabled(
     enable: i32,
 ) -> Status {
     api(|| {
-        queue(handle)?.set_profiling(enable != 0);
+        queue(handle)?.served().set_profiling(enable != 0);
         Ok(())
     })
 }

@@ -48,6 +48,7 @@ pub(crate) unsafe extern "C" fn hsa_queue_create(
             callback,
             callback_data: data as usize,
             soft_doorbell: None,
+            behind: None,
         });
         let queue = queue.map_err(|_| status::ERROR_OUT_OF_RESOURCES)?;
         // SAFETY: the program's pointer is writable.
@@ -83,6 +84,7 @@ pub(crate) unsafe extern "C" fn hsa_soft_queue_create(
             callback: None,
             callback_data: 0,
             soft_doorbell: Some(doorbell),
+            behind: None,
         });
         let queue = queue.map_err(|_| status::ERROR_OUT_OF_RESOURCES)?;
         // SAFETY: the program's pointer is writable.
@@ -101,7 +103,7 @@ pub(crate) unsafe extern "C" fn hsa_queue_destroy(handle: *mut HsaQueue) -> Stat
 /// Stops a queue; packets not yet processed are dropped.
 pub(crate) unsafe extern "C" fn hsa_queue_inactivate(handle: *mut HsaQueue) -> Status {
     api(|| {
-        queue(handle)?.stop(QueueState::Inactive);
+        queue(handle)?.served().stop(QueueState::Inactive);
         Ok(())
     })
 }
@@ -225,7 +227,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_cu_set_mask(
     cu_mask: *const u32,
 ) -> Status {
     api(|| {
-        let queue = queue(handle)?;
+        let queue = queue(handle)?.served();
         let whole = num_cu_mask_count.is_multiple_of(32);
         let missing = num_cu_mask_count != 0 && cu_mask.is_null();
         ensure(whole && !missing, status::ERROR_INVALID_ARGUMENT)?;
@@ -248,7 +250,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_cu_get_mask(
     cu_mask: *mut u32,
 ) -> Status {
     api(|| {
-        let queue = queue(handle)?;
+        let queue = queue(handle)?.served();
         let valid =
             num_cu_mask_count != 0 && num_cu_mask_count.is_multiple_of(32) && !cu_mask.is_null();
         ensure(valid, status::ERROR_INVALID_ARGUMENT)?;

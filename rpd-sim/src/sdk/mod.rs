@@ -20,6 +20,7 @@ pub(crate) mod device;
 pub(crate) mod discovery;
 pub(crate) mod enums;
 pub(crate) mod external;
+pub(crate) mod foreign;
 pub(crate) mod intercept;
 pub(crate) mod lifecycle;
 pub(crate) mod marker;

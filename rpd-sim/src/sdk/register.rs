@@ -13,7 +13,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_runtime_initialization_operation_t as Runtime, rocprofiler_status_t as Status,
 };
 
-use super::{allocation, context, device, discovery, intercept, lifecycle, marker, runtime, trace};
+use super::{allocation, context, device, discovery, foreign, intercept, lifecycle, marker, runtime, trace};
 use crate::api::{
     stream,
     table::{self, Code, Library, Slot, next},
@@ -78,7 +78,12 @@ pub(crate) fn library(library: Library) {
             ],
         ),
     };
-    set(name, version, 0, &mut tables);
+    match foreign::provider() {
+        Some(provider) => foreign::hand_over(provider, name, version, 0, &mut tables),
+        None => {
+            set(name, version, 0, &mut tables);
+        }
+    }
 }
 
 /// The slots of a table.

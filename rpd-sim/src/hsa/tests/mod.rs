@@ -1,6 +1,7 @@
 //! Tests of the API as programs call it.
 
 mod basics;
+mod intercept;
 mod memory;
 mod modules;
 mod observer;
