@@ -11,6 +11,7 @@
 //! | `thread` | streams of threads, and what a thread has open |
 //! | `guard` | nothing unwinds into foreign code |
 //! | `register` | how the provider finds, starts and ends us |
+//! | `entry` | the end of the target's `main` |
 //! | `names` | kinds and operations by name |
 //! | `api` | calls of HIP, HSA, RCCL, rocDecode, rocJPEG |
 //! | `marker` | ROCTx marks, ranges, names, pause and resume |
@@ -26,6 +27,7 @@ mod api;
 mod buffers;
 mod code_object;
 mod dispatch;
+mod entry;
 mod guard;
 mod kokkos;
 mod marker;

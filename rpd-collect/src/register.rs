@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use rocprofiler_sdk_sys::{
     Functions, rocprofiler_buffer_tracing_kind_t, rocprofiler_callback_tracing_cb_t,
@@ -19,6 +20,10 @@ use crate::{
 
 static SERVICE: Service = Service::new("registration");
 static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
+/// What the provider gave us to end the recording ourselves; null before, and once it is ending.
+static FINALIZE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+/// Our handle there.
+static CLIENT: AtomicU32 = AtomicU32::new(0);
 
 /// The provider's functions, once it has been met.
 pub(crate) fn functions() -> Option<&'static Functions> {
@@ -193,7 +198,9 @@ pub unsafe extern "C" fn rocprofiler_configure(
         }
         if !client.is_null() {
             // SAFETY: the caller's struct, which it wants us to name ourselves in.
-            unsafe { (*client).name = c"rpd".as_ptr() };
+            let client = unsafe { &mut *client };
+            client.name = c"rpd".as_ptr();
+            CLIENT.store(client.handle, Ordering::Relaxed);
         }
         true
     });
@@ -205,9 +212,11 @@ pub unsafe extern "C" fn rocprofiler_configure(
 }
 
 unsafe extern "C" fn initialize(
-    _finalize: rocprofiler_client_finalize_t,
+    finalize: rocprofiler_client_finalize_t,
     _data: *mut c_void,
 ) -> c_int {
+    let finalize = finalize.map_or(std::ptr::null_mut(), |function| function as *mut c_void);
+    FINALIZE.store(finalize, Ordering::Release);
     match SERVICE.run(set_up) {
         Some(true) => 0,
         _ => -1,
@@ -264,9 +273,33 @@ fn set_up() -> bool {
     true
 }
 
+/// Has the provider end our recording, once; without one, the process is over for us at once.
+pub(crate) fn end() {
+    let function = FINALIZE.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    // SAFETY: null becomes `None`; otherwise it is what the provider gave to `initialize`.
+    let function =
+        unsafe { std::mem::transmute::<*mut c_void, rocprofiler_client_finalize_t>(function) };
+    if let Some(function) = function {
+        let client = rocprofiler_client_id_t {
+            size: size_of::<rocprofiler_client_id_t>(),
+            name: c"rpd".as_ptr(),
+            handle: CLIENT.load(Ordering::Relaxed),
+        };
+        // SAFETY: the id is the one this provider configured us with. It calls `finalize` in turn.
+        unsafe { function(client) };
+    }
+    SERVICE.run(|| {
+        if let Some(process) = process::existing() {
+            meta::end(process);
+        }
+    });
+}
+
 unsafe extern "C" fn finalize(_data: *mut c_void) {
-    static FINALIZE: Service = Service::new("finalisation");
-    FINALIZE.run(|| {
+    static ENDING: Service = Service::new("finalisation");
+    // The provider ends by itself.
+    FINALIZE.store(std::ptr::null_mut(), Ordering::Release);
+    ENDING.run(|| {
         buffers::finish();
         if let Some(process) = process::existing() {
             meta::end(process);

@@ -1,0 +1,83 @@
+//! Recording ends where the target's `main` returns.
+//!
+//! What exit handlers still do, such as the runtime's own clean-up, is no work of the program and is recorded by no
+//! tool of this kind. A program that ends by `exit` never returns from `main`; there the provider's own exit handler
+//! ends the recording.
+
+#[cfg(not(test))]
+use std::ffi::{c_char, c_int, c_void};
+
+#[cfg(not(test))]
+type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
+#[cfg(not(test))]
+type Start = unsafe extern "C" fn(
+    Option<Main>,
+    c_int,
+    *mut *mut c_char,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+) -> c_int;
+
+/// The target's own `main`.
+#[cfg(not(test))]
+static MAIN: std::sync::OnceLock<Main> = std::sync::OnceLock::new();
+
+#[cfg(not(test))]
+unsafe extern "C" fn main(
+    count: c_int,
+    arguments: *mut *mut c_char,
+    environment: *mut *mut c_char,
+) -> c_int {
+    let Some(main) = MAIN.get() else { return 127 };
+    // SAFETY: what the C runtime hands to `main`, handed on.
+    let status = unsafe { main(count, arguments, environment) };
+    crate::register::end();
+    status
+}
+
+/// The C runtime's start of a program, with `main` wrapped. It does not return.
+///
+/// # Safety
+///
+/// Called by a program's start code only.
+#[cfg(not(test))]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __libc_start_main(
+    program: Option<Main>,
+    count: c_int,
+    arguments: *mut *mut c_char,
+    init: *mut c_void,
+    fini: *mut c_void,
+    loader_fini: *mut c_void,
+    stack_end: *mut c_void,
+) -> c_int {
+    // SAFETY: the name is text; what lies behind ours is the C library's, or that of another tool in between.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"__libc_start_main".as_ptr()) };
+    // SAFETY: null becomes `None`; otherwise the symbol has this type.
+    let Some(next) = (unsafe { std::mem::transmute::<*mut c_void, Option<Start>>(next) }) else {
+        // No C library behind a program that just started through it: there is nothing to go on with.
+        std::process::abort();
+    };
+    // A process that is not recorded runs its `main` as if nobody were here.
+    let wrapped = match program {
+        Some(program) if crate::process::existing().is_some() => {
+            let _ = MAIN.set(program);
+            Some(main as Main)
+        }
+        other => other,
+    };
+    // SAFETY: the caller's arguments, except that `main` is wrapped.
+    unsafe {
+        next(
+            wrapped,
+            count,
+            arguments,
+            init,
+            fini,
+            loader_fini,
+            stack_end,
+        )
+    }
+}
