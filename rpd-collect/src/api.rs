@@ -176,11 +176,14 @@ unsafe extern "C" fn on_call(
             rocprofiler_callback_phase_t::ENTER => {
                 *slot = 0;
                 *slot = enter(kind, &record).0;
+                if *slot == 0 {
+                    crate::thread::lost();
+                }
             }
             rocprofiler_callback_phase_t::EXIT if *slot != 0 => {
                 let retval = retval(kind, record.payload);
                 crate::thread::with(|thread| {
-                    thread.calls.close(OpenRecord(*slot), retval, returned);
+                    thread.records.close(OpenRecord(*slot), retval, returned);
                 });
             }
             _ => {}
@@ -233,7 +236,7 @@ fn open(
 ) -> OpenRecord {
     let len = record_len(HEAD, tail);
     crate::thread::with(|thread| {
-        thread.calls.append_open(len, |bytes| {
+        thread.records.append_open(len, |bytes| {
             let (head, rest) = bytes.split_at_mut(HEAD);
             fill(rest);
             // Last, for the same reason.

@@ -55,10 +55,6 @@ unsafe extern "C" fn on_code_object(
         let operation = Some(record.operation);
         let loading = record.phase == rocprofiler_callback_phase_t::LOAD;
         if operation == operations.load {
-            if !loading {
-                // What the buffers hold refers to ids that lose their meaning now.
-                crate::buffers::flush();
-            }
             code_object(record.payload, loading);
         } else if loading && operation == operations.kernel {
             kernel_symbol(record.payload);

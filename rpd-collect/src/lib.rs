@@ -17,14 +17,12 @@
 //! | `marker` | ROCTx marks, ranges, names, pause and resume |
 //! | `rename` | ranges that rename kernels |
 //! | `stream` | HIP streams, and the ids that tie device work to them |
-//! | `buffers` | SDK buffers and their regular emptying |
 //! | `dispatch`, `memory` | kernels; copies, allocations, scratch |
 //! | `code_object`, `runtime`, `agents` | facts that records refer to |
 //! | `kokkos` | the Kokkos tools interface |
 
 mod agents;
 mod api;
-mod buffers;
 mod code_object;
 mod dispatch;
 mod entry;

@@ -184,13 +184,13 @@ unsafe extern "C" fn on_range(
                 };
                 crate::thread::with(|thread| {
                     thread
-                        .calls
+                        .records
                         .append(len, |bytes| bytes.copy_from_slice(end.as_bytes()))
                 });
             }
             rocprofiler_callback_phase_t::EXIT if *slot != 0 => {
                 let retval = retval(&record);
-                crate::thread::with(|thread| thread.calls.close(OpenRecord(*slot), retval, time));
+                crate::thread::with(|thread| thread.records.close(OpenRecord(*slot), retval, time));
             }
             _ => {}
         }
@@ -214,12 +214,12 @@ fn open_message(
         if instant {
             call.end = call.start;
             thread
-                .calls
+                .records
                 .append(len, |bytes| fill(bytes, &call, message));
             return OpenRecord::default();
         }
         thread
-            .calls
+            .records
             .append_open(len, |bytes| fill(bytes, &call, message))
     })
     .unwrap_or_default()
@@ -230,7 +230,7 @@ fn open_plain(kind: u16, record: &rocprofiler_callback_tracing_record_t) -> Open
     let call = call(kind, record, 0, len);
     crate::thread::with(|thread| {
         thread
-            .calls
+            .records
             .append_open(len, |bytes| bytes.copy_from_slice(call.as_bytes()))
     })
     .unwrap_or_default()
@@ -257,7 +257,7 @@ fn begin_process_range(operations: &Operations, record: &rocprofiler_callback_tr
     };
     crate::thread::with(|thread| {
         thread
-            .calls
+            .records
             .append(len, |bytes| fill(bytes, &begin, message))
     });
 }
@@ -294,7 +294,7 @@ unsafe extern "C" fn on_control(
                 if *slot != 0 {
                     let retval = retval(&record);
                     crate::thread::with(|thread| {
-                        thread.calls.close(OpenRecord(*slot), retval, time);
+                        thread.records.close(OpenRecord(*slot), retval, time);
                     });
                 }
             }

@@ -1,22 +1,20 @@
-//! Copies, allocations and scratch memory.
+//! Copies, allocations and scratch memory, written when they are over, on the thread where the provider learns it.
 
 use std::ffi::c_void;
 
 use rocprofiler_sdk_sys::{
-    rocprofiler_buffer_category_t, rocprofiler_buffer_id_t,
-    rocprofiler_buffer_tracing_memory_allocation_record_t,
-    rocprofiler_buffer_tracing_memory_copy_record_t,
-    rocprofiler_buffer_tracing_scratch_memory_record_t, rocprofiler_context_id_t,
-    rocprofiler_record_header_t,
+    hsa_amd_tool_event_kind_t, rocprofiler_callback_phase_t, rocprofiler_callback_tracing_cb_t,
+    rocprofiler_callback_tracing_memory_allocation_data_t,
+    rocprofiler_callback_tracing_memory_copy_data_t, rocprofiler_callback_tracing_record_t,
+    rocprofiler_callback_tracing_scratch_memory_data_t, rocprofiler_user_data_t,
 };
 use rpd_core::spool::format::{Allocation, Copy, Scratch, tag};
-use zerocopy::{Immutable, IntoBytes};
+use rpd_core::spool::writer::now;
 
 use crate::guard::Service;
 use crate::process::{fork_time, header};
 use crate::register::Setup;
 use crate::stream::unpack;
-use crate::thread::Thread;
 
 static COPIES: Service = Service::new("memory copies");
 static ALLOCATIONS: Service = Service::new("memory allocations");
@@ -24,143 +22,161 @@ static SCRATCH: Service = Service::new("scratch memory");
 
 pub(crate) fn configure(setup: &Setup<'_>) {
     let traces = setup.options.traces;
-    if traces.memory_copy {
-        setup.trace_buffer("MEMORY_COPY", Some(on_copies));
-    }
-    if traces.memory_allocation {
-        setup.trace_buffer("MEMORY_ALLOCATION", Some(on_allocations));
-    }
-    if traces.scratch_memory {
-        setup.trace_buffer("SCRATCH_MEMORY", Some(on_scratch));
+    let wanted: [(bool, &str, rocprofiler_callback_tracing_cb_t); 3] = [
+        (traces.memory_copy, "MEMORY_COPY", Some(on_copy)),
+        (
+            traces.memory_allocation,
+            "MEMORY_ALLOCATION",
+            Some(on_allocation),
+        ),
+        (traces.scratch_memory, "SCRATCH_MEMORY", Some(on_scratch)),
+    ];
+    for (wanted, kind, callback) in wanted {
+        if wanted && let Some(kind) = setup.callback_kind(kind) {
+            // All operations: SDK 1.0 compares a filter of allocations with numbers of HSA functions.
+            setup.trace_callbacks(setup.client, kind, &[], callback, std::ptr::null_mut());
+        }
     }
 }
 
-fn append<T: IntoBytes + Immutable>(thread: &mut Thread, record: &T) {
-    thread.deliveries().append(size_of::<T>(), |bytes| {
-        bytes.copy_from_slice(record.as_bytes())
+/// Keeps the time at which something began in the slot that its end sees as well; at its end, begin and end by our own
+/// clock.
+///
+/// # Safety
+///
+/// `slot` is the user data of a callback of that something.
+unsafe fn own_times(
+    phase: rocprofiler_callback_phase_t,
+    slot: *mut rocprofiler_user_data_t,
+) -> Option<(u64, u64)> {
+    let time = now();
+    // SAFETY: as this function demands.
+    let slot = unsafe { slot.as_mut() };
+    match phase {
+        rocprofiler_callback_phase_t::ENTER => {
+            if let Some(slot) = slot {
+                slot.value = time;
+            }
+            None
+        }
+        rocprofiler_callback_phase_t::EXIT => {
+            let start = slot.map_or(0, |slot| slot.as_u64());
+            Some((if start == 0 { time } else { start }, time))
+        }
+        _ => None,
+    }
+}
+
+unsafe extern "C" fn on_copy(
+    record: rocprofiler_callback_tracing_record_t,
+    _user_data: *mut rocprofiler_user_data_t,
+    _data: *mut c_void,
+) {
+    // At the beginning there is nothing to say yet: the times are the device's.
+    if record.phase != rocprofiler_callback_phase_t::EXIT {
+        return;
+    }
+    COPIES.run(|| {
+        type Payload = rocprofiler_callback_tracing_memory_copy_data_t;
+        // SAFETY: the payload of this kind, within its callback.
+        let payload = unsafe { crate::read::sized::<Payload>(record.payload) };
+        let Some(payload) = payload else { return };
+        if payload.start_timestamp < fork_time() {
+            return;
+        }
+        let (region, stream) = unpack(record.correlation_id.external.as_u64());
+        crate::thread::write(&Copy {
+            header: header(tag::COPY, size_of::<Copy>()),
+            thread: record.thread_id,
+            correlation: record.correlation_id.internal,
+            start: payload.start_timestamp,
+            end: payload.end_timestamp,
+            dst_agent: payload.dst_agent_id.handle,
+            src_agent: payload.src_agent_id.handle,
+            bytes: payload.bytes,
+            dst_address: payload.dst_address.as_u64(),
+            src_address: payload.src_address.as_u64(),
+            operation: record.operation.cast_unsigned(),
+            stream,
+            region,
+            reserved: 0,
+        });
     });
 }
 
-unsafe extern "C" fn on_copies(
-    _context: rocprofiler_context_id_t,
-    _buffer: rocprofiler_buffer_id_t,
-    headers: *mut *mut rocprofiler_record_header_t,
-    count: usize,
+unsafe extern "C" fn on_allocation(
+    record: rocprofiler_callback_tracing_record_t,
+    user_data: *mut rocprofiler_user_data_t,
     _data: *mut c_void,
-    dropped: u64,
 ) {
-    // SAFETY: the provider's arguments, handed on as they came.
-    unsafe {
-        crate::buffers::deliver(&COPIES, headers, count, dropped, |thread, head| {
-            if head.category != rocprofiler_buffer_category_t::TRACING.0 {
-                return;
-            }
-            // SAFETY: only this kind is routed to this buffer, so this is the type of its records.
-            let record =
-                crate::read::sized::<rocprofiler_buffer_tracing_memory_copy_record_t>(head.payload);
-            if let Some(record) = record
-                && record.end_timestamp >= fork_time()
-            {
-                let (region, stream) = unpack(record.correlation_id.external.as_u64());
-                let copy = Copy {
-                    header: header(tag::COPY, size_of::<Copy>()),
-                    thread: record.thread_id,
-                    correlation: record.correlation_id.internal,
-                    start: record.start_timestamp,
-                    end: record.end_timestamp,
-                    dst_agent: record.dst_agent_id.handle,
-                    src_agent: record.src_agent_id.handle,
-                    bytes: record.bytes,
-                    dst_address: record.dst_address.as_u64(),
-                    src_address: record.src_address.as_u64(),
-                    operation: record.operation.0,
-                    stream,
-                    region,
-                    reserved: 0,
-                };
-                append(thread, &copy);
-            }
+    ALLOCATIONS.run(|| {
+        type Payload = rocprofiler_callback_tracing_memory_allocation_data_t;
+        // SAFETY: the slot of this call.
+        let Some((start, end)) = (unsafe { own_times(record.phase, user_data) }) else {
+            return;
+        };
+        // SAFETY: the payload of this kind, within its callback.
+        let payload = unsafe { crate::read::sized::<Payload>(record.payload) };
+        let Some(payload) = payload else { return };
+        // The provider's times are closer to the call than ours.
+        let (start, end) = match payload.end_timestamp {
+            0 => (start, end),
+            theirs => (payload.start_timestamp, theirs),
+        };
+        if start < fork_time() {
+            return;
+        }
+        let (_, stream) = unpack(record.correlation_id.external.as_u64());
+        crate::thread::write(&Allocation {
+            header: header(tag::ALLOCATION, size_of::<Allocation>()),
+            thread: record.thread_id,
+            correlation: record.correlation_id.internal,
+            ancestor: record.correlation_id.ancestor,
+            start,
+            end,
+            agent: payload.agent_id.handle,
+            address: payload.address.as_u64(),
+            bytes: payload.allocation_size,
+            operation: record.operation.cast_unsigned(),
+            stream,
         });
-    }
-}
-
-unsafe extern "C" fn on_allocations(
-    _context: rocprofiler_context_id_t,
-    _buffer: rocprofiler_buffer_id_t,
-    headers: *mut *mut rocprofiler_record_header_t,
-    count: usize,
-    _data: *mut c_void,
-    dropped: u64,
-) {
-    // SAFETY: the provider's arguments, handed on as they came.
-    unsafe {
-        crate::buffers::deliver(&ALLOCATIONS, headers, count, dropped, |thread, head| {
-            if head.category != rocprofiler_buffer_category_t::TRACING.0 {
-                return;
-            }
-            // SAFETY: only this kind is routed to this buffer, so this is the type of its records.
-            let record = crate::read::sized::<rocprofiler_buffer_tracing_memory_allocation_record_t>(
-                head.payload,
-            );
-            if let Some(record) = record
-                && record.end_timestamp >= fork_time()
-            {
-                let (_, stream) = unpack(record.correlation_id.external.as_u64());
-                let allocation = Allocation {
-                    header: header(tag::ALLOCATION, size_of::<Allocation>()),
-                    thread: record.thread_id,
-                    correlation: record.correlation_id.internal,
-                    ancestor: record.correlation_id.ancestor,
-                    start: record.start_timestamp,
-                    end: record.end_timestamp,
-                    agent: record.agent_id.handle,
-                    address: record.address.as_u64(),
-                    bytes: record.allocation_size,
-                    operation: record.operation.0,
-                    stream,
-                };
-                append(thread, &allocation);
-            }
-        });
-    }
+    });
 }
 
 unsafe extern "C" fn on_scratch(
-    _context: rocprofiler_context_id_t,
-    _buffer: rocprofiler_buffer_id_t,
-    headers: *mut *mut rocprofiler_record_header_t,
-    count: usize,
+    record: rocprofiler_callback_tracing_record_t,
+    user_data: *mut rocprofiler_user_data_t,
     _data: *mut c_void,
-    dropped: u64,
 ) {
-    // SAFETY: the provider's arguments, handed on as they came.
-    unsafe {
-        crate::buffers::deliver(&SCRATCH, headers, count, dropped, |thread, head| {
-            if head.category != rocprofiler_buffer_category_t::TRACING.0 {
-                return;
-            }
-            // SAFETY: only this kind is routed to this buffer, so this is the type of its records.
-            let record = crate::read::sized::<rocprofiler_buffer_tracing_scratch_memory_record_t>(
-                head.payload,
-            );
-            if let Some(record) = record
-                && record.end_timestamp >= fork_time()
-            {
-                let scratch = Scratch {
-                    header: header(tag::SCRATCH, size_of::<Scratch>()),
-                    thread: record.thread_id,
-                    correlation: record.correlation_id.internal,
-                    ancestor: record.correlation_id.ancestor,
-                    start: record.start_timestamp,
-                    end: record.end_timestamp,
-                    agent: record.agent_id.handle,
-                    queue: record.queue_id.handle,
-                    bytes: record.allocation_size,
-                    operation: record.operation.0,
-                    flags: record.flags.0,
-                };
-                append(thread, &scratch);
-            }
+    SCRATCH.run(|| {
+        type Payload = rocprofiler_callback_tracing_scratch_memory_data_t;
+        // SAFETY: the slot of this event. Its payload has no times at all.
+        let Some((start, end)) = (unsafe { own_times(record.phase, user_data) }) else {
+            return;
+        };
+        // SAFETY: the payload of this kind, within its callback.
+        let payload = unsafe { crate::read::sized::<Payload>(record.payload) };
+        let Some(payload) = payload else { return };
+        if start < fork_time() {
+            return;
+        }
+        let bytes = match payload.args_kind {
+            // SAFETY: the kind says that this member is live; all of its bits are valid numbers.
+            hsa_amd_tool_event_kind_t::SCRATCH_ALLOC_END => unsafe { payload.args.alloc_end.size },
+            _ => 0,
+        };
+        crate::thread::write(&Scratch {
+            header: header(tag::SCRATCH, size_of::<Scratch>()),
+            thread: record.thread_id,
+            correlation: record.correlation_id.internal,
+            ancestor: record.correlation_id.ancestor,
+            start,
+            end,
+            agent: payload.agent_id.handle,
+            queue: payload.queue_id.handle,
+            bytes: bytes as u64,
+            operation: record.operation.cast_unsigned(),
+            flags: payload.flags.0,
         });
-    }
+    });
 }

@@ -124,11 +124,6 @@ impl Catalogue {
         self.callback.iter().find(|kind| kind.name == name)
     }
 
-    /// The kind of the buffer service called `name`.
-    pub(crate) fn buffer(&self, name: &str) -> Option<&KindNames> {
-        self.buffer.iter().find(|kind| kind.name == name)
-    }
-
     /// Writes all names to the meta stream.
     pub(crate) fn record(&self) {
         for (space, kinds) in [

@@ -61,6 +61,19 @@ impl Process {
         written
     }
 
+    /// Lets the meta stream say how many records streams without a segment could not store.
+    pub(crate) fn publish_drops(&self) {
+        let lost = self.directory.dropped();
+        if lost == 0 {
+            return;
+        }
+        // When this very thread holds the lock, the writer it interrupted publishes.
+        if let Some(_guard) = self.lock.lock() {
+            // SAFETY: the lock is held.
+            unsafe { &mut *self.meta.get() }.publish_dropped(lost);
+        }
+    }
+
     /// Notes the provider's version in the PROCESS record.
     pub(crate) fn set_provider_version(&self, version: u32) {
         self.version.store(version, Ordering::Relaxed);
@@ -104,7 +117,7 @@ pub(crate) fn existing() -> Option<&'static Process> {
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
-/// When this process was forked off; 0 when it was not. Device work that ended before is the parent's.
+/// When this process was forked off; 0 when it was not. Device work that began before is the parent's.
 pub(crate) fn fork_time() -> u64 {
     FORK_TIME.load(Ordering::Relaxed)
 }
@@ -124,10 +137,6 @@ fn make() -> Option<&'static Process> {
         Some(process) => {
             let process = Box::leak(Box::new(process));
             CURRENT.store(process, Ordering::Release);
-            if parent.is_some() {
-                // The parent's flusher did not come along.
-                crate::buffers::start();
-            }
             Some(process)
         }
         None => {
@@ -340,7 +349,6 @@ extern "C" fn after_fork_in_child() {
     crate::rename::LOCK.reset();
     MAKING.reset();
     crate::thread::forget_after_fork();
-    crate::buffers::forget_after_fork();
 }
 
 /// Runs when the library is loaded, before the target's `main`.

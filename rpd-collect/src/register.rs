@@ -5,17 +5,16 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use rocprofiler_sdk_sys::{
-    Functions, rocprofiler_buffer_tracing_kind_t, rocprofiler_callback_tracing_cb_t,
-    rocprofiler_callback_tracing_kind_t, rocprofiler_client_finalize_t, rocprofiler_client_id_t,
-    rocprofiler_context_id_t, rocprofiler_status_t, rocprofiler_tool_configure_result_t,
+    Functions, rocprofiler_callback_tracing_cb_t, rocprofiler_callback_tracing_kind_t,
+    rocprofiler_client_finalize_t, rocprofiler_client_id_t, rocprofiler_context_id_t,
+    rocprofiler_status_t, rocprofiler_tool_configure_result_t,
 };
 use rpd_core::options::CollectorOptions;
 
 use crate::guard::Service;
 use crate::names::{Catalogue, KindNames};
 use crate::{
-    agents, api, buffers, code_object, dispatch, marker, memory, meta, process, rename, runtime,
-    stream,
+    agents, api, code_object, dispatch, marker, memory, meta, process, rename, runtime, stream,
 };
 
 static SERVICE: Service = Service::new("registration");
@@ -29,6 +28,11 @@ static CLIENT: AtomicU32 = AtomicU32::new(0);
 pub(crate) fn functions() -> Option<&'static Functions> {
     FUNCTIONS.get()
 }
+
+/// Kinds of libraries that most programs do not use and of which providers of the same ABI version know some or none.
+/// They come with the aggregate options, where their absence is no news; the names of all kinds are recorded for whoever
+/// asks for one by name.
+const OPTIONAL: [&str; 3] = ["RCCL_API", "ROCDECODE_API", "ROCJPEG_API"];
 
 /// What the services need while they are set up.
 pub(crate) struct Setup<'a> {
@@ -83,10 +87,10 @@ impl Setup<'_> {
         false
     }
 
-    /// The callback kind `name`; notes its absence.
+    /// The callback kind `name`; notes its absence, unless it is one of [`OPTIONAL`].
     pub(crate) fn callback_kind(&self, name: &str) -> Option<&KindNames> {
         let found = self.names.callback(name);
-        if found.is_none() {
+        if found.is_none() && !OPTIONAL.contains(&name) {
             note_missing(name);
         }
         found
@@ -120,35 +124,10 @@ impl Setup<'_> {
         };
         self.succeeded(status, &kind.name)
     }
-
-    /// Routes the records of the buffer kind `name` into a buffer of its own.
-    pub(crate) fn trace_buffer(
-        &self,
-        name: &str,
-        callback: rocprofiler_sdk_sys::rocprofiler_buffer_tracing_cb_t,
-    ) {
-        let Some(kind) = self.names.buffer(name) else {
-            note_missing(name);
-            return;
-        };
-        let Some(buffer) = buffers::create(self, name, callback) else {
-            return;
-        };
-        // SAFETY: context and buffer are the provider's; null means all operations.
-        let status = unsafe {
-            (self.functions.rocprofiler_configure_buffer_tracing_service)(
-                self.client,
-                rocprofiler_buffer_tracing_kind_t(kind.number),
-                std::ptr::null(),
-                0,
-                buffer,
-            )
-        };
-        self.succeeded(status, name);
-    }
 }
 
-fn note_missing(kind: &str) {
+/// Tells the user that this provider does not know `kind`.
+pub(crate) fn note_missing(kind: &str) {
     meta::note(&format!(
         "{kind} is not recorded: this provider does not have it"
     ));
@@ -269,11 +248,11 @@ fn set_up() -> bool {
     if traces.any() {
         setup.start(client, "anything");
     }
-    buffers::start();
     true
 }
 
 /// Has the provider end our recording, once; without one, the process is over for us at once.
+#[cfg(not(test))]
 pub(crate) fn end() {
     let function = FINALIZE.swap(std::ptr::null_mut(), Ordering::AcqRel);
     // SAFETY: null becomes `None`; otherwise it is what the provider gave to `initialize`.
@@ -300,7 +279,6 @@ unsafe extern "C" fn finalize(_data: *mut c_void) {
     // The provider ends by itself.
     FINALIZE.store(std::ptr::null_mut(), Ordering::Release);
     ENDING.run(|| {
-        buffers::finish();
         if let Some(process) = process::existing() {
             meta::end(process);
         }

@@ -132,7 +132,6 @@ unsafe extern "C" fn on_request(
 ) -> c_int {
     let value = REQUESTS
         .run(|| {
-            crate::buffers::submitted();
             crate::thread::with(|thread| {
                 let region = thread.regions.last().copied().unwrap_or(0);
                 pack(region, thread.stream())

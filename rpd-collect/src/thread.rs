@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
 use rpd_core::spool::format::stream;
 use rpd_core::spool::writer::StreamWriter;
+use zerocopy::{Immutable, IntoBytes};
 
-use crate::process::{self, Process};
+use crate::process;
 use crate::rename::RegionCache;
 
 /// Streams that a thread can be inside of at once; HIP calls with a stream nest one or two deep.
@@ -20,10 +21,8 @@ const NESTED_STREAMS: usize = 32;
 pub(crate) struct Thread {
     /// A writer of this thread is at work; set while a signal handler may interrupt it.
     busy: AtomicBool,
-    /// Calls and markers.
-    pub(crate) calls: StreamWriter,
-    /// Records that the provider delivers on this thread, on behalf of others.
-    deliveries: Option<StreamWriter>,
+    /// Calls and markers, and what the provider tells on this thread about the work of others.
+    pub(crate) records: StreamWriter,
     /// HIP streams set by the calls this thread is in.
     streams: [u32; NESTED_STREAMS],
     stream_depth: usize,
@@ -31,7 +30,6 @@ pub(crate) struct Thread {
     pub(crate) regions: Vec<u32>,
     /// Messages met on this thread.
     pub(crate) region_cache: RegionCache,
-    process: &'static Process,
 }
 
 thread_local! {
@@ -40,7 +38,6 @@ thread_local! {
 
 /// The pthread key plus 1; 0 while there is none.
 static KEY: AtomicU32 = AtomicU32::new(0);
-static NEXT_ASYNC: AtomicU32 = AtomicU32::new(0);
 
 /// The calling thread's id in the kernel.
 pub(crate) fn id() -> u32 {
@@ -86,7 +83,28 @@ fn interrupted<T>() -> Option<T> {
     if let Some(process) = process::existing() {
         process.directory.drop_records(1);
     }
+    lost();
     None
+}
+
+/// To be called when a record could not be stored: the meta stream then says so for streams that have no place for it.
+#[cold]
+pub(crate) fn lost() {
+    if let Some(process) = process::existing() {
+        process.publish_drops();
+    }
+}
+
+/// Writes a record of fixed size to this thread's stream.
+pub(crate) fn write<T: IntoBytes + Immutable>(record: &T) {
+    let written = with(|thread| {
+        thread.records.append(size_of::<T>(), |bytes| {
+            bytes.copy_from_slice(record.as_bytes());
+        })
+    });
+    if written == Some(false) {
+        lost();
+    }
 }
 
 /// Makes the calling thread's state.
@@ -96,13 +114,11 @@ fn begin() -> Option<*mut Thread> {
     let tid = id();
     let thread = Box::new(Thread {
         busy: AtomicBool::new(false),
-        calls: StreamWriter::new(&process.directory, format!("t{tid}"), stream::THREAD, tid),
-        deliveries: None,
+        records: StreamWriter::new(&process.directory, format!("t{tid}"), stream::THREAD, tid),
         streams: [0; NESTED_STREAMS],
         stream_depth: 0,
         regions: Vec::new(),
         region_cache: RegionCache::default(),
-        process,
     });
     let pointer = Box::into_raw(thread);
     THREAD.set(pointer);
@@ -155,15 +171,6 @@ pub(crate) fn forget_after_fork() {
 }
 
 impl Thread {
-    /// The stream for records delivered on this thread.
-    pub(crate) fn deliveries(&mut self) -> &mut StreamWriter {
-        let process = self.process;
-        self.deliveries.get_or_insert_with(|| {
-            let number = NEXT_ASYNC.fetch_add(1, Ordering::Relaxed);
-            StreamWriter::new(&process.directory, format!("a{number}"), stream::ASYNC, 0)
-        })
-    }
-
     /// A call on HIP stream `id` begins.
     pub(crate) fn push_stream(&mut self, id: u32) {
         if let Some(slot) = self.streams.get_mut(self.stream_depth) {

@@ -30,13 +30,12 @@ typedef struct {
     void* payload;
 } callback_record_t;
 typedef void (*callback_t)(callback_record_t, user_data_t*, void*);
-typedef struct { uint32_t category, kind; void* payload; } header_t;
-typedef void (*buffer_callback_t)(handle_t, handle_t, header_t**, size_t, void*, uint64_t);
 typedef int (*request_t)(uint64_t, handle_t, uint32_t, int32_t, uint64_t, user_data_t*, void*);
 
-enum { HIP = 5, CONTROL = 8, OBJECT = 10, STREAM = 20, RANGE = 21 };
-enum { DISPATCH = 11 };
-enum { ENTER = 1, EXIT = 2 };
+enum { HIP = 5, CONTROL = 8, OBJECT = 10, SCRATCH = 11, DISPATCH = 12, COPY = 13, ALLOCATION = 16, STREAM = 20, RANGE = 21 };
+/* The buffer service numbers some kinds differently. */
+enum { DISPATCH_BUFFER = 11 };
+enum { NONE = 0, ENTER = 1, EXIT = 2 };
 
 /* ---- names ---- */
 
@@ -45,6 +44,10 @@ static const char* callback_kind_name(uint32_t kind) {
         case HIP: return "HIP_RUNTIME_API";
         case CONTROL: return "MARKER_CONTROL_API";
         case OBJECT: return "CODE_OBJECT";
+        case SCRATCH: return "SCRATCH_MEMORY";
+        case DISPATCH: return "KERNEL_DISPATCH";
+        case COPY: return "MEMORY_COPY";
+        case ALLOCATION: return "MEMORY_ALLOCATION";
         case STREAM: return "HIP_STREAM";
         case RANGE: return "MARKER_CORE_RANGE_API";
         default: return NULL;
@@ -56,6 +59,10 @@ static const char* range_names[] = {"roctxMarkA", "roctxThreadRangeA", "roctxPro
 static const char* control_names[] = {"roctxProfilerPause", "roctxProfilerResume"};
 static const char* stream_names[] = {NULL, "HIP_STREAM_CREATE", "HIP_STREAM_DESTROY", "HIP_STREAM_SET"};
 static const char* object_names[] = {NULL, "CODE_OBJECT_LOAD", "CODE_OBJECT_DEVICE_KERNEL_SYMBOL_REGISTER"};
+static const char* scratch_names[] = {NULL, "SCRATCH_MEMORY_ALLOC", "SCRATCH_MEMORY_FREE"};
+static const char* dispatch_names[] = {NULL, "KERNEL_DISPATCH_ENQUEUE", "KERNEL_DISPATCH_COMPLETE"};
+static const char* copy_names[] = {NULL, "MEMORY_COPY_HOST_TO_HOST", "MEMORY_COPY_HOST_TO_DEVICE"};
+static const char* allocation_names[] = {NULL, "MEMORY_ALLOCATION_ALLOCATE", NULL, "MEMORY_ALLOCATION_FREE"};
 
 static const char* callback_operation_name(uint32_t kind, int op) {
 #define PICK(table) (op >= 0 && op < (int) (sizeof table / sizeof *table) ? table[op] : NULL)
@@ -63,6 +70,10 @@ static const char* callback_operation_name(uint32_t kind, int op) {
         case HIP: return PICK(hip_names);
         case CONTROL: return PICK(control_names);
         case OBJECT: return PICK(object_names);
+        case SCRATCH: return PICK(scratch_names);
+        case DISPATCH: return PICK(dispatch_names);
+        case COPY: return PICK(copy_names);
+        case ALLOCATION: return PICK(allocation_names);
         case STREAM: return PICK(stream_names);
         case RANGE: return PICK(range_names);
         default: return NULL;
@@ -92,13 +103,13 @@ int rocprofiler_iterate_callback_tracing_kind_operations(uint32_t kind, int (*vi
     return 0;
 }
 int rocprofiler_query_buffer_tracing_kind_name(uint32_t kind, const char** name, uint64_t* len) {
-    return give(kind == DISPATCH ? "KERNEL_DISPATCH" : NULL, name, len);
+    return give(kind == DISPATCH_BUFFER ? "KERNEL_DISPATCH" : NULL, name, len);
 }
 int rocprofiler_query_buffer_tracing_kind_operation_name(uint32_t kind, int op, const char** name, uint64_t* len) {
-    return give(kind == DISPATCH && op == 2 ? "KERNEL_DISPATCH_COMPLETE" : NULL, name, len);
+    return give(kind == DISPATCH_BUFFER && op == 2 ? "KERNEL_DISPATCH_COMPLETE" : NULL, name, len);
 }
 int rocprofiler_iterate_buffer_tracing_kinds(int (*visit)(uint32_t, void*), void* data) {
-    visit(DISPATCH, data);
+    visit(DISPATCH_BUFFER, data);
     return 0;
 }
 int rocprofiler_iterate_buffer_tracing_kind_operations(uint32_t kind, int (*visit)(uint32_t, int, void*), void* data) {
@@ -125,11 +136,8 @@ int rocprofiler_get_timestamp(uint64_t* time) { *time = now(); return 0; }
 static int active[16];
 static uint64_t contexts;
 static struct { handle_t context; callback_t callback; void* data; uint32_t only; int used; } services[32][4];
-static buffer_callback_t deliver;
-static handle_t deliver_context;
 static request_t request;
 static uint64_t next_correlation = 1;
-static int flushes;
 
 int rocprofiler_create_context(handle_t* context) { context->handle = ++contexts; return 0; }
 int rocprofiler_start_context(handle_t context) { active[context.handle] = 1; return 0; }
@@ -138,23 +146,15 @@ int rocprofiler_stop_context(handle_t context) {
     active[context.handle] = 0;
     return was ? 0 : 2;
 }
-int rocprofiler_create_buffer(handle_t context, size_t size, size_t mark, uint32_t policy, buffer_callback_t callback,
-                              void* data, handle_t* buffer) {
-    (void) size, (void) mark, (void) policy, (void) data;
-    deliver = callback;
-    deliver_context = context;
-    buffer->handle = 1;
-    return 0;
-}
-int rocprofiler_configure_buffer_tracing_service(handle_t context, uint32_t kind, const int* ops, size_t count,
-                                                 handle_t buffer) {
-    (void) context, (void) kind, (void) ops, (void) count, (void) buffer;
-    return 0;
-}
+/* Nothing of what the collector records goes through buffers, which a sudden end would empty. */
+int rocprofiler_create_buffer(void) { return 1; }
+int rocprofiler_configure_buffer_tracing_service(void) { return 1; }
+int rocprofiler_flush_buffer(void) { return 1; }
 int rocprofiler_configure_callback_tracing_service(handle_t context, uint32_t kind, const int* ops, size_t count,
                                                    callback_t callback, void* data) {
     for (int i = 0; i < 4; ++i) {
         if (services[kind][i].used) continue;
+        if (kind == ALLOCATION && count) return 5;
         services[kind][i].used = 1;
         services[kind][i].context = context;
         services[kind][i].callback = callback;
@@ -179,43 +179,38 @@ int rocprofiler_query_available_agents(uint32_t version, int (*visit)(uint32_t, 
     return visit(version, agents, 1, data);
 }
 
-/* Records wait here until a flush, which runs the callback on a thread of its own. */
+/* A thread like the runtime's own, on which callbacks about the end of device work come. */
 static struct {
-    uint64_t size;
-    uint32_t kind, operation;
-    uint64_t internal;
-    user_data_t external;
-    uint64_t thread, start, end;
-    struct { uint64_t size, agent, queue, kernel, dispatch; uint32_t scratch, lds, group[3], grid[3]; uint8_t pad[56]; } info;
-} waiting[1024];
-static size_t waiting_count;
-static uint64_t provider_dropped;
-static pthread_mutex_t waiting_lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_t lock;
+    pthread_cond_t change;
+    pid_t process;
+    void (*act)(void*);
+    void* data;
+} handler = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, NULL, NULL};
 
-static void* run_delivery(void* unused) {
-    static header_t headers[1024];
-    static header_t* pointers[1024];
-    handle_t buffer = {1};
-    for (size_t i = 0; i < waiting_count; ++i) {
-        headers[i] = (header_t){1, DISPATCH, &waiting[i]};
-        pointers[i] = &headers[i];
+static void* run_handler(void* unused) {
+    pthread_mutex_lock(&handler.lock);
+    for (;;) {
+        while (!handler.act) pthread_cond_wait(&handler.change, &handler.lock);
+        handler.act(handler.data);
+        handler.act = NULL;
+        pthread_cond_broadcast(&handler.change);
     }
-    deliver(deliver_context, buffer, pointers, waiting_count, NULL, provider_dropped);
-    provider_dropped = 0;
-    waiting_count = 0;
     return unused;
 }
-int rocprofiler_flush_buffer(handle_t buffer) {
-    pthread_t thread;
-    (void) buffer;
-    pthread_mutex_lock(&waiting_lock);
-    ++flushes;
-    if (waiting_count || provider_dropped) {
-        pthread_create(&thread, NULL, run_delivery, NULL);
-        pthread_join(thread, NULL);
+static void on_handler(void (*act)(void*), void* data) {
+    pthread_mutex_lock(&handler.lock);
+    if (handler.process != getpid()) {
+        pthread_t thread;
+        pthread_cond_init(&handler.change, NULL);
+        pthread_create(&thread, NULL, run_handler, NULL);
+        handler.process = getpid();
     }
-    pthread_mutex_unlock(&waiting_lock);
-    return 0;
+    handler.act = act;
+    handler.data = data;
+    pthread_cond_broadcast(&handler.change);
+    while (handler.act) pthread_cond_wait(&handler.change, &handler.lock);
+    pthread_mutex_unlock(&handler.lock);
 }
 
 /* ---- what the program does ---- */
@@ -275,25 +270,65 @@ static void control(int op) {
     begin(&call, CONTROL, op, &payload);
     end(&call);
 }
+static void end_on_handler(void* call) { end(call); }
+
+typedef struct {
+    uint64_t size, start, end;
+    struct { uint64_t size, agent, queue, kernel, dispatch; uint32_t scratch, lds, group[3], grid[3]; uint8_t pad[56]; } info;
+} dispatch_t;
+static void tell_complete(void* data) {
+    call_t* call = data;
+    for (int i = 0; i < 4; ++i)
+        if (call->open[i])
+            services[DISPATCH][i].callback(call->record, &call->slots[i], services[DISPATCH][i].data);
+}
 static void dispatch(uint64_t id, uint64_t started) {
-    user_data_t external = {0};
-    if (request) request((uint64_t) gettid(), deliver_context, 11, 1, 0, &external, NULL);
-    pthread_mutex_lock(&waiting_lock);
-    size_t n = waiting_count++;
-    memset(&waiting[n], 0, sizeof waiting[n]);
-    waiting[n].size = sizeof waiting[n];
-    waiting[n].kind = DISPATCH;
-    waiting[n].operation = 2;
-    waiting[n].internal = enclosing;
-    waiting[n].external = external;
-    waiting[n].thread = (uint64_t) gettid();
-    waiting[n].start = started;
-    waiting[n].end = started + 1000;
-    waiting[n].info.size = 72;
-    waiting[n].info.kernel = 3;
-    waiting[n].info.dispatch = id;
-    waiting[n].info.grid[0] = 64;
-    pthread_mutex_unlock(&waiting_lock);
+    dispatch_t payload = {.size = sizeof payload, .start = started, .end = started + 1000};
+    call_t call = {0};
+    payload.info.size = 72;
+    payload.info.kernel = 3;
+    payload.info.dispatch = id;
+    payload.info.grid[0] = 64;
+    call.record.thread = (uint64_t) gettid();
+    call.record.correlation.internal = enclosing;
+    call.record.kind = DISPATCH;
+    call.record.operation = 2;
+    call.record.phase = NONE;
+    call.record.payload = &payload;
+    for (int i = 0; i < 4; ++i)
+        call.open[i] = services[DISPATCH][i].used && active[services[DISPATCH][i].context.handle] &&
+                       (services[DISPATCH][i].only >> 2 & 1);
+    if (request) request(call.record.thread, call.record.context, 11, 1, 0, &call.record.correlation.external, NULL);
+    on_handler(tell_complete, &call);
+}
+
+/* One copy, an allocation with times, one without, a free; scratch memory twice, once as an older release would tell. */
+static void memory(void) {
+    call_t call;
+    struct { uint64_t size, start, end, to, from, bytes, to_address, from_address; } copy = {64, 0, 0, 1, 2, 4096, 16, 32};
+    begin(&call, COPY, 2, &copy);
+    copy.start = now(), copy.end = copy.start + 500;
+    call.record.correlation.external.value = 7;
+    on_handler(end_on_handler, &call);
+    struct { uint64_t size, start, end, agent, address, bytes; } block = {48, 0, 0, 77, 4096, 100};
+    begin(&call, ALLOCATION, 1, &block);
+    block.start = now(), block.end = block.start + 20;
+    end(&call);
+    block.start = block.end = 0;
+    begin(&call, ALLOCATION, 1, &block);
+    usleep(1000);
+    end(&call);
+    block.agent = block.bytes = 0;
+    begin(&call, ALLOCATION, 3, &block);
+    end(&call);
+    struct { uint64_t size, agent, queue; uint32_t flags, what; uint64_t dispatch, bytes, slots; } scratch = {56, 77, 1, 2, 1, 1, 0, 0};
+    begin(&call, SCRATCH, 1, &scratch);
+    usleep(1000);
+    scratch.what = 2, scratch.bytes = 65536, scratch.slots = 4;
+    end(&call);
+    scratch.size = 32, scratch.what = 4;
+    begin(&call, SCRATCH, 2, &scratch);
+    end(&call);
 }
 
 /* ROCTx, as far as the Kokkos connector needs it. */
@@ -426,9 +461,10 @@ int main(int argc, char** argv) {
         for (long i = 0; i < count; ++i) dispatch((uint64_t) i + 1, now());
         end(&set), end(&outer);
         dispatch((uint64_t) count + 1, now());
-        provider_dropped = 9;
-        usleep(300000);
         if (argc > 3) raise(SIGKILL);
+    } else if (!strcmp(scenario, "memory")) {
+        memory();
+        if (argc > 2) raise(SIGKILL);
     } else if (!strcmp(scenario, "kokkos")) {
         kokkos();
     } else if (!strcmp(scenario, "late")) {
@@ -447,14 +483,14 @@ int main(int argc, char** argv) {
     } else if (!strcmp(scenario, "fork")) {
         hip_t payload = {.size = sizeof payload};
         begin(&outer, HIP, 0, &payload);
-        dispatch(1, now());
+        uint64_t before = now();
+        dispatch(1, before);
         if (fork() == 0) {
-            /* The parent's open call ends here as well, and its unflushed dispatch is ours too. */
+            /* The parent's open call ends here as well, and so does what it had started. */
             end(&outer);
-            usleep(2000);
+            dispatch(1, before);
             hip_call(0, 55);
             dispatch(2, now());
-            usleep(300000);
             exit(0);
         }
         wait(NULL);

@@ -171,7 +171,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
             write!(
                 out,
                 "{} {copy:?}",
-                buffer_operation(names, "MEMORY_COPY", copy.operation)
+                operation_of(names, "MEMORY_COPY", copy.operation)
             )?;
         }
         tag::ALLOCATION => {
@@ -179,7 +179,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
             write!(
                 out,
                 "{} {allocation:?}",
-                buffer_operation(names, "MEMORY_ALLOCATION", allocation.operation)
+                operation_of(names, "MEMORY_ALLOCATION", allocation.operation)
             )?;
         }
         tag::SCRATCH => {
@@ -187,7 +187,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
             write!(
                 out,
                 "{} {scratch:?}",
-                buffer_operation(names, "SCRATCH_MEMORY", scratch.operation)
+                operation_of(names, "SCRATCH_MEMORY", scratch.operation)
             )?;
         }
         other => write!(out, "tag {other}, {} bytes", record.bytes.len())?,
@@ -195,13 +195,13 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
     Ok(Some(()))
 }
 
-fn buffer_operation<'a>(names: &'a Names, kind: &str, operation: u32) -> &'a str {
+fn operation_of<'a>(names: &'a Names, kind: &str, operation: u32) -> &'a str {
     names
         .iter()
         .find(|((found, _, operation), text)| {
-            *found == space::BUFFER && *operation == u32::MAX && *text == kind
+            *found == space::CALLBACK && *operation == u32::MAX && *text == kind
         })
         .map_or("?", |((_, number, _), _)| {
-            name(names, space::BUFFER, *number, operation)
+            name(names, space::CALLBACK, *number, operation)
         })
 }

@@ -16,9 +16,10 @@ pub const VERSION: u32 = 1;
 pub mod stream {
     /// Process, names, agents, code objects and other rare facts: one per process, file `meta`.
     pub const META: u16 = 1;
-    /// Calls and markers of one thread, file `t<tid>`.
+    /// Calls and markers of one thread, and what the provider told on it about finished work, which names the thread
+    /// that submitted it itself. File `t<tid>`.
     pub const THREAD: u16 = 2;
-    /// Records from the provider's own threads, file `a<number>`.
+    /// Records that belong to no thread, file `a<number>`. The collector has none yet.
     pub const ASYNC: u16 = 3;
 }
 
@@ -112,9 +113,9 @@ pub mod tag {
 
 /// Which name space a kind number is from, in [`Name::space`].
 pub mod space {
-    /// Kinds of the callback service.
+    /// Kinds of the callback service: those that records refer to.
     pub const CALLBACK: u32 = 0;
-    /// Kinds of the buffer service.
+    /// Kinds of the buffer service, which outputs number their records by.
     pub const BUFFER: u32 = 1;
 }
 
@@ -456,7 +457,7 @@ pub struct Copy {
     pub dst_address: u64,
     /// Address read from; 0 when the provider does not tell.
     pub src_address: u64,
-    /// The provider's operation number in its MEMORY_COPY buffer kind.
+    /// The provider's operation number in its MEMORY_COPY callback kind.
     pub operation: u32,
     /// HIP stream id.
     pub stream: u32,
@@ -488,7 +489,7 @@ pub struct Allocation {
     pub address: u64,
     /// Bytes; 0 for frees.
     pub bytes: u64,
-    /// The provider's operation number in its MEMORY_ALLOCATION buffer kind.
+    /// The provider's operation number in its MEMORY_ALLOCATION callback kind.
     pub operation: u32,
     /// HIP stream id.
     pub stream: u32,
@@ -516,7 +517,7 @@ pub struct Scratch {
     pub queue: u64,
     /// Bytes; 0 for frees.
     pub bytes: u64,
-    /// The provider's operation number in its SCRATCH_MEMORY buffer kind.
+    /// The provider's operation number in its SCRATCH_MEMORY callback kind.
     pub operation: u32,
     /// Provider flags: 1 use-once, 2 alternate.
     pub flags: u32,

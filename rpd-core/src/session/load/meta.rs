@@ -43,7 +43,6 @@ pub(super) struct Meta {
     pub(super) end_time: u64,
     names: BTreeMap<(u32, u32), KindNames>,
     callbacks: Vec<Option<Resolved>>,
-    buffers: Vec<Option<Resolved>>,
     regions: BTreeMap<u32, Region>,
     dirty: bool,
 }
@@ -180,11 +179,11 @@ impl Meta {
     pub(super) fn resolve(&mut self, session: &mut Session) {
         self.dirty = false;
         for ((space, number), names) in &self.names {
-            let table = match *space {
-                space::CALLBACK => &mut self.callbacks,
-                space::BUFFER => &mut self.buffers,
-                _ => continue,
-            };
+            // Records are of the callback service; the other names are only passed on.
+            if *space != space::CALLBACK {
+                continue;
+            }
+            let table = &mut self.callbacks;
             let Some(kind) = Kind::from_name(&names.name) else {
                 continue;
             };
@@ -209,9 +208,9 @@ impl Meta {
         Some((resolved.kind, name.unwrap_or_default()))
     }
 
-    /// Operation name in a buffer kind that is found by its own name.
-    pub(super) fn buffer_operation(&self, kind: Kind, operation: u32) -> StringId {
-        self.buffers
+    /// Operation name in a kind that is found by its own name.
+    pub(super) fn operation(&self, kind: Kind, operation: u32) -> StringId {
+        self.callbacks
             .iter()
             .flatten()
             .find(|resolved| resolved.kind == kind)

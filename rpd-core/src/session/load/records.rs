@@ -249,7 +249,7 @@ fn take_dispatch(record: &Record<'_>, session: &mut Session) -> Option<()> {
 
 fn take_copy(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<()> {
     let (copy, _) = record.parse::<format::Copy>()?;
-    let operation = meta.buffer_operation(Kind::MemoryCopy, copy.operation);
+    let operation = meta.operation(Kind::MemoryCopy, copy.operation);
     let operation = named(operation, Kind::MemoryCopy, copy.operation, session);
     let table = &mut session.copies;
     table.operation.push(operation);
@@ -270,7 +270,7 @@ fn take_copy(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<
 fn take_allocation(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<()> {
     let (allocation, _) = record.parse::<format::Allocation>()?;
     let kind = Kind::MemoryAllocation;
-    let operation = meta.buffer_operation(kind, allocation.operation);
+    let operation = meta.operation(kind, allocation.operation);
     let operation = named(operation, kind, allocation.operation, session);
     let table = &mut session.allocations;
     table.operation.push(operation);
@@ -293,7 +293,7 @@ fn take_allocation(record: &Record<'_>, meta: &Meta, session: &mut Session) -> O
 fn take_scratch(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<()> {
     let (scratch, _) = record.parse::<format::Scratch>()?;
     let kind = Kind::ScratchMemory;
-    let operation = meta.buffer_operation(kind, scratch.operation);
+    let operation = meta.operation(kind, scratch.operation);
     let operation = named(operation, kind, scratch.operation, session);
     let table = &mut session.scratch;
     table.operation.push(operation);

@@ -86,7 +86,7 @@ fn call(
     );
 }
 
-/// A spool with a meta stream that names a HIP kind (number 7), a marker kind (8) and copies (buffer kind 3).
+/// A spool with a meta stream that names a HIP kind (number 7), a marker kind (8) and copies (3, and another number in the buffer service).
 fn spool(run: &Path) -> (Arc<SpoolDirectory>, StreamWriter) {
     let directory = SpoolDirectory::create(run).expect("a directory");
     let mut meta = StreamWriter::new(&directory, "meta".to_owned(), stream::META, 0);
@@ -121,8 +121,10 @@ fn spool(run: &Path) -> (Arc<SpoolDirectory>, StreamWriter) {
     );
     name(&mut meta, space::CALLBACK, 8, 1, "roctxThreadRangeA");
     name(&mut meta, space::CALLBACK, 8, 2, "roctxProcessRangeA");
-    name(&mut meta, space::BUFFER, 3, u32::MAX, "MEMORY_COPY");
-    name(&mut meta, space::BUFFER, 3, 2, "MEMORY_COPY_HOST_TO_DEVICE");
+    name(&mut meta, space::CALLBACK, 3, u32::MAX, "MEMORY_COPY");
+    name(&mut meta, space::CALLBACK, 3, 2, "MEMORY_COPY_HOST_TO_DEVICE");
+    name(&mut meta, space::BUFFER, 5, u32::MAX, "MEMORY_COPY");
+    name(&mut meta, space::BUFFER, 5, 2, "MEMORY_COPY_OF_ANOTHER_NUMBER");
     (directory, meta)
 }
 
@@ -275,7 +277,7 @@ fn arguments_are_kept_when_asked_for() {
 fn devices_work_is_read() {
     let run = tempfile::tempdir().expect("a directory");
     let (directory, mut meta) = spool(run.path());
-    let mut buffer = StreamWriter::new(&directory, "a0".to_owned(), stream::ASYNC, 0);
+    let mut buffer = thread(&directory, 99);
     put!(
         meta,
         REGION,
