@@ -50,7 +50,17 @@ pub(crate) fn status(error: &anyhow::Error) -> u8 {
         .map_or(FAILED, |failure| failure.status)
 }
 
-/// The error and its causes in one line without line breaks.
+/// The error and its causes in one line without line breaks. A cause that an error has already put into its
+/// own text is not repeated.
 pub(crate) fn line(error: &anyhow::Error) -> String {
-    format!("{error:#}").replace('\n', " ")
+    let mut line = String::new();
+    for cause in error.chain() {
+        let text = cause.to_string().replace('\n', " ");
+        if line.is_empty() {
+            line = text;
+        } else if !line.ends_with(&text) {
+            line = format!("{line}: {text}");
+        }
+    }
+    line
 }

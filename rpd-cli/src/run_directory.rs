@@ -1,5 +1,6 @@
 //! The directory of a run: where the collector leaves what it records, until all outputs exist.
 
+use std::collections::BTreeMap;
 use std::fs::DirBuilder;
 use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use rpd_core::ids::ProcessId;
-use rpd_core::naming::{self, Namer};
+use rpd_core::naming::{self, Namer, Target};
 use rpd_core::options::Options;
 use rpd_core::spool::OPTIONS_FILE;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,8 @@ pub(crate) struct State {
     pub(crate) root: Option<ProcessId>,
     /// Names that are taken.
     pub(crate) names: Namer,
+    /// Names given to recordings, by their folder: a second attempt writes the same files.
+    pub(crate) targets: BTreeMap<String, Target>,
 }
 
 /// A run's directory.
@@ -63,6 +66,14 @@ fn probe(directory: &Path) -> Result<(), Failure> {
         .map_err(refuse)?;
     file.write_all(b"probe").map_err(refuse)?;
     file.close().map_err(refuse)
+}
+
+impl Recording {
+    /// Name of its folder.
+    pub(crate) fn folder(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
 }
 
 impl RunDirectory {

@@ -452,7 +452,7 @@ fn clean(value: &str) -> String {
 }
 
 /// Where one process's files go.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Target {
     /// Directory.
     pub directory: PathBuf,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use rpd_core::ids::ProcessId;
-use rpd_core::naming::{self, Facts};
+use rpd_core::naming::{self, Facts, Target};
 use rpd_core::options::{Format, Options};
 use rpd_core::session::{LoadOptions, Session};
 use rpd_summary::Statistics;
@@ -43,18 +43,22 @@ pub(crate) fn finish(
     let mut lines = Vec::new();
     let mut idle = Vec::new();
     let mut complete = true;
+    let report = Report {
+        run,
+        options,
+        hostname: &hostname,
+        several,
+    };
     for recording in &recordings {
         if recording.alive {
             lines.push(ledger::still_running(recording, run.path()));
             continue;
         }
-        let outcome = process(run, options, recording, &mut state, &hostname, several);
+        let outcome = report.process(recording, &mut state);
         complete &= outcome.complete();
         if outcome.complete() {
             std::fs::remove_dir_all(&recording.path)
                 .with_context(|| format!("cannot remove {}", recording.path.display()))?;
-        } else {
-            lines.push(ledger::kept(run.path()));
         }
         let ending = ending.filter(|_| state.root == Some(recording.pid));
         let replaced = recordings
@@ -67,6 +71,9 @@ pub(crate) fn finish(
             lines.extend(text);
         }
     }
+    if !complete {
+        lines.push(ledger::kept(run.path()));
+    }
     if recordings.is_empty() && ending.is_some() {
         lines.push(ledger::nothing_loaded(options));
     }
@@ -75,101 +82,106 @@ pub(crate) fn finish(
     Ok(complete)
 }
 
-/// Writes the outputs of one process image.
-fn process(
-    run: &RunDirectory,
-    options: &Options,
-    recording: &Recording,
-    state: &mut State,
-    hostname: &str,
+/// What all processes of a report have in common.
+struct Report<'a> {
+    run: &'a RunDirectory,
+    options: &'a Options,
+    hostname: &'a str,
+    /// Tables need to say whose they are.
     several: bool,
-) -> Outcome {
-    let mut outcome = Outcome::new(recording.pid);
-    let load = LoadOptions {
-        args: options.collector.hip_args || options.collector.annotate_args,
-    };
-    let session = match Session::open(&recording.path, load) {
-        Ok(session) => session,
-        Err(error) => {
-            outcome.errors.push(error.to_string());
-            return outcome;
-        }
-    };
-    if let Err(error) = outputs(
-        run,
-        options,
-        &session,
-        state,
-        hostname,
-        &mut outcome,
-        several,
-    ) {
-        outcome.errors.push(crate::failure::line(&error));
-    }
-    outcome.session = Some(session);
-    outcome
 }
 
-fn outputs(
-    run: &RunDirectory,
-    options: &Options,
-    session: &Session,
-    state: &mut State,
-    hostname: &str,
-    outcome: &mut Outcome,
-    several: bool,
-) -> Result<()> {
-    if session.is_empty() && !options.output_config {
-        return Ok(());
-    }
-    let facts = Facts {
-        process: &session.process,
-        options,
-        hostname,
-    };
-    let descendant = state.root != Some(session.process.pid);
-    let target = state.names.target(&facts, descendant);
-    // Before the first file: whoever reports the rest of this run must not use these names again.
-    run.set_state(state)?;
-    if options.output_config {
-        outcome
-            .files
-            .push(config::write(session, options, &target)?);
-    }
-    if session.is_empty() {
-        return Ok(());
-    }
-    let stats = match options.stats {
-        true => Some(Statistics::new(session, options.kernel_names)?.session_stats()?),
-        false => None,
-    };
-    for format in &options.formats {
-        // One format that fails does not keep the others from being written.
-        let written: Result<Vec<PathBuf>> = match format {
-            Format::Csv => rpd_formats::csv::write(session, stats.as_ref(), options, &target)
-                .map_err(anyhow::Error::from),
-            Format::Rocpd => rpd_formats::rocpd::write(session, options, &target)
-                .map(|file| file.into_iter().collect())
-                .map_err(anyhow::Error::from),
-            other => Err(anyhow::anyhow!("{other:?} cannot be written by this build")),
+impl Report<'_> {
+    /// Makes the outputs of one process image.
+    fn process(&self, recording: &Recording, state: &mut State) -> Outcome {
+        let mut outcome = Outcome::new(recording.pid);
+        let collector = &self.options.collector;
+        let load = LoadOptions {
+            args: collector.hip_args || collector.annotate_args,
         };
-        match written {
-            Ok(files) => outcome.files.extend(files),
-            Err(error) => outcome.errors.push(crate::failure::line(&error)),
+        match Session::open(&recording.path, load) {
+            Ok(session) => {
+                if let Err(error) = self.outputs(recording, &session, state, &mut outcome) {
+                    outcome.errors.push(crate::failure::line(&error));
+                }
+                outcome.session = Some(session);
+            }
+            Err(error) => outcome.errors.push(crate::failure::line(&error.into())),
         }
+        outcome
     }
-    if let Some(stats) = &stats {
-        let mut text = String::new();
-        if several {
-            text += &format!("rpd: {}:\n", ledger::name(&session.process));
+
+    fn outputs(
+        &self,
+        recording: &Recording,
+        session: &Session,
+        state: &mut State,
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        let options = self.options;
+        if session.is_empty() && !options.output_config {
+            return Ok(());
         }
-        for (_, table) in &stats.domains {
-            text += &render(table, Unit::Nsec, INDENT);
+        let target = self.target(recording, session, state);
+        // Before the first file: whoever reports the rest of this run must not use these names again.
+        self.run.set_state(state)?;
+        if options.output_config {
+            outcome
+                .files
+                .push(config::write(session, options, &target)?);
         }
-        // Standard error may be closed; the files matter more.
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        if session.is_empty() {
+            return Ok(());
+        }
+        let stats = match options.stats {
+            true => Some(Statistics::new(session, options.kernel_names)?.session_stats()?),
+            false => None,
+        };
+        for format in &options.formats {
+            // One format that fails does not keep the others from being written.
+            let written: Result<Vec<PathBuf>> = match format {
+                Format::Csv => rpd_formats::csv::write(session, stats.as_ref(), options, &target)
+                    .map_err(anyhow::Error::from),
+                Format::Rocpd => rpd_formats::rocpd::write(session, options, &target)
+                    .map(|file| file.into_iter().collect())
+                    .map_err(anyhow::Error::from),
+                other => Err(anyhow::anyhow!("{other:?} cannot be written by this build")),
+            };
+            match written {
+                Ok(files) => outcome.files.extend(files),
+                Err(error) => outcome.errors.push(crate::failure::line(&error)),
+            }
+        }
+        if let Some(stats) = &stats {
+            let mut text = String::new();
+            if self.several {
+                text += &format!("rpd: {}:\n", ledger::name(&session.process));
+            }
+            for (_, table) in &stats.domains {
+                text += &render(table, Unit::Nsec, INDENT);
+            }
+            // Standard error may be closed; the files matter more.
+            let _ = std::io::stderr().write_all(text.as_bytes());
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Where the recording's files go: the same place at every attempt.
+    fn target(&self, recording: &Recording, session: &Session, state: &mut State) -> Target {
+        let folder = recording.folder();
+        if let Some(target) = state.targets.get(&folder) {
+            return target.clone();
+        }
+        let facts = Facts {
+            process: &session.process,
+            options: self.options,
+            hostname: self.hostname,
+        };
+        let descendant = state.root != Some(session.process.pid);
+        let target = state.names.target(&facts, descendant);
+        state.targets.insert(folder, target.clone());
+        target
+    }
 }
 
 /// A path as users like to see it: relative where it lies below the current directory.
