@@ -25,11 +25,9 @@ const SEGMENT_HEADER: usize = size_of::<SegmentHeader>();
 pub const FIRST_SEGMENT: usize = 64 << 10;
 /// Factor between a segment and its successor.
 pub const GROWTH: usize = 4;
-/// Bytes of the largest segments, unless one record needs more.
-pub const LARGEST_SEGMENT: usize = 4 << 20;
-
-/// Bytes made writable at once, a divisor of all segment sizes from [`FIRST_SEGMENT`] on.
-const STEP: usize = 64 << 10;
+/// Bytes of the largest segments, unless one record needs more. A call that needs a new one waits for its pages, a few
+/// hundred microseconds.
+pub const LARGEST_SEGMENT: usize = 1 << 20;
 
 /// Records dropped between two attempts to get a segment after one failed.
 const RETRY_AFTER: u32 = 1024;
@@ -121,8 +119,8 @@ pub struct OpenRecord(pub u64);
 pub struct StreamWriter {
     /// Bytes of the current segment in use, its head included.
     used: usize,
-    /// Bytes of the current segment that may be written without asking the kernel first.
-    ready: usize,
+    /// Bytes of the current segment in all.
+    capacity: usize,
     current: Option<Mapping>,
     /// Open records in the current segment.
     open: u32,
@@ -148,7 +146,7 @@ impl StreamWriter {
     pub fn new(directory: &Arc<SpoolDirectory>, name: String, kind: u16, tid: u32) -> StreamWriter {
         StreamWriter {
             used: 0,
-            ready: 0,
+            capacity: 0,
             current: None,
             open: 0,
             kind,
@@ -266,14 +264,14 @@ impl StreamWriter {
     #[inline]
     fn place(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> usize {
         debug_assert!(len.is_multiple_of(8) && len >= 8);
-        if len > self.ready - self.used && !self.extend(len) {
+        if len > self.capacity - self.used && !self.grow(len) {
             return 0;
         }
         let Some(current) = &self.current else {
             return 0;
         };
-        // SAFETY: `used + len` does not exceed `ready`, which was checked or is what `extend` did, and that never exceeds
-        // the mapping; the bytes behind `used` are nobody else's, and zero because the file is new.
+        // SAFETY: `used + len` does not exceed the mapping, which was checked or is what `grow` did; the bytes behind
+        // `used` are nobody else's, and zero because the file is new.
         let (address, bytes) = unsafe {
             let address = current.base().as_ptr().add(self.used);
             (address, std::slice::from_raw_parts_mut(address, len))
@@ -286,21 +284,8 @@ impl StreamWriter {
         address as usize
     }
 
-    /// Makes room for `len` bytes: the next part of the current segment, or a new segment.
-    #[cold]
-    fn extend(&mut self, len: usize) -> bool {
-        if let Some(current) = &self.current
-            && len <= current.len() - self.used
-        {
-            let ready = (self.used + len).next_multiple_of(STEP).min(current.len());
-            current.populate(self.ready, ready);
-            self.ready = ready;
-            return true;
-        }
-        self.grow(len)
-    }
-
     /// Replaces the current segment by one with room for `len` bytes.
+    #[cold]
     fn grow(&mut self, len: usize) -> bool {
         if self.retry > 0 {
             self.retry -= 1;
@@ -320,6 +305,7 @@ impl StreamWriter {
             return self.count_drop();
         };
         self.next_size = (self.next_size * GROWTH).clamp(FIRST_SEGMENT, LARGEST_SEGMENT);
+        self.capacity = mapping.len();
         let old = self.current.replace(mapping);
         if let Some(mapping) = old
             && self.open > 0
@@ -334,8 +320,7 @@ impl StreamWriter {
         self.dropped = 0;
         self.extra_before += self.extra;
         self.extra = 0;
-        self.ready = SEGMENT_HEADER;
-        self.extend(len)
+        true
     }
 
     #[cold]
@@ -358,13 +343,15 @@ impl StreamWriter {
             path.extend_from_slice(format!("/{name}-{number}.seg").as_bytes());
             CString::new(path).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
         };
-        let mut made = Mapping::create(&path(&self.name, self.next_segment)?, len);
+        // Most threads of most programs never fill a segment; one that did will fill the next as well.
+        let ahead = self.next_segment > 0;
+        let mut made = Mapping::create(&path(&self.name, self.next_segment)?, len, ahead);
         if self.next_segment == 0
             && matches!(&made, Err(error) if error.kind() == io::ErrorKind::AlreadyExists)
         {
             // The kernel gives thread ids out again.
             let name = format!("{}.{}", self.name, self.id);
-            made = Mapping::create(&path(&name, 0)?, len);
+            made = Mapping::create(&path(&name, 0)?, len, ahead);
             if made.is_ok() {
                 self.name = name;
             }
