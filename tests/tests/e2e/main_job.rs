@@ -248,6 +248,8 @@ fn sudden_ends_lose_nothing() {
             25,
             "{name}"
         );
+        assert_eq!(outcome.csv("kernel_trace").rows.len(), 25, "{name}");
+        assert_eq!(outcome.csv("memory_copy_trace").rows.len(), 25, "{name}");
         let marks = outcome.csv("marker_api_trace");
         assert_eq!(marks.count("Function", "the end is near"), 1, "{name}");
     }
