@@ -447,6 +447,18 @@ fn kokkos_events_become_markers_when_asked_for() {
 }
 
 #[test]
+fn recording_ends_where_main_returns() {
+    let found = run_one("hip_runtime=1", &["main-returns"]);
+    assert_eq!(found.calls.len(), 1);
+    let ends = found.tags.iter().filter(|tag| **tag == tag::END).count();
+    assert_eq!(ends, 1);
+    // Who calls exit() never returns; there it is the provider that knows when to end.
+    let found = run_one("hip_runtime=1", &["main-exits"]);
+    assert_eq!(found.calls.len(), 2);
+    assert!(found.tags.contains(&tag::END));
+}
+
+#[test]
 fn nothing_happens_without_a_spool() {
     let status = Command::new(provider())
         .args(["calls", "3"])

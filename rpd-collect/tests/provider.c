@@ -389,17 +389,30 @@ static void kokkos(void) {
 }
 
 typedef struct { size_t size; int (*initialize)(void*, void*); void (*finalize)(void*); void* data; } tool_t;
+typedef struct { size_t size; const char* name; uint32_t handle; } client_t;
 static tool_t* tool;
 
-static void attach(uint32_t version) {
-    struct { size_t size; const char* name; uint32_t handle; } client = {24, NULL, 1};
+/* What the tool may call to end by itself. */
+static int ended;
+static void end_client(client_t client) {
+    if (client.size != 24 || client.handle != 1) exit(96);
+    if (ended++) exit(97);
+    tool->finalize(tool->data);
+}
+/* After main, where the runtime cleans up and would be traced no longer. */
+static void after_main(void) {
+    if (!ended) hip_call(0, 0);
+}
+
+static void attach(uint32_t version, void (*finalize)(client_t)) {
+    client_t client = {24, NULL, 1};
     tool_t* (*configure)(uint32_t, const char*, uint32_t, void*) =
         (tool_t * (*) (uint32_t, const char*, uint32_t, void*)) dlsym(RTLD_DEFAULT, "rocprofiler_configure");
     if (!configure) exit(90);
     tool = configure(version, "test", 0, &client);
     if (!tool) exit(91);
     if (tool->size != sizeof *tool || !client.name) exit(92);
-    tool->initialize(NULL, tool->data);
+    tool->initialize((void*) finalize, tool->data);
 }
 
 static pthread_key_t late;
@@ -434,8 +447,8 @@ int main(int argc, char** argv) {
     long count = argc > 2 ? atol(argv[2]) : 0;
     call_t outer;
     if (!strcmp(scenario, "unused")) return 0;
-    if (!strcmp(scenario, "old")) attach(600);
-    attach(10000);
+    if (!strcmp(scenario, "old")) attach(600, NULL);
+    attach(10000, strncmp(scenario, "main", 4) ? NULL : end_client);
 
     if (!strcmp(scenario, "calls")) {
         hip_t payload = {.size = sizeof payload};
@@ -521,6 +534,11 @@ int main(int argc, char** argv) {
         hip_t payload = {.size = sizeof payload};
         begin(&outer, HIP, 1, &payload);
         abort();
+    } else if (!strncmp(scenario, "main", 4)) {
+        atexit(after_main);
+        hip_call(0, 0);
+        if (!strcmp(scenario, "main-exits")) exit(0);
+        return 0;
     } else if (!strcmp(scenario, "cost")) {
         /* Nanoseconds of a call with two empty callbacks, then with the collector's. */
         for (int round = 0; round < 2; ++round) {
