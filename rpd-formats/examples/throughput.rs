@@ -13,7 +13,7 @@ use rpd_core::naming::Target;
 use rpd_core::options::Options;
 use rpd_core::session::{ArgsRef, KernelSymbol, Session};
 use rpd_core::spool::format::api_flag;
-use rpd_formats::{WriteError, csv, rocpd};
+use rpd_formats::{WriteError, csv, perfetto, results_json, rocpd};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -26,6 +26,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let calls = session(records, false, false);
     measure("csv", &calls, directory.path(), csv_files)?;
     measure("rocpd", &calls, directory.path(), rocpd_file)?;
+    measure("json", &calls, directory.path(), json_file)?;
+    measure("pftrace", &calls, directory.path(), perfetto_file)?;
     drop(calls);
     let with_arguments = session(records, true, false);
     measure(
@@ -34,10 +36,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         directory.path(),
         rocpd_file,
     )?;
+    measure(
+        "json, arguments",
+        &with_arguments,
+        directory.path(),
+        json_file,
+    )?;
+    measure(
+        "pftrace, arguments",
+        &with_arguments,
+        directory.path(),
+        perfetto_file,
+    )?;
     drop(with_arguments);
     let mixed = session(records, false, true);
     measure("csv, mixed", &mixed, directory.path(), csv_files)?;
     measure("rocpd, mixed", &mixed, directory.path(), rocpd_file)?;
+    measure("json, mixed", &mixed, directory.path(), json_file)?;
+    measure("pftrace, mixed", &mixed, directory.path(), perfetto_file)?;
     Ok(())
 }
 
@@ -47,6 +63,16 @@ fn csv_files(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteEr
 
 fn rocpd_file(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteError> {
     let file = rocpd::write(session, &Options::default(), target)?;
+    Ok(file.into_iter().collect())
+}
+
+fn json_file(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteError> {
+    let file = results_json::write(session, None, &Options::default(), target)?;
+    Ok(file.into_iter().collect())
+}
+
+fn perfetto_file(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteError> {
+    let file = perfetto::write(session, &Options::default(), target)?;
     Ok(file.into_iter().collect())
 }
 

@@ -8,7 +8,11 @@ mod describe;
 mod environment;
 mod file;
 mod json;
+mod operations;
+pub mod perfetto;
+pub mod results_json;
 pub mod rocpd;
+mod streams;
 
 use std::path::PathBuf;
 

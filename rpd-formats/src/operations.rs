@@ -185,7 +185,10 @@ mod tests {
             let found = &operations.list[operations.index(kind, name)];
             (found.kind_number, found.number)
         };
-        assert_eq!([of(0), of(1), of(2), of(3)], [(3, 1), (1, 1), (3, 2), (4, 0)]);
+        assert_eq!(
+            [of(0), of(1), of(2), of(3)],
+            [(3, 1), (1, 1), (3, 2), (4, 0)]
+        );
         assert_eq!(operations.callbacks.len(), 1);
         assert_eq!(operations.buffers[5].0, "KERNEL_DISPATCH");
         assert_eq!(operations.dispatch, (5, 0));

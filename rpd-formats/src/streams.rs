@@ -28,6 +28,7 @@ struct Life {
 /// Where an operation has its stream.
 #[derive(Clone, Copy, Default)]
 struct Place {
+    works: bool,
     offset: Option<u32>,
     destroys: bool,
 }
@@ -53,6 +54,8 @@ impl<'a> CallStreams<'a> {
                 .flatten()
                 .find(|argument| argument.declared == "hipStream_t");
             Place {
+                // The runtime says on which stream it works; what the compiler makes of `<<<>>>` only announces it.
+                works: operation.kind == Kind::HipRuntime,
                 offset: stream.map(|argument| argument.offset),
                 destroys: name == "hipStreamDestroy",
             }
@@ -73,7 +76,11 @@ impl<'a> CallStreams<'a> {
         let mut first: BTreeMap<StreamId, (Nanoseconds, CorrelationId)> = BTreeMap::new();
         let (dispatches, copies) = (&session.dispatches, &session.copies);
         for (streams, starts, correlations) in [
-            (&dispatches.stream, &dispatches.start, &dispatches.correlation),
+            (
+                &dispatches.stream,
+                &dispatches.start,
+                &dispatches.correlation,
+            ),
             (&copies.stream, &copies.start, &copies.correlation),
         ] {
             for ((&stream, &start), &correlation) in streams.iter().zip(starts).zip(correlations) {
@@ -138,6 +145,9 @@ impl<'a> CallStreams<'a> {
             return StreamId(0);
         }
         let place = self.places[operation];
+        if !place.works {
+            return StreamId(0);
+        }
         let Some(life) = self
             .address(index, place)
             .and_then(|address| self.lives.get_mut(&address))
@@ -145,11 +155,13 @@ impl<'a> CallStreams<'a> {
             return StreamId(0);
         };
         let (first_use, stream) = life.streams[life.current];
+        if !place.destroys {
+            return stream;
+        }
         // A stream that was never used may have had the address before.
-        if place.destroys && first_use <= api.start[index] && life.current + 1 < life.streams.len()
-        {
+        if first_use <= api.start[index] && life.current + 1 < life.streams.len() {
             life.current += 1;
         }
-        stream
+        StreamId(0)
     }
 }

@@ -254,7 +254,10 @@ pub struct Session {
     /// Names given through ROCTx.
     pub resource_names: Vec<ResourceName>,
     /// Kind and operation names of the provider: callback kinds then buffer kinds, as (kind name, operation names).
+    /// Positions, in either part and among the operations, are the provider's numbers; gaps are empty.
     pub provider_names: Vec<(String, Vec<String>)>,
+    /// How many of [`Session::provider_names`] are callback kinds.
+    pub callback_kinds: usize,
     /// Calls and markers.
     pub api: ApiTable,
     /// Kernel dispatches.

@@ -18,12 +18,14 @@ pub struct ArgsRef {
 }
 
 macro_rules! table {
-    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* } $({ $($(#[$extra_doc:meta])* $extra:ident: $extra_type:ty,)* })?) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* } $({ $($(#[$extra_doc:meta])* $extra:ident: $extra_type:ty,)* })?
+        $(where present { $($(#[$optional_doc:meta])* $optional:ident: $optional_type:ty,)* })?) => {
         $(#[$doc])*
         #[derive(Debug, Default)]
         pub struct $name {
             $($(#[$field_doc])* pub $field: Vec<$type>,)*
             $($($(#[$extra_doc])* pub $extra: $extra_type,)*)?
+            $($($(#[$optional_doc])* pub $optional: Vec<$optional_type>,)*)?
         }
 
         impl $name {
@@ -40,6 +42,9 @@ macro_rules! table {
             /// Puts every column in the order given: `order[i]` is the old index of the new record `i`.
             pub fn reorder(&mut self, order: &[u32]) {
                 $(self.$field = order.iter().map(|&old| self.$field[old as usize]).collect();)*
+                $($(if !self.$optional.is_empty() {
+                    self.$optional = order.iter().map(|&old| self.$optional[old as usize]).collect();
+                })*)?
             }
         }
     };
@@ -69,6 +74,10 @@ table! {
     } {
         /// Bytes of all recorded arguments; empty unless [`super::LoadOptions::args`] asked for them.
         arena: Vec<u8>,
+    } where present {
+        /// First 8 bytes of the return value. Empty (not one per record) unless [`super::LoadOptions::args`] asked for
+        /// them.
+        retval: u64,
     }
 }
 

@@ -5,21 +5,25 @@ use std::fs::read_to_string;
 use rpd_core::session::Process;
 
 /// The machine that rpd runs on, which is the one it recorded on.
-pub(super) struct Node {
+pub(crate) struct Node {
     /// `hash` of the machine id, folded.
-    pub(super) id: i64,
-    pub(super) hash: i64,
-    pub(super) machine_id: String,
-    pub(super) system_name: String,
-    pub(super) hostname: String,
-    pub(super) release: String,
-    pub(super) version: String,
-    pub(super) hardware_name: &'static str,
-    pub(super) domain_name: String,
+    pub(crate) id: i64,
+    pub(crate) hash: i64,
+    pub(crate) machine_id: String,
+    pub(crate) system_name: String,
+    pub(crate) hostname: String,
+    pub(crate) release: String,
+    pub(crate) version: String,
+    pub(crate) hardware_name: &'static str,
+    pub(crate) domain_name: String,
 }
 
 impl Node {
-    pub(super) fn this() -> Node {
+    pub(crate) fn of(_: &rpd_core::session::Session) -> Node {
+        Node::this()
+    }
+
+    pub(crate) fn this() -> Node {
         let kernel = |name: &str| {
             read_to_string(format!("/proc/sys/kernel/{name}"))
                 .unwrap_or_default()

@@ -5,7 +5,7 @@
 //! name, losing it costs nothing.
 
 mod bulk;
-mod identity;
+pub(crate) mod identity;
 mod info;
 mod rows;
 

@@ -242,12 +242,27 @@ impl Meta {
         session.kernel_symbols.dedup_by_key(|symbol| symbol.id);
         session.host_functions.sort_by_key(|function| function.id);
         session.host_functions.dedup_by_key(|function| function.id);
-        session.provider_names = self
-            .names
-            .into_values()
-            .map(|kind| (kind.name, kind.operations.into_values().collect()))
-            .collect();
+        session.provider_names = numbered(&self.names, space::CALLBACK);
+        session.callback_kinds = session.provider_names.len();
+        session
+            .provider_names
+            .extend(numbered(&self.names, space::BUFFER));
     }
+}
+
+/// The kinds of a name space and their operations, each at the place that its number says.
+fn numbered(names: &BTreeMap<(u32, u32), KindNames>, space: u32) -> Vec<(String, Vec<String>)> {
+    let mut kinds = Vec::new();
+    for (&(_, number), kind) in names.range((space, 0)..=(space, MAX_KINDS)) {
+        kinds.resize(number as usize, Default::default());
+        let mut operations = Vec::new();
+        for (&operation, name) in &kind.operations {
+            operations.resize(operation as usize, String::new());
+            operations.push(name.clone());
+        }
+        kinds.push((kind.name.clone(), operations));
+    }
+    kinds
 }
 
 fn process(fixed: &format::Process, tail: &[u8]) -> Process {

@@ -124,6 +124,9 @@ impl Collector {
         api.correlation.push(CorrelationId(call.correlation));
         api.ancestor.push(CorrelationId(call.ancestor));
         api.args.push(args);
+        if self.options.args {
+            api.retval.push(call.retval);
+        }
         Some(())
     }
 
@@ -183,6 +186,9 @@ impl Collector {
             api.correlation.push(CorrelationId(range.correlation));
             api.ancestor.push(CorrelationId(range.ancestor));
             api.args.push(ArgsRef::default());
+            if self.options.args {
+                api.retval.push(0);
+            }
         }
         let damage = &mut session.ledger.damage;
         if self.short > 0 {

@@ -257,7 +257,8 @@ fn arguments_are_kept_when_asked_for() {
             flags: api_flag::ARGUMENTS,
             start: 1,
             end: 2,
-            correlation: 1
+            correlation: 1,
+            retval: 77
         },
         &[9; 8]
     );
@@ -268,9 +269,23 @@ fn arguments_are_kept_when_asked_for() {
         (0, 8, api_flag::ARGUMENTS)
     );
     assert_eq!(session.api.arena, [9; 8]);
+    assert_eq!(session.api.retval, [77]);
     let without = Session::open(directory.path(), LoadOptions::default()).expect("a session");
-    assert!(without.api.arena.is_empty());
+    assert!(without.api.arena.is_empty() && without.api.retval.is_empty());
     assert_eq!(without.api.args[0].len, 0);
+}
+
+#[test]
+fn names_stand_at_the_providers_numbers() {
+    let run = tempfile::tempdir().expect("a directory");
+    let (directory, _meta) = spool(run.path());
+    let session = open(&directory);
+    let names = &session.provider_names;
+    assert_eq!((session.callback_kinds, names.len()), (9, 9 + 6));
+    assert_eq!(names[7].0, "HIP_RUNTIME_API");
+    assert_eq!(names[7].1, ["", "", "", "hipMalloc", "hipFree"]);
+    assert_eq!(names[6], Default::default());
+    assert_eq!(names[9 + 5].1[2], "MEMORY_COPY_OF_ANOTHER_NUMBER");
 }
 
 #[test]

@@ -1,0 +1,398 @@
+//! Slices: calls on threads, dispatches and copies on streams or queues.
+
+use std::collections::HashMap;
+
+use rpd_core::args::{ArgLayout, for_each_argument, layout};
+use rpd_core::domain::{Domain, Kind};
+use rpd_core::ids::{KernelId, StreamId, ThreadId};
+use rpd_core::kernel_name::KernelLabels;
+use rpd_core::options::Options;
+use rpd_core::session::Session;
+
+use super::proto::{annotation, field, flow, nested, signed_annotation, text_annotation, uint};
+use super::trace::{self, Trace};
+use super::tracks::{Device, Tracks};
+use crate::WriteError;
+use crate::operations::Operations;
+use crate::streams::CallStreams;
+
+/// `TYPE_SLICE_BEGIN`.
+const BEGIN: u64 = 1;
+/// `TYPE_SLICE_END`.
+const END: u64 = 2;
+
+/// Writes all slices.
+pub(super) fn write(
+    trace: &mut Trace,
+    tracks: &mut Tracks,
+    session: &Session,
+    options: &Options,
+) -> Result<(), WriteError> {
+    let operations = Operations::new(session);
+    calls(trace, tracks, session, options, &operations)?;
+    devices(trace, tracks, session, options, &operations)
+}
+
+/// When and where a slice is.
+struct Place {
+    start: u64,
+    end: u64,
+    track: u64,
+    correlation: u64,
+}
+
+/// Writes a slice; `fill` adds category, name and annotations.
+#[inline]
+fn slice(trace: &mut Trace, place: &Place, fill: impl FnOnce(&mut Vec<u8>)) {
+    // Correlation ids are those of one process.
+    let flow_id = trace.process ^ place.correlation;
+    trace.packet(place.start, |out| {
+        nested(out, field::packet::TRACK_EVENT, |out| {
+            uint(out, field::event::TYPE, BEGIN);
+            uint(out, field::event::TRACK, place.track);
+            if place.correlation != 0 {
+                flow(out, flow_id);
+            }
+            annotation(out, trace::BEGIN_NS, place.start);
+            annotation(out, trace::END_NS, place.end);
+            annotation(out, trace::DELTA_NS, place.end - place.start);
+            fill(out);
+        });
+    });
+    trace.packet(place.end, |out| {
+        nested(out, field::packet::TRACK_EVENT, |out| {
+            uint(out, field::event::TYPE, END);
+            uint(out, field::event::TRACK, place.track);
+        });
+    });
+}
+
+/// What all calls of an operation have in common.
+struct Common {
+    /// Category, as bytes of the event.
+    category: Vec<u8>,
+    /// Kind and operation, as bytes of the event.
+    numbers: Vec<u8>,
+    layout: Option<&'static ArgLayout>,
+    /// Numbers of its arguments' names.
+    arguments: Vec<u64>,
+}
+
+/// The number of a text among names of events.
+fn event_name(id: rpd_core::ids::StringId) -> u64 {
+    u64::from(id.0) + 1
+}
+
+fn calls(
+    trace: &mut Trace,
+    tracks: &mut Tracks,
+    session: &Session,
+    options: &Options,
+    operations: &Operations,
+) -> Result<(), WriteError> {
+    let api = &session.api;
+    let has_arguments = !api.arena.is_empty();
+    let common: Vec<Common> = operations
+        .list
+        .iter()
+        .map(|operation| {
+            let (mut category, mut numbers) = (Vec::new(), Vec::new());
+            let number = trace::category(operation.kind.domain());
+            uint(&mut category, field::event::CATEGORY, number);
+            annotation(&mut numbers, trace::KIND, operation.kind_number as u64);
+            signed_annotation(&mut numbers, trace::OPERATION, operation.number as u64);
+            let name = session.strings.get(operation.name);
+            let layout = layout(operation.kind, name).filter(|_| has_arguments);
+            let arguments = layout.map_or(&[][..], |layout| &layout.arguments);
+            Common {
+                category,
+                numbers,
+                layout,
+                arguments: arguments
+                    .iter()
+                    .map(|argument| trace.argument_name(argument.name))
+                    .collect(),
+            }
+        })
+        .collect();
+    let mut streams = CallStreams::new(session, operations, options);
+    let mut texts = Vec::new();
+    for (index, &kind) in api.kind.iter().enumerate() {
+        let operation = operations.index(kind, api.operation[index]);
+        let common = &common[operation];
+        let label = session.api_label(index);
+        trace.event_name(event_name(label), session.strings.get(label));
+        let start = api.start[index].0;
+        let end = api.end[index].0.max(start);
+        let place = Place {
+            start,
+            end,
+            track: tracks.thread(trace, api.thread[index], start, end),
+            correlation: api.correlation[index].0,
+        };
+        let stream = (kind.domain() == Domain::HipApi).then(|| streams.of(index, operation));
+        let args = api.args[index];
+        let from = usize::try_from(args.offset).unwrap_or(usize::MAX);
+        let raw = api.arena.get(from..from.saturating_add(args.len as usize));
+        let raw = raw.filter(|raw| !raw.is_empty());
+        let as_texts = args.flags & rpd_core::spool::format::api_flag::ARGUMENTS == 0;
+        texts.clear();
+        if let Some(raw) = raw
+            && (as_texts || common.layout.is_none())
+        {
+            // Names first: they need packets of their own.
+            for_each_argument(None, args.flags, raw, |_, _, name, value| {
+                texts.push((trace.argument_name(name), value.to_owned()));
+            });
+        }
+        slice(trace, &place, |out| {
+            out.extend_from_slice(&common.category);
+            uint(out, field::event::NAME, event_name(label));
+            annotation(out, trace::TID, api.thread[index].0.into());
+            out.extend_from_slice(&common.numbers);
+            annotation(out, trace::CORR_ID, place.correlation);
+            annotation(out, trace::ANCESTOR_ID, api.ancestor[index].0);
+            if let Some(stream) = stream {
+                annotation(out, trace::STREAM_ID, stream.0.into());
+            }
+            for (name, value) in &texts {
+                text_annotation(out, *name, value);
+            }
+            if let (Some(raw), Some(layout), false) = (raw, common.layout, as_texts) {
+                layout.for_each(raw, |position, _, value| {
+                    text_annotation(out, common.arguments[position], value);
+                });
+            }
+        });
+        trace.flush_if_full()?;
+    }
+    Ok(())
+}
+
+/// Whether work of devices is shown by queue: asked for, or there was no HIP runtime, whose streams would be shown
+/// otherwise. It shows in its calls, its streams and the kernels that it brings along.
+fn by_queue(session: &Session, options: &Options) -> bool {
+    let is_hip = |kind: &Kind| kind.domain() == Domain::HipApi;
+    let has_stream = |streams: &[StreamId]| streams.iter().any(|stream| stream.0 != 0);
+    options.group_by_queue
+        || !(session.api.kind.iter().any(is_hip)
+            || !session.host_functions.is_empty()
+            || has_stream(&session.dispatches.stream)
+            || has_stream(&session.copies.stream)
+            || session
+                .kernel_symbols
+                .iter()
+                .any(|symbol| symbol.name.starts_with("__amd_rocclr_")))
+}
+
+/// What all dispatches of a kernel have in common.
+struct Kernel {
+    name: u64,
+    /// Register counts, as bytes of the event.
+    registers: Vec<u8>,
+}
+
+fn kernels(session: &Session) -> HashMap<KernelId, Kernel> {
+    let mut kernels = HashMap::new();
+    let mut name = session.strings.len() as u64 + 1;
+    for symbol in &session.kernel_symbols {
+        kernels.insert(
+            symbol.id,
+            kernel(
+                name,
+                [
+                    symbol.arch_vgpr_count,
+                    symbol.accum_vgpr_count,
+                    symbol.sgpr_count,
+                ],
+            ),
+        );
+        name += 1;
+    }
+    for &id in &session.dispatches.kernel {
+        kernels.entry(id).or_insert_with(|| {
+            name += 1;
+            kernel(name - 1, [0; 3])
+        });
+    }
+    kernels
+}
+
+fn kernel(name: u64, [vgpr, accum, sgpr]: [u32; 3]) -> Kernel {
+    let mut registers = Vec::new();
+    annotation(&mut registers, trace::VGPR_COUNT, vgpr.into());
+    annotation(&mut registers, trace::ACCUM_VGPR_COUNT, accum.into());
+    annotation(&mut registers, trace::SGPR_COUNT, sgpr.into());
+    Kernel { name, registers }
+}
+
+/// Dispatches and copies, merged by time: they share tracks.
+fn devices(
+    trace: &mut Trace,
+    tracks: &mut Tracks,
+    session: &Session,
+    options: &Options,
+    operations: &Operations,
+) -> Result<(), WriteError> {
+    let (dispatches, copies) = (&session.dispatches, &session.copies);
+    let mut writer = DeviceWriter {
+        trace,
+        tracks,
+        session,
+        operations,
+        by_queue: by_queue(session, options),
+        hides_streams: options.group_by_queue,
+        renames: options.kernel_names.rename,
+        labels: KernelLabels::new(session, options.kernel_names),
+        kernels: kernels(session),
+    };
+    let (mut dispatch, mut copy) = (0, 0);
+    loop {
+        let dispatch_next = match (dispatches.start.get(dispatch), copies.start.get(copy)) {
+            (Some(one), Some(other)) => {
+                one < other || one == other && dispatches.end[dispatch] >= copies.end[copy]
+            }
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => return Ok(()),
+        };
+        if dispatch_next {
+            writer.dispatch(dispatch);
+            dispatch += 1;
+        } else {
+            writer.copy(copy);
+            copy += 1;
+        }
+        writer.trace.flush_if_full()?;
+    }
+}
+
+struct DeviceWriter<'a> {
+    trace: &'a mut Trace,
+    tracks: &'a mut Tracks,
+    session: &'a Session,
+    operations: &'a Operations,
+    by_queue: bool,
+    hides_streams: bool,
+    renames: bool,
+    labels: KernelLabels<'a>,
+    kernels: HashMap<KernelId, Kernel>,
+}
+
+impl DeviceWriter<'_> {
+    fn stream(&self, stream: StreamId) -> u32 {
+        if self.hides_streams { 0 } else { stream.0 }
+    }
+
+    fn place(&mut self, device: Device, start: u64, end: u64, correlation: u64) -> Place {
+        let end = end.max(start);
+        let track = self.tracks.device(self.trace, device, start, end);
+        Place {
+            start,
+            end,
+            track,
+            correlation,
+        }
+    }
+
+    fn dispatch(&mut self, index: usize) {
+        let table = &self.session.dispatches;
+        let stream = self.stream(table.stream[index]);
+        let device = if self.by_queue {
+            Device::Queue(table.agent[index], table.queue[index])
+        } else {
+            Device::Stream(stream)
+        };
+        let place = self.place(
+            device,
+            table.start[index].0,
+            table.end[index].0,
+            table.correlation[index].0,
+        );
+        let kernel = table.kernel[index];
+        let region = table.region[index]
+            .checked_sub(1)
+            .filter(|_| self.renames)
+            .and_then(|region| self.session.regions.get(region as usize));
+        let Some(common) = self.kernels.get(&kernel) else {
+            // The map has every kernel of every dispatch.
+            return;
+        };
+        let name = match region {
+            Some(region) => event_name(region.message),
+            None => common.name,
+        };
+        self.trace.event_name(name, self.labels.dispatch(index));
+        let agent = self.tracks.agent(table.agent[index]);
+        let product = |sizes: [u32; 3]| {
+            let sizes = sizes.map(u64::from);
+            sizes.into_iter().fold(1_u64, u64::saturating_mul)
+        };
+        slice(self.trace, &place, |out| {
+            uint(
+                out,
+                field::event::CATEGORY,
+                trace::category(Domain::KernelDispatch),
+            );
+            uint(out, field::event::NAME, name);
+            annotation(out, trace::KIND, self.operations.dispatch.0 as u64);
+            text_annotation(out, trace::AGENT, &agent.short);
+            text_annotation(out, trace::AGENT_TYPE, agent.agent_type);
+            annotation(out, trace::CORR_ID, place.correlation);
+            annotation(out, trace::QUEUE, table.queue[index].0.saturating_sub(1));
+            annotation(out, trace::TID, table.thread[index].0.into());
+            annotation(out, trace::KERNEL_ID, kernel.0);
+            annotation(out, trace::SCRATCH_SIZE, table.private_size[index].into());
+            annotation(out, trace::LDS_BLOCK_SIZE, table.group_size[index].into());
+            out.extend_from_slice(&common.registers);
+            annotation(out, trace::WORKGROUP_SIZE, product(table.workgroup[index]));
+            annotation(out, trace::GRID_SIZE, product(table.grid[index]));
+            annotation(out, trace::STREAM_ID, stream.into());
+        });
+    }
+
+    fn copy(&mut self, index: usize) {
+        let table = &self.session.copies;
+        let stream = self.stream(table.stream[index]);
+        let thread: ThreadId = table.thread[index];
+        let device = if self.by_queue {
+            Device::Copies(table.dst_agent[index], thread)
+        } else {
+            Device::Stream(stream)
+        };
+        let place = self.place(
+            device,
+            table.start[index].0,
+            table.end[index].0,
+            table.correlation[index].0,
+        );
+        let label = table.operation[index];
+        let name = event_name(label);
+        self.trace.event_name(name, self.session.strings.get(label));
+        let operation = self.operations.index(Kind::MemoryCopy, label);
+        let operation = &self.operations.list[operation];
+        for agent in [table.src_agent[index], table.dst_agent[index]] {
+            self.tracks.agent(agent);
+        }
+        let agent = |handle| {
+            let names = self.tracks.agents.get(handle);
+            names.map_or("", |names| names.short.as_str())
+        };
+        slice(self.trace, &place, |out| {
+            uint(
+                out,
+                field::event::CATEGORY,
+                trace::category(Domain::MemoryCopy),
+            );
+            uint(out, field::event::NAME, name);
+            annotation(out, trace::KIND, operation.kind_number as u64);
+            annotation(out, trace::OPERATION, operation.number as u64);
+            text_annotation(out, trace::SRC_AGENT, agent(&table.src_agent[index]));
+            text_annotation(out, trace::DST_AGENT, agent(&table.dst_agent[index]));
+            annotation(out, trace::COPY_BYTES, table.bytes[index]);
+            annotation(out, trace::CORR_ID, place.correlation);
+            annotation(out, trace::TID, thread.0.into());
+            annotation(out, trace::STREAM_ID, stream.into());
+        });
+    }
+}

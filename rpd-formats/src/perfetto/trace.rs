@@ -1,0 +1,246 @@
+//! The state of the one sequence of packets: clock, names, ids.
+
+use std::collections::HashMap;
+
+use rpd_core::domain::Domain;
+use rpd_core::session::{Process, Session};
+
+use super::proto::{field, nested, text, uint};
+use crate::WriteError;
+use crate::file::TextFile;
+
+/// `BUILTIN_CLOCK_BOOTTIME`.
+const BOOTTIME: u64 = 6;
+/// `BUILTIN_CLOCK_REALTIME`.
+const REALTIME: u64 = 1;
+
+/// `SEQ_INCREMENTAL_STATE_CLEARED`: nothing of before counts.
+const CLEARED: u64 = 1;
+/// `SEQ_NEEDS_INCREMENTAL_STATE`: names and defaults of before count.
+const CONTINUED: u64 = 2;
+
+/// Categories by number, from 1.
+const CATEGORIES: [(&str, Domain); 8] = [
+    ("hsa_api", Domain::HsaApi),
+    ("hip_api", Domain::HipApi),
+    ("marker_api", Domain::MarkerApi),
+    ("rccl_api", Domain::RcclApi),
+    ("kernel_dispatch", Domain::KernelDispatch),
+    ("memory_copy", Domain::MemoryCopy),
+    ("rocdecode_api", Domain::RocdecodeApi),
+    ("rocjpeg_api", Domain::RocjpegApi),
+];
+
+/// The number of a domain's category.
+pub(super) fn category(domain: Domain) -> u64 {
+    let position = CATEGORIES.iter().position(|(_, of)| *of == domain);
+    position.map_or(0, |position| position as u64 + 1)
+}
+
+macro_rules! annotations {
+    ($($constant:ident = $text:literal,)*) => {
+        #[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "numbers of the constants below")]
+        #[repr(u64)]
+        enum Number { $($constant,)* }
+        $(pub(super) const $constant: u64 = Number::$constant as u64 + 1;)*
+        /// Names of annotations by number, from 1.
+        const ANNOTATIONS: &[&str] = &[$($text,)*];
+    };
+}
+
+annotations! {
+    BEGIN_NS = "begin_ns",
+    END_NS = "end_ns",
+    DELTA_NS = "delta_ns",
+    TID = "tid",
+    KIND = "kind",
+    OPERATION = "operation",
+    CORR_ID = "corr_id",
+    ANCESTOR_ID = "ancestor_id",
+    STREAM_ID = "stream_ID",
+    SRC_AGENT = "src_agent",
+    DST_AGENT = "dst_agent",
+    COPY_BYTES = "copy_bytes",
+    AGENT = "agent",
+    AGENT_TYPE = "agent_type",
+    QUEUE = "queue",
+    KERNEL_ID = "kernel_id",
+    SCRATCH_SIZE = "Scratch_Size",
+    LDS_BLOCK_SIZE = "LDS_Block_Size",
+    VGPR_COUNT = "VGPR_Count",
+    ACCUM_VGPR_COUNT = "Accum_VGPR_Count",
+    SGPR_COUNT = "SGPR_Count",
+    WORKGROUP_SIZE = "workgroup_size",
+    GRID_SIZE = "grid_size",
+}
+
+/// A trace in the making.
+pub(super) struct Trace {
+    pub(super) file: TextFile,
+    /// What tells this process's tracks and flows from those of others when traces are put together.
+    pub(super) process: u64,
+    /// Sequence and flags, as they stand in every packet.
+    sequence: Vec<u8>,
+    last_track: u64,
+    event_names: Vec<bool>,
+    annotation_names: HashMap<Box<str>, u64>,
+}
+
+impl Trace {
+    pub(super) fn new(file: TextFile, session: &Session) -> Trace {
+        let process = &session.process;
+        let sequence_id = u64::from(process.pid.0).max(1);
+        let mut sequence = Vec::new();
+        uint(&mut sequence, field::packet::SEQUENCE, sequence_id);
+        uint(&mut sequence, field::packet::SEQUENCE_FLAGS, CONTINUED);
+        let process_id = identity(process);
+        let mut trace = Trace {
+            file,
+            process: process_id,
+            sequence,
+            // Few enough bits for short numbers, which every event has one of.
+            last_track: process_id >> 15,
+            event_names: Vec::new(),
+            annotation_names: (1..)
+                .zip(ANNOTATIONS)
+                .map(|(number, &name)| (name.into(), number))
+                .collect(),
+        };
+        trace.start(process, sequence_id);
+        trace
+    }
+
+    /// The packet that clears the state, and sets clocks and fixed names.
+    fn start(&mut self, process: &Process, sequence_id: u64) {
+        nested(&mut self.file.buffer, field::PACKET, |out| {
+            uint(out, field::packet::SEQUENCE, sequence_id);
+            uint(out, field::packet::SEQUENCE_FLAGS, CLEARED);
+            uint(out, field::packet::FIRST_ON_SEQUENCE, 1);
+            nested(out, field::packet::CLOCK_SNAPSHOT, |out| {
+                let known = [
+                    (BOOTTIME, process.init_time.0),
+                    (REALTIME, process.real_time),
+                ];
+                for (id, time) in known.into_iter().filter(|(_, time)| *time != 0) {
+                    nested(out, field::clocks::CLOCK, |out| {
+                        uint(out, field::clocks::ID, id);
+                        uint(out, field::clocks::TIMESTAMP, time);
+                    });
+                }
+                uint(out, field::clocks::PRIMARY, BOOTTIME);
+            });
+            nested(out, field::packet::DEFAULTS, |out| {
+                uint(out, field::defaults::CLOCK, BOOTTIME);
+            });
+            nested(out, field::packet::INTERNED_DATA, |out| {
+                for (number, (name, _)) in (1..).zip(CATEGORIES) {
+                    intern(out, field::interned::CATEGORIES, number, name);
+                }
+                for (number, name) in (1..).zip(ANNOTATIONS) {
+                    intern(out, field::interned::ANNOTATION_NAMES, number, name);
+                }
+            });
+        });
+    }
+
+    /// A number for a new track.
+    pub(super) fn new_track(&mut self) -> u64 {
+        self.last_track += 1;
+        self.last_track
+    }
+
+    /// A packet with a time.
+    #[inline]
+    pub(super) fn packet(&mut self, time: u64, fill: impl FnOnce(&mut Vec<u8>)) {
+        nested(&mut self.file.buffer, field::PACKET, |out| {
+            uint(out, field::packet::TIMESTAMP, time);
+            out.extend_from_slice(&self.sequence);
+            fill(out);
+        });
+    }
+
+    /// A packet without a time.
+    pub(super) fn timeless(&mut self, fill: impl FnOnce(&mut Vec<u8>)) {
+        nested(&mut self.file.buffer, field::PACKET, |out| {
+            out.extend_from_slice(&self.sequence);
+            fill(out);
+        });
+    }
+
+    /// Makes `number` stand for `name` among names of events, unless it does.
+    #[inline]
+    pub(super) fn event_name(&mut self, number: u64, name: &str) {
+        if !self
+            .event_names
+            .get(number as usize)
+            .is_some_and(|&known| known)
+        {
+            self.new_event_name(number, name);
+        }
+    }
+
+    #[cold]
+    fn new_event_name(&mut self, number: u64, name: &str) {
+        let slot = number as usize;
+        if self.event_names.len() <= slot {
+            self.event_names.resize(slot + 1, false);
+        }
+        self.event_names[slot] = true;
+        self.timeless(|out| {
+            nested(out, field::packet::INTERNED_DATA, |out| {
+                intern(out, field::interned::EVENT_NAMES, number, name);
+            });
+        });
+    }
+
+    /// The number of an annotation for the argument `name`. Arguments that are called as annotations of ours are told
+    /// apart from them.
+    pub(super) fn argument_name(&mut self, name: &str) -> u64 {
+        let told_apart;
+        let name = if ANNOTATIONS.contains(&name) {
+            told_apart = format!("{name} (argument)");
+            &told_apart
+        } else {
+            name
+        };
+        if let Some(&number) = self.annotation_names.get(name) {
+            return number;
+        }
+        let number = self.annotation_names.len() as u64 + 1;
+        self.annotation_names.insert(name.into(), number);
+        self.timeless(|out| {
+            nested(out, field::packet::INTERNED_DATA, |out| {
+                intern(out, field::interned::ANNOTATION_NAMES, number, name);
+            });
+        });
+        number
+    }
+
+    /// To be called now and then.
+    #[inline]
+    pub(super) fn flush_if_full(&mut self) -> Result<(), WriteError> {
+        self.file.flush_if_full()
+    }
+}
+
+fn intern(out: &mut Vec<u8>, table: u32, number: u64, name: &str) {
+    nested(out, table, |out| {
+        uint(out, field::interned::ID, number);
+        text(out, field::interned::TEXT, name);
+    });
+}
+
+/// FNV-1a over what names a process image, with a final mix.
+fn identity(process: &Process) -> u64 {
+    let facts = [
+        u64::from(process.pid.0),
+        process.start_ticks,
+        process.init_time.0,
+        process.real_time,
+    ];
+    let bytes = facts.into_iter().flat_map(u64::to_le_bytes);
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash ^ hash >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
+}

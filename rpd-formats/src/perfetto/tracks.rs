@@ -1,0 +1,325 @@
+//! Tracks, and the lanes that keep slices of one track from crossing.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rpd_core::agent::AgentType;
+use rpd_core::ids::{AgentHandle, QueueId, ThreadId};
+use rpd_core::options::Options;
+use rpd_core::session::{ResourceKind, Session};
+
+use super::proto::{field, nested, text, uint};
+use super::trace::Trace;
+
+/// `UNIT_SIZE_BYTES`.
+const UNIT_SIZE_BYTES: u64 = 3;
+
+/// How slices of a track may lie to each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overlap {
+    /// One inside the other: calls on a thread.
+    Nested,
+    /// Not at all: work of a device has no callee.
+    None,
+}
+
+struct Lane {
+    track: u64,
+    /// Ends of the slices that are open, outermost first.
+    open: Vec<u64>,
+}
+
+/// A track and its siblings of the same name.
+pub(super) struct Lanes {
+    name: String,
+    overlap: Overlap,
+    lanes: Vec<Lane>,
+}
+
+impl Lanes {
+    fn new(name: String, overlap: Overlap) -> Lanes {
+        Lanes {
+            name,
+            overlap,
+            lanes: Vec::new(),
+        }
+    }
+
+    /// The track on which a slice crosses none before it. Slices come in the order of their starts, longer first.
+    #[inline]
+    pub(super) fn place(&mut self, trace: &mut Trace, parent: u64, start: u64, end: u64) -> u64 {
+        for lane in &mut self.lanes {
+            while lane.open.last().is_some_and(|&open| open <= start) {
+                lane.open.pop();
+            }
+            let fits = match lane.open.last() {
+                None => true,
+                Some(&open) => self.overlap == Overlap::Nested && end <= open,
+            };
+            if fits {
+                lane.open.push(end);
+                return lane.track;
+            }
+        }
+        let track = trace.new_track();
+        describe(trace, track, Some(parent), &self.name, |_| ());
+        self.lanes.push(Lane {
+            track,
+            open: vec![end],
+        });
+        track
+    }
+}
+
+/// Writes the descriptor of a track; `fill` adds what is special.
+fn describe(
+    trace: &mut Trace,
+    track: u64,
+    parent: Option<u64>,
+    name: &str,
+    fill: impl FnOnce(&mut Vec<u8>),
+) {
+    trace.timeless(|out| {
+        nested(out, field::packet::TRACK_DESCRIPTOR, |out| {
+            uint(out, field::track::UUID, track);
+            if let Some(parent) = parent {
+                uint(out, field::track::PARENT, parent);
+            }
+            if !name.is_empty() {
+                text(out, field::track::NAME, name);
+            }
+            fill(out);
+        });
+    });
+}
+
+/// What a device track stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Device {
+    Stream(u32),
+    Queue(AgentHandle, QueueId),
+    /// Copies to an agent that a thread submitted.
+    Copies(AgentHandle, ThreadId),
+}
+
+/// How an agent is called.
+pub(super) struct AgentNames {
+    /// `Agent-1`, in annotations.
+    pub(super) short: String,
+    /// `Agent [1]`, in names of tracks.
+    bracketed: String,
+    /// `GPU`.
+    pub(super) agent_type: &'static str,
+    logical: String,
+}
+
+/// All tracks of a process.
+pub(super) struct Tracks {
+    pub(super) process: u64,
+    threads: HashMap<ThreadId, (usize, Lanes)>,
+    devices: HashMap<Device, Lanes>,
+    pub(super) agents: HashMap<AgentHandle, AgentNames>,
+    queues: HashMap<AgentHandle, BTreeSet<QueueId>>,
+}
+
+impl Tracks {
+    /// Describes process and threads.
+    pub(super) fn new(trace: &mut Trace, session: &Session, options: &Options) -> Tracks {
+        let process = trace.new_track();
+        let facts = &session.process;
+        let pid = u64::from(facts.pid.0);
+        describe(trace, process, None, "", |out| {
+            nested(out, field::track::PROCESS, |out| {
+                uint(out, field::process::PID, pid);
+                for word in &facts.command {
+                    text(out, field::process::COMMAND, word);
+                }
+                if let Some(program) = facts.command.first() {
+                    text(out, field::process::NAME, program);
+                }
+                uint(out, field::process::START, facts.init_time.0);
+            });
+        });
+        let mut tracks = Tracks {
+            process,
+            threads: HashMap::new(),
+            devices: HashMap::new(),
+            agents: agents(session, options),
+            queues: HashMap::new(),
+        };
+        tracks.describe_threads(trace, session);
+        let table = &session.dispatches;
+        let mut last = None;
+        for queue in table.agent.iter().copied().zip(table.queue.iter().copied()) {
+            if last != Some(queue) {
+                tracks.queues.entry(queue.0).or_default().insert(queue.1);
+                last = Some(queue);
+            }
+        }
+        tracks
+    }
+
+    fn describe_threads(&mut self, trace: &mut Trace, session: &Session) {
+        let process = &session.process;
+        let given: BTreeMap<u64, &str> = session
+            .resource_names
+            .iter()
+            .filter(|resource| resource.kind == ResourceKind::Thread)
+            .map(|resource| (resource.resource, &*resource.name))
+            .collect();
+        let main = ThreadId(process.pid.0);
+        let program = process.command.first().map_or("", String::as_str);
+        let program = program.rsplit('/').next().unwrap_or_default();
+        let mut others = threads(session);
+        others.remove(&main);
+        for (number, thread) in [main].into_iter().chain(others).enumerate() {
+            let name = match number {
+                0 => String::new(),
+                _ => format!("THREAD {number} ({thread})"),
+            };
+            let mut lanes = Lanes::new(name, Overlap::Nested);
+            let shown = match given.get(&u64::from(thread.0)) {
+                Some(name) => name,
+                None if number == 0 => program,
+                None => &lanes.name,
+            };
+            let track = trace.new_track();
+            describe(trace, track, Some(self.process), &lanes.name, |out| {
+                nested(out, field::track::THREAD, |out| {
+                    uint(out, field::thread::PID, process.pid.0.into());
+                    uint(out, field::thread::TID, thread.0.into());
+                    text(out, field::thread::NAME, shown);
+                });
+            });
+            lanes.lanes.push(Lane {
+                track,
+                open: Vec::new(),
+            });
+            if number == 0 {
+                // Siblings are no threads, whose name would be shown.
+                program.clone_into(&mut lanes.name);
+            }
+            self.threads.insert(thread, (number, lanes));
+        }
+    }
+
+    /// The track for a slice of a thread.
+    #[inline]
+    pub(super) fn thread(
+        &mut self,
+        trace: &mut Trace,
+        thread: ThreadId,
+        start: u64,
+        end: u64,
+    ) -> u64 {
+        match self.threads.get_mut(&thread) {
+            Some((_, lanes)) => lanes.place(trace, self.process, start, end),
+            // All threads of all records have one.
+            None => self.process,
+        }
+    }
+
+    /// The track for a slice of a device.
+    #[inline]
+    pub(super) fn device(
+        &mut self,
+        trace: &mut Trace,
+        device: Device,
+        start: u64,
+        end: u64,
+    ) -> u64 {
+        if !self.devices.contains_key(&device) {
+            let lanes = Lanes::new(self.device_name(device), Overlap::None);
+            self.devices.insert(device, lanes);
+        }
+        match self.devices.get_mut(&device) {
+            Some(lanes) => lanes.place(trace, self.process, start, end),
+            // It was just put there.
+            None => self.process,
+        }
+    }
+
+    fn device_name(&mut self, device: Device) -> String {
+        match device {
+            // Quotes and blanks as the original has them: tools look for them.
+            Device::Stream(id) => format!("STREAM [\" {id} \"] "),
+            Device::Queue(agent, queue) => {
+                let queues = self.queues.get(&agent);
+                let position = queues.map_or(0, |queues| queues.range(..queue).count());
+                let agent = self.agent(agent);
+                format!(
+                    "COMPUTE {} QUEUE [{position}] {}",
+                    agent.bracketed, agent.agent_type
+                )
+            }
+            Device::Copies(agent, thread) => {
+                let number = self.threads.get(&thread).map_or(0, |(number, _)| *number);
+                let agent = self.agent(agent);
+                format!(
+                    "COPY to AGENT [{}] THREAD [{number}] ({})",
+                    agent.logical, agent.agent_type
+                )
+            }
+        }
+    }
+
+    /// The names of an agent, made of its handle when nobody described it.
+    pub(super) fn agent(&mut self, handle: AgentHandle) -> &AgentNames {
+        self.agents.entry(handle).or_insert_with(|| {
+            let agent_type = AgentType::Unknown.label();
+            AgentNames {
+                short: format!("{agent_type}-{handle}"),
+                bracketed: format!("{agent_type} [{handle}]"),
+                agent_type,
+                logical: handle.to_string(),
+            }
+        })
+    }
+
+    /// Describes a track of bytes, in units of 1024; `what` comes before the agent in its name.
+    pub(super) fn counter(&mut self, trace: &mut Trace, what: &str, agent: AgentHandle) -> u64 {
+        let track = trace.new_track();
+        let process = self.process;
+        let agent = self.agent(agent);
+        let name = format!("{what} {} ({})", agent.bracketed, agent.agent_type);
+        describe(trace, track, Some(process), &name, |out| {
+            nested(out, field::track::COUNTER, |out| {
+                uint(out, field::counter::UNIT, UNIT_SIZE_BYTES);
+                uint(out, field::counter::MULTIPLIER, 1024);
+            });
+        });
+        track
+    }
+}
+
+fn agents(session: &Session, options: &Options) -> HashMap<AgentHandle, AgentNames> {
+    let names = session.agents.iter().map(|agent| {
+        let (label, number) = agent.label(options.agent_index);
+        let names = AgentNames {
+            short: format!("{label}-{number}"),
+            bracketed: format!("{label} [{number}]"),
+            agent_type: agent.agent_type.label(),
+            logical: agent.logical_node_id.to_string(),
+        };
+        (agent.handle, names)
+    });
+    names.collect()
+}
+
+/// The threads of all records that are shown by thread.
+fn threads(session: &Session) -> BTreeSet<ThreadId> {
+    let mut threads = BTreeSet::new();
+    for column in [
+        &session.api.thread,
+        &session.dispatches.thread,
+        &session.copies.thread,
+    ] {
+        let mut last = None;
+        for &thread in column {
+            if last != Some(thread) {
+                threads.insert(thread);
+                last = Some(thread);
+            }
+        }
+    }
+    threads
+}

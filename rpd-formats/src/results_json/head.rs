@@ -1,0 +1,473 @@
+//! What comes before the records: the run, agents, names, code, statistics.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rpd_core::agent::AgentType;
+use rpd_core::domain::{Domain, Kind};
+use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, Nanoseconds, StringId};
+use rpd_core::kernel_name::{KernelLabels, KernelSpellings, spellings};
+use rpd_core::naming::Target;
+use rpd_core::options::{Format, Options};
+use rpd_core::session::{CodeObject, HostFunction, KernelSymbol, Session};
+use rpd_core::stats::{SessionStats, StatRow};
+
+use crate::WriteError;
+use crate::describe;
+use crate::file::TextFile;
+use crate::json::{Object, escape_bytes, quote, quote_bytes};
+use crate::operations::Operations;
+use crate::rocpd::identity::Node;
+
+/// The largest id up to which arrays that are indexed by id get blanks for ids that are missing.
+const LAST_BLANK: u64 = 1 << 16;
+
+/// Order of the summary.
+const SUMMARY: [Domain; 11] = [
+    Domain::KernelDispatch,
+    Domain::HsaApi,
+    Domain::HipApi,
+    Domain::MemoryCopy,
+    Domain::MemoryAllocation,
+    Domain::MarkerApi,
+    Domain::RcclApi,
+    Domain::CounterCollection,
+    Domain::ScratchMemory,
+    Domain::RocdecodeApi,
+    Domain::RocjpegApi,
+];
+
+/// Writes every key of a process up to `buffer_records`.
+pub(super) fn write(
+    file: &mut TextFile,
+    session: &Session,
+    stats: Option<&SessionStats>,
+    options: &Options,
+    target: &Target,
+    operations: &Operations,
+    labels: &KernelLabels<'_>,
+) -> Result<(), WriteError> {
+    key(file, "metadata");
+    raw(file, &metadata(session, options, target));
+    let mut gpus = 0;
+    let agents = session.agents.iter().map(|agent| {
+        let is_gpu = agent.agent_type == AgentType::Gpu;
+        let index = if is_gpu { gpus } else { -1 };
+        gpus += i64::from(is_gpu);
+        describe::agent(agent, index)
+    });
+    array(file, ",\"agents\":", agents)?;
+    raw(file, ",\"counters\":[],\"strings\":{");
+    write_strings(file, session, options, operations)?;
+    raw(file, "}");
+
+    let codes = session.code_objects.iter();
+    by_id(
+        file,
+        ",\"code_objects\":",
+        codes.map(|code| (code.id.0, describe::code_object(code))),
+        blank_code_object,
+    )?;
+    let names: HashMap<KernelId, KernelSpellings> = session
+        .kernel_symbols
+        .iter()
+        .map(|symbol| (symbol.id, spellings(&symbol.name, options.kernel_names)))
+        .collect();
+    let symbols = session.kernel_symbols.iter();
+    by_id(
+        file,
+        ",\"kernel_symbols\":",
+        symbols.map(|symbol| {
+            let text = describe::kernel_symbol(symbol, &names[&symbol.id]);
+            (symbol.id.0, text)
+        }),
+        blank_kernel_symbol,
+    )?;
+    let functions = session.host_functions.iter();
+    by_id(
+        file,
+        ",\"host_functions\":",
+        functions.map(|function| {
+            (
+                function.id,
+                host_function(function, names.get(&function.kernel)),
+            )
+        }),
+        blank_host_function,
+    )?;
+    array(
+        file,
+        ",\"summary\":",
+        stats
+            .into_iter()
+            .flat_map(|stats| summary(session, stats, labels)),
+    )?;
+    raw(file, ",\"callback_records\":{\"counter_collection\":[]},");
+    Ok(())
+}
+
+fn raw(file: &mut TextFile, text: &str) {
+    file.buffer.extend_from_slice(text.as_bytes());
+}
+
+fn key(file: &mut TextFile, key: &str) {
+    quote_bytes(&mut file.buffer, key);
+    file.buffer.push(b':');
+}
+
+/// `start` and an array of values that are JSON already.
+fn array(
+    file: &mut TextFile,
+    start: &str,
+    values: impl IntoIterator<Item = String>,
+) -> Result<(), WriteError> {
+    raw(file, start);
+    file.buffer.push(b'[');
+    let mut separator = "";
+    for value in values {
+        raw(file, separator);
+        raw(file, &value);
+        separator = ",";
+        file.flush_if_full()?;
+    }
+    file.buffer.push(b']');
+    Ok(())
+}
+
+/// An array whose position is the id: what is missing is blank. `values` ascend.
+fn by_id(
+    file: &mut TextFile,
+    start: &str,
+    values: impl Iterator<Item = (u64, String)>,
+    blank: impl Fn(u64) -> String,
+) -> Result<(), WriteError> {
+    let mut next = 1;
+    let filled = values.flat_map(|(id, text)| {
+        let missing = if id <= LAST_BLANK { next..id } else { 0..0 };
+        next = id.saturating_add(1);
+        let blanks: Vec<String> = missing.map(&blank).collect();
+        blanks.into_iter().chain([text])
+    });
+    let all: Vec<String> = [blank(0)].into_iter().chain(filled).collect();
+    array(file, start, all)
+}
+
+fn boolean(value: bool) -> &'static str {
+    if value { "true" } else { "false" }
+}
+
+fn texts<'a>(values: impl Iterator<Item = &'a str>) -> Vec<String> {
+    values
+        .map(|value| {
+            let mut text = String::new();
+            quote(&mut text, value);
+            text
+        })
+        .collect()
+}
+
+fn metadata(session: &Session, options: &Options, target: &Target) -> String {
+    let process = &session.process;
+    let node = Node::of(session);
+    let node = Object::new()
+        .number("id", node.id)
+        .number("hash", node.hash)
+        .text("machine_id", &node.machine_id)
+        .text("system_name", &node.system_name)
+        .text("hostname", &node.hostname)
+        .text("release", &node.release)
+        .text("version", &node.version)
+        .text("hardware_name", node.hardware_name)
+        .text("domain_name", &node.domain_name);
+    Object::new()
+        .json("node", &node.end())
+        .number("pid", process.pid)
+        .number("init_time", process.init_time)
+        .number("fini_time", process.fini_time)
+        .array("command", texts(process.command.iter().map(String::as_str)))
+        .json("config", &config(session, options, target))
+        .end()
+}
+
+/// The settings of outputs. Those of Perfetto's buffers are what the original has when nothing is asked for: our
+/// writer has no buffer.
+fn config(session: &Session, options: &Options, target: &Target) -> String {
+    let writes = |format| boolean(options.formats.contains(&format));
+    Object::new()
+        .text("output_path", &target.directory.to_string_lossy())
+        .text("output_file", &target.prefix)
+        .text("tmp_directory", &session.process.cwd)
+        .text("raw_output_path", &options.output_directory)
+        .text("raw_output_file", &options.output_file)
+        .text("raw_tmp_directory", "%cwd%")
+        .number("perfetto_shmem_size_hint", 64)
+        .number("perfetto_buffer_size", 1_048_576)
+        .text("perfetto_buffer_fill_policy", "discard")
+        .text("perfetto_backend", "inprocess")
+        .json("summary", boolean(false))
+        .json("summary_per_domain", boolean(false))
+        .json("summary_groups", "[]")
+        .text("summary_unit", "nsec")
+        .text("summary_file", "stderr")
+        .json("csv_output", writes(Format::Csv))
+        .json("json_output", writes(Format::Json))
+        .json("pftrace_output", writes(Format::Pftrace))
+        .json("otf2_output", writes(Format::Otf2))
+        .json("summary_output", boolean(false))
+        .json("rocpd_output", writes(Format::Rocpd))
+        .json("kernel_rename", boolean(options.kernel_names.rename))
+        .json("group_by_queue", boolean(options.group_by_queue))
+        .end()
+}
+
+fn write_strings(
+    file: &mut TextFile,
+    session: &Session,
+    options: &Options,
+    operations: &Operations,
+) -> Result<(), WriteError> {
+    let table = |names: &(String, Vec<String>)| {
+        Object::new()
+            .text("kind", &names.0)
+            .array("operations", texts(names.1.iter().map(String::as_str)))
+            .end()
+    };
+    array(
+        file,
+        "\"callback_records\":",
+        operations.callbacks.iter().map(table),
+    )?;
+    array(
+        file,
+        ",\"buffer_records\":",
+        operations.buffers.iter().map(table),
+    )?;
+    raw(file, ",\"marker_api\":[");
+    let api = &session.api;
+    let mut separator: &[u8] = b"";
+    let mut digits = itoa::Buffer::new();
+    for (index, &kind) in api.kind.iter().enumerate() {
+        if kind != Kind::MarkerCoreRange || session.api_label(index) != api.message[index] {
+            continue;
+        }
+        let out = &mut file.buffer;
+        out.extend_from_slice(separator);
+        out.extend_from_slice(b"{\"key\":");
+        out.extend_from_slice(digits.format(api.correlation[index].0).as_bytes());
+        out.extend_from_slice(b",\"value\":\"");
+        escape_bytes(out, session.strings.get(api.message[index]));
+        out.extend_from_slice(b"\"}");
+        separator = b",";
+        file.flush_if_full()?;
+    }
+    raw(file, "]");
+    let renamed: BTreeMap<u64, StringId> = session
+        .regions
+        .iter()
+        .filter(|_| options.kernel_names.rename)
+        .map(|region| (region.correlation.0, region.message))
+        .collect();
+    array(
+        file,
+        ",\"correlation_id\":{\"external\":",
+        renamed.into_iter().map(|(id, message)| {
+            Object::new()
+                .number("key", id)
+                .text("value", session.strings.get(message))
+                .end()
+        }),
+    )?;
+    raw(
+        file,
+        "},\"counters\":{\"dimension_ids\":[]},\"pc_sample_instructions\":[],\"pc_sample_comments\":[],\
+         \"att_filenames\":[],\"code_object_snapshot_filenames\":[\"\"]",
+    );
+    Ok(())
+}
+
+fn blank_code_object(id: u64) -> String {
+    let blank = describe::code_object(&CodeObject {
+        id: CodeObjectId(id),
+        agent: AgentHandle(0),
+        uri: String::new(),
+        load_base: 0,
+        load_size: 0,
+        load_delta: 0,
+        storage_type: 0,
+        memory_base: 0,
+        memory_size: 0,
+        size: 0,
+    });
+    // Where nothing is stored there is no place either.
+    blank.replace(",\"memory_base\":0,\"memory_size\":0", "")
+}
+
+fn blank_kernel_symbol(id: u64) -> String {
+    let symbol = KernelSymbol {
+        id: KernelId(id),
+        code_object: CodeObjectId(0),
+        name: String::new(),
+        kernel_object: 0,
+        kernarg_size: 0,
+        kernarg_align: 0,
+        group_size: 0,
+        private_size: 0,
+        sgpr_count: 0,
+        arch_vgpr_count: 0,
+        accum_vgpr_count: 0,
+        entry_offset: 0,
+        kernel_address: 0,
+        size: 0,
+    };
+    let name = id.to_string();
+    let names = KernelSpellings {
+        formatted: name.clone(),
+        demangled: name.clone(),
+        truncated: name,
+    };
+    describe::kernel_symbol(&symbol, &names)
+}
+
+fn blank_host_function(id: u64) -> String {
+    let function = HostFunction {
+        id,
+        kernel: KernelId(0),
+        code_object: CodeObjectId(0),
+        address: 0,
+        name: String::new(),
+    };
+    host_function(&function, None)
+}
+
+/// Launch bounds are what the compiler registers when the program states none.
+fn host_function(function: &HostFunction, names: Option<&KernelSpellings>) -> String {
+    let handle = |value: u64| Object::new().number("handle", value).end();
+    let zeros = Object::new()
+        .number("x", 0)
+        .number("y", 0)
+        .number("z", 0)
+        .end();
+    let [formatted, demangled, truncated] = match names {
+        Some(names) => [&*names.formatted, &*names.demangled, &*names.truncated],
+        None => [&*function.name; 3],
+    };
+    // `HostFunction` is all of the 120 bytes that is kept.
+    let size = if function.id == 0 { 0 } else { 120 };
+    Object::new()
+        .number("size", size)
+        .number("host_function_id", function.id)
+        .number("kernel_id", function.kernel)
+        .number("code_object_id", function.code_object)
+        .json("host_function", &handle(function.address))
+        .json("modules", &handle(0))
+        .text("device_function", &function.name)
+        .number("thread_limit", 0)
+        .json("thread_ids", &zeros)
+        .json("block_ids", &zeros)
+        .json("block_dims", &zeros)
+        .json("grid_dims", &zeros)
+        .number("workgroup_size", 0)
+        .text("formatted_host_function_name", formatted)
+        .text("demangled_host_function_name", demangled)
+        .text("truncated_host_function_name", truncated)
+        .end()
+}
+
+fn float(value: f64) -> String {
+    if value.is_finite() {
+        format!("{value:?}")
+    } else {
+        "0.0".to_owned()
+    }
+}
+
+fn figures(row: &StatRow, squares: u64) -> Object {
+    Object::new()
+        .number("count", row.calls)
+        .number("sum", row.total)
+        .number("sqr", squares)
+        .number("min", row.min)
+        .number("max", row.max)
+        .json("mean", &float(row.average))
+        .json("stddev", &float(row.std_dev))
+        .json("variance", &float(row.std_dev * row.std_dev))
+}
+
+fn summary(session: &Session, stats: &SessionStats, labels: &KernelLabels<'_>) -> Vec<String> {
+    let mut elements = Vec::new();
+    for domain in SUMMARY {
+        let table = stats.domains.iter().find(|(of, _)| *of == domain);
+        let overall = stats.overall.iter().find(|row| row.domain == domain);
+        let (Some((_, table)), Some(overall)) = (table, overall) else {
+            continue;
+        };
+        let squares = squares(session, domain, labels);
+        let mut rows: Vec<&StatRow> = table.rows.iter().collect();
+        rows.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let total = squares
+            .values()
+            .fold(0, |sum: u64, &more| sum.wrapping_add(more));
+        let operations = rows.into_iter().map(|row| {
+            let square = squares.get(row.name.as_str()).copied().unwrap_or(0);
+            Object::new()
+                .text("key", &row.name)
+                .json("value", &figures(row, square).end())
+                .end()
+        });
+        let stats = figures(overall, total)
+            .array("operations", operations)
+            .end();
+        elements.push(
+            Object::new()
+                .text("domain", domain.label())
+                .json("stats", &stats)
+                .end(),
+        );
+    }
+    elements
+}
+
+/// Sums of squared durations by name, modulo 2^64 as the original has them.
+fn squares<'a>(
+    session: &'a Session,
+    domain: Domain,
+    labels: &'a KernelLabels<'_>,
+) -> HashMap<&'a str, u64> {
+    let mut sums = HashMap::new();
+    let mut add = |name: &'a str, start: Nanoseconds, end: Nanoseconds| {
+        let duration = end.0.saturating_sub(start.0);
+        let sum: &mut u64 = sums.entry(name).or_default();
+        *sum = sum.wrapping_add(duration.wrapping_mul(duration));
+    };
+    macro_rules! by_operation {
+        ($table:expr) => {
+            for (index, &name) in $table.operation.iter().enumerate() {
+                add(
+                    session.strings.get(name),
+                    $table.start[index],
+                    $table.end[index],
+                );
+            }
+        };
+    }
+    match domain {
+        Domain::KernelDispatch => {
+            let table = &session.dispatches;
+            for index in 0..table.len() {
+                add(labels.dispatch(index), table.start[index], table.end[index]);
+            }
+        }
+        Domain::MemoryCopy => by_operation!(session.copies),
+        Domain::MemoryAllocation => by_operation!(session.allocations),
+        Domain::ScratchMemory => by_operation!(session.scratch),
+        _ => {
+            let api = &session.api;
+            for (index, kind) in api.kind.iter().enumerate() {
+                if kind.domain() == domain {
+                    let name = session.strings.get(session.api_label(index));
+                    add(name, api.start[index], api.end[index]);
+                }
+            }
+        }
+    }
+    sums
+}

@@ -1,0 +1,444 @@
+//! `buffer_records`: one element per record.
+
+use rpd_core::args::{ArgLayout, for_each_argument, layout};
+use rpd_core::domain::{Domain, Kind};
+use rpd_core::ids::StreamId;
+use rpd_core::options::Options;
+use rpd_core::session::Session;
+use rpd_core::spool::format::api_flag;
+
+use crate::WriteError;
+use crate::file::TextFile;
+use crate::json::{escape_bytes, quote_bytes};
+use crate::operations::Operations;
+use crate::streams::CallStreams;
+
+/// Bytes of the original's records, which it writes into each of them.
+mod size {
+    pub(super) const CALL: u32 = 64;
+    pub(super) const CALL_WITH_ARGUMENTS: u32 = 176;
+    pub(super) const DISPATCH: u32 = 184;
+    pub(super) const DISPATCH_INFO: u32 = 72;
+    pub(super) const COPY: u32 = 96;
+    pub(super) const ALLOCATION: u32 = 88;
+    pub(super) const SCRATCH: u32 = 96;
+}
+
+/// Writes the object with all arrays.
+pub(super) fn write(
+    file: &mut TextFile,
+    session: &Session,
+    options: &Options,
+    operations: &Operations,
+) -> Result<(), WriteError> {
+    let mut calls = Calls::new(session, options, operations);
+    file.buffer
+        .extend_from_slice(b"\"buffer_records\":{\"kernel_dispatch\":[");
+    dispatches(file, session, options, operations)?;
+    for (key, domain) in [
+        ("hip_api", Domain::HipApi),
+        ("hsa_api", Domain::HsaApi),
+        ("marker_api", Domain::MarkerApi),
+        ("rccl_api", Domain::RcclApi),
+    ] {
+        calls.write(file, key, domain)?;
+    }
+    file.buffer.extend_from_slice(b"],\"memory_copy\":[");
+    copies(file, session, options, operations)?;
+    file.buffer.extend_from_slice(b"],\"memory_allocation\":[");
+    allocations(file, session, options, operations)?;
+    file.buffer.extend_from_slice(b"],\"scratch_memory\":[");
+    scratch(file, session, operations)?;
+    calls.write(file, "rocdecode_api", Domain::RocdecodeApi)?;
+    calls.write(file, "rocjpeg_api", Domain::RocjpegApi)?;
+    file.buffer
+        .extend_from_slice(b"],\"pc_sample_host_trap\":[],\"pc_sample_stochastic\":[]}");
+    Ok(())
+}
+
+/// Pieces of a record, one after the other.
+struct Out<'a>(&'a mut Vec<u8>);
+
+impl Out<'_> {
+    #[inline]
+    fn text(self, text: &str) -> Self {
+        self.0.extend_from_slice(text.as_bytes());
+        self
+    }
+
+    #[inline]
+    fn bytes(self, bytes: &[u8]) -> Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    #[inline]
+    fn number(self, number: impl itoa::Integer) -> Self {
+        let mut digits = itoa::Buffer::new();
+        self.0.extend_from_slice(digits.format(number).as_bytes());
+        self
+    }
+
+    fn dim3(self, [x, y, z]: [u32; 3]) -> Self {
+        self.text("{\"x\":")
+            .number(x)
+            .text(",\"y\":")
+            .number(y)
+            .text(",\"z\":")
+            .number(z)
+            .text("}")
+    }
+
+    fn address(self, address: u64) -> Self {
+        self.0.extend_from_slice(b"\"0x");
+        for shift in (0..16).rev() {
+            let digit = (address >> (shift * 4)) as usize & 15;
+            self.0.push(b"0123456789abcdef"[digit]);
+        }
+        self.0.push(b'"');
+        self
+    }
+}
+
+/// The comma before every element but the first.
+#[inline]
+fn separate(file: &mut TextFile, first: &mut bool) {
+    if !std::mem::replace(first, false) {
+        file.buffer.push(b',');
+    }
+}
+
+/// What all records of an operation have in common.
+struct Common {
+    /// From the brace to the correlation id.
+    start: Vec<u8>,
+    layout: Option<&'static ArgLayout>,
+    /// By argument: from the brace to its value.
+    arguments: Vec<Vec<u8>>,
+}
+
+struct Calls<'a> {
+    session: &'a Session,
+    operations: &'a Operations,
+    streams: CallStreams<'a>,
+    common: Vec<Common>,
+}
+
+impl<'a> Calls<'a> {
+    fn new(session: &'a Session, options: &Options, operations: &'a Operations) -> Calls<'a> {
+        let common = operations.list.iter().map(|operation| {
+            let bytes = match operation.kind.domain() {
+                Domain::HipApi | Domain::RocdecodeApi => size::CALL_WITH_ARGUMENTS,
+                _ => size::CALL,
+            };
+            let layout = layout(operation.kind, session.strings.get(operation.name));
+            let arguments = layout.map_or(&[][..], |layout| &layout.arguments);
+            Common {
+                start: format!(
+                    "{{\"size\":{bytes},\"kind\":{},\"operation\":{},\"correlation_id\":{{\"internal\":",
+                    operation.kind_number, operation.number
+                )
+                .into_bytes(),
+                layout,
+                arguments: arguments
+                    .iter()
+                    .map(|argument| {
+                        let mut text = Vec::new();
+                        argument_start(&mut text, argument.resolved, argument.name);
+                        text
+                    })
+                    .collect(),
+            }
+        });
+        Calls {
+            session,
+            operations,
+            streams: CallStreams::new(session, operations, options),
+            common: common.collect(),
+        }
+    }
+
+    /// Closes the array before and writes the one called `key`.
+    fn write(&mut self, file: &mut TextFile, key: &str, domain: Domain) -> Result<(), WriteError> {
+        Out(&mut file.buffer).text("],\"").text(key).text("\":[");
+        let session = self.session;
+        let api = &session.api;
+        let mut wanted = [false; 32];
+        for kind in Kind::all() {
+            wanted[kind as usize] = kind.domain() == domain;
+        }
+        let returns = matches!(domain, Domain::HipApi | Domain::RocdecodeApi);
+        let mut first = true;
+        for (index, &kind) in api.kind.iter().enumerate() {
+            if !wanted[kind as usize] {
+                continue;
+            }
+            separate(file, &mut first);
+            let operation = self.operations.index(kind, api.operation[index]);
+            let common = &self.common[operation];
+            Out(&mut file.buffer)
+                .bytes(&common.start)
+                .number(api.correlation[index].0)
+                .text(",\"external\":0,\"ancestor\":")
+                .number(api.ancestor[index].0)
+                .text("},\"start_timestamp\":")
+                .number(api.start[index].0)
+                .text(",\"end_timestamp\":")
+                .number(api.end[index].0)
+                .text(",\"thread_id\":")
+                .number(api.thread[index].0);
+            if returns || api.args[index].len > 0 {
+                file.buffer.extend_from_slice(b",\"args\":[");
+                write_arguments(&mut file.buffer, session, index, common);
+                file.buffer.push(b']');
+            }
+            if returns {
+                let value = api.retval.get(index).copied().unwrap_or(0);
+                Out(&mut file.buffer)
+                    .text(",\"retval\":{\"uint64_t_retval\":")
+                    .number(value)
+                    .text("}");
+            }
+            if domain == Domain::HipApi {
+                Out(&mut file.buffer)
+                    .text(",\"stream_id\":{\"handle\":")
+                    .number(self.streams.of(index, operation).0)
+                    .text("}");
+            }
+            file.buffer.push(b'}');
+            file.flush_if_full()?;
+        }
+        Ok(())
+    }
+}
+
+fn argument_start(out: &mut Vec<u8>, declared: &str, name: &str) {
+    out.extend_from_slice(b"{\"type\":");
+    quote_bytes(out, declared);
+    out.extend_from_slice(b",\"name\":");
+    quote_bytes(out, name);
+    out.extend_from_slice(b",\"value\":\"");
+}
+
+#[inline]
+fn write_arguments(out: &mut Vec<u8>, session: &Session, index: usize, common: &Common) {
+    let args = session.api.args[index];
+    let from = usize::try_from(args.offset).unwrap_or(usize::MAX);
+    let end = from.saturating_add(args.len as usize);
+    let Some(raw) = session.api.arena.get(from..end) else {
+        return;
+    };
+    if args.flags & api_flag::ARGUMENTS != 0
+        && let Some(layout) = common.layout
+    {
+        layout.for_each(raw, |position, _, value| {
+            if position > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(&common.arguments[position]);
+            escape_bytes(out, value);
+            out.extend_from_slice(b"\"}");
+        });
+    } else {
+        for_each_argument(None, args.flags, raw, |position, declared, name, value| {
+            if position > 0 {
+                out.push(b',');
+            }
+            argument_start(out, declared, name);
+            escape_bytes(out, value);
+            out.extend_from_slice(b"\"}");
+        });
+    }
+}
+
+/// The stream to show: none when records are grouped by queue.
+fn stream(id: StreamId, options: &Options) -> u32 {
+    if options.group_by_queue { 0 } else { id.0 }
+}
+
+/// Correlation id of the region that names the record; 0 without renaming.
+fn external(session: &Session, region: u32, options: &Options) -> u64 {
+    region
+        .checked_sub(1)
+        .filter(|_| options.kernel_names.rename)
+        .and_then(|index| session.regions.get(index as usize))
+        .map_or(0, |region| region.correlation.0)
+}
+
+fn dispatches(
+    file: &mut TextFile,
+    session: &Session,
+    options: &Options,
+    operations: &Operations,
+) -> Result<(), WriteError> {
+    let table = &session.dispatches;
+    let (kind, operation) = operations.dispatch;
+    let start = format!(
+        "{{\"size\":{},\"kind\":{kind},\"operation\":{operation},\"thread_id\":",
+        size::DISPATCH
+    );
+    let info = format!(
+        ",\"dispatch_info\":{{\"size\":{},\"agent_id\":{{\"handle\":",
+        size::DISPATCH_INFO
+    );
+    let mut first = true;
+    for index in 0..table.len() {
+        separate(file, &mut first);
+        Out(&mut file.buffer)
+            .text(&start)
+            .number(table.thread[index].0)
+            .text(",\"correlation_id\":{\"internal\":")
+            .number(table.correlation[index].0)
+            .text(",\"external\":")
+            .number(external(session, table.region[index], options))
+            .text("},\"start_timestamp\":")
+            .number(table.start[index].0)
+            .text(",\"end_timestamp\":")
+            .number(table.end[index].0)
+            .text(&info)
+            .number(table.agent[index].0)
+            .text("},\"queue_id\":{\"handle\":")
+            .number(table.queue[index].0)
+            .text("},\"kernel_id\":")
+            .number(table.kernel[index].0)
+            .text(",\"dispatch_id\":")
+            .number(table.dispatch[index].0)
+            .text(",\"private_segment_size\":")
+            .number(table.private_size[index])
+            .text(",\"group_segment_size\":")
+            .number(table.group_size[index])
+            .text(",\"workgroup_size\":")
+            .dim3(table.workgroup[index])
+            .text(",\"grid_size\":")
+            .dim3(table.grid[index])
+            .text("},\"stream_id\":{\"handle\":")
+            .number(stream(table.stream[index], options))
+            .text("}}");
+        file.flush_if_full()?;
+    }
+    Ok(())
+}
+
+/// From the brace to the value of the key after `operation`, by index of operation.
+fn starts(operations: &Operations, bytes: u32, next: &str) -> Vec<String> {
+    operations
+        .list
+        .iter()
+        .map(|operation| {
+            format!(
+                "{{\"size\":{bytes},\"kind\":{},\"operation\":{},{next}",
+                operation.kind_number, operation.number
+            )
+        })
+        .collect()
+}
+
+fn copies(
+    file: &mut TextFile,
+    session: &Session,
+    options: &Options,
+    operations: &Operations,
+) -> Result<(), WriteError> {
+    let table = &session.copies;
+    let starts = starts(operations, size::COPY, "\"thread_id\":");
+    let mut first = true;
+    for index in 0..table.len() {
+        separate(file, &mut first);
+        let operation = operations.index(Kind::MemoryCopy, table.operation[index]);
+        Out(&mut file.buffer)
+            .text(&starts[operation])
+            .number(table.thread[index].0)
+            .text(",\"correlation_id\":{\"internal\":")
+            .number(table.correlation[index].0)
+            .text(",\"external\":")
+            .number(external(session, table.region[index], options))
+            .text("},\"start_timestamp\":")
+            .number(table.start[index].0)
+            .text(",\"end_timestamp\":")
+            .number(table.end[index].0)
+            .text(",\"dst_agent_id\":{\"handle\":")
+            .number(table.dst_agent[index].0)
+            .text("},\"src_agent_id\":{\"handle\":")
+            .number(table.src_agent[index].0)
+            .text("},\"bytes\":")
+            .number(table.bytes[index])
+            .text(",\"stream_id\":{\"handle\":")
+            .number(stream(table.stream[index], options))
+            .text("}}");
+        file.flush_if_full()?;
+    }
+    Ok(())
+}
+
+fn allocations(
+    file: &mut TextFile,
+    session: &Session,
+    options: &Options,
+    operations: &Operations,
+) -> Result<(), WriteError> {
+    let table = &session.allocations;
+    let starts = starts(operations, size::ALLOCATION, "\"thread_id\":");
+    let mut first = true;
+    for index in 0..table.len() {
+        separate(file, &mut first);
+        let operation = operations.index(Kind::MemoryAllocation, table.operation[index]);
+        Out(&mut file.buffer)
+            .text(&starts[operation])
+            .number(table.thread[index].0)
+            .text(",\"correlation_id\":{\"internal\":")
+            .number(table.correlation[index].0)
+            .text(",\"external\":0,\"ancestor\":")
+            .number(table.ancestor[index].0)
+            .text("},\"start_timestamp\":")
+            .number(table.start[index].0)
+            .text(",\"end_timestamp\":")
+            .number(table.end[index].0)
+            .text(",\"agent_id\":{\"handle\":")
+            .number(table.agent[index].0)
+            .text("},\"address\":")
+            .address(table.address[index])
+            .text(",\"allocation_size\":")
+            .number(table.bytes[index])
+            .text(",\"stream_id\":{\"handle\":")
+            .number(stream(table.stream[index], options))
+            .text("}}");
+        file.flush_if_full()?;
+    }
+    Ok(())
+}
+
+fn scratch(
+    file: &mut TextFile,
+    session: &Session,
+    operations: &Operations,
+) -> Result<(), WriteError> {
+    let table = &session.scratch;
+    let starts = starts(operations, size::SCRATCH, "\"agent_id\":{\"handle\":");
+    let mut first = true;
+    for index in 0..table.len() {
+        separate(file, &mut first);
+        let operation = operations.index(Kind::ScratchMemory, table.operation[index]);
+        Out(&mut file.buffer)
+            .text(&starts[operation])
+            .number(table.agent[index].0)
+            .text("},\"queue_id\":{\"handle\":")
+            .number(table.queue[index].0)
+            .text("},\"thread_id\":")
+            .number(table.thread[index].0)
+            .text(",\"start_timestamp\":")
+            .number(table.start[index].0)
+            .text(",\"end_timestamp\":")
+            .number(table.end[index].0)
+            .text(",\"correlation_id\":{\"internal\":")
+            .number(table.correlation[index].0)
+            .text(",\"external\":0,\"ancestor\":")
+            .number(table.ancestor[index].0)
+            .text("},\"flags\":")
+            .number(table.flags[index])
+            .text(",\"allocation_size\":")
+            .number(table.bytes[index])
+            .text("}");
+        file.flush_if_full()?;
+    }
+    Ok(())
+}
