@@ -332,12 +332,32 @@ impl Observer for Provider {
     }
 
     fn scratch_begin(&self, scratch: &ScratchInfo) -> Token {
-        scratch_event(scratch, Phase::ENTER, 0);
-        clock::now()
+        let (operation, ..) = scratch_operation(scratch.event);
+        let (ck, bk) = (CallbackKind::SCRATCH_MEMORY, BufferKind::SCRATCH_MEMORY);
+        let (callbacks, records) = masks(ck, operation.0, bk, operation.0);
+        if callbacks | records == 0 {
+            return 0;
+        }
+        // Ids are only asked for where callbacks are on.
+        let request = RequestKind::SCRATCH_MEMORY;
+        let mut work = Box::new(ScratchWork {
+            callbacks,
+            records,
+            seen: see(callbacks, request, operation.0, thread::current(), 0),
+            start: 0,
+        });
+        tell_scratch(&mut work, scratch, Phase::ENTER);
+        work.start = clock::now();
+        Box::into_raw(work) as Token
     }
 
     fn scratch_end(&self, token: Token, scratch: &ScratchInfo) {
-        scratch_event(scratch, Phase::EXIT, token);
+        if token == 0 {
+            return;
+        }
+        // SAFETY: the device hands each token back once.
+        let mut work = unsafe { Box::from_raw(token as *mut ScratchWork) };
+        scratch_ended(&mut work, scratch);
     }
 
     fn code_object_loaded(&self, object: &CodeObjectInfo) {
@@ -437,10 +457,19 @@ fn complete(token: Token, time: Interval) {
     }
 }
 
-/// One end of a scratch event; `start` is when it began.
-fn scratch_event(scratch: &ScratchInfo, phase: Phase, start: u64) {
-    let (ck, bk) = (CallbackKind::SCRATCH_MEMORY, BufferKind::SCRATCH_MEMORY);
-    let (operation, began, ended) = match scratch.event {
+/// A change of scratch memory under way.
+struct ScratchWork {
+    /// Contexts that get callbacks.
+    callbacks: u64,
+    /// Contexts that get a record.
+    records: u64,
+    seen: Vec<Seen>,
+    start: u64,
+}
+
+/// The operation of an event, and what the runtime calls its begin and its end.
+fn scratch_operation(event: ScratchEvent) -> (ScratchOperation, ToolEvent, ToolEvent) {
+    match event {
         ScratchEvent::Alloc => (
             ScratchOperation::ALLOC,
             ToolEvent::SCRATCH_ALLOC_START,
@@ -456,19 +485,17 @@ fn scratch_event(scratch: &ScratchInfo, phase: Phase, start: u64) {
             ToolEvent::SCRATCH_ASYNC_RECLAIM_START,
             ToolEvent::SCRATCH_ASYNC_RECLAIM_END,
         ),
-    };
-    let (callbacks, records) = masks(ck, operation.0, bk, operation.0);
-    if callbacks | records == 0 {
-        return;
     }
+}
+
+/// Calls the contexts about one end of a scratch event; both ends have the same user data.
+fn tell_scratch(work: &mut ScratchWork, scratch: &ScratchInfo, phase: Phase) {
+    let (operation, began, ended) = scratch_operation(scratch.event);
     let entering = phase == Phase::ENTER;
-    let tid = thread::current();
-    let agent_id = agents::of_handle(scratch.queue.agent);
-    let queue_id = queue_id(&scratch.queue);
     let mut payload = ScratchPayload {
         size: size_of::<ScratchPayload>() as u64,
-        agent_id,
-        queue_id,
+        agent_id: agents::of_handle(scratch.queue.agent),
+        queue_id: queue_id(&scratch.queue),
         flags: ScratchFlag(scratch.flags),
         args_kind: if entering { began } else { ended },
         ..ScratchPayload::default()
@@ -480,39 +507,38 @@ fn scratch_event(scratch: &ScratchInfo, phase: Phase, start: u64) {
             num_slots: if entering { 0 } else { scratch.slots as usize },
         };
     }
-    let request = RequestKind::SCRATCH_MEMORY;
-    // Ids are only asked for where callbacks are on.
-    let mut seen = see(callbacks, request, operation.0, tid, 0);
-    let at = ptr::from_mut(&mut payload).cast();
     tell(
-        callbacks,
-        &mut seen,
+        work.callbacks,
+        &mut work.seen,
         (0, 0),
-        tid,
-        (ck, operation.0, phase),
-        at,
+        thread::current(),
+        (CallbackKind::SCRATCH_MEMORY, operation.0, phase),
+        ptr::from_mut(&mut payload).cast(),
     );
-    if !entering {
-        let end = clock::now();
-        for index in context::bits(records) {
-            if let Some(buffer) = context::get(index).buffers[bk.0 as usize].get() {
-                buffer.emit(
-                    bk.0,
-                    &ScratchRecord {
-                        size: size_of::<ScratchRecord>() as u64,
-                        kind: bk,
-                        operation,
-                        agent_id,
-                        queue_id,
-                        thread_id: tid,
-                        start_timestamp: start,
-                        end_timestamp: end,
-                        flags: payload.flags,
-                        allocation_size: scratch.bytes,
-                        ..ScratchRecord::default()
-                    },
-                );
-            }
+}
+
+fn scratch_ended(work: &mut ScratchWork, scratch: &ScratchInfo) {
+    tell_scratch(work, scratch, Phase::EXIT);
+    let end = clock::now();
+    let kind = BufferKind::SCRATCH_MEMORY;
+    for index in context::bits(work.records) {
+        if let Some(buffer) = context::get(index).buffers[kind.0 as usize].get() {
+            buffer.emit(
+                kind.0,
+                &ScratchRecord {
+                    size: size_of::<ScratchRecord>() as u64,
+                    kind,
+                    operation: scratch_operation(scratch.event).0,
+                    agent_id: agents::of_handle(scratch.queue.agent),
+                    queue_id: queue_id(&scratch.queue),
+                    thread_id: thread::current(),
+                    start_timestamp: work.start,
+                    end_timestamp: end,
+                    flags: ScratchFlag(scratch.flags),
+                    allocation_size: scratch.bytes,
+                    ..ScratchRecord::default()
+                },
+            );
         }
     }
 }
