@@ -161,6 +161,7 @@ pub(crate) fn resolve(
                 .to_owned(),
         );
     }
+    warnings.extend(without_effect(&given));
     let formats = formats(&given, around)?;
     let (output_directory, output_file) = names(&given, around)?;
     let arguments_shown = formats
@@ -239,6 +240,29 @@ pub(crate) fn resolve(
         sdk_suffixes: sdk_suffixes(&given),
         warnings,
     })
+}
+
+/// Settings of a tracing service that rpd does without. What describes rpd anyway needs no word.
+fn without_effect(given: &Given) -> Option<String> {
+    let names: Vec<String> = [
+        ("perfetto-backend", Some("inprocess")),
+        ("perfetto-buffer-size", None),
+        ("perfetto-buffer-fill-policy", Some("discard")),
+        ("perfetto-shmem-size-hint", None),
+    ]
+    .into_iter()
+    .filter(|(long, usual)| {
+        given.values.contains_key(long) && (usual.is_none() || given.text(long) != *usual)
+    })
+    .map(|(long, _)| format!("--{long}"))
+    .collect();
+    if names.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "{}: no effect, since rpd writes traces straight to their files and never discards",
+        names.join(", ")
+    ))
 }
 
 fn check_input_file(given: &Given) -> Result<(), Failure> {

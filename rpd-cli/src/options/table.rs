@@ -189,7 +189,6 @@ const OMPT: &[&str] = &[
 const COUNTERS: &str = "hardware counters";
 const SUMMARIES: &str = "summary tables other than those of --stats";
 const FILTERS: &str = "filtering";
-const PERFETTO: &str = "the Perfetto writer";
 const SAMPLING: &str = "PC sampling";
 const ATT: &str = "thread trace";
 const SPM: &str = "the streaming performance monitor";
@@ -212,7 +211,7 @@ pub(crate) const OPTIONS: &[Spec] = &[
         .short('o').value("PREFIX").from("ROCPROF_OUTPUT_FILE_NAME"),
     option(Output, "output-directory", Form::Text, "Directory of the output files; may hold placeholders [default: the current directory]")
         .short('d').value("DIR").from("ROCPROF_OUTPUT_PATH"),
-    option(Output, "output-format", Form::Choices(FORMATS), "Formats to write, separated by spaces: csv, rocpd [default: rocpd]")
+    option(Output, "output-format", Form::Choices(FORMATS), "Formats to write, separated by spaces: csv, json, pftrace (Perfetto), rocpd [default: rocpd]")
         .short('f'),
     switch(Output, "output-config", "Write the resolved options to <prefix>_config.json")
         .from("ROCPROF_OUTPUT_CONFIG_FILE"),
@@ -311,10 +310,10 @@ pub(crate) const OPTIONS: &[Spec] = &[
     option(Filter, "mpi-world-rank-variable", Form::Text, "Variable with the rank").value("NAME").missing(FILTERS),
     option(Filter, "mpi-world-size-variable", Form::Text, "Variable with the size").value("NAME").missing(FILTERS),
 
-    option(Perfetto, "perfetto-backend", Form::Choice(&["inprocess", "system"], false), "Tracing service").value("BACKEND").missing(PERFETTO),
-    option(Perfetto, "perfetto-buffer-size", Form::Integer(1, 4_194_303), "KiB of buffer").value("KIB").missing(PERFETTO),
-    option(Perfetto, "perfetto-buffer-fill-policy", Form::Choice(&["discard", "ring_buffer"], false), "What a full buffer does").value("POLICY").missing(PERFETTO),
-    option(Perfetto, "perfetto-shmem-size-hint", Form::Integer(i64::MIN, NO_MAX), "KiB of shared memory").value("KIB").missing(PERFETTO),
+    option(Perfetto, "perfetto-backend", Form::Choice(&["inprocess", "system"], false), "inprocess or system; accepted, of no effect: rpd writes the trace itself, straight to its file").value("BACKEND"),
+    option(Perfetto, "perfetto-buffer-size", Form::Integer(1, 4_194_303), "Accepted, of no effect: there is no buffer that could be full").value("KIB"),
+    option(Perfetto, "perfetto-buffer-fill-policy", Form::Choice(&["discard", "ring_buffer"], false), "discard or ring_buffer; accepted, of no effect, as above").value("POLICY"),
+    option(Perfetto, "perfetto-shmem-size-hint", Form::Integer(i64::MIN, NO_MAX), "Accepted, of no effect, as above").value("KIB"),
 
     switch(Display, "list-avail", "List what can be collected").short('L').missing("listing counters"),
     switch(Display, "group-by-queue", "Attribute dispatches and copies to hardware queues instead of HIP streams")

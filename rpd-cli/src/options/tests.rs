@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use rpd_core::options::Options;
+use rpd_core::options::{Format, Options};
 use serde_json::{Value, json};
 
 use super::parse::{Parsed, parse};
@@ -553,6 +553,21 @@ fn simple_options() {
 }
 
 #[test]
+fn settings_of_a_tracing_service_are_accepted_with_a_word() {
+    assert!(options("-s -f json pftrace -- a").collector.hip_args);
+    let plan = plan_with(
+        "-s -f pftrace --perfetto-buffer-size 4096 --perfetto-backend system -- a",
+        &[],
+    );
+    assert_eq!(plan.passes[0].formats, [Format::Pftrace]);
+    assert_eq!(plan.warnings.len(), 1);
+    let told = "--perfetto-backend, --perfetto-buffer-size: no effect";
+    assert!(plan.warnings[0].starts_with(told), "{:?}", plan.warnings);
+    let usual = "-s --perfetto-backend inprocess --perfetto-buffer-fill-policy discard -- a";
+    assert!(plan_with(usual, &[]).warnings.is_empty());
+}
+
+#[test]
 fn what_this_build_lacks_is_refused_by_name() {
     for spec in OPTIONS {
         let line = match spec.form {
@@ -582,7 +597,7 @@ fn what_this_build_lacks_is_refused_by_name() {
             assert!(matches!(run_with(&line, &[]), Got::Plan(_)), "{line}");
         }
     }
-    for format in ["json", "pftrace", "otf2"] {
+    for format in ["otf2"] {
         match run_with(&format!("-s -f {format} -- a"), &[]) {
             Got::Failure(failure) => assert_eq!(failure.status, 1),
             _ => panic!("{format} was silently accepted"),

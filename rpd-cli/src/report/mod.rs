@@ -2,14 +2,15 @@
 
 mod config;
 mod ledger;
+pub(crate) mod write;
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use rpd_core::ids::ProcessId;
 use rpd_core::naming::{self, Facts, Target};
-use rpd_core::options::{Format, Options};
+use rpd_core::options::Options;
 use rpd_core::session::{LoadOptions, Session};
 use rpd_summary::Statistics;
 use rpd_summary::text::{Unit, render};
@@ -17,14 +18,10 @@ use rpd_summary::text::{Unit, render};
 use crate::launch::spawn::Ending;
 use crate::run_directory::{Recording, RunDirectory, State};
 use ledger::Outcome;
+pub(crate) use write::can_write;
 
 /// Blanks in front of tables on a terminal.
 const INDENT: usize = 4;
-
-/// Whether this build writes the format.
-pub(crate) fn can_write(format: Format) -> bool {
-    matches!(format, Format::Csv | Format::Rocpd)
-}
 
 /// Makes the outputs of every recorded process that has ended, prints tables and ledger, and removes what is
 /// done. `ending` is how the target ended, if this rpd started it. False when an output could not be written.
@@ -139,14 +136,7 @@ impl Report<'_> {
         };
         for format in &options.formats {
             // One format that fails does not keep the others from being written.
-            let written: Result<Vec<PathBuf>> = match format {
-                Format::Csv => rpd_formats::csv::write(session, stats.as_ref(), options, &target)
-                    .map_err(anyhow::Error::from),
-                Format::Rocpd => rpd_formats::rocpd::write(session, options, &target)
-                    .map(|file| file.into_iter().collect())
-                    .map_err(anyhow::Error::from),
-                other => Err(anyhow::anyhow!("{other:?} cannot be written by this build")),
-            };
+            let written = write::write(*format, session, stats.as_ref(), options, &target);
             match written {
                 Ok(files) => outcome.files.extend(files),
                 Err(error) => outcome.errors.push(crate::failure::line(&error)),
