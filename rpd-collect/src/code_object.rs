@@ -49,7 +49,7 @@ unsafe extern "C" fn on_code_object(
     _user_data: *mut rocprofiler_user_data_t,
     data: *mut c_void,
 ) {
-    SERVICE.run(|| {
+    SERVICE.told(|| {
         // SAFETY: `data` is what `configure` leaked.
         let operations = unsafe { &*data.cast::<Operations>() };
         let operation = Some(record.operation);

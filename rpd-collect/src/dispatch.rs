@@ -39,7 +39,7 @@ unsafe extern "C" fn on_complete(
     _user_data: *mut rocprofiler_user_data_t,
     _data: *mut c_void,
 ) {
-    SERVICE.run(|| {
+    SERVICE.told(|| {
         type Payload = rocprofiler_callback_tracing_kernel_dispatch_data_t;
         // SAFETY: the payload of this kind, within its callback.
         let payload = unsafe { crate::read::sized::<Payload>(record.payload) };

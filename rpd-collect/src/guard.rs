@@ -3,6 +3,14 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// The provider has ended us.
+static OVER: AtomicBool = AtomicBool::new(false);
+
+/// From now on nobody listens to the provider.
+pub(crate) fn over() {
+    OVER.store(true, Ordering::Relaxed);
+}
+
 /// Something the collector does on request of foreign code.
 pub(crate) struct Service {
     name: &'static str,
@@ -32,6 +40,17 @@ impl Service {
                 None
             }
         }
+    }
+
+    /// As [`Service::run`], for what the provider tells us: nothing after it has ended us. SDK 1.0 frees its contexts
+    /// then, and a thread of the target that is still inside a call may come by with what is left of one, in place of
+    /// our own data.
+    #[inline]
+    pub(crate) fn told<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        if OVER.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.run(work)
     }
 
     #[cold]

@@ -155,7 +155,7 @@ unsafe extern "C" fn on_range(
     user_data: *mut rocprofiler_user_data_t,
     data: *mut c_void,
 ) {
-    RANGES.run(|| {
+    RANGES.told(|| {
         let time = match record.phase {
             rocprofiler_callback_phase_t::EXIT => now(),
             _ => 0,
@@ -268,7 +268,7 @@ unsafe extern "C" fn on_control(
     data: *mut c_void,
 ) {
     let time = now();
-    CONTROL.run(|| {
+    CONTROL.told(|| {
         // SAFETY: `data` is what `configure` leaked; the slot belongs to this call and context.
         let (operations, slot) = unsafe { (&*data.cast::<Operations>(), &mut (*user_data).value) };
         let operation = Some(record.operation);
@@ -308,7 +308,7 @@ unsafe extern "C" fn on_name(
     _user_data: *mut rocprofiler_user_data_t,
     data: *mut c_void,
 ) {
-    NAMES.run(|| {
+    NAMES.told(|| {
         if record.phase != rocprofiler_callback_phase_t::ENTER {
             return;
         }

@@ -76,7 +76,7 @@ unsafe extern "C" fn on_copy(
     if record.phase != rocprofiler_callback_phase_t::EXIT {
         return;
     }
-    COPIES.run(|| {
+    COPIES.told(|| {
         type Payload = rocprofiler_callback_tracing_memory_copy_data_t;
         // SAFETY: the payload of this kind, within its callback.
         let payload = unsafe { crate::read::sized::<Payload>(record.payload) };
@@ -109,7 +109,7 @@ unsafe extern "C" fn on_allocation(
     user_data: *mut rocprofiler_user_data_t,
     _data: *mut c_void,
 ) {
-    ALLOCATIONS.run(|| {
+    ALLOCATIONS.told(|| {
         type Payload = rocprofiler_callback_tracing_memory_allocation_data_t;
         // SAFETY: the slot of this call.
         let Some((start, end)) = (unsafe { own_times(record.phase, user_data) }) else {
@@ -148,7 +148,7 @@ unsafe extern "C" fn on_scratch(
     user_data: *mut rocprofiler_user_data_t,
     _data: *mut c_void,
 ) {
-    SCRATCH.run(|| {
+    SCRATCH.told(|| {
         type Payload = rocprofiler_callback_tracing_scratch_memory_data_t;
         // SAFETY: the slot of this event. Its payload has no times at all.
         let Some((start, end)) = (unsafe { own_times(record.phase, user_data) }) else {

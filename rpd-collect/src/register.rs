@@ -276,6 +276,7 @@ pub(crate) fn end() {
 
 unsafe extern "C" fn finalize(_data: *mut c_void) {
     static ENDING: Service = Service::new("finalisation");
+    crate::guard::over();
     // The provider ends by itself.
     FINALIZE.store(std::ptr::null_mut(), Ordering::Release);
     ENDING.run(|| {

@@ -52,7 +52,7 @@ unsafe extern "C" fn on_range(
     _user_data: *mut rocprofiler_user_data_t,
     _data: *mut c_void,
 ) {
-    SERVICE.run(|| match record.phase {
+    SERVICE.told(|| match record.phase {
         rocprofiler_callback_phase_t::ENTER => {
             // SAFETY: thread ranges take a message.
             let (message, _) = unsafe { crate::marker::message(&record) };

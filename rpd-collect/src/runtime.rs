@@ -33,7 +33,7 @@ unsafe extern "C" fn on_initialization(
     _user_data: *mut rocprofiler_user_data_t,
     _data: *mut c_void,
 ) {
-    SERVICE.run(|| {
+    SERVICE.told(|| {
         // SAFETY: the payload of this kind, within its callback.
         let payload = unsafe {
             crate::read::sized::<rocprofiler_callback_tracing_runtime_initialization_data_t>(

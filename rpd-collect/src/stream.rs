@@ -93,7 +93,7 @@ unsafe extern "C" fn on_stream(
     _user_data: *mut rocprofiler_user_data_t,
     data: *mut c_void,
 ) {
-    STREAMS.run(|| {
+    STREAMS.told(|| {
         // SAFETY: `data` is what `configure_streams` leaked.
         let operations = unsafe { &*data.cast::<Operations>() };
         let operation = Some(record.operation);
@@ -131,7 +131,7 @@ unsafe extern "C" fn on_request(
     _data: *mut c_void,
 ) -> c_int {
     let value = REQUESTS
-        .run(|| {
+        .told(|| {
             crate::thread::with(|thread| {
                 let region = thread.regions.last().copied().unwrap_or(0);
                 pack(region, thread.stream())
