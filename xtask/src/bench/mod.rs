@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: the figures the design holds itself to, each with its target. Everything is
 //! measured from outside, on real processes.
 
+mod examples;
 mod measure;
 mod rows;
 
@@ -19,8 +20,11 @@ Rows (all of them unless some are named):
   exit      what we add between the end of main() and the end of the process
   spool     bytes of spool for one API record
   writers   opening the session and writing it, records per second; bytes of a database row
+  open      opening a session of 10 M records
+  stats     statistics over 10 M records
+  formats   each writer alone, on synthetic records
 
-  --records N  records in the rows exit and writers (default 2000000)
+  --records N  records in the rows exit, writers and formats (default 2000000)
   --release    measure a release build (default: the dev profile, whose hot crates are optimised)
   --strict     fail when a figure misses its target
 ";

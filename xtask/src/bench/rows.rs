@@ -3,12 +3,12 @@
 use anyhow::Result;
 
 use super::measure::{Bench, Mode};
-use super::{Row, Settings, Target};
+use super::{Row, Settings, Target, examples};
 
 type Measure = fn(&Bench, &Settings) -> Result<Vec<Row>>;
 
 /// Every row by the name that selects it.
-pub(super) const ALL: [(&str, Measure); 7] = [
+pub(super) const ALL: [(&str, Measure); 10] = [
     ("call", call),
     ("launch", launch),
     ("idle", idle),
@@ -16,6 +16,9 @@ pub(super) const ALL: [(&str, Measure); 7] = [
     ("exit", exit),
     ("spool", spool),
     ("writers", writers),
+    ("open", |_, settings| examples::open(settings)),
+    ("stats", |_, settings| examples::statistics(settings)),
+    ("formats", |_, settings| examples::formats(settings)),
 ];
 
 /// Numbers of SDK 1.0's callback tracing kinds, for the empty tool.

@@ -1,0 +1,40 @@
+//! Measures the statistics: `statistics [RECORDS]` makes a session of that many calls and computes its tables.
+
+use std::time::Instant;
+
+use rpd_core::domain::Kind;
+use rpd_core::ids::{CorrelationId, Nanoseconds, ThreadId};
+use rpd_core::options::KernelNames;
+use rpd_core::session::{ArgsRef, Session, Strings};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let records: u64 = std::env::args()
+        .nth(1)
+        .map_or(Ok(10_000_000), |text| text.parse())?;
+    let mut session = Session {
+        strings: Strings::new(),
+        ..Session::default()
+    };
+    let names: Vec<_> = (0..200)
+        .map(|number| session.strings.intern(&format!("hipCall{number}")))
+        .collect();
+    for index in 0..records {
+        let api = &mut session.api;
+        api.kind.push(Kind::HipRuntime);
+        api.operation.push(names[(index % 200) as usize]);
+        api.message.push(Default::default());
+        api.start.push(Nanoseconds(1000 * index));
+        api.end.push(Nanoseconds(1000 * index + index % 977));
+        api.thread.push(ThreadId(1));
+        api.correlation.push(CorrelationId(index + 1));
+        api.ancestor.push(CorrelationId(0));
+        api.retval.push(0);
+        api.args.push(ArgsRef::default());
+    }
+    let begin = Instant::now();
+    let stats = rpd_summary::Statistics::new(&session, KernelNames::default())?.session_stats()?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let rows: usize = stats.domains.iter().map(|(_, table)| table.rows.len()).sum();
+    println!("{records} records, {rows} rows in {seconds:.3} s");
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! Rows measured by the crates' own examples, on records they make up.
+
+use anyhow::{Context, Result};
+
+use super::{Row, Settings, Target};
+use crate::shell;
+
+/// Runs an example and returns what it printed.
+fn example(settings: &Settings, package: &str, name: &str, arguments: &[&str]) -> Result<String> {
+    let mut cargo = shell::cargo();
+    cargo.args(["run", "--quiet", "--package", package, "--example", name]);
+    if settings.release {
+        cargo.arg("--release");
+    }
+    shell::output(cargo.arg("--").args(arguments))
+}
+
+/// The number that stands before `after` in `text`.
+fn number_before(text: &str, after: &str) -> Result<f64> {
+    text.split_once(after)
+        .and_then(|(before, _)| before.rsplit([' ', ',']).find(|word| !word.is_empty()))
+        .and_then(|word| word.parse().ok())
+        .with_context(|| format!("no number before `{after}` in `{text}`"))
+}
+
+/// Records of the rows whose target is stated for so many.
+const RECORDS: &str = "10000000";
+
+pub(super) fn open(settings: &Settings) -> Result<Vec<Row>> {
+    let text = example(settings, "rpd-core", "open-throughput", &[RECORDS])?;
+    Ok(vec![
+        Row::new(
+            "session open, 10 M records",
+            number_before(&text, " s (")?,
+            "s",
+            Target::AtMost(1.5),
+        ),
+        Row::new(
+            "session open, 10 M records: peak memory",
+            number_before(&text, " MiB (")?,
+            "MiB",
+            Target::AtMost(1430.0),
+        ),
+    ])
+}
+
+pub(super) fn statistics(settings: &Settings) -> Result<Vec<Row>> {
+    let text = example(settings, "rpd-summary", "statistics", &[RECORDS])?;
+    Ok(vec![Row::new(
+        "statistics, 10 M records",
+        number_before(&text, " s")?,
+        "s",
+        Target::AtMost(1.0),
+    )])
+}
+
+/// Names of the lines that the example prints, and what each writer has to hold in M records/s.
+const WRITERS: [(&str, f64); 5] = [
+    ("csv", 2.0),
+    ("rocpd", 0.6),
+    ("rocpd, arguments", 0.3),
+    ("json", 1.0),
+    ("pftrace", 2.0),
+];
+
+pub(super) fn formats(settings: &Settings) -> Result<Vec<Row>> {
+    let records = settings.records.to_string();
+    let text = example(settings, "rpd-formats", "throughput", &[&records])?;
+    let mut rows = Vec::new();
+    for line in text.lines() {
+        let Some((name, figures)) = line.split_once(": ") else {
+            continue;
+        };
+        let target = WRITERS
+            .iter()
+            .find(|(writer, _)| *writer == name)
+            .map_or(Target::None, |(_, speed)| Target::AtLeast(*speed));
+        rows.push(Row::new(
+            format!("writer {name}"),
+            number_before(figures, " M records/s")?,
+            "M/s",
+            target,
+        ));
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number_before;
+
+    #[test]
+    fn numbers_are_found_in_what_examples_print() {
+        let text = "10000000 records in 0.940 s (10.6 M/s), peak 774 MiB (3 before)";
+        assert_eq!(number_before(text, " s (").ok(), Some(0.94));
+        assert_eq!(number_before(text, " MiB (").ok(), Some(774.0));
+        assert!(number_before(text, " bytes").is_err());
+    }
+}
