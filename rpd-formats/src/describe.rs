@@ -11,7 +11,7 @@ use crate::json::Object;
 /// Names of bit fields from bit 0 on, and their widths.
 type Bits = [(&'static str, u32)];
 
-const CAPABILITY: [(&str, u32); 23] = [
+pub(crate) const CAPABILITY: [(&str, u32); 23] = [
     ("HotPluggable", 1),
     ("HSAMMUPresent", 1),
     ("SharedWithGraphics", 1),
@@ -36,12 +36,12 @@ const CAPABILITY: [(&str, u32); 23] = [
     ("CoherentHostAccess", 1),
     ("DebugSupportedFirmware", 1),
 ];
-const SDMA_FIRMWARE: [(&str, u32); 2] = [("uCodeSDMA", 10), ("uCodeRes", 10)];
-const FIRMWARE: [(&str, u32); 4] = [("uCode", 10), ("Major", 6), ("Minor", 8), ("Stepping", 8)];
-const VISIBILITY: [(&str, u32); 4] = [("hsa", 1), ("hip", 1), ("rccl", 1), ("rocdecode", 1)];
-const MEMORY: [(&str, u32); 2] = [("HotPluggable", 1), ("NonVolatile", 1)];
-const CACHE: [(&str, u32); 4] = [("Data", 1), ("Instruction", 1), ("CPU", 1), ("HSACU", 1)];
-const LINK: [(&str, u32); 5] = [
+pub(crate) const SDMA_FIRMWARE: [(&str, u32); 2] = [("uCodeSDMA", 10), ("uCodeRes", 10)];
+pub(crate) const FIRMWARE: [(&str, u32); 4] = [("uCode", 10), ("Major", 6), ("Minor", 8), ("Stepping", 8)];
+pub(crate) const VISIBILITY: [(&str, u32); 4] = [("hsa", 1), ("hip", 1), ("rccl", 1), ("rocdecode", 1)];
+pub(crate) const MEMORY: [(&str, u32); 2] = [("HotPluggable", 1), ("NonVolatile", 1)];
+pub(crate) const CACHE: [(&str, u32); 4] = [("Data", 1), ("Instruction", 1), ("CPU", 1), ("HSACU", 1)];
+pub(crate) const LINK: [(&str, u32); 5] = [
     ("Override", 1),
     ("NonCoherent", 1),
     ("NoAtomics32bit", 1),

@@ -13,6 +13,7 @@ pub mod perfetto;
 pub mod results_json;
 pub mod rocpd;
 mod streams;
+pub mod table;
 
 use std::path::PathBuf;
 

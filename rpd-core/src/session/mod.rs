@@ -5,9 +5,11 @@
 
 mod load;
 mod tables;
+mod window;
 
 pub use load::{LoadError, LoadOptions};
 pub use tables::{AllocationTable, ApiTable, ArgsRef, CopyTable, DispatchTable, ScratchTable};
+pub use window::Window;
 
 use crate::agent::Agent;
 use crate::domain::Kind;
@@ -234,9 +236,36 @@ pub struct Ledger {
     pub runtime_seen: bool,
 }
 
+/// Where a session came from that was read from a database: what keeps it the same recording when it is written again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Id of the recording.
+    pub guid: String,
+    /// Id of the node in the database.
+    pub node: i64,
+    /// Hash of the machine id.
+    pub node_hash: i64,
+    /// Machine id.
+    pub machine_id: String,
+    /// Operating system.
+    pub system_name: String,
+    /// Name of the machine.
+    pub hostname: String,
+    /// Kernel release.
+    pub release: String,
+    /// Kernel version.
+    pub version: String,
+    /// Processor architecture.
+    pub hardware_name: String,
+    /// Domain of the machine.
+    pub domain_name: String,
+}
+
 /// What one process of one pass recorded.
 #[derive(Debug, Default)]
 pub struct Session {
+    /// Set when it was read from a database.
+    pub origin: Option<Origin>,
     /// The process.
     pub process: Process,
     /// Texts.

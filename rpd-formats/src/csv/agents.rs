@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use rpd_core::agent::Agent;
 use rpd_core::session::Session;
 
+use super::combined::Begin;
 use super::{Row, write_header};
 use crate::WriteError;
 use crate::file::TextFile;
@@ -73,15 +74,25 @@ const NUMBERS: [Number; 46] = [
 /// Writes the agents in the order of their topology nodes.
 pub(super) fn write(session: &Session, path: PathBuf) -> Result<PathBuf, WriteError> {
     let mut file = TextFile::create(path)?;
+    write_rows(&mut file, session, &Begin::run())?;
+    file.finish()
+}
+
+/// Writes header and rows.
+pub(super) fn write_rows(
+    file: &mut TextFile,
+    session: &Session,
+    begin: &Begin,
+) -> Result<(), WriteError> {
     let mut columns = vec!["Node_Id", "Logical_Node_Id", "Agent_Type"];
     columns.extend(NUMBERS.iter().map(|(name, _)| name));
     columns.extend(["Name", "Vendor_Name", "Product_Name", "Model_Name"]);
-    write_header(&mut file, &columns);
+    write_header(file, begin, &columns);
 
     let mut agents: Vec<&Agent> = session.agents.iter().collect();
     agents.sort_by_key(|agent| agent.node_id);
     for agent in agents {
-        let row = Row::new(&mut file.buffer)
+        let row = Row::new(&mut file.buffer, &begin.row)
             .number(agent.node_id)
             .number(agent.logical_node_id)
             .text(agent.agent_type.label());
@@ -94,5 +105,5 @@ pub(super) fn write(session: &Session, path: PathBuf) -> Result<PathBuf, WriteEr
             .text(&agent.model_name)
             .end();
     }
-    file.finish()
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Comma-separated values: one trace file and one statistics file per domain, agents, statistics of domains.
 
 mod agents;
+mod combined;
 mod row;
 mod trace;
 
@@ -14,7 +15,10 @@ use rpd_core::stats::{SessionStats, StatRow};
 
 use crate::WriteError;
 use crate::file::TextFile;
+use combined::Begin;
+pub use combined::write_combined;
 use row::Row;
+pub(crate) use row::{quote, scientific};
 
 /// Writes the CSV files of a session and returns their names. Domains without records have no file, and a session
 /// without records has none at all. Statistics files are written when `stats` is given.
@@ -67,22 +71,32 @@ pub fn write(
 }
 
 /// Bytes of all records of a session, as `--minimum-output-data` counts them.
-pub(crate) fn record_bytes(session: &Session) -> u64 {
+pub fn record_bytes(session: &Session) -> u64 {
     let domains = Domain::ALL.into_iter();
     domains.map(|domain| trace::bytes(session, domain)).sum()
 }
 
-fn write_header(file: &mut TextFile, columns: &[&str]) {
-    columns
-        .iter()
-        .fold(Row::new(&mut file.buffer), |row, column| row.text(column))
-        .end();
+fn write_header(file: &mut TextFile, begin: &Begin, columns: &[&str]) {
+    if begin.header {
+        let guid = if begin.row.is_empty() {
+            None
+        } else {
+            Some(&"Guid")
+        };
+        guid.into_iter()
+            .chain(columns)
+            .fold(Row::new(&mut file.buffer, b""), |row, column| {
+                row.text(column)
+            })
+            .end();
+    }
 }
 
 fn write_statistics(path: PathBuf, rows: &[StatRow]) -> Result<PathBuf, WriteError> {
     let mut file = TextFile::create(path)?;
     write_header(
         &mut file,
+        &Begin::run(),
         &[
             "Name",
             "Calls",
@@ -95,7 +109,7 @@ fn write_statistics(path: PathBuf, rows: &[StatRow]) -> Result<PathBuf, WriteErr
         ],
     );
     for row in rows {
-        Row::new(&mut file.buffer).statistics(row).end();
+        Row::new(&mut file.buffer, b"").statistics(row).end();
         file.flush_if_full()?;
     }
     file.finish()

@@ -9,8 +9,10 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    /// A row that begins with `begin`: nothing, or fields with the comma behind them.
     #[inline]
-    pub(crate) fn new(buffer: &'a mut Vec<u8>) -> Row<'a> {
+    pub(crate) fn new(buffer: &'a mut Vec<u8>, begin: &[u8]) -> Row<'a> {
+        buffer.extend_from_slice(begin);
         Row {
             buffer,
             first: true,
@@ -120,7 +122,7 @@ fn percentage(value: f64) -> String {
 }
 
 /// As C prints it: at least two digits of exponent, and its sign.
-fn scientific(value: f64, decimals: usize) -> String {
+pub(crate) fn scientific(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$e}");
     match text.split_once('e') {
         Some((mantissa, exponent)) => {
@@ -141,7 +143,7 @@ mod tests {
     #[test]
     fn fields() {
         let mut buffer = Vec::new();
-        Row::new(&mut buffer)
+        Row::new(&mut buffer, b"")
             .text("a\"b\n,")
             .number(-1)
             .number(u64::MAX)

@@ -9,6 +9,7 @@ use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
 use rpd_core::session::{KernelSymbol, Session};
 
+use super::combined::Begin;
 use super::row::quote;
 use super::{Row, write_header};
 use crate::WriteError;
@@ -54,14 +55,25 @@ pub(super) fn write(
     path: PathBuf,
 ) -> Result<PathBuf, WriteError> {
     let mut file = TextFile::create(path)?;
-    match domain {
-        Domain::KernelDispatch => write_kernels(&mut file, session, options)?,
-        Domain::MemoryCopy => write_copies(&mut file, session, options)?,
-        Domain::MemoryAllocation => write_allocations(&mut file, session, options)?,
-        Domain::ScratchMemory => write_scratch(&mut file, session, options)?,
-        _ => write_calls(&mut file, session, domain)?,
-    }
+    write_rows(&mut file, session, domain, options, &Begin::run())?;
     file.finish()
+}
+
+/// Writes header and rows of a domain.
+pub(super) fn write_rows(
+    file: &mut TextFile,
+    session: &Session,
+    domain: Domain,
+    options: &Options,
+    begin: &Begin,
+) -> Result<(), WriteError> {
+    match domain {
+        Domain::KernelDispatch => write_kernels(file, session, options, begin),
+        Domain::MemoryCopy => write_copies(file, session, options, begin),
+        Domain::MemoryAllocation => write_allocations(file, session, options, begin),
+        Domain::ScratchMemory => write_scratch(file, session, options, begin),
+        _ => write_calls(file, session, domain, begin),
+    }
 }
 
 /// Texts in quotes, made once per text.
@@ -115,9 +127,15 @@ impl AgentNames {
     }
 }
 
-fn write_calls(file: &mut TextFile, session: &Session, domain: Domain) -> Result<(), WriteError> {
+fn write_calls(
+    file: &mut TextFile,
+    session: &Session,
+    domain: Domain,
+    begin: &Begin,
+) -> Result<(), WriteError> {
     write_header(
         file,
+        begin,
         &[
             "Domain",
             "Function",
@@ -140,7 +158,7 @@ fn write_calls(file: &mut TextFile, session: &Session, domain: Domain) -> Result
         let Some(name) = &kinds[kind as usize] else {
             continue;
         };
-        Row::new(&mut file.buffer)
+        Row::new(&mut file.buffer, &begin.row)
             .quoted(name)
             .quoted(quoted.get(session.api_label(index)))
             .number(pid)
@@ -163,9 +181,11 @@ fn write_kernels(
     file: &mut TextFile,
     session: &Session,
     options: &Options,
+    begin: &Begin,
 ) -> Result<(), WriteError> {
     write_header(
         file,
+        begin,
         &[
             "Kind",
             "Agent_Id",
@@ -201,8 +221,14 @@ fn write_kernels(
     let table = &session.dispatches;
     for index in 0..table.len() {
         let symbol = symbols.get(&table.kernel[index]);
-        let lds = symbol.map_or(0, |symbol| symbol.group_size);
-        let row = Row::new(&mut file.buffer)
+        let lds = match begin.combined {
+            true => table.group_size[index].into(),
+            false => {
+                let bytes = symbol.map_or(0, |symbol| symbol.group_size);
+                u64::from(bytes).next_multiple_of(LDS_STEP.into())
+            }
+        };
+        let row = Row::new(&mut file.buffer, &begin.row)
             .text(Kind::KernelDispatch.file_name())
             .quoted(agents.get(table.agent[index]))
             .number(table.queue[index].0)
@@ -214,7 +240,7 @@ fn write_kernels(
             .number(table.correlation[index].0)
             .number(table.start[index].0)
             .number(table.end[index].0)
-            .number(u64::from(lds).next_multiple_of(LDS_STEP.into()))
+            .number(lds)
             .number(table.private_size[index])
             .number(symbol.map_or(0, |symbol| symbol.arch_vgpr_count))
             .number(symbol.map_or(0, |symbol| symbol.accum_vgpr_count))
@@ -233,9 +259,11 @@ fn write_copies(
     file: &mut TextFile,
     session: &Session,
     options: &Options,
+    begin: &Begin,
 ) -> Result<(), WriteError> {
     write_header(
         file,
+        begin,
         &[
             "Kind",
             "Direction",
@@ -251,7 +279,7 @@ fn write_copies(
     let mut quoted = Quoted::new(session);
     let table = &session.copies;
     for index in 0..table.len() {
-        Row::new(&mut file.buffer)
+        Row::new(&mut file.buffer, &begin.row)
             .text(Kind::MemoryCopy.file_name())
             .quoted(quoted.get(table.operation[index]))
             .number(stream(table.stream[index], options))
@@ -270,9 +298,11 @@ fn write_allocations(
     file: &mut TextFile,
     session: &Session,
     options: &Options,
+    begin: &Begin,
 ) -> Result<(), WriteError> {
     write_header(
         file,
+        begin,
         &[
             "Kind",
             "Operation",
@@ -288,10 +318,13 @@ fn write_allocations(
     let mut quoted = Quoted::new(session);
     let table = &session.allocations;
     for index in 0..table.len() {
-        Row::new(&mut file.buffer)
+        Row::new(&mut file.buffer, &begin.row)
             .text(Kind::MemoryAllocation.file_name())
             .quoted(quoted.get(table.operation[index]))
-            .quoted(agents.get(table.agent[index]))
+            .quoted(match table.agent[index] {
+                AgentHandle(0) => begin.no_agent(Kind::MemoryAllocation),
+                handle => agents.get(handle),
+            })
             .number(table.bytes[index])
             .address(table.address[index])
             .number(table.correlation[index].0)
@@ -307,9 +340,11 @@ fn write_scratch(
     file: &mut TextFile,
     session: &Session,
     options: &Options,
+    begin: &Begin,
 ) -> Result<(), WriteError> {
     write_header(
         file,
+        begin,
         &[
             "Kind",
             "Operation",
@@ -320,13 +355,13 @@ fn write_scratch(
             "Start_Timestamp",
             "End_Timestamp",
             "Allocation_Size",
-        ],
+        ][..if begin.combined { 8 } else { 9 }],
     );
     let agents = AgentNames::new(session, options);
     let mut quoted = Quoted::new(session);
     let table = &session.scratch;
     for index in 0..table.len() {
-        Row::new(&mut file.buffer)
+        let row = Row::new(&mut file.buffer, &begin.row)
             .text(Kind::ScratchMemory.file_name())
             .quoted(quoted.get(table.operation[index]))
             .quoted(agents.get(table.agent[index]))
@@ -334,9 +369,11 @@ fn write_scratch(
             .number(table.thread[index].0)
             .number(table.flags[index])
             .number(table.start[index].0)
-            .number(table.end[index].0)
-            .number(table.bytes[index])
-            .end();
+            .number(table.end[index].0);
+        match begin.combined {
+            true => row.end(),
+            false => row.number(table.bytes[index]).end(),
+        }
         file.flush_if_full()?;
     }
     Ok(())

@@ -176,7 +176,7 @@ fn metadata(session: &Session, options: &Options, target: &Target) -> String {
         .text("hostname", &node.hostname)
         .text("release", &node.release)
         .text("version", &node.version)
-        .text("hardware_name", node.hardware_name)
+        .text("hardware_name", &node.hardware_name)
         .text("domain_name", &node.domain_name);
     Object::new()
         .json("node", &node.end())

@@ -2,7 +2,7 @@
 
 use std::fs::read_to_string;
 
-use rpd_core::session::Process;
+use rpd_core::session::{Process, Session};
 
 /// The machine that rpd runs on, which is the one it recorded on.
 pub(crate) struct Node {
@@ -14,13 +14,27 @@ pub(crate) struct Node {
     pub(crate) hostname: String,
     pub(crate) release: String,
     pub(crate) version: String,
-    pub(crate) hardware_name: &'static str,
+    pub(crate) hardware_name: String,
     pub(crate) domain_name: String,
 }
 
 impl Node {
-    pub(crate) fn of(_: &rpd_core::session::Session) -> Node {
-        Node::this()
+    /// The machine that a session was recorded on.
+    pub(crate) fn of(session: &Session) -> Node {
+        match &session.origin {
+            Some(origin) => Node {
+                id: origin.node,
+                hash: origin.node_hash,
+                machine_id: origin.machine_id.clone(),
+                system_name: origin.system_name.clone(),
+                hostname: origin.hostname.clone(),
+                release: origin.release.clone(),
+                version: origin.version.clone(),
+                hardware_name: origin.hardware_name.clone(),
+                domain_name: origin.domain_name.clone(),
+            },
+            None => Node::this(),
+        }
     }
 
     pub(crate) fn this() -> Node {
@@ -47,7 +61,7 @@ impl Node {
             hostname,
             release: kernel("osrelease"),
             version: kernel("version"),
-            hardware_name: std::env::consts::ARCH,
+            hardware_name: std::env::consts::ARCH.to_owned(),
             domain_name: kernel("domainname"),
         }
     }
@@ -55,7 +69,7 @@ impl Node {
 
 /// The id of a recording: a UUID of version 7's layout over the process' start on the boot clock, with the rest drawn
 /// from what tells one process image of one machine from all others.
-pub(super) fn guid(process: &Process, node: &Node) -> String {
+pub(crate) fn guid(process: &Process, node: &Node) -> String {
     let milliseconds = process.init_time.0 / 1_000_000;
     let origin = format!(
         "{}|{}|{}|{}|{}|{}",

@@ -7,6 +7,9 @@
 mod bulk;
 pub(crate) mod identity;
 mod info;
+mod merge;
+pub mod query;
+pub mod read;
 mod rows;
 
 use std::path::PathBuf;
@@ -19,6 +22,7 @@ use rusqlite::Connection;
 use crate::WriteError;
 use crate::file::PendingFile;
 use identity::Node;
+pub use merge::{MergeError, merge};
 
 const SCHEMA: &str = include_str!("schema.sql");
 const VIEWS: &str = include_str!("views.sql");
@@ -64,7 +68,7 @@ fn fill(
     let connection = Connection::open(file.temporary_path())?;
     connection.execute_batch(PRAGMAS)?;
     connection.execute_batch("BEGIN")?;
-    let node = Node::this();
+    let node = Node::of(session);
     let names = Names::new(session, &node);
     connection.execute_batch(&names.fill_in(SCHEMA))?;
     let ids = info::write(&connection, &names, &node, session, options, target)?;
@@ -86,7 +90,11 @@ struct Names {
 
 impl Names {
     fn new(session: &Session, node: &Node) -> Names {
-        let guid = identity::guid(&session.process, node);
+        // What was read from a database stays the recording that it was.
+        let guid = match &session.origin {
+            Some(origin) => origin.guid.clone(),
+            None => identity::guid(&session.process, node),
+        };
         Names {
             suffix: format!("_{}", guid.replace('-', "_")),
             guid,
@@ -98,6 +106,15 @@ impl Names {
     /// The real name of a table.
     fn table(&self, base: &str) -> String {
         format!("{base}{}", self.suffix)
+    }
+
+    /// A statement without the comments in front of it.
+    fn without_comments(statement: &'static str) -> &'static str {
+        let mut rest = statement.trim_start();
+        while rest.starts_with("--") {
+            rest = rest.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+        }
+        rest
     }
 
     fn fill_in(&self, sql: &str) -> String {

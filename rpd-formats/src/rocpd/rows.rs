@@ -13,6 +13,10 @@ use super::Names;
 use super::bulk::Bulk;
 use super::info::Ids;
 use crate::json::Object;
+use crate::progress;
+
+/// Events after which the progress is told.
+const BATCH: i64 = 8192;
 
 /// The domains of calls in the order of their events.
 const CALLS: [Domain; 6] = [
@@ -86,6 +90,9 @@ impl Writer<'_> {
     ) -> Result<i64> {
         let id = self.next_event;
         self.next_event += 1;
+        if id % BATCH == 0 {
+            progress::advance(BATCH.unsigned_abs());
+        }
         self.events
             .integer(id)
             .integer(category)
@@ -378,7 +385,7 @@ impl Writer<'_> {
 }
 
 /// `type` and `level` of an operation's name.
-fn allocation_kind(operation: &str) -> (Option<&'static str>, &'static str) {
+pub(crate) fn allocation_kind(operation: &str) -> (Option<&'static str>, &'static str) {
     let (level, rest) = if let Some(rest) = operation.strip_prefix("SCRATCH_MEMORY_") {
         ("SCRATCH", rest)
     } else if let Some(rest) = operation.strip_prefix("MEMORY_ALLOCATION_VMEM_") {

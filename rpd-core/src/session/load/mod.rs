@@ -14,12 +14,13 @@ use crate::ids::Nanoseconds;
 use crate::spool::format::tag;
 use crate::spool::reader::ProcessSpool;
 use meta::Meta;
+pub(super) use order::put_in_order;
 use records::Collector;
 
 /// What to load besides the columns.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LoadOptions {
-    /// Keep the raw arguments of calls.
+    /// Keep the raw arguments of calls, and what they returned.
     pub args: bool,
 }
 

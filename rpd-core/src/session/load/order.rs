@@ -6,7 +6,7 @@ use super::super::{Session, Strings};
 use crate::ids::{Nanoseconds, StringId};
 
 /// Puts every table of `session` in order.
-pub(super) fn put_in_order(session: &mut Session) {
+pub(in crate::session) fn put_in_order(session: &mut Session) {
     let labels = |session: &Session, index: u32| session.api_label(index as usize);
     if let Some(order) = order(&session.api.start, &session.api.end, |a, b| {
         by_name(&session.strings, labels(session, a), labels(session, b))

@@ -1,0 +1,112 @@
+//! Sessions made elsewhere than from a spool: putting them in order, and cutting a stretch of time out of them.
+
+use super::Session;
+use super::load::put_in_order;
+use crate::ids::Nanoseconds;
+
+/// A stretch of time, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// First moment.
+    pub start: Nanoseconds,
+    /// Last moment.
+    pub end: Nanoseconds,
+    /// Keep only what lies entirely inside. Otherwise everything that overlaps is kept.
+    pub inside: bool,
+}
+
+impl Window {
+    /// Whether a record with these times is kept. Records without duration are kept when they lie inside, either way.
+    pub fn keeps(&self, start: Nanoseconds, end: Nanoseconds) -> bool {
+        if self.inside {
+            start >= self.start && end <= self.end
+        } else {
+            start <= self.end && end >= self.start
+        }
+    }
+}
+
+impl Session {
+    /// Puts every table into the order that writers rely on.
+    pub fn put_in_order(&mut self) {
+        put_in_order(self);
+    }
+
+    /// Begin of the first and end of the last record of calls, dispatches, copies and allocations; `None` without any.
+    pub fn span(&self) -> Option<(Nanoseconds, Nanoseconds)> {
+        let mut span: Option<(Nanoseconds, Nanoseconds)> = None;
+        macro_rules! widen {
+            ($($table:ident)*) => {$(
+                let (starts, ends) = (&self.$table.start, &self.$table.end);
+                if let (Some(&start), Some(&end)) = (starts.iter().min(), ends.iter().max()) {
+                    let (first, last) = span.unwrap_or((start, end));
+                    span = Some((first.min(start), last.max(end)));
+                }
+            )*};
+        }
+        widen!(api dispatches copies allocations scratch);
+        span
+    }
+
+    /// Removes the records that `window` does not keep.
+    pub fn retain(&mut self, window: &Window) {
+        macro_rules! cut {
+            ($($table:ident)*) => {$(
+                let (starts, ends) = (&self.$table.start, &self.$table.end);
+                let kept: Vec<u32> = (0..starts.len() as u32)
+                    .filter(|&index| window.keeps(starts[index as usize], ends[index as usize]))
+                    .collect();
+                if kept.len() < starts.len() {
+                    self.$table.reorder(&kept);
+                }
+            )*};
+        }
+        cut!(api dispatches copies allocations scratch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Kind;
+    use crate::ids::{CorrelationId, ThreadId};
+    use crate::session::ArgsRef;
+
+    fn session(times: &[(u64, u64)]) -> Session {
+        let mut session = Session::default();
+        for &(start, end) in times {
+            let name = session.strings.intern("hipMalloc");
+            let api = &mut session.api;
+            api.kind.push(Kind::HipRuntime);
+            api.operation.push(name);
+            api.message.push(Default::default());
+            api.start.push(Nanoseconds(start));
+            api.end.push(Nanoseconds(end));
+            api.thread.push(ThreadId(1));
+            api.correlation.push(CorrelationId(start));
+            api.ancestor.push(CorrelationId(0));
+            api.args.push(ArgsRef::default());
+        }
+        session
+    }
+
+    #[test]
+    fn inside_and_overlapping() {
+        let times = [(1, 4), (5, 9), (9, 12), (13, 14), (10, 10)];
+        let cut = |inside| {
+            let mut session = session(&times);
+            assert_eq!(session.span(), Some((Nanoseconds(1), Nanoseconds(14))));
+            session.retain(&Window {
+                start: Nanoseconds(4),
+                end: Nanoseconds(10),
+                inside,
+            });
+            session.put_in_order();
+            let starts: Vec<u64> = session.api.start.iter().map(|start| start.0).collect();
+            starts
+        };
+        assert_eq!(cut(true), [5, 10]);
+        assert_eq!(cut(false), [1, 5, 9, 10]);
+        assert_eq!(session(&[]).span(), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! The files that the original's converter makes from databases: one set for all processes together, each row with the
+//! id of its recording.
+
+use std::path::PathBuf;
+
+use rpd_core::domain::{Domain, Kind};
+use rpd_core::naming::Target;
+use rpd_core::options::Options;
+use rpd_core::session::Session;
+
+use super::{agents, trace};
+use crate::WriteError;
+use crate::file::TextFile;
+
+/// Writes them and returns their names; domains without records have no file. The shape is the original's with its
+/// oddities where readers depend on them: LDS bytes of the dispatch, not rounded; an agent of frees that reads `"`;
+/// scratch rows without recording id and size. Its mistakes are not: virtual operations keep their names, scratch rows
+/// do not repeat among allocations, and all processes' rows are kept.
+///
+/// # Errors
+/// When a file cannot be written; files finished before that stay.
+pub fn write_combined(
+    sessions: &[Session],
+    options: &Options,
+    target: &Target,
+) -> Result<Vec<PathBuf>, WriteError> {
+    let mut files = Vec::new();
+    for domain in Domain::ALL {
+        if sessions
+            .iter()
+            .all(|session| trace::bytes(session, domain) == 0)
+        {
+            continue;
+        }
+        let mut file = TextFile::create(target.file(&format!("{}.csv", domain.trace_file())))?;
+        for (index, session) in sessions.iter().enumerate() {
+            let begin = Begin::new(session, domain, index == 0);
+            trace::write_rows(&mut file, session, domain, options, &begin)?;
+        }
+        files.push(file.finish()?);
+    }
+    if !sessions.iter().all(|session| session.agents.is_empty()) {
+        let mut file = TextFile::create(target.file("agent_info.csv"))?;
+        for (index, session) in sessions.iter().enumerate() {
+            agents::write_rows(&mut file, session, &Begin::of(session, index == 0))?;
+        }
+        files.push(file.finish()?);
+    }
+    Ok(files)
+}
+
+/// What rows begin with, and what differs between the two shapes.
+pub(super) struct Begin {
+    /// `"guid",`; empty in the shape of a run.
+    pub(super) row: Vec<u8>,
+    /// Write the header line.
+    pub(super) header: bool,
+    /// This is the converter's shape.
+    pub(super) combined: bool,
+}
+
+impl Begin {
+    /// The shape of a run.
+    pub(super) fn run() -> Begin {
+        Begin {
+            row: Vec::new(),
+            header: true,
+            combined: false,
+        }
+    }
+
+    fn of(session: &Session, header: bool) -> Begin {
+        let guid = session.origin.as_ref().map_or("", |origin| &origin.guid);
+        let mut row = Vec::new();
+        super::row::quote(&mut row, guid);
+        row.push(b',');
+        Begin {
+            row,
+            header,
+            combined: true,
+        }
+    }
+
+    fn new(session: &Session, domain: Domain, header: bool) -> Begin {
+        let mut begin = Begin::of(session, header);
+        if domain == Domain::ScratchMemory {
+            begin.row.clear();
+        }
+        begin
+    }
+
+    /// The name of what an allocation was, for a kind of record.
+    pub(super) fn no_agent(&self, kind: Kind) -> &'static [u8] {
+        match self.combined && kind == Kind::MemoryAllocation {
+            true => b"\"\"\"\"",
+            false => b"\"\"",
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! SQL over one or several databases.
+
+use std::path::{Path, PathBuf};
+
+use rpd_core::session::Window;
+use rusqlite::fallible_iterator::FallibleIterator as _;
+use rusqlite::types::ValueRef;
+use rusqlite::{Batch, Connection};
+
+use super::read::{Database, Problem, ReadError};
+use super::{Names, VIEWS};
+use crate::table::Cell;
+
+/// Databases that SQLite attaches at once.
+const MAX_DATABASES: usize = 10;
+
+/// Why a query has no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// A database cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Too many databases.
+    #[error(
+        "{0} databases are more than the {MAX_DATABASES} that SQLite opens at once; put them into one with `rpd merge` first"
+    )]
+    TooMany(usize),
+    /// SQLite does not accept the statement.
+    #[error("{message}{}", position.as_ref().map(|at| format!(" at {at}")).unwrap_or_default())]
+    Sql {
+        /// What it said.
+        message: String,
+        /// Where: line, column, and the text there.
+        position: Option<String>,
+    },
+    /// The result could not be written.
+    #[error(transparent)]
+    Output(#[from] std::io::Error),
+}
+
+/// Databases seen as one.
+#[derive(Debug)]
+pub struct Combined {
+    connection: Connection,
+    /// Bases of tables, with the columns that all databases together have.
+    tables: Vec<(String, Vec<String>)>,
+    databases: Vec<Vec<(String, Vec<String>)>>,
+}
+
+impl Combined {
+    /// Attaches the databases to one connection. None is changed.
+    ///
+    /// # Errors
+    /// When one cannot be read, or there are too many.
+    pub fn open(paths: &[PathBuf]) -> Result<Combined, QueryError> {
+        if paths.len() > MAX_DATABASES {
+            return Err(QueryError::TooMany(paths.len()));
+        }
+        for path in paths {
+            Database::open(path)?;
+        }
+        let connection = Connection::open_in_memory().map_err(|error| failed(&error, ""))?;
+        let mut combined = Combined {
+            connection,
+            tables: Vec::new(),
+            databases: Vec::new(),
+        };
+        for (index, path) in paths.iter().enumerate() {
+            combined
+                .attach(index, path)
+                .map_err(|error| ReadError::sqlite(path, &error))?;
+        }
+        combined.make_views(None)?;
+        Ok(combined)
+    }
+
+    fn attach(&mut self, index: usize, path: &Path) -> rusqlite::Result<()> {
+        let connection = &self.connection;
+        let name = format!("db{index}");
+        connection.execute(
+            &format!("ATTACH DATABASE ?1 AS {name}"),
+            [format!("file:{}?mode=ro", encoded(path))],
+        )?;
+        let mut statement = connection.prepare(&format!(
+            "SELECT name FROM {name}.sqlite_master WHERE type IN ('view', 'table') AND name LIKE 'rocpd\\_%' ESCAPE '\\'"
+        ))?;
+        let found: Vec<String> = statement
+            .query_map([], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        let uuids: Vec<String> = connection
+            .prepare(&format!(
+                "SELECT value FROM {name}.rocpd_metadata WHERE tag = 'uuid'"
+            ))?
+            .query_map([], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        let mut tables = Vec::new();
+        for view in found {
+            if uuids.iter().any(|uuid| view.ends_with(uuid)) {
+                continue;
+            }
+            let columns: Vec<String> = connection
+                .prepare(&format!("PRAGMA {name}.table_info(\"{view}\")"))?
+                .query_map([], |row| row.get(1))?
+                .collect::<rusqlite::Result<_>>()?;
+            match self.tables.iter_mut().find(|(base, _)| *base == view) {
+                Some((_, all)) => {
+                    for column in &columns {
+                        if !all.contains(column) {
+                            all.push(column.clone());
+                        }
+                    }
+                }
+                None => self.tables.push((view.clone(), columns.clone())),
+            }
+            tables.push((view, columns));
+        }
+        self.databases.push(tables);
+        Ok(())
+    }
+
+    /// Puts temporary views of the well-known names over all databases, with `window` cut out of the records.
+    fn make_views(&self, window: Option<&Window>) -> Result<(), QueryError> {
+        let mut sql = String::new();
+        for (base, columns) in &self.tables {
+            let mut selects = Vec::new();
+            for (index, tables) in self.databases.iter().enumerate() {
+                let Some((_, own)) = tables.iter().find(|(name, _)| name == base) else {
+                    continue;
+                };
+                let list: Vec<String> = columns
+                    .iter()
+                    .map(|column| match own.contains(column) {
+                        true => format!("\"{column}\""),
+                        // A later minor version of the schema has more columns.
+                        false => format!("NULL AS \"{column}\""),
+                    })
+                    .collect();
+                let condition = window.map_or_else(String::new, |window| condition(base, window));
+                selects.push(format!(
+                    "SELECT {} FROM db{index}.\"{base}\"{condition}",
+                    list.join(", ")
+                ));
+            }
+            sql += &format!(
+                "DROP VIEW IF EXISTS temp.\"{base}\"; CREATE TEMPORARY VIEW \"{base}\" AS {};\n",
+                selects.join(" UNION ALL ")
+            );
+        }
+        for statement in data_views() {
+            let name = view_name(statement).unwrap_or_default();
+            sql += &format!(
+                "DROP VIEW IF EXISTS temp.\"{name}\"; {};\n",
+                statement.replacen("CREATE VIEW", "CREATE TEMPORARY VIEW", 1)
+            );
+        }
+        self.connection
+            .execute_batch(&sql)
+            .map_err(|error| failed(&error, ""))
+    }
+
+    /// Leaves only the records that `window` keeps in all views.
+    ///
+    /// # Errors
+    /// When SQLite refuses.
+    pub fn set_window(&self, window: &Window) -> Result<(), QueryError> {
+        self.make_views(Some(window))
+    }
+
+    /// First begin and last end of all records.
+    ///
+    /// # Errors
+    /// When a database is damaged.
+    pub fn span(&self) -> Result<Option<(u64, u64)>, QueryError> {
+        let sql = "SELECT min(a), max(b) FROM (
+            SELECT min(start) a, max(\"end\") b FROM rocpd_region
+            UNION ALL SELECT min(timestamp), max(timestamp) FROM rocpd_sample
+            UNION ALL SELECT min(start), max(\"end\") FROM rocpd_kernel_dispatch
+            UNION ALL SELECT min(start), max(\"end\") FROM rocpd_memory_copy
+            UNION ALL SELECT min(start), max(\"end\") FROM rocpd_memory_allocate)";
+        self.connection
+            .query_row(sql, [], |row| {
+                let (first, last): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
+                Ok(first
+                    .zip(last)
+                    .map(|(a, b)| (a.cast_unsigned(), b.cast_unsigned())))
+            })
+            .map_err(|error| failed(&error, sql))
+    }
+
+    /// Times of the markers with this message.
+    ///
+    /// # Errors
+    /// When a database is damaged.
+    pub fn markers(&self, message: &str) -> Result<Vec<(u64, u64)>, QueryError> {
+        let sql = "SELECT start, \"end\" FROM regions_and_samples WHERE category LIKE 'MARKER%'
+            AND json_extract(extdata, '$.message') = ?1 ORDER BY start";
+        let read = || -> rusqlite::Result<Vec<(u64, u64)>> {
+            let mut statement = self.connection.prepare(sql)?;
+            let rows = statement.query_map([message], |row| {
+                let (start, end): (i64, i64) = (row.get(0)?, row.get(1)?);
+                Ok((start.cast_unsigned(), end.cast_unsigned()))
+            })?;
+            rows.collect()
+        };
+        read().map_err(|error| failed(&error, sql))
+    }
+
+    /// Runs statements that have no result of interest.
+    ///
+    /// # Errors
+    /// When SQLite refuses one.
+    pub fn run(&self, sql: &str) -> Result<(), QueryError> {
+        self.query(sql, |_| Ok(()), |_| Ok(()))
+    }
+
+    /// Runs statements. `columns` gets the names of the first one's result that has one, `row` each of its rows.
+    ///
+    /// # Errors
+    /// When SQLite refuses one; when the result cannot be taken.
+    pub fn query(
+        &self,
+        sql: &str,
+        mut columns: impl FnMut(Vec<String>) -> std::io::Result<()>,
+        mut row: impl FnMut(Vec<Cell>) -> std::io::Result<()>,
+    ) -> Result<(), QueryError> {
+        let mut batch = Batch::new(&self.connection, sql);
+        let mut has_result = false;
+        while let Some(mut statement) = batch.next().map_err(|error| failed(&error, sql))? {
+            let count = statement.column_count();
+            let is_wanted = count > 0 && !has_result;
+            if is_wanted {
+                has_result = true;
+                columns(statement.column_names().map(str::to_owned).collect())?;
+            }
+            let mut rows = statement.query([]).map_err(|error| failed(&error, sql))?;
+            while let Some(found) = rows.next().map_err(|error| failed(&error, sql))? {
+                if is_wanted {
+                    let cells = (0..count).map(|index| match found.get_ref(index) {
+                        Ok(ValueRef::Integer(value)) => Cell::Integer(value),
+                        Ok(ValueRef::Real(value)) => Cell::Float(value),
+                        Ok(ValueRef::Text(text)) => {
+                            Cell::Text(String::from_utf8_lossy(text).into_owned())
+                        }
+                        Ok(ValueRef::Blob(bytes)) => {
+                            let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+                            Cell::Text(digits.collect())
+                        }
+                        _ => Cell::Null,
+                    });
+                    row(cells.collect())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file name within a URI.
+pub(super) fn encoded(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt as _;
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut text = String::new();
+    for &byte in absolute.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'_' | b'-' => text.push(byte.into()),
+            _ if byte.is_ascii_alphanumeric() => text.push(byte.into()),
+            _ => text += &format!("%{byte:02x}"),
+        }
+    }
+    text
+}
+
+/// The condition that cuts a window out of a table; empty for tables without times.
+fn condition(base: &str, window: &Window) -> String {
+    let (from, to) = (window.start.0, window.end.0);
+    match base {
+        "rocpd_region"
+        | "rocpd_kernel_dispatch"
+        | "rocpd_memory_copy"
+        | "rocpd_memory_allocate" => match window.inside {
+            true => format!(" WHERE start >= {from} AND \"end\" <= {to}"),
+            false => format!(" WHERE start <= {to} AND \"end\" >= {from}"),
+        },
+        "rocpd_sample" => format!(" WHERE timestamp BETWEEN {from} AND {to}"),
+        _ => String::new(),
+    }
+}
+
+/// The statements that make the views for people.
+pub(super) fn data_views() -> impl Iterator<Item = &'static str> {
+    VIEWS
+        .split(";\n")
+        .map(Names::without_comments)
+        .filter(|statement| view_name(statement).is_some_and(|name| !name.starts_with("rocpd_")))
+}
+
+/// The name in a `CREATE VIEW` of ours.
+pub(super) fn view_name(statement: &str) -> Option<&str> {
+    let rest = statement.strip_prefix("CREATE VIEW ")?;
+    rest.split_whitespace().next()
+}
+
+fn failed(error: &rusqlite::Error, sql: &str) -> QueryError {
+    if let Some(code) = error.sqlite_error_code() {
+        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseCorrupt, DatabaseLocked};
+        if matches!(code, DatabaseBusy | DatabaseCorrupt | DatabaseLocked) {
+            return QueryError::Sql {
+                message: format!("a database {}", Problem::from_sqlite(error)),
+                position: None,
+            };
+        }
+    }
+    match error {
+        rusqlite::Error::SqlInputError {
+            msg,
+            sql: part,
+            offset,
+            ..
+        } => QueryError::Sql {
+            message: msg.clone(),
+            position: usize::try_from(*offset)
+                .ok()
+                .and_then(|offset| position(sql, part, offset)),
+        },
+        other => QueryError::Sql {
+            message: match other {
+                rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),
+                other => other.to_string(),
+            },
+            position: None,
+        },
+    }
+}
+
+/// Where byte `offset` of `part`, the rest of `sql` from some statement on, lies.
+fn position(sql: &str, part: &str, offset: usize) -> Option<String> {
+    let from = sql
+        .len()
+        .checked_sub(part.len())
+        .filter(|&from| sql.get(from..) == Some(part));
+    let at = from.or_else(|| sql.find(part))? + offset;
+    let (before, rest) = (sql.get(..at)?, sql.get(at..)?);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next()?.chars().count() + 1;
+    let near: String = rest
+        .chars()
+        .take_while(|letter| *letter != '\n')
+        .take(30)
+        .collect();
+    Some(match near.is_empty() {
+        true => format!("line {line}, column {column}"),
+        false => format!("line {line}, column {column}: {near}"),
+    })
+}

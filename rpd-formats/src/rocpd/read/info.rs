@@ -1,0 +1,276 @@
+//! What records refer to: process, strings, agents, code.
+
+use std::collections::HashMap;
+
+use rpd_core::agent::{Agent, AgentType};
+use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, Nanoseconds, ProcessId, StringId};
+use rpd_core::kernel_name::formatted;
+use rpd_core::options::KernelNames;
+use rpd_core::session::{CodeObject, KernelSymbol, Origin, ResourceKind, ResourceName, Session};
+use rusqlite::Result;
+use serde_json::Value;
+
+use super::agent::{from_json, number};
+use super::scan::{Source, bits, integer, text, word};
+use super::{Recording, Settings};
+
+/// String ids from here on are those of a damaged database.
+const MAX_STRINGS: i64 = 1 << 24;
+/// What our databases call agents that nobody described; the handle follows.
+const UNKNOWN_AGENT: &str = "unknown agent ";
+
+/// A session in the making.
+pub(super) struct Info {
+    pub(super) session: Session,
+    /// Texts by their id in the database, and the session's id for those in use.
+    texts: Vec<Option<Box<str>>>,
+    interned: Vec<Option<StringId>>,
+    /// Agents by their id in the database.
+    pub(super) agents: HashMap<i64, AgentHandle>,
+}
+
+impl Info {
+    /// The text with this id in the database.
+    pub(super) fn text(&self, id: u32) -> &str {
+        let text = self.texts.get(id as usize);
+        text.and_then(Option::as_deref).unwrap_or_default()
+    }
+
+    /// The session's id of a text.
+    #[inline]
+    pub(super) fn string(&mut self, id: u32) -> StringId {
+        match self.interned.get_mut(id as usize) {
+            Some(Some(known)) => *known,
+            Some(slot) => {
+                let text = self.texts[id as usize].as_deref().unwrap_or_default();
+                *slot.insert(self.session.strings.intern(text))
+            }
+            None => StringId(0),
+        }
+    }
+
+    /// The handle of an agent; 0 for NULL (which reads as -1) and for ids that name none.
+    pub(super) fn agent(&self, id: i64) -> AgentHandle {
+        self.agents.get(&id).copied().unwrap_or_default()
+    }
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or(Value::Null)
+}
+
+/// Reads it all.
+pub(super) fn read(source: &Source<'_>, recording: &Recording) -> Result<(Info, Settings)> {
+    let mut info = Info {
+        session: Session::default(),
+        texts: Vec::new(),
+        interned: Vec::new(),
+        agents: HashMap::new(),
+    };
+    info.session.strings.intern("");
+    info.session.ledger.ended = true;
+    info.session.ledger.runtime_seen = true;
+    let mut settings = process(source, recording, &mut info.session)?;
+    strings(source, &mut info)?;
+    agents(source, &mut info)?;
+    settings.kernel_names = KernelNames {
+        rename: settings.kernel_names.rename,
+        ..code(source, &mut info.session)?
+    };
+    names_of_threads(source, &mut info.session)?;
+    Ok((info, settings))
+}
+
+fn process(source: &Source<'_>, recording: &Recording, session: &mut Session) -> Result<Settings> {
+    let mut settings = Settings::default();
+    let mut node = 0;
+    source.each(
+        "id, nid, ppid, pid, init, fini, command, environment, extdata",
+        "rocpd_info_process",
+        |row| {
+            if integer(row, 0) != recording.id {
+                return Ok(());
+            }
+            node = integer(row, 1);
+            let process = &mut session.process;
+            process.ppid = ProcessId(word(row, 2));
+            process.pid = ProcessId(word(row, 3));
+            process.init_time = Nanoseconds(bits(row, 4));
+            process.fini_time = Nanoseconds(bits(row, 5));
+            process.command = text(row, 6).split(' ').map(str::to_owned).collect();
+            process.executable = process.command.first().cloned().unwrap_or_default();
+            if let Value::Object(variables) = json(&text(row, 7)) {
+                process.environment = variables
+                    .into_iter()
+                    .filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())))
+                    .collect();
+            }
+            let extdata = json(&text(row, 8));
+            let is_set = |key: &str| extdata[key].as_bool().unwrap_or(number(&extdata, key) != 0);
+            settings.kernel_names.rename = is_set("kernel_rename");
+            settings.group_by_queue = is_set("group_by_queue");
+            Ok(())
+        },
+    )?;
+    let mut origin = Origin {
+        guid: recording.guid.clone(),
+        node,
+        ..Origin::default()
+    };
+    source.each(
+        "id, hash, machine_id, system_name, hostname, release, version, hardware_name, domain_name",
+        "rocpd_info_node",
+        |row| {
+            if integer(row, 0) == node {
+                origin.node_hash = integer(row, 1);
+                origin.machine_id = text(row, 2);
+                origin.system_name = text(row, 3);
+                origin.hostname = text(row, 4);
+                origin.release = text(row, 5);
+                origin.version = text(row, 6);
+                origin.hardware_name = text(row, 7);
+                origin.domain_name = text(row, 8);
+            }
+            Ok(())
+        },
+    )?;
+    session.origin = Some(origin);
+    Ok(settings)
+}
+
+fn strings(source: &Source<'_>, info: &mut Info) -> Result<()> {
+    source.each("id, string", "rocpd_string", |row| {
+        let id = integer(row, 0);
+        if (0..MAX_STRINGS).contains(&id) {
+            let index = id as usize;
+            if index >= info.texts.len() {
+                info.texts.resize(index + 1, None);
+            }
+            info.texts[index] = Some(text(row, 1).into());
+        }
+        Ok(())
+    })?;
+    info.interned = vec![None; info.texts.len()];
+    Ok(())
+}
+
+fn agents(source: &Source<'_>, info: &mut Info) -> Result<()> {
+    let columns = "id, type, absolute_index, logical_index, type_index, name, model_name, vendor_name, product_name, \
+        extdata";
+    source.each(columns, "rocpd_info_agent", |row| {
+        let id = integer(row, 0);
+        let name = text(row, 5);
+        let known = name
+            .strip_prefix(UNKNOWN_AGENT)
+            .and_then(|handle| handle.parse().ok());
+        if let Some(handle) = known {
+            info.agents.insert(id, AgentHandle(handle));
+            return Ok(());
+        }
+        let agent = from_json(&json(&text(row, 9))).unwrap_or_else(|| Agent {
+            // Any value that is no other agent's will do.
+            handle: AgentHandle(u64::MAX - id.cast_unsigned()),
+            agent_type: match &*text(row, 1) {
+                "CPU" => AgentType::Cpu,
+                "GPU" => AgentType::Gpu,
+                _ => AgentType::Unknown,
+            },
+            node_id: word(row, 2),
+            logical_node_id: integer(row, 3) as i32,
+            logical_node_type_id: integer(row, 4) as i32,
+            name,
+            model_name: text(row, 6),
+            vendor_name: text(row, 7),
+            product_name: text(row, 8),
+            ..Agent::default()
+        });
+        info.agents.insert(id, agent.handle);
+        info.session.agents.push(agent);
+        Ok(())
+    })
+}
+
+/// Code objects and kernels; how the names of kernels are shown in this database.
+fn code(source: &Source<'_>, session: &mut Session) -> Result<KernelNames> {
+    source.each(
+        "id, uri, load_base, load_size, load_delta, extdata",
+        "rocpd_info_code_object",
+        |row| {
+            let json = json(&text(row, 5));
+            // Ours writes rows without description where kernels name a code object that was never seen.
+            if json["code_object_id"].is_null() {
+                return Ok(());
+            }
+            session.code_objects.push(CodeObject {
+                id: CodeObjectId(bits(row, 0)),
+                agent: AgentHandle(number(&json["agent_id"], "handle")),
+                uri: text(row, 1),
+                load_base: bits(row, 2),
+                load_size: bits(row, 3),
+                load_delta: integer(row, 4),
+                storage_type: number(&json, "storage_type") as u32,
+                memory_base: number(&json, "memory_base"),
+                memory_size: number(&json, "memory_size"),
+                size: number(&json, "size"),
+            });
+            Ok(())
+        },
+    )?;
+    let mut shown: Vec<String> = Vec::new();
+    let columns = "id, code_object_id, kernel_name, display_name, kernel_object, kernarg_segment_size, \
+        kernarg_segment_alignment, group_segment_size, private_segment_size, sgpr_count, arch_vgpr_count, \
+        accum_vgpr_count, extdata";
+    source.each(columns, "rocpd_info_kernel_symbol", |row| {
+        let (raw, display) = (text(row, 2), text(row, 3));
+        let json = json(&text(row, 12));
+        if json["kernel_id"].is_null() && raw == integer(row, 0).to_string() {
+            // A kernel that was never registered goes by its number.
+            return Ok(());
+        }
+        session.kernel_symbols.push(KernelSymbol {
+            id: KernelId(bits(row, 0)),
+            code_object: CodeObjectId(bits(row, 1)),
+            name: if raw.is_empty() { display.clone() } else { raw },
+            kernel_object: bits(row, 4),
+            kernarg_size: word(row, 5),
+            kernarg_align: word(row, 6),
+            group_size: word(row, 7),
+            private_size: word(row, 8),
+            sgpr_count: word(row, 9),
+            arch_vgpr_count: word(row, 10),
+            accum_vgpr_count: word(row, 11),
+            entry_offset: number(&json, "kernel_code_entry_byte_offset").cast_signed(),
+            kernel_address: number(&json["kernel_address"], "handle"),
+            size: number(&json, "size"),
+        });
+        shown.push(display);
+        Ok(())
+    })?;
+    let is_how = |names: &KernelNames| {
+        let pairs = session.kernel_symbols.iter().zip(&shown);
+        pairs
+            .filter(|(_, shown)| !shown.is_empty())
+            .all(|(symbol, shown)| formatted(&symbol.name, *names) == **shown)
+    };
+    let names = |truncate, mangled| KernelNames {
+        truncate,
+        mangled,
+        rename: false,
+    };
+    let ways = [names(false, false), names(true, false), names(false, true)];
+    Ok(ways.into_iter().find(is_how).unwrap_or_default())
+}
+
+fn names_of_threads(source: &Source<'_>, session: &mut Session) -> Result<()> {
+    source.each("tid, name", "rocpd_info_thread", |row| {
+        let name = text(row, 1);
+        if !name.is_empty() {
+            session.resource_names.push(ResourceName {
+                kind: ResourceKind::Thread,
+                resource: bits(row, 0),
+                name,
+            });
+        }
+        Ok(())
+    })
+}

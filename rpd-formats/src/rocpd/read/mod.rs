@@ -1,0 +1,214 @@
+//! Reading databases, ours and those of the original tools: only the `rocpd_*` views are used.
+//!
+//! The record tables are scanned one by one in the order of their ids, large ones by several threads, and joined here:
+//! much faster than the views for people, which join in SQLite row by row.
+
+mod agent;
+mod error;
+mod info;
+mod records;
+mod scan;
+
+use std::path::{Path, PathBuf};
+
+use rpd_core::options::KernelNames;
+use rpd_core::session::{LoadOptions, Session};
+use rusqlite::{Connection, OpenFlags};
+
+pub use error::{Problem, ReadError};
+
+/// Views without which a database cannot be read.
+const VIEWS: [&str; 18] = [
+    "rocpd_metadata",
+    "rocpd_string",
+    "rocpd_info_node",
+    "rocpd_info_process",
+    "rocpd_info_thread",
+    "rocpd_info_agent",
+    "rocpd_info_queue",
+    "rocpd_info_stream",
+    "rocpd_info_code_object",
+    "rocpd_info_kernel_symbol",
+    "rocpd_track",
+    "rocpd_event",
+    "rocpd_arg",
+    "rocpd_region",
+    "rocpd_sample",
+    "rocpd_kernel_dispatch",
+    "rocpd_memory_copy",
+    "rocpd_memory_allocate",
+];
+
+/// How long a lock is waited for, in milliseconds.
+const PATIENCE: u64 = 2_000;
+
+/// A process in a database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recording {
+    /// Id of the recording, unique among databases.
+    pub guid: String,
+    /// Id of its row, normally the process id.
+    id: i64,
+}
+
+/// An open database.
+#[derive(Debug)]
+pub struct Database {
+    path: PathBuf,
+    connection: Connection,
+    recordings: Vec<Recording>,
+}
+
+/// How the outputs of the run were to look, as far as the database says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// How kernels are named in it.
+    pub kernel_names: KernelNames,
+    /// Work was shown by queue.
+    pub group_by_queue: bool,
+}
+
+impl Database {
+    /// Opens a database for reading and checks that it can be read.
+    ///
+    /// # Errors
+    /// When it cannot, with what is wrong and what to do.
+    pub fn open(path: &Path) -> Result<Database, ReadError> {
+        let fail = |problem| ReadError::new(path, problem);
+        error::check_file(path).map_err(fail)?;
+        let connection = connect(path).map_err(|error| ReadError::sqlite(path, &error))?;
+        let database = Database {
+            path: path.to_owned(),
+            connection,
+            recordings: Vec::new(),
+        };
+        database.check().map_err(fail)?;
+        let recordings = database
+            .list()
+            .map_err(|error| ReadError::sqlite(path, &error))?;
+        Ok(Database {
+            recordings,
+            ..database
+        })
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The processes in it.
+    pub fn recordings(&self) -> &[Recording] {
+        &self.recordings
+    }
+
+    /// Reads one process.
+    ///
+    /// # Errors
+    /// When SQLite finds the file damaged or locked.
+    pub fn session(
+        &self,
+        recording: &Recording,
+        options: LoadOptions,
+    ) -> Result<(Session, Settings), ReadError> {
+        let source = scan::Source {
+            path: &self.path,
+            connection: &self.connection,
+            // Comparing texts in every row costs; most databases hold one process.
+            guid: (self.recordings.len() > 1).then_some(&*recording.guid),
+        };
+        info::read(&source, recording)
+            .and_then(|(mut info, settings)| {
+                records::read(&source, &mut info, options)?;
+                Ok((info.session, settings))
+            })
+            .map_err(|error| ReadError::sqlite(&self.path, &error))
+    }
+
+    fn check(&self) -> Result<(), Problem> {
+        let found: Vec<String> = {
+            let mut statement = self
+                .connection
+                .prepare("SELECT name FROM sqlite_master WHERE type IN ('view', 'table')")?;
+            let names = statement.query_map([], |row| row.get(0))?;
+            names.collect::<Result<_, _>>()?
+        };
+        if !found.iter().any(|name| name.starts_with("rocpd_")) {
+            return Err(Problem::NotRocpd);
+        }
+        let has = |view: &str| found.iter().any(|name| name == view);
+        if has("rocpd_metadata") {
+            let versions: Vec<String> = self
+                .connection
+                .prepare("SELECT value FROM rocpd_metadata WHERE tag = 'schema_version'")?
+                .query_map([], |row| row.get(0))?
+                .collect::<Result<_, _>>()?;
+            for version in versions {
+                if version != "3" && !version.starts_with("3.") {
+                    return Err(Problem::Schema(version));
+                }
+            }
+        }
+        match VIEWS.into_iter().find(|view| !has(view)) {
+            Some(view) => Err(Problem::MissingView(view)),
+            None => Ok(()),
+        }
+    }
+
+    fn list(&self) -> rusqlite::Result<Vec<Recording>> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT guid, id FROM rocpd_info_process ORDER BY init, id")?;
+        let rows = statement.query_map([], |row| {
+            Ok(Recording {
+                guid: row.get(0)?,
+                id: row.get(1)?,
+            })
+        })?;
+        rows.collect()
+    }
+}
+
+/// Schema version and recordings of a database whose views may be missing.
+pub(super) fn list_recordings(path: &Path) -> Result<(String, Vec<String>), ReadError> {
+    let read = || -> Result<(String, Vec<String>), Problem> {
+        error::check_file(path)?;
+        let connection = connect(path)?;
+        let tables: Vec<String> = connection
+            .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'rocpd%'")?
+            .query_map([], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+        let (mut version, mut guids) = (None, Vec::new());
+        for table in tables {
+            let column = |sql: &str| -> rusqlite::Result<Vec<String>> {
+                let mut statement = connection.prepare(sql)?;
+                let values = statement.query_map([], |row| row.get(0))?;
+                values.collect()
+            };
+            if table.starts_with("rocpd_metadata") {
+                let sql = format!("SELECT value FROM \"{table}\" WHERE tag = 'schema_version'");
+                for found in column(&sql)? {
+                    if found != "3" && !found.starts_with("3.") {
+                        return Err(Problem::Schema(found));
+                    }
+                    version = Some(found);
+                }
+            } else if table.starts_with("rocpd_info_process") {
+                guids.extend(column(&format!("SELECT guid FROM \"{table}\""))?);
+            }
+        }
+        match version {
+            Some(version) => Ok((version, guids)),
+            None => Err(Problem::NotRocpd),
+        }
+    };
+    read().map_err(|problem| ReadError::new(path, problem))
+}
+
+/// A connection that cannot change the file.
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(std::time::Duration::from_millis(PATIENCE))?;
+    Ok(connection)
+}

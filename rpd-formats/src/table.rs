@@ -1,0 +1,349 @@
+//! Tables of any columns, as text for people, CSV, JSON or markdown.
+
+use std::io::{self, Write};
+
+/// What a table looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// Columns right-aligned under their names.
+    Console,
+    /// A header line, fields in quotes where they need them.
+    Csv,
+    /// An array of objects.
+    Json,
+    /// A pipe table.
+    Markdown,
+}
+
+impl Look {
+    /// The ending of file names.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Look::Console => "txt",
+            Look::Csv => "csv",
+            Look::Json => "json",
+            Look::Markdown => "md",
+        }
+    }
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// None.
+    Null,
+    /// An integer.
+    Integer(i64),
+    /// A floating-point number.
+    Float(f64),
+    /// A text.
+    Text(String),
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Cell {
+        Cell::Text(text.to_owned())
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(value: u64) -> Cell {
+        // Beyond 63 bits the digits still count.
+        i64::try_from(value).map_or_else(|_| Cell::Text(value.to_string()), Cell::Integer)
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(value: f64) -> Cell {
+        Cell::Float(value)
+    }
+}
+
+/// Prints a table row by row. Only the console look keeps rows: it needs the widths.
+pub struct Printer<W: Write> {
+    look: Look,
+    columns: Vec<String>,
+    kept: Vec<Vec<Cell>>,
+    rows: u64,
+    out: W,
+}
+
+impl<W: Write> Printer<W> {
+    /// A table with these columns.
+    ///
+    /// # Errors
+    /// When the header cannot be written.
+    pub fn new(look: Look, columns: Vec<String>, out: W) -> io::Result<Printer<W>> {
+        let mut printer = Printer {
+            look,
+            columns,
+            kept: Vec::new(),
+            rows: 0,
+            out,
+        };
+        match look {
+            Look::Csv => {
+                let fields: Vec<String> = printer.columns.iter().map(|name| csv(name)).collect();
+                writeln!(printer.out, "{}", fields.join(","))?;
+            }
+            Look::Markdown => {
+                let names: Vec<String> = printer.columns.iter().map(|name| pipe(name)).collect();
+                writeln!(printer.out, "| {} |", names.join(" | "))?;
+                writeln!(printer.out, "|{}", "---|".repeat(names.len()))?;
+            }
+            Look::Json => write!(printer.out, "[")?,
+            Look::Console => {}
+        }
+        Ok(printer)
+    }
+
+    /// How many rows there were so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Adds a row of as many cells as there are columns.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn row(&mut self, cells: Vec<Cell>) -> io::Result<()> {
+        self.rows += 1;
+        match self.look {
+            Look::Console => {
+                self.kept.push(cells);
+                Ok(())
+            }
+            Look::Csv => {
+                let fields: Vec<String> = cells
+                    .iter()
+                    .map(|cell| match cell {
+                        Cell::Text(text) => csv(text),
+                        other => plain(other),
+                    })
+                    .collect();
+                writeln!(self.out, "{}", fields.join(","))
+            }
+            Look::Markdown => {
+                let fields: Vec<String> = cells
+                    .iter()
+                    .map(|cell| match cell {
+                        Cell::Text(text) => pipe(text),
+                        other => plain(other),
+                    })
+                    .collect();
+                writeln!(self.out, "| {} |", fields.join(" | "))
+            }
+            Look::Json => {
+                let comma = if self.rows > 1 { "," } else { "" };
+                write!(self.out, "{comma}\n  {{")?;
+                for (index, (name, cell)) in self.columns.iter().zip(&cells).enumerate() {
+                    let mut text = String::from(if index > 0 { ",\n    " } else { "\n    " });
+                    crate::json::quote(&mut text, name);
+                    text += ": ";
+                    match cell {
+                        Cell::Text(value) => crate::json::quote(&mut text, value),
+                        Cell::Null => text += "null",
+                        Cell::Float(value) if !value.is_finite() => text += "null",
+                        other => text += &plain(other),
+                    }
+                    self.out.write_all(text.as_bytes())?;
+                }
+                write!(self.out, "\n  }}")
+            }
+        }
+    }
+
+    /// Ends the table.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(mut self) -> io::Result<()> {
+        match self.look {
+            Look::Json if self.rows == 0 => writeln!(self.out, "]")?,
+            Look::Json => writeln!(self.out, "\n]")?,
+            Look::Console => self
+                .out
+                .write_all(console(&self.columns, &self.kept).as_bytes())?,
+            Look::Csv | Look::Markdown => {}
+        }
+        self.out.flush()
+    }
+}
+
+/// A number in its shortest form; nothing for what is no number.
+fn plain(cell: &Cell) -> String {
+    match cell {
+        Cell::Null => String::new(),
+        Cell::Integer(value) => value.to_string(),
+        Cell::Float(value) if value.is_nan() => String::new(),
+        Cell::Float(value) => format!("{value:?}"),
+        Cell::Text(text) => text.clone(),
+    }
+}
+
+/// A field of CSV, in quotes where it needs them.
+fn csv(text: &str) -> String {
+    if text.contains(['"', ',', '\n', '\r']) {
+        let mut quoted = Vec::new();
+        crate::csv::quote(&mut quoted, text);
+        return String::from_utf8_lossy(&quoted).into_owned();
+    }
+    text.to_owned()
+}
+
+fn pipe(text: &str) -> String {
+    one_line(text).replace('|', "\\|")
+}
+
+/// A cell holds one line, whatever a name holds.
+fn one_line(text: &str) -> String {
+    text.replace(|letter: char| letter.is_control(), " ")
+}
+
+/// As the data frames of the original print themselves: right-aligned, numbers one blank further from what is left of
+/// them, floating-point columns with as many decimals as one of them needs, at most six.
+fn console(columns: &[String], rows: &[Vec<Cell>]) -> String {
+    let width = |text: &String| text.chars().count();
+    let mut printed: Vec<Vec<String>> = Vec::new();
+    for (index, name) in columns.iter().enumerate() {
+        let cells: Vec<&Cell> = rows.iter().filter_map(|row| row.get(index)).collect();
+        let is_text = cells.iter().any(|cell| matches!(cell, Cell::Text(_)));
+        let is_float = !is_text && cells.iter().any(|cell| matches!(cell, Cell::Float(_)));
+        let mut column = vec![match is_text || cells.is_empty() {
+            true => one_line(name),
+            false => format!(" {}", one_line(name)),
+        }];
+        if is_float {
+            let values: Vec<f64> = cells
+                .iter()
+                .map(|cell| match cell {
+                    Cell::Float(value) => *value,
+                    Cell::Integer(value) => *value as f64,
+                    _ => f64::NAN,
+                })
+                .collect();
+            column.extend(floats(&values));
+        } else {
+            column.extend(cells.iter().map(|cell| match cell {
+                Cell::Null => "NULL".to_owned(),
+                Cell::Text(text) => one_line(text),
+                other => plain(other),
+            }));
+        }
+        let widest = column.iter().map(width).max().unwrap_or(0);
+        for text in &mut column {
+            *text = format!("{}{text}", " ".repeat(widest - width(text)));
+        }
+        printed.push(column);
+    }
+    let mut text = String::new();
+    for line in 0..=rows.len() {
+        let cells: Vec<&str> = printed.iter().map(|column| &*column[line]).collect();
+        text += &cells.join(" ");
+        text.push('\n');
+    }
+    text
+}
+
+/// A column of numbers: fixed, or all with exponents when that is shorter or some are tiny.
+fn floats(values: &[f64]) -> Vec<String> {
+    const DIGITS: usize = 6;
+    let mut texts: Vec<String> = values
+        .iter()
+        .map(|value| match value.is_nan() {
+            true => "NaN".to_owned(),
+            false => format!("{value:.DIGITS$}"),
+        })
+        .collect();
+    let has_point = |text: &String| text.contains('.');
+    while texts.iter().any(has_point)
+        && texts
+            .iter()
+            .filter(|text| has_point(text))
+            .all(|text| text.ends_with('0') && !text.ends_with(".0"))
+    {
+        for text in texts.iter_mut().filter(|text| has_point(text)) {
+            text.pop();
+        }
+    }
+    let longest = texts.iter().map(String::len).max().unwrap_or(0);
+    let is_large = values.iter().any(|value| value.abs() > 1e6);
+    let is_tiny = |value: &f64| value.abs() < 1e-6 && *value != 0.0;
+    if values.iter().any(is_tiny) || (longest > DIGITS + 6 && is_large) {
+        for (text, value) in texts.iter_mut().zip(values) {
+            if !value.is_nan() {
+                *text = crate::csv::scientific(*value, DIGITS);
+            }
+        }
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn print(look: Look, columns: &[&str], rows: Vec<Vec<Cell>>) -> String {
+        let mut out = Vec::new();
+        let columns = columns.iter().map(|&name| name.to_owned()).collect();
+        let mut printer = Printer::new(look, columns, &mut out).expect("memory");
+        for row in rows {
+            printer.row(row).expect("memory");
+        }
+        printer.finish().expect("memory");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn looks() {
+        let rows = || {
+            vec![
+                vec!["a|\"b\"".into(), Cell::Integer(353), Cell::Float(1.5)],
+                vec!["c".into(), Cell::Null, Cell::Null],
+            ]
+        };
+        let names = ["name", "c", "f"];
+        assert_eq!(
+            print(Look::Console, &names, rows()),
+            " name    c   f\na|\"b\"  353 1.5\n    c NULL NaN\n".replace("  353", "  353")
+        );
+        assert_eq!(
+            print(Look::Csv, &names, rows()),
+            "name,c,f\n\"a|\"\"b\"\"\",353,1.5\nc,,\n"
+        );
+        assert_eq!(
+            print(Look::Markdown, &names, rows()),
+            "| name | c | f |\n|---|---|---|\n| a\\|\"b\" | 353 | 1.5 |\n| c |  |  |\n"
+        );
+        assert_eq!(
+            print(
+                Look::Json,
+                &["n", "v"],
+                vec![
+                    vec!["x\n".into(), Cell::Null],
+                    vec!["y".into(), Cell::Integer(1)]
+                ]
+            ),
+            "[\n  {\n    \"n\": \"x\\n\",\n    \"v\": null\n  },\n  {\n    \"n\": \"y\",\n    \"v\": 1\n  }\n]\n"
+        );
+        assert_eq!(print(Look::Json, &["n"], Vec::new()), "[]\n");
+    }
+
+    #[test]
+    fn numbers_are_printed_as_the_original_s_tables_print_them() {
+        assert_eq!(floats(&[5097.5, 5075.0]), ["5097.5", "5075.0"]);
+        assert_eq!(floats(&[60_557_983.0, 0.0]), ["60557983.0", "0.0"]);
+        assert_eq!(
+            floats(&[207_929.875, 349_999.5]),
+            ["207929.875", "349999.500"]
+        );
+        assert_eq!(
+            floats(&[43_701_240.0, 4.390_941, f64::NAN]),
+            ["4.370124e+07", "4.390941e+00", "NaN"]
+        );
+        assert_eq!(
+            floats(&[0.000_000_1, 1.0]),
+            ["1.000000e-07", "1.000000e+00"]
+        );
+    }
+}
