@@ -51,7 +51,8 @@ impl PendingFile {
         &self.path
     }
 
-    fn file(&mut self) -> &mut File {
+    /// The file itself.
+    pub(crate) fn file(&mut self) -> &mut File {
         self.file.as_file_mut()
     }
 

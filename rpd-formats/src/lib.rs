@@ -9,10 +9,13 @@ mod environment;
 mod file;
 mod json;
 mod operations;
+pub mod otf2;
+pub mod parquet;
 pub mod perfetto;
 pub mod results_json;
 pub mod rocpd;
 mod streams;
+mod texts;
 pub mod table;
 
 use std::path::PathBuf;
@@ -36,5 +39,33 @@ pub enum WriteError {
         path: PathBuf,
         /// What SQLite said.
         source: rusqlite::Error,
+    },
+    /// libotf2 cannot be loaded.
+    #[error(
+        "cannot write {path}: OTF2 needs libotf2 3 (package libopen-trace-format2-10 or -10u): {reason}"
+    )]
+    Otf2Missing {
+        /// The file.
+        path: PathBuf,
+        /// What the loader said.
+        reason: String,
+    },
+    /// libotf2 refused.
+    #[error("cannot write {path}: {function}: {reason}")]
+    Otf2 {
+        /// The file.
+        path: PathBuf,
+        /// Its function.
+        function: &'static str,
+        /// What it said.
+        reason: String,
+    },
+    /// The writer of Parquet files refused.
+    #[error("cannot write {path}: {source}")]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        source: polars::error::PolarsError,
     },
 }

@@ -22,6 +22,7 @@ use rusqlite::Connection;
 use crate::WriteError;
 use crate::file::PendingFile;
 use identity::Node;
+pub(crate) use rows::allocation_kind;
 pub use merge::{MergeError, merge};
 
 const SCHEMA: &str = include_str!("schema.sql");

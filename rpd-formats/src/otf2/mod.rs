@@ -1,0 +1,489 @@
+//! OTF2: an archive of an anchor file, global definitions and a directory of events, written by the system's libotf2.
+
+mod library;
+mod tracks;
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::path::{Path, PathBuf};
+
+use rpd_core::domain::{Domain, Kind};
+use rpd_core::ids::{AgentHandle, QueueId, StringId, ThreadId};
+use rpd_core::kernel_name::KernelLabels;
+use rpd_core::naming::{self, Target};
+use rpd_core::options::Options;
+use rpd_core::session::Session;
+
+use crate::WriteError;
+use crate::texts::Texts;
+use library::{Archive, Definitions, Failure, GroupType, Library, LocationType, Paradigm, Role};
+use tracks::{Description, Location, Slice};
+
+/// Group 0 is the process; those of agents follow in the order of agents.
+const PROCESS_GROUP: u32 = 0;
+
+/// Writes `<prefix>_results.otf2`, `<prefix>_results.def` and the directory `<prefix>_results`, and returns the name of
+/// the first; `None` for a session without records, or with fewer bytes of them than asked for.
+///
+/// # Errors
+/// When libotf2 cannot be loaded, or the archive cannot be written; nothing is left under its name then.
+pub fn write(
+    session: &Session,
+    options: &Options,
+    target: &Target,
+) -> Result<Option<PathBuf>, WriteError> {
+    let bytes = crate::csv::record_bytes(session);
+    if bytes == 0 || bytes < options.minimum_output_bytes {
+        return Ok(None);
+    }
+    let anchor = target.file("results.otf2");
+    let failed = |failure| match failure {
+        Failure::Missing(reason) => WriteError::Otf2Missing {
+            path: anchor.clone(),
+            reason,
+        },
+        Failure::Refused(function, reason) => WriteError::Otf2 {
+            path: anchor.clone(),
+            function,
+            reason,
+        },
+    };
+    let library = Library::load().map_err(failed)?;
+    let parts = Parts::create(&anchor)?;
+    fill(&library, &parts, session, options).map_err(failed)?;
+    parts.finish()?;
+    Ok(Some(anchor))
+}
+
+/// Whether archives can be written on this machine, to be known before there is anything to write.
+///
+/// # Errors
+/// When libotf2 cannot be loaded; says which package has it.
+pub fn check(target: &Target) -> Result<(), WriteError> {
+    match Library::load() {
+        Ok(_) => Ok(()),
+        Err(Failure::Missing(reason) | Failure::Refused(_, reason)) => {
+            Err(WriteError::Otf2Missing {
+                path: target.file("results.otf2"),
+                reason,
+            })
+        }
+    }
+}
+
+/// An archive in a directory of its own, until it is complete.
+struct Parts {
+    directory: tempfile::TempDir,
+    /// Final path of the anchor file.
+    anchor: PathBuf,
+    /// Name of the archive: that of the anchor without its extension.
+    name: String,
+}
+
+impl Parts {
+    fn create(anchor: &Path) -> Result<Parts, WriteError> {
+        let failed = |source| WriteError::Io {
+            path: anchor.to_owned(),
+            source,
+        };
+        let parent = anchor.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(parent).map_err(failed)?;
+        let directory = tempfile::Builder::new()
+            .prefix(".rpd-")
+            .suffix(".part")
+            .tempdir_in(parent)
+            .map_err(failed)?;
+        let name = anchor.file_stem().unwrap_or_default();
+        Ok(Parts {
+            directory,
+            anchor: anchor.to_owned(),
+            name: name.to_string_lossy().into_owned(),
+        })
+    }
+
+    /// Gives the parts their names, the anchor last: what has an anchor is complete.
+    fn finish(self) -> Result<(), WriteError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| WriteError::Io { path, source }
+        };
+        let definitions = self.anchor.with_extension("def");
+        let events = self.anchor.with_extension("");
+        match std::fs::remove_file(&self.anchor) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(failed(&self.anchor)(error));
+            }
+            _ => {}
+        }
+        remove_events(&events).map_err(failed(&events))?;
+        let made = self.directory.path();
+        let rename = |from: PathBuf, to: &Path| std::fs::rename(from, to).map_err(failed(to));
+        rename(made.join(&self.name), &events)?;
+        rename(made.join(format!("{}.def", self.name)), &definitions)?;
+        rename(made.join(format!("{}.otf2", self.name)), &self.anchor)
+    }
+}
+
+/// Empties a directory of an earlier archive. What is no part of an archive stays, and stands in the way.
+fn remove_events(directory: &Path) -> std::io::Result<()> {
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        let number = path.file_stem().and_then(|stem| stem.to_str());
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if number.is_some_and(|stem| stem.parse::<u64>().is_ok())
+            && matches!(extension, Some("evt" | "def" | "snap"))
+        {
+            std::fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+fn fill(
+    library: &Library,
+    parts: &Parts,
+    session: &Session,
+    options: &Options,
+) -> Result<(), Failure> {
+    let archive = Archive::create(library, parts.directory.path(), &parts.name)?;
+    let mut trace = Trace::new(&archive, session, options);
+    trace.write_threads()?;
+    trace.write_copies()?;
+    trace.write_allocations()?;
+    trace.write_dispatches()?;
+    archive.end_events(1..=trace.locations.len() as u64)?;
+    let definitions = archive.definitions()?;
+    trace.define(&definitions)?;
+    drop(definitions);
+    drop(trace);
+    archive.close()
+}
+
+struct RegionDefinition {
+    name: u32,
+    role: Role,
+    paradigm: Paradigm,
+}
+
+struct Trace<'a> {
+    archive: &'a Archive<'a>,
+    session: &'a Session,
+    options: &'a Options,
+    texts: Texts,
+    regions: Vec<RegionDefinition>,
+    /// By string reference of the name.
+    region_ids: HashMap<u32, u32>,
+    groups: HashMap<AgentHandle, u32>,
+    locations: Vec<Location>,
+    /// First and last time of any event.
+    first: u64,
+    last: u64,
+}
+
+impl<'a> Trace<'a> {
+    fn new(archive: &'a Archive<'a>, session: &'a Session, options: &'a Options) -> Trace<'a> {
+        let groups = (1..).zip(&session.agents);
+        Trace {
+            archive,
+            session,
+            options,
+            texts: Texts::new(),
+            regions: Vec::new(),
+            region_ids: HashMap::new(),
+            groups: groups.map(|(id, agent)| (agent.handle, id)).collect(),
+            locations: Vec::new(),
+            // 0 is not known.
+            first: match session.process.init_time.0 {
+                0 => u64::MAX,
+                time => time,
+            },
+            last: session.process.fini_time.0,
+        }
+    }
+
+    /// The region called `name`. The first to ask says what it is.
+    fn region(&mut self, name: &str, role: Role, paradigm: Paradigm) -> u32 {
+        let name = self.texts.id(name);
+        *self.region_ids.entry(name).or_insert_with(|| {
+            self.regions.push(RegionDefinition {
+                name,
+                role,
+                paradigm,
+            });
+            self.regions.len() as u32 - 1
+        })
+    }
+
+    /// `<TYPE> <agent>` and group of an agent.
+    fn agent(&self, handle: AgentHandle) -> (String, u32) {
+        let group = self.groups.get(&handle);
+        match (self.session.agent(handle), group) {
+            (Some(agent), Some(&group)) => {
+                let (label, number) = agent.label(self.options.agent_index);
+                let text = format!("{} {label}-{number}", agent.agent_type.label());
+                (text, group)
+            }
+            _ => ("UNK 0".to_owned(), PROCESS_GROUP),
+        }
+    }
+
+    fn track(
+        &mut self,
+        name: &str,
+        kind: LocationType,
+        group: u32,
+        slices: impl Iterator<Item = Slice>,
+    ) -> Result<(), Failure> {
+        let name = self.texts.id(name);
+        let description = Description { name, kind, group };
+        let (mut first, mut last) = (self.first, self.last);
+        let slices = slices.inspect(|slice| {
+            first = first.min(slice.start.0);
+            last = last.max(slice.end.0);
+        });
+        let result = tracks::write(self.archive, &mut self.locations, description, slices);
+        (self.first, self.last) = (first, last);
+        result
+    }
+
+    /// Calls, on a location for each thread that is named in any record.
+    fn write_threads(&mut self) -> Result<(), Failure> {
+        let session = self.session;
+        let api = &session.api;
+        let mut categories = [0; 32];
+        for kind in Kind::all().filter(|kind| kind.is_api()) {
+            categories[kind as usize] = self.texts.id(category(kind.domain()));
+        }
+        let mark = mark_operations(session);
+        let mut regions: Vec<Option<u32>> = vec![None; session.strings.len()];
+        let slices: Vec<Option<u32>> = (0..api.len())
+            .map(|index| {
+                let kind = api.kind[index];
+                if kind == Kind::MarkerCoreRange && mark == Some(api.operation[index]) {
+                    return None;
+                }
+                let label = session.api_label(index);
+                let known = regions.get(label.0 as usize).copied().flatten();
+                known.or_else(|| {
+                    let paradigm = match kind.domain() {
+                        Domain::MarkerApi | Domain::RocdecodeApi => Paradigm::User,
+                        _ => Paradigm::Hip,
+                    };
+                    let id = self.region(session.strings.get(label), Role::Function, paradigm);
+                    if let Some(slot) = regions.get_mut(label.0 as usize) {
+                        *slot = Some(id);
+                    }
+                    Some(id)
+                })
+            })
+            .collect();
+        let mut threads = grouped(api.thread.iter().copied());
+        let others = [
+            &session.dispatches.thread,
+            &session.copies.thread,
+            &session.allocations.thread,
+            &session.scratch.thread,
+        ];
+        let mut seen: std::collections::HashSet<ThreadId> =
+            threads.iter().map(|(thread, _)| *thread).collect();
+        for &thread in others.into_iter().flatten() {
+            if seen.insert(thread) {
+                threads.push((thread, Vec::new()));
+            }
+        }
+        for (thread, indices) in threads {
+            let slices = indices.into_iter().filter_map(|index| {
+                let index = index as usize;
+                slices[index].map(|region| Slice {
+                    start: api.start[index],
+                    end: api.end[index],
+                    region,
+                    category: categories[api.kind[index] as usize],
+                })
+            });
+            let name = format!("Thread {thread}");
+            self.track(&name, LocationType::CpuThread, PROCESS_GROUP, slices)?;
+        }
+        Ok(())
+    }
+
+    fn write_copies(&mut self) -> Result<(), Failure> {
+        let table = &self.session.copies;
+        let category = self.texts.id(category(Domain::MemoryCopy));
+        let regions = self.operations(&table.operation, Role::DataTransfer);
+        let keys = table.thread.iter().zip(&table.dst_agent);
+        for ((thread, agent), indices) in grouped(keys.map(|(&thread, &agent)| (thread, agent))) {
+            let (agent, group) = self.agent(agent);
+            let slices = indices.into_iter().map(|index| Slice {
+                start: table.start[index as usize],
+                end: table.end[index as usize],
+                region: regions[&table.operation[index as usize]],
+                category,
+            });
+            let name = format!("Thread {thread}, Copy to {agent}");
+            self.track(&name, LocationType::AcceleratorStream, group, slices)?;
+        }
+        Ok(())
+    }
+
+    fn write_allocations(&mut self) -> Result<(), Failure> {
+        let table = &self.session.allocations;
+        let category = self.texts.id(category(Domain::MemoryAllocation));
+        let regions = self.operations(&table.operation, Role::Allocate);
+        let keys = table.thread.iter().zip(&table.agent);
+        for ((thread, agent), indices) in grouped(keys.map(|(&thread, &agent)| (thread, agent))) {
+            let (agent, group) = self.agent(agent);
+            let slices = indices.into_iter().map(|index| Slice {
+                start: table.start[index as usize],
+                end: table.end[index as usize],
+                region: regions[&table.operation[index as usize]],
+                category,
+            });
+            let name = format!("Thread {thread}, Memory Operation at {agent}");
+            self.track(&name, LocationType::AcceleratorStream, group, slices)?;
+        }
+        Ok(())
+    }
+
+    /// The regions of operation names.
+    fn operations(&mut self, names: &[StringId], role: Role) -> HashMap<StringId, u32> {
+        let session = self.session;
+        let mut regions = HashMap::new();
+        for &name in names {
+            if !regions.contains_key(&name) {
+                let region = self.region(session.strings.get(name), role, Paradigm::Hip);
+                regions.insert(name, region);
+            }
+        }
+        regions
+    }
+
+    fn write_dispatches(&mut self) -> Result<(), Failure> {
+        let session = self.session;
+        let table = &session.dispatches;
+        let category = self.texts.id(category(Domain::KernelDispatch));
+        let labels = KernelLabels::new(session, self.options.kernel_names);
+        let mut known = HashMap::new();
+        let regions: Vec<u32> = (0..table.len())
+            .map(|index| {
+                *known
+                    .entry((table.kernel[index], table.region[index]))
+                    .or_insert_with(|| {
+                        self.region(labels.dispatch(index), Role::Function, Paradigm::Hip)
+                    })
+            })
+            .collect();
+        let ranks = queue_ranks(session);
+        let keys = (0..table.len())
+            .map(|index| (table.thread[index], table.agent[index], table.queue[index]));
+        for ((thread, agent, queue), indices) in grouped(keys) {
+            let (agent, group) = self.agent(agent);
+            let slices = indices.into_iter().map(|index| Slice {
+                start: table.start[index as usize],
+                end: table.end[index as usize],
+                region: regions[index as usize],
+                category,
+            });
+            let name = format!(
+                "Thread {thread}, Compute on {agent}, Queue {}",
+                ranks[&queue]
+            );
+            self.track(&name, LocationType::AcceleratorStream, group, slices)?;
+        }
+        Ok(())
+    }
+
+    fn define(&mut self, definitions: &Definitions<'_>) -> Result<(), Failure> {
+        let process = &self.session.process;
+        let attribute = self.texts.id("category");
+        let description = self.texts.id("tracing category");
+        let executable = match process.command.first() {
+            Some(argument) => argument,
+            None => &process.executable,
+        };
+        let executable = self.texts.id(executable);
+        let host = self.texts.id(&naming::hostname());
+        let agents = &self.session.agents;
+        let agents: Vec<u32> = agents
+            .iter()
+            .map(|agent| self.texts.id(&agent.name))
+            .collect();
+
+        let first = self.first.min(self.last);
+        let real_time = match process.real_time {
+            // The library's "undefined".
+            0 => u64::MAX,
+            // Wrapping: the difference may be negative.
+            real_time => real_time.wrapping_sub(process.init_time.0.wrapping_sub(first)),
+        };
+        definitions.clock(first, self.last - first, real_time)?;
+        for (id, text) in (0..).zip(self.texts.iter()) {
+            definitions.string(id, text)?;
+        }
+        definitions.category(attribute, description)?;
+        for (id, region) in (0..).zip(&self.regions) {
+            definitions.region(id, region.name, region.role, region.paradigm)?;
+        }
+        definitions.node(executable, host)?;
+        definitions.group(PROCESS_GROUP, executable, GroupType::Process)?;
+        for (id, name) in (1..).zip(agents) {
+            definitions.group(id, name, GroupType::Accelerator)?;
+        }
+        for (id, location) in (1..).zip(&self.locations) {
+            let Description { name, kind, group } = location.description;
+            definitions.location(id, name, kind, location.events, group)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the category attribute says.
+fn category(domain: Domain) -> &'static str {
+    match domain {
+        Domain::KernelDispatch => "kernel_dispatch",
+        other => other.stem(),
+    }
+}
+
+/// The operation of marks, which have no duration and are not written.
+fn mark_operations(session: &Session) -> Option<StringId> {
+    let mut texts = session.strings.iter();
+    let id = texts.position(|text| text == "roctxMarkA")?;
+    Some(StringId(id as u32))
+}
+
+/// Queues numbered from 0 in the order of their handles.
+fn queue_ranks(session: &Session) -> HashMap<QueueId, usize> {
+    let queues = session.dispatches.queue.iter();
+    let mut queues: Vec<QueueId> = queues
+        .chain(&session.scratch.queue)
+        .copied()
+        .collect::<std::collections::HashSet<_>>()
+        .into_iter()
+        .collect();
+    queues.sort_unstable();
+    queues.into_iter().zip(0..).collect()
+}
+
+/// Indices by key, keys in the order in which they come first. A track's events lie together then, and only one
+/// location has buffers and a file open at a time.
+fn grouped<K: Copy + Eq + Hash>(keys: impl Iterator<Item = K>) -> Vec<(K, Vec<u32>)> {
+    let mut groups: Vec<(K, Vec<u32>)> = Vec::new();
+    let mut positions: HashMap<K, usize> = HashMap::new();
+    let mut last = 0;
+    for (index, key) in (0..).zip(keys) {
+        // Records of one thread often come in a row.
+        if groups.get(last).is_none_or(|(of, _)| *of != key) {
+            last = *positions.entry(key).or_insert_with(|| {
+                groups.push((key, Vec::new()));
+                groups.len() - 1
+            });
+        }
+        groups[last].1.push(index);
+    }
+    groups
+}

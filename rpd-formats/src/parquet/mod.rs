@@ -1,0 +1,148 @@
+//! Parquet: one file per table, for engines that read columns. Names of columns are those of the views of the rocpd
+//! database; marks are rows of the regions, and scratch operations have a file of their own.
+
+mod info;
+mod records;
+mod table;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use polars::prelude::{NamedFrom, StringChunked};
+use rpd_core::agent::Agent;
+use rpd_core::domain::Kind;
+use rpd_core::ids::AgentHandle;
+use rpd_core::kernel_name::KernelLabels;
+use rpd_core::naming::Target;
+use rpd_core::options::Options;
+use rpd_core::session::Session;
+
+use crate::WriteError;
+use crate::rocpd::identity::{self, Node};
+use crate::texts::Texts;
+
+/// Writes `<prefix>_<table>.parquet` for every table that has rows, and returns their names: `regions`, `kernels`,
+/// `memory_copies`, `memory_allocations`, `scratch_memory`, and what describes them: `processes`, `agents`,
+/// `code_objects`, `kernel_symbols`. None for a session without records, or with fewer bytes of them than asked for.
+///
+/// # Errors
+/// When a file cannot be written; files finished before that stay.
+pub fn write(
+    session: &Session,
+    options: &Options,
+    target: &Target,
+) -> Result<Vec<PathBuf>, WriteError> {
+    let bytes = crate::csv::record_bytes(session);
+    if bytes == 0 || bytes < options.minimum_output_bytes {
+        return Ok(Vec::new());
+    }
+    let context = Context::new(session, options);
+    let mut files = Vec::new();
+    let tables = records::TABLES.iter().chain(&info::TABLES);
+    for &(name, rows, columns) in tables {
+        let height = rows(session);
+        if height > 0 {
+            let path = target.file(&format!("{name}.parquet"));
+            files.push(table::write(path, height, &context.pool, |rows| {
+                columns(&context, rows)
+            })?);
+        }
+    }
+    Ok(files)
+}
+
+/// Name of a table, number of its rows, and its columns.
+type Table = (
+    &'static str,
+    fn(&Session) -> usize,
+    for<'p> fn(&Context<'_>, table::Rows<'p>) -> polars::prelude::PolarsResult<table::Rows<'p>>,
+);
+
+/// What every table looks up.
+struct Context<'a> {
+    session: &'a Session,
+    options: &'a Options,
+    node: Node,
+    /// All texts that columns hold. Strings of the session keep their numbers.
+    pool: StringChunked,
+    guid_text: u32,
+    /// By kind.
+    categories: [u32; 32],
+    /// By dispatch.
+    kernels: Vec<u32>,
+    agents: HashMap<AgentHandle, AgentTexts<'a>>,
+    /// Types and levels of allocations, by the number of the operation's text.
+    allocations: HashMap<u32, (Option<u32>, u32)>,
+}
+
+struct AgentTexts<'a> {
+    agent: &'a Agent,
+    name: u32,
+    kind: u32,
+}
+
+impl<'a> Context<'a> {
+    fn new(session: &'a Session, options: &'a Options) -> Context<'a> {
+        let node = Node::of(session);
+        // What was read from a database stays the recording that it was.
+        let guid = match &session.origin {
+            Some(origin) => origin.guid.clone(),
+            None => identity::guid(&session.process, &node),
+        };
+        let mut texts = Texts::new();
+        for text in session.strings.iter() {
+            texts.id(text);
+        }
+        let mut categories = [0; 32];
+        for kind in Kind::all() {
+            categories[kind as usize] = texts.id(kind.file_name());
+        }
+        let labels = KernelLabels::new(session, options.kernel_names);
+        let dispatches = &session.dispatches;
+        let mut known = HashMap::new();
+        let kernels = (0..dispatches.len())
+            .map(|index| {
+                *known
+                    .entry((dispatches.kernel[index], dispatches.region[index]))
+                    .or_insert_with(|| texts.id(labels.dispatch(index)))
+            })
+            .collect();
+        let agents = session
+            .agents
+            .iter()
+            .map(|agent| {
+                let known = AgentTexts {
+                    agent,
+                    name: texts.id(&agent.name),
+                    kind: texts.id(agent.agent_type.label()),
+                };
+                (agent.handle, known)
+            })
+            .collect();
+        let operations = session.allocations.operation.iter();
+        let mut allocations = HashMap::new();
+        for &operation in operations.chain(&session.scratch.operation) {
+            allocations.entry(operation.0).or_insert_with(|| {
+                let (kind, level) = crate::rocpd::allocation_kind(session.strings.get(operation));
+                (kind.map(|kind| texts.id(kind)), texts.id(level))
+            });
+        }
+        let guid_text = texts.id(&guid);
+        let all: Vec<&str> = texts.iter().collect();
+        Context {
+            session,
+            options,
+            node,
+            pool: StringChunked::new("".into(), all),
+            guid_text,
+            categories,
+            kernels,
+            agents,
+            allocations,
+        }
+    }
+
+    fn agent(&self, handle: AgentHandle) -> Option<&AgentTexts<'a>> {
+        self.agents.get(&handle)
+    }
+}

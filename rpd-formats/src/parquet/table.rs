@@ -1,0 +1,119 @@
+//! One file: rows in groups, columns made group by group.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use polars::prelude::*;
+use polars_io::prelude::*;
+
+use crate::WriteError;
+use crate::file::PendingFile;
+
+/// Rows of a group: enough for encodings to pay, few enough for columns to be small.
+const GROUP: usize = 1 << 18;
+
+/// A group of rows in the making.
+pub(super) struct Rows<'p> {
+    range: Range<usize>,
+    pool: &'p StringChunked,
+    columns: Vec<Column>,
+}
+
+impl Rows<'_> {
+    /// A column of numbers. What is unsigned keeps its bits, as in the database: engines differ in their unsigned
+    /// types.
+    pub(super) fn integers(mut self, name: &str, value: impl Fn(usize) -> u64) -> Self {
+        let values: Vec<i64> = self
+            .range
+            .clone()
+            .map(|row| value(row).cast_signed())
+            .collect();
+        self.columns.push(Column::new(name.into(), values));
+        self
+    }
+
+    /// A column of numbers that may be absent.
+    pub(super) fn optional_integers(
+        mut self,
+        name: &str,
+        value: impl Fn(usize) -> Option<i64>,
+    ) -> Self {
+        let values: Vec<Option<i64>> = self.range.clone().map(value).collect();
+        self.columns.push(Column::new(name.into(), values));
+        self
+    }
+
+    /// The same number in every row.
+    pub(super) fn constant(self, name: &str, value: i64) -> Self {
+        self.integers(name, |_| value.cast_unsigned())
+    }
+
+    /// A column of texts, given by their numbers in the pool.
+    pub(super) fn texts(
+        mut self,
+        name: &str,
+        id: impl Fn(usize) -> Option<u32>,
+    ) -> PolarsResult<Self> {
+        let ids: Vec<Option<IdxSize>> = self.range.clone().map(id).collect();
+        let ids = IdxCa::new("".into(), ids);
+        let mut texts = self.pool.take(&ids)?;
+        texts.rename(name.into());
+        self.columns.push(texts.into_column());
+        Ok(self)
+    }
+
+    /// A column of texts that are all different.
+    pub(super) fn own_texts(mut self, name: &str, text: impl Fn(usize) -> String) -> Self {
+        let texts: Vec<String> = self.range.clone().map(text).collect();
+        self.columns.push(Column::new(name.into(), texts));
+        self
+    }
+}
+
+/// Writes a file of `height` rows.
+pub(super) fn write(
+    path: PathBuf,
+    height: usize,
+    pool: &StringChunked,
+    columns: impl for<'p> Fn(Rows<'p>) -> PolarsResult<Rows<'p>>,
+) -> Result<PathBuf, WriteError> {
+    let mut file = PendingFile::create(path)?;
+    let result = fill(&mut file, height, pool, columns);
+    match result {
+        Ok(()) => file.finish(),
+        Err(source) => Err(WriteError::Parquet {
+            path: file.path().to_owned(),
+            source,
+        }),
+    }
+}
+
+fn fill(
+    file: &mut PendingFile,
+    height: usize,
+    pool: &StringChunked,
+    columns: impl for<'p> Fn(Rows<'p>) -> PolarsResult<Rows<'p>>,
+) -> PolarsResult<()> {
+    let frame = |range: Range<usize>| -> PolarsResult<DataFrame> {
+        let height = range.len();
+        let rows = columns(Rows {
+            range,
+            pool,
+            columns: Vec::new(),
+        })?;
+        DataFrame::new(height, rows.columns)
+    };
+    let mut begin = 0;
+    let mut group = frame(0..height.min(GROUP))?;
+    let mut writer = ParquetWriter::new(file.file()).batched(group.schema())?;
+    loop {
+        writer.write_batch(&group)?;
+        begin += group.height();
+        if begin >= height {
+            break;
+        }
+        group = frame(begin..height.min(begin + GROUP))?;
+    }
+    writer.finish()?;
+    Ok(())
+}
