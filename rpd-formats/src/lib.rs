@@ -7,6 +7,7 @@ pub mod csv;
 mod describe;
 mod environment;
 mod file;
+pub mod html;
 mod json;
 mod operations;
 pub mod otf2;

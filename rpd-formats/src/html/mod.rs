@@ -1,0 +1,188 @@
+//! A page to look at: one file that needs nothing else, with a timeline and tables. What it shows is summed up here, so
+//! that a page over millions of records is as quick as one over a thousand.
+
+mod tables;
+mod timeline;
+
+use std::path::PathBuf;
+
+use rpd_core::domain::Domain;
+use rpd_core::naming::{self, Target};
+use rpd_core::options::Options;
+use rpd_core::session::Session;
+use rpd_core::stats::SessionStats;
+
+use crate::WriteError;
+use crate::file::TextFile;
+use crate::json::{Object, quote};
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// Open calls that are named.
+const OPEN_CALLS: usize = 5;
+
+/// Writes `<prefix>_report.html`; `None` for a session without records, or with fewer bytes of them than asked for.
+///
+/// # Errors
+/// When it cannot be written; nothing is left under its name then.
+pub fn write(
+    session: &Session,
+    stats: &SessionStats,
+    options: &Options,
+    target: &Target,
+) -> Result<Option<PathBuf>, WriteError> {
+    let bytes = crate::csv::record_bytes(session);
+    if bytes == 0 || bytes < options.minimum_output_bytes {
+        return Ok(None);
+    }
+    let mut file = TextFile::create(target.file("report.html"))?;
+    let data = data(session, stats, options);
+    let title = format!("rpd: {}", program(session));
+    let mut rest = PAGE;
+    // In the order of the page; what is put in is not looked through again.
+    for (mark, text) in [
+        ("%title%", escape_html(&title)),
+        ("%style%", STYLE.to_owned()),
+        ("%data%", data.replace('<', "\\u003c")),
+        ("%script%", SCRIPT.to_owned()),
+    ] {
+        if let Some((before, after)) = rest.split_once(mark) {
+            file.buffer.extend_from_slice(before.as_bytes());
+            file.buffer.extend_from_slice(text.as_bytes());
+            rest = after;
+        }
+    }
+    file.buffer.extend_from_slice(rest.as_bytes());
+    file.finish().map(Some)
+}
+
+/// The file name of the program.
+fn program(session: &Session) -> &str {
+    let process = &session.process;
+    let path = process.command.first().unwrap_or(&process.executable);
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn escape_html(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+/// What the script shows.
+fn data(session: &Session, stats: &SessionStats, options: &Options) -> String {
+    let timeline = timeline::Timeline::new(session, options);
+    let process = &session.process;
+    let host = match &session.origin {
+        Some(origin) => origin.hostname.clone(),
+        None => naming::hostname(),
+    };
+    let about = format!(
+        "{} · process {} on {host}",
+        process.command.join(" "),
+        process.pid
+    );
+    Object::new()
+        .text("program", program(session))
+        .text("about", &about)
+        .array("notes", notes(session).iter().map(|note| quoted(note)))
+        .array("cards", cards(session, stats, &timeline).into_iter())
+        .number("length", timeline.length())
+        .text("detail", &timeline.detail())
+        .array("names", timeline.names().map(quoted))
+        .array("tracks", timeline.tracks().into_iter())
+        .array(
+            "tables",
+            tables::all(session, stats, options, &timeline).into_iter(),
+        )
+        .end()
+}
+
+/// A JSON string.
+fn quoted(text: &str) -> String {
+    let mut json = String::new();
+    quote(&mut json, text);
+    json
+}
+
+/// What a reader must know before believing the rest.
+fn notes(session: &Session) -> Vec<String> {
+    let ledger = &session.ledger;
+    let mut notes = Vec::new();
+    if ledger.dropped > 0 {
+        notes.push(format!("{} records could not be stored.", ledger.dropped));
+    }
+    notes.extend(ledger.damage.iter().cloned());
+    notes.extend(ledger.notes.iter().cloned());
+    let open = &ledger.open_calls;
+    for call in open.iter().take(OPEN_CALLS) {
+        notes.push(format!(
+            "{} of thread {} had not returned when recording ended.",
+            session.strings.get(call.name),
+            call.thread
+        ));
+    }
+    if open.len() > OPEN_CALLS {
+        let more = open.len() - OPEN_CALLS;
+        notes.push(format!("{more} more calls had not returned."));
+    }
+    notes
+}
+
+/// Figures: label, value, unit.
+fn cards(
+    session: &Session,
+    stats: &SessionStats,
+    timeline: &timeline::Timeline<'_>,
+) -> Vec<String> {
+    let card = |label: &str, value: f64, unit: &str| {
+        format!("[{},{value},{}]", quoted(label), quoted(unit))
+    };
+    let of = |domain: Domain| stats.overall.iter().find(|row| row.domain == domain);
+    let mut cards = vec![
+        card("from first to last record", timeline.length() as f64, "ns"),
+        card("records", session.len() as f64, "count"),
+    ];
+    for (name, busy) in timeline.busy() {
+        let share = 100.0 * *busy as f64 / timeline.length().max(1) as f64;
+        cards.push(card(&format!("{name} busy"), share, "share"));
+    }
+    if let Some(row) = of(Domain::KernelDispatch) {
+        cards.push(card("kernel dispatches", row.calls as f64, "count"));
+        cards.push(card("in kernels", row.total as f64, "ns"));
+    }
+    if !session.copies.is_empty() {
+        let bytes: u64 = session.copies.bytes.iter().sum();
+        cards.push(card("copied", bytes as f64, "bytes"));
+    }
+    for (domain, label) in [
+        (Domain::HipApi, "HIP calls"),
+        (Domain::HsaApi, "HSA calls"),
+        (Domain::RcclApi, "RCCL calls"),
+    ] {
+        if let Some(row) = of(domain) {
+            cards.push(card(label, row.calls as f64, "count"));
+        }
+    }
+    cards
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_each_mark_once_and_loads_nothing() {
+        for mark in ["%title%", "%style%", "%data%", "%script%"] {
+            assert_eq!(PAGE.matches(mark).count(), 1, "{mark}");
+        }
+        for text in [PAGE, STYLE, SCRIPT] {
+            assert!(
+                !text.contains("http:") && !text.contains("https:") && !text.contains("innerHTML")
+            );
+        }
+        assert!(!SCRIPT.contains("</script") && !STYLE.contains("</style"));
+    }
+}

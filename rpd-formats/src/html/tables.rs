@@ -1,0 +1,282 @@
+//! Tables of the page.
+
+use std::collections::BTreeMap;
+
+use rpd_core::domain::Domain;
+use rpd_core::options::Options;
+use rpd_core::session::Session;
+use rpd_core::stats::{SessionStats, StatRow};
+
+use super::quoted;
+use super::timeline::{Timeline, agent_name};
+use crate::json::Object;
+
+/// Rows of a table in the page; the files have all of them.
+const ROWS: usize = 2000;
+
+/// Gaps in the page.
+const GAPS: usize = 200;
+
+/// A cell as JSON.
+enum Cell<'a> {
+    Text(&'a str),
+    Number(f64),
+}
+
+impl Cell<'_> {
+    fn json(&self) -> String {
+        match self {
+            Cell::Text(text) => quoted(text),
+            // Infinite and undefined values have no place in JSON.
+            Cell::Number(value) if value.is_finite() => value.to_string(),
+            Cell::Number(_) => "null".to_owned(),
+        }
+    }
+}
+
+struct Table<'a> {
+    id: &'static str,
+    title: &'static str,
+    note: String,
+    /// Label and unit.
+    columns: &'static [(&'static str, &'static str)],
+    /// Column that it is sorted by at first, descending.
+    sort: usize,
+    rows: Vec<Vec<Cell<'a>>>,
+}
+
+impl Table<'_> {
+    fn json(&self) -> String {
+        let columns = self.columns.iter();
+        let columns = columns.map(|(label, unit)| format!("[{},{}]", quoted(label), quoted(unit)));
+        let rows = self.rows.iter().map(|row| {
+            let cells: Vec<String> = row.iter().map(Cell::json).collect();
+            format!("[{}]", cells.join(","))
+        });
+        Object::new()
+            .text("id", self.id)
+            .text("title", self.title)
+            .text("note", &self.note)
+            .number("sort", self.sort)
+            .array("columns", columns)
+            .array("rows", rows)
+            .end()
+    }
+}
+
+/// All tables that have rows, as JSON.
+pub(super) fn all(
+    session: &Session,
+    stats: &SessionStats,
+    options: &Options,
+    timeline: &Timeline<'_>,
+) -> Vec<String> {
+    let mut tables = Vec::new();
+    let is = |wanted: &'static [Domain]| move |domain: Domain| wanted.contains(&domain);
+    tables.push(statistics(
+        stats,
+        ("kernels", "Kernels"),
+        is(&[Domain::KernelDispatch]),
+    ));
+    tables.push(statistics(
+        stats,
+        ("calls", "Calls"),
+        is(&[
+            Domain::HipApi,
+            Domain::HsaApi,
+            Domain::RcclApi,
+            Domain::RocdecodeApi,
+            Domain::RocjpegApi,
+        ]),
+    ));
+    tables.push(statistics(
+        stats,
+        ("markers", "Markers"),
+        is(&[Domain::MarkerApi]),
+    ));
+    let ways = ways(session, options);
+    tables.push(copies(&ways));
+    let agents: Vec<String> = timeline
+        .gaps()
+        .iter()
+        .take(GAPS)
+        .map(|gap| agent_name(session, gap.agent, options))
+        .collect();
+    tables.push(gaps(timeline, &agents));
+    tables.push(statistics(
+        stats,
+        ("memory", "Allocations and scratch"),
+        is(&[Domain::MemoryAllocation, Domain::ScratchMemory]),
+    ));
+    tables
+        .iter()
+        .filter(|table| !table.rows.is_empty())
+        .map(Table::json)
+        .collect()
+}
+
+fn statistics<'a>(
+    stats: &'a SessionStats,
+    (id, title): (&'static str, &'static str),
+    wanted: impl Fn(Domain) -> bool,
+) -> Table<'a> {
+    let mut rows: Vec<(Domain, &StatRow)> = Vec::new();
+    for (domain, table) in &stats.domains {
+        if wanted(*domain) {
+            rows.extend(table.rows.iter().map(|row| (*domain, row)));
+        }
+    }
+    rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.total));
+    let total: f64 = rows.iter().map(|(_, row)| row.total as f64).sum();
+    let all = rows.len();
+    rows.truncate(ROWS);
+    let note = if all > ROWS {
+        format!(
+            "The {ROWS} with the most time; {} more are in the other outputs.",
+            all - ROWS
+        )
+    } else {
+        String::new()
+    };
+    Table {
+        id,
+        title,
+        note,
+        columns: &[
+            ("Name", "text"),
+            ("Domain", "short"),
+            ("Calls", "count"),
+            ("Total", "ns"),
+            ("Share", "share"),
+            ("Average", "ns"),
+            ("Min", "ns"),
+            ("Max", "ns"),
+            ("Std. dev.", "ns"),
+        ],
+        sort: 3,
+        rows: rows
+            .into_iter()
+            .map(|(domain, row)| {
+                let share = if total > 0.0 {
+                    100.0 * row.total as f64 / total
+                } else {
+                    0.0
+                };
+                vec![
+                    Cell::Text(&row.name),
+                    Cell::Text(domain.label()),
+                    Cell::Number(row.calls as f64),
+                    Cell::Number(row.total as f64),
+                    Cell::Number(share),
+                    Cell::Number(row.average),
+                    Cell::Number(row.min as f64),
+                    Cell::Number(row.max as f64),
+                    Cell::Number(row.std_dev),
+                ]
+            })
+            .collect(),
+    }
+}
+
+/// Copies of one direction between two agents.
+#[derive(Default)]
+struct Way {
+    from: String,
+    to: String,
+    operation: String,
+    count: u64,
+    bytes: u64,
+    time: u64,
+    longest: u64,
+}
+
+fn ways(session: &Session, options: &Options) -> Vec<Way> {
+    let table = &session.copies;
+    let mut ways: BTreeMap<_, Way> = BTreeMap::new();
+    for index in 0..table.len() {
+        let (from, to) = (table.src_agent[index], table.dst_agent[index]);
+        let operation = table.operation[index];
+        let way = ways.entry((from, to, operation)).or_insert_with(|| Way {
+            from: agent_name(session, from, options),
+            to: agent_name(session, to, options),
+            operation: session.strings.get(operation).to_owned(),
+            ..Way::default()
+        });
+        let time = table.end[index].0.saturating_sub(table.start[index].0);
+        way.count += 1;
+        way.bytes += table.bytes[index];
+        way.time += time;
+        way.longest = way.longest.max(time);
+    }
+    ways.into_values().collect()
+}
+
+fn copies(ways: &[Way]) -> Table<'_> {
+    Table {
+        id: "copies",
+        title: "Copies",
+        note: String::new(),
+        columns: &[
+            ("Direction", "text"),
+            ("From", "short"),
+            ("To", "short"),
+            ("Copies", "count"),
+            ("Bytes", "bytes"),
+            ("Total", "ns"),
+            ("Rate", "rate"),
+            ("Longest", "ns"),
+        ],
+        sort: 5,
+        rows: ways
+            .iter()
+            .map(|way| {
+                let rate = way.bytes as f64 * 1e9 / way.time as f64;
+                vec![
+                    Cell::Text(&way.operation),
+                    Cell::Text(&way.from),
+                    Cell::Text(&way.to),
+                    Cell::Number(way.count as f64),
+                    Cell::Number(way.bytes as f64),
+                    Cell::Number(way.time as f64),
+                    Cell::Number(rate),
+                    Cell::Number(way.longest as f64),
+                ]
+            })
+            .collect(),
+    }
+}
+
+fn gaps<'a>(timeline: &'a Timeline<'_>, agents: &'a [String]) -> Table<'a> {
+    let gaps = timeline.gaps();
+    let note = if gaps.len() > GAPS {
+        format!("The {GAPS} longest of {} times without work.", gaps.len())
+    } else {
+        String::from("Times without work between the first and the last of an agent.")
+    };
+    Table {
+        id: "gaps",
+        title: "Gaps",
+        note,
+        columns: &[
+            ("Agent", "short"),
+            ("Begins at", "ns"),
+            ("Length", "ns"),
+            ("After", "text"),
+            ("Before", "text"),
+        ],
+        sort: 2,
+        rows: gaps
+            .iter()
+            .zip(agents)
+            .map(|(gap, agent)| {
+                vec![
+                    Cell::Text(agent),
+                    Cell::Number((gap.start - timeline.origin()) as f64),
+                    Cell::Number(gap.length as f64),
+                    Cell::Text(timeline.name(gap.before)),
+                    Cell::Text(timeline.name(gap.after)),
+                ]
+            })
+            .collect(),
+    }
+}
