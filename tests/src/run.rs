@@ -158,6 +158,13 @@ impl Rpd {
         self
     }
 
+    /// Has it read standard input from `file`; otherwise there is nothing to read.
+    #[must_use]
+    pub fn input(mut self, file: fs::File) -> Self {
+        self.command.stdin(file);
+        self
+    }
+
     /// Another time limit than two minutes.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
@@ -238,7 +245,6 @@ pub struct Running {
 impl Running {
     fn start(command: &mut Command, folder: TempDir, limit: Duration) -> Self {
         command
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
@@ -321,6 +327,15 @@ pub fn start_simulated<'a, A: AsRef<OsStr>>(
     Running::start(&mut command, folder, LIMIT)
 }
 
+/// Runs any program in a temporary folder, as the workloads are run.
+#[must_use]
+pub fn command<A: AsRef<OsStr>>(program: &Path, arguments: impl IntoIterator<Item = A>) -> Outcome {
+    let mut command = clean_command(program);
+    let folder = temporary_folder();
+    command.args(arguments).current_dir(folder.path());
+    finish(Running::start(&mut command, folder, LIMIT))
+}
+
 /// `LD_LIBRARY_PATH` with the simulator in front.
 #[must_use]
 pub fn simulator_path() -> OsString {
@@ -352,6 +367,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// A command without what the surrounding session may have set for profilers.
 fn clean_command(program: &Path) -> Command {
     let mut command = Command::new(program);
+    command.stdin(Stdio::null());
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
         let ours =

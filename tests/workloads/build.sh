@@ -50,8 +50,10 @@ program abort-midway midway -DENDING='abort()' -lhip -lroctx
 program segv-midway midway -DENDING='*(volatile int *)8 = 1' -Wno-array-bounds -lhip -lroctx
 program exit-midway midway -DENDING='_exit(3)' -lhip -lroctx
 program hsa-direct hsa-direct -lhsa
+program odd odd -lhip -lroctx
 program no-gpu no-gpu
 program no-gpu-linked no-gpu -Wl,--no-as-needed -lhip
+program static no-gpu -static
 program empty-tool.so tools/empty-tool -shared -fPIC -ldl
 program event-log.so tools/event-log -shared -fPIC -ldl
 program exec-timer tools/exec-timer

@@ -1,5 +1,11 @@
 //! The end-to-end tests: one program, so that everything is linked once; a module for each subject.
 
+mod database;
 mod main_job;
+mod names;
+mod odd_programs;
+mod refusals;
 mod sdk_events;
+mod sudden_ends;
+mod transparency;
 mod workloads;

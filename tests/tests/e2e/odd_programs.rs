@@ -1,0 +1,173 @@
+//! Programs with habits that a profiler has to live with (`workloads/odd.c`), and large numbers.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rpd_tests::outputs::Table;
+use rpd_tests::run::{Outcome, Rpd, skipped};
+use rpd_tests::workloads;
+
+const CSV: [&str; 3] = ["--sys-trace", "-f", "csv"];
+
+fn odd(arguments: &[&str]) -> Outcome {
+    Rpd::new(CSV).workload("odd", arguments)
+}
+
+/// The numbers of dispatches in the files of the run, ascending.
+fn dispatches(outcome: &Outcome) -> Vec<usize> {
+    let mut counts: Vec<usize> = outcome
+        .files_ending("kernel_trace.csv")
+        .iter()
+        .map(|file| Table::read(file).rows.len())
+        .collect();
+    counts.sort_unstable();
+    counts
+}
+
+fn is_root() -> bool {
+    // SAFETY: takes nothing, cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+#[test]
+fn habits_lose_nothing() {
+    for mode in ["close-fds", "chdir", "low-nofile", "undumpable"] {
+        let outcome = odd(&[mode]).success();
+        assert_eq!(outcome.stdout, "ok\n", "{mode}");
+        assert_eq!(dispatches(&outcome), [5], "{mode}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(" 0 dropped"), "{}", outcome.stderr);
+        let calls = outcome.csv("hip_api_trace");
+        assert_eq!(calls.count("Function", "hipLaunchKernel"), 5, "{mode}");
+    }
+    let outcome = odd(&["thread-exits"]).expect_code(7);
+    assert_eq!(dispatches(&outcome), [5], "{}", outcome.stderr);
+    let outcome = odd(&["setsid"]).success();
+    assert_eq!(dispatches(&outcome), [2, 3], "{}", outcome.stderr);
+}
+
+#[test]
+fn pausing_leaves_out_what_happens_meanwhile() {
+    let outcome = odd(&["pause"]).success();
+    assert_eq!(dispatches(&outcome), [6]);
+    let calls = outcome.csv("hip_api_trace");
+    assert_eq!(calls.count("Function", "hipLaunchKernel"), 6);
+    let markers = outcome.csv("marker_api_trace");
+    let functions = markers.column("Function");
+    assert!(
+        functions.contains(&"before") && functions.contains(&"after"),
+        "{functions:?}"
+    );
+    assert!(!functions.contains(&"paused"), "{functions:?}");
+}
+
+/// What cannot be recorded harms nobody and is said.
+fn all_or_said(outcome: &Outcome) {
+    assert_eq!(outcome.stdout, "ok\n", "the program does not notice");
+    if outcome.stderr.contains("DROPPED") {
+        assert!(
+            outcome.stderr.contains("missing from the outputs"),
+            "{}",
+            outcome.stderr
+        );
+        assert_eq!(outcome.code(), 1, "{}", outcome.stderr);
+    } else {
+        assert_eq!(dispatches(outcome), [5], "{}", outcome.stderr);
+        assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn files_that_may_not_grow() {
+    all_or_said(&odd(&["file-size"]));
+}
+
+#[test]
+fn another_root_or_user() {
+    if !is_root() {
+        return skipped("chroot and setuid", "not root");
+    }
+    let jail = tempfile::tempdir().expect("a folder");
+    let path = jail.path().to_str().expect("text");
+    all_or_said(&odd(&["chroot", path]));
+    assert_eq!(
+        fs::read_dir(jail.path()).expect("the jail").count(),
+        0,
+        "nothing is left in there"
+    );
+    all_or_said(&odd(&["drop-user"]));
+}
+
+#[test]
+fn daemons_are_waited_for_or_recovered() {
+    let outcome = odd(&["daemon", "0.1"]).success();
+    assert_eq!(outcome.stdout, "ok\n");
+    let soon = dispatches(&outcome);
+    // On a slow machine the daemon may need more than the second it gets.
+    assert!(
+        soon == [2, 4] || outcome.stderr.contains("rpd recover"),
+        "{soon:?}: {}",
+        outcome.stderr
+    );
+
+    let outcome = odd(&["daemon", "2.5"]).success();
+    assert_eq!(dispatches(&outcome), [2], "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("still runs") && outcome.stderr.contains("rpd recover"),
+        "{}",
+        outcome.stderr
+    );
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let recover = Rpd::plain(["recover".as_ref(), outcome.out().as_os_str()]).run();
+        if dispatches(&outcome) == [2, 4] {
+            let _ = recover.success();
+            break;
+        }
+        assert!(Instant::now() < deadline, "{}", recover.stderr);
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert!(
+        !outcome.out().join(".rpd").exists(),
+        "{:?}",
+        outcome.files()
+    );
+}
+
+#[test]
+fn exec_loses_nothing() {
+    let program = workloads::path("static");
+    let outcome = odd(&["bare-exec", program.to_str().expect("text")]).success();
+    assert_eq!(outcome.stdout, "ok\n");
+    assert_eq!(dispatches(&outcome), [2], "{}", outcome.stderr);
+}
+
+#[test]
+fn a_static_program_is_said_to_be_unseen() {
+    let outcome = Rpd::new(CSV).workload("static", [""; 0]).success();
+    assert_eq!(outcome.stdout, "ok\n");
+    assert!(
+        outcome.stderr.contains("nothing was recorded"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(outcome.files().is_empty(), "{:?}", outcome.files());
+}
+
+#[test]
+fn two_million_calls() {
+    let outcome = Rpd::new(["--hip-trace", "--stats", "-f", "csv"])
+        .workload("api-loop", ["2000000"])
+        .success();
+    assert!(outcome.stderr.contains(" 0 dropped"), "{}", outcome.stderr);
+    let stats = outcome.csv("hip_api_stats");
+    let names = stats.column("Name");
+    let at = names
+        .iter()
+        .position(|name| *name == "hipGetLastError")
+        .expect("the call");
+    // A tenth more to warm up.
+    assert_eq!(stats.numbers("Calls")[at], 2_200_000);
+    let path = outcome.file("hip_api_trace.csv");
+    let rows = fs::read_to_string(path).expect("the file").lines().count() - 1;
+    assert!(rows >= 2_200_000, "{rows}");
+}

@@ -1,0 +1,147 @@
+//! What is refused before anything starts: one line, the right status, nothing written.
+
+use std::fs;
+
+use rpd_tests::run::{Outcome, Rpd, skipped};
+
+/// Runs `rpd <options> -- sh -c 'touch started'` and expects a refusal with `code`.
+fn refused(options: &[&str], code: i32) -> Outcome {
+    let outcome = Rpd::plain(options)
+        .target(["/bin/sh", "-c", "touch started"])
+        .expect_code(code);
+    refusal(&outcome, options);
+    outcome
+}
+
+fn refusal(outcome: &Outcome, what: &[&str]) {
+    let lines: Vec<&str> = outcome.stderr.lines().collect();
+    assert!(
+        lines.len() == 1 && lines[0].starts_with("rpd: "),
+        "{what:?}: {lines:?}"
+    );
+    assert_eq!(outcome.stdout, "", "{what:?}");
+    let left: Vec<_> = fs::read_dir(outcome.folder.path())
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    assert!(left.is_empty(), "{what:?}: {left:?}");
+}
+
+#[test]
+fn wrong_words() {
+    let outcome = refused(&["--kernel-tracing"], 2);
+    assert!(
+        outcome.stderr.contains("--kernel-trace"),
+        "{}",
+        outcome.stderr
+    );
+    refused(&["--kernel-tr"], 2);
+    refused(&["-f", "cvs"], 2);
+    refused(&["--backend", "cuda", "--sys-trace"], 2);
+    refused(&["-A", "sideways", "--kernel-trace"], 2);
+    refused(&["-s", "-o", "%nonsense%"], 2);
+    refused(&["-s", "-o", "{nonsense}"], 2);
+    refused(&["-s", "-d", "%nonsense%"], 2);
+    refused(&["--sys-trace", "perhaps"], 1);
+}
+
+#[test]
+fn a_forgotten_separator() {
+    let outcome = Rpd::plain(["--sys-trace", "/bin/true"])
+        .run()
+        .expect_code(1);
+    refusal(&outcome, &["forgotten --"]);
+    assert!(outcome.stderr.contains("--"), "{}", outcome.stderr);
+}
+
+#[test]
+fn missing_things() {
+    refused(&["--sys-trace", "--preload", "no/such.so"], 1);
+    let outcome = refused(&["--backend", "rocm", "--rocm-root", "/no/rocm", "-s"], 1);
+    assert!(
+        outcome.stderr.contains("librocprofiler-sdk") && outcome.stderr.contains("/no/rocm"),
+        "{}",
+        outcome.stderr
+    );
+    let missing = Rpd::new(["-s"]).target(["./missing"]).expect_code(127);
+    refusal(&missing, &["./missing"]);
+    let missing = Rpd::new(["-s"])
+        .target(["no-such-program-anywhere"])
+        .expect_code(127);
+    refusal(&missing, &["no-such-program-anywhere"]);
+    let folder = Rpd::new(["-s"]).target(["/usr"]).expect_code(126);
+    refusal(&folder, &["/usr"]);
+    let data = Rpd::new(["-s"]).target(["/etc/passwd"]).expect_code(126);
+    refusal(&data, &["/etc/passwd"]);
+}
+
+#[test]
+fn folders_that_cannot_be_written() {
+    // None of these yields to root.
+    for folder in [
+        "/proc/rpd",
+        "/proc/1",
+        "/dev/null",
+        "/dev/null/below",
+        "/sys/kernel",
+    ] {
+        refused(&["--sys-trace", "-d", folder], 1);
+    }
+    let rpd = Rpd::new(["--sys-trace"]);
+    fs::write(rpd.folder().join("out"), "in the way").expect("a file");
+    let outcome = rpd
+        .target(["/bin/sh", "-c", "touch started"])
+        .expect_code(1);
+    assert!(outcome.stderr.starts_with("rpd: "), "{}", outcome.stderr);
+    assert!(!outcome.folder.path().join("started").exists());
+    assert_eq!(
+        fs::read_to_string(outcome.folder.path().join("out")).expect("the file"),
+        "in the way"
+    );
+}
+
+#[test]
+fn a_read_only_mount() {
+    let Some(unshare) = rpd_tests::run::tool("unshare") else {
+        return skipped("a read-only mount", "no unshare");
+    };
+    let script = "mkdir ro && mount -t tmpfs -o ro none ro || exit 77
+        \"$1\" --backend sim -s -d ro -- /bin/touch started; code=$?
+        [ ! -e started ] || exit 78
+        exit $code";
+    let rpd = rpd_tests::install::rpd();
+    let outcome = rpd_tests::run::command(
+        &unshare,
+        [
+            "-m".as_ref(),
+            "/bin/sh".as_ref(),
+            "-c".as_ref(),
+            script.as_ref(),
+            "sh".as_ref(),
+            rpd.as_os_str(),
+        ],
+    );
+    if outcome.code() == 77 || outcome.stderr.contains("unshare") {
+        return skipped("a read-only mount", "mounts are not allowed here");
+    }
+    let outcome = outcome.expect_code(1);
+    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+}
+
+#[test]
+fn help_and_version() {
+    let help = Rpd::plain(["--help"]).run().success();
+    for option in [
+        "--sys-trace",
+        "--output-directory",
+        "--stats",
+        "--annotate-args",
+        "--backend",
+    ] {
+        assert!(help.stdout.contains(option), "{option}");
+    }
+    for flag in ["--version", "-v"] {
+        let version = Rpd::plain([flag]).run().success();
+        assert!(version.stdout.contains("version"), "{}", version.stdout);
+    }
+}

@@ -1,0 +1,213 @@
+//! Sudden ends of the target and of rpd itself, and full disks: nothing recorded is lost, nothing half-written
+//! stands under a final name.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rpd_tests::outputs::{Database, Table};
+use rpd_tests::run::{self, Rpd, Running, skipped};
+use rpd_tests::{install, workloads};
+
+const CSV: [&str; 3] = ["--sys-trace", "-f", "csv"];
+
+/// Calls, launches and process id as `spin` has noted them, once it has made `launches`.
+fn spinning(running: &Running, launches: u64) -> [u64; 3] {
+    let file = running.folder().join("progress");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let bytes = fs::read(&file).unwrap_or_default();
+        let number = |at: usize| {
+            let eight = bytes
+                .get(at..at + 8)
+                .and_then(|eight| eight.try_into().ok());
+            eight.map_or(0, u64::from_ne_bytes)
+        };
+        let progress = [number(0), number(8), number(16)];
+        if progress[1] >= launches {
+            return progress;
+        }
+        assert!(Instant::now() < deadline, "spin does not get going");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn signals_end_the_target_and_rpd_reports() {
+    for (signal, group) in [
+        (libc::SIGINT, true),
+        (libc::SIGINT, false),
+        (libc::SIGTERM, false),
+        (libc::SIGHUP, false),
+        (libc::SIGQUIT, true),
+    ] {
+        let running = Rpd::new(CSV).start_workload("spin", ["progress"]);
+        let [calls, launches, _] = spinning(&running, 2);
+        // What the target did a moment before is on record whatever ends it.
+        std::thread::sleep(Duration::from_millis(300));
+        if group {
+            running.signal_group(signal);
+        } else {
+            running.signal(signal);
+        }
+        let outcome = running.finish().expect_code(128 + signal);
+        let found = outcome
+            .csv("hip_api_trace")
+            .count("Function", "hipGetDevice") as u64;
+        assert!(found >= calls, "{signal}: {found} of at least {calls}");
+        let found = outcome.csv("kernel_trace").rows.len() as u64;
+        assert!(
+            found >= launches,
+            "{signal}: {found} of at least {launches}"
+        );
+    }
+}
+
+#[test]
+fn recovery_after_the_front_end_was_killed() {
+    let rpd = Rpd::new(["--sys-trace", "--stats", "-f", "csv", "rocpd"]);
+    let running = rpd.start_workload("spin", ["progress"]);
+    let [calls, launches, pid] = spinning(&running, 2);
+    running.signal(libc::SIGKILL);
+    std::thread::sleep(Duration::from_millis(300));
+    let pid = i32::try_from(pid).expect("a process id");
+    // SAFETY: takes no pointers; the process was started by this test and runs until it is killed.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    let outcome = running.finish().expect_code(137);
+    assert!(
+        outcome.files_ending(".csv").is_empty(),
+        "{:?}",
+        outcome.files()
+    );
+    assert!(outcome.out().join(".rpd").is_dir());
+    // The process stays visible until whoever inherited it has reaped it.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let recover = loop {
+        let recover = Rpd::plain(["recover".as_ref(), outcome.out().as_os_str()]).run();
+        if !outcome.out().join(".rpd").exists() || Instant::now() > deadline {
+            break recover.success();
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    let trace = outcome.csv("hip_api_trace");
+    let found = trace.count("Function", "hipGetDevice") as u64;
+    assert!(
+        found >= calls,
+        "{found} of at least {calls}\n{}",
+        recover.stderr
+    );
+    let kernels = outcome.csv("kernel_trace").rows.len();
+    assert!(
+        kernels as u64 >= launches,
+        "{kernels} of at least {launches}"
+    );
+    let database: Database = outcome.database();
+    assert_eq!(
+        database.number("SELECT count(*) FROM kernels"),
+        kernels as i64
+    );
+    assert_eq!(
+        database.number("SELECT count(*) FROM regions WHERE category LIKE 'HIP%'"),
+        trace.rows.len() as i64
+    );
+    assert!(
+        recover.stderr.contains("RPD HIP_API SUMMARY"),
+        "{}",
+        recover.stderr
+    );
+    assert_eq!(
+        outcome
+            .csv("kernel_stats")
+            .numbers("Calls")
+            .iter()
+            .sum::<u64>(),
+        kernels as u64
+    );
+}
+
+/// Runs a script in a mount namespace of its own; None, said aloud, where that is not allowed. In the script `$1` is
+/// rpd, `$2` the folder of workloads, and ./full a file system of `kib` KiB.
+fn on_small_disk(kib: u32, script: &str) -> Option<run::Outcome> {
+    let unshare = run::tool("unshare").or_else(|| {
+        skipped("a full disk", "no unshare");
+        None
+    })?;
+    let script =
+        format!("mkdir full && mount -t tmpfs -o size={kib}k none full || exit 77\n{script}");
+    let (rpd, programs) = (install::rpd(), workloads::build());
+    let outcome = run::command(
+        &unshare,
+        [
+            "-m".as_ref(),
+            "/bin/sh".as_ref(),
+            "-c".as_ref(),
+            script.as_ref(),
+            "sh".as_ref(),
+            rpd.as_os_str(),
+            programs.as_os_str(),
+        ],
+    );
+    if outcome.code() == 77 || outcome.stderr.contains("unshare") {
+        skipped("a full disk", "mounts are not allowed here");
+        return None;
+    }
+    Some(outcome)
+}
+
+#[test]
+fn full_disks_disturb_nobody_and_are_said() {
+    for kib in [256, 600, 1200] {
+        let Some(outcome) = on_small_disk(
+            kib,
+            "\"$1\" --backend sim -s -f csv rocpd -d full -- \"$2/vector-ops\" 2 40; code=$?
+             mkdir out; cp -r full/. out/; exit $code",
+        ) else {
+            return;
+        };
+        assert_eq!(outcome.stdout, "ok\n", "{kib} KiB: {}", outcome.stderr);
+        assert_eq!(outcome.code(), 1, "{kib} KiB: {}", outcome.stderr);
+        let said = outcome.stderr.contains("DROPPED") || outcome.stderr.contains("No space left");
+        assert!(said, "{kib} KiB: {}", outcome.stderr);
+        for file in outcome.files() {
+            if file.contains(".rpd/") {
+                continue;
+            }
+            let path = outcome.out().join(&file);
+            if file.ends_with(".db") {
+                let database = Database::open(&path);
+                assert_eq!(database.rows("PRAGMA integrity_check"), [["ok"]], "{file}");
+            } else if file.ends_with(".csv") {
+                let table = Table::read(&path);
+                assert!(!table.columns.is_empty(), "{file}");
+            } else {
+                panic!("{kib} KiB: {file} is left over");
+            }
+        }
+    }
+}
+
+#[test]
+fn outputs_without_room_are_recovered_later() {
+    // Room for the recording, not for the outputs.
+    let Some(outcome) = on_small_disk(
+        24 * 1024,
+        "mkdir out
+         \"$1\" --backend sim -s -f csv -d full -o x -- /bin/sh -c \"'$2/fork-exec' child
+             cat /dev/zero >full/filler 2>/dev/null; exit 0\"; code=$?
+         ls full/*.csv full/*/*.csv >&2 && exit 70
+         rm full/filler
+         \"$1\" recover full || exit 71
+         cp -r full/. out/
+         exit $code",
+    ) else {
+        return;
+    };
+    let outcome = outcome.expect_code(1);
+    assert!(outcome.stderr.contains("recover"), "{}", outcome.stderr);
+    assert_eq!(
+        outcome
+            .csv("hip_api_trace")
+            .count("Function", "hipLaunchKernel"),
+        3
+    );
+    assert!(!outcome.out().join(".rpd").exists());
+}
