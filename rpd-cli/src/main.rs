@@ -1,8 +1,9 @@
 //! The rpd command.
 //!
 //! `options` turns the command line into resolved options, `launch` runs the target, `report` makes files and
-//! tables of what was recorded, `recover` does the same for a run whose front end is gone.
+//! tables of what was recorded, `recover` does the same for a run whose front end is gone, `commands` work on results.
 
+mod commands;
 mod failure;
 mod launch;
 mod options;
@@ -70,7 +71,14 @@ pub(crate) fn print(text: &str) -> Result<u8> {
 
 /// Sub-commands by name; the list in messages is made from the same table.
 type SubCommand = (&'static str, fn(&[OsString]) -> Result<u8>);
-const SUB_COMMANDS: &[SubCommand] = &[("recover", recover::run)];
+const SUB_COMMANDS: &[SubCommand] = &[
+    ("convert", commands::convert::run),
+    ("query", commands::query::run),
+    ("summary", commands::summary::run),
+    ("merge", commands::merge::run),
+    ("diff", commands::diff::run),
+    ("recover", recover::run),
+];
 
 fn sub_command(name: &str, arguments: &[OsString]) -> Result<u8> {
     if let Some((_, run)) = SUB_COMMANDS.iter().find(|(known, _)| *known == name) {

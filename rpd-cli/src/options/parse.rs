@@ -203,7 +203,10 @@ fn command_line() -> Command {
         .args_override_self(true)
         .max_term_width(120)
         .about("Profiles programs that use AMD GPUs")
-        .override_usage("rpd [OPTIONS] -- APPLICATION [ARGUMENTS]\n       rpd recover DIR")
+        .override_usage(
+            "rpd [OPTIONS] -- APPLICATION [ARGUMENTS]\n       rpd recover DIR\n       \
+             rpd convert|query|summary|merge|diff DB... [OPTIONS]",
+        )
         .after_help(
             "BOOL is one of y yes t true on 1, n no f false off 0, in any case; an option without it is on.\n\
              Placeholders in -d and -o: %pid% %ppid% %hostname% %tag% %argv% %args% %argt% %arg0%... %rank% %size% %nid% \

@@ -175,7 +175,7 @@ impl Report<'_> {
 }
 
 /// A path as users like to see it: relative where it lies below the current directory.
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     let relative = std::env::current_dir()
         .ok()
         .and_then(|cwd| path.strip_prefix(cwd).ok().map(Path::to_owned));

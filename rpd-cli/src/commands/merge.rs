@@ -1,0 +1,57 @@
+//! `rpd merge`: several databases put into one.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Parser;
+
+use super::{Inputs, parse};
+
+const NAME: &str = "merge";
+
+/// Puts databases into one
+#[derive(Debug, Parser)]
+#[command(
+    after_help = "Every table is kept; the views are made over all of them, so that every reader sees one database. \
+    A lone database comes out with its views made again."
+)]
+struct Arguments {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// The database to write; .db is appended where it is missing
+    #[arg(
+        short = 'o',
+        long = "output-file",
+        value_name = "FILE",
+        default_value = "merged"
+    )]
+    output: PathBuf,
+    /// Directory of that file [default: the current directory]
+    #[arg(short = 'd', long = "output-path", value_name = "DIR")]
+    output_path: Option<PathBuf>,
+}
+
+/// Runs the sub-command.
+pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = parse::<Arguments>(NAME, arguments)? else {
+        return Ok(0);
+    };
+    let paths = given.inputs.paths(NAME)?;
+    let mut output = given.output_path.unwrap_or_default().join(&given.output);
+    if output.extension().is_none_or(|extension| extension != "db") {
+        output.as_mut_os_string().push(".db");
+    }
+    let path = rpd_formats::rocpd::merge(&paths, &output)?;
+    let word = if paths.len() == 1 {
+        "database"
+    } else {
+        "databases"
+    };
+    eprintln!(
+        "rpd: wrote {} from {} {word}",
+        crate::report::shown(&path),
+        paths.len()
+    );
+    Ok(0)
+}

@@ -1,0 +1,255 @@
+//! Sub-commands that work on results, and what they have in common.
+
+pub(crate) mod convert;
+pub(crate) mod diff;
+pub(crate) mod merge;
+pub(crate) mod query;
+pub(crate) mod summary;
+mod window;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::error::ErrorKind;
+use clap::{Args, Parser, ValueEnum};
+use rpd_core::options::KernelNames;
+use rpd_core::session::{LoadOptions, Session, Window};
+use rpd_formats::rocpd::read::{Database, Settings};
+use rpd_formats::table::Look;
+
+use crate::failure::Failure;
+
+/// Parses the words behind a sub-command; `None` when help was asked for, which is printed.
+fn parse<T: Parser>(name: &str, arguments: &[OsString]) -> Result<Option<T>> {
+    let program = OsString::from(format!("rpd {name}"));
+    let words = std::iter::once(program).chain(arguments.iter().cloned());
+    match T::try_parse_from(words) {
+        Ok(parsed) => Ok(Some(parsed)),
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            crate::print(&error.render().to_string())?;
+            Ok(None)
+        }
+        Err(error) => {
+            let text = error.render().to_string();
+            // The first paragraph says what is wrong; usage and tips take further ones.
+            let lines: Vec<&str> = text
+                .lines()
+                .map(str::trim)
+                .take_while(|line| !line.is_empty())
+                .collect();
+            let message = lines.join(" ");
+            let message = message.strip_prefix("error: ").unwrap_or(&message);
+            Err(Failure::usage(format!("{name}: {message} (see rpd {name} --help)")).into())
+        }
+    }
+}
+
+/// Options that take several words would take inputs that follow too. Each word behind one of `flags` that `is_value`
+/// knows gets the flag of its own.
+fn spread(
+    arguments: &[OsString],
+    flags: &[&str],
+    is_value: impl Fn(&str) -> bool,
+) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    let mut flag: Option<&OsString> = None;
+    let mut values = 0;
+    for word in arguments {
+        let text = word.to_str();
+        if text.is_some_and(|text| flags.contains(&text)) {
+            flag = Some(word);
+            values = 0;
+            words.push(word.clone());
+            continue;
+        }
+        match (flag, text) {
+            (Some(_), _) if values == 0 => values = 1,
+            (Some(given), Some(text)) if is_value(text) => words.push(given.clone()),
+            _ => flag = None,
+        }
+        words.push(word.clone());
+    }
+    words
+}
+
+/// Databases to read.
+#[derive(Debug, Args)]
+struct Inputs {
+    /// Databases (files ending in _results.db), or directories that hold some
+    #[arg(value_name = "DB")]
+    databases: Vec<PathBuf>,
+    /// Another way to name them
+    #[arg(short, long = "input", value_name = "DB", num_args = 1..)]
+    input: Vec<PathBuf>,
+}
+
+impl Inputs {
+    fn paths(&self, name: &str) -> Result<Vec<PathBuf>> {
+        let given: Vec<&PathBuf> = self.databases.iter().chain(&self.input).collect();
+        if given.is_empty() {
+            return Err(Failure::usage(format!(
+                "{name}: expected at least one database (a file ending in _results.db)"
+            ))
+            .into());
+        }
+        expand(&given)
+    }
+}
+
+/// Directories stand for the databases in them.
+fn expand(given: &[&PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for path in given {
+        if !path.is_dir() {
+            paths.push((*path).clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(path)
+            .with_context(|| format!("{} cannot be read", path.display()))?;
+        let mut found = Vec::new();
+        for entry in entries {
+            let file = entry?.path();
+            if file.extension().is_some_and(|extension| extension == "db") {
+                found.push(file);
+            }
+        }
+        if found.is_empty() {
+            return Err(Failure::failed(format!("{} holds no .db file", path.display())).into());
+        }
+        found.sort();
+        paths.extend(found);
+    }
+    Ok(paths)
+}
+
+/// How kernels are named.
+#[derive(Debug, Args)]
+struct Naming {
+    /// Name kernels after the innermost ROCTx range they were launched in
+    #[arg(long)]
+    kernel_rename: bool,
+    /// Show the bare function name of kernels
+    #[arg(short = 'T', long)]
+    truncate_kernels: bool,
+    /// Show kernel names as registered
+    #[arg(short = 'M', long)]
+    mangled_kernels: bool,
+}
+
+impl Naming {
+    /// What was asked for, else what the database shows.
+    fn over(&self, settings: &Settings) -> KernelNames {
+        let stored = settings.kernel_names;
+        let is_given = self.truncate_kernels || self.mangled_kernels;
+        KernelNames {
+            rename: self.kernel_rename || stored.rename,
+            truncate: if is_given {
+                self.truncate_kernels
+            } else {
+                stored.truncate
+            },
+            mangled: if is_given {
+                self.mangled_kernels
+            } else {
+                stored.mangled
+            },
+        }
+    }
+}
+
+/// How tables look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Aligned columns
+    #[value(alias = "console")]
+    Table,
+    /// Comma-separated values
+    Csv,
+    /// An array of objects
+    Json,
+    /// A markdown table
+    #[value(alias = "md")]
+    Markdown,
+}
+
+impl Form {
+    const fn look(self) -> Look {
+        match self {
+            Form::Table => Look::Console,
+            Form::Csv => Look::Csv,
+            Form::Json => Look::Json,
+            Form::Markdown => Look::Markdown,
+        }
+    }
+}
+
+/// Calls `take` with each recording of the databases, one at a time.
+fn each_recording(
+    paths: &[PathBuf],
+    load: LoadOptions,
+    window: Option<&Window>,
+    mut take: impl FnMut(&Path, usize, Session, Settings) -> Result<()>,
+) -> Result<()> {
+    for path in paths {
+        let database = Database::open(path)?;
+        for (index, recording) in database.recordings().iter().enumerate() {
+            let (mut session, settings) = database.session(recording, load)?;
+            if let Some(window) = window {
+                session.retain(window);
+            }
+            for note in &session.ledger.notes {
+                eprintln!("rpd: {}: {note}", path.display());
+            }
+            take(path, index, session, settings)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file that appears under its name when `write` is done with it.
+fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let context = || format!("{} cannot be written", path.display());
+    std::fs::create_dir_all(parent).with_context(context)?;
+    let file = tempfile::Builder::new()
+        .prefix(".rpd-")
+        .suffix(".part")
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
+        .tempfile_in(parent)
+        .with_context(context)?;
+    let mut out: BufWriter<&File> = BufWriter::new(file.as_file());
+    write(&mut out)?;
+    out.flush().with_context(context)?;
+    drop(out);
+    file.persist(path).with_context(context)?;
+    Ok(())
+}
+
+/// Whether writing failed because nobody reads on.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_behind_a_flag_get_the_flag() {
+        let words: Vec<OsString> = ["a.db", "-f", "csv", "json", "b.db", "rocpd"]
+            .map(OsString::from)
+            .to_vec();
+        let spread = spread(&words, &["-f"], |word| !word.ends_with(".db"));
+        assert_eq!(spread, ["a.db", "-f", "csv", "-f", "json", "b.db", "rocpd"]);
+    }
+}

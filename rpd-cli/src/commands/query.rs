@@ -1,0 +1,163 @@
+//! `rpd query`: SQL over databases.
+
+use std::ffi::OsString;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::Parser;
+use rpd_formats::rocpd::query::{Combined, QueryError};
+use rpd_formats::table::{Look, Printer};
+
+use super::window::WindowOptions;
+use super::{Form, expand, is_closed_pipe, parse, write_file};
+use crate::failure::Failure;
+
+const NAME: &str = "query";
+
+/// Runs SQL over databases, seen as one
+#[derive(Debug, Parser)]
+#[command(
+    after_help = "Databases are only read. Views such as kernels, regions, memory_copies, top_kernels and busy hold \
+    what people look for; `rpd query DB \"SELECT name FROM sqlite_temp_master\"` lists all."
+)]
+struct Arguments {
+    /// Databases (files ending in _results.db) or directories that hold some; the last word is the SQL unless --query
+    /// or --file gives it
+    #[arg(value_name = "DB... SQL")]
+    words: Vec<PathBuf>,
+    /// Another way to name databases
+    #[arg(short, long = "input", value_name = "DB", num_args = 1..)]
+    input: Vec<PathBuf>,
+    /// The SQL
+    #[arg(short, long, value_name = "SQL", conflicts_with = "file")]
+    query: Option<String>,
+    /// File with the SQL
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// File with SQL to run first, for temporary views and the like
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// How the result looks
+    #[arg(short = 'f', long, value_enum, default_value = "table")]
+    format: Form,
+    /// Write to <DIR>/<NAME>.<ending> instead of standard output
+    #[arg(short = 'o', long, value_name = "NAME")]
+    output_file: Option<String>,
+    /// Directory of that file [default: the current directory]
+    #[arg(short = 'd', long = "output-path", value_name = "DIR")]
+    output_path: Option<PathBuf>,
+    #[command(flatten)]
+    window: WindowOptions,
+}
+
+/// Runs the sub-command.
+pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = parse::<Arguments>(NAME, arguments)? else {
+        return Ok(0);
+    };
+    let mut databases: Vec<&PathBuf> = given.words.iter().chain(&given.input).collect();
+    let sql = match (&given.query, &given.file) {
+        (Some(sql), _) => sql.clone(),
+        (None, Some(file)) => text(file)?,
+        (None, None) => {
+            let Some(last) = given.words.last() else {
+                return Err(usage("expected databases and then the SQL"));
+            };
+            if last.exists() {
+                return Err(usage(&format!(
+                    "{} is a file, so the SQL is missing: it is the last word, or behind --query",
+                    last.display()
+                )));
+            }
+            databases.remove(given.words.len() - 1);
+            last.to_string_lossy().into_owned()
+        }
+    };
+    if databases.is_empty() {
+        return Err(usage(
+            "expected at least one database (a file ending in _results.db) and then the SQL",
+        ));
+    }
+    let paths = expand(&databases)?;
+    let window = given.window.resolve(NAME, &paths)?;
+    let database = Combined::open(&paths).map_err(explain)?;
+    if let Some(window) = &window {
+        database.set_window(window).map_err(explain)?;
+    }
+    if let Some(script) = &given.script {
+        database.run(&text(script)?).map_err(explain)?;
+    }
+    let look = given.format.look();
+    let rows = match &given.output_file {
+        None => {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            match print(&database, &sql, look, &mut out) {
+                Err(error) if is_closed_pipe(&error) => return Ok(0),
+                other => other?,
+            }
+        }
+        Some(name) => {
+            let directory = given.output_path.clone().unwrap_or_default();
+            let path = directory.join(format!("{name}.{}", look.extension()));
+            let mut rows = 0;
+            write_file(&path, |out| {
+                rows = print(&database, &sql, look, out)?;
+                Ok(())
+            })?;
+            eprintln!("rpd: wrote {}", path.display());
+            rows
+        }
+    };
+    if rows == 0 {
+        eprintln!("rpd: query: no results");
+    }
+    Ok(0)
+}
+
+fn usage(message: &str) -> anyhow::Error {
+    Failure::usage(format!("{NAME}: {message}")).into()
+}
+
+fn text(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
+}
+
+/// Prints the result; how many rows it has.
+fn print(database: &Combined, sql: &str, look: Look, out: &mut dyn Write) -> Result<u64> {
+    let cell = std::cell::RefCell::new((Some(out), None));
+    database
+        .query(
+            sql,
+            |columns| {
+                let (out, printer) = &mut *cell.borrow_mut();
+                if let Some(out) = out.take() {
+                    *printer = Some(Printer::new(look, columns, out)?);
+                }
+                Ok(())
+            },
+            |row| match &mut cell.borrow_mut().1 {
+                Some(printer) => printer.row(row),
+                None => Ok(()),
+            },
+        )
+        .map_err(explain)?;
+    match cell.into_inner().1 {
+        Some(printer) => {
+            let rows = printer.rows();
+            if rows > 0 || look != Look::Console {
+                printer.finish()?;
+            }
+            Ok(rows)
+        }
+        None => Ok(0),
+    }
+}
+
+fn explain(error: QueryError) -> anyhow::Error {
+    match error {
+        QueryError::Output(error) => error.into(),
+        QueryError::Sql { .. } => Failure::failed(format!("{NAME}: {error}")).into(),
+        other => other.into(),
+    }
+}

@@ -1,0 +1,162 @@
+//! `rpd summary`: durations by domain, by rank, by region.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Parser;
+use rpd_core::session::LoadOptions;
+use rpd_formats::table::{Cell, Look, Printer};
+use rpd_summary::database::{DatabaseSummary, SummaryTable};
+
+use super::window::WindowOptions;
+use super::{Form, Inputs, Naming, each_recording, parse, spread, write_file};
+
+const NAME: &str = "summary";
+
+/// Sums up durations: kernels, copies, allocations, calls, markers
+#[derive(Debug, Parser)]
+struct Arguments {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// How the tables look; all but table go into files <DIR>/[<NAME>_]<table>.<ending>
+    #[arg(short = 'f', long, value_enum, default_value = "table")]
+    format: Form,
+    /// First part of the files' names
+    #[arg(short = 'o', long, value_name = "NAME")]
+    output_file: Option<String>,
+    /// Directory of the files [default: the current directory]
+    #[arg(short = 'd', long = "output-path", value_name = "DIR")]
+    output_path: Option<PathBuf>,
+    /// One more table with a row for each of the others
+    #[arg(long)]
+    domain_summary: bool,
+    /// Each table once more with the processes apart
+    #[arg(long)]
+    summary_by_rank: bool,
+    /// Which calls: first words of categories such as HIP, HSA, MARKER; NONE for none [default: all]
+    #[arg(long, value_name = "NAME")]
+    region_categories: Option<Vec<String>>,
+    #[command(flatten)]
+    naming: Naming,
+    #[command(flatten)]
+    window: WindowOptions,
+}
+
+/// A recording, as tables by rank name it.
+struct Rank {
+    pid: u64,
+    hostname: String,
+}
+
+/// Runs the sub-command.
+pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+    let words = spread(arguments, &["--region-categories"], |word| {
+        !word.starts_with('-') && !Path::new(word).exists()
+    });
+    let Some(given) = parse::<Arguments>(NAME, &words)? else {
+        return Ok(0);
+    };
+    let paths = given.inputs.paths(NAME)?;
+    let window = given.window.resolve(NAME, &paths)?;
+    let mut summary = DatabaseSummary::default();
+    let mut ranks = Vec::new();
+    let load = LoadOptions { args: false };
+    each_recording(&paths, load, window.as_ref(), |_, _, session, settings| {
+        summary.add(&session, given.naming.over(&settings))?;
+        ranks.push(Rank {
+            pid: session.process.pid.0.into(),
+            hostname: session
+                .origin
+                .map_or_else(String::new, |origin| origin.hostname),
+        });
+        Ok(())
+    })?;
+    let mut sets = vec![("Summary files:", false)];
+    if given.summary_by_rank {
+        sets.push(("Summary files by rank:", true));
+    }
+    let mut text = Vec::new();
+    for (title, by_rank) in sets {
+        let mut tables = summary.tables(by_rank, given.region_categories.as_deref())?;
+        if given.domain_summary {
+            tables.push(DatabaseSummary::domains(&tables, by_rank));
+        }
+        text.extend_from_slice(format!("\n{title}\n").as_bytes());
+        for table in tables.iter().filter(|table| !table.rows.is_empty()) {
+            if given.format == Form::Table {
+                text.extend_from_slice(format!("\n{}:\n", table.name.to_uppercase()).as_bytes());
+                print(table, by_rank, &ranks, Look::Console, &mut text)?;
+                continue;
+            }
+            let look = given.format.look();
+            let prefix = match given.output_file.as_deref() {
+                Some(prefix) if !prefix.is_empty() => format!("{prefix}_"),
+                _ => String::new(),
+            };
+            let directory = given.output_path.clone().unwrap_or_default();
+            let path = directory.join(format!("{prefix}{}.{}", table.name, look.extension()));
+            write_file(&path, |out| print(table, by_rank, &ranks, look, out))?;
+            eprintln!("rpd: wrote {}", crate::report::shown(&path));
+        }
+    }
+    if given.format != Form::Table {
+        return Ok(0);
+    }
+    let text = String::from_utf8_lossy(&text);
+    match &given.output_file {
+        Some(name) if !name.is_empty() => {
+            let directory = given.output_path.clone().unwrap_or_default();
+            let path = directory.join(format!("{name}.txt"));
+            write_file(&path, |out| Ok(out.write_all(text.as_bytes())?))?;
+            eprintln!("rpd: wrote {}", crate::report::shown(&path));
+            Ok(0)
+        }
+        _ => crate::print(&text),
+    }
+}
+
+fn print(
+    table: &SummaryTable,
+    by_rank: bool,
+    ranks: &[Rank],
+    look: Look,
+    out: &mut dyn std::io::Write,
+) -> Result<()> {
+    let mut columns = match by_rank {
+        true => vec!["ProcessID", "Hostname"],
+        false => Vec::new(),
+    };
+    columns.extend([
+        "Name",
+        "Calls",
+        "DURATION (nsec)",
+        "AVERAGE (nsec)",
+        "PERCENT (INC)",
+        "MIN (nsec)",
+        "MAX (nsec)",
+        "STD_DEV",
+    ]);
+    let columns = columns.into_iter().map(str::to_owned).collect();
+    let mut printer = Printer::new(look, columns, out)?;
+    for row in &table.rows {
+        let mut cells = Vec::new();
+        if by_rank {
+            let rank = &ranks[row.rank];
+            cells.extend([Cell::from(rank.pid), Cell::from(&*rank.hostname)]);
+        }
+        cells.extend([
+            Cell::from(&*row.name),
+            row.calls.into(),
+            row.total.into(),
+            row.average.into(),
+            row.percentage.into(),
+            row.min.into(),
+            row.max.into(),
+            // Of one record there is no deviation; the column stays one of numbers.
+            row.std_dev.unwrap_or(f64::NAN).into(),
+        ]);
+        printer.row(cells)?;
+    }
+    Ok(printer.finish()?)
+}
