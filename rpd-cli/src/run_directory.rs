@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use anyhow::{Context as _, Result};
 use rpd_core::ids::ProcessId;
 use rpd_core::naming::{self, Namer, Target};
 use rpd_core::options::Options;
-use rpd_core::spool::OPTIONS_FILE;
+use rpd_core::spool::{OPTIONS_FILE, SPOOL_VARIABLE};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -195,9 +196,46 @@ impl RunDirectory {
         Ok(found)
     }
 
-    /// Removes the directory if nothing recorded is left in it, and what of `.rpd` is empty then.
+    /// Running processes that were started with this directory to record to, whether they have recorded or
+    /// not: one that was forked makes its recording when there is something to record.
+    pub(crate) fn attached(&self) -> Vec<ProcessId> {
+        let path = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
+        let mut variable = SPOOL_VARIABLE.as_bytes().to_vec();
+        variable.push(b'=');
+        variable.extend(path.as_os_str().as_bytes());
+        let Ok(processes) = std::fs::read_dir("/proc") else {
+            return Vec::new();
+        };
+        processes
+            .flatten()
+            .filter_map(|entry| {
+                let pid = entry.file_name().to_str()?.parse().ok()?;
+                // Empty for a zombie.
+                let environment = std::fs::read(entry.path().join("environ")).ok()?;
+                let ours = environment
+                    .split(|byte| *byte == 0)
+                    .any(|one| one == variable);
+                (ours && pid != std::process::id()).then_some(ProcessId(pid))
+            })
+            .collect()
+    }
+
+    /// Removes the directory if nothing recorded is left in it and nobody will record to it, and what of
+    /// `.rpd` is empty then.
     pub(crate) fn remove_if_done(&self) -> Result<()> {
-        if self.recordings()?.is_empty() {
+        // In this order: what an attached process makes after the second look keeps the directory as well.
+        let attached = self.attached();
+        let recordings = self.recordings()?;
+        for pid in &attached {
+            if !recordings.iter().any(|recording| recording.pid == *pid) {
+                eprintln!(
+                    "rpd: process {pid}, started by the target, still runs; once it has ended, \
+                     `rpd recover {}` writes what it did",
+                    self.path.display()
+                );
+            }
+        }
+        if attached.is_empty() && recordings.is_empty() {
             self.remove();
         }
         Ok(())
@@ -290,6 +328,26 @@ mod tests {
         assert!(is_alive(pid, u64::MAX));
         assert!(!is_alive(pid, 0), "started after the recording");
         assert!(!is_alive(ProcessId(u32::MAX), u64::MAX));
+    }
+
+    #[test]
+    fn processes_that_may_yet_record_keep_the_directory() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let run = RunDirectory::open(&folder.path().join("run-1-1"));
+        std::fs::create_dir(run.path()).expect("a folder");
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .env(SPOOL_VARIABLE, run.path())
+            .spawn()
+            .expect("sleep starts");
+        assert_eq!(run.attached(), [ProcessId(child.id())]);
+        run.remove_if_done().expect("nothing to do");
+        assert!(run.path().is_dir());
+        child.kill().expect("it runs");
+        child.wait().expect("it ends");
+        assert_eq!(run.attached(), []);
+        run.remove_if_done().expect("removable");
+        assert!(!run.path().exists());
     }
 
     #[test]

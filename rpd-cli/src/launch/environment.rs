@@ -27,6 +27,15 @@ pub(crate) fn changes(
     changes.insert(SPOOL_VARIABLE, run_directory.into());
     changes.insert(COLLECT_VARIABLE, options.collector.to_text().into());
 
+    // The loader only warns, once for each process, and goes on without.
+    for library in &options.preload {
+        if library.components().count() > 1 && !library.is_file() {
+            return Err(Failure::failed(format!(
+                "--preload: {} does not exist",
+                library.display()
+            )));
+        }
+    }
     let mut preload: Vec<OsString> = options
         .preload
         .iter()

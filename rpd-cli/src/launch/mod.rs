@@ -47,6 +47,7 @@ fn pass(plan: &Plan, options: &Options, around: &Surroundings) -> Result<u8> {
     spawn::grace(GRACE, &signals, &mut || {
         run.recordings()
             .is_ok_and(|recordings| recordings.iter().any(|recording| recording.alive))
+            || !run.attached().is_empty()
     });
     signals.end_rpd_from_now_on(run.path());
     let written = report::finish(&run, options, Some(ending));

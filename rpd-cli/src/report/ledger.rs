@@ -44,6 +44,12 @@ impl Outcome {
         self.errors.is_empty()
     }
 
+    /// Whether everything that happened was recorded, as far as is known.
+    pub(super) fn lossless(&self) -> bool {
+        let session = self.session.as_ref();
+        session.is_none_or(|session| session.ledger.dropped == 0)
+    }
+
     /// Whether there is nothing to say but that the process never used the GPU.
     pub(super) fn is_idle(&self) -> bool {
         self.complete()

@@ -24,7 +24,8 @@ pub(crate) use write::can_write;
 const INDENT: usize = 4;
 
 /// Makes the outputs of every recorded process that has ended, prints tables and ledger, and removes what is
-/// done. `ending` is how the target ended, if this rpd started it. False when an output could not be written.
+/// done. `ending` is how the target ended, if this rpd started it. False when an output could not be written, or lacks records
+/// for which there was no room.
 pub(crate) fn finish(
     run: &RunDirectory,
     options: &Options,
@@ -40,6 +41,7 @@ pub(crate) fn finish(
     let mut lines = Vec::new();
     let mut idle = Vec::new();
     let mut complete = true;
+    let mut lossless = true;
     let report = Report {
         run,
         options,
@@ -53,6 +55,7 @@ pub(crate) fn finish(
         }
         let outcome = report.process(recording, &mut state);
         complete &= outcome.complete();
+        lossless &= outcome.lossless();
         if outcome.complete() {
             std::fs::remove_dir_all(&recording.path)
                 .with_context(|| format!("cannot remove {}", recording.path.display()))?;
@@ -76,7 +79,7 @@ pub(crate) fn finish(
     }
     ledger::print(lines, idle);
     run.remove_if_done()?;
-    Ok(complete)
+    Ok(complete && lossless)
 }
 
 /// What all processes of a report have in common.
