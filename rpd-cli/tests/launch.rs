@@ -133,6 +133,11 @@ fn mistakes_start_and_write_nothing() {
             ],
             1,
         ),
+        (
+            &["--summary-groups", "(", "-s", "--", "touch", "started"],
+            1,
+        ),
+        (&["-S", "--", "touch", "started"], 1),
         (&["--pmc", "SQ_WAVES", "--", "touch", "started"], 1),
         (&["-i", "none.yaml", "--", "touch", "started"], 1),
         (&["./app"], 2),

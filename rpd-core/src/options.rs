@@ -6,6 +6,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::environment::Kept;
+use crate::stats::Unit;
+
 /// The trace kinds that can be switched on one by one. All false means nothing is traced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -61,6 +64,10 @@ pub enum Format {
     Otf2,
     /// SQLite database.
     Rocpd,
+    /// Parquet files, one per table.
+    Parquet,
+    /// One page to look at.
+    Html,
 }
 
 /// How agents are written in CSV.
@@ -86,6 +93,29 @@ pub struct KernelNames {
     pub truncate: bool,
     /// The innermost open ROCTx push range of the submitting thread names the kernel.
     pub rename: bool,
+}
+
+/// Tables of durations that were asked for by name.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SummaryOptions {
+    /// One table over all domains.
+    pub overall: bool,
+    /// One table per domain.
+    pub per_domain: bool,
+    /// One table per expression, over the domains whose whole label it matches.
+    pub groups: Vec<String>,
+    /// `stderr`, `stdout` (or either in capitals) or the name that makes `<prefix>_<name>.txt`; empty is `stderr`.
+    pub output: String,
+    /// Unit of times.
+    pub unit: Unit,
+}
+
+impl SummaryOptions {
+    /// Whether any table was asked for.
+    pub fn any(&self) -> bool {
+        self.overall || self.per_domain || !self.groups.is_empty()
+    }
 }
 
 /// How much the libraries in the target, and rpd, say.
@@ -229,6 +259,10 @@ pub struct Options {
     pub output_config: bool,
     /// Statistics files and tables.
     pub stats: bool,
+    /// Summary tables. Where there are some, `stats` prints none.
+    pub summary: SummaryOptions,
+    /// Variables of the target that go into outputs.
+    pub output_environment: Kept,
     /// Kernel names.
     pub kernel_names: KernelNames,
     /// Agent names.

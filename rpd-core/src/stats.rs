@@ -1,6 +1,48 @@
 //! Statistics as values: computed by `rpd-summary`, written by `rpd-formats`, printed by the command.
 
+use serde::{Deserialize, Serialize};
+
 use crate::domain::Domain;
+
+/// Unit of the times in a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// Seconds.
+    Sec,
+    /// Milliseconds.
+    Msec,
+    /// Microseconds.
+    Usec,
+    /// Nanoseconds.
+    #[default]
+    Nsec,
+}
+
+impl Unit {
+    /// Every unit.
+    pub const ALL: [Unit; 4] = [Unit::Sec, Unit::Msec, Unit::Usec, Unit::Nsec];
+
+    /// What stands in headers and on the command line.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Unit::Sec => "sec",
+            Unit::Msec => "msec",
+            Unit::Usec => "usec",
+            Unit::Nsec => "nsec",
+        }
+    }
+
+    /// Nanoseconds in one of it.
+    pub const fn nanoseconds(self) -> f64 {
+        match self {
+            Unit::Sec => 1e9,
+            Unit::Msec => 1e6,
+            Unit::Usec => 1e3,
+            Unit::Nsec => 1.0,
+        }
+    }
+}
 
 /// Durations of all records that share a name. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]

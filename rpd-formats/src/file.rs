@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::WriteError;
+use crate::{WriteError, progress};
 
 /// Bytes collected before they are written.
 const BUFFER: usize = 256 << 10;
@@ -73,6 +73,8 @@ pub(crate) struct TextFile {
     pending: PendingFile,
     /// Not yet written.
     pub(crate) buffer: Vec<u8>,
+    /// Rows in it, as far as they were announced.
+    rows: u64,
 }
 
 impl TextFile {
@@ -80,12 +82,14 @@ impl TextFile {
         Ok(TextFile {
             pending: PendingFile::create(path)?,
             buffer: Vec::with_capacity(BUFFER + 4096),
+            rows: 0,
         })
     }
 
-    /// Writes the buffer out when there is enough in it; to be called now and then.
+    /// Writes the buffer out when there is enough in it; to be called after each row.
     #[inline]
     pub(crate) fn flush_if_full(&mut self) -> Result<(), WriteError> {
+        self.rows += 1;
         if self.buffer.len() >= BUFFER {
             self.flush()?;
         }
@@ -97,6 +101,7 @@ impl TextFile {
         match self.pending.file().write_all(&self.buffer) {
             Ok(()) => {
                 self.buffer.clear();
+                progress::advance(std::mem::take(&mut self.rows));
                 Ok(())
             }
             Err(source) => Err(WriteError::Io {

@@ -5,14 +5,14 @@
 
 pub mod csv;
 mod describe;
-mod environment;
 mod file;
 pub mod html;
 mod json;
 mod operations;
 pub mod otf2;
-pub mod parquet;
 pub mod perfetto;
+pub mod progress;
+pub mod parquet;
 pub mod results_json;
 pub mod rocpd;
 mod streams;

@@ -17,6 +17,14 @@ pub enum SummaryError {
     /// polars refused.
     #[error("statistics: {0}")]
     Frame(#[from] PolarsError),
+    /// Not a regular expression.
+    #[error("{expression}: not a regular expression: {reason}")]
+    Expression {
+        /// As given.
+        expression: String,
+        /// What is wrong with it.
+        reason: String,
+    },
 }
 
 /// The durations of one session, summed by domain and name: what all tables are computed from.

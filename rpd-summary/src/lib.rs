@@ -6,6 +6,8 @@
 pub mod database;
 pub mod diff;
 mod frames;
+mod summaries;
 pub mod text;
 
 pub use frames::{Statistics, SummaryError};
+pub use summaries::Group;

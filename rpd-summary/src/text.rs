@@ -4,44 +4,13 @@ use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use rpd_core::stats::StatTable;
 
-/// Unit of the times in a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Unit {
-    /// Seconds.
-    Sec,
-    /// Milliseconds.
-    Msec,
-    /// Microseconds.
-    Usec,
-    /// Nanoseconds.
-    #[default]
-    Nsec,
-}
+pub use rpd_core::stats::Unit;
 
-impl Unit {
-    const fn label(self) -> &'static str {
-        match self {
-            Unit::Sec => "sec",
-            Unit::Msec => "msec",
-            Unit::Usec => "usec",
-            Unit::Nsec => "nsec",
-        }
-    }
-
-    const fn nanoseconds(self) -> f64 {
-        match self {
-            Unit::Sec => 1e9,
-            Unit::Msec => 1e6,
-            Unit::Usec => 1e3,
-            Unit::Nsec => 1.0,
-        }
-    }
-
-    fn integer(self, value: u64) -> String {
-        match self {
-            Unit::Nsec => value.to_string(),
-            _ => shortest(value as f64 / self.nanoseconds()),
-        }
+/// A time that is a whole number of nanoseconds.
+fn integer(unit: Unit, value: u64) -> String {
+    match unit {
+        Unit::Nsec => value.to_string(),
+        _ => shortest(value as f64 / unit.nanoseconds()),
     }
 }
 
@@ -132,11 +101,11 @@ pub fn render(table: &StatTable, unit: Unit, indent: usize) -> String {
             name,
             row.domain.label().to_owned(),
             row.calls.to_string(),
-            unit.integer(row.total),
+            integer(unit, row.total),
             scientific(row.average / unit.nanoseconds()),
             format!("{:.6}", row.percentage),
-            unit.integer(row.min),
-            unit.integer(row.max),
+            integer(unit, row.min),
+            integer(unit, row.max),
             scientific(row.std_dev / unit.nanoseconds()),
         ]);
     }

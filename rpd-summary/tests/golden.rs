@@ -7,11 +7,11 @@ use rpd_core::ids::{
     AgentHandle, CodeObjectId, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId,
     StringId, ThreadId,
 };
-use rpd_core::options::KernelNames;
+use rpd_core::options::{KernelNames, SummaryOptions};
 use rpd_core::session::{ArgsRef, KernelSymbol, Session, Strings};
 use rpd_core::stats::{StatRow, StatTable};
-use rpd_summary::Statistics;
 use rpd_summary::text::{Unit, render};
+use rpd_summary::{Group, Statistics};
 
 const RECORDS: &str = include_str!("../testdata/sys-trace.tsv");
 const TABLES: &str = include_str!("../testdata/sys-trace-tables.txt");
@@ -51,12 +51,16 @@ fn push_dispatch(session: &mut Session, kernel: KernelId, start: u64, end: u64) 
 }
 
 fn session() -> Session {
+    session_of(RECORDS)
+}
+
+fn session_of(records: &str) -> Session {
     let mut session = Session {
         strings: Strings::new(),
         ..Session::default()
     };
     let mut kernels: HashMap<&str, KernelId> = HashMap::new();
-    for line in RECORDS.lines() {
+    for line in records.lines() {
         let fields: Vec<&str> = line.split('\t').collect();
         let [kind, name, start, end] = fields[..] else {
             panic!("{line}");
@@ -116,17 +120,17 @@ fn sorted(text: &str) -> Vec<&str> {
 fn tables_of_the_original_line_for_line() {
     let session = session();
     let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
-    let stats = statistics.session_stats().expect("statistics");
-    let mut text = String::new();
-    for (_, table) in &stats.domains {
-        text += &render(table, Unit::Nsec, 4);
-    }
-    let group = [Domain::HipApi, Domain::KernelDispatch];
-    let table = statistics.table("HIP_API + KERNEL_DISPATCH", &group);
-    text += &render(&table.expect("statistics"), Unit::Nsec, 4);
-    let all: Vec<Domain> = statistics.domains().collect();
-    let table = statistics.table("", &all).expect("statistics");
-    text += &render(&table, Unit::Nsec, 4);
+    let request = SummaryOptions {
+        overall: true,
+        per_domain: true,
+        groups: vec!["HIP_API|KERNEL_DISPATCH".to_owned()],
+        ..SummaryOptions::default()
+    };
+    let tables = statistics.summaries(&request).expect("statistics");
+    let text: String = tables
+        .iter()
+        .map(|table| render(table, Unit::Nsec, 4))
+        .collect();
 
     let expected = TABLES.replace("ROCPROFV3 ", "RPD ");
     for (ours, theirs) in sorted(&text).iter().zip(sorted(&expected)) {
@@ -142,6 +146,56 @@ fn tables_of_the_original_line_for_line() {
             .collect()
     };
     assert_eq!(frame(&text), frame(&expected));
+}
+
+#[test]
+fn a_summary_file_of_the_original_byte_for_byte() {
+    let session = session_of(include_str!("../testdata/runtime-trace.tsv"));
+    let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
+    let request = SummaryOptions {
+        overall: true,
+        ..SummaryOptions::default()
+    };
+    let tables = statistics.summaries(&request).expect("statistics");
+    assert_eq!(tables.len(), 1);
+    let expected = include_str!("../testdata/runtime-trace-usec.txt");
+    assert_eq!(
+        render(&tables[0], Unit::Usec, 0),
+        expected.replace("ROCPROFV3 ", "RPD ")
+    );
+}
+
+#[test]
+fn groups_choose_domains_by_their_whole_names() {
+    let session = session();
+    let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
+    let titles = |groups: &[&str]| -> Vec<String> {
+        let request = SummaryOptions {
+            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+            ..SummaryOptions::default()
+        };
+        let tables = statistics.summaries(&request).expect("statistics");
+        tables.into_iter().map(|table| table.title).collect()
+    };
+    assert_eq!(
+        titles(&[
+            "MEMORY_COPY|KERNEL_DISPATCH",
+            ".*_API",
+            "HIP",
+            "hip_api",
+            "RCCL_API"
+        ]),
+        [
+            "KERNEL_DISPATCH + MEMORY_COPY",
+            "HSA_API + HIP_API + MARKER_API"
+        ]
+    );
+    // Alternatives are tried until one fits the whole name.
+    assert_eq!(titles(&["MEMORY|MEMORY_COPY"]), ["MEMORY_COPY"]);
+    for wrong in ["*._API", "(", "a)(b", "HIP_API(?=x)"] {
+        let error = Group::parse(wrong).expect_err(wrong).to_string();
+        assert!(error.starts_with(wrong) && !error.contains('\n'), "{error}");
+    }
 }
 
 #[test]
@@ -234,6 +288,15 @@ fn units_and_odd_names() {
         title: "HIP_API".to_owned(),
         rows: vec![row],
     };
+    let text = render(&table, Unit::Sec, 0);
+    assert!(
+        text.contains("|      1.2345e-05 |       1.234e-05 |"),
+        "{text}"
+    );
+    assert!(
+        text.contains("|           3e-06 |         1.5e-08 |"),
+        "{text}"
+    );
     let text = render(&table, Unit::Usec, 0);
     assert!(text.contains("| two lines "), "{text}");
     assert!(

@@ -2,6 +2,7 @@
 
 pub(crate) mod parse;
 pub(crate) mod resolve;
+mod summary;
 pub(crate) mod table;
 
 #[cfg(test)]

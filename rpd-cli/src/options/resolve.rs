@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use rpd_core::environment::Kept;
 use rpd_core::naming;
 use rpd_core::options::{
     AgentIndex, Backend, CollectorOptions, Format, KernelNames, LogLevel, Options, Traces,
 };
 
 use super::parse::{Given, Value, truth};
+use super::summary;
 use super::table::{FORMATS, Form, Inherit, OPTIONS, Spec, Support};
 use crate::failure::Failure;
 
@@ -144,10 +146,10 @@ pub(crate) fn resolve(
     };
     let mut warnings = Vec::new();
     if !traces.any() {
-        if on("stats") {
-            return Err(Failure::failed(
-                "No tracing options were enabled for --stats option",
-            ));
+        if let Some(long) = summary::needs_traces(&given) {
+            return Err(Failure::failed(format!(
+                "No tracing options were enabled for --{long} option"
+            )));
         }
         if let Some(value) = around.get("ROCPROFILER_CI")
             && variable_truth(value)
@@ -162,6 +164,8 @@ pub(crate) fn resolve(
         );
     }
     warnings.extend(without_effect(&given));
+    let summary = summary::resolve(&given, sources.get("summary-groups").copied())?;
+    warnings.extend(summary::without_tables(&given, &summary, on("stats")));
     let formats = formats(&given, around)?;
     let (output_directory, output_file) = names(&given, around)?;
     let arguments_shown = formats
@@ -193,6 +197,12 @@ pub(crate) fn resolve(
         output_file,
         output_config: on("output-config"),
         stats: on("stats"),
+        summary,
+        output_environment: match given.text("output-environment") {
+            Some("all") => Kept::All,
+            Some("none") => Kept::None,
+            _ => Kept::Relevant,
+        },
         kernel_names: KernelNames {
             mangled: on("mangled-kernels"),
             truncate: on("truncate-kernels"),
@@ -396,6 +406,8 @@ fn formats(given: &Given, around: &Surroundings) -> Result<Vec<Format>, Failure>
             "json" => Format::Json,
             "pftrace" => Format::Pftrace,
             "otf2" => Format::Otf2,
+            "parquet" => Format::Parquet,
+            "html" => Format::Html,
             _ => {
                 return Err(Failure::usage(format!(
                     "{source}: invalid choice: '{word}' (choose from {})",
@@ -403,11 +415,6 @@ fn formats(given: &Given, around: &Surroundings) -> Result<Vec<Format>, Failure>
                 )));
             }
         };
-        if !crate::report::can_write(format) {
-            return Err(Failure::failed(format!(
-                "{source}: the {word} writer is not in this build of rpd"
-            )));
-        }
         if !formats.contains(&format) {
             formats.push(format);
         }

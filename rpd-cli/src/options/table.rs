@@ -180,14 +180,15 @@ impl Spec {
 }
 
 /// Formats that `-f` knows, whether or not this build writes them.
-pub(crate) const FORMATS: &[&str] = &["csv", "json", "pftrace", "otf2", "rocpd"];
+pub(crate) const FORMATS: &[&str] = &[
+    "csv", "json", "pftrace", "otf2", "rocpd", "parquet", "html",
+];
 
 const OMPT: &[&str] = &[
     "all", "thread", "parallel", "task", "sync", "mutex", "target", "device", "error",
 ];
 
 const COUNTERS: &str = "hardware counters";
-const SUMMARIES: &str = "summary tables other than those of --stats";
 const FILTERS: &str = "filtering";
 const SAMPLING: &str = "PC sampling";
 const ATT: &str = "thread trace";
@@ -211,10 +212,12 @@ pub(crate) const OPTIONS: &[Spec] = &[
         .short('o').value("PREFIX").from("ROCPROF_OUTPUT_FILE_NAME"),
     option(Output, "output-directory", Form::Text, "Directory of the output files; may hold placeholders [default: the current directory]")
         .short('d').value("DIR").from("ROCPROF_OUTPUT_PATH"),
-    option(Output, "output-format", Form::Choices(FORMATS), "Formats to write, separated by spaces: csv, json, pftrace (Perfetto), rocpd [default: rocpd]")
+    option(Output, "output-format", Form::Choices(FORMATS), "Formats to write, separated by spaces: csv, json, pftrace (Perfetto), otf2, rocpd, parquet, html (a page to look at) [default: rocpd]")
         .short('f'),
     switch(Output, "output-config", "Write the resolved options to <prefix>_config.json")
         .from("ROCPROF_OUTPUT_CONFIG_FILE"),
+    option(Output, "output-environment", Form::Choice(&["relevant", "all", "none"], false), "Variables of the target that outputs hold: relevant (ROCm, HIP, HSA, loader, MPI and the like; nothing that looks like a secret), all or none [default: relevant]")
+        .value("WHICH"),
     option(Output, "log-level", Form::Choice(&["fatal", "error", "warning", "info", "trace", "env", "config"], true), "What the ROCm libraries in the target say: fatal, error, warning, info or trace; config and env make rpd print its options and the variables it adds")
         .value("LEVEL"),
     option(Output, "extra-counters", Form::Text, "File with definitions of further counters")
@@ -271,19 +274,19 @@ pub(crate) const OPTIONS: &[Spec] = &[
 
     option(Counters, "pmc", Form::Groups, "Counters to collect").missing(COUNTERS),
 
-    switch(Statistics, "stats", "Print a table of durations per domain; with csv also <prefix>_<domain>_stats.csv and <prefix>_domain_stats.csv")
+    switch(Statistics, "stats", "Print a table of durations per domain unless a summary is asked for; with csv also <prefix>_<domain>_stats.csv and <prefix>_domain_stats.csv")
         .from("ROCPROF_STATS"),
 
-    switch(Summary, "summary", "One table over all domains").short('S')
-        .from("ROCPROF_STATS_SUMMARY").missing(SUMMARIES),
-    switch(Summary, "summary-per-domain", "One table per domain").short('D')
-        .from("ROCPROF_STATS_SUMMARY_PER_DOMAIN").missing(SUMMARIES),
-    option(Summary, "summary-groups", Form::List(1), "One table per expression over domain names").value("REGEX")
-        .from("ROCPROF_STATS_SUMMARY_GROUPS").missing(SUMMARIES),
-    option(Summary, "summary-output-file", Form::Text, "stdout, stderr or a file name").value("NAME")
-        .from("ROCPROF_STATS_SUMMARY_OUTPUT").missing(SUMMARIES),
-    option(Summary, "summary-units", Form::Choice(&["sec", "msec", "usec", "nsec"], false), "Unit of times").short('u').value("UNIT")
-        .from("ROCPROF_STATS_SUMMARY_UNITS").missing(SUMMARIES),
+    switch(Summary, "summary", "Print one table of durations over all domains").short('S')
+        .from("ROCPROF_STATS_SUMMARY"),
+    switch(Summary, "summary-per-domain", "Print one table per domain").short('D')
+        .from("ROCPROF_STATS_SUMMARY_PER_DOMAIN"),
+    option(Summary, "summary-groups", Form::List(1), "Print one table per expression, over the domains whose whole name it matches: 'KERNEL_DISPATCH|MEMORY_COPY' '.*_API'").value("REGEX")
+        .from("ROCPROF_STATS_SUMMARY_GROUPS"),
+    option(Summary, "summary-output-file", Form::Text, "Where the tables go: stderr, stdout, or a name for <prefix>_<name>.txt [default: stderr]").value("NAME")
+        .from("ROCPROF_STATS_SUMMARY_OUTPUT"),
+    option(Summary, "summary-units", Form::Choice(&["sec", "msec", "usec", "nsec"], false), "Unit of times in the tables: sec, msec, usec or nsec [default: nsec]").short('u').value("UNIT")
+        .from("ROCPROF_STATS_SUMMARY_UNITS"),
 
     switch(Naming, "mangled-kernels", "Show kernel names as registered").short('M')
         .opposite_of("ROCPROF_DEMANGLE_KERNELS"),

@@ -4,12 +4,14 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use rpd_core::environment::Kept;
 use rpd_core::options::{Format, Options};
+use rpd_core::stats::Unit;
 use serde_json::{Value, json};
 
 use super::parse::{Parsed, parse};
 use super::resolve::{Plan, Surroundings, resolve};
-use super::table::{Form, OPTIONS, Support};
+use super::table::{FORMATS, Form, OPTIONS, Support};
 use crate::failure::Failure;
 
 enum Got {
@@ -169,6 +171,44 @@ fn mistakes_have_their_status_and_say_what_is_wrong() {
             "invalid truth value maybe",
         ),
         ("65", "--stats --echo -- true", 1, "for --stats option"),
+        (
+            "61",
+            "--sys-trace --hip-trace=no --hsa-trace=no --marker-trace=no --kernel-trace=no --memory-copy-trace=no \
+             --memory-allocation-trace=no --scratch-memory-trace=no --rccl-trace=no --rocdecode-trace=no \
+             --rocjpeg-trace=no --summary --echo -- true",
+            1,
+            "No tracing options were enabled for --summary option",
+        ),
+        (
+            "61b",
+            "-u usec -D -- true",
+            1,
+            "for --summary-per-domain option",
+        ),
+        (
+            "61c",
+            "--summary-output-file x -- true",
+            1,
+            "for --summary-output-file option",
+        ),
+        (
+            "29",
+            "-u SEC --summary --hip-trace -- true",
+            2,
+            "invalid choice: 'SEC'",
+        ),
+        (
+            "75b",
+            "--summary-groups *._API -s -- true",
+            1,
+            "--summary-groups: *._API: not a regular",
+        ),
+        (
+            "75c",
+            "--summary-groups -s -- true",
+            2,
+            "at least one argument",
+        ),
         ("93", "-E missing.yaml --pmc A -- true", 1, "No such file"),
         ("i", "-i missing.json -s -- true", 1, "No such file"),
         (
@@ -568,6 +608,71 @@ fn settings_of_a_tracing_service_are_accepted_with_a_word() {
 }
 
 #[test]
+fn summaries() {
+    let summary = |line: &str| options(line).summary;
+    assert_eq!(summary("-s -- a").output, "stderr");
+    let one = summary("--summary --hip-trace -- a");
+    assert!(one.overall && !one.per_domain, "case 72");
+    assert_eq!(
+        (one.output.as_str(), one.unit),
+        ("stderr", Unit::Nsec),
+        "case 72"
+    );
+    let output = |line: &str| summary(line).output;
+    assert_eq!(
+        output("-s --summary --summary-output-file StdOut -- a"),
+        "stdout",
+        "case 73"
+    );
+    assert_eq!(
+        output("-s -D --summary-output-file StdOut -- a"),
+        "StdOut",
+        "case 74"
+    );
+    let groups = ["A|B", ".*_API"];
+    assert_eq!(
+        summary("-s --summary-groups A|B .*_API -- a").groups,
+        groups,
+        "case 75"
+    );
+    let inherited = [
+        ("ROCPROF_STATS_SUMMARY", "1"),
+        ("ROCPROF_STATS_SUMMARY_PER_DOMAIN", "true"),
+        ("ROCPROF_STATS_SUMMARY_GROUPS", "A|B##@@##.*_API"),
+        ("ROCPROF_STATS_SUMMARY_OUTPUT", "x"),
+        ("ROCPROF_STATS_SUMMARY_UNITS", "msec"),
+    ];
+    let all = plan_with("-s -- a", &inherited).passes.remove(0).summary;
+    assert!(all.overall && all.per_domain);
+    assert_eq!(all.groups, groups);
+    assert_eq!((all.output.as_str(), all.unit), ("x", Unit::Msec));
+    assert!(plan_with("-s -- a", &inherited).warnings.is_empty());
+    let idle = plan_with("-s -u sec -- a", &[]).warnings;
+    assert!(
+        idle[0].starts_with("--summary-units: no effect"),
+        "{idle:?}"
+    );
+    assert!(plan_with("-s --stats -u sec -- a", &[]).warnings.is_empty());
+    match run_with("-s -- a", &[("ROCPROF_STATS_SUMMARY_GROUPS", "(")]) {
+        Got::Failure(failure) => {
+            assert!(failure.message.starts_with("ROCPROF_STATS_SUMMARY_GROUPS"))
+        }
+        _ => panic!("a bad expression is refused"),
+    }
+}
+
+#[test]
+fn variables_that_outputs_hold() {
+    for (line, kept) in [
+        ("-s -- a", Kept::Relevant),
+        ("-s --output-environment all -- a", Kept::All),
+        ("-s --output-environment none -- a", Kept::None),
+    ] {
+        assert_eq!(options(line).output_environment, kept, "{line}");
+    }
+}
+
+#[test]
 fn what_this_build_lacks_is_refused_by_name() {
     for spec in OPTIONS {
         let line = match spec.form {
@@ -597,11 +702,11 @@ fn what_this_build_lacks_is_refused_by_name() {
             assert!(matches!(run_with(&line, &[]), Got::Plan(_)), "{line}");
         }
     }
-    for format in ["otf2"] {
-        match run_with(&format!("-s -f {format} -- a"), &[]) {
-            Got::Failure(failure) => assert_eq!(failure.status, 1),
-            _ => panic!("{format} was silently accepted"),
-        }
+    for format in FORMATS {
+        assert!(
+            matches!(run_with(&format!("-s -f {format} -- a"), &[]), Got::Plan(_)),
+            "{format}"
+        );
     }
 }
 

@@ -1,15 +1,17 @@
 //! `<prefix>_config.json`: the resolved options in the shape that readers of the original's file expect.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
-use rpd_core::naming::Target;
+use anyhow::Result;
+use rpd_core::environment::Kept;
+use rpd_core::naming::{self, Target};
 use rpd_core::options::{Format, Options};
 use rpd_core::session::Session;
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 use serde_json::{Value, json};
+
+use super::place;
 
 /// An object whose keys keep their order.
 struct Object(Vec<(&'static str, Node)>);
@@ -41,28 +43,23 @@ fn plain(key: &'static str, value: impl Into<Value>) -> (&'static str, Node) {
 /// Writes the file; its path.
 pub(super) fn write(session: &Session, options: &Options, target: &Target) -> Result<PathBuf> {
     let path = target.file("config.json");
-    let parent = target.parent();
-    let attempt = || -> Result<()> {
-        std::fs::create_dir_all(&parent)?;
-        let mut file = tempfile::Builder::new()
-            .prefix(".rpd-")
-            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
-            .tempfile_in(&parent)?;
-        serde_json::to_writer_pretty(&mut file, &document(session, options, target))?;
-        file.write_all(b"\n")?;
-        file.persist(&path)?;
-        Ok(())
-    };
-    attempt().with_context(|| format!("cannot write {}", path.display()))?;
+    let mut text = serde_json::to_vec_pretty(&document(session, options, target))?;
+    text.push(b'\n');
+    place::file(&path, &text)?;
     Ok(path)
 }
 
 fn document(session: &Session, options: &Options, target: &Target) -> Object {
     let process = &session.process;
+    let kept = options.output_environment;
+    let mut shown = options.clone();
+    shown.launch_environment.retain(|name, _| {
+        kept.keeps(name) || (kept == Kept::Relevant && naming::is_naming_variable(name))
+    });
     let environment: serde_json::Map<String, Value> = process
         .environment
         .iter()
-        .filter(|(name, _)| rpd_core::environment::bears_on_run(name))
+        .filter(|(name, _)| kept.keeps(name))
         .map(|(name, value)| (name.clone(), Value::from(value.as_str())))
         .collect();
     let metadata = Object(vec![
@@ -74,7 +71,7 @@ fn document(session: &Session, options: &Options, target: &Target) -> Object {
         ("build_spec", Node::Object(build())),
         plain("environment", environment),
         // Ours: every resolved option, under rpd's own names.
-        plain("rpd_options", json!(options)),
+        plain("rpd_options", json!(shown)),
     ]);
     Object(vec![(
         "rocprofiler-sdk-tool",
@@ -84,6 +81,7 @@ fn document(session: &Session, options: &Options, target: &Target) -> Object {
 
 fn config(session: &Session, options: &Options, target: &Target) -> Object {
     let traces = &options.collector.traces;
+    let summary = &options.summary;
     let writes = |format: Format| options.formats.contains(&format);
     Object(vec![
         plain("benchmark_mode", ""),
@@ -117,14 +115,16 @@ fn config(session: &Session, options: &Options, target: &Target) -> Object {
         plain("raw_output_path", options.output_directory.as_str()),
         plain("raw_output_file", options.output_file.as_str()),
         plain("raw_tmp_directory", "%cwd%"),
-        plain("summary", false),
-        plain("summary_per_domain", false),
-        plain("summary_groups", Vec::<String>::new()),
+        plain("summary", summary.overall),
+        plain("summary_per_domain", summary.per_domain),
+        plain("summary_groups", summary.groups.clone()),
+        plain("summary_unit", summary.unit.label()),
+        plain("summary_file", summary.output.as_str()),
         plain("csv_output", writes(Format::Csv)),
         plain("json_output", writes(Format::Json)),
         plain("pftrace_output", writes(Format::Pftrace)),
         plain("otf2_output", writes(Format::Otf2)),
-        plain("summary_output", options.stats),
+        plain("summary_output", options.stats || summary.any()),
         plain("rocpd_output", writes(Format::Rocpd)),
         plain("kernel_rename", options.kernel_names.rename),
         plain("group_by_queue", options.group_by_queue),

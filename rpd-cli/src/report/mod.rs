@@ -2,9 +2,11 @@
 
 mod config;
 mod ledger;
+mod place;
+mod progress;
+mod tables;
 pub(crate) mod write;
 
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -12,16 +14,12 @@ use rpd_core::ids::ProcessId;
 use rpd_core::naming::{self, Facts, Target};
 use rpd_core::options::Options;
 use rpd_core::session::{LoadOptions, Session};
-use rpd_summary::Statistics;
-use rpd_summary::text::{Unit, render};
 
 use crate::launch::spawn::Ending;
 use crate::run_directory::{Recording, RunDirectory, State};
 use ledger::Outcome;
-pub(crate) use write::can_write;
-
-/// Blanks in front of tables on a terminal.
-const INDENT: usize = 4;
+use progress::Progress;
+use tables::Tables;
 
 /// Makes the outputs of every recorded process that has ended, prints tables and ledger, and removes what is
 /// done. `ending` is how the target ended, if this rpd started it. False when an output could not be written, or lacks records
@@ -42,7 +40,10 @@ pub(crate) fn finish(
     let mut idle = Vec::new();
     let mut complete = true;
     let mut lossless = true;
+    let ended = recordings.iter().filter(|recording| !recording.alive);
+    let bytes: u64 = ended.map(|recording| progress::size(&recording.path)).sum();
     let report = Report {
+        progress: Progress::new(bytes * (1 + options.formats.len() as u64)),
         run,
         options,
         hostname: &hostname,
@@ -71,6 +72,7 @@ pub(crate) fn finish(
             lines.extend(text);
         }
     }
+    drop(report);
     if !complete {
         lines.push(ledger::kept(run.path()));
     }
@@ -89,6 +91,7 @@ struct Report<'a> {
     hostname: &'a str,
     /// Tables need to say whose they are.
     several: bool,
+    progress: Progress,
 }
 
 impl Report<'_> {
@@ -99,9 +102,11 @@ impl Report<'_> {
         let load = LoadOptions {
             args: collector.hip_args || collector.annotate_args,
         };
+        let weight = progress::size(&recording.path);
+        self.progress.step("reading", weight, 0);
         match Session::open(&recording.path, load) {
             Ok(session) => {
-                if let Err(error) = self.outputs(recording, &session, state, &mut outcome) {
+                if let Err(error) = self.outputs(recording, &session, weight, state, &mut outcome) {
                     outcome.errors.push(crate::failure::line(&error));
                 }
                 outcome.session = Some(session);
@@ -115,6 +120,7 @@ impl Report<'_> {
         &self,
         recording: &Recording,
         session: &Session,
+        weight: u64,
         state: &mut State,
         outcome: &mut Outcome,
     ) -> Result<()> {
@@ -133,29 +139,26 @@ impl Report<'_> {
         if session.is_empty() {
             return Ok(());
         }
-        let stats = match options.stats {
-            true => Some(Statistics::new(session, options.kernel_names)?.session_stats()?),
-            false => None,
-        };
+        let tables = Tables::of(session, options)?;
+        let stats = tables.stats.as_ref();
         for format in &options.formats {
             // One format that fails does not keep the others from being written.
-            let written = write::write(*format, session, stats.as_ref(), options, &target);
+            self.progress.step(
+                &format!("writing {format:?}").to_lowercase(),
+                weight,
+                records(session),
+            );
+            let written = write::write(*format, session, stats, options, &target);
             match written {
                 Ok(files) => outcome.files.extend(files),
                 Err(error) => outcome.errors.push(crate::failure::line(&error)),
             }
         }
-        if let Some(stats) = &stats {
-            let mut text = String::new();
-            if self.several {
-                text += &format!("rpd: {}:\n", ledger::name(&session.process));
-            }
-            for (_, table) in &stats.domains {
-                text += &render(table, Unit::Nsec, INDENT);
-            }
-            // Standard error may be closed; the files matter more.
-            let _ = std::io::stderr().write_all(text.as_bytes());
-        }
+        let title = self
+            .several
+            .then(|| format!("rpd: {}:\n", ledger::name(&session.process)));
+        let deliver = || tables.deliver(&options.summary, &target, title.as_deref());
+        outcome.files.extend(self.progress.aside(deliver)?);
         Ok(())
     }
 
@@ -175,6 +178,16 @@ impl Report<'_> {
         state.targets.insert(folder, target.clone());
         target
     }
+}
+
+/// How many records a session has.
+fn records(session: &Session) -> u64 {
+    let records = session.api.len()
+        + session.dispatches.len()
+        + session.copies.len()
+        + session.allocations.len()
+        + session.scratch.len();
+    records as u64
 }
 
 /// A path as users like to see it: relative where it lies below the current directory.

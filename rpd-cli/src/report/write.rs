@@ -2,24 +2,23 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::Session;
 use rpd_core::stats::SessionStats;
+use rpd_summary::Statistics;
 
 /// Formats that this build writes, as options name them.
 pub(crate) const FORMATS: &[(&str, Format)] = &[
     ("csv", Format::Csv),
     ("json", Format::Json),
     ("pftrace", Format::Pftrace),
+    ("otf2", Format::Otf2),
     ("rocpd", Format::Rocpd),
+    ("parquet", Format::Parquet),
+    ("html", Format::Html),
 ];
-
-/// Whether this build writes the format.
-pub(crate) fn can_write(format: Format) -> bool {
-    FORMATS.iter().any(|(_, known)| *known == format)
-}
 
 /// Writes a session in one format; the files.
 pub(crate) fn write(
@@ -34,7 +33,16 @@ pub(crate) fn write(
         Format::Rocpd => rpd_formats::rocpd::write(session, options, target)?,
         Format::Json => rpd_formats::results_json::write(session, stats, options, target)?,
         Format::Pftrace => rpd_formats::perfetto::write(session, options, target)?,
-        other => bail!("{other:?} cannot be written by this build"),
+        Format::Otf2 => rpd_formats::otf2::write(session, options, target)?,
+        Format::Parquet => return Ok(rpd_formats::parquet::write(session, options, target)?),
+        Format::Html => match stats {
+            Some(stats) => rpd_formats::html::write(session, stats, options, target)?,
+            // The page has statistics, asked for or not.
+            None => {
+                let stats = Statistics::new(session, options.kernel_names)?.session_stats()?;
+                rpd_formats::html::write(session, &stats, options, target)?
+            }
+        },
     };
     Ok(file.into_iter().collect())
 }

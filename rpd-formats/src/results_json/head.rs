@@ -192,6 +192,7 @@ fn metadata(session: &Session, options: &Options, target: &Target) -> String {
 /// writer has no buffer.
 fn config(session: &Session, options: &Options, target: &Target) -> String {
     let writes = |format| boolean(options.formats.contains(&format));
+    let summary = &options.summary;
     Object::new()
         .text("output_path", &target.directory.to_string_lossy())
         .text("output_file", &target.prefix)
@@ -203,16 +204,16 @@ fn config(session: &Session, options: &Options, target: &Target) -> String {
         .number("perfetto_buffer_size", 1_048_576)
         .text("perfetto_buffer_fill_policy", "discard")
         .text("perfetto_backend", "inprocess")
-        .json("summary", boolean(false))
-        .json("summary_per_domain", boolean(false))
-        .json("summary_groups", "[]")
-        .text("summary_unit", "nsec")
-        .text("summary_file", "stderr")
+        .json("summary", boolean(summary.overall))
+        .json("summary_per_domain", boolean(summary.per_domain))
+        .array("summary_groups", texts(summary.groups.iter().map(String::as_str)))
+        .text("summary_unit", summary.unit.label())
+        .text("summary_file", &summary.output)
         .json("csv_output", writes(Format::Csv))
         .json("json_output", writes(Format::Json))
         .json("pftrace_output", writes(Format::Pftrace))
         .json("otf2_output", writes(Format::Otf2))
-        .json("summary_output", boolean(false))
+        .json("summary_output", boolean(options.stats || summary.any()))
         .json("rocpd_output", writes(Format::Rocpd))
         .json("kernel_rename", boolean(options.kernel_names.rename))
         .json("group_by_queue", boolean(options.group_by_queue))

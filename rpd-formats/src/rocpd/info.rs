@@ -1,6 +1,6 @@
 //! Rows that describe: strings, node, process, threads, agents, queues, streams, code.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use rpd_core::agent::AgentType;
 use rpd_core::domain::Kind;
@@ -15,7 +15,7 @@ use super::bulk::Bulk;
 use super::identity::Node;
 use super::{Names, SCHEMA_VERSION};
 use crate::json::Object;
-use crate::{describe, environment};
+use crate::describe;
 
 /// Ids of described things in the database.
 pub(super) struct Ids {
@@ -170,7 +170,7 @@ fn write_node_and_process(
     let environment = process
         .environment
         .iter()
-        .filter(|(name, _)| environment::is_kept(name))
+        .filter(|(name, _)| options.output_environment.keeps(name))
         // Of a name that is set twice the first counts, as for `getenv`; a JSON object has each key once.
         .scan(BTreeSet::new(), |seen, (name, value)| {
             Some(seen.insert(name).then_some((name, value)))
@@ -277,25 +277,27 @@ fn write_queues_and_streams(
     )
 }
 
-/// `Default <what>` for 0, which is always there; the others are numbered in the order of first use.
+/// `Default <what>` for 0, which is always there; the others are numbered from 0 in the order of their ids, so that
+/// names do not depend on which of them was used first.
 fn write_numbered(
     connection: &Connection,
     table: &str,
     what: &str,
     ids: impl Iterator<Item = i64>,
 ) -> rusqlite::Result<()> {
-    let mut seen = BTreeMap::from([(0, format!("Default {what}"))]);
+    let mut seen = BTreeSet::new();
     let mut last = 0;
     for id in ids {
         if id != last {
-            let number = seen.len() - 1;
-            seen.entry(id).or_insert_with(|| format!("{what} {number}"));
+            seen.insert(id);
             last = id;
         }
     }
+    seen.remove(&0);
     let mut bulk = Bulk::new(connection, table, &["id", "name"])?;
-    for (id, name) in seen {
-        bulk.integer(id).text(&name).end_row()?;
+    bulk.integer(0).text(&format!("Default {what}")).end_row()?;
+    for (number, id) in seen.into_iter().enumerate() {
+        bulk.integer(id).text(&format!("{what} {number}")).end_row()?;
     }
     bulk.finish()
 }

@@ -22,8 +22,8 @@ use rusqlite::Connection;
 use crate::WriteError;
 use crate::file::PendingFile;
 use identity::Node;
-pub(crate) use rows::allocation_kind;
 pub use merge::{MergeError, merge};
+pub(crate) use rows::allocation_kind;
 
 const SCHEMA: &str = include_str!("schema.sql");
 const VIEWS: &str = include_str!("views.sql");

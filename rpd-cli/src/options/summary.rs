@@ -1,0 +1,92 @@
+//! Options of summary tables.
+
+use rpd_core::options::SummaryOptions;
+use rpd_core::stats::Unit;
+use rpd_summary::Group;
+
+use super::parse::{Given, Value};
+use crate::failure::Failure;
+
+/// What separates the expressions in a variable.
+const SEPARATOR: &str = "##@@##";
+
+/// Options that are of no use without a trace, in the order in which they are named.
+const NEED_TRACES: [&str; 6] = [
+    "stats",
+    "summary",
+    "summary-per-domain",
+    "summary-groups",
+    "summary-output-file",
+    "summary-units",
+];
+
+/// The first given option that needs something to be traced.
+pub(super) fn needs_traces(given: &Given) -> Option<&'static str> {
+    NEED_TRACES
+        .into_iter()
+        .find(|long| !matches!(given.values.get(long), None | Some(Value::Bool(false))))
+}
+
+/// Checks and collects them. `variable` is where the groups come from, when not from the command line.
+pub(super) fn resolve(given: &Given, variable: Option<&str>) -> Result<SummaryOptions, Failure> {
+    let overall = given.bool("summary").unwrap_or(false);
+    let list = given.list("summary-groups").unwrap_or_default();
+    let groups: Vec<String> = match variable {
+        Some(_) => list
+            .iter()
+            .flat_map(|text| text.split(SEPARATOR))
+            .filter(|group| !group.is_empty())
+            .map(str::to_owned)
+            .collect(),
+        None => list.to_vec(),
+    };
+    for group in &groups {
+        Group::parse(group).map_err(|error| {
+            let source = match variable {
+                Some(variable) => format!("{variable} (set in the environment)"),
+                None => "argument --summary-groups".to_owned(),
+            };
+            Failure::failed(format!("{source}: {error}"))
+        })?;
+    }
+    let output = match given.text("summary-output-file") {
+        None | Some("") => "stderr".to_owned(),
+        Some(name) if overall => match name.to_ascii_lowercase() {
+            stream if stream == "stdout" || stream == "stderr" => stream,
+            _ => name.to_owned(),
+        },
+        Some(name) => name.to_owned(),
+    };
+    let unit = Unit::ALL
+        .into_iter()
+        .find(|unit| given.text("summary-units") == Some(unit.label()));
+    Ok(SummaryOptions {
+        overall,
+        per_domain: given.bool("summary-per-domain").unwrap_or(false),
+        groups,
+        output,
+        unit: unit.unwrap_or_default(),
+    })
+}
+
+/// A word about settings of tables where there are none.
+pub(super) fn without_tables(
+    given: &Given,
+    options: &SummaryOptions,
+    stats: bool,
+) -> Option<String> {
+    if options.any() || stats {
+        return None;
+    }
+    let given: Vec<String> = ["summary-output-file", "summary-units"]
+        .into_iter()
+        .filter(|long| given.values.contains_key(long))
+        .map(|long| format!("--{long}"))
+        .collect();
+    (!given.is_empty()).then(|| {
+        format!(
+            "{}: no effect, since no table was asked for (try --summary)",
+            given.join(", ")
+        )
+    })
+}

@@ -1,0 +1,207 @@
+//! Tables of durations: which, and where they go.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use rpd_core::naming::Target;
+use rpd_core::options::{Options, SummaryOptions};
+use rpd_core::session::Session;
+use rpd_core::stats::SessionStats;
+use rpd_summary::Statistics;
+use rpd_summary::text::render;
+
+use super::place;
+
+/// Blanks in front of tables on a terminal.
+const INDENT: usize = 4;
+
+/// Where tables go.
+#[derive(Debug, PartialEq, Eq)]
+enum Destination<'a> {
+    Stderr,
+    Stdout,
+    /// The file with this in its name.
+    File(&'a str),
+}
+
+fn destination(summary: &SummaryOptions) -> Destination<'_> {
+    match summary.output.as_str() {
+        "" | "stderr" | "STDERR" => Destination::Stderr,
+        "stdout" | "STDOUT" => Destination::Stdout,
+        name => Destination::File(name),
+    }
+}
+
+/// What was computed of a session.
+pub(super) struct Tables {
+    /// For statistics files, when `--stats` was given.
+    pub(super) stats: Option<SessionStats>,
+    /// Empty when there is nothing to show.
+    text: String,
+}
+
+impl Tables {
+    /// Computes what `options` ask for.
+    pub(super) fn of(session: &Session, options: &Options) -> Result<Tables> {
+        let summary = &options.summary;
+        let mut tables = Tables {
+            stats: None,
+            text: String::new(),
+        };
+        if !options.stats && !summary.any() {
+            return Ok(tables);
+        }
+        let statistics = Statistics::new(session, options.kernel_names)?;
+        if options.stats {
+            tables.stats = Some(statistics.session_stats()?);
+        }
+        if rpd_formats::csv::record_bytes(session) < options.minimum_output_bytes {
+            return Ok(tables);
+        }
+        let indent = match destination(summary) {
+            Destination::File(_) => 0,
+            _ => INDENT,
+        };
+        let shown = if summary.any() {
+            statistics.summaries(summary)?
+        } else {
+            let stats = tables.stats.iter().flat_map(|stats| &stats.domains);
+            stats.map(|(_, table)| table.clone()).collect()
+        };
+        for table in &shown {
+            tables.text += &render(table, summary.unit, indent);
+        }
+        Ok(tables)
+    }
+
+    /// Sends the text where it is to go; the file, if that is one. `title` says on a terminal whose tables they are.
+    pub(super) fn deliver(
+        &self,
+        summary: &SummaryOptions,
+        target: &Target,
+        title: Option<&str>,
+    ) -> Result<Option<PathBuf>> {
+        if self.text.is_empty() {
+            return Ok(None);
+        }
+        let titled = || format!("{}{}", title.unwrap_or_default(), self.text);
+        match destination(summary) {
+            // Standard error may be closed; the files matter more.
+            Destination::Stderr => drop(std::io::stderr().write_all(titled().as_bytes())),
+            Destination::Stdout => {
+                crate::print(&titled())?;
+            }
+            Destination::File(name) => {
+                let path = target.file(&format!("{name}.txt"));
+                place::file(&path, self.text.as_bytes())?;
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rpd_core::domain::Kind;
+    use rpd_core::ids::{CorrelationId, Nanoseconds, StringId, ThreadId};
+    use rpd_core::session::ArgsRef;
+
+    use super::*;
+
+    fn session() -> Session {
+        let mut session = Session::default();
+        for (kind, name, duration) in [
+            (Kind::HipRuntime, "hipFree", 1500),
+            (Kind::HsaCore, "hsa_init", 10),
+        ] {
+            let name = session.strings.intern(name);
+            let api = &mut session.api;
+            api.kind.push(kind);
+            api.operation.push(name);
+            api.message.push(StringId(0));
+            api.start.push(Nanoseconds(0));
+            api.end.push(Nanoseconds(duration));
+            api.thread.push(ThreadId(1));
+            api.correlation.push(CorrelationId(0));
+            api.ancestor.push(CorrelationId(0));
+            api.args.push(ArgsRef::default());
+        }
+        session
+    }
+
+    fn titles(options: &Options) -> Vec<String> {
+        let tables = Tables::of(&session(), options).expect("tables");
+        let lines = tables.text.lines();
+        lines
+            .filter(|line| line.ends_with("SUMMARY:"))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    #[test]
+    fn stats_are_silent_beside_a_summary() {
+        let mut options = Options {
+            stats: true,
+            ..Options::default()
+        };
+        let per_domain = ["    RPD HSA_API SUMMARY:", "    RPD HIP_API SUMMARY:"];
+        assert_eq!(titles(&options), per_domain);
+        options.summary.overall = true;
+        assert_eq!(titles(&options), ["    RPD SUMMARY:"]);
+        options.summary.output = "x".to_owned();
+        options.summary.per_domain = true;
+        let all = [
+            "RPD HSA_API SUMMARY:",
+            "RPD HIP_API SUMMARY:",
+            "RPD SUMMARY:",
+        ];
+        assert_eq!(titles(&options), all);
+        options.minimum_output_bytes = 1 << 20;
+        assert!(titles(&options).is_empty());
+        assert!(titles(&Options::default()).is_empty());
+    }
+
+    #[test]
+    fn names_of_streams_and_files() {
+        for (output, expected) in [
+            ("", Destination::Stderr),
+            ("stderr", Destination::Stderr),
+            ("STDOUT", Destination::Stdout),
+            ("StdOut", Destination::File("StdOut")),
+            ("summary", Destination::File("summary")),
+        ] {
+            let summary = SummaryOptions {
+                output: output.to_owned(),
+                ..SummaryOptions::default()
+            };
+            assert_eq!(destination(&summary), expected, "{output}");
+        }
+    }
+
+    #[test]
+    fn a_file_holds_the_tables_without_indentation() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = Target {
+            directory: folder.path().to_owned(),
+            prefix: "deep/run".to_owned(),
+        };
+        let mut options = Options::default();
+        options.summary.overall = true;
+        options.summary.output = "summary".to_owned();
+        options.summary.unit = rpd_core::stats::Unit::Usec;
+        let tables = Tables::of(&session(), &options).expect("tables");
+        let file = tables
+            .deliver(&options.summary, &target, Some("rpd: a[1]:\n"))
+            .expect("delivered")
+            .expect("a file");
+        assert_eq!(file, folder.path().join("deep/run_summary.txt"));
+        let text = std::fs::read_to_string(file).expect("readable");
+        assert!(text.starts_with("\nRPD SUMMARY:\n\n|"), "{text}");
+        assert!(
+            text.contains("|             1.5 |       1.500e+00 |"),
+            "{text}"
+        );
+    }
+}

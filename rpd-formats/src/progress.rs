@@ -1,0 +1,15 @@
+//! How far the writers have come, for whoever shows it: one number for the whole process, counted roughly.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static RECORDS: AtomicU64 = AtomicU64::new(0);
+
+/// Records that were written so far, in any format. Only differences mean something; they may miss a batch.
+pub fn records() -> u64 {
+    RECORDS.load(Ordering::Relaxed)
+}
+
+/// To be called once per batch.
+pub(crate) fn advance(records: u64) {
+    RECORDS.fetch_add(records, Ordering::Relaxed);
+}
