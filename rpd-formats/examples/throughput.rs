@@ -13,7 +13,7 @@ use rpd_core::naming::Target;
 use rpd_core::options::Options;
 use rpd_core::session::{ArgsRef, KernelSymbol, Session};
 use rpd_core::spool::format::api_flag;
-use rpd_formats::{WriteError, csv, perfetto, results_json, rocpd};
+use rpd_formats::{WriteError, csv, html, otf2, parquet, perfetto, results_json, rocpd};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -28,6 +28,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     measure("rocpd", &calls, directory.path(), rocpd_file)?;
     measure("json", &calls, directory.path(), json_file)?;
     measure("pftrace", &calls, directory.path(), perfetto_file)?;
+    measure("otf2", &calls, directory.path(), otf2_file)?;
+    measure("parquet", &calls, directory.path(), parquet_files)?;
+    measure("html", &calls, directory.path(), html_file)?;
     drop(calls);
     let with_arguments = session(records, true, false);
     measure(
@@ -54,6 +57,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     measure("rocpd, mixed", &mixed, directory.path(), rocpd_file)?;
     measure("json, mixed", &mixed, directory.path(), json_file)?;
     measure("pftrace, mixed", &mixed, directory.path(), perfetto_file)?;
+    measure("otf2, mixed", &mixed, directory.path(), otf2_file)?;
+    measure("parquet, mixed", &mixed, directory.path(), parquet_files)?;
+    measure("html, mixed", &mixed, directory.path(), html_file)?;
     Ok(())
 }
 
@@ -73,6 +79,30 @@ fn json_file(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteEr
 
 fn perfetto_file(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteError> {
     let file = perfetto::write(session, &Options::default(), target)?;
+    Ok(file.into_iter().collect())
+}
+
+/// All parts of an archive, for their sizes.
+fn otf2_file(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteError> {
+    let Some(anchor) = otf2::write(session, &Options::default(), target)? else {
+        return Ok(Vec::new());
+    };
+    let events = std::fs::read_dir(anchor.with_extension("")).into_iter();
+    let events = events.flatten().flatten().map(|entry| entry.path());
+    Ok([anchor.with_extension("def"), anchor]
+        .into_iter()
+        .chain(events)
+        .collect())
+}
+
+fn parquet_files(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteError> {
+    parquet::write(session, &Options::default(), target)
+}
+
+/// Without statistics, which are not computed here.
+fn html_file(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteError> {
+    let stats = rpd_core::stats::SessionStats::default();
+    let file = html::write(session, &stats, &Options::default(), target)?;
     Ok(file.into_iter().collect())
 }
 

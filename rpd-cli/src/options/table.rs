@@ -179,10 +179,8 @@ impl Spec {
     }
 }
 
-/// Formats that `-f` knows, whether or not this build writes them.
-pub(crate) const FORMATS: &[&str] = &[
-    "csv", "json", "pftrace", "otf2", "rocpd", "parquet", "html",
-];
+/// Formats that `-f` knows.
+pub(crate) const FORMATS: &[&str] = &["csv", "json", "pftrace", "otf2", "rocpd", "parquet", "html"];
 
 const OMPT: &[&str] = &[
     "all", "thread", "parallel", "task", "sync", "mutex", "target", "device", "error",
