@@ -37,10 +37,13 @@ pub(crate) const CAPABILITY: [(&str, u32); 23] = [
     ("DebugSupportedFirmware", 1),
 ];
 pub(crate) const SDMA_FIRMWARE: [(&str, u32); 2] = [("uCodeSDMA", 10), ("uCodeRes", 10)];
-pub(crate) const FIRMWARE: [(&str, u32); 4] = [("uCode", 10), ("Major", 6), ("Minor", 8), ("Stepping", 8)];
-pub(crate) const VISIBILITY: [(&str, u32); 4] = [("hsa", 1), ("hip", 1), ("rccl", 1), ("rocdecode", 1)];
+pub(crate) const FIRMWARE: [(&str, u32); 4] =
+    [("uCode", 10), ("Major", 6), ("Minor", 8), ("Stepping", 8)];
+pub(crate) const VISIBILITY: [(&str, u32); 4] =
+    [("hsa", 1), ("hip", 1), ("rccl", 1), ("rocdecode", 1)];
 pub(crate) const MEMORY: [(&str, u32); 2] = [("HotPluggable", 1), ("NonVolatile", 1)];
-pub(crate) const CACHE: [(&str, u32); 4] = [("Data", 1), ("Instruction", 1), ("CPU", 1), ("HSACU", 1)];
+pub(crate) const CACHE: [(&str, u32); 4] =
+    [("Data", 1), ("Instruction", 1), ("CPU", 1), ("HSACU", 1)];
 pub(crate) const LINK: [(&str, u32); 5] = [
     ("Override", 1),
     ("NonCoherent", 1),

@@ -10,14 +10,14 @@ pub mod html;
 mod json;
 mod operations;
 pub mod otf2;
+pub mod parquet;
 pub mod perfetto;
 pub mod progress;
-pub mod parquet;
 pub mod results_json;
 pub mod rocpd;
 mod streams;
-mod texts;
 pub mod table;
+mod texts;
 
 use std::path::PathBuf;
 

@@ -34,7 +34,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begin = Instant::now();
     let stats = rpd_summary::Statistics::new(&session, KernelNames::default())?.session_stats()?;
     let seconds = begin.elapsed().as_secs_f64();
-    let rows: usize = stats.domains.iter().map(|(_, table)| table.rows.len()).sum();
+    let rows: usize = stats
+        .domains
+        .iter()
+        .map(|(_, table)| table.rows.len())
+        .sum();
     println!("{records} records, {rows} rows in {seconds:.3} s");
     Ok(())
 }

@@ -206,7 +206,10 @@ fn config(session: &Session, options: &Options, target: &Target) -> String {
         .text("perfetto_backend", "inprocess")
         .json("summary", boolean(summary.overall))
         .json("summary_per_domain", boolean(summary.per_domain))
-        .array("summary_groups", texts(summary.groups.iter().map(String::as_str)))
+        .array(
+            "summary_groups",
+            texts(summary.groups.iter().map(String::as_str)),
+        )
         .text("summary_unit", summary.unit.label())
         .text("summary_file", &summary.output)
         .json("csv_output", writes(Format::Csv))

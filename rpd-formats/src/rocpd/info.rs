@@ -14,8 +14,8 @@ use rusqlite::{Connection, params};
 use super::bulk::Bulk;
 use super::identity::Node;
 use super::{Names, SCHEMA_VERSION};
-use crate::json::Object;
 use crate::describe;
+use crate::json::Object;
 
 /// Ids of described things in the database.
 pub(super) struct Ids {
@@ -297,7 +297,9 @@ fn write_numbered(
     let mut bulk = Bulk::new(connection, table, &["id", "name"])?;
     bulk.integer(0).text(&format!("Default {what}")).end_row()?;
     for (number, id) in seen.into_iter().enumerate() {
-        bulk.integer(id).text(&format!("{what} {number}")).end_row()?;
+        bulk.integer(id)
+            .text(&format!("{what} {number}"))
+            .end_row()?;
     }
     bulk.finish()
 }

@@ -113,7 +113,10 @@ impl Names {
     fn without_comments(statement: &'static str) -> &'static str {
         let mut rest = statement.trim_start();
         while rest.starts_with("--") {
-            rest = rest.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+            rest = rest
+                .split_once('\n')
+                .map_or("", |(_, rest)| rest)
+                .trim_start();
         }
         rest
     }

@@ -13,7 +13,9 @@ use rocprofiler_sdk_sys::{
     rocprofiler_runtime_initialization_operation_t as Runtime, rocprofiler_status_t as Status,
 };
 
-use super::{allocation, context, device, discovery, foreign, intercept, lifecycle, marker, runtime, trace};
+use super::{
+    allocation, context, device, discovery, foreign, intercept, lifecycle, marker, runtime, trace,
+};
 use crate::api::{
     stream,
     table::{self, Code, Library, Slot, next},

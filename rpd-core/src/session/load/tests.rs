@@ -122,9 +122,21 @@ fn spool(run: &Path) -> (Arc<SpoolDirectory>, StreamWriter) {
     name(&mut meta, space::CALLBACK, 8, 1, "roctxThreadRangeA");
     name(&mut meta, space::CALLBACK, 8, 2, "roctxProcessRangeA");
     name(&mut meta, space::CALLBACK, 3, u32::MAX, "MEMORY_COPY");
-    name(&mut meta, space::CALLBACK, 3, 2, "MEMORY_COPY_HOST_TO_DEVICE");
+    name(
+        &mut meta,
+        space::CALLBACK,
+        3,
+        2,
+        "MEMORY_COPY_HOST_TO_DEVICE",
+    );
     name(&mut meta, space::BUFFER, 5, u32::MAX, "MEMORY_COPY");
-    name(&mut meta, space::BUFFER, 5, 2, "MEMORY_COPY_OF_ANOTHER_NUMBER");
+    name(
+        &mut meta,
+        space::BUFFER,
+        5,
+        2,
+        "MEMORY_COPY_OF_ANOTHER_NUMBER",
+    );
     (directory, meta)
 }
 
