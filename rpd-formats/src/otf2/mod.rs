@@ -14,8 +14,8 @@ use rpd_core::naming::{self, Target};
 use rpd_core::options::Options;
 use rpd_core::session::Session;
 
-use crate::WriteError;
 use crate::texts::Texts;
+use crate::{WriteError, progress};
 use library::{Archive, Definitions, Failure, GroupType, Library, LocationType, Paradigm, Role};
 use tracks::{Description, Location, Slice};
 
@@ -240,13 +240,15 @@ impl<'a> Trace<'a> {
     ) -> Result<(), Failure> {
         let name = self.texts.id(name);
         let description = Description { name, kind, group };
-        let (mut first, mut last) = (self.first, self.last);
+        let (mut first, mut last, mut count) = (self.first, self.last, 0);
         let slices = slices.inspect(|slice| {
             first = first.min(slice.start.0);
             last = last.max(slice.end.0);
+            count += 1;
         });
         let result = tracks::write(self.archive, &mut self.locations, description, slices);
         (self.first, self.last) = (first, last);
+        progress::advance(count);
         result
     }
 
@@ -406,7 +408,10 @@ impl<'a> Trace<'a> {
             None => &process.executable,
         };
         let executable = self.texts.id(executable);
-        let host = self.texts.id(&naming::hostname());
+        let host = match &self.session.origin {
+            Some(origin) => self.texts.id(&origin.hostname),
+            None => self.texts.id(&naming::hostname()),
+        };
         let agents = &self.session.agents;
         let agents: Vec<u32> = agents
             .iter()

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use polars::prelude::*;
 use polars_io::prelude::*;
 
-use crate::WriteError;
 use crate::file::PendingFile;
+use crate::{WriteError, progress};
 
 /// Rows of a group: enough for encodings to pay, few enough for columns to be small.
 const GROUP: usize = 1 << 18;
@@ -109,6 +109,7 @@ fn fill(
     loop {
         writer.write_batch(&group)?;
         begin += group.height();
+        progress::advance(group.height() as u64);
         if begin >= height {
             break;
         }
