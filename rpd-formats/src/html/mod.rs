@@ -88,15 +88,12 @@ fn data(session: &Session, stats: &SessionStats, options: &Options) -> String {
         .text("program", program(session))
         .text("about", &about)
         .array("notes", notes(session).iter().map(|note| quoted(note)))
-        .array("cards", cards(session, stats, &timeline).into_iter())
+        .array("cards", cards(session, stats, &timeline))
         .number("length", timeline.length())
         .text("detail", &timeline.detail())
         .array("names", timeline.names().map(quoted))
-        .array("tracks", timeline.tracks().into_iter())
-        .array(
-            "tables",
-            tables::all(session, stats, options, &timeline).into_iter(),
-        )
+        .array("tracks", timeline.tracks())
+        .array("tables", tables::all(session, stats, options, &timeline))
         .end()
 }
 

@@ -156,9 +156,7 @@ fn fill(
     trace.write_allocations()?;
     trace.write_dispatches()?;
     archive.end_events(1..=trace.locations.len() as u64)?;
-    let definitions = archive.definitions()?;
-    trace.define(&definitions)?;
-    drop(definitions);
+    trace.define(&archive.definitions()?)?;
     drop(trace);
     archive.close()
 }
@@ -356,10 +354,9 @@ impl<'a> Trace<'a> {
         let session = self.session;
         let mut regions = HashMap::new();
         for &name in names {
-            if !regions.contains_key(&name) {
-                let region = self.region(session.strings.get(name), role, Paradigm::Hip);
-                regions.insert(name, region);
-            }
+            regions
+                .entry(name)
+                .or_insert_with(|| self.region(session.strings.get(name), role, Paradigm::Hip));
         }
         regions
     }
