@@ -305,7 +305,7 @@ mod tests {
         let names = ["name", "c", "f"];
         assert_eq!(
             print(Look::Console, &names, rows()),
-            " name    c   f\na|\"b\"  353 1.5\n    c NULL NaN\n".replace("  353", "  353")
+            " name    c   f\na|\"b\"  353 1.5\n    c NULL NaN\n"
         );
         assert_eq!(
             print(Look::Csv, &names, rows()),

@@ -15,12 +15,8 @@ pub(crate) type Token = u64;
 pub(crate) struct QueueInfo {
     /// Address of the `hsa_queue_t`, the runtime's handle.
     pub(crate) handle: u64,
-    /// Id in the `hsa_queue_t`, unique within the process.
-    pub(crate) id: u64,
     /// HSA handle of the agent that consumes the packets.
     pub(crate) agent: u64,
-    /// Number of packets in the ring.
-    pub(crate) size: u32,
 }
 
 /// A kernel dispatch packet about to become visible to the packet processor.
@@ -29,6 +25,7 @@ pub(crate) struct DispatchInfo<'a> {
     /// The queue it was written to.
     pub(crate) queue: QueueInfo,
     /// Index of the packet since the queue was made.
+    #[cfg_attr(not(test), expect(dead_code, reason = "told for tests of order"))]
     pub(crate) packet_id: u64,
     /// The packet itself.
     pub(crate) packet: &'a KernelDispatchPacket,
@@ -80,8 +77,6 @@ pub(crate) enum ScratchEvent {
     Alloc,
     /// The queue gave its memory back.
     Free,
-    /// The runtime took it back asynchronously.
-    AsyncReclaim,
 }
 
 /// One scratch event; reported once when it begins and once when it has ended.
@@ -140,8 +135,6 @@ pub(crate) struct KernelInfo {
 pub(crate) struct CodeObjectInfo {
     /// HSA handle of the loaded code object, the key for its unloading.
     pub(crate) handle: u64,
-    /// HSA handle of the executable.
-    pub(crate) executable: u64,
     /// HSA handle of the agent it was loaded for.
     pub(crate) agent: u64,
     /// `file://...#offset=..&size=..` or `memory://pid#offset=0x..&size=..`.
@@ -162,17 +155,6 @@ pub(crate) struct CodeObjectInfo {
     pub(crate) load_delta: i64,
     /// Its kernels in symbol table order.
     pub(crate) kernels: Vec<KernelInfo>,
-}
-
-/// A kernel's host stub, known from `__hipRegisterFunction`.
-#[derive(Debug, Clone)]
-pub(crate) struct HostFunctionInfo {
-    /// Device name of the kernel (mangled, without `.kd`).
-    pub(crate) name: String,
-    /// Address of the host stub.
-    pub(crate) host_function: u64,
-    /// The fat binary's handle as `__hipRegisterFatBinary` gave it out.
-    pub(crate) modules: u64,
 }
 
 /// Someone who watches the device. Every method does nothing unless implemented.
@@ -207,8 +189,6 @@ pub(crate) trait Observer: Send + Sync {
     fn code_object_loaded(&self, object: &CodeObjectInfo) {}
     /// A code object is about to be unloaded; its memory is still readable.
     fn code_object_unloaded(&self, object: &CodeObjectInfo) {}
-    /// A kernel's host stub became known.
-    fn host_function_registered(&self, function: &HostFunctionInfo) {}
 }
 
 static OBSERVER: OnceLock<&'static dyn Observer> = OnceLock::new();

@@ -333,9 +333,7 @@ impl Queue {
     pub(crate) fn info(&self) -> QueueInfo {
         QueueInfo {
             handle: self.address(),
-            id: self.amd.hsa_queue.id,
             agent: self.agent.handle(),
-            size: self.amd.hsa_queue.size,
         }
     }
 

@@ -11,7 +11,6 @@ use super::memory;
 use super::runtime::{self, lock, read, write};
 use super::types::{Dim3, Handle};
 use crate::codeobj::{Target, bundle};
-use crate::gpu::observe::{self, HostFunctionInfo};
 
 /// A kernel's host stub or a variable's host shadow.
 #[derive(Debug, Clone)]
@@ -191,17 +190,10 @@ pub(crate) unsafe extern "C" fn __hipRegisterFunction(
     };
     let symbol = Symbol {
         binary: modules as usize,
-        name: name.clone(),
+        name,
         managed: None,
     };
     write(&REGISTRY).functions.insert(stub as usize, symbol);
-    if let Some(observer) = observe::get() {
-        observer.host_function_registered(&HostFunctionInfo {
-            name,
-            host_function: stub as u64,
-            modules: modules as u64,
-        });
-    }
 }
 
 #[allow(clippy::too_many_arguments)]

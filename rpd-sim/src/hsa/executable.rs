@@ -234,7 +234,6 @@ fn load(
     let in_memory = reader.file < 0;
     let info = CodeObjectInfo {
         handle,
-        executable: executable.handle,
         agent: agent.handle(),
         uri: reader.uri.clone(),
         storage: reader.storage,

@@ -480,11 +480,6 @@ fn scratch_operation(event: ScratchEvent) -> (ScratchOperation, ToolEvent, ToolE
             ToolEvent::SCRATCH_FREE_START,
             ToolEvent::SCRATCH_FREE_END,
         ),
-        ScratchEvent::AsyncReclaim => (
-            ScratchOperation::ASYNC_RECLAIM,
-            ToolEvent::SCRATCH_ASYNC_RECLAIM_START,
-            ToolEvent::SCRATCH_ASYNC_RECLAIM_END,
-        ),
     }
 }
 
