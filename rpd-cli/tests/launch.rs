@@ -275,6 +275,15 @@ fn version_and_help() {
 /// A signal for rpd reaches the target; rpd outlives it.
 #[test]
 fn signals_are_passed_on() {
+    // A shell starts background jobs with SIGINT ignored, and what is ignored stays so in all descendants.
+    // SAFETY: the default disposition runs no code of ours.
+    unsafe {
+        nix::sys::signal::signal(
+            nix::sys::signal::Signal::SIGINT,
+            nix::sys::signal::SigHandler::SigDfl,
+        )
+    }
+    .expect("a disposition that exists");
     let setup = Setup::new();
     for (signal, script, status) in [
         (

@@ -248,6 +248,11 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
+        // A shell starts background jobs with these ignored, and what is ignored stays so in all descendants.
+        for signal in [libc::SIGINT, libc::SIGQUIT] {
+            // SAFETY: the default disposition runs no code of ours.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
         let mut child = command
             .spawn()
             .unwrap_or_else(|error| panic!("{command:?}: {error}"));
