@@ -17,7 +17,9 @@ pub(crate) fn text() -> String {
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         (
             "git_revision",
-            option_env!("RPD_GIT_REVISION").unwrap_or("").to_owned(),
+            option_env!("RPD_GIT_REVISION")
+                .unwrap_or("unknown")
+                .to_owned(),
         ),
         (
             "library_arch",

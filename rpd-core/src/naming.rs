@@ -524,7 +524,7 @@ mod tests {
             pgid: ProcessId(8),
             sid: ProcessId(9),
             command: command.iter().map(|word| (*word).to_owned()).collect(),
-            cwd: "/work".to_owned(),
+            cwd: "/data".to_owned(),
             environment: vec![
                 ("NESTED".to_owned(), "%tag%-trace-inp-yaml".to_owned()),
                 ("SLASHES".to_owned(), "/a/b c".to_owned()),
@@ -680,7 +680,7 @@ mod tests {
         options.output_directory = "%cwd%/r".to_owned();
         assert_eq!(
             name(&options, &child, true),
-            "/work/r/pass_3/node/43_results.db"
+            "/data/r/pass_3/node/43_results.db"
         );
     }
 }

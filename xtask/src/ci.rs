@@ -10,11 +10,18 @@ use anyhow::Result;
 use crate::{shell, test};
 
 /// Programs, and the Debian packages that have them.
-const NEEDED: [(&str, &str); 3] = [
+const NEEDED: [(&str, &str); 7] = [
     ("cc", "gcc"),
     ("sqlite3", "sqlite3"),
     ("readelf", "binutils"),
+    ("otf2-print", "otf2-tools"),
+    ("chromium", "chromium"),
+    ("chromedriver", "chromium-driver"),
+    ("pip3", "python3-pip"),
 ];
+
+/// Python modules that read our files independently, and the packages that have them.
+const MODULES: [(&str, &str); 2] = [("duckdb", "duckdb"), ("perfetto", "perfetto")];
 
 pub(crate) fn run() -> Result<()> {
     let start = Instant::now();
@@ -62,23 +69,43 @@ fn install_tools() -> Result<()> {
         .iter()
         .filter(|(program, _)| shell::tool(program).is_none())
         .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
+    let ci = env::var_os("CI").is_some();
     let root = fs::metadata("/proc/self")?.uid() == 0;
-    if env::var_os("CI").is_some() && root && shell::tool("apt-get").is_some() {
+    if ci && root && !missing.is_empty() && shell::tool("apt-get").is_some() {
         let packages = missing.iter().map(|(_, package)| package);
         shell::run(Command::new("apt-get").args(["update", "-qq"]))?;
         let mut install = Command::new("apt-get");
         install
             .args(["install", "-y", "-qq", "--no-install-recommends"])
             .args(packages);
-        return shell::run(install.env("DEBIAN_FRONTEND", "noninteractive"));
+        shell::run(install.env("DEBIAN_FRONTEND", "noninteractive"))?;
+    } else {
+        for (program, package) in missing {
+            println!(
+                "skipped: installing {program} (package {package}): needs CI=true, root and apt-get"
+            );
+        }
     }
-    for (program, package) in missing {
-        println!(
-            "skipped: installing {program} (package {package}): needs CI=true, root and apt-get"
-        );
+    for (module, package) in MODULES {
+        let import = format!("import {module}");
+        let there = || {
+            let python = Command::new("python3").args(["-c", &import]).output();
+            python.is_ok_and(|output| output.status.success())
+        };
+        if there() {
+            continue;
+        }
+        // Distributions that manage Python's packages themselves refuse pip without the second form.
+        let installed = ci
+            && [&[][..], &["--break-system-packages"]].iter().any(|more| {
+                let mut pip = Command::new("python3");
+                pip.args(["-m", "pip", "install", "--quiet", package])
+                    .args(*more);
+                shell::run(&mut pip).is_ok() && there()
+            });
+        if !installed {
+            println!("skipped: what the Python module {module} would check: it is not installed");
+        }
     }
     Ok(())
 }

@@ -54,6 +54,13 @@ pub(crate) fn build(release: bool) -> Result<PathBuf> {
     build.arg("build");
     if release {
         build.arg("--release");
+        let mut git = Command::new("git");
+        git.current_dir(install::source_root())
+            .args(["rev-parse", "HEAD"]);
+        // An unpacked source archive has no revision.
+        if let Ok(revision) = output(&mut git) {
+            build.env("RPD_GIT_REVISION", revision.trim());
+        }
     }
     for package in install::PACKAGES {
         build.args(["--package", package]);

@@ -6,7 +6,7 @@ use rpd_tests::workloads;
 use crate::shell;
 
 /// Tools that single tests need, and what is left out without them.
-const OPTIONAL: [(&str, &str); 4] = [
+const OPTIONAL: [(&str, &str); 5] = [
     ("sqlite3", "reading a database with the sqlite3 program"),
     ("python3", "the ctypes workload and Python stacks"),
     ("readelf", "what the workloads link to"),
@@ -14,6 +14,7 @@ const OPTIONAL: [(&str, &str); 4] = [
         "otf2-print",
         "reading OTF2 archives with the original reader",
     ),
+    ("chromedriver", "the page in a real browser"),
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {

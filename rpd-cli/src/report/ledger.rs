@@ -230,8 +230,8 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     let ledger = &session.ledger;
     if ledger.dropped > 0 {
         lines.push(format!(
-            "{name}: WARNING: {} records are missing from the outputs: there was no room to record them \
-             (a full disk, most likely)",
+            "{name}: WARNING: {} records are missing from the outputs: the target could not store them \
+             (a full disk, a limit on file sizes, or a folder it could no longer reach)",
             ledger.dropped
         ));
     }
