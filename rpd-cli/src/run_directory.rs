@@ -340,6 +340,12 @@ mod tests {
             .env(SPOOL_VARIABLE, run.path())
             .spawn()
             .expect("sleep starts");
+        // In the middle of its exec a process shows no environment.
+        while std::fs::read(format!("/proc/{}/environ", child.id()))
+            .is_ok_and(|text| text.is_empty())
+        {
+            std::thread::yield_now();
+        }
         assert_eq!(run.attached(), [ProcessId(child.id())]);
         run.remove_if_done().expect("nothing to do");
         assert!(run.path().is_dir());
