@@ -248,8 +248,8 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        // A shell starts background jobs with these ignored, and what is ignored stays so in all descendants.
-        for signal in [libc::SIGINT, libc::SIGQUIT] {
+        // A background shell or nohup ignores some of these, and what is ignored stays so in all descendants.
+        for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTERM] {
             // SAFETY: the default disposition runs no code of ours.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
