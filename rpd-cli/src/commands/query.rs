@@ -41,7 +41,7 @@ struct Arguments {
     /// How the result looks
     #[arg(short = 'f', long, value_enum, default_value = "table")]
     format: Form,
-    /// Write to <DIR>/<NAME>.<ending> instead of standard output
+    /// Write to DIR/NAME.ending instead of standard output
     #[arg(short = 'o', long, value_name = "NAME")]
     output_file: Option<String>,
     /// Directory of that file [default: the current directory]
