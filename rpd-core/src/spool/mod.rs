@@ -2,7 +2,7 @@
 //!
 //! A run has one directory, `<output>/.rpd/run-<pid>-<ns>/`, with the resolved options in
 //! [`OPTIONS_FILE`] and one sub-directory per recorded process image, `proc-<pid>-<ns>/`. In there every
-//! stream is a series of segment files `<stream>-<number>.seg` (see [`format`]); a reader needs no
+//! stream is a series of segment files `<stream>-<number>.seg` (see [`mod@format`]); a reader needs no
 //! cooperation from the writer.
 
 pub mod format;
