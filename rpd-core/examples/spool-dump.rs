@@ -190,6 +190,15 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
                 operation_of(names, "SCRATCH_MEMORY", scratch.operation)
             )?;
         }
+        tag::COUNTER => {
+            let (counter, tail) = parse!(format::Counter);
+            write!(out, "{counter:?}")?;
+            for text in Counted(tail).take(1).flatten() {
+                write!(out, " {}", String::from_utf8_lossy(text))?;
+            }
+        }
+        tag::COUNTER_INSTANCE => write!(out, "{:?}", parse!(format::CounterInstance).0)?,
+        tag::COUNTED => write!(out, "{:?}", parse!(format::Counted).0)?,
         other => write!(out, "tag {other}, {} bytes", record.bytes.len())?,
     }
     Ok(Some(()))

@@ -47,6 +47,10 @@ id!(
     CodeObjectId(u64)
 );
 id!(
+    /// Number the provider gave a counter on one agent.
+    CounterId(u64)
+);
+id!(
     /// The provider's internal correlation id: one per traced call; 0 is none.
     CorrelationId(u64)
 );

@@ -8,13 +8,17 @@ mod tables;
 mod window;
 
 pub use load::{LoadError, LoadOptions};
-pub use tables::{AllocationTable, ApiTable, ArgsRef, CopyTable, DispatchTable, ScratchTable};
+pub use tables::{
+    AllocationTable, ApiTable, ArgsRef, CopyTable, CountedTable, CounterValue, DispatchTable,
+    ScratchTable,
+};
 pub use window::Window;
 
 use crate::agent::Agent;
 use crate::domain::Kind;
 use crate::ids::{
-    AgentHandle, CodeObjectId, CorrelationId, KernelId, Nanoseconds, ProcessId, StringId, ThreadId,
+    AgentHandle, CodeObjectId, CorrelationId, CounterId, KernelId, Nanoseconds, ProcessId,
+    StringId, ThreadId,
 };
 
 /// Interned text. Id 0 is the empty string.
@@ -173,6 +177,51 @@ pub struct HostFunction {
     pub name: String,
 }
 
+/// A dimension of a counter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CounterDimension {
+    /// The provider's id.
+    pub id: u64,
+    /// Positions along it.
+    pub size: u64,
+    /// Name, `DIMENSION_INSTANCE` or the like.
+    pub name: String,
+}
+
+/// One of the values that a counter yields for a dispatch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CounterInstance {
+    /// The provider's id.
+    pub id: u64,
+    /// Position along each dimension, as ([`CounterDimension::id`], position). Empty when it is not known.
+    pub positions: Vec<(u64, u64)>,
+}
+
+/// A counter on an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counter {
+    /// Id, different on every agent.
+    pub id: CounterId,
+    /// Agent.
+    pub agent: AgentHandle,
+    /// Name.
+    pub name: String,
+    /// What it counts.
+    pub description: String,
+    /// Hardware block; empty for derived counters.
+    pub block: String,
+    /// How it is computed; empty for what the hardware counts.
+    pub expression: String,
+    /// A property of the agent.
+    pub is_constant: bool,
+    /// Computed from others.
+    pub is_derived: bool,
+    /// Dimensions.
+    pub dimensions: Vec<CounterDimension>,
+    /// The values it yields.
+    pub instances: Vec<CounterInstance>,
+}
+
 /// A region that renames kernels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
@@ -297,6 +346,10 @@ pub struct Session {
     pub allocations: AllocationTable,
     /// Scratch operations.
     pub scratch: ScratchTable,
+    /// Counters that were asked for, by id.
+    pub counters: Vec<Counter>,
+    /// What was counted.
+    pub counted: CountedTable,
     /// How complete it is.
     pub ledger: Ledger,
 }
@@ -309,6 +362,7 @@ impl Session {
             + self.copies.len()
             + self.allocations.len()
             + self.scratch.len()
+            + self.counted.len()
     }
 
     /// Whether nothing was recorded.

@@ -196,3 +196,64 @@ table! {
         flags: u32,
     }
 }
+
+/// One counted value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CounterValue {
+    /// Index into [`super::Session::counters`].
+    pub counter: u32,
+    /// Index into [`super::Counter::instances`].
+    pub instance: u32,
+    /// The value.
+    pub value: f64,
+}
+
+/// What was counted, by dispatch.
+#[derive(Debug, Default)]
+pub struct CountedTable {
+    /// The dispatches that were counted.
+    pub dispatches: DispatchTable,
+    /// First value of each dispatch in [`CountedTable::values`], and how many there are.
+    pub ranges: Vec<(u64, u32)>,
+    /// The values. Those of a dispatch lie together, ordered by counter id, then instance.
+    pub values: Vec<CounterValue>,
+}
+
+impl CountedTable {
+    /// Number of dispatches.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The values of dispatch `index`.
+    pub fn values_of(&self, index: usize) -> &[CounterValue] {
+        let (first, count) = self.ranges.get(index).copied().unwrap_or_default();
+        let first = first as usize;
+        self.values
+            .get(first..first + count as usize)
+            .unwrap_or_default()
+    }
+
+    /// Sums over the instances of each counter in dispatch `index`, as (index into [`super::Session::counters`], sum), in
+    /// the order of counter ids.
+    pub fn sums(&self, index: usize) -> impl Iterator<Item = (u32, f64)> {
+        self.values_of(index)
+            .chunk_by(|a, b| a.counter == b.counter)
+            .map(|chunk| {
+                // Not `sum()`, which begins with -0.
+                let add = |sum, value: &CounterValue| sum + value.value;
+                (chunk[0].counter, chunk.iter().fold(0.0, add))
+            })
+    }
+
+    /// Puts the dispatches in the order given, or cuts some out: `order[i]` is the old index of the new dispatch `i`.
+    pub fn reorder(&mut self, order: &[u32]) {
+        self.dispatches.reorder(order);
+        self.ranges = order.iter().map(|&old| self.ranges[old as usize]).collect();
+    }
+}

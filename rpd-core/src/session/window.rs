@@ -45,6 +45,11 @@ impl Session {
             )*};
         }
         widen!(api dispatches copies allocations scratch);
+        let counted = &self.counted.dispatches;
+        for (&start, &end) in counted.start.iter().zip(&counted.end) {
+            let (first, last) = span.unwrap_or((start, end));
+            span = Some((first.min(start), last.max(end)));
+        }
         span
     }
 
@@ -62,6 +67,13 @@ impl Session {
             )*};
         }
         cut!(api dispatches copies allocations scratch);
+        let table = &self.counted.dispatches;
+        let kept: Vec<u32> = (0..table.len() as u32)
+            .filter(|&index| window.keeps(table.start[index as usize], table.end[index as usize]))
+            .collect();
+        if kept.len() < table.len() {
+            self.counted.reorder(&kept);
+        }
     }
 }
 

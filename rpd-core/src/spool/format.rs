@@ -95,6 +95,10 @@ pub mod tag {
     pub const STREAM_LIFE: u16 = 13;
     /// [`super::Moment`], aux 1 pause, 2 resume.
     pub const CONTROL: u16 = 14;
+    /// [`super::Counter`]; tail: see there. A counter that is collected.
+    pub const COUNTER: u16 = 15;
+    /// [`super::CounterInstance`]; tail: see there. One of the values that a counter yields.
+    pub const COUNTER_INSTANCE: u16 = 16;
     /// [`super::ApiCall`]; tail: arguments or message. aux: the provider's callback kind.
     pub const API: u16 = 32;
     /// [`super::RangeBegin`]; tail: message, counted. A process range was started. aux: kind.
@@ -109,6 +113,8 @@ pub mod tag {
     pub const ALLOCATION: u16 = 66;
     /// [`super::Scratch`]: scratch memory changed.
     pub const SCRATCH: u16 = 67;
+    /// [`super::Counted`]; tail: see there. What was counted in a dispatch.
+    pub const COUNTED: u16 = 68;
 }
 
 /// Which name space a kind number is from, in [`Name::space`].
@@ -395,6 +401,58 @@ pub struct RangeEnd {
     pub correlation: u64,
     /// When, `CLOCK_BOOTTIME` ns.
     pub end: u64,
+}
+
+/// A counter on an agent. The tail holds, each as a `u32` byte count followed by the bytes: name, description, block,
+/// expression; then for every dimension its id and its extent (two `u64`) and its name.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Counter {
+    /// Record head. aux: bit 0 a constant of the agent, bit 1 derived from other counters.
+    pub header: RecordHeader,
+    /// The provider's id of the counter, different on every agent.
+    pub id: u64,
+    /// Agent handle.
+    pub agent: u64,
+}
+
+/// One of the values that a counter yields for a dispatch. The tail holds `count` times a dimension's id and the
+/// position along it (two `u64`).
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct CounterInstance {
+    /// Record head.
+    pub header: RecordHeader,
+    /// The provider's id of the value, used in [`CountedValue::instance`].
+    pub id: u64,
+    /// [`Counter::id`].
+    pub counter: u64,
+    /// Pairs in the tail.
+    pub count: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// What was counted in a dispatch. The tail holds `count` times [`CountedValue`].
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Counted {
+    /// The dispatch; its header is the record's.
+    pub dispatch: Dispatch,
+    /// Values in the tail.
+    pub count: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// One counted value.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct CountedValue {
+    /// [`CounterInstance::id`].
+    pub instance: u64,
+    /// The value.
+    pub value: f64,
 }
 
 /// A kernel ran.

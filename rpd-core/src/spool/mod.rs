@@ -18,3 +18,12 @@ pub const SPOOL_VARIABLE: &str = "RPD_SPOOL";
 
 /// Environment variable with what the collector has to switch on; see [`crate::options::CollectorOptions`].
 pub const COLLECT_VARIABLE: &str = "RPD_COLLECT";
+
+/// Name of the file in a run's directory that holds the kernels to count, made by [`crate::kernel_filter`].
+pub const INCLUDE_FILE: &str = "kernel-include";
+
+/// Name of the file in a run's directory that holds the kernels not to count, made by [`crate::kernel_filter`].
+pub const EXCLUDE_FILE: &str = "kernel-exclude";
+
+/// Name of the file in a run's directory that holds counter definitions of the user's (YAML).
+pub const EXTRA_COUNTERS_FILE: &str = "extra-counters.yaml";

@@ -232,6 +232,7 @@ impl Meta {
             .region
             .iter_mut()
             .chain(&mut session.copies.region)
+            .chain(&mut session.counted.dispatches.region)
         {
             *region = numbers.get(region).copied().unwrap_or(0);
         }

@@ -3,6 +3,7 @@
 //! Streams are read one after the other, each record once, straight into the columns. Streams are sorted in themselves
 //! (almost: clock ties, joined ranges), so putting everything in order is a merge.
 
+mod counters;
 mod meta;
 mod order;
 mod records;
@@ -73,7 +74,7 @@ impl Session {
             let mut records = stream.records();
             while let Some(record) = records.next() {
                 match record.header.tag {
-                    tag::API..=tag::SCRATCH => {
+                    tag::COUNTER | tag::COUNTER_INSTANCE | tag::API..=tag::COUNTED => {
                         collector.take(&record, stream.tid, &meta, &mut session);
                     }
                     _ => meta.take(&record, &mut session),
@@ -125,6 +126,7 @@ fn end_of_recording(session: &Session, said: u64) -> Nanoseconds {
             last(&session.copies.end),
             last(&session.allocations.end),
             last(&session.scratch.end),
+            last(&session.counted.dispatches.end),
             open.max().unwrap_or(0),
         ]
         .into_iter()

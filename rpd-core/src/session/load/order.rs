@@ -2,7 +2,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use super::super::{Session, Strings};
+use super::super::{DispatchTable, Session, Strings};
 use crate::ids::{Nanoseconds, StringId};
 
 /// Puts every table of `session` in order.
@@ -13,20 +13,11 @@ pub(in crate::session) fn put_in_order(session: &mut Session) {
     }) {
         session.api.reorder(&order);
     }
-    let kernels = &session.dispatches.kernel;
-    if let Some(order) = order(
-        &session.dispatches.start,
-        &session.dispatches.end,
-        |a, b| {
-            let name = |index: u32| {
-                session
-                    .kernel_symbol(kernels[index as usize])
-                    .map(|symbol| &symbol.name)
-            };
-            name(a).cmp(&name(b))
-        },
-    ) {
+    if let Some(order) = dispatch_order(session, &session.dispatches) {
         session.dispatches.reorder(&order);
+    }
+    if let Some(order) = dispatch_order(session, &session.counted.dispatches) {
+        session.counted.reorder(&order);
     }
     macro_rules! by_operation {
         ($($table:ident)*) => {$(
@@ -43,6 +34,14 @@ pub(in crate::session) fn put_in_order(session: &mut Session) {
         )*};
     }
     by_operation!(copies allocations scratch);
+}
+
+fn dispatch_order(session: &Session, table: &DispatchTable) -> Option<Vec<u32>> {
+    let name = |index: u32| {
+        let symbol = session.kernel_symbol(table.kernel[index as usize]);
+        symbol.map(|symbol| &symbol.name)
+    };
+    order(&table.start, &table.end, |a, b| name(a).cmp(&name(b)))
 }
 
 fn by_name(strings: &Strings, a: StringId, b: StringId) -> Ordering {

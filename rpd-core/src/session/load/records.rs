@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::super::{ArgsRef, OpenCall, Session};
+use super::super::{ArgsRef, DispatchTable, OpenCall, Session};
 use super::LoadOptions;
+use super::counters::Counters;
 use super::meta::Meta;
 use super::note_damage;
 use crate::domain::Kind;
@@ -32,6 +33,7 @@ pub(super) struct Collector {
     started: Vec<StartedRange>,
     /// End times by correlation id.
     stopped: HashMap<u64, u64>,
+    pub(super) counters: Counters,
     /// Records of kinds without a name.
     nameless: u64,
     short: u64,
@@ -64,6 +66,9 @@ impl Collector {
             tag::COPY => take_copy(record, meta, session),
             tag::ALLOCATION => take_allocation(record, meta, session),
             tag::SCRATCH => take_scratch(record, meta, session),
+            tag::COUNTER => self.counters.take_counter(record),
+            tag::COUNTER_INSTANCE => self.counters.take_instance(record),
+            tag::COUNTED => self.counters.take_counted(record, session),
             _ => Some(()),
         };
         if taken.is_none() {
@@ -190,6 +195,7 @@ impl Collector {
                 api.retval.push(0);
             }
         }
+        self.counters.finish(session);
         let damage = &mut session.ledger.damage;
         if self.short > 0 {
             note_damage(damage, format!("{} records are too short", self.short));
@@ -233,7 +239,12 @@ fn thread_id(id: u64) -> ThreadId {
 
 fn take_dispatch(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (dispatch, _) = record.parse::<format::Dispatch>()?;
-    let table = &mut session.dispatches;
+    push_dispatch(&mut session.dispatches, &dispatch);
+    Some(())
+}
+
+/// Appends a dispatch to a table of them.
+pub(super) fn push_dispatch(table: &mut DispatchTable, dispatch: &format::Dispatch) {
     table.start.push(Nanoseconds(dispatch.start));
     table
         .end
@@ -250,7 +261,6 @@ fn take_dispatch(record: &Record<'_>, session: &mut Session) -> Option<()> {
     table.group_size.push(dispatch.group_size);
     table.workgroup.push(dispatch.workgroup);
     table.grid.push(dispatch.grid);
-    Some(())
 }
 
 fn take_copy(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<()> {

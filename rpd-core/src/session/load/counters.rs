@@ -1,0 +1,131 @@
+//! Counters: what they are, and what was counted.
+
+use std::collections::HashMap;
+
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::super::{Counter, CounterDimension, CounterInstance, CounterValue, Session};
+use super::note_damage;
+use super::records::push_dispatch;
+use crate::ids::{AgentHandle, CounterId};
+use crate::spool::format::{self, CountedValue};
+use crate::spool::reader::{Counted, Record};
+
+/// Counters as the meta stream tells them, and values until both are known: an instance may be named after its values.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    counters: HashMap<u64, Counter>,
+    /// By the provider's id: counter id and positions.
+    instances: HashMap<u64, (u64, Vec<(u64, u64)>)>,
+    values: Vec<CountedValue>,
+}
+
+impl Counters {
+    pub(super) fn take_counter(&mut self, record: &Record<'_>) -> Option<()> {
+        let (fixed, tail) = record.parse::<format::Counter>()?;
+        let mut parts = Counted(tail).map(Option::unwrap_or_default);
+        let mut text = || Some(String::from_utf8_lossy(parts.next()?).into_owned());
+        let (name, description, block, expression) = (text()?, text()?, text()?, text()?);
+        let mut dimensions = Vec::new();
+        while let (Some(numbers), Some(name)) = (parts.next(), parts.next()) {
+            let [id, size] = <[u64; 2]>::read_from_bytes(numbers).ok()?;
+            dimensions.push(CounterDimension {
+                id,
+                size,
+                name: String::from_utf8_lossy(name).into_owned(),
+            });
+        }
+        self.counters.entry(fixed.id).or_insert(Counter {
+            id: CounterId(fixed.id),
+            agent: AgentHandle(fixed.agent),
+            name,
+            description,
+            block,
+            expression,
+            is_constant: record.header.aux & 1 != 0,
+            is_derived: record.header.aux & 2 != 0,
+            dimensions,
+            instances: Vec::new(),
+        });
+        Some(())
+    }
+
+    pub(super) fn take_instance(&mut self, record: &Record<'_>) -> Option<()> {
+        let (fixed, tail) = record.parse::<format::CounterInstance>()?;
+        let pairs = tail.get(..(fixed.count as usize).checked_mul(16)?)?;
+        let positions = pairs
+            .chunks_exact(16)
+            .filter_map(|pair| <[u64; 2]>::read_from_bytes(pair).ok())
+            .map(|[dimension, position]| (dimension, position))
+            .collect();
+        self.instances
+            .entry(fixed.id)
+            .or_insert((fixed.counter, positions));
+        Some(())
+    }
+
+    pub(super) fn take_counted(
+        &mut self,
+        record: &Record<'_>,
+        session: &mut Session,
+    ) -> Option<()> {
+        let (fixed, tail) = record.parse::<format::Counted>()?;
+        let values = tail.get(..(fixed.count as usize).checked_mul(size_of::<CountedValue>())?)?;
+        push_dispatch(&mut session.counted.dispatches, &fixed.dispatch);
+        let first = self.values.len();
+        self.values.resize(
+            first + fixed.count as usize,
+            CountedValue {
+                instance: 0,
+                value: 0.0,
+            },
+        );
+        self.values[first..].as_mut_bytes().copy_from_slice(values);
+        session.counted.ranges.push((first as u64, fixed.count));
+        Some(())
+    }
+
+    /// Puts counters, their instances and the values into the session, each in the order of ids.
+    pub(super) fn finish(self, session: &mut Session) {
+        let mut counters: Vec<Counter> = self.counters.into_values().collect();
+        counters.sort_by_key(|counter| counter.id);
+        let mut instances: Vec<_> = self.instances.into_iter().collect();
+        instances.sort_by_key(|&(id, _)| id);
+        let mut places: HashMap<u64, (u32, u32)> = HashMap::new();
+        for (id, (counter, positions)) in instances {
+            let Ok(index) = counters.binary_search_by_key(&counter, |known| known.id.0) else {
+                continue;
+            };
+            let known = &mut counters[index].instances;
+            places.insert(id, (index as u32, known.len() as u32));
+            known.push(CounterInstance { id, positions });
+        }
+        session.counters = counters;
+        let mut unknown = 0;
+        let counted = &mut session.counted;
+        for (first, count) in &mut counted.ranges {
+            let from = counted.values.len();
+            for value in &self.values[*first as usize..][..*count as usize] {
+                match places.get(&value.instance) {
+                    Some(&(counter, instance)) => counted.values.push(CounterValue {
+                        counter,
+                        instance,
+                        value: value.value,
+                    }),
+                    None => unknown += 1,
+                }
+            }
+            counted.values[from..].sort_by_key(|value| (value.counter, value.instance));
+            *first = from as u64;
+            *count = (counted.values.len() - from) as u32;
+        }
+        if unknown > 0 {
+            note_damage(
+                &mut session.ledger.damage,
+                format!(
+                    "{unknown} counted values are of a counter that the recording does not name"
+                ),
+            );
+        }
+    }
+}
