@@ -2,8 +2,9 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use rpd_tests::install;
@@ -21,6 +22,25 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command
         .status()
         .with_context(|| format!("cannot start {}", words(command)))?;
+    if !status.success() {
+        bail!("{} ended with {status}", words(command));
+    }
+    Ok(())
+}
+
+/// As [`run`], and `see` gets each line of standard output, which is passed on.
+pub(crate) fn run_seeing(command: &mut Command, mut see: impl FnMut(&str)) -> Result<()> {
+    eprintln!("+ {}", words(command));
+    let child = command.stdout(Stdio::piped()).spawn();
+    let mut child = child.with_context(|| format!("cannot start {}", words(command)))?;
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines() {
+            let line = line?;
+            println!("{line}");
+            see(&line);
+        }
+    }
+    let status = child.wait()?;
     if !status.success() {
         bail!("{} ended with {status}", words(command));
     }

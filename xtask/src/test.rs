@@ -25,10 +25,64 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             println!("skipped: {check}: no {tool} on PATH");
         }
     }
-    shell::run(
-        shell::cargo()
-            .args(["test", "--workspace"])
-            .args(arguments)
-            .env("RPD_BIN_DIR", bin),
-    )
+    let mut cargo = shell::cargo();
+    cargo
+        .args(["test", "--workspace"])
+        .args(arguments)
+        .env("RPD_BIN_DIR", bin);
+    let mut total = Total::default();
+    let ended = shell::run_seeing(&mut cargo, |line| total.see(line));
+    println!(
+        "tests: {} passed, {} failed, {} ignored",
+        total.passed, total.failed, total.ignored
+    );
+    ended
+}
+
+/// Sums of what the test binaries said.
+#[derive(Default)]
+struct Total {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+}
+
+impl Total {
+    /// Takes a line like `test result: ok. 3 passed; 0 failed; 1 ignored; ...`.
+    fn see(&mut self, line: &str) {
+        let Some((_, figures)) = line
+            .strip_prefix("test result: ")
+            .and_then(|rest| rest.split_once(". "))
+        else {
+            return;
+        };
+        for figure in figures.split("; ") {
+            let (number, what) = figure.split_once(' ').unwrap_or_default();
+            let number: u64 = number.parse().unwrap_or(0);
+            match what {
+                "passed" => self.passed += number,
+                "failed" => self.failed += number,
+                "ignored" => self.ignored += number,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Total;
+
+    #[test]
+    fn results_of_test_binaries_add_up() {
+        let mut total = Total::default();
+        for line in [
+            "running 3 tests",
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.02s",
+            "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.02s",
+        ] {
+            total.see(line);
+        }
+        assert_eq!((total.passed, total.failed, total.ignored), (5, 1, 1));
+    }
 }

@@ -55,12 +55,13 @@ pub(super) fn statistics(settings: &Settings) -> Result<Vec<Row>> {
 }
 
 /// Names of the lines that the example prints, and what each writer has to hold in M records/s.
-const WRITERS: [(&str, f64); 5] = [
+const WRITERS: [(&str, f64); 6] = [
     ("csv", 2.0),
     ("rocpd", 0.6),
     ("rocpd, arguments", 0.3),
     ("json", 1.0),
     ("pftrace", 2.0),
+    ("otf2", 1.5),
 ];
 
 pub(super) fn formats(settings: &Settings) -> Result<Vec<Row>> {

@@ -15,6 +15,8 @@ usage: cargo xtask bench [--release] [--records N] [--strict] [ROW ...]
 Rows (all of them unless some are named):
   call      one traced API call over the floor that an empty SDK tool sets
   launch    one traced kernel launch over the same floor
+  counters  one kernel dispatch with and without counters
+  jobs      an input file of 10000 jobs
   idle      collector loaded, nothing enabled, over the bare program
   load      collector load and initialisation in a program that never uses the GPU
   exit      what we add between the end of main() and the end of the process

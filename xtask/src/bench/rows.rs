@@ -1,5 +1,7 @@
 //! The rows: what is run, and what the figure is made of.
 
+use std::time::Instant;
+
 use anyhow::Result;
 
 use super::measure::{Bench, Mode};
@@ -8,9 +10,11 @@ use super::{Row, Settings, Target, examples};
 type Measure = fn(&Bench, &Settings) -> Result<Vec<Row>>;
 
 /// Every row by the name that selects it.
-pub(super) const ALL: [(&str, Measure); 10] = [
+pub(super) const ALL: [(&str, Measure); 12] = [
     ("call", call),
     ("launch", launch),
+    ("counters", counters),
+    ("jobs", jobs),
     ("idle", idle),
     ("load", load),
     ("exit", exit),
@@ -74,6 +78,58 @@ fn launch(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
             Target::AtMost(1.2),
         ),
     ])
+}
+
+/// Counting makes kernels wait for each other, so its cost is stated beside that of a dispatch alone.
+fn counters(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
+    const LAUNCHES: u64 = 5_000;
+    let cost = |mode| bench.per_call(mode, "launch-loop", LAUNCHES);
+    let bare = cost(Mode::Bare)?;
+    let mut rows = vec![Row::new("dispatch, bare", bare, "ns", Target::None)];
+    for (what, options) in [
+        ("kernel trace", ["--kernel-trace", "-f", "csv"].as_slice()),
+        ("one counter", &["--pmc", "SQ_WAVES", "-f", "csv"]),
+        (
+            "eight counters of several blocks",
+            &[
+                "--pmc",
+                "SQ_WAVES SQ_INSTS_VALU SQ_INSTS_SALU TCC_HIT TCC_MISS FETCH_SIZE GRBM_COUNT GRBM_GUI_ACTIVE",
+                "-f",
+                "csv",
+            ],
+        ),
+    ] {
+        let ours = cost(Mode::Rpd(options))?;
+        rows.push(Row::new(
+            format!("dispatch, {what}: added"),
+            ours - bare,
+            "ns",
+            Target::None,
+        ));
+    }
+    Ok(rows)
+}
+
+fn jobs(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
+    const JOBS: usize = 10_000;
+    let folder = tempfile::TempDir::with_prefix("rpd-bench-")?;
+    let job = r#"{"pmc": ["SQ_WAVES", "GRBM_COUNT"], "kernel_iteration_range": "[1-2],[3-4]"}"#;
+    let text = format!(r#"{{"jobs": [{}]}}"#, vec![job; JOBS].join(", "));
+    let mut rows = Vec::new();
+    for suffix in ["json", "yaml"] {
+        let file = folder.path().join(format!("jobs.{suffix}"));
+        std::fs::write(&file, &text)?;
+        let file = file.to_string_lossy();
+        let start = Instant::now();
+        bench.run(Mode::Rpd(&["-i", &file, "--echo"]), "true", &[])?;
+        rows.push(Row::new(
+            format!("{JOBS} jobs ({suffix}) read, checked and printed"),
+            start.elapsed().as_secs_f64(),
+            "s",
+            Target::AtMost(1.0),
+        ));
+    }
+    Ok(rows)
 }
 
 fn idle(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
