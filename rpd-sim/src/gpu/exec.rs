@@ -14,6 +14,7 @@ use super::observe::{self, ScratchEvent, ScratchInfo};
 use super::queue::Queue;
 use crate::codeobj::{Image, KernelDescriptor};
 use crate::isa::{self, Control, Dispatch, Extent, Program};
+use crate::perf::Counts;
 
 /// Flat addresses of LDS begin here.
 pub(crate) const SHARED_APERTURE: u64 = 0x0001_0000_0000_0000;
@@ -83,19 +84,20 @@ impl isa::Memory for View {
 }
 
 /// How a dispatch ended, if not with a fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Outcome {
-    /// All of it ran.
-    Done,
+    /// All of it ran, and this is what it counted if that was asked for.
+    Done(Option<Box<Counts>>),
     /// The program stopped the queue meanwhile.
     GivenUp,
 }
 
-/// Executes a dispatch packet to its end.
+/// Executes a dispatch packet to its end, counting if `counted` says so.
 pub(crate) fn run(
     queue: &'static Queue,
     index: u64,
     packet: &KernelDispatchPacket,
+    counted: bool,
 ) -> Result<Outcome, Fault> {
     let kernel = machine().kernels.get(packet.kernel_object).ok_or_else(|| {
         Fault::kernel_object(&format!(
@@ -164,7 +166,7 @@ pub(crate) fn run(
     };
     let view = View { mask: agent.bit() };
     match isa::run_dispatch(&dispatch, &view, &control) {
-        Ok(_) => Ok(Outcome::Done),
+        Ok(stats) => Ok(Outcome::Done(counted.then(|| Box::new(Counts::new(stats))))),
         Err(isa::Fault::Stopped { .. }) => Ok(Outcome::GivenUp),
         Err(fault) => Err(translate(name, agent.bit(), fault)),
     }

@@ -13,6 +13,7 @@ use super::machine::{HANDLER_THREAD, machine, start_thread};
 use super::observe::{self, Interval, Token};
 use super::queue::Queue;
 use super::signal::{Condition, Signal};
+use crate::perf::Counts;
 
 /// A kernel may change a signal's memory unannounced, so waiting callbacks are looked at this often.
 const RECHECK: Duration = Duration::from_millis(2);
@@ -32,6 +33,8 @@ pub(crate) enum Work {
         signal: Option<Signal>,
         /// The observer's token, or zero.
         token: Token,
+        /// What it counted.
+        counts: Option<Box<Counts>>,
         /// Begin and end in device ticks.
         ticks: (u64, u64),
     },
@@ -193,11 +196,15 @@ fn perform(work: Work) {
             queue,
             signal,
             token,
+            counts,
             ticks,
         } => {
             if token != 0
                 && let Some(observer) = observe::get()
             {
+                if let Some(counts) = counts {
+                    observer.dispatch_counted(token, &counts, interval(ticks));
+                }
                 observer.dispatch_completed(token, interval(ticks));
             }
             if let Some(signal) = signal {

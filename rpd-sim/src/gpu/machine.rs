@@ -6,6 +6,7 @@ use std::sync::{Mutex, Once, OnceLock, PoisonError, RwLock};
 use super::agents;
 use super::copy::Engine;
 use super::exec::KernelTable;
+use super::gate::Gate;
 use super::handler::Handler;
 use super::memory::Memory;
 use super::processor::Processor;
@@ -53,6 +54,8 @@ pub(crate) struct Machine {
     pub(crate) runtime_users: AtomicU32,
     /// Whether copies record their times in their signals.
     pub(crate) copy_profiling: AtomicBool,
+    /// Who may run kernels, for each GPU.
+    pub(crate) gates: Vec<Gate>,
     processors: Vec<OnceLock<&'static Processor>>,
     engines: Vec<OnceLock<&'static Engine>>,
 }
@@ -73,6 +76,7 @@ impl Machine {
             system_handlers: Mutex::default(),
             runtime_users: AtomicU32::new(0),
             copy_profiling: AtomicBool::new(false),
+            gates: (0..gpus).map(|_| Gate::default()).collect(),
             processors: (0..gpus * processors_per_gpu())
                 .map(|_| OnceLock::new())
                 .collect(),

@@ -7,6 +7,7 @@ pub(crate) mod clock;
 pub(crate) mod copy;
 pub(crate) mod exec;
 pub(crate) mod fault;
+pub(crate) mod gate;
 pub(crate) mod handler;
 pub(crate) mod intercept;
 pub(crate) mod machine;

@@ -6,6 +6,7 @@
 use std::sync::OnceLock;
 
 use super::aql::KernelDispatchPacket;
+use crate::perf;
 
 /// What an observer hands out to recognise an operation at its end; zero means "not interested".
 pub(crate) type Token = u64;
@@ -171,6 +172,17 @@ pub(crate) trait Observer: Send + Sync {
     fn dispatch_enqueued(&self, dispatch: &DispatchInfo<'_>) -> Token {
         0
     }
+    /// Whether kernels of a queue's GPU run one after the other, counted or not; on the processor's thread before
+    /// each dispatch.
+    fn serialises(&self, queue: &QueueInfo) -> bool {
+        false
+    }
+    /// Whether a dispatch shall be counted; on the processor's thread before it runs. It will run alone.
+    fn counts(&self, token: Token) -> bool {
+        false
+    }
+    /// What a counted dispatch counted; on the signal handler thread, before `dispatch_completed`.
+    fn dispatch_counted(&self, token: Token, counts: &perf::Counts, time: Interval) {}
     /// A dispatch ended; on the signal handler thread, before its completion signal is decremented.
     fn dispatch_completed(&self, token: Token, time: Interval) {}
     /// A copy was handed to an engine; on the API thread.

@@ -12,9 +12,10 @@ use super::exec;
 use super::fault::Fault;
 use super::handler::Work;
 use super::machine::{machine, start_thread};
-use super::observe::Token;
+use super::observe::{self, Token};
 use super::queue::Queue;
 use super::signal::{Condition, Signal, Term};
+use crate::perf::Counts;
 
 /// Packets of one queue processed before the next queue has its turn.
 const TURN: usize = 16;
@@ -137,15 +138,24 @@ impl Processor {
             packet_type::KERNEL_DISPATCH => {
                 // SAFETY: the packet is submitted; its format follows from the header.
                 let packet: KernelDispatchPacket = unsafe { queue.packet(index) };
-                let start = clock::ticks();
-                let outcome = exec::run(queue, index, &packet);
-                let end = clock::ticks();
                 let token = queue.take_token(index);
-                match outcome {
-                    Ok(exec::Outcome::Done) => {
-                        retire(queue, index, packet.completion_signal, token, (start, end))
-                    }
+                let observer = observe::get();
+                let counted = token != 0 && observer.is_some_and(|o| o.counts(token));
+                let alone = counted || observer.is_some_and(|o| o.serialises(&queue.info()));
+                let gate = &machine().gates[self.gpu];
+                let Some(pass) = gate.enter(alone, queue.stop_flag()) else {
                     // Packets of a stopped queue never complete.
+                    return Step::Progress;
+                };
+                let start = clock::ticks();
+                let outcome = exec::run(queue, index, &packet, counted);
+                let end = clock::ticks();
+                drop(pass);
+                match outcome {
+                    Ok(exec::Outcome::Done(counts)) => {
+                        let signal = packet.completion_signal;
+                        retire(queue, index, signal, token, counts, (start, end))
+                    }
                     Ok(exec::Outcome::GivenUp) => {}
                     Err(fault) => stop(queue, fault),
                 }
@@ -213,7 +223,7 @@ impl Processor {
         deps.for_each(|dep| dep.signal.unwatch(self.thread));
         let now = clock::ticks();
         let token = queue.take_token(index);
-        retire(queue, index, completion, token, (now, now));
+        retire(queue, index, completion, token, None, (now, now));
         Step::Progress
     }
 
@@ -242,7 +252,14 @@ impl Processor {
         }
         let now = clock::ticks();
         let token = queue.take_token(index);
-        retire(queue, index, packet.completion_signal, token, (now, now));
+        retire(
+            queue,
+            index,
+            packet.completion_signal,
+            token,
+            None,
+            (now, now),
+        );
         Step::Progress
     }
 }
@@ -257,7 +274,14 @@ fn term(handle: u64) -> Option<Term> {
 }
 
 /// Frees the packet's slot and completes it.
-fn retire(queue: &'static Queue, index: u64, completion: u64, token: Token, ticks: (u64, u64)) {
+fn retire(
+    queue: &'static Queue,
+    index: u64,
+    completion: u64,
+    token: Token,
+    counts: Option<Box<Counts>>,
+    ticks: (u64, u64),
+) {
     queue
         .header(index)
         .store(packet_type::INVALID, Ordering::Release);
@@ -276,6 +300,7 @@ fn retire(queue: &'static Queue, index: u64, completion: u64, token: Token, tick
             queue,
             signal,
             token,
+            counts,
             ticks,
         });
     } else if let Some(signal) = signal {

@@ -1,0 +1,129 @@
+//! Who may run kernels on a GPU at the same time: anyone, unless a dispatch is counted, which runs alone.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often a waiting processor looks whether its queue was stopped.
+const RECHECK: Duration = Duration::from_millis(1);
+
+/// One GPU's gate.
+#[derive(Default)]
+pub(crate) struct Gate {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    running: usize,
+    alone: bool,
+    /// Waiting to be alone; others wait for them, so that they get their turn.
+    wanted: usize,
+}
+
+/// A kernel's leave to run, given back when dropped.
+pub(crate) struct Pass<'g> {
+    gate: &'g Gate,
+    alone: bool,
+}
+
+impl Gate {
+    /// Waits until a kernel may run, together with others or alone. `None` if `stop` became true before.
+    pub(crate) fn enter(&self, alone: bool, stop: &AtomicBool) -> Option<Pass<'_>> {
+        let mut state = self.lock();
+        if alone {
+            state.wanted += 1;
+        }
+        let closed = |state: &State| {
+            if alone {
+                state.alone || state.running != 0
+            } else {
+                state.alone || state.wanted != 0
+            }
+        };
+        let mut stopped = false;
+        while closed(&state) {
+            stopped = stop.load(Ordering::Relaxed);
+            if stopped {
+                break;
+            }
+            let waited = self.changed.wait_timeout(state, RECHECK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if alone {
+            state.wanted -= 1;
+        }
+        if stopped {
+            drop(state);
+            self.changed.notify_all();
+            return None;
+        }
+        state.alone = alone;
+        state.running += 1;
+        Some(Pass { gate: self, alone })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        let mut state = self.gate.lock();
+        state.running -= 1;
+        state.alone = false;
+        let awaited = self.alone || state.wanted != 0;
+        drop(state);
+        if awaited {
+            self.gate.changed.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    #[test]
+    fn who_is_alone_is_alone() {
+        let gate = Gate::default();
+        let stop = AtomicBool::new(false);
+        let inside = AtomicUsize::new(0);
+        let most = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for n in 0..4 {
+                let (gate, stop, inside, most) = (&gate, &stop, &inside, &most);
+                scope.spawn(move || {
+                    for turn in 0..200 {
+                        let alone = (turn + n) % 3 == 0;
+                        let pass = gate.enter(alone, stop);
+                        let count = inside.fetch_add(1, Ordering::SeqCst) + 1;
+                        most.fetch_max(count, Ordering::SeqCst);
+                        if alone {
+                            std::thread::yield_now();
+                            assert_eq!((count, inside.load(Ordering::SeqCst)), (1, 1));
+                        }
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        drop(pass);
+                    }
+                });
+            }
+        });
+        assert_eq!(gate.lock().running, 0);
+    }
+
+    #[test]
+    fn a_stopped_queue_does_not_wait() {
+        let gate = Gate::default();
+        let stop = AtomicBool::new(false);
+        let first = gate.enter(false, &stop);
+        let stopped = AtomicBool::new(true);
+        assert!(gate.enter(true, &stopped).is_none());
+        // Who gave up is not waited for.
+        assert!(gate.enter(false, &stop).is_some());
+        drop(first);
+    }
+}
