@@ -11,6 +11,17 @@ pub(crate) struct Dim3 {
     pub(crate) z: u32,
 }
 
+impl Dim3 {
+    pub(crate) fn new(x: u32, y: u32, z: u32) -> Self {
+        Self { x, y, z }
+    }
+
+    /// Number of points.
+    pub(crate) fn volume(self) -> u64 {
+        u64::from(self.x) * u64::from(self.y) * u64::from(self.z)
+    }
+}
+
 /// `hipExtent`; width in bytes or elements, the rest in rows and slices.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,13 +4,12 @@ use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use super::copy::{self, CopyOp};
+use super::copy_params::{cube, driver_cube, driver_rect, from_symbol, linear, rect, to_symbol};
 use super::error::{HipResult, api, code};
-use super::fatbin;
 use super::graph::{self, Op};
-use super::hsa::CopyBox;
 use super::runtime;
 use super::stream::{self, Stream};
-use super::types::{DrvMemcpy2D, DrvMemcpy3D, Handle, Memcpy3D, kind, memory_type};
+use super::types::{DrvMemcpy2D, DrvMemcpy3D, Handle, Memcpy3D, kind};
 
 type Resolved = HipResult<Arc<Stream>>;
 
@@ -27,169 +26,6 @@ fn submit(stream: Resolved, op: CopyOp, wait: bool) -> HipResult {
 
 fn null_stream() -> Resolved {
     stream::resolve(std::ptr::null_mut())
-}
-
-fn linear(dst: *mut c_void, src: *const c_void, size: usize, kind: u32) -> CopyOp {
-    CopyOp::linear(dst as usize, src as usize, size, kind)
-}
-
-fn rect(
-    (dst, dpitch): (*mut c_void, usize),
-    (src, spitch): (*const c_void, usize),
-    width: usize,
-    height: usize,
-    kind: u32,
-) -> CopyOp {
-    let side = |address, pitch| CopyBox {
-        address,
-        pitch,
-        slice: pitch * height,
-    };
-    CopyOp {
-        dst: side(dst as usize, dpitch),
-        src: side(src as usize, spitch),
-        width,
-        height,
-        depth: 1,
-        kind,
-    }
-}
-
-/// `parameters` is what the program passed.
-fn cube(parameters: *const Memcpy3D) -> HipResult<CopyOp> {
-    if parameters.is_null() {
-        return Err(code::INVALID_VALUE);
-    }
-    // SAFETY: not null, and the program vouches for its own struct.
-    let p = unsafe { parameters.read_unaligned() };
-    if !p.src_array.is_null() || !p.dst_array.is_null() {
-        return Err(code::NOT_SUPPORTED);
-    }
-    let side = |pointer: super::types::PitchedPtr, at: super::types::Pos| {
-        let slice = pointer.pitch * pointer.ysize;
-        CopyBox {
-            address: pointer.ptr as usize + at.x + at.y * pointer.pitch + at.z * slice,
-            pitch: pointer.pitch,
-            slice,
-        }
-    };
-    Ok(CopyOp {
-        dst: side(p.dst_ptr, p.dst_pos),
-        src: side(p.src_ptr, p.src_pos),
-        width: p.extent.width,
-        height: p.extent.height,
-        depth: p.extent.depth,
-        kind: p.kind,
-    })
-}
-
-/// The address the driver functions mean by memory type, host and device address.
-fn driver_address(kind: u32, host: usize, device: usize) -> HipResult<usize> {
-    match kind {
-        memory_type::HOST => Ok(host),
-        memory_type::DEVICE | memory_type::UNIFIED | memory_type::MANAGED => Ok(device),
-        memory_type::ARRAY => Err(code::NOT_SUPPORTED),
-        _ => Err(code::INVALID_VALUE),
-    }
-}
-
-/// `parameters` is what the program passed.
-fn driver_rect(parameters: *const DrvMemcpy2D) -> HipResult<CopyOp> {
-    if parameters.is_null() {
-        return Err(code::INVALID_VALUE);
-    }
-    // SAFETY: not null, and the program vouches for its own struct.
-    let p = unsafe { parameters.read_unaligned() };
-    let dst = driver_address(p.dst_type, p.dst_host as usize, p.dst_device as usize)?;
-    let src = driver_address(p.src_type, p.src_host as usize, p.src_device as usize)?;
-    let pitch = |pitch: usize| if pitch == 0 { p.width } else { pitch };
-    let (dpitch, spitch) = (pitch(p.dst_pitch), pitch(p.src_pitch));
-    Ok(rect(
-        ((dst + p.dst_y * dpitch + p.dst_x) as *mut c_void, dpitch),
-        ((src + p.src_y * spitch + p.src_x) as *const c_void, spitch),
-        p.width,
-        p.height,
-        kind::DEFAULT,
-    ))
-}
-
-/// `parameters` is what the program passed.
-fn driver_cube(parameters: *const DrvMemcpy3D) -> HipResult<CopyOp> {
-    if parameters.is_null() {
-        return Err(code::INVALID_VALUE);
-    }
-    // SAFETY: not null, and the program vouches for its own struct.
-    let p = unsafe { parameters.read_unaligned() };
-    let dst = driver_address(p.dst_type, p.dst_host as usize, p.dst_device as usize)?;
-    let src = driver_address(p.src_type, p.src_host as usize, p.src_device as usize)?;
-    let side = |base: usize, pitch: usize, height: usize, at: (usize, usize, usize)| {
-        let pitch = if pitch == 0 { p.width } else { pitch };
-        let slice = pitch * if height == 0 { p.height } else { height };
-        CopyBox {
-            address: base + at.0 + at.1 * pitch + at.2 * slice,
-            pitch,
-            slice,
-        }
-    };
-    Ok(CopyOp {
-        dst: side(dst, p.dst_pitch, p.dst_height, (p.dst_x, p.dst_y, p.dst_z)),
-        src: side(src, p.src_pitch, p.src_height, (p.src_x, p.src_y, p.src_z)),
-        width: p.width,
-        height: p.height,
-        depth: p.depth,
-        kind: kind::DEFAULT,
-    })
-}
-
-/// A part of a registered variable.
-fn symbol(symbol: *const c_void, offset: usize, size: usize) -> HipResult<usize> {
-    let (address, whole) = fatbin::variable(symbol)?;
-    match offset.checked_add(size) {
-        Some(end) if end <= whole => Ok(address + offset),
-        _ => Err(code::INVALID_VALUE),
-    }
-}
-
-fn to_symbol(
-    to: *const c_void,
-    src: *const c_void,
-    size: usize,
-    offset: usize,
-    kind: u32,
-) -> HipResult<CopyOp> {
-    if !matches!(
-        kind,
-        kind::HOST_TO_DEVICE | kind::DEVICE_TO_DEVICE | kind::DEFAULT
-    ) {
-        return Err(code::INVALID_MEMCPY_DIRECTION);
-    }
-    Ok(CopyOp::linear(
-        symbol(to, offset, size)?,
-        src as usize,
-        size,
-        kind,
-    ))
-}
-
-fn from_symbol(
-    dst: *mut c_void,
-    from: *const c_void,
-    size: usize,
-    offset: usize,
-    kind: u32,
-) -> HipResult<CopyOp> {
-    if !matches!(
-        kind,
-        kind::DEVICE_TO_HOST | kind::DEVICE_TO_DEVICE | kind::DEFAULT
-    ) {
-        return Err(code::INVALID_MEMCPY_DIRECTION);
-    }
-    Ok(CopyOp::linear(
-        dst as usize,
-        symbol(from, offset, size)?,
-        size,
-        kind,
-    ))
 }
 
 fn devices_exist(a: c_int, b: c_int) -> HipResult {

@@ -30,6 +30,7 @@ mod stream;
 mod types;
 
 pub(crate) mod copy_api;
+mod copy_params;
 pub(crate) mod device_api;
 pub(crate) mod fill_api;
 pub(crate) mod graph_api;

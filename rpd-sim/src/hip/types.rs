@@ -2,37 +2,10 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
+pub(crate) use crate::api::types::{Dim3, Extent, PitchedPtr};
+
 /// `hipStream_t`, `hipEvent_t` and the like: opaque to programs, looked up in our tables.
 pub(crate) type Handle = *mut c_void;
-
-/// `dim3`, and `uint3`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Dim3 {
-    pub(crate) x: u32,
-    pub(crate) y: u32,
-    pub(crate) z: u32,
-}
-
-impl Dim3 {
-    pub(crate) fn new(x: u32, y: u32, z: u32) -> Self {
-        Self { x, y, z }
-    }
-
-    /// Number of points.
-    pub(crate) fn volume(self) -> u64 {
-        u64::from(self.x) * u64::from(self.y) * u64::from(self.z)
-    }
-}
-
-/// `hipExtent`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Extent {
-    pub(crate) width: usize,
-    pub(crate) height: usize,
-    pub(crate) depth: usize,
-}
 
 /// `hipPos`.
 #[repr(C)]
@@ -41,16 +14,6 @@ pub(crate) struct Pos {
     pub(crate) x: usize,
     pub(crate) y: usize,
     pub(crate) z: usize,
-}
-
-/// `hipPitchedPtr`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PitchedPtr {
-    pub(crate) ptr: *mut c_void,
-    pub(crate) pitch: usize,
-    pub(crate) xsize: usize,
-    pub(crate) ysize: usize,
 }
 
 /// `hipMemcpy3DParms`.
