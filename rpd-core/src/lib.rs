@@ -7,6 +7,7 @@ pub mod demangle;
 pub mod domain;
 pub mod environment;
 pub mod ids;
+pub mod kernel_filter;
 pub mod kernel_name;
 pub mod naming;
 pub mod near;
