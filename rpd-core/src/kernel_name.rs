@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::demangle::demangle;
 use crate::ids::KernelId;
 use crate::options::KernelNames;
-use crate::session::Session;
+use crate::session::{DispatchTable, Session};
 
 /// The suffix under which kernel descriptors are registered.
 const DESCRIPTOR_SUFFIX: &str = ".kd";
@@ -64,7 +64,8 @@ impl<'a> KernelLabels<'a> {
             .map(|symbol| (symbol.id, formatted(&symbol.name, names).into_owned()))
             .collect();
         // Kernels that were never registered go by their number, as the original's unknown kernel 0 does.
-        for &kernel in &session.dispatches.kernel {
+        let counted = &session.counted.dispatches;
+        for &kernel in session.dispatches.kernel.iter().chain(&counted.kernel) {
             formatted_names
                 .entry(kernel)
                 .or_insert_with(|| kernel.to_string());
@@ -83,8 +84,16 @@ impl<'a> KernelLabels<'a> {
 
     /// The name of dispatch `index`: that of its region when kernels are renamed and it has one.
     pub fn dispatch(&self, index: usize) -> &str {
-        let dispatches = &self.session.dispatches;
-        match self.region(index) {
+        self.of(&self.session.dispatches, index)
+    }
+
+    /// The same for dispatch `index` of [`Session::counted`].
+    pub fn counted(&self, index: usize) -> &str {
+        self.of(&self.session.counted.dispatches, index)
+    }
+
+    fn of(&self, dispatches: &DispatchTable, index: usize) -> &str {
+        match self.region_of(dispatches, index) {
             Some(region) if self.rename => region,
             _ => self.formatted(dispatches.kernel[index]),
         }
@@ -92,7 +101,11 @@ impl<'a> KernelLabels<'a> {
 
     /// The message of the region that dispatch `index` ran in.
     pub fn region(&self, index: usize) -> Option<&'a str> {
-        let number = self.session.dispatches.region[index].checked_sub(1)?;
+        self.region_of(&self.session.dispatches, index)
+    }
+
+    fn region_of(&self, dispatches: &DispatchTable, index: usize) -> Option<&'a str> {
+        let number = dispatches.region[index].checked_sub(1)?;
         let region = self.session.regions.get(number as usize)?;
         Some(self.session.strings.get(region.message))
     }

@@ -4,7 +4,7 @@ use rpd_core::agent::{Agent, AgentType};
 use rpd_core::kernel_name::KernelSpellings;
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
-use rpd_core::session::{CodeObject, KernelSymbol};
+use rpd_core::session::{CodeObject, Counter, CounterDimension, KernelSymbol};
 
 use crate::json::Object;
 
@@ -212,6 +212,52 @@ pub(crate) fn kernel_symbol(symbol: &KernelSymbol, names: &KernelSpellings) -> S
         .text("demangled_kernel_name", &names.demangled)
         .text("truncated_kernel_name", &names.truncated)
         .end()
+}
+
+/// A counter on an agent.
+pub(crate) fn counter(counter: &Counter) -> String {
+    let ids = counter.dimensions.iter().map(|of| of.id.to_string());
+    Object::new()
+        .json("agent_id", &handle(counter.agent.0))
+        .json("id", &handle(counter.id.0))
+        .number("is_constant", u8::from(counter.is_constant))
+        .number("is_derived", u8::from(counter.is_derived))
+        .text("name", &counter.name)
+        .text("description", &counter.description)
+        .text("block", &counter.block)
+        .text("expression", &counter.expression)
+        .array("dimensions", counter.dimensions.iter().map(dimension))
+        .array("instances", instances(counter))
+        .array("dimension_ids", ids)
+        .end()
+}
+
+/// A dimension of counters.
+pub(crate) fn dimension(dimension: &CounterDimension) -> String {
+    Object::new()
+        .number("id", dimension.id)
+        .number("instance_size", dimension.size)
+        .text("name", &dimension.name)
+        .end()
+}
+
+/// The instances of a counter; without those of which a database kept nothing but their number.
+fn instances(counter: &Counter) -> impl Iterator<Item = String> {
+    let known = counter.instances.iter().filter(|instance| instance.id != 0);
+    known.map(|instance| {
+        let positions = instance.positions.iter().map(|&(dimension, position)| {
+            let found = counter.dimensions.iter().find(|of| of.id == dimension);
+            Object::new()
+                .text("dimension_name", found.map_or("", |of| &of.name))
+                .number("index", position)
+                .end()
+        });
+        Object::new()
+            .number("instance_id", instance.id)
+            .number("counter_id", counter.id)
+            .array("dimensions", positions)
+            .end()
+    })
 }
 
 /// The settings that bear on outputs.

@@ -14,7 +14,8 @@ use crate::file::TextFile;
 
 /// Writes them and returns their names; domains without records have no file. The shape is the original's with its
 /// oddities where readers depend on them: LDS bytes of the dispatch, not rounded; an agent of frees that reads `"`;
-/// scratch rows without recording id and size. Its mistakes are not: virtual operations keep their names, scratch rows
+/// scratch rows without recording id and size, counter rows with the process id in its place and values as short as
+/// they can be. Its mistakes are not: virtual operations keep their names, scratch rows
 /// do not repeat among allocations, and all processes' rows are kept.
 ///
 /// # Errors
@@ -51,8 +52,10 @@ pub fn write_combined(
 
 /// What rows begin with, and what differs between the two shapes.
 pub(super) struct Begin {
-    /// `"guid",`; empty in the shape of a run.
+    /// `"guid",`, or `pid,` in front of what was counted; empty in the shape of a run.
     pub(super) row: Vec<u8>,
+    /// It is the process id.
+    is_pid: bool,
     /// Write the header line.
     pub(super) header: bool,
     /// This is the converter's shape.
@@ -64,6 +67,7 @@ impl Begin {
     pub(super) fn run() -> Begin {
         Begin {
             row: Vec::new(),
+            is_pid: false,
             header: true,
             combined: false,
         }
@@ -76,6 +80,7 @@ impl Begin {
         row.push(b',');
         Begin {
             row,
+            is_pid: false,
             header,
             combined: true,
         }
@@ -83,10 +88,21 @@ impl Begin {
 
     fn new(session: &Session, domain: Domain, header: bool) -> Begin {
         let mut begin = Begin::of(session, header);
-        if domain == Domain::ScratchMemory {
-            begin.row.clear();
+        match domain {
+            Domain::ScratchMemory => begin.row.clear(),
+            Domain::CounterCollection => {
+                begin.row = format!("{},", session.process.pid).into_bytes();
+                begin.is_pid = true;
+            }
+            _ => {}
         }
         begin
+    }
+
+    /// The name of the column in front, when there is one.
+    pub(super) fn column(&self) -> Option<&'static str> {
+        let name = if self.is_pid { "Pid" } else { "Guid" };
+        (!self.row.is_empty()).then_some(name)
     }
 
     /// The name of what an allocation was, for a kind of record.

@@ -2,6 +2,8 @@
 
 mod agents;
 mod combined;
+mod counters;
+mod passes;
 mod row;
 mod trace;
 
@@ -17,6 +19,7 @@ use crate::WriteError;
 use crate::file::TextFile;
 use combined::Begin;
 pub use combined::write_combined;
+pub use passes::{PassRow, write_passes};
 use row::Row;
 pub(crate) use row::{quote, scientific};
 
@@ -78,12 +81,9 @@ pub fn record_bytes(session: &Session) -> u64 {
 
 fn write_header(file: &mut TextFile, begin: &Begin, columns: &[&str]) {
     if begin.header {
-        let guid = if begin.row.is_empty() {
-            None
-        } else {
-            Some(&"Guid")
-        };
-        guid.into_iter()
+        let first = begin.column();
+        first
+            .iter()
             .chain(columns)
             .fold(Row::new(&mut file.buffer, b""), |row, column| {
                 row.text(column)

@@ -66,6 +66,22 @@ impl<'a> Row<'a> {
         self
     }
 
+    /// A counted value as trace files have it: six decimals from 1 on, scientific below.
+    pub(crate) fn value(self, value: f64) -> Self {
+        if value >= 1.0 {
+            self.plain(&format!("{value:.6}"))
+        } else if value.is_nan() {
+            self.plain("nan")
+        } else {
+            self.plain(&scientific(value, 8))
+        }
+    }
+
+    /// A number with as many digits as tell it from others.
+    pub(crate) fn shortest(self, value: f64) -> Self {
+        self.plain(&format!("{value}"))
+    }
+
     fn plain(mut self, text: &str) -> Self {
         self.separate();
         self.buffer.extend_from_slice(text.as_bytes());
@@ -82,6 +98,11 @@ impl<'a> Row<'a> {
             .number(row.min)
             .number(row.max)
             .plain(&duration(row.std_dev))
+    }
+
+    /// Leaves it open for fields that another row appends.
+    pub(super) fn open(self) {
+        self.buffer.push(b',');
     }
 
     #[inline]
@@ -154,6 +175,25 @@ mod tests {
             String::from_utf8(buffer).expect("text"),
             "\"a\"\"b\n,\",-1,18446744073709551615,\"\",\"0x00007f2d18600000\"\n"
         );
+    }
+
+    #[test]
+    fn counted_values() {
+        let written = |value: f64| {
+            let mut buffer = Vec::new();
+            Row::new(&mut buffer, b"")
+                .value(value)
+                .shortest(value)
+                .end();
+            String::from_utf8(buffer).expect("text")
+        };
+        assert_eq!(written(16384.0), "16384.000000,16384\n");
+        assert_eq!(written(1164.25), "1164.250000,1164.25\n");
+        assert_eq!(written(0.5), "5.00000000e-01,0.5\n");
+        assert_eq!(written(0.0), "0.00000000e+00,0\n");
+        assert_eq!(written(-2.0), "-2.00000000e+00,-2\n");
+        assert!(written(f64::NAN).starts_with("nan,"));
+        assert!(written(f64::INFINITY).starts_with("inf,"));
     }
 
     #[test]

@@ -11,12 +11,12 @@ use rpd_core::session::{KernelSymbol, Session};
 
 use super::combined::Begin;
 use super::row::quote;
-use super::{Row, write_header};
+use super::{Row, counters, write_header};
 use crate::WriteError;
 use crate::file::TextFile;
 
 /// Static LDS is granted in steps of this many bytes.
-const LDS_STEP: u32 = 512;
+pub(super) const LDS_STEP: u32 = 512;
 
 /// Bytes of the records of a domain, for `--minimum-output-data`: what they take in the spool without tails.
 pub(super) fn bytes(session: &Session, domain: Domain) -> u64 {
@@ -25,6 +25,15 @@ pub(super) fn bytes(session: &Session, domain: Domain) -> u64 {
         Domain::MemoryCopy => (session.copies.len(), 96),
         Domain::MemoryAllocation => (session.allocations.len(), 80),
         Domain::ScratchMemory => (session.scratch.len(), 80),
+        Domain::CounterCollection => {
+            let values = session.counted.values.len() as u64;
+            let dispatches = if values == 0 {
+                0
+            } else {
+                session.counted.len() as u64
+            };
+            return dispatches * 120 + values * 16;
+        }
         _ => {
             let kinds = &session.api.kind;
             let is_wanted = wanted(domain);
@@ -72,6 +81,7 @@ pub(super) fn write_rows(
         Domain::MemoryCopy => write_copies(file, session, options, begin),
         Domain::MemoryAllocation => write_allocations(file, session, options, begin),
         Domain::ScratchMemory => write_scratch(file, session, options, begin),
+        Domain::CounterCollection => counters::write_rows(file, session, options, begin),
         _ => write_calls(file, session, domain, begin),
     }
 }
@@ -104,10 +114,10 @@ impl<'a> Quoted<'a> {
 }
 
 /// Names of agents in quotes; empty for handles that name none.
-struct AgentNames(HashMap<AgentHandle, Vec<u8>>);
+pub(super) struct AgentNames(HashMap<AgentHandle, Vec<u8>>);
 
 impl AgentNames {
-    fn new(session: &Session, options: &Options) -> AgentNames {
+    pub(super) fn new(session: &Session, options: &Options) -> AgentNames {
         AgentNames(
             session
                 .agents
@@ -122,7 +132,7 @@ impl AgentNames {
         )
     }
 
-    fn get(&self, handle: AgentHandle) -> &[u8] {
+    pub(super) fn get(&self, handle: AgentHandle) -> &[u8] {
         self.0.get(&handle).map_or(b"\"\"", Vec::as_slice)
     }
 }

@@ -8,7 +8,7 @@ use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, Nanoseconds, StringId};
 use rpd_core::kernel_name::{KernelLabels, KernelSpellings, spellings};
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
-use rpd_core::session::{CodeObject, HostFunction, KernelSymbol, Session};
+use rpd_core::session::{CodeObject, CounterDimension, HostFunction, KernelSymbol, Session};
 use rpd_core::stats::{SessionStats, StatRow};
 
 use crate::WriteError;
@@ -36,7 +36,7 @@ const SUMMARY: [Domain; 11] = [
     Domain::RocjpegApi,
 ];
 
-/// Writes every key of a process up to `buffer_records`.
+/// Writes every key of a process up to `summary`.
 pub(super) fn write(
     file: &mut TextFile,
     session: &Session,
@@ -56,7 +56,9 @@ pub(super) fn write(
         describe::agent(agent, index)
     });
     array(file, ",\"agents\":", agents)?;
-    raw(file, ",\"counters\":[],\"strings\":{");
+    let counters = session.counters.iter().map(describe::counter);
+    array(file, ",\"counters\":", counters)?;
+    raw(file, ",\"strings\":{");
     write_strings(file, session, options, operations)?;
     raw(file, "}");
 
@@ -101,7 +103,6 @@ pub(super) fn write(
             .into_iter()
             .flat_map(|stats| summary(session, stats, labels)),
     )?;
-    raw(file, ",\"callback_records\":{\"counter_collection\":[]},");
     Ok(())
 }
 
@@ -280,9 +281,20 @@ fn write_strings(
                 .end()
         }),
     )?;
+    let dimensions: BTreeMap<(u64, u64), &CounterDimension> = session
+        .counters
+        .iter()
+        .flat_map(|counter| &counter.dimensions)
+        .map(|dimension| ((dimension.id, dimension.size), dimension))
+        .collect();
+    array(
+        file,
+        "},\"counters\":{\"dimension_ids\":",
+        dimensions.into_values().map(describe::dimension),
+    )?;
     raw(
         file,
-        "},\"counters\":{\"dimension_ids\":[]},\"pc_sample_instructions\":[],\"pc_sample_comments\":[],\
+        "},\"pc_sample_instructions\":[],\"pc_sample_comments\":[],\
          \"att_filenames\":[],\"code_object_snapshot_filenames\":[\"\"]",
     );
     Ok(())

@@ -1,5 +1,6 @@
 //! `<prefix>_results.json`: everything of one process in one document, streamed.
 
+mod counters;
 mod head;
 mod records;
 
@@ -44,6 +45,7 @@ pub fn write(
         &operations,
         &labels,
     )?;
+    counters::write(&mut file, session, options)?;
     records::write(&mut file, session, options, &operations)?;
     file.buffer.extend_from_slice(b"}]}");
     file.finish().map(Some)

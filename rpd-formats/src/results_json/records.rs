@@ -4,7 +4,7 @@ use rpd_core::args::{ArgLayout, for_each_argument, layout};
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::StreamId;
 use rpd_core::options::Options;
-use rpd_core::session::Session;
+use rpd_core::session::{DispatchTable, Session};
 use rpd_core::spool::format::api_flag;
 
 use crate::WriteError;
@@ -57,23 +57,23 @@ pub(super) fn write(
 }
 
 /// Pieces of a record, one after the other.
-struct Out<'a>(&'a mut Vec<u8>);
+pub(super) struct Out<'a>(pub(super) &'a mut Vec<u8>);
 
 impl Out<'_> {
     #[inline]
-    fn text(self, text: &str) -> Self {
+    pub(super) fn text(self, text: &str) -> Self {
         self.0.extend_from_slice(text.as_bytes());
         self
     }
 
     #[inline]
-    fn bytes(self, bytes: &[u8]) -> Self {
+    pub(super) fn bytes(self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
     #[inline]
-    fn number(self, number: impl itoa::Integer) -> Self {
+    pub(super) fn number(self, number: impl itoa::Integer) -> Self {
         let mut digits = itoa::Buffer::new();
         self.0.extend_from_slice(digits.format(number).as_bytes());
         self
@@ -86,6 +86,29 @@ impl Out<'_> {
             .number(y)
             .text(",\"z\":")
             .number(z)
+            .text("}")
+    }
+
+    /// The key `dispatch_info` and its object.
+    pub(super) fn dispatch_info(self, table: &DispatchTable, index: usize) -> Self {
+        self.text(",\"dispatch_info\":{\"size\":")
+            .number(size::DISPATCH_INFO)
+            .text(",\"agent_id\":{\"handle\":")
+            .number(table.agent[index].0)
+            .text("},\"queue_id\":{\"handle\":")
+            .number(table.queue[index].0)
+            .text("},\"kernel_id\":")
+            .number(table.kernel[index].0)
+            .text(",\"dispatch_id\":")
+            .number(table.dispatch[index].0)
+            .text(",\"private_segment_size\":")
+            .number(table.private_size[index])
+            .text(",\"group_segment_size\":")
+            .number(table.group_size[index])
+            .text(",\"workgroup_size\":")
+            .dim3(table.workgroup[index])
+            .text(",\"grid_size\":")
+            .dim3(table.grid[index])
             .text("}")
     }
 
@@ -102,7 +125,7 @@ impl Out<'_> {
 
 /// The comma before every element but the first.
 #[inline]
-fn separate(file: &mut TextFile, first: &mut bool) {
+pub(super) fn separate(file: &mut TextFile, first: &mut bool) {
     if !std::mem::replace(first, false) {
         file.buffer.push(b',');
     }
@@ -252,12 +275,12 @@ fn write_arguments(out: &mut Vec<u8>, session: &Session, index: usize, common: &
 }
 
 /// The stream to show: none when records are grouped by queue.
-fn stream(id: StreamId, options: &Options) -> u32 {
+pub(super) fn stream(id: StreamId, options: &Options) -> u32 {
     if options.group_by_queue { 0 } else { id.0 }
 }
 
 /// Correlation id of the region that names the record; 0 without renaming.
-fn external(session: &Session, region: u32, options: &Options) -> u64 {
+pub(super) fn external(session: &Session, region: u32, options: &Options) -> u64 {
     region
         .checked_sub(1)
         .filter(|_| options.kernel_names.rename)
@@ -277,10 +300,6 @@ fn dispatches(
         "{{\"size\":{},\"kind\":{kind},\"operation\":{operation},\"thread_id\":",
         size::DISPATCH
     );
-    let info = format!(
-        ",\"dispatch_info\":{{\"size\":{},\"agent_id\":{{\"handle\":",
-        size::DISPATCH_INFO
-    );
     let mut first = true;
     for index in 0..table.len() {
         separate(file, &mut first);
@@ -295,23 +314,8 @@ fn dispatches(
             .number(table.start[index].0)
             .text(",\"end_timestamp\":")
             .number(table.end[index].0)
-            .text(&info)
-            .number(table.agent[index].0)
-            .text("},\"queue_id\":{\"handle\":")
-            .number(table.queue[index].0)
-            .text("},\"kernel_id\":")
-            .number(table.kernel[index].0)
-            .text(",\"dispatch_id\":")
-            .number(table.dispatch[index].0)
-            .text(",\"private_segment_size\":")
-            .number(table.private_size[index])
-            .text(",\"group_segment_size\":")
-            .number(table.group_size[index])
-            .text(",\"workgroup_size\":")
-            .dim3(table.workgroup[index])
-            .text(",\"grid_size\":")
-            .dim3(table.grid[index])
-            .text("},\"stream_id\":{\"handle\":")
+            .dispatch_info(table, index)
+            .text(",\"stream_id\":{\"handle\":")
             .number(stream(table.stream[index], options))
             .text("}}");
         file.flush_if_full()?;

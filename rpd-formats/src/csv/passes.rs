@@ -1,0 +1,89 @@
+//! What several passes counted, side by side: `<prefix>_passes.csv`.
+
+use std::path::PathBuf;
+
+use super::combined::Begin;
+use super::{Row, write_header};
+use crate::WriteError;
+use crate::file::TextFile;
+
+/// A counter in a dispatch, as one pass or several of them together have it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PassRow<'a> {
+    /// Name of the kernel as it is shown.
+    pub kernel: &'a str,
+    /// Which of that kernel's dispatches, from 1.
+    pub dispatch: u64,
+    /// Name of the counter.
+    pub counter: &'a str,
+    /// Its value: the sum over its instances.
+    pub value: f64,
+    /// Where it comes from: `2`, or `1+2` for what was computed from the counters of several passes.
+    pub pass: &'a str,
+}
+
+/// Writes `path` with a row for each of `rows`, in their order, and returns its name; `None`, and no file, when there
+/// is no row.
+///
+/// # Errors
+/// When it cannot be written; nothing is left under its name then.
+pub fn write_passes<'a>(
+    path: PathBuf,
+    rows: impl IntoIterator<Item = PassRow<'a>>,
+) -> Result<Option<PathBuf>, WriteError> {
+    let mut rows = rows.into_iter().peekable();
+    if rows.peek().is_none() {
+        return Ok(None);
+    }
+    let mut file = TextFile::create(path)?;
+    write_header(
+        &mut file,
+        &Begin::run(),
+        &[
+            "Kernel_Name",
+            "Dispatch_Index",
+            "Counter_Name",
+            "Counter_Value",
+            "Pass",
+        ],
+    );
+    for row in rows {
+        Row::new(&mut file.buffer, b"")
+            .text(row.kernel)
+            .number(row.dispatch)
+            .text(row.counter)
+            .value(row.value)
+            .text(row.pass)
+            .end();
+        file.flush_if_full()?;
+    }
+    file.finish().map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_passes() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("passes.csv");
+        let none = write_passes(path.clone(), []).expect("nothing to do");
+        assert_eq!((none, path.exists()), (None, false));
+        let row = |dispatch, counter, value, pass| PassRow {
+            kernel: "k<\"a\", 1>",
+            dispatch,
+            counter,
+            value,
+            pass,
+        };
+        let rows = [row(1, "SQ_WAVES", 64.0, "1"), row(2, "Ratio", 0.5, "1+2")];
+        write_passes(path.clone(), rows).expect("written");
+        assert_eq!(
+            std::fs::read_to_string(path).expect("a file"),
+            "\"Kernel_Name\",\"Dispatch_Index\",\"Counter_Name\",\"Counter_Value\",\"Pass\"\n\
+             \"k<\"\"a\"\", 1>\",1,\"SQ_WAVES\",64.000000,\"1\"\n\
+             \"k<\"\"a\"\", 1>\",2,\"Ratio\",5.00000000e-01,\"1+2\"\n"
+        );
+    }
+}

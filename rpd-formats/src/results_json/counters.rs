@@ -1,0 +1,94 @@
+//! `callback_records`: what was counted, one element per dispatch.
+
+use std::collections::HashMap;
+use std::io::Write as _;
+
+use rpd_core::options::Options;
+use rpd_core::session::{KernelSymbol, Session};
+
+use super::records::{Out, external, separate, stream};
+use crate::WriteError;
+use crate::file::TextFile;
+
+/// Bytes of the original's record.
+const DISPATCH_DATA: u32 = 168;
+/// Static LDS is granted in steps of this many bytes.
+const LDS_STEP: u64 = 512;
+
+/// Writes the object. Registers and LDS at the end of each element are what the guide lists and the original leaves
+/// out.
+pub(super) fn write(
+    file: &mut TextFile,
+    session: &Session,
+    options: &Options,
+) -> Result<(), WriteError> {
+    let counted = &session.counted;
+    let table = &counted.dispatches;
+    let symbols: HashMap<_, &KernelSymbol> = session
+        .kernel_symbols
+        .iter()
+        .map(|symbol| (symbol.id, symbol))
+        .collect();
+    let starts: Vec<String> = session
+        .counters
+        .iter()
+        .map(|counter| format!("{{\"counter_id\":{{\"handle\":{}}},\"value\":", counter.id))
+        .collect();
+    file.buffer
+        .extend_from_slice(b",\"callback_records\":{\"counter_collection\":[");
+    let mut first = true;
+    for index in 0..counted.len() {
+        separate(file, &mut first);
+        Out(&mut file.buffer)
+            .text("{\"thread_id\":")
+            .number(table.thread[index].0)
+            .text(",\"dispatch_data\":{\"size\":")
+            .number(DISPATCH_DATA)
+            .text(",\"correlation_id\":{\"internal\":")
+            .number(table.correlation[index].0)
+            .text(",\"external\":")
+            .number(external(session, table.region[index], options))
+            .text("},\"start_timestamp\":")
+            .number(table.start[index].0)
+            .text(",\"end_timestamp\":")
+            .number(table.end[index].0)
+            .dispatch_info(table, index)
+            .text("},\"records\":[");
+        for (position, value) in counted.values_of(index).iter().enumerate() {
+            if position > 0 {
+                file.buffer.push(b',');
+            }
+            let start = starts.get(value.counter as usize);
+            Out(&mut file.buffer).text(start.map_or("{\"value\":", String::as_str));
+            write_value(&mut file.buffer, value.value);
+            file.buffer.push(b'}');
+        }
+        let symbol = symbols.get(&table.kernel[index]);
+        let lds = symbol.map_or(0, |symbol| u64::from(symbol.group_size));
+        Out(&mut file.buffer)
+            .text("],\"stream_id\":{\"handle\":")
+            .number(stream(table.stream[index], options))
+            .text("},\"arch_vgpr_count\":")
+            .number(symbol.map_or(0, |symbol| symbol.arch_vgpr_count))
+            .text(",\"accum_vgpr_count\":")
+            .number(symbol.map_or(0, |symbol| symbol.accum_vgpr_count))
+            .text(",\"sgpr_count\":")
+            .number(symbol.map_or(0, |symbol| symbol.sgpr_count))
+            .text(",\"lds_block_size_v\":")
+            .number(lds.next_multiple_of(LDS_STEP))
+            .text("}");
+        file.flush_if_full()?;
+    }
+    file.buffer.extend_from_slice(b"]},");
+    Ok(())
+}
+
+/// A number that reads as a floating one; JSON has none for what is none.
+fn write_value(out: &mut Vec<u8>, value: f64) {
+    if value.is_finite() {
+        // Writing to a `Vec` cannot fail.
+        let _ = write!(out, "{value:?}");
+    } else {
+        out.extend_from_slice(b"null");
+    }
+}
