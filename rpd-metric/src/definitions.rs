@@ -1,0 +1,544 @@
+//! Counter definition files: which counters there are, where hardware counts them, and what is derived.
+//!
+//! The current form is a list:
+//!
+//! ```yaml
+//! rocprofiler-sdk:
+//!   counters-schema-version: 1
+//!   counters:
+//!     - name: BUSY_CYCLES
+//!       description: Cycles times compute units
+//!       definitions:
+//!         - architectures: [gfx90a, gfx942]
+//!           expression: reduce(GRBM_GUI_ACTIVE,max)*CU_NUM
+//!         - architectures: [gfx908]
+//!           block: SQ
+//!           event: 4
+//! ```
+//!
+//! The older form, which SDK 1.0 does not read any more, is a map of names; [`Definitions::to_yaml`] turns
+//! both into the current one.
+//!
+//! ```yaml
+//! BUSY_CYCLES:
+//!   architectures:
+//!     gfx90a/gfx942:
+//!       expression: reduce(GRBM_GUI_ACTIVE,max)*CU_NUM
+//!   description: Cycles times compute units
+//! ```
+
+use std::{collections::HashSet, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{
+        DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+        value::MapAccessDeserializer,
+    },
+};
+
+use crate::expression::Expression;
+
+/// The schema version that is known.
+const VERSION: u64 = 1;
+
+/// A definition file.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Definitions {
+    /// Counters in the order of the file; no name twice for one architecture.
+    pub counters: Vec<Counter>,
+    /// The form it was written in.
+    pub form: Form,
+}
+
+/// How a definition file is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Form {
+    /// A list under `rocprofiler-sdk: counters:`.
+    #[default]
+    List,
+    /// A map from names to architectures, as before SDK 1.0.
+    Map,
+}
+
+/// A counter as a file defines it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counter {
+    /// Its name.
+    pub name: String,
+    /// Text for people.
+    pub description: String,
+    /// What it is on which architectures.
+    pub definitions: Vec<Definition>,
+}
+
+/// What a counter is on some architectures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    /// The architectures, such as `gfx90a`.
+    pub architectures: Vec<String>,
+    /// Where its values come from.
+    pub source: Source,
+    /// Text for people, where it differs from the counter's.
+    pub description: Option<String>,
+}
+
+/// Where the values of a counter come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Source {
+    /// A hardware block counts them.
+    Event {
+        /// Name of the block, such as `SQ`.
+        block: String,
+        /// Number of the event within the block.
+        event: u64,
+    },
+    /// They are computed.
+    Expression(Expression),
+}
+
+/// Why a definition file cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct DefinitionError {
+    /// Line from 1, 0 when unknown.
+    pub line: usize,
+    /// Column from 1.
+    pub column: usize,
+    /// What is wrong, in one line.
+    pub message: String,
+}
+
+impl fmt::Display for DefinitionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line != 0 {
+            write!(f, "line {}, column {}: ", self.line, self.column)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl Definitions {
+    /// Reads a definition file.
+    ///
+    /// # Errors
+    /// What is wrong first, with its place: the YAML, a missing part, an expression, a name used twice.
+    pub fn parse(text: &str) -> Result<Self, DefinitionError> {
+        match serde_yaml::from_str::<File>(text) {
+            Ok(file) => Ok(file.0),
+            Err(e) => Err(located(&e)),
+        }
+    }
+
+    /// The counters of an architecture with what they are there.
+    pub fn on<'a>(
+        &'a self,
+        architecture: &'a str,
+    ) -> impl Iterator<Item = (&'a Counter, &'a Definition)> + 'a {
+        self.counters.iter().filter_map(move |counter| {
+            let definition = counter
+                .definitions
+                .iter()
+                .find(|d| d.architectures.iter().any(|a| a == architecture))?;
+            Some((counter, definition))
+        })
+    }
+
+    /// The same definitions in the current form, which is the only one that SDK 1.0 reads.
+    pub fn to_yaml(&self) -> String {
+        let mut yaml = String::from("rocprofiler-sdk:\n  counters-schema-version: 1\n");
+        if self.counters.is_empty() {
+            return yaml + "  counters: []\n";
+        }
+        yaml += "  counters:\n";
+        for counter in &self.counters {
+            yaml += &format!("    - name: {}\n", quoted(&counter.name));
+            yaml += &format!("      description: {}\n", quoted(&counter.description));
+            yaml += "      properties: []\n      definitions:\n";
+            for definition in &counter.definitions {
+                let list: Vec<String> =
+                    definition.architectures.iter().map(|a| quoted(a)).collect();
+                yaml += &format!("        - architectures: [{}]\n", list.join(", "));
+                match &definition.source {
+                    Source::Event { block, event } => {
+                        yaml += &format!("          block: {}\n", quoted(block));
+                        yaml += &format!("          event: {event}\n");
+                    }
+                    Source::Expression(expression) => {
+                        let text = quoted(expression.text());
+                        yaml += &format!("          expression: {text}\n");
+                    }
+                }
+            }
+        }
+        yaml
+    }
+}
+
+/// A text between double quotes.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted += "\\n",
+            '\t' => quoted += "\\t",
+            c if c.is_control() => quoted += &format!("\\U{:08X}", c as u32),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}
+
+/// An error with its place taken out of the message.
+fn located(error: &serde_yaml::Error) -> DefinitionError {
+    let text = error.to_string();
+    let Some(place) = error.location() else {
+        return DefinitionError {
+            line: 0,
+            column: 0,
+            message: text,
+        };
+    };
+    let suffix = format!(" at line {} column {}", place.line(), place.column());
+    DefinitionError {
+        line: place.line(),
+        column: place.column(),
+        message: text.replacen(&suffix, "", 1),
+    }
+}
+
+/// A file in either form.
+struct File(Definitions);
+
+impl<'de> Deserialize<'de> for File {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Top;
+        impl<'de> Visitor<'de> for Top {
+            type Value = File;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("counter definitions")
+            }
+
+            fn visit_unit<E>(self) -> Result<File, E> {
+                Ok(File(Definitions::default()))
+            }
+
+            fn visit_none<E>(self) -> Result<File, E> {
+                Ok(File(Definitions::default()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<File, A::Error> {
+                let mut definitions = Definitions::default();
+                let mut seen = Seen::default();
+                while let Some(name) = map.next_key::<String>()? {
+                    if name == "rocprofiler-sdk" {
+                        definitions
+                            .counters
+                            .extend(map.next_value::<Root>()?.counters.0);
+                        continue;
+                    }
+                    definitions.form = Form::Map;
+                    definitions.counters.push(map.next_value_seed(Older {
+                        name,
+                        seen: &mut seen,
+                    })?);
+                }
+                Ok(File(definitions))
+            }
+        }
+        from.deserialize_any(Top)
+    }
+}
+
+/// What is under `rocprofiler-sdk`.
+#[derive(Deserialize)]
+struct Root {
+    #[serde(
+        rename = "counters-schema-version",
+        default,
+        deserialize_with = "version"
+    )]
+    _version: (),
+    counters: List,
+}
+
+fn version<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    let version = u64::deserialize(from)?;
+    if version != VERSION {
+        return Err(D::Error::custom(format!(
+            "counters-schema-version is {version}, {VERSION} is known"
+        )));
+    }
+    Ok(())
+}
+
+/// Which counter is defined for which architecture already.
+type Seen = HashSet<(String, String)>;
+
+fn note<E: serde::de::Error>(seen: &mut Seen, counter: &Counter) -> Result<(), E> {
+    for definition in &counter.definitions {
+        for architecture in &definition.architectures {
+            let name = &counter.name;
+            if !seen.insert((name.clone(), architecture.clone())) {
+                return Err(E::custom(format!(
+                    "`{name}` is defined twice for {architecture}"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+struct List(Vec<Counter>);
+
+impl<'de> Deserialize<'de> for List {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Items;
+        impl<'de> Visitor<'de> for Items {
+            type Value = List;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of counters")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List, A::Error> {
+                let mut list = Vec::new();
+                let mut seen = Seen::default();
+                while let Some(counter) = items.next_element_seed(Newer { seen: &mut seen })? {
+                    list.push(counter);
+                }
+                Ok(List(list))
+            }
+        }
+        from.deserialize_seq(Items)
+    }
+}
+
+/// An element of the list. What is wrong with it as a whole is said inside of its map, so that the place of
+/// the error is the element's.
+struct Newer<'a> {
+    seen: &'a mut Seen,
+}
+
+impl<'de> DeserializeSeed<'de> for Newer<'_> {
+    type Value = Counter;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Counter, D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Newer<'_> {
+    type Value = Counter;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a counter with name, description and definitions")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Counter, A::Error> {
+        #[derive(Deserialize)]
+        struct Item {
+            name: Name,
+            description: String,
+            definitions: Vec<Place>,
+        }
+        let item = Item::deserialize(MapAccessDeserializer::new(map))?;
+        if item.definitions.is_empty() {
+            let name = item.name.0;
+            return Err(A::Error::custom(format!("`{name}` has no definitions")));
+        }
+        let counter = Counter {
+            name: item.name.0,
+            description: item.description,
+            definitions: item.definitions.into_iter().map(|p| p.0).collect(),
+        };
+        note(self.seen, &counter)?;
+        Ok(counter)
+    }
+}
+
+/// A counter of the older form.
+struct Older<'a> {
+    name: String,
+    seen: &'a mut Seen,
+}
+
+impl<'de> DeserializeSeed<'de> for Older<'_> {
+    type Value = Counter;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Counter, D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Older<'_> {
+    type Value = Counter;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a counter with architectures and description")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Counter, A::Error> {
+        #[derive(Deserialize)]
+        struct Item {
+            architectures: Architectures,
+            #[serde(default)]
+            description: String,
+        }
+        check_name::<A::Error>(&self.name)?;
+        let item = Item::deserialize(MapAccessDeserializer::new(map))?;
+        let counter = Counter {
+            name: self.name,
+            description: item.description,
+            definitions: item.architectures.0,
+        };
+        note(self.seen, &counter)?;
+        Ok(counter)
+    }
+}
+
+/// `gfx90a/gfx942: {...}`.
+struct Architectures(Vec<Definition>);
+
+impl<'de> Deserialize<'de> for Architectures {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Architectures;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("architectures with their definitions")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut list = Vec::new();
+                while let Some(names) = map.next_key::<String>()? {
+                    let mut definition = map.next_value::<Place>()?.0;
+                    definition.architectures = names.split('/').map(str::to_owned).collect();
+                    list.push(definition);
+                }
+                Ok(Architectures(list))
+            }
+        }
+        from.deserialize_map(Entries)
+    }
+}
+
+/// A name that expressions can use.
+struct Name(String);
+
+fn check_name<E: serde::de::Error>(name: &str) -> Result<(), E> {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let first = name.chars().next();
+    if first.is_none_or(|c| c.is_ascii_digit()) || !name.chars().all(word) {
+        return Err(E::custom(format!(
+            "`{name}` is no name: letters, digits and underscores make one"
+        )));
+    }
+    if ["reduce", "select", "accumulate"].contains(&name) {
+        return Err(E::custom(format!("`{name}` is the name of a function")));
+    }
+    Ok(())
+}
+
+/// Makes a type out of a scalar, with errors placed at the scalar.
+macro_rules! from_text {
+    ($type:ident, $expecting:literal, |$text:ident| $make:expr) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                struct Text;
+                impl<'de> Visitor<'de> for Text {
+                    type Value = $type;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str($expecting)
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, $text: &str) -> Result<$type, E> {
+                        $make
+                    }
+                }
+                from.deserialize_str(Text)
+            }
+        }
+    };
+}
+
+from_text!(Name, "the name of a counter", |text| {
+    check_name(text)?;
+    Ok(Name(text.to_owned()))
+});
+
+/// An expression in a file.
+struct Formula(Expression);
+
+from_text!(Formula, "an expression", |text| {
+    let wrong = |e| E::custom(format!("in `{text}`: {e}"));
+    Expression::parse(text).map(Formula).map_err(wrong)
+});
+
+/// A definition in a file: `architectures` is filled in by the older form.
+struct Place(Definition);
+
+impl<'de> Deserialize<'de> for Place {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Place;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a definition with block and event, or with expression")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Place, A::Error> {
+                let mut architectures: Vec<String> = Vec::new();
+                let (mut block, mut event, mut formula, mut description) = (
+                    None::<String>,
+                    None::<Event>,
+                    None::<Formula>,
+                    None::<String>,
+                );
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "architectures" => architectures = map.next_value()?,
+                        "block" => block = map.next_value()?,
+                        "event" => event = map.next_value()?,
+                        "expression" => formula = map.next_value()?,
+                        "description" => description = map.next_value()?,
+                        _ => {
+                            map.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                let source = match (formula, block, event) {
+                    (Some(formula), ..) => Source::Expression(formula.0),
+                    (None, Some(block), Some(Event(event))) => Source::Event { block, event },
+                    (None, Some(_), None) => return Err(A::Error::missing_field("event")),
+                    (None, None, Some(_)) => return Err(A::Error::missing_field("block")),
+                    (None, None, None) => {
+                        let wanted = "neither `expression` nor `block` and `event`";
+                        return Err(A::Error::custom(wanted));
+                    }
+                };
+                Ok(Place(Definition {
+                    architectures,
+                    source,
+                    description,
+                }))
+            }
+        }
+        from.deserialize_map(Fields)
+    }
+}
+
+/// An event number, also as text.
+struct Event(u64);
+
+from_text!(Event, "an event number", |text| {
+    let wrong = |_| E::custom(format!("`{text}` is no event number"));
+    text.parse().map(Event).map_err(wrong)
+});
+
+#[cfg(test)]
+mod tests;

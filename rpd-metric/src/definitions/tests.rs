@@ -1,0 +1,123 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const LIST: &str = "\
+rocprofiler-sdk:
+  counters-schema-version: 1
+  counters:
+    - name: CYCLES
+      description: cycles
+      properties: []
+      definitions:
+        - architectures:
+          - gfx942
+          - gfx90a
+          expression: reduce(GRBM_GUI_ACTIVE,max)*CU_NUM
+    - name: RAW
+      description: 'raw: \"one\"'
+      definitions:
+        - architectures: [gfx90a]
+          block: SQ
+          event: 4
+        - architectures: [gfx908]
+          block: SQ
+          event: '5'
+";
+
+fn wrong(text: &str) -> String {
+    Definitions::parse(text).expect_err("an error").to_string()
+}
+
+#[test]
+fn the_list_form_is_read() {
+    let all = Definitions::parse(LIST).expect("definitions");
+    assert_eq!(all.form, Form::List);
+    let names: Vec<_> = all.on("gfx90a").map(|(c, _)| c.name.as_str()).collect();
+    assert_eq!(names, ["CYCLES", "RAW"]);
+    let (counter, definition) = all.on("gfx908").next().expect("one");
+    assert_eq!(counter.description, "raw: \"one\"");
+    assert_eq!(
+        definition.source,
+        Source::Event {
+            block: "SQ".into(),
+            event: 5
+        }
+    );
+    assert_eq!(all.on("gfx1100").count(), 0);
+}
+
+#[test]
+fn the_older_form_is_read_and_becomes_the_newer_one() {
+    let text = "\
+CYCLES:
+  architectures:
+    gfx90a/gfx942:
+      expression: reduce(GRBM_GUI_ACTIVE,max)*CU_NUM
+    gfx908:
+      block: GRBM
+      event: 2
+      description: another
+  description: cycles
+";
+    let all = Definitions::parse(text).expect("definitions");
+    assert_eq!(all.form, Form::Map);
+    assert_eq!(
+        all.counters[0].definitions[0].architectures,
+        ["gfx90a", "gfx942"]
+    );
+    let again = Definitions::parse(&all.to_yaml()).expect("definitions");
+    assert_eq!(again.form, Form::List);
+    assert_eq!(
+        again.counters[0].definitions[0],
+        all.counters[0].definitions[0]
+    );
+    let list = Definitions::parse(LIST).expect("definitions");
+    assert_eq!(Definitions::parse(&list.to_yaml()), Ok(list));
+}
+
+#[test]
+fn nothing_defines_nothing() {
+    for text in [
+        "",
+        "# only a comment\n",
+        "rocprofiler-sdk:\n  counters: []\n",
+    ] {
+        assert_eq!(
+            Definitions::parse(text),
+            Ok(Definitions::default()),
+            "{text:?}"
+        );
+    }
+}
+
+#[test]
+fn errors_say_where() {
+    let replaced = |from: &str, to: &str| wrong(&LIST.replacen(from, to, 1));
+    assert_eq!(
+        replaced("max)*", "mex)*"),
+        "line 11, column 23: rocprofiler-sdk.counters[0].definitions[0].expression: in \
+         `reduce(GRBM_GUI_ACTIVE,mex)*CU_NUM`: column 24: no operation `mex`: there are min, max, sum and avr"
+    );
+    assert!(replaced("event: 4", "events: 4").starts_with("line 15, column 11: "));
+    assert!(replaced("event: 4", "event: four").contains("line 17, column 18: "));
+    assert!(
+        replaced("RAW", "CYCLES").starts_with("line 12, column 7: "),
+        "{}",
+        replaced("RAW", "CYCLES")
+    );
+    assert!(replaced("RAW", "A-B").starts_with("line 12, column 13: "));
+    assert!(replaced("RAW", "reduce").contains("name of a function"));
+    assert!(replaced("version: 1", "version: 2").contains("is 2, 1 is known"));
+    assert!(replaced("      description: cycles\n", "").contains("missing field `description`"));
+    assert!(replaced("block: SQ", "block: [").starts_with("line 1"));
+    assert!(wrong("just text").contains("expected counter definitions"));
+}
+
+proptest! {
+    #[test]
+    fn parsing_never_panics(text in "\\PC{0,80}", cut in 0..LIST.len()) {
+        let _ = Definitions::parse(&text);
+        let _ = Definitions::parse(&LIST[..cut]);
+    }
+}

@@ -1,0 +1,608 @@
+//! Values of metrics, the counters they are made of, and the instances they have.
+
+use crate::{
+    dimension::{Dimension, Position, Shape},
+    expression::{Expression, Node, Operator, Reduction, Resolution},
+};
+
+/// Deepest chain of metrics that are made of metrics.
+const MAX_CHAIN: usize = 32;
+
+/// One value of one instance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Which instance.
+    pub position: Position,
+    /// Its value.
+    pub value: f64,
+}
+
+impl Sample {
+    /// The value of something that has only one.
+    pub const fn single(value: f64) -> Self {
+        Self {
+            position: Position::ORIGIN,
+            value,
+        }
+    }
+}
+
+/// What is known about counters by name.
+pub trait Metrics {
+    /// The expression of a derived counter; `None` for everything else.
+    fn expression(&self, name: &str) -> Option<&Expression>;
+    /// The dimensions of a counter that is not derived, or of a constant; `None` when there is none of that
+    /// name.
+    fn shape(&self, name: &str) -> Option<Shape>;
+}
+
+/// What was counted.
+pub trait Values: Metrics {
+    /// The values of a counter that is not derived, one for each instance; `None` when it was not counted.
+    fn values(&self, leaf: Leaf<'_>) -> Option<Vec<Sample>>;
+}
+
+/// Something that an expression is made of in the end: a counter that is not derived, or a constant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Leaf<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// How it is accumulated.
+    pub resolution: Resolution,
+}
+
+/// Why a metric cannot be computed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EvaluateError {
+    /// There is no such counter.
+    #[error("there is no counter `{0}`")]
+    Unknown(String),
+    /// It was not counted.
+    #[error("`{0}` was not counted")]
+    NotCounted(String),
+    /// A metric is made of itself.
+    #[error("`{0}` is made of itself")]
+    Cycle(String),
+    /// Metrics of metrics of metrics.
+    #[error("`{0}` is made of too many layers of metrics")]
+    Deep(String),
+    /// Only counters can be accumulated.
+    #[error("`{0}` is derived, so it cannot be accumulated")]
+    Accumulated(String),
+    /// Two parts with different instances.
+    #[error("`{left}` and `{right}` have different instances")]
+    Instances {
+        /// Left operand.
+        left: String,
+        /// Right operand.
+        right: String,
+    },
+    /// A selection without any instance.
+    #[error("nothing of `{0}` is selected")]
+    Nothing(String),
+}
+
+/// The values of a counter or metric.
+///
+/// # Errors
+/// When something it is made of does not exist, was not counted or does not fit.
+pub fn value(name: &str, from: &impl Values) -> Result<Vec<Sample>, EvaluateError> {
+    Walk {
+        from,
+        chain: vec![],
+    }
+    .named(name, Resolution::None)
+}
+
+/// The values of an expression that has no name.
+///
+/// # Errors
+/// As with [`value`].
+pub fn evaluate(expression: &Expression, from: &impl Values) -> Result<Vec<Sample>, EvaluateError> {
+    Walk {
+        from,
+        chain: vec![],
+    }
+    .node(expression.root())
+}
+
+/// The dimensions of a counter or metric.
+///
+/// # Errors
+/// When something it is made of does not exist or does not fit.
+pub fn shape(name: &str, from: &impl Metrics) -> Result<Shape, EvaluateError> {
+    Shapes {
+        from,
+        chain: vec![],
+    }
+    .named(name, Resolution::None)
+}
+
+/// Everything that a counter or metric is made of, each once, in the order of first use.
+///
+/// # Errors
+/// When something does not exist or is made of itself.
+pub fn leaves<'a>(name: &'a str, from: &'a impl Metrics) -> Result<Vec<Leaf<'a>>, EvaluateError> {
+    let mut found = Vec::new();
+    collect(name, Resolution::None, from, &mut vec![], &mut found)?;
+    Ok(found)
+}
+
+fn collect<'a, M: Metrics>(
+    name: &'a str,
+    resolution: Resolution,
+    from: &'a M,
+    chain: &mut Vec<&'a str>,
+    found: &mut Vec<Leaf<'a>>,
+) -> Result<(), EvaluateError> {
+    let Some(expression) = from.expression(name) else {
+        if from.shape(name).is_none() {
+            return Err(EvaluateError::Unknown(name.to_owned()));
+        }
+        let leaf = Leaf { name, resolution };
+        if !found.contains(&leaf) {
+            found.push(leaf);
+        }
+        return Ok(());
+    };
+    enter(chain, name, resolution)?;
+    let mut uses = Vec::new();
+    expression.root().visit(&mut |name, resolution| {
+        if !uses.contains(&(name, resolution)) {
+            uses.push((name, resolution));
+        }
+    });
+    for (name, resolution) in uses {
+        collect(name, resolution, from, chain, found)?;
+    }
+    chain.pop();
+    Ok(())
+}
+
+/// Notes that a derived counter is being looked into.
+fn enter<'a>(
+    chain: &mut Vec<&'a str>,
+    name: &'a str,
+    resolution: Resolution,
+) -> Result<(), EvaluateError> {
+    if resolution != Resolution::None {
+        return Err(EvaluateError::Accumulated(name.to_owned()));
+    }
+    if chain.contains(&name) {
+        return Err(EvaluateError::Cycle(name.to_owned()));
+    }
+    if chain.len() == MAX_CHAIN {
+        return Err(EvaluateError::Deep(name.to_owned()));
+    }
+    chain.push(name);
+    Ok(())
+}
+
+/// What two operands are called in an error.
+fn mismatch(left: &Node, right: &Node) -> EvaluateError {
+    EvaluateError::Instances {
+        left: title(left),
+        right: title(right),
+    }
+}
+
+/// A short name for a part.
+fn title(node: &Node) -> String {
+    match node {
+        Node::Number(n) => n.to_string(),
+        Node::Name(name) | Node::Accumulate { name, .. } => name.clone(),
+        Node::Binary { left, .. } => title(left),
+        Node::Reduce { of, .. } | Node::Select { of, .. } => title(of),
+    }
+}
+
+struct Walk<'a, V> {
+    from: &'a V,
+    chain: Vec<&'a str>,
+}
+
+impl<'a, V: Values> Walk<'a, V> {
+    fn named(
+        &mut self,
+        name: &'a str,
+        resolution: Resolution,
+    ) -> Result<Vec<Sample>, EvaluateError> {
+        if let Some(expression) = self.from.expression(name) {
+            enter(&mut self.chain, name, resolution)?;
+            let values = self.node(expression.root());
+            self.chain.pop();
+            return values;
+        }
+        let leaf = Leaf { name, resolution };
+        match self.from.values(leaf) {
+            Some(values) if !values.is_empty() => Ok(values),
+            None if self.from.shape(name).is_none() => Err(EvaluateError::Unknown(name.to_owned())),
+            _ => Err(EvaluateError::NotCounted(name.to_owned())),
+        }
+    }
+
+    fn node(&mut self, node: &'a Node) -> Result<Vec<Sample>, EvaluateError> {
+        match node {
+            Node::Number(value) => Ok(vec![Sample::single(*value)]),
+            Node::Name(name) => self.named(name, Resolution::None),
+            Node::Accumulate { name, resolution } => self.named(name, *resolution),
+            Node::Binary {
+                operator,
+                left,
+                right,
+            } => {
+                let (a, b) = (self.node(left)?, self.node(right)?);
+                combine(*operator, a, b).ok_or_else(|| mismatch(left, right))
+            }
+            Node::Reduce {
+                of,
+                reduction,
+                dimensions,
+            } => Ok(reduce(&self.node(of)?, *reduction, dimensions)),
+            Node::Select { of, places } => {
+                let mut values = self.node(of)?;
+                values.retain(|sample| {
+                    places.iter().all(|(dimension, ranges)| {
+                        let at = sample.position.get(*dimension);
+                        ranges.iter().any(|range| range.contains(&at))
+                    })
+                });
+                // One index is left of the dimension, so it is none any more.
+                for sample in &mut values {
+                    for (dimension, ranges) in places {
+                        if single(ranges) {
+                            sample.position = sample.position.with(*dimension, 0);
+                        }
+                    }
+                }
+                if values.is_empty() {
+                    return Err(EvaluateError::Nothing(title(of)));
+                }
+                Ok(values)
+            }
+        }
+    }
+}
+
+/// Whether ranges name one index only.
+fn single(ranges: &[std::ops::RangeInclusive<u8>]) -> bool {
+    matches!(ranges, [only] if only.start() == only.end())
+}
+
+/// Value by value; what has a single value goes with every value of the other. `None` when the places differ.
+fn combine(
+    operator: Operator,
+    mut left: Vec<Sample>,
+    mut right: Vec<Sample>,
+) -> Option<Vec<Sample>> {
+    if let ([one], true) = (&*right, left.len() != right.len() || left.len() == 1) {
+        let value = one.value;
+        for sample in &mut left {
+            sample.value = operator.apply(sample.value, value);
+        }
+        return Some(left);
+    }
+    if let [one] = &*left {
+        let value = one.value;
+        for sample in &mut right {
+            sample.value = operator.apply(value, sample.value);
+        }
+        return Some(right);
+    }
+    if left.len() != right.len() {
+        return None;
+    }
+    for (n, sample) in left.iter_mut().enumerate() {
+        let other = if right[n].position == sample.position {
+            &right[n]
+        } else {
+            right.iter().find(|o| o.position == sample.position)?
+        };
+        sample.value = operator.apply(sample.value, other.value);
+    }
+    Some(left)
+}
+
+/// Folds along some dimensions, along all when there are none.
+fn reduce(values: &[Sample], reduction: Reduction, dimensions: &[Dimension]) -> Vec<Sample> {
+    let mut groups: Vec<(Position, Vec<f64>)> = Vec::new();
+    for sample in values {
+        let place = if dimensions.is_empty() {
+            Position::ORIGIN
+        } else {
+            dimensions
+                .iter()
+                .fold(sample.position, |at, dimension| at.with(*dimension, 0))
+        };
+        match groups.iter_mut().find(|(at, _)| *at == place) {
+            Some((_, group)) => group.push(sample.value),
+            None => groups.push((place, vec![sample.value])),
+        }
+    }
+    groups
+        .into_iter()
+        .map(|(position, group)| Sample {
+            position,
+            value: fold(reduction, &group),
+        })
+        .collect()
+}
+
+fn fold(reduction: Reduction, group: &[f64]) -> f64 {
+    let values = group.iter().copied();
+    match reduction {
+        Reduction::Min => values.fold(f64::INFINITY, f64::min),
+        Reduction::Max => values.fold(f64::NEG_INFINITY, f64::max),
+        Reduction::Sum => values.sum(),
+        Reduction::Average => values.sum::<f64>() / group.len() as f64,
+    }
+}
+
+struct Shapes<'a, M> {
+    from: &'a M,
+    chain: Vec<&'a str>,
+}
+
+impl<'a, M: Metrics> Shapes<'a, M> {
+    fn named(&mut self, name: &'a str, resolution: Resolution) -> Result<Shape, EvaluateError> {
+        if let Some(expression) = self.from.expression(name) {
+            enter(&mut self.chain, name, resolution)?;
+            let shape = self.node(expression.root());
+            self.chain.pop();
+            return shape;
+        }
+        self.from
+            .shape(name)
+            .ok_or_else(|| EvaluateError::Unknown(name.to_owned()))
+    }
+
+    fn node(&mut self, node: &'a Node) -> Result<Shape, EvaluateError> {
+        match node {
+            Node::Number(_) => Ok(Shape::single()),
+            Node::Name(name) => self.named(name, Resolution::None),
+            Node::Accumulate { name, resolution } => self.named(name, *resolution),
+            Node::Binary { left, right, .. } => {
+                let (a, b) = (self.node(left)?, self.node(right)?);
+                if b.instances() == 1 || a == b {
+                    Ok(a)
+                } else if a.instances() == 1 {
+                    Ok(b)
+                } else {
+                    Err(mismatch(left, right))
+                }
+            }
+            Node::Reduce { of, dimensions, .. } => {
+                let shape = self.node(of)?;
+                Ok(shape.without(|d| dimensions.is_empty() || dimensions.contains(&d)))
+            }
+            Node::Select { of, places } => {
+                let shape = self.node(of)?;
+                // Ranges leave the dimension with its places: it keeps its extent up to the last one.
+                let left = shape.extents().iter().filter_map(|&(dimension, extent)| {
+                    match places.iter().find(|(d, _)| *d == dimension) {
+                        Some((_, ranges)) if single(ranges) => None,
+                        Some((_, ranges)) => {
+                            let last = ranges.iter().map(|r| *r.end()).max().unwrap_or(0);
+                            Some((dimension, extent.min(last + 1)))
+                        }
+                        None => Some((dimension, extent)),
+                    }
+                });
+                Ok(Shape::new(left).without(|_| false))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Table {
+        derived: HashMap<&'static str, Expression>,
+        raw: HashMap<(&'static str, Resolution), (Shape, Vec<f64>)>,
+    }
+
+    impl Table {
+        fn derive(&mut self, name: &'static str, text: &str) -> &mut Self {
+            self.derived
+                .insert(name, text.parse().expect("an expression"));
+            self
+        }
+
+        fn raw(
+            &mut self,
+            name: &'static str,
+            shape: &[(Dimension, u8)],
+            values: &[f64],
+        ) -> &mut Self {
+            let shape = Shape::new(shape.iter().copied());
+            self.raw
+                .insert((name, Resolution::None), (shape, values.to_vec()));
+            self
+        }
+    }
+
+    impl Metrics for Table {
+        fn expression(&self, name: &str) -> Option<&Expression> {
+            self.derived.get(name)
+        }
+        fn shape(&self, name: &str) -> Option<Shape> {
+            let entry = self.raw.iter().find(|((n, _), _)| *n == name)?;
+            Some(entry.1.0.clone())
+        }
+    }
+
+    impl Values for Table {
+        fn values(&self, leaf: Leaf<'_>) -> Option<Vec<Sample>> {
+            let (shape, values) = self
+                .raw
+                .iter()
+                .find(|((n, r), _)| *n == leaf.name && *r == leaf.resolution)?
+                .1;
+            let samples = shape.positions().zip(values);
+            Some(
+                samples
+                    .map(|(position, &value)| Sample { position, value })
+                    .collect(),
+            )
+        }
+    }
+
+    fn table() -> Table {
+        let mut t = Table::default();
+        let grid = [(Dimension::Instance, 2), (Dimension::ShaderEngine, 3)];
+        t.raw("G", &grid, &[1., 2., 3., 4., 5., 6.])
+            .raw("H", &grid, &[2., 2., 2., 0., 2., 2.])
+            .raw("L", &[(Dimension::Instance, 4)], &[1., 1., 1., 1.])
+            .raw("ONE", &[(Dimension::Instance, 1)], &[10.]);
+        t
+    }
+
+    fn numbers(text: &str) -> Vec<f64> {
+        let e = text.parse().expect("an expression");
+        evaluate(&e, &table())
+            .expect("values")
+            .iter()
+            .map(|s| s.value)
+            .collect()
+    }
+
+    fn refused(text: &str) -> EvaluateError {
+        evaluate(&text.parse().expect("an expression"), &table()).expect_err("an error")
+    }
+
+    #[test]
+    fn values_combine_instance_by_instance() {
+        assert_eq!(numbers("G+H"), [3., 4., 5., 4., 7., 8.]);
+        assert_eq!(numbers("G/H"), [0.5, 1., 1.5, 0., 2.5, 3.]);
+        assert_eq!(numbers("G*ONE"), [10., 20., 30., 40., 50., 60.]);
+        // The single value stays on its side of the operator.
+        assert_eq!(numbers("12/G"), [12., 6., 4., 3., 2.4, 2.]);
+        assert_eq!(numbers("ONE-1"), [9.]);
+        assert_eq!(numbers("1-ONE"), [-9.]);
+    }
+
+    #[test]
+    fn division_by_zero_is_zero() {
+        assert_eq!(numbers("1/0"), [0.]);
+        assert_eq!(numbers("100*ONE/(ONE-10)"), [0.]);
+    }
+
+    #[test]
+    fn reductions_fold_all_or_some_dimensions() {
+        assert_eq!(numbers("reduce(G,sum)"), [21.]);
+        assert_eq!(numbers("reduce(G,avr)"), [3.5]);
+        assert_eq!(numbers("reduce(G,min)+reduce(G,max)"), [7.]);
+        assert_eq!(numbers("reduce(G,sum,[DIMENSION_INSTANCE])"), [3., 7., 11.]);
+        assert_eq!(numbers("reduce(G,max,[DIMENSION_SHADER_ENGINE])"), [5., 6.]);
+        assert_eq!(
+            numbers("reduce(G,sum,[DIMENSION_SHADER_ENGINE,DIMENSION_INSTANCE])"),
+            [21.]
+        );
+    }
+
+    #[test]
+    fn selections_keep_what_they_name() {
+        assert_eq!(numbers("select(G,[DIMENSION_SHADER_ENGINE=[1]])"), [3., 4.]);
+        assert_eq!(
+            numbers("select(G,[DIMENSION_SHADER_ENGINE=[0,2],DIMENSION_INSTANCE=[1]])"),
+            [2., 6.]
+        );
+        assert_eq!(
+            numbers("reduce(select(G,[DIMENSION_SHADER_ENGINE=[0:1]]),sum)"),
+            [10.]
+        );
+        assert_eq!(
+            refused("select(G,[DIMENSION_XCC=[1]])"),
+            EvaluateError::Nothing("G".into())
+        );
+        // Both sides of a sum over different engines lie at the same place afterwards.
+        let both =
+            "select(G,[DIMENSION_SHADER_ENGINE=[0]])+select(G,[DIMENSION_SHADER_ENGINE=[2]])";
+        assert_eq!(numbers(both), [6., 8.]);
+    }
+
+    #[test]
+    fn different_instances_do_not_combine() {
+        assert_eq!(
+            refused("G+L"),
+            EvaluateError::Instances {
+                left: "G".into(),
+                right: "L".into()
+            }
+        );
+        let t = table();
+        let mut t2 = table();
+        t2.derive("X", "G+L");
+        assert!(matches!(
+            shape("X", &t2),
+            Err(EvaluateError::Instances { .. })
+        ));
+        assert_eq!(shape("G", &t).expect("a shape").instances(), 6);
+    }
+
+    #[test]
+    fn shapes_follow_the_values() {
+        let mut t = table();
+        t.derive("A", "2*G")
+            .derive("B", "reduce(A,sum,[DIMENSION_INSTANCE])")
+            .derive("C", "select(A,[DIMENSION_INSTANCE=[1]])*ONE")
+            .derive("D", "reduce(B,sum)/reduce(L,max)")
+            .derive("E", "select(G,[DIMENSION_SHADER_ENGINE=[0:1]])");
+        for (name, count) in [("A", 6), ("B", 3), ("C", 3), ("D", 1), ("E", 4)] {
+            assert_eq!(shape(name, &t).expect(name).instances(), count, "{name}");
+            let values = value(name, &t).expect(name);
+            let places: Vec<_> = values.iter().map(|s| s.position).collect();
+            let expected: Vec<_> = shape(name, &t).expect(name).positions().collect();
+            assert_eq!(places, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn metrics_of_metrics_end_somewhere() {
+        let mut t = table();
+        t.derive("A", "B+1")
+            .derive("B", "reduce(C,sum)")
+            .derive("C", "A")
+            .derive("S", "S*2");
+        assert_eq!(value("A", &t), Err(EvaluateError::Cycle("A".into())));
+        assert_eq!(shape("B", &t), Err(EvaluateError::Cycle("B".into())));
+        assert_eq!(leaves("S", &t), Err(EvaluateError::Cycle("S".into())));
+        // Using a metric twice is no cycle.
+        let mut t = table();
+        t.derive("D", "E*E+E").derive("E", "reduce(G,sum)");
+        assert_eq!(value("D", &t).expect("a value")[0].value, 21. * 21. + 21.);
+    }
+
+    #[test]
+    fn unknown_and_uncounted_are_told_apart() {
+        assert_eq!(refused("NOPE"), EvaluateError::Unknown("NOPE".into()));
+        assert_eq!(
+            refused("accumulate(G,HIGH_RES)"),
+            EvaluateError::NotCounted("G".into())
+        );
+        let mut t = table();
+        t.derive("A", "accumulate(B,LOW_RES)").derive("B", "G");
+        assert_eq!(value("A", &t), Err(EvaluateError::Accumulated("B".into())));
+    }
+
+    #[test]
+    fn leaves_are_what_has_to_be_counted() {
+        let mut t = table();
+        t.derive("M", "reduce(accumulate(G,HIGH_RES),sum)/P+G")
+            .derive("P", "ONE*2+G");
+        let leaf = |name, resolution| Leaf { name, resolution };
+        assert_eq!(
+            leaves("M", &t).expect("leaves"),
+            [
+                leaf("G", Resolution::High),
+                leaf("ONE", Resolution::None),
+                leaf("G", Resolution::None)
+            ]
+        );
+    }
+}

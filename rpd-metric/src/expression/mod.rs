@@ -1,0 +1,228 @@
+//! The language in which metrics are derived from counters.
+//!
+//! ```text
+//! sum    = term { ("+" | "-") term }
+//! term   = factor { ("*" | "/") factor }
+//! factor = number | name | "(" sum ")"
+//!        | "reduce" "(" sum "," operation [ "," "[" dimension { "," dimension } "]" ] ")"
+//!        | "accumulate" "(" name "," ( "LOW_RES" | "HIGH_RES" | "NONE" ) ")"
+//!        | "select" "(" sum "," "[" places { "," places } "]" ")"
+//! places = dimension "=" "[" range { "," range } "]"
+//! range  = index [ ":" index ]
+//! ```
+//!
+//! Operations are `min`, `max`, `sum` and `avr`; dimensions are those of
+//! [`Dimension`], ranges include both ends, and `//` begins a comment that
+//! lasts until the end of the line. There is no sign: write `0-x`.
+
+mod parse;
+
+use std::{fmt, ops::RangeInclusive, str::FromStr};
+
+use crate::dimension::Dimension;
+
+/// Most operators, functions and parentheses of an expression.
+pub const MAX_NODES: usize = 2048;
+/// Deepest nesting of parentheses and functions.
+pub const MAX_DEPTH: usize = 64;
+
+/// A parsed expression.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expression {
+    text: String,
+    pub(crate) root: Node,
+    truncated: Vec<usize>,
+}
+
+impl Expression {
+    /// Parses an expression.
+    ///
+    /// # Errors
+    /// The first thing that does not belong there, with its column.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        parse::parse(text)
+    }
+
+    /// The expression as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The tree.
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// The counters it uses, each once, in the order in which they first appear.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        self.root.visit(&mut |name, _| {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        });
+        names
+    }
+
+    /// Columns of numbers with digits after the point, which SDK 1.0 silently reads without them (`0.5` is 0
+    /// there). Here they mean what they say.
+    pub fn fractions(&self) -> &[usize] {
+        &self.truncated
+    }
+}
+
+impl FromStr for Expression {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::parse(text)
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// A part of an expression.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Node {
+    /// A number.
+    Number(f64),
+    /// A counter or a constant of the agent.
+    Name(String),
+    /// Two parts combined value by value.
+    Binary {
+        /// How.
+        operator: Operator,
+        /// Left operand.
+        left: Box<Node>,
+        /// Right operand.
+        right: Box<Node>,
+    },
+    /// Instances folded into fewer.
+    Reduce {
+        /// What is folded.
+        of: Box<Node>,
+        /// How.
+        reduction: Reduction,
+        /// Dimensions that are folded; all when there are none.
+        dimensions: Vec<Dimension>,
+    },
+    /// A level counter, summed up over the cycles of the measurement.
+    Accumulate {
+        /// The counter.
+        name: String,
+        /// How often it is looked at.
+        resolution: Resolution,
+    },
+    /// Some instances only.
+    Select {
+        /// What is selected from.
+        of: Box<Node>,
+        /// For each dimension the indices that stay; the dimension goes.
+        places: Vec<(Dimension, Vec<RangeInclusive<u8>>)>,
+    },
+}
+
+impl Node {
+    /// Calls `seen` for each use of a counter, from left to right.
+    pub(crate) fn visit<'a>(&'a self, seen: &mut dyn FnMut(&'a str, Resolution)) {
+        match self {
+            Self::Number(_) => {}
+            Self::Name(name) => seen(name, Resolution::None),
+            Self::Accumulate { name, resolution } => seen(name, *resolution),
+            Self::Binary { left, right, .. } => {
+                left.visit(seen);
+                right.visit(seen);
+            }
+            Self::Reduce { of, .. } | Self::Select { of, .. } => of.visit(seen),
+        }
+    }
+}
+
+/// An arithmetic operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// Sum.
+    Add,
+    /// Difference.
+    Subtract,
+    /// Product.
+    Multiply,
+    /// Quotient; 0 where the divisor is 0.
+    Divide,
+}
+
+impl Operator {
+    /// Its result.
+    pub fn apply(self, left: f64, right: f64) -> f64 {
+        match self {
+            Self::Add => left + right,
+            Self::Subtract => left - right,
+            Self::Multiply => left * right,
+            Self::Divide if right == 0.0 => 0.0,
+            Self::Divide => left / right,
+        }
+    }
+}
+
+/// What `reduce` makes of many values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reduction {
+    /// The least.
+    Min,
+    /// The greatest.
+    Max,
+    /// The sum.
+    Sum,
+    /// The mean.
+    Average,
+}
+
+impl Reduction {
+    /// The operation as `reduce` names it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "min" => Self::Min,
+            "max" => Self::Max,
+            "sum" => Self::Sum,
+            "avr" => Self::Average,
+            _ => return None,
+        })
+    }
+}
+
+/// How a level counter is summed up over time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Resolution {
+    /// It is not: the counter as it is.
+    None,
+    /// `LOW_RES`: every fourth cycle.
+    Low,
+    /// `HIGH_RES`: every cycle.
+    High,
+}
+
+impl Resolution {
+    /// The resolution as `accumulate` names it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "NONE" => Self::None,
+            "LOW_RES" => Self::Low,
+            "HIGH_RES" => Self::High,
+            _ => return None,
+        })
+    }
+}
+
+/// Why an expression cannot be parsed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("column {column}: {message}")]
+pub struct ParseError {
+    /// Character at which it went wrong, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+}

@@ -1,0 +1,15 @@
+//! Hardware counters as text: definition files, and the expressions that derive metrics from counters.
+//!
+//! [`definitions`] reads counter definition files, [`expression`] parses what stands in them, [`evaluate`]
+//! computes values and answers what a metric is made of and which instances it has. Nothing in here knows a
+//! device: counters and their values come in through the traits of [`evaluate`].
+
+pub mod definitions;
+pub mod dimension;
+pub mod evaluate;
+pub mod expression;
+
+pub use definitions::Definitions;
+pub use dimension::{Dimension, Position, Shape};
+pub use evaluate::{Metrics, Sample, Values};
+pub use expression::Expression;
