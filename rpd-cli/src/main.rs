@@ -44,14 +44,15 @@ fn run(arguments: &[OsString]) -> Result<u8> {
         Parsed::Version => print(&version::text()),
         Parsed::Run(given, command) => {
             let around = Surroundings::current()?;
-            let plan = resolve(given, command, &around)?;
+            let mut plan = resolve(given, command, &around)?;
+            plan.number();
             if plan.echo {
                 for warning in &plan.warnings {
                     eprintln!("rpd: {warning}");
                 }
                 let mut text = String::new();
-                for options in &plan.passes {
-                    text += &serde_json::to_string(options)?;
+                for pass in &plan.passes {
+                    text += &serde_json::to_string(&pass.options)?;
                     text.push('\n');
                 }
                 return print(&text);

@@ -11,7 +11,8 @@ use std::time::Duration;
 use anyhow::Result;
 use rpd_core::options::{LogLevel, Options};
 
-use crate::options::resolve::{Plan, Surroundings};
+use crate::options::plan::{Pass, Plan};
+use crate::options::resolve::Surroundings;
 use crate::report;
 use crate::run_directory::RunDirectory;
 
@@ -24,8 +25,8 @@ pub(crate) fn run(plan: &Plan, around: &Surroundings) -> Result<u8> {
         eprintln!("rpd: {warning}");
     }
     let mut status = 0;
-    for options in &plan.passes {
-        status = pass(plan, options, around)?;
+    for pass in &plan.passes {
+        status = run_pass(pass, around)?;
         if status != 0 {
             break;
         }
@@ -33,10 +34,11 @@ pub(crate) fn run(plan: &Plan, around: &Surroundings) -> Result<u8> {
     Ok(status)
 }
 
-fn pass(plan: &Plan, options: &Options, around: &Surroundings) -> Result<u8> {
+fn run_pass(pass: &Pass, around: &Surroundings) -> Result<u8> {
+    let options = &pass.options;
     let program = program::find(options.command.first().map_or("", String::as_str))?;
     let run = RunDirectory::create(options, &around.cwd)?;
-    let (target, signals) = match start(plan, options, &program, &run) {
+    let (target, signals) = match start(pass, &program, &run) {
         Ok(started) => started,
         Err(error) => {
             run.remove();
@@ -64,15 +66,15 @@ fn pass(plan: &Plan, options: &Options, around: &Surroundings) -> Result<u8> {
 }
 
 fn start(
-    plan: &Plan,
-    options: &Options,
+    pass: &Pass,
     program: &std::path::Path,
     run: &RunDirectory,
 ) -> Result<(nix::unistd::Pid, spawn::Signals)> {
+    let options = &pass.options;
     let inherited = |name: &str| std::env::var_os(name);
     let provider = backend::choose(
         options,
-        &plan.sdk_suffixes,
+        &pass.sdk_suffixes,
         inherited("LD_LIBRARY_PATH").as_deref(),
         run.path(),
     )?;
@@ -80,7 +82,7 @@ fn start(
         options,
         &provider,
         run.path(),
-        plan.suppress_marker_preload,
+        pass.suppress_marker_preload,
         &inherited,
     )?;
     if let Some(note) = &provider.note {

@@ -1,6 +1,15 @@
 //! The command line: its table, its parser, and what it resolves to.
 
+mod counters;
+mod filters;
+pub(crate) mod given;
+mod inherit;
+mod merge;
+mod outputs;
 pub(crate) mod parse;
+mod pass;
+pub(crate) mod plan;
+mod ranks;
 pub(crate) mod resolve;
 mod summary;
 pub(crate) mod table;

@@ -1,60 +1,14 @@
 //! From the command line to what was given, option by option.
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, value_parser};
 
+use super::given::{Given, Value};
 use super::table::{self, Form, OPTIONS, Spec};
 use crate::failure::{FAILED, Failure, USAGE};
-
-/// What was given for one option.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Value {
-    Bool(bool),
-    Text(String),
-    Integer(i64),
-    List(Vec<String>),
-    Groups(Vec<Vec<String>>),
-}
-
-/// What one source (the command line, the environment, later a job) gives.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Given {
-    pub(crate) values: HashMap<&'static str, Value>,
-}
-
-impl Given {
-    pub(crate) fn bool(&self, long: &str) -> Option<bool> {
-        match self.values.get(long) {
-            Some(Value::Bool(value)) => Some(*value),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn text(&self, long: &str) -> Option<&str> {
-        match self.values.get(long) {
-            Some(Value::Text(value)) => Some(value),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn integer(&self, long: &str) -> Option<i64> {
-        match self.values.get(long) {
-            Some(Value::Integer(value)) => Some(*value),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn list(&self, long: &str) -> Option<&[String]> {
-        match self.values.get(long) {
-            Some(Value::List(values)) => Some(values),
-            _ => None,
-        }
-    }
-}
 
 /// What a command line asks for.
 #[derive(Debug)]
@@ -100,7 +54,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed, Failure> {
         Err(error) => return Err(explain(&error, own)),
     };
     let mut given = Given::default();
-    for spec in OPTIONS {
+    for spec in OPTIONS.iter().filter(|spec| !spec.key_only) {
         if let Some(value) = read(spec, &matches)? {
             given.values.insert(spec.long, value);
         }
@@ -212,7 +166,7 @@ fn command_line() -> Command {
              Placeholders in -d and -o: %pid% %ppid% %hostname% %tag% %argv% %args% %argt% %arg0%... %rank% %size% %nid% \
              %job% %cwd% %launch_date% %launch_time% %env{NAME}% and others; see docs/command-line.md.",
         );
-    for spec in OPTIONS {
+    for spec in OPTIONS.iter().filter(|spec| !spec.key_only) {
         command = command.arg(argument(spec));
     }
     command.arg(

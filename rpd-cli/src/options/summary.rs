@@ -4,7 +4,7 @@ use rpd_core::options::SummaryOptions;
 use rpd_core::stats::Unit;
 use rpd_summary::Group;
 
-use super::parse::{Given, Value};
+use super::given::Given;
 use crate::failure::Failure;
 
 /// What separates the expressions in a variable.
@@ -22,9 +22,7 @@ const NEED_TRACES: [&str; 6] = [
 
 /// The first given option that needs something to be traced.
 pub(super) fn needs_traces(given: &Given) -> Option<&'static str> {
-    NEED_TRACES
-        .into_iter()
-        .find(|long| !matches!(given.values.get(long), None | Some(Value::Bool(false))))
+    NEED_TRACES.into_iter().find(|long| given.asks(long))
 }
 
 /// Checks and collects them. `variable` is where the groups come from, when not from the command line.

@@ -103,6 +103,8 @@ pub(crate) struct Spec {
     pub(crate) value_name: &'static str,
     pub(crate) help: &'static str,
     pub(crate) hidden: bool,
+    /// A key of jobs that the command line does not have.
+    pub(crate) key_only: bool,
     pub(crate) inherit: Inherit,
     pub(crate) support: Support,
 }
@@ -125,6 +127,7 @@ const fn option(group: Group, long: &'static str, form: Form, help: &'static str
         value_name,
         help,
         hidden: false,
+        key_only: false,
         inherit: Inherit::No,
         support: Support::Works,
     }
@@ -145,6 +148,11 @@ impl Spec {
     }
     const fn value(mut self, name: &'static str) -> Spec {
         self.value_name = name;
+        self
+    }
+    const fn key_only(mut self) -> Spec {
+        self.key_only = true;
+        self.hidden = true;
         self
     }
     const fn hidden(mut self) -> Spec {
@@ -186,8 +194,6 @@ const OMPT: &[&str] = &[
     "all", "thread", "parallel", "task", "sync", "mutex", "target", "device", "error",
 ];
 
-const COUNTERS: &str = "hardware counters";
-const FILTERS: &str = "filtering";
 const SAMPLING: &str = "PC sampling";
 const ATT: &str = "thread trace";
 const SPM: &str = "the streaming performance monitor";
@@ -218,8 +224,8 @@ pub(crate) const OPTIONS: &[Spec] = &[
         .value("WHICH"),
     option(Output, "log-level", Form::Choice(&["fatal", "error", "warning", "info", "trace", "env", "config"], true), "What the ROCm libraries in the target say: fatal, error, warning, info or trace; config and env make rpd print its options and the variables it adds")
         .value("LEVEL"),
-    option(Output, "extra-counters", Form::Text, "File with definitions of further counters")
-        .short('E').value("FILE").missing(COUNTERS),
+    option(Output, "extra-counters", Form::Text, "YAML file with definitions of further counters")
+        .short('E').value("FILE").from("ROCPROF_EXTRA_COUNTERS_CONTENTS"),
 
     switch(Aggregate, "runtime-trace", "HIP runtime calls, markers, RCCL, rocDecode and rocJPEG calls, kernel dispatches, copies, allocations, scratch memory")
         .short('r'),
@@ -270,7 +276,14 @@ pub(crate) const OPTIONS: &[Spec] = &[
     switch(Granular, "kfd-dropped-events-trace", "Dropped driver events").from("ROCPROF_KFD_DROPPED_EVENTS_TRACE").newer(),
     switch(Granular, "annotate-args", "Record arguments of HSA, marker, RCCL, rocDecode and rocJPEG calls too (those of HIP calls are recorded when a format shows them)"),
 
-    option(Counters, "pmc", Form::Groups, "Counters to collect").missing(COUNTERS),
+    option(Counters, "pmc", Form::Groups, "Counters to collect together, separated by blanks or commas: NAME, or NAME:device=N for one GPU. Each --pmc is a run of the program; auto:NAME,NAME,... makes as few runs as possible")
+        .from("ROCPROF_COUNTERS"),
+    option(Counters, "pmc-groups", Form::Groups, "Groups of counters that take turns").key_only()
+        .from("ROCPROF_COUNTER_GROUPS"),
+    option(Counters, "pmc-group-interval", Form::Integer(0, NO_MAX), "Dispatches that a group is kept for").key_only()
+        .from("ROCPROF_COUNTER_GROUPS_INTERVAL"),
+    option(Counters, "pmc-raw", Form::List(0), "Raw counter specifications").key_only().missing("raw counter specifications"),
+    switch(Counters, "continue-on-error", "Go on with the next run of the program when one fails"),
 
     switch(Statistics, "stats", "Print a table of durations per domain unless a summary is asked for; with csv also <prefix>_<domain>_stats.csv and <prefix>_domain_stats.csv")
         .from("ROCPROF_STATS"),
@@ -293,30 +306,30 @@ pub(crate) const OPTIONS: &[Spec] = &[
     switch(Naming, "kernel-rename", "Name kernels after the innermost ROCTx range they were launched in")
         .from("ROCPROF_KERNEL_RENAME"),
 
-    option(Filter, "kernel-include-regex", Form::Text, "Kernels to count").value("REGEX")
-        .from("ROCPROF_KERNEL_FILTER_INCLUDE_REGEX").missing(FILTERS),
-    option(Filter, "kernel-exclude-regex", Form::Text, "Kernels not to count").value("REGEX")
-        .from("ROCPROF_KERNEL_FILTER_EXCLUDE_REGEX").missing(FILTERS),
-    option(Filter, "kernel-iteration-range", Form::List(1), "Iterations to count").value("RANGE")
-        .from("ROCPROF_KERNEL_FILTER_RANGE").missing(FILTERS),
-    option(Filter, "collection-period", Form::List(1), "DELAY:DURATION:REPEAT").short('P').value("PERIOD")
-        .from("ROCPROF_COLLECTION_PERIOD").missing(FILTERS),
-    option(Filter, "collection-period-unit", Form::Choice(&["hour", "min", "sec", "msec", "usec", "nsec"], false), "Unit of periods").value("UNIT").missing(FILTERS),
-    switch(Filter, "selected-regions", "Record between ROCTx resume and pause only")
-        .from("ROCPROF_SELECTED_REGIONS").missing(FILTERS),
-    switch(Filter, "selected-regions-ref-count", "Nest selected regions")
-        .from("ROCPROF_SELECTED_REGIONS_REF_COUNT").missing(FILTERS),
-    option(Filter, "profile-mpi-ranks", Form::Text, "Ranks to profile").value("RANKS")
-        .from("ROCPROF_MPI_RANKS").missing(FILTERS),
-    option(Filter, "mpi-world-rank-variable", Form::Text, "Variable with the rank").value("NAME").missing(FILTERS),
-    option(Filter, "mpi-world-size-variable", Form::Text, "Variable with the size").value("NAME").missing(FILTERS),
+    option(Filter, "kernel-include-regex", Form::Text, "Count only kernels in whose name this is found (traces stay whole)").value("REGEX")
+        .from("ROCPROF_KERNEL_FILTER_INCLUDE_REGEX"),
+    option(Filter, "kernel-exclude-regex", Form::Text, "Do not count kernels in whose name this is found").value("REGEX")
+        .from("ROCPROF_KERNEL_FILTER_EXCLUDE_REGEX"),
+    option(Filter, "kernel-iteration-range", Form::List(1), "Launches of each kernel to count, from 1: 3, 5-7, '[1, 3, [8-12]]' [default: all]").value("RANGE")
+        .from("ROCPROF_KERNEL_FILTER_RANGE"),
+    option(Filter, "collection-period", Form::List(1), "Record, after a delay, for a time, so many times; DELAY:DURATION:REPEAT, 0 repeats endlessly. Several follow one another").short('P').value("PERIOD")
+        .from("ROCPROF_COLLECTION_PERIOD"),
+    option(Filter, "collection-period-unit", Form::Choice(&["hour", "min", "sec", "msec", "usec", "nsec"], false), "Unit of delays and durations: hour, min, sec, msec, usec or nsec [default: sec]").value("UNIT"),
+    switch(Filter, "selected-regions", "Record only between roctxProfilerResume and roctxProfilerPause")
+        .from("ROCPROF_SELECTED_REGIONS"),
+    switch(Filter, "selected-regions-ref-count", "Nested pairs of resume and pause are balanced")
+        .from("ROCPROF_SELECTED_REGIONS_REF_COUNT"),
+    option(Filter, "profile-mpi-ranks", Form::Text, "MPI ranks to profile, such as 0,4-7; the others run as if rpd were not there").value("RANKS")
+        .from("ROCPROF_MPI_RANKS"),
+    option(Filter, "mpi-world-rank-variable", Form::Text, "Variable with the rank, where it is not found by itself").value("NAME"),
+    option(Filter, "mpi-world-size-variable", Form::Text, "Variable with the number of ranks").value("NAME"),
 
     option(Perfetto, "perfetto-backend", Form::Choice(&["inprocess", "system"], false), "inprocess or system; accepted, of no effect: rpd writes the trace itself, straight to its file").value("BACKEND"),
     option(Perfetto, "perfetto-buffer-size", Form::Integer(1, 4_194_303), "Accepted, of no effect: there is no buffer that could be full").value("KIB"),
     option(Perfetto, "perfetto-buffer-fill-policy", Form::Choice(&["discard", "ring_buffer"], false), "discard or ring_buffer; accepted, of no effect, as above").value("POLICY"),
     option(Perfetto, "perfetto-shmem-size-hint", Form::Integer(i64::MIN, NO_MAX), "Accepted, of no effect, as above").value("KIB"),
 
-    switch(Display, "list-avail", "List what can be collected").short('L').missing("listing counters"),
+    switch(Display, "list-avail", "List agents, counters and configurations that can be used; needs no program").short('L'),
     switch(Display, "group-by-queue", "Attribute dispatches and copies to hardware queues instead of HIP streams")
         .from("ROCPROF_GROUP_BY_QUEUE"),
 
@@ -382,16 +395,17 @@ pub(crate) const OPTIONS: &[Spec] = &[
         .value("MODE").from("ROCPROF_BENCHMARK_MODE").missing(BENCH),
 ];
 
-/// The option with this long name or alias.
+/// The option of the command line with this long name or alias.
 pub(crate) fn find(long: &str) -> Option<&'static Spec> {
     OPTIONS
         .iter()
-        .find(|spec| spec.long == long || spec.aliases.contains(&long))
+        .find(|spec| !spec.key_only && (spec.long == long || spec.aliases.contains(&long)))
 }
 
-/// Every long name with its dashes, aliases included.
+/// Every long name of the command line with its dashes, aliases included.
 pub(crate) fn long_names() -> impl Iterator<Item = &'static str> {
     OPTIONS
         .iter()
+        .filter(|spec| !spec.key_only)
         .flat_map(|spec| std::iter::once(spec.long).chain(spec.aliases.iter().copied()))
 }

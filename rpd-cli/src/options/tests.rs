@@ -10,7 +10,8 @@ use rpd_core::stats::Unit;
 use serde_json::{Value, json};
 
 use super::parse::{Parsed, parse};
-use super::resolve::{Plan, Surroundings, resolve};
+use super::plan::Plan;
+use super::resolve::{Surroundings, resolve};
 use super::table::{FORMATS, Form, OPTIONS, Support};
 use crate::failure::Failure;
 
@@ -62,7 +63,7 @@ fn plan_with(line: &str, environment: &[(&str, &str)]) -> Plan {
 }
 
 fn options(line: &str) -> Options {
-    plan_with(line, &[]).passes.remove(0)
+    plan_with(line, &[]).passes.remove(0).options
 }
 
 /// The names of the traces that are on.
@@ -434,7 +435,7 @@ fn aggregates_and_their_negation() {
         &[],
     );
     assert!(
-        plan.passes[0].collector.kokkos && !plan.passes[0].kernel_names.rename,
+        plan.passes[0].options.collector.kokkos && !plan.passes[0].options.kernel_names.rename,
         "case 60"
     );
     assert!(
@@ -458,15 +459,16 @@ fn nothing_enabled() {
     let plan = plan_with("--group-by-queue --echo -- true", &[]);
     assert_eq!(plan.warnings.len(), 1, "case 66");
     assert!(
-        plan.passes[0].group_by_queue && !plan.passes[0].collector.streams,
+        plan.passes[0].options.group_by_queue && !plan.passes[0].options.collector.streams,
         "case 66"
     );
 }
 
 #[test]
 fn inherited_variables_are_defaults() {
-    let with =
-        |line: &str, environment: &[(&str, &str)]| plan_with(line, environment).passes.remove(0);
+    let with = |line: &str, environment: &[(&str, &str)]| {
+        plan_with(line, environment).passes.remove(0).options
+    };
     let both = with(
         "--hip-trace -f rocpd -- a",
         &[("ROCPROF_OUTPUT_FORMAT", "csv")],
@@ -525,8 +527,8 @@ fn inherited_variables_are_defaults() {
         json!(launch.launch_environment),
         json!({"SLURM_PROCID": "3", "WHO": "me"})
     );
-    match run_with("-s -- a", &[("ROCPROF_COLLECTION_PERIOD", "1:1:1")]) {
-        Got::Failure(failure) => assert!(failure.message.starts_with("ROCPROF_COLLECTION_PERIOD")),
+    match run_with("-s -- a", &[("ROCPROF_PROCESS_SYNC", "1")]) {
+        Got::Failure(failure) => assert!(failure.message.starts_with("ROCPROF_PROCESS_SYNC")),
         _ => panic!("a variable that asks for what is missing is not ignored"),
     }
 }
@@ -583,7 +585,7 @@ fn simple_options() {
     );
     assert_eq!(options("-d / -s -- a").output_directory, "/");
     assert_eq!(
-        plan_with("--sdk-soversion 2 -s -- a", &[]).sdk_suffixes,
+        plan_with("--sdk-soversion 2 -s -- a", &[]).passes[0].sdk_suffixes,
         [".2"]
     );
     // HIP arguments are recorded for formats that show them.
@@ -599,7 +601,7 @@ fn settings_of_a_tracing_service_are_accepted_with_a_word() {
         "-s -f pftrace --perfetto-buffer-size 4096 --perfetto-backend system -- a",
         &[],
     );
-    assert_eq!(plan.passes[0].formats, [Format::Pftrace]);
+    assert_eq!(plan.passes[0].options.formats, [Format::Pftrace]);
     assert_eq!(plan.warnings.len(), 1);
     let told = "--perfetto-backend, --perfetto-buffer-size: no effect";
     assert!(plan.warnings[0].starts_with(told), "{:?}", plan.warnings);
@@ -642,7 +644,11 @@ fn summaries() {
         ("ROCPROF_STATS_SUMMARY_OUTPUT", "x"),
         ("ROCPROF_STATS_SUMMARY_UNITS", "msec"),
     ];
-    let all = plan_with("-s -- a", &inherited).passes.remove(0).summary;
+    let all = plan_with("-s -- a", &inherited)
+        .passes
+        .remove(0)
+        .options
+        .summary;
     assert!(all.overall && all.per_domain);
     assert_eq!(all.groups, groups);
     assert_eq!((all.output.as_str(), all.unit), ("x", Unit::Msec));
@@ -674,7 +680,7 @@ fn variables_that_outputs_hold() {
 
 #[test]
 fn what_this_build_lacks_is_refused_by_name() {
-    for spec in OPTIONS {
+    for spec in OPTIONS.iter().filter(|spec| !spec.key_only) {
         let line = match spec.form {
             Form::Bool | Form::Flag | Form::Categories(_) => format!("--{} -s -- a", spec.long),
             Form::Integer(low, _) => format!("--{} {} -s -- a", spec.long, low.max(1)),
@@ -682,7 +688,15 @@ fn what_this_build_lacks_is_refused_by_name() {
                 format!("--{} {} -s -- a", spec.long, known[0])
             }
             Form::Text | Form::List(_) | Form::Groups => {
-                format!("--{} /dev/null -s -- a", spec.long)
+                let value = match spec.long {
+                    "kernel-iteration-range" => "1-2",
+                    "collection-period" => "1:1:1",
+                    "profile-mpi-ranks" => "0",
+                    "mpi-world-rank-variable" => "R --mpi-world-size-variable S",
+                    "mpi-world-size-variable" => "S --mpi-world-rank-variable R",
+                    _ => "/dev/null",
+                };
+                format!("--{} {value} -s -- a", spec.long)
             }
         };
         match (spec.support, run_with(&line, &[])) {

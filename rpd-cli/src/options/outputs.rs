@@ -1,0 +1,132 @@
+//! Options that say which files are written, and where.
+
+use std::path::PathBuf;
+
+use rpd_core::naming;
+use rpd_core::options::Format;
+
+use super::given::Given;
+use super::inherit::number;
+use super::resolve::Surroundings;
+use super::table::FORMATS;
+use crate::failure::Failure;
+
+/// Inherited formats, then those given, else the default.
+pub(super) fn formats(given: &Given, around: &Surroundings) -> Result<Vec<Format>, Failure> {
+    let mut words: Vec<(String, &str)> = Vec::new();
+    if let Some(inherited) = around.get("ROCPROF_OUTPUT_FORMAT") {
+        for word in inherited.split([' ', '\t', ',', ';', ':']) {
+            if !word.is_empty() {
+                words.push((word.to_ascii_lowercase(), "ROCPROF_OUTPUT_FORMAT"));
+            }
+        }
+    }
+    match given.list("output-format") {
+        Some(given) => words.extend(
+            given
+                .iter()
+                .map(|word| (word.clone(), "argument -f/--output-format")),
+        ),
+        None => words.push(("rocpd".to_owned(), "")),
+    }
+    let mut formats = Vec::new();
+    for (word, source) in words {
+        let format = match word.as_str() {
+            "csv" => Format::Csv,
+            "rocpd" => Format::Rocpd,
+            "json" => Format::Json,
+            "pftrace" => Format::Pftrace,
+            "otf2" => Format::Otf2,
+            "parquet" => Format::Parquet,
+            "html" => Format::Html,
+            _ => {
+                return Err(Failure::usage(format!(
+                    "{source}: invalid choice: '{word}' (choose from {})",
+                    FORMATS.join(", ")
+                )));
+            }
+        };
+        if !formats.contains(&format) {
+            formats.push(format);
+        }
+    }
+    Ok(formats)
+}
+
+/// Directory (absolute unless a placeholder leads) and prefix.
+pub(super) fn names(given: &Given, around: &Surroundings) -> Result<(String, String), Failure> {
+    let check = |long: &str, pattern: &str| {
+        naming::check(pattern).map_err(|error| given.misused(long, error))
+    };
+    let directory = given.text("output-directory").unwrap_or_default();
+    let prefix = given.text("output-file").unwrap_or_default();
+    check("output-directory", directory)?;
+    check("output-file", prefix)?;
+    let directory = if naming::starts_with_placeholder(directory) {
+        directory.to_owned()
+    } else {
+        let joined = around.cwd.join(directory.trim_end_matches('/'));
+        let absolute = if directory.starts_with('/') && directory.trim_end_matches('/').is_empty() {
+            PathBuf::from("/")
+        } else {
+            joined
+        };
+        absolute
+            .to_str()
+            .map(|text| match text.trim_end_matches('/') {
+                "" => "/".to_owned(),
+                trimmed => trimmed.to_owned(),
+            })
+            .ok_or_else(|| {
+                Failure::failed(format!(
+                    "{}: the output directory is not valid UTF-8",
+                    absolute.display()
+                ))
+            })?
+    };
+    let prefix = match prefix {
+        "" => naming::DEFAULT_PREFIX,
+        given => given,
+    };
+    Ok((directory, prefix.to_owned()))
+}
+
+pub(super) fn minimum_output(given: &Given, around: &Surroundings) -> Result<u64, Failure> {
+    let bytes = match given.integer("minimum-output-data") {
+        Some(kib) => kib.saturating_mul(1024),
+        None => match around.get("ROCPROF_MINIMUM_OUTPUT_BYTES") {
+            Some(text) => number("ROCPROF_MINIMUM_OUTPUT_BYTES", text)?,
+            None => 0,
+        },
+    };
+    Ok(u64::try_from(bytes).unwrap_or(0))
+}
+
+pub(super) fn preload(given: &Given, around: &Surroundings) -> Vec<PathBuf> {
+    let paths: Vec<&str> = match given.list("preload") {
+        Some(list) => list.iter().map(String::as_str).collect(),
+        None => around
+            .get("ROCPROF_PRELOAD")
+            .unwrap_or_default()
+            .split(':')
+            .collect(),
+    };
+    paths
+        .into_iter()
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from)
+        .collect()
+}
+
+pub(super) fn sdk_suffixes(given: &Given) -> Vec<String> {
+    let major = given.integer("sdk-soversion").unwrap_or(1);
+    let mut suffixes = Vec::new();
+    if let Some(version) = given.text("sdk-version") {
+        suffixes.push(format!(".{version}"));
+    }
+    suffixes.push(format!(".{major}"));
+    if given.integer("sdk-soversion").is_none() && given.text("sdk-version").is_none() {
+        suffixes.push(String::new());
+    }
+    suffixes
+}

@@ -1,0 +1,352 @@
+//! One pass: from what was given for it to its options.
+
+use rpd_core::environment::Kept;
+use rpd_core::naming;
+use rpd_core::options::{
+    AgentIndex, Backend, CollectionPeriod, CollectorOptions, CounterOptions, Format, KernelNames,
+    LogLevel, Options, Traces,
+};
+
+use super::counters::{self, CounterGroup};
+use super::filters;
+use super::given::Given;
+use super::inherit::variable_truth;
+use super::merge::Draft;
+use super::outputs;
+use super::plan::Pass;
+use super::ranks;
+use super::resolve::Resolver;
+use super::summary;
+use crate::failure::Failure;
+
+/// Options that pick dispatches for counting.
+const FILTERS: [&str; 3] = [
+    "kernel-include-regex",
+    "kernel-exclude-regex",
+    "kernel-iteration-range",
+];
+
+impl Resolver<'_> {
+    /// Resolves a draft. `listing`: nothing is going to be recorded.
+    pub(super) fn pass(&mut self, draft: &Draft, listing: bool) -> Result<Pass, Failure> {
+        let given = &draft.given;
+        let on = |long: &str| given.bool(long).unwrap_or(false);
+        let traces = Traces {
+            hip_runtime: on("hip-runtime-trace"),
+            hip_compiler: on("hip-compiler-trace"),
+            hsa_core: on("hsa-core-trace"),
+            hsa_amd: on("hsa-amd-trace"),
+            hsa_image: on("hsa-image-trace"),
+            hsa_finalizer: on("hsa-finalizer-trace"),
+            marker: on("marker-trace"),
+            kernel: on("kernel-trace"),
+            memory_copy: on("memory-copy-trace"),
+            memory_allocation: on("memory-allocation-trace"),
+            scratch_memory: on("scratch-memory-trace"),
+            rccl: on("rccl-trace"),
+            rocdecode: on("rocdecode-trace"),
+            rocjpeg: on("rocjpeg-trace"),
+        };
+        let (counters, auto) = self.counters(draft)?;
+        if !listing && !traces.any() && !counters.any() {
+            if let Some(long) = summary::needs_traces(given) {
+                return Err(Failure::failed(format!(
+                    "No tracing options were enabled for --{long} option"
+                )));
+            }
+            if let Some(value) = self.around.get("ROCPROFILER_CI")
+                && variable_truth(value)
+            {
+                return Err(Failure::failed(format!(
+                    "No tracing options were enabled (an error because of ROCPROFILER_CI={value})"
+                )));
+            }
+            self.warn(
+                "No tracing options were enabled: nothing will be recorded (try --sys-trace)"
+                    .to_owned(),
+            );
+        }
+        if let Some(warning) = without_effect(given) {
+            self.warn(warning);
+        }
+        let summary = summary::resolve(given, given.variable("summary-groups"))?;
+        if let Some(warning) = summary::without_tables(given, &summary, on("stats")) {
+            self.warn(warning);
+        }
+        let formats = outputs::formats(given, self.around)?;
+        let (output_directory, output_file) = outputs::names(given, self.around)?;
+        let periods = self.periods(given)?;
+        let (kernel_include, kernel_exclude) = self.kernels(given)?;
+        let extra_counters = self.extra_counters(given)?;
+        let ranks = ranks::resolve(given, self.around)?;
+        let arguments_shown = formats
+            .iter()
+            .any(|format| matches!(format, Format::Rocpd | Format::Json | Format::Pftrace));
+        let mut launch_environment = self.naming.clone();
+        let patterns = [&output_directory, &output_file];
+        for name in patterns
+            .into_iter()
+            .flat_map(|pattern| naming::variables(pattern))
+        {
+            if let Some(value) = self.around.environment.get(name) {
+                launch_environment.insert(name.to_owned(), value.clone());
+            }
+        }
+        launch_environment.extend(ranks.naming);
+        let options = Options {
+            collector: CollectorOptions {
+                traces,
+                hip_args: arguments_shown && (traces.hip_runtime || traces.hip_compiler),
+                annotate_args: on("annotate-args"),
+                kernel_rename: on("kernel-rename"),
+                streams: !on("group-by-queue"),
+                disable_signal_handlers: on("disable-signal-handlers"),
+                kokkos: on("kokkos-trace"),
+                counters: CounterOptions {
+                    include: !kernel_include.is_empty(),
+                    exclude: !kernel_exclude.is_empty(),
+                    extra: !extra_counters.is_empty(),
+                    mangled: on("mangled-kernels"),
+                    truncate: on("truncate-kernels"),
+                    ..counters
+                },
+                periods,
+                selected_regions: on("selected-regions"),
+                selected_regions_ref_count: on("selected-regions-ref-count"),
+            },
+            formats,
+            output_directory,
+            output_file,
+            output_config: on("output-config"),
+            stats: on("stats"),
+            summary,
+            output_environment: match given.text("output-environment") {
+                Some("all") => Kept::All,
+                Some("none") => Kept::None,
+                _ => Kept::Relevant,
+            },
+            kernel_names: KernelNames {
+                mangled: on("mangled-kernels"),
+                truncate: on("truncate-kernels"),
+                rename: on("kernel-rename"),
+            },
+            agent_index: match given.text("agent-index") {
+                Some("absolute") => AgentIndex::Absolute,
+                Some("type-relative") => AgentIndex::TypeRelative,
+                _ => AgentIndex::Relative,
+            },
+            group_by_queue: on("group-by-queue"),
+            minimum_output_bytes: outputs::minimum_output(given, self.around)?,
+            backend: match given.text("backend") {
+                Some("rocm") => Backend::Rocm,
+                Some("sim") => Backend::Sim,
+                _ => Backend::Auto,
+            },
+            log_level: given.text("log-level").and_then(|word| {
+                Some(match word {
+                    "fatal" => LogLevel::Fatal,
+                    "error" => LogLevel::Error,
+                    "warning" => LogLevel::Warning,
+                    "info" => LogLevel::Info,
+                    "trace" => LogLevel::Trace,
+                    "env" => LogLevel::Env,
+                    "config" => LogLevel::Config,
+                    _ => return None,
+                })
+            }),
+            rocm_root: given
+                .text("rocm-root")
+                .map(|root| self.around.cwd.join(root)),
+            preload: outputs::preload(given, self.around),
+            kernel_include,
+            kernel_exclude,
+            extra_counters,
+            pass: None,
+            command: self.command.clone(),
+            launch_time: self.launch_time,
+            launch_environment,
+        };
+        Ok(Pass {
+            counted: !draft.counters.counters.is_empty(),
+            auto,
+            bare: ranks.bare,
+            suppress_marker_preload: on("suppress-marker-preload"),
+            sdk_suffixes: outputs::sdk_suffixes(given),
+            options,
+        })
+    }
+
+    /// What is counted, and whether it is yet to be spread over passes.
+    fn counters(&mut self, draft: &Draft) -> Result<(CounterOptions, bool), Failure> {
+        let given = &draft.given;
+        let asked = given.groups("pmc-groups").unwrap_or_default();
+        let mut auto = false;
+        let groups = if !draft.counters.counters.is_empty() {
+            if !asked.is_empty() {
+                return Err(given.refused("pmc-groups", "Cannot specify both pmc and pmc_groups"));
+            }
+            auto = draft.counters.auto;
+            vec![draft.counters.counters.clone()]
+        } else {
+            // `pmc` that is still here comes from a variable, and has priority over the other one.
+            let source = if given.groups("pmc").is_some() {
+                "pmc"
+            } else {
+                "pmc-groups"
+            };
+            let mut groups = Vec::new();
+            for (words, number) in given.groups(source).unwrap_or_default().iter().zip(1..) {
+                let CounterGroup { counters, auto } =
+                    counters::group(words).map_err(|message| given.refused(source, message))?;
+                if auto {
+                    return Err(given.refused(source, "auto: is for groups of --pmc and pmc"));
+                }
+                if counters.is_empty() {
+                    let message = format!("Empty counter group, number {number}");
+                    return Err(given.refused(source, message));
+                }
+                groups.push(counters);
+            }
+            groups
+        };
+        let interval = given.integer("pmc-group-interval").unwrap_or(0);
+        if interval > 1 && groups.len() < 2 {
+            let name = given.name("pmc-group-interval");
+            self.warn(format!(
+                "{name}: no effect, since no groups of counters take turns"
+            ));
+        }
+        if groups.is_empty()
+            && let Some(long) = FILTERS.into_iter().find(|long| given.asks(long))
+        {
+            let name = given.name(long);
+            self.warn(format!(
+                "{name}: no effect, since it picks dispatches to count and nothing is counted"
+            ));
+        }
+        let words = given.list("kernel-iteration-range").unwrap_or_default();
+        let iterations = filters::iterations(words)
+            .map_err(|message| given.refused("kernel-iteration-range", message))?;
+        if let Some(range) = iterations.iter().find(|range| range.first > range.last) {
+            let name = given.name("kernel-iteration-range");
+            self.warn(format!("{name}: {}-{} is empty", range.first, range.last));
+        }
+        let options = CounterOptions {
+            groups,
+            group_interval: u64::try_from(interval).unwrap_or(0),
+            iterations,
+            ..CounterOptions::default()
+        };
+        Ok((options, auto))
+    }
+
+    fn periods(&mut self, given: &Given) -> Result<Vec<CollectionPeriod>, Failure> {
+        const PERIOD: &str = "collection-period";
+        let words = given.list(PERIOD).unwrap_or_default();
+        // The variable is what the original hands to its tool: whole nanoseconds, joined by `;`.
+        let (words, unit): (Vec<&str>, &str) = match given.variable(PERIOD) {
+            Some(_) => (
+                words.iter().flat_map(|word| word.split(';')).collect(),
+                "nsec",
+            ),
+            None => (
+                words.iter().map(String::as_str).collect(),
+                given.text("collection-period-unit").unwrap_or("sec"),
+            ),
+        };
+        if given.bool("selected-regions") == Some(true) && !words.is_empty() {
+            let message = format!(
+                "{} and {} are mutually exclusive",
+                given.name("selected-regions"),
+                given.name(PERIOD)
+            );
+            return Err(Failure::failed(message));
+        }
+        let periods = words
+            .into_iter()
+            .map(|word| filters::period(word, unit))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|message| given.refused(PERIOD, message))?;
+        if let Some(at) = periods.iter().position(|period| period.repeat == 0)
+            && at + 1 < periods.len()
+        {
+            let name = given.name(PERIOD);
+            self.warn(format!(
+                "{name}: what follows an endless period (repeat 0) never begins"
+            ));
+        }
+        if periods.is_empty() && given.asks("collection-period-unit") {
+            let name = given.name("collection-period-unit");
+            self.warn(format!("{name}: no effect without --{PERIOD}"));
+        }
+        Ok(periods)
+    }
+
+    /// Kernels to count and not to count: patterns that are known to be good.
+    fn kernels(&mut self, given: &Given) -> Result<(String, String), Failure> {
+        let mut pattern = |long: &str| -> Result<String, Failure> {
+            let pattern = given.text(long).unwrap_or_default();
+            if !pattern.is_empty() && !self.patterns.contains(pattern) {
+                rpd_core::kernel_filter::compile(pattern)
+                    .map_err(|error| given.refused(long, format_args!("{pattern}: {error}")))?;
+                self.patterns.insert(pattern.to_owned());
+            }
+            Ok(pattern.to_owned())
+        };
+        Ok((
+            pattern("kernel-include-regex")?,
+            pattern("kernel-exclude-regex")?,
+        ))
+    }
+
+    /// Text of the definitions of further counters.
+    fn extra_counters(&mut self, given: &Given) -> Result<String, Failure> {
+        const EXTRA: &str = "extra-counters";
+        let Some(file) = given.text(EXTRA).filter(|file| !file.is_empty()) else {
+            return Ok(String::new());
+        };
+        // The variable holds the definitions themselves.
+        if given.variable(EXTRA).is_some() {
+            return Ok(file.to_owned());
+        }
+        if let Some(text) = self.extra_counters.get(file) {
+            return Ok(text.clone());
+        }
+        let text = std::fs::read_to_string(self.around.cwd.join(file)).map_err(|error| {
+            let reason = match error.kind() {
+                std::io::ErrorKind::NotFound => "No such file".to_owned(),
+                _ => error.to_string(),
+            };
+            given.refused(EXTRA, format_args!("{file}: {reason}"))
+        })?;
+        if text.trim().is_empty() {
+            let name = given.name(EXTRA);
+            self.warn(format!("{name}: {file} is empty: it defines no counters"));
+        }
+        self.extra_counters.insert(file.to_owned(), text.clone());
+        Ok(text)
+    }
+}
+
+/// Settings of a tracing service that rpd does without. What describes rpd anyway needs no word.
+fn without_effect(given: &Given) -> Option<String> {
+    let names: Vec<String> = [
+        ("perfetto-backend", Some("inprocess")),
+        ("perfetto-buffer-size", None),
+        ("perfetto-buffer-fill-policy", Some("discard")),
+        ("perfetto-shmem-size-hint", None),
+    ]
+    .into_iter()
+    .filter(|(long, usual)| {
+        given.values.contains_key(long) && (usual.is_none() || given.text(long) != *usual)
+    })
+    .map(|(long, _)| format!("--{long}"))
+    .collect();
+    if names.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "{}: no effect, since rpd writes traces straight to their files and never discards",
+        names.join(", ")
+    ))
+}

@@ -1,0 +1,102 @@
+//! What to do: the passes, each with its options, and what concerns all of them.
+
+use rpd_core::options::{CounterRequest, Options};
+
+/// Begin of the names of pass directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stem {
+    /// `pass_1`, `pass_2`, ...
+    Pass,
+    /// `pmc_1`, `pmc_2`, ...: jobs of a text file, and nothing else.
+    Pmc,
+}
+
+impl Stem {
+    fn text(self) -> &'static str {
+        match self {
+            Stem::Pass => "pass_",
+            Stem::Pmc => "pmc_",
+        }
+    }
+}
+
+/// One execution of the target.
+#[derive(Debug, Clone)]
+pub(crate) struct Pass {
+    /// Its options. Before [`Plan::number`] they name no pass, and the output directory is that of all passes.
+    pub(crate) options: Options,
+    /// The only group of counters holds names that are yet to be spread over as few passes as possible:
+    /// [`Plan::spread`].
+    pub(crate) auto: bool,
+    /// Counters were asked for by `pmc`, not as groups that take turns, nor by an inherited variable: with an
+    /// input file such a pass has a directory of its own even when it is the only one.
+    pub(crate) counted: bool,
+    /// Run the target as if rpd were not there, and why: this MPI rank is not to be profiled.
+    pub(crate) bare: Option<String>,
+    /// Leave the ROCTx library out of `LD_PRELOAD`.
+    pub(crate) suppress_marker_preload: bool,
+    /// Versions of the SDK library to look for, most wanted first: what follows `.so`.
+    pub(crate) sdk_suffixes: Vec<String>,
+}
+
+/// What to do.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    /// In the order in which they run.
+    pub(crate) passes: Vec<Pass>,
+    /// Of pass directories; `None` without an input file, where several passes of the command line make `pass_N`.
+    pub(crate) stem: Option<Stem>,
+    /// Go on with the next pass when one fails.
+    pub(crate) continue_on_error: bool,
+    /// List what can be collected; nothing is run, and there may be no target.
+    pub(crate) list_avail: bool,
+    /// Print the passes instead of running them.
+    pub(crate) echo: bool,
+    /// What the user should know although it stops nothing.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Plan {
+    /// Replaces every pass whose counters are yet to be spread by one pass for each of the groups that `split` makes of
+    /// them. Comes before [`Plan::number`].
+    ///
+    /// # Errors
+    /// What `split` fails with.
+    pub(crate) fn spread<E>(
+        &mut self,
+        mut split: impl FnMut(&Pass) -> Result<Vec<Vec<CounterRequest>>, E>,
+    ) -> Result<(), E> {
+        let mut passes = Vec::with_capacity(self.passes.len());
+        for pass in std::mem::take(&mut self.passes) {
+            if !pass.auto {
+                passes.push(pass);
+                continue;
+            }
+            for group in split(&pass)? {
+                let mut part = pass.clone();
+                part.auto = false;
+                part.options.collector.counters.groups = vec![group];
+                passes.push(part);
+            }
+        }
+        self.passes = passes;
+        Ok(())
+    }
+
+    /// Numbers the passes and gives each its directory, where they have some. To be called once, when no pass is added
+    /// any more.
+    pub(crate) fn number(&mut self) {
+        let several = self.passes.len() > 1;
+        let counted = self.passes.iter().any(|pass| pass.counted);
+        if !several && !(counted && self.stem.is_some()) {
+            return;
+        }
+        let stem = self.stem.unwrap_or(Stem::Pass).text();
+        for (pass, number) in self.passes.iter_mut().zip(1..) {
+            let options = &mut pass.options;
+            options.pass = Some(number);
+            let folder = options.output_directory.trim_end_matches('/');
+            options.output_directory = format!("{folder}/{stem}{number}");
+        }
+    }
+}

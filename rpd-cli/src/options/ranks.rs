@@ -1,0 +1,152 @@
+//! MPI: which rank this is, and whether it is profiled.
+
+use super::given::Given;
+use super::resolve::Surroundings;
+use crate::failure::Failure;
+
+/// Variables with rank and number of ranks, in the order in which they are looked for.
+const PAIRS: [(&str, &str); 8] = [
+    ("PBS_NODENUM", "PBS_O_TASKNUM"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("MPI_RANKID", "MPI_NRANKS"),
+    ("MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    ("MPI_RANK", "MPI_SIZE"),
+];
+
+const RANKS: &str = "profile-mpi-ranks";
+const RANK: &str = "mpi-world-rank-variable";
+const SIZE: &str = "mpi-world-size-variable";
+
+/// What is known about ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Ranks {
+    /// Why this rank is not profiled, if it is not.
+    pub(super) bare: Option<String>,
+    /// Variables that tell names of outputs which variables were looked at.
+    pub(super) naming: Vec<(String, String)>,
+}
+
+/// Finds out. A rank that nothing tells is profiled.
+pub(super) fn resolve(given: &Given, around: &Surroundings) -> Result<Ranks, Failure> {
+    let chosen = match (given.text(RANK), given.text(SIZE)) {
+        (Some(rank), Some(size)) => Some((rank, size)),
+        (Some(_), None) | (None, Some(_)) => {
+            let one = if given.text(RANK).is_some() {
+                RANK
+            } else {
+                SIZE
+            };
+            let message = format!("--{RANK} and --{SIZE} are both needed");
+            return Err(given.refused(one, message));
+        }
+        (None, None) => None,
+    };
+    let has = |name: &str| around.environment.contains_key(name);
+    let Some((rank_variable, size_variable)) = chosen.or_else(|| {
+        PAIRS
+            .into_iter()
+            .find(|(rank, size)| has(rank) && has(size))
+    }) else {
+        // Still, a list that cannot be read is not passed over.
+        listed(given)?;
+        return Ok(Ranks::default());
+    };
+    let number = |name: &str| -> Result<Option<i64>, Failure> {
+        let Some(text) = around.environment.get(name) else {
+            return Ok(None);
+        };
+        let number = text.trim().parse().map_err(|_| {
+            Failure::failed(format!(
+                "{name}: '{text}' is not an integer (set in the environment)"
+            ))
+        })?;
+        Ok(Some(number))
+    };
+    let (rank, size) = (number(rank_variable)?, number(size_variable)?);
+    let out_of_range = |name: &str, value: i64, lowest: i64| {
+        Failure::failed(format!(
+            "{name}: {value} is out of range: it must be at least {lowest}"
+        ))
+    };
+    if let Some(size) = size.filter(|size| *size < 1) {
+        return Err(out_of_range(size_variable, size, 1));
+    }
+    if let Some(rank) = rank.filter(|rank| *rank < 0) {
+        return Err(out_of_range(rank_variable, rank, 0));
+    }
+    let list = listed(given)?;
+    if let (Some(size), Some(list)) = (size, &list)
+        && let Some(highest) = list.iter().map(|range| range.1).find(|last| *last >= size)
+    {
+        return Err(given.refused(
+            RANKS,
+            format!(
+                "rank {highest} is out of range: there are {size} ranks, 0 to {}",
+                size - 1
+            ),
+        ));
+    }
+    let bare = match (rank, list) {
+        (Some(rank), Some(list))
+            if !list
+                .iter()
+                .any(|(first, last)| (*first..=*last).contains(&rank)) =>
+        {
+            Some(format!(
+                "rank {rank} is not in {}",
+                given.text(RANKS).unwrap_or_default().trim()
+            ))
+        }
+        _ => None,
+    };
+    Ok(Ranks {
+        bare,
+        naming: naming(rank_variable, size_variable, around),
+    })
+}
+
+fn naming(rank: &str, size: &str, around: &Surroundings) -> Vec<(String, String)> {
+    let mut variables = Vec::new();
+    for (chooser, name) in [
+        ("ROCPROF_MPI_RANK_VAR", rank),
+        ("ROCPROF_MPI_SIZE_VAR", size),
+    ] {
+        variables.push((chooser.to_owned(), name.to_owned()));
+        if let Some(value) = around.environment.get(name) {
+            variables.push((name.to_owned(), value.clone()));
+        }
+    }
+    variables
+}
+
+/// The ranks to profile, as ranges with both ends; `None` is all.
+fn listed(given: &Given) -> Result<Option<Vec<(i64, i64)>>, Failure> {
+    let Some(text) = given.text(RANKS).filter(|text| !text.trim().is_empty()) else {
+        return Ok(None);
+    };
+    let number = |text: &str| -> Option<i64> {
+        let text = text.trim();
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse().ok()).flatten()
+    };
+    text.split(',')
+        .map(|item| {
+            let item = item.trim();
+            let (first, last) = item.split_once('-').unwrap_or((item, item));
+            match (number(first), number(last)) {
+                (Some(first), Some(last)) if first > last => {
+                    Err(given.refused(RANKS, format!("'{item}': start > end")))
+                }
+                (Some(first), Some(last)) => Ok((first, last)),
+                _ => Err(given.refused(
+                    RANKS,
+                    format!("'{item}' is neither a rank nor a range such as 0-3"),
+                )),
+            }
+        })
+        .collect::<Result<_, _>>()
+        .map(Some)
+}
