@@ -4,7 +4,7 @@ use rpd_core::agent::{Agent, AgentType};
 use rpd_core::kernel_name::KernelSpellings;
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
-use rpd_core::session::{CodeObject, Counter, CounterDimension, KernelSymbol};
+use rpd_core::session::{CodeObject, Counter, CounterDimension, KernelSymbol, Session};
 
 use crate::json::Object;
 
@@ -261,8 +261,10 @@ fn instances(counter: &Counter) -> impl Iterator<Item = String> {
 }
 
 /// The settings that bear on outputs.
-pub(crate) fn settings(options: &Options, target: &Target) -> String {
+pub(crate) fn settings(session: &Session, options: &Options, target: &Target) -> String {
     let has = |format| options.formats.contains(&format);
+    // Counted dispatches have rows among the dispatches; this tells whether they were also traced.
+    let only_counted = session.dispatches.is_empty() && !session.counted.is_empty();
     Object::new()
         .text("output_path", &target.directory.to_string_lossy())
         .text("output_file", &target.prefix)
@@ -275,5 +277,6 @@ pub(crate) fn settings(options: &Options, target: &Target) -> String {
         .number("rocpd_output", has(Format::Rocpd))
         .number("kernel_rename", options.kernel_names.rename)
         .number("group_by_queue", options.group_by_queue)
+        .number("kernel_trace", !only_counted)
         .end()
 }

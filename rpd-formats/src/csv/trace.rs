@@ -26,12 +26,12 @@ pub(super) fn bytes(session: &Session, domain: Domain) -> u64 {
         Domain::MemoryAllocation => (session.allocations.len(), 80),
         Domain::ScratchMemory => (session.scratch.len(), 80),
         Domain::CounterCollection => {
-            let values = session.counted.values.len() as u64;
-            let dispatches = if values == 0 {
-                0
-            } else {
-                session.counted.len() as u64
-            };
+            let counted = session.counted.ranges.iter();
+            let (dispatches, values) = counted
+                .filter(|(_, count)| *count > 0)
+                .fold((0, 0), |(dispatches, values), (_, count)| {
+                    (dispatches + 1, values + u64::from(*count))
+                });
             return dispatches * 120 + values * 16;
         }
         _ => {

@@ -9,6 +9,7 @@ const PARAMETERS: usize = 480;
 enum Cell {
     Null,
     Integer(i64),
+    Real(f64),
     /// Range in the collected texts.
     Text(usize, usize),
 }
@@ -56,6 +57,13 @@ impl<'c> Bulk<'c> {
     #[inline]
     pub(super) fn bits(&mut self, value: u64) -> &mut Self {
         self.integer(value.cast_signed())
+    }
+
+    /// SQLite stores what is no number as NULL.
+    #[inline]
+    pub(super) fn real(&mut self, value: f64) -> &mut Self {
+        self.cells.push(Cell::Real(value));
+        self
     }
 
     #[inline]
@@ -124,6 +132,7 @@ fn bind(statement: &mut Statement<'_>, cells: &[Cell], texts: &str) -> rusqlite:
         match *cell {
             Cell::Null => statement.raw_bind_parameter(index, rusqlite::types::Null)?,
             Cell::Integer(value) => statement.raw_bind_parameter(index, value)?,
+            Cell::Real(value) => statement.raw_bind_parameter(index, value)?,
             Cell::Text(from, to) => statement.raw_bind_parameter(index, &texts[from..to])?,
         }
     }

@@ -13,7 +13,7 @@ use rusqlite::{Connection, params};
 
 use super::bulk::Bulk;
 use super::identity::Node;
-use super::{Names, SCHEMA_VERSION};
+use super::{Names, SCHEMA_VERSION, counters};
 use crate::describe;
 use crate::json::Object;
 
@@ -23,6 +23,8 @@ pub(super) struct Ids {
     strings: Vec<i64>,
     kinds: HashMap<Kind, i64>,
     agents: HashMap<AgentHandle, i64>,
+    /// By index of the counter.
+    counters: Vec<i64>,
     /// Id of the empty string.
     pub(super) empty: i64,
 }
@@ -37,6 +39,12 @@ impl Ids {
     /// Id of the name of a kind.
     pub(super) fn kind(&self, kind: Kind) -> i64 {
         self.kinds.get(&kind).copied().unwrap_or(self.empty)
+    }
+
+    /// Id of the counter with this index; 0, which is none, for others.
+    #[inline]
+    pub(super) fn counter(&self, index: u32) -> i64 {
+        self.counters.get(index as usize).copied().unwrap_or(0)
     }
 
     /// `None` for the handle that names no agent.
@@ -72,11 +80,13 @@ pub(super) fn write(
     write_threads(connection, names, session)?;
     write_queues_and_streams(connection, names, session, options)?;
     let agents = write_agents(connection, names, session)?;
+    let counters = counters::write(connection, names, session, &agents)?;
     write_code(connection, names, session, &kernels, &agents)?;
     Ok(Ids {
         strings,
         kinds,
         agents,
+        counters,
         empty,
     })
 }
@@ -102,6 +112,10 @@ fn write_strings(
             &*agent.product_name,
             &*agent.model_name,
         ]);
+    }
+    for counter in &session.counters {
+        texts.push(&counter.name);
+        texts.extend(counter.dimensions.iter().map(|of| &*of.name));
     }
     texts.extend(session.code_objects.iter().map(|code| &*code.uri));
     for (symbol, names) in session.kernel_symbols.iter().zip(kernels) {
@@ -201,7 +215,7 @@ fn write_node_and_process(
             fini,
             process.command.join(" "),
             environment,
-            describe::settings(options, target),
+            describe::settings(session, options, target),
         ],
     )?;
     Ok(())
@@ -216,6 +230,7 @@ fn write_threads(
     for column in [
         &session.api.thread,
         &session.dispatches.thread,
+        &session.counted.dispatches.thread,
         &session.copies.thread,
         &session.allocations.thread,
         &session.scratch.thread,
@@ -254,7 +269,9 @@ fn write_queues_and_streams(
     options: &Options,
 ) -> rusqlite::Result<()> {
     let dispatches = &session.dispatches;
-    let queues = dispatches.queue.iter().chain(&session.scratch.queue);
+    let counted = &session.counted.dispatches;
+    let queues = dispatches.queue.iter().chain(&counted.queue);
+    let queues = queues.chain(&session.scratch.queue);
     let queues = queues.map(|&QueueId(id)| id.cast_signed());
     write_numbered(
         connection,
@@ -265,6 +282,7 @@ fn write_queues_and_streams(
     let streams = dispatches
         .stream
         .iter()
+        .chain(&counted.stream)
         .chain(&session.copies.stream)
         .chain(&session.allocations.stream)
         .filter(|_| !options.group_by_queue)
@@ -341,6 +359,8 @@ fn write_agents(
     let mut next = ids.values().max().map_or(0, |id| id + 1);
     let used = session.dispatches.agent.iter();
     for &handle in used
+        .chain(&session.counted.dispatches.agent)
+        .chain(session.counters.iter().map(|counter| &counter.agent))
         .chain(&session.copies.dst_agent)
         .chain(&session.copies.src_agent)
         .chain(
@@ -422,7 +442,8 @@ fn write_code(
         ])?;
     }
     // Nor must dispatches of kernels that nobody registered.
-    for &kernel in &session.dispatches.kernel {
+    let counted = &session.counted.dispatches.kernel;
+    for &kernel in session.dispatches.kernel.iter().chain(counted) {
         if known.insert(kernel) {
             connection.execute(
                 &format!("INSERT OR IGNORE INTO \"{code_table}\" (id) VALUES (0)"),

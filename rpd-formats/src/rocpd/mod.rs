@@ -5,6 +5,8 @@
 //! name, losing it costs nothing.
 
 mod bulk;
+mod counters;
+mod dispatches;
 pub(crate) mod identity;
 mod info;
 mod merge;

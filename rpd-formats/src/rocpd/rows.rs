@@ -9,14 +9,14 @@ use rpd_core::options::Options;
 use rpd_core::session::Session;
 use rusqlite::{Connection, Result};
 
-use super::Names;
 use super::bulk::Bulk;
 use super::info::Ids;
+use super::{Names, dispatches};
 use crate::json::Object;
 use crate::progress;
 
 /// Events after which the progress is told.
-const BATCH: i64 = 8192;
+pub(super) const BATCH: i64 = 8192;
 
 /// The domains of calls in the order of their events.
 const CALLS: [Domain; 6] = [
@@ -57,30 +57,30 @@ pub(super) fn write(
         next_event: 1,
     };
     writer.calls()?;
-    writer.dispatches()?;
+    dispatches::write(&mut writer)?;
     writer.copies()?;
     writer.allocations()?;
     writer.events.finish()
 }
 
-struct Writer<'a> {
-    connection: &'a Connection,
+pub(super) struct Writer<'a> {
+    pub(super) connection: &'a Connection,
     names: &'a Names,
-    ids: &'a Ids,
-    session: &'a Session,
+    pub(super) ids: &'a Ids,
+    pub(super) session: &'a Session,
     options: &'a Options,
     events: Bulk<'a>,
     next_event: i64,
 }
 
 impl Writer<'_> {
-    fn bulk(&self, table: &str, columns: &[&str]) -> Result<Bulk<'_>> {
+    pub(super) fn bulk(&self, table: &str, columns: &[&str]) -> Result<Bulk<'_>> {
         Bulk::new(self.connection, &self.names.table(table), columns)
     }
 
     /// Writes an event and returns its id.
     #[inline]
-    fn event(
+    pub(super) fn event(
         &mut self,
         category: i64,
         stack: CorrelationId,
@@ -104,7 +104,7 @@ impl Writer<'_> {
         Ok(id)
     }
 
-    fn stream(&self, stream: StreamId) -> i64 {
+    pub(super) fn stream(&self, stream: StreamId) -> i64 {
         if self.options.group_by_queue {
             0
         } else {
@@ -113,7 +113,7 @@ impl Writer<'_> {
     }
 
     /// Message and first correlation id of a region number; empty and 0 when there is none.
-    fn region(&self, region: u32) -> (Option<i64>, CorrelationId) {
+    pub(super) fn region(&self, region: u32) -> (Option<i64>, CorrelationId) {
         let found = region
             .checked_sub(1)
             .and_then(|index| self.session.regions.get(index as usize));
@@ -212,64 +212,6 @@ impl Writer<'_> {
             arguments.message(session, index, event, message)?;
         }
         Ok(event)
-    }
-
-    fn dispatches(&mut self) -> Result<()> {
-        let table = &self.session.dispatches;
-        let category = self.ids.kind(Kind::KernelDispatch);
-        let mut event_of = Vec::with_capacity(table.len());
-        for index in 0..table.len() {
-            let stack = table.correlation[index];
-            let (_, external) = self.region(table.region[index]);
-            event_of.push(self.event(category, stack, stack, external, None)?);
-        }
-        let mut bulk = self.bulk(
-            "rocpd_kernel_dispatch",
-            &[
-                "id",
-                "tid",
-                "agent_id",
-                "kernel_id",
-                "dispatch_id",
-                "queue_id",
-                "stream_id",
-                "start",
-                "end",
-                "private_segment_size",
-                "group_segment_size",
-                "workgroup_size_x",
-                "workgroup_size_y",
-                "workgroup_size_z",
-                "grid_size_x",
-                "grid_size_y",
-                "grid_size_z",
-                "region_name_id",
-                "event_id",
-            ],
-        )?;
-        let all = (0..table.len() as u32).collect();
-        let dispatch = |index: u32| table.dispatch[index as usize].0;
-        in_order_of_ids(all, dispatch, |index, id| {
-            let (region, _) = self.region(table.region[index]);
-            bulk.integer(id)
-                .integer(table.thread[index].0.into())
-                .optional(self.ids.agent(table.agent[index]))
-                .bits(table.kernel[index].0)
-                .bits(table.dispatch[index].0)
-                .bits(table.queue[index].0)
-                .integer(self.stream(table.stream[index]))
-                .bits(table.start[index].0)
-                .bits(table.end[index].0)
-                .integer(table.private_size[index].into())
-                .integer(table.group_size[index].into());
-            for size in table.workgroup[index].into_iter().chain(table.grid[index]) {
-                bulk.integer(size.into());
-            }
-            bulk.integer(region.unwrap_or(self.ids.empty))
-                .integer(event_of[index])
-                .end_row()
-        })?;
-        bulk.finish()
     }
 
     fn copies(&mut self) -> Result<()> {
@@ -405,7 +347,7 @@ pub(crate) fn allocation_kind(operation: &str) -> (Option<&'static str>, &'stati
 
 /// Calls `insert` with each index and its id, ids ascending. The ids are those of `id` where they are fit to be keys;
 /// the others (0, or taken) get free ones behind them.
-fn in_order_of_ids(
+pub(super) fn in_order_of_ids(
     mut indices: Vec<u32>,
     id: impl Fn(u32) -> u64,
     mut insert: impl FnMut(usize, i64) -> Result<()>,

@@ -166,11 +166,14 @@ CREATE TABLE rocpd_arg%suffix% (
     parameter_id INTEGER NOT NULL REFERENCES rpd_parameter%suffix% (id) ON UPDATE CASCADE,
     value TEXT
 );
+-- Values of a counter in a dispatch stand in the order of its instances; `rpd_instance` is set where one is left out
+-- before it.
 CREATE TABLE rocpd_pmc_event%suffix% (
     id INTEGER NOT NULL PRIMARY KEY,
     event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
     pmc_id INTEGER NOT NULL REFERENCES rocpd_info_pmc%suffix% (id) ON UPDATE CASCADE,
-    value REAL DEFAULT 0.0
+    value REAL DEFAULT 0.0,
+    rpd_instance INTEGER
 );
 CREATE TABLE rocpd_region%suffix% (
     id INTEGER NOT NULL PRIMARY KEY,

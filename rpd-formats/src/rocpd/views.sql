@@ -19,7 +19,9 @@ CREATE VIEW rocpd_arg AS
     SELECT a.id, '%guid%' AS guid, a.event_id, p.position, p.type, p.name, a.value, '{}' AS extdata
     FROM rocpd_arg%suffix% a JOIN rpd_parameter%suffix% p ON p.id = a.parameter_id;
 CREATE VIEW rocpd_pmc_event AS
-    SELECT id, '%guid%' AS guid, event_id, pmc_id, value, '{}' AS extdata FROM rocpd_pmc_event%suffix%;
+    SELECT id, '%guid%' AS guid, event_id, pmc_id, value,
+        coalesce('{"rpd_instance":' || rpd_instance || '}', '{}') AS extdata
+    FROM rocpd_pmc_event%suffix%;
 CREATE VIEW rocpd_region AS
     SELECT id, '%guid%' AS guid, %nid% AS nid, %pid% AS pid, tid, start, "end", name_id, event_id, '{}' AS extdata
     FROM rocpd_region%suffix%;

@@ -27,6 +27,8 @@ pub(super) struct Info {
     interned: Vec<Option<StringId>>,
     /// Agents by their id in the database.
     pub(super) agents: HashMap<i64, AgentHandle>,
+    /// Dispatches were counted and not traced.
+    pub(super) only_counted: bool,
 }
 
 impl Info {
@@ -55,7 +57,7 @@ impl Info {
     }
 }
 
-fn json(text: &str) -> Value {
+pub(super) fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
@@ -66,11 +68,12 @@ pub(super) fn read(source: &Source<'_>, recording: &Recording) -> Result<(Info, 
         texts: Vec::new(),
         interned: Vec::new(),
         agents: HashMap::new(),
+        only_counted: false,
     };
     info.session.strings.intern("");
     info.session.ledger.ended = true;
     info.session.ledger.runtime_seen = true;
-    let mut settings = process(source, recording, &mut info.session)?;
+    let mut settings = process(source, recording, &mut info)?;
     strings(source, &mut info)?;
     agents(source, &mut info)?;
     settings.kernel_names = KernelNames {
@@ -81,7 +84,12 @@ pub(super) fn read(source: &Source<'_>, recording: &Recording) -> Result<(Info, 
     Ok((info, settings))
 }
 
-fn process(source: &Source<'_>, recording: &Recording, session: &mut Session) -> Result<Settings> {
+fn process(source: &Source<'_>, recording: &Recording, info: &mut Info) -> Result<Settings> {
+    let Info {
+        session,
+        only_counted,
+        ..
+    } = info;
     let mut settings = Settings::default();
     let mut node = 0;
     source.each(
@@ -109,6 +117,7 @@ fn process(source: &Source<'_>, recording: &Recording, session: &mut Session) ->
             let is_set = |key: &str| extdata[key].as_bool().unwrap_or(number(&extdata, key) != 0);
             settings.kernel_names.rename = is_set("kernel_rename");
             settings.group_by_queue = is_set("group_by_queue");
+            *only_counted = extdata["kernel_trace"] == Value::Bool(false);
             Ok(())
         },
     )?;

@@ -4,6 +4,7 @@
 //! much faster than the views for people, which join in SQLite row by row.
 
 mod agent;
+mod counters;
 mod error;
 mod info;
 mod records;

@@ -13,6 +13,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Result, Row};
 use serde::Deserialize;
 
+use super::counters;
 use super::info::Info;
 use super::scan::{Source, bits, bytes, integer, text, word};
 
@@ -28,7 +29,8 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, options: LoadOptions) -
         arguments(source, info, &event_of)?;
     }
     drop(event_of);
-    dispatches(source, info, &events)?;
+    let dispatch_events = dispatches(source, info, &events)?;
+    counters::read(source, info, &dispatch_events)?;
     copies(source, info, &events)?;
     allocations(source, info, &events)?;
     drop(events);
@@ -421,7 +423,8 @@ macro_rules! take_columns {
 // Tables are filled with ids of the database first: the event stands in `correlation`, the agent's id in `agent`,
 // the message's in `region`. Then each column is translated where it is.
 
-fn dispatches(source: &Source<'_>, info: &mut Info, events: &Events) -> Result<()> {
+/// Dispatches; the event of each.
+fn dispatches(source: &Source<'_>, info: &mut Info, events: &Events) -> Result<Vec<i64>> {
     let columns = "event_id, start, \"end\", tid, agent_id, queue_id, stream_id, region_name_id, kernel_id, \
         dispatch_id, private_segment_size, group_segment_size, workgroup_size_x, workgroup_size_y, workgroup_size_z, \
         grid_size_x, grid_size_y, grid_size_z";
@@ -455,9 +458,11 @@ fn dispatches(source: &Source<'_>, info: &mut Info, events: &Events) -> Result<(
             private_size group_size workgroup grid);
     }
     regions(&mut table.region, &table.correlation, info, events);
+    let event_of = table.correlation.iter().map(|event| event.0.cast_signed());
+    let event_of = event_of.collect();
     translate(&mut table.correlation, &mut table.agent, info, events);
     info.session.dispatches = table;
-    Ok(())
+    Ok(event_of)
 }
 
 fn copies(source: &Source<'_>, info: &mut Info, events: &Events) -> Result<()> {

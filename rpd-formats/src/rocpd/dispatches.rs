@@ -1,0 +1,164 @@
+//! Rows of kernel dispatches, and of what was counted in them.
+
+use std::collections::HashMap;
+
+use rpd_core::domain::Kind;
+use rpd_core::ids::DispatchId;
+use rpd_core::session::{DispatchTable, Session};
+use rusqlite::Result;
+
+use super::rows::{BATCH, Writer, in_order_of_ids};
+use crate::progress;
+
+/// Dispatches by number: first those that were traced, then those that were only counted.
+struct Rows<'a> {
+    session: &'a Session,
+    /// Numbers in the table of what was counted.
+    only_counted: Vec<u32>,
+}
+
+impl<'a> Rows<'a> {
+    /// Also the row of each counted dispatch.
+    fn new(session: &'a Session) -> (Rows<'a>, Vec<u32>) {
+        let traced = &session.dispatches;
+        let counted = &session.counted.dispatches;
+        let mut rows = Rows {
+            session,
+            only_counted: Vec::new(),
+        };
+        let mut row_of = Vec::with_capacity(counted.len());
+        let known: HashMap<DispatchId, u32> = match counted.is_empty() {
+            true => HashMap::new(),
+            // Backwards: of an id that was used twice the first counts.
+            false => {
+                let ids = traced.dispatch.iter().enumerate().rev();
+                ids.map(|(row, &id)| (id, row as u32)).collect()
+            }
+        };
+        for (index, dispatch) in (0u32..).zip(&counted.dispatch) {
+            row_of.push(known.get(dispatch).copied().unwrap_or_else(|| {
+                rows.only_counted.push(index);
+                (rows.len() - 1) as u32
+            }));
+        }
+        (rows, row_of)
+    }
+
+    fn len(&self) -> usize {
+        self.session.dispatches.len() + self.only_counted.len()
+    }
+
+    /// The table that holds a row, and where.
+    #[inline]
+    fn place(&self, row: usize) -> (&'a DispatchTable, usize) {
+        let session = self.session;
+        match row.checked_sub(session.dispatches.len()) {
+            None => (&session.dispatches, row),
+            Some(behind) => (
+                &session.counted.dispatches,
+                self.only_counted[behind] as usize,
+            ),
+        }
+    }
+}
+
+/// Writes dispatches, then the values counted in them.
+pub(super) fn write(writer: &mut Writer<'_>) -> Result<()> {
+    let session = writer.session;
+    let (rows, row_of) = Rows::new(session);
+    let category = writer.ids.kind(Kind::KernelDispatch);
+    let mut event_of = Vec::with_capacity(rows.len());
+    for row in 0..rows.len() {
+        let (table, index) = rows.place(row);
+        let stack = table.correlation[index];
+        let (_, external) = writer.region(table.region[index]);
+        event_of.push(writer.event(category, stack, stack, external, None)?);
+    }
+    let mut bulk = writer.bulk(
+        "rocpd_kernel_dispatch",
+        &[
+            "id",
+            "tid",
+            "agent_id",
+            "kernel_id",
+            "dispatch_id",
+            "queue_id",
+            "stream_id",
+            "start",
+            "end",
+            "private_segment_size",
+            "group_segment_size",
+            "workgroup_size_x",
+            "workgroup_size_y",
+            "workgroup_size_z",
+            "grid_size_x",
+            "grid_size_y",
+            "grid_size_z",
+            "region_name_id",
+            "event_id",
+        ],
+    )?;
+    let all = (0..rows.len() as u32).collect();
+    let dispatch = |row: u32| {
+        let (table, index) = rows.place(row as usize);
+        table.dispatch[index].0
+    };
+    in_order_of_ids(all, dispatch, |row, id| {
+        let (table, index) = rows.place(row);
+        let (region, _) = writer.region(table.region[index]);
+        bulk.integer(id)
+            .integer(table.thread[index].0.into())
+            .optional(writer.ids.agent(table.agent[index]))
+            .bits(table.kernel[index].0)
+            .bits(table.dispatch[index].0)
+            .bits(table.queue[index].0)
+            .integer(writer.stream(table.stream[index]))
+            .bits(table.start[index].0)
+            .bits(table.end[index].0)
+            .integer(table.private_size[index].into())
+            .integer(table.group_size[index].into());
+        for size in table.workgroup[index].into_iter().chain(table.grid[index]) {
+            bulk.integer(size.into());
+        }
+        bulk.integer(region.unwrap_or(writer.ids.empty))
+            .integer(event_of[row])
+            .end_row()
+    })?;
+    bulk.finish()?;
+    write_values(writer, |counted| event_of[row_of[counted] as usize])
+}
+
+/// One row per value. `event_of` knows the event of each counted dispatch.
+fn write_values(writer: &Writer<'_>, event_of: impl Fn(usize) -> i64) -> Result<()> {
+    let counted = &writer.session.counted;
+    if counted.is_empty() {
+        return Ok(());
+    }
+    let mut bulk = writer.bulk(
+        "rocpd_pmc_event",
+        &["id", "event_id", "pmc_id", "value", "rpd_instance"],
+    )?;
+    let mut id = 0;
+    for index in 0..counted.len() {
+        let event = event_of(index);
+        let (mut counter, mut next) = (u32::MAX, 0);
+        for value in counted.values_of(index) {
+            if value.counter != counter {
+                (counter, next) = (value.counter, 0);
+            }
+            id += 1;
+            bulk.integer(id)
+                .integer(event)
+                .integer(writer.ids.counter(counter))
+                .real(value.value)
+                // The rows of a counter are its instances in their order, unless said otherwise.
+                .optional((value.instance != next).then_some(value.instance.into()))
+                .end_row()?;
+            next = value.instance.saturating_add(1);
+            if id % BATCH == 0 {
+                progress::advance(BATCH.unsigned_abs());
+            }
+        }
+    }
+    bulk.finish()
+}
