@@ -1,11 +1,12 @@
 //! The agents, as the provider describes them: raw, so that nothing is lost that a later reader understands.
 
 use std::ffi::c_void;
+use std::sync::OnceLock;
 
 use rocprofiler_sdk_sys::{
     Functions, rocprofiler_agent_cache_t, rocprofiler_agent_io_link_t,
-    rocprofiler_agent_mem_bank_t, rocprofiler_agent_v0_t, rocprofiler_agent_version_t,
-    rocprofiler_status_t,
+    rocprofiler_agent_mem_bank_t, rocprofiler_agent_type_t, rocprofiler_agent_v0_t,
+    rocprofiler_agent_version_t, rocprofiler_status_t,
 };
 use rpd_core::spool::format::{AgentRecord, tag};
 
@@ -13,6 +14,14 @@ use crate::guard::Service;
 use crate::process::header;
 
 static SERVICE: Service = Service::new("agents");
+
+/// Handles of the GPUs, in the order of their topology nodes.
+static GPUS: OnceLock<Vec<u64>> = OnceLock::new();
+
+/// Handles of the GPUs; the place of one is the number that users know it by.
+pub(crate) fn gpus() -> &'static [u64] {
+    GPUS.get().map_or(&[], Vec::as_slice)
+}
 
 /// Sizes of the agent struct to ask with: this build's, then that of the first releases that had one.
 const SIZES: [usize; 2] = [size_of::<rocprofiler_agent_v0_t>(), 296];
@@ -51,11 +60,19 @@ unsafe extern "C" fn on_agents(
         if agents.is_null() {
             return;
         }
+        let mut gpus = Vec::new();
         // SAFETY: the provider's array of `count` pointers.
         for agent in unsafe { std::slice::from_raw_parts(agents, count) } {
             // SAFETY: each points to an agent struct.
-            unsafe { write(*agent) };
+            let Some(known) = (unsafe { write(*agent) }) else {
+                continue;
+            };
+            if known.r#type == rocprofiler_agent_type_t::GPU {
+                gpus.push((known.node_id, known.id.handle));
+            }
         }
+        gpus.sort_by_key(|&(node, _)| node);
+        GPUS.get_or_init(|| gpus.into_iter().map(|(_, handle)| handle).collect());
     });
     rocprofiler_status_t::SUCCESS
 }
@@ -63,11 +80,9 @@ unsafe extern "C" fn on_agents(
 /// # Safety
 ///
 /// `agent` is null or points to an agent struct of version 0.
-unsafe fn write(agent: *const c_void) {
+unsafe fn write(agent: *const c_void) -> Option<rocprofiler_agent_v0_t> {
     // SAFETY: as this function demands.
-    let Some(known) = (unsafe { crate::read::sized::<rocprofiler_agent_v0_t>(agent) }) else {
-        return;
-    };
+    let known = unsafe { crate::read::sized::<rocprofiler_agent_v0_t>(agent) }?;
     let mut tail = Vec::new();
     let mut put = |bytes: &[u8]| {
         tail.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
@@ -95,6 +110,7 @@ unsafe fn write(agent: *const c_void) {
         handle: known.id.handle,
     };
     crate::meta::write(tag::AGENT, 0, &agent, &tail);
+    Some(known)
 }
 
 const _: () = {

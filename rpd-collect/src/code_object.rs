@@ -121,6 +121,7 @@ fn kernel_symbol(payload: *const c_void) {
         size: payload.size,
     };
     crate::meta::write(tag::KERNEL_SYMBOL, 0, &symbol, name);
+    crate::counters::kernel_registered(payload.kernel_id, name);
 }
 
 fn host_function(payload: *const c_void) {

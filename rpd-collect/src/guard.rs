@@ -11,6 +11,11 @@ pub(crate) fn over() {
     OVER.store(true, Ordering::Relaxed);
 }
 
+/// Whether the provider has ended us.
+pub(crate) fn is_over() -> bool {
+    OVER.load(Ordering::Relaxed)
+}
+
 /// Something the collector does on request of foreign code.
 pub(crate) struct Service {
     name: &'static str,

@@ -11,6 +11,7 @@
 //! | `thread` | streams of threads, and what a thread has open |
 //! | `guard` | nothing unwinds into foreign code |
 //! | `register` | how the provider finds, starts and ends us |
+//! | `recording` | when it is on: pause and resume, selected regions, collection periods |
 //! | `entry` | the end of the target's `main` |
 //! | `names` | kinds and operations by name |
 //! | `api` | calls of HIP, HSA, RCCL, rocDecode, rocJPEG |
@@ -18,15 +19,23 @@
 //! | `rename` | ranges that rename kernels |
 //! | `stream` | HIP streams, and the ids that tie device work to them |
 //! | `dispatch`, `memory` | kernels; copies, allocations, scratch |
+//! | `counters` | hardware counters of kernels: the service and its values |
+//! | `counter_config` | which counters are collected on which GPU, groups in turn |
+//! | `counter_facts` | what counters are, and which value is which |
+//! | `kernel_selection` | which dispatches are counted |
 //! | `code_object`, `runtime`, `agents` | facts that records refer to |
 //! | `kokkos` | the Kokkos tools interface |
 
 mod agents;
 mod api;
 mod code_object;
+mod counter_config;
+mod counter_facts;
+mod counters;
 mod dispatch;
 mod entry;
 mod guard;
+mod kernel_selection;
 mod kokkos;
 mod marker;
 mod memory;
@@ -34,6 +43,7 @@ mod meta;
 mod names;
 mod process;
 mod read;
+mod recording;
 mod register;
 mod rename;
 mod runtime;

@@ -1,11 +1,10 @@
 //! ROCTx: marks, ranges, names, pause and resume.
 
 use std::ffi::{c_char, c_void};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rocprofiler_sdk_sys::{
     rocprofiler_callback_phase_t, rocprofiler_callback_tracing_marker_api_data_t,
-    rocprofiler_callback_tracing_record_t, rocprofiler_context_id_t, rocprofiler_user_data_t,
+    rocprofiler_callback_tracing_record_t, rocprofiler_user_data_t,
 };
 use rpd_core::spool::format::{
     ApiCall, NamedResource, RangeBegin, RangeEnd, RecordHeader, api_flag, tag,
@@ -16,7 +15,7 @@ use zerocopy::{Immutable, IntoBytes};
 use crate::guard::Service;
 use crate::names::KindNames;
 use crate::process::header;
-use crate::register::{Setup, functions};
+use crate::register::Setup;
 
 /// Bytes kept of a message.
 const MESSAGE: usize = 64 << 10;
@@ -25,12 +24,11 @@ static RANGES: Service = Service::new("markers");
 static CONTROL: Service = Service::new("pause and resume");
 static NAMES: Service = Service::new("names");
 
-/// The context that pause stops.
-static CLIENT: AtomicU64 = AtomicU64::new(0);
-
 /// Numbers of the operations that need care.
 struct Operations {
     kind: u16,
+    /// The calls themselves are recorded, not only obeyed.
+    recorded: bool,
     mark: Option<i32>,
     thread_range: Option<i32>,
     process_range: Option<i32>,
@@ -40,9 +38,10 @@ struct Operations {
 }
 
 impl Operations {
-    fn leak(kind: &KindNames) -> *mut c_void {
+    fn leak(kind: &KindNames, recorded: bool) -> *mut c_void {
         let operations = Operations {
             kind: kind.number as u16,
+            recorded,
             mark: kind.operation("roctxMarkA"),
             thread_range: kind.operation("roctxThreadRangeA"),
             process_range: kind.operation("roctxProcessRangeA"),
@@ -61,23 +60,41 @@ impl Operations {
 }
 
 pub(crate) fn configure(setup: &Setup<'_>) {
-    CLIENT.store(setup.client.handle, Ordering::Relaxed);
     if let Some(kind) = setup.callback_kind("MARKER_CORE_RANGE_API") {
-        let data = Operations::leak(kind);
+        let data = Operations::leak(kind, true);
         setup.trace_callbacks(setup.client, kind, &[], Some(on_range), data);
     }
-    // These stay on while the client context is paused.
+    // Names stay on while the client context is paused.
+    if let Some(kind) = setup.callback_kind("MARKER_NAME_API")
+        && let Some(context) = setup.context("names")
+    {
+        let data = Operations::leak(kind, true);
+        setup.trace_callbacks(context, kind, &[], Some(on_name), data);
+        setup.start(context, "names");
+    }
+}
+
+/// Pause and resume, which are obeyed whether or not markers are recorded.
+pub(crate) fn configure_control(setup: &Setup<'_>) {
+    const KIND: &str = "MARKER_CONTROL_API";
+    let options = setup.options;
+    let recorded = options.traces.marker;
+    let Some(kind) = setup.names.callback(KIND) else {
+        if crate::recording::by_regions(options) {
+            crate::meta::note(
+                "nothing is recorded: this provider does not tell where selected regions begin",
+            );
+        } else if recorded {
+            crate::register::note_missing(KIND);
+        }
+        return;
+    };
+    // Also heard while the client context is stopped.
     let Some(context) = setup.context("pause and resume") else {
         return;
     };
-    if let Some(kind) = setup.callback_kind("MARKER_CONTROL_API") {
-        let data = Operations::leak(kind);
-        setup.trace_callbacks(context, kind, &[], Some(on_control), data);
-    }
-    if let Some(kind) = setup.callback_kind("MARKER_NAME_API") {
-        let data = Operations::leak(kind);
-        setup.trace_callbacks(context, kind, &[], Some(on_name), data);
-    }
+    let data = Operations::leak(kind, recorded);
+    setup.trace_callbacks(context, kind, &[], Some(on_control), data);
     setup.start(context, "pause and resume");
 }
 
@@ -272,24 +289,19 @@ unsafe extern "C" fn on_control(
         // SAFETY: `data` is what `configure` leaked; the slot belongs to this call and context.
         let (operations, slot) = unsafe { (&*data.cast::<Operations>(), &mut (*user_data).value) };
         let operation = Some(record.operation);
-        let client = rocprofiler_context_id_t {
-            handle: CLIENT.load(Ordering::Relaxed),
-        };
-        let Some(functions) = functions() else { return };
         match record.phase {
             rocprofiler_callback_phase_t::ENTER => {
-                *slot = open_plain(operations.kind, &record).0;
+                *slot = match operations.recorded {
+                    true => open_plain(operations.kind, &record).0,
+                    false => 0,
+                };
                 if operation == operations.pause {
-                    // SAFETY: our own context. That it is stopped already is no error here: pauses may be doubled.
-                    unsafe { (functions.rocprofiler_stop_context)(client) };
-                    crate::meta::write(tag::CONTROL, 1, &crate::meta::moment(0, b""), b"");
+                    crate::recording::pause();
                 }
             }
             rocprofiler_callback_phase_t::EXIT => {
                 if operation == operations.resume {
-                    // SAFETY: our own context; starting it twice has no effect.
-                    unsafe { (functions.rocprofiler_start_context)(client) };
-                    crate::meta::write(tag::CONTROL, 2, &crate::meta::moment(0, b""), b"");
+                    crate::recording::resume();
                 }
                 if *slot != 0 {
                     let retval = retval(&record);

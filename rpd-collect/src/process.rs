@@ -127,7 +127,7 @@ fn make() -> Option<&'static Process> {
     if OFF.load(Ordering::Relaxed) {
         return None;
     }
-    let _guard = MAKING.lock()?;
+    let guard = MAKING.lock()?;
     if let Some(process) = existing() {
         return Some(process);
     }
@@ -137,6 +137,10 @@ fn make() -> Option<&'static Process> {
         Some(process) => {
             let process = Box::leak(Box::new(process));
             CURRENT.store(process, Ordering::Release);
+            drop(guard);
+            if parent.is_some() {
+                crate::recording::go_on_in_child();
+            }
             Some(process)
         }
         None => {
@@ -214,6 +218,8 @@ fn inherit(meta: &mut StreamWriter, parent: &Process) -> u64 {
                 | tag::RESOURCE_NAME
                 | tag::REGION
                 | tag::RUNTIME_INIT
+                | tag::COUNTER
+                | tag::COUNTER_INSTANCE
         );
         if wanted && meta.append_parts(record.bytes, &[]) {
             written += 1;
@@ -292,8 +298,14 @@ pub(crate) fn header(tag: u16, len: usize) -> RecordHeader {
     }
 }
 
-/// Which locks the thread that forks has taken: 1 the mappings, 2 the meta stream, 4 the making of the process, 8 the
-/// regions.
+/// Locks of services. Nothing but their own subject is touched while one is held, so their order is of no account.
+static SERVICES: [&ForkLock; 3] = [
+    &crate::rename::LOCK,
+    &crate::kernel_selection::LOCK,
+    &crate::counter_facts::LOCK,
+];
+/// Which locks the thread that forks has taken: 1 the mappings, 2 the meta stream, 4 the making of the process, from 8 on
+/// those of [`SERVICES`].
 static HELD: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn before_fork() {
@@ -302,9 +314,11 @@ extern "C" fn before_fork() {
         std::mem::forget(guard);
         held |= 4;
     }
-    if let Some(guard) = crate::rename::LOCK.lock() {
-        std::mem::forget(guard);
-        held |= 8;
+    for (number, lock) in SERVICES.iter().enumerate() {
+        if let Some(guard) = lock.lock() {
+            std::mem::forget(guard);
+            held |= 8 << number;
+        }
     }
     if let Some(process) = existing()
         && let Some(guard) = process.lock.lock()
@@ -329,8 +343,10 @@ extern "C" fn after_fork_in_parent() {
     {
         process.lock.reset();
     }
-    if held & 8 != 0 {
-        crate::rename::LOCK.reset();
+    for (number, lock) in SERVICES.iter().enumerate() {
+        if held & (8 << number) != 0 {
+            lock.reset();
+        }
     }
     if held & 4 != 0 {
         MAKING.reset();
@@ -346,7 +362,9 @@ extern "C" fn after_fork_in_child() {
         PARENT.store(std::ptr::from_ref(process).cast_mut(), Ordering::Release);
         CURRENT.store(std::ptr::null_mut(), Ordering::Release);
     }
-    crate::rename::LOCK.reset();
+    for lock in SERVICES {
+        lock.reset();
+    }
     MAKING.reset();
     crate::thread::forget_after_fork();
 }

@@ -14,7 +14,8 @@ use rpd_core::options::CollectorOptions;
 use crate::guard::Service;
 use crate::names::{Catalogue, KindNames};
 use crate::{
-    agents, api, code_object, dispatch, marker, memory, meta, process, rename, runtime, stream,
+    agents, api, code_object, counters, dispatch, marker, memory, meta, process, recording, rename,
+    runtime, stream,
 };
 
 static SERVICE: Service = Service::new("registration");
@@ -47,19 +48,6 @@ pub(crate) struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    /// A status as text for the user.
-    pub(crate) fn describe(&self, status: rocprofiler_status_t) -> String {
-        // SAFETY: any status may be asked for; the answer is static text or null.
-        let text = unsafe {
-            let text = (self.functions.rocprofiler_get_status_string)(status);
-            crate::read::text(text)
-        };
-        match text {
-            [] => format!("status {}", status.0),
-            text => String::from_utf8_lossy(text).into_owned(),
-        }
-    }
-
     /// Makes a context; notes the failure of `purpose` otherwise.
     pub(crate) fn context(&self, purpose: &str) -> Option<rocprofiler_context_id_t> {
         let mut context = rocprofiler_context_id_t::default();
@@ -80,7 +68,7 @@ impl Setup<'_> {
         if status == rocprofiler_status_t::SUCCESS {
             return true;
         }
-        let text = self.describe(status);
+        let text = describe(self.functions, status);
         meta::note(&format!(
             "{purpose} is not recorded: the provider says: {text}"
         ));
@@ -123,6 +111,16 @@ impl Setup<'_> {
             )
         };
         self.succeeded(status, &kind.name)
+    }
+}
+
+/// A status as text for the user.
+pub(crate) fn describe(functions: &Functions, status: rocprofiler_status_t) -> String {
+    // SAFETY: any status may be asked for; the answer is static text or null.
+    let text = unsafe { crate::read::text((functions.rocprofiler_get_status_string)(status)) };
+    match text {
+        [] => format!("status {}", status.0),
+        text => String::from_utf8_lossy(text).into_owned(),
     }
 }
 
@@ -228,7 +226,10 @@ fn set_up() -> bool {
         return false;
     };
     setup.client = client;
-    // First of all and never stopped: what is loaded while nobody listens is never told again.
+    // Before anything that could ask for counters, or have a kernel registered.
+    counters::define(&setup);
+    counters::configure(&setup);
+    // First of all contexts and never stopped: what is loaded while nobody listens is never told again.
     code_object::configure(&setup);
     runtime::configure(&setup);
 
@@ -236,6 +237,10 @@ fn set_up() -> bool {
     api::configure(&setup);
     if traces.marker {
         marker::configure(&setup);
+    }
+    let anything = traces.any() || setup.options.counters.any();
+    if anything {
+        marker::configure_control(&setup);
     }
     if setup.options.kernel_rename {
         rename::configure(&setup);
@@ -245,8 +250,8 @@ fn set_up() -> bool {
     }
     memory::configure(&setup);
     stream::configure(&setup);
-    if traces.any() {
-        setup.start(client, "anything");
+    if anything {
+        recording::begin(&setup);
     }
     true
 }

@@ -1,0 +1,239 @@
+//! Hardware counters of kernels.
+//!
+//! The provider offers each dispatch on the thread that submits it, and tells the values on a thread of its own when the
+//! kernel is complete. They are written at once, as kernels are: a target that ends suddenly loses only what its runtime
+//! has not handed over.
+
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use rocprofiler_sdk_sys::{
+    Functions, rocprofiler_counter_config_id_t, rocprofiler_counter_flag_t,
+    rocprofiler_counter_record_t, rocprofiler_dispatch_counting_service_data_t,
+    rocprofiler_user_data_t,
+};
+use rpd_core::spool::EXTRA_COUNTERS_FILE;
+use rpd_core::spool::format::{Counted, CountedValue, Dispatch, tag};
+use rpd_core::spool::writer::record_len;
+use zerocopy::IntoBytes;
+
+use crate::counter_config::Configs;
+use crate::counter_facts;
+use crate::guard::Service;
+use crate::kernel_selection::Selection;
+use crate::meta;
+use crate::process::{self, fork_time, header};
+use crate::register::{Setup, describe};
+use crate::stream::unpack;
+
+static OFFERS: Service = Service::new("selection of kernels to count");
+static VALUES: Service = Service::new("counters");
+static SYMBOLS: Service = Service::new("kernel filters");
+
+/// Everything that counting needs.
+struct Counting {
+    functions: &'static Functions,
+    selection: Selection,
+    configs: Configs,
+}
+
+static COUNTING: OnceLock<Counting> = OnceLock::new();
+
+/// Hands the user's own definitions to the provider. It reads definitions once, when it is first asked about counters.
+pub(crate) fn define(setup: &Setup<'_>) {
+    if !setup.options.counters.extra {
+        return;
+    }
+    let refuse = |why: &str| meta::note(&format!("the extra counters are not defined: {why}"));
+    let Some(load) = setup.functions.rocprofiler_load_counter_definition else {
+        return refuse("this provider has its own counters only");
+    };
+    let text = process::existing()
+        .and_then(|process| process.directory.path().parent())
+        .map(|run| std::fs::read(run.join(EXTRA_COUNTERS_FILE)));
+    let Some(Ok(mut text)) = text else {
+        return refuse("their file cannot be read");
+    };
+    // Whoever does not trust the size finds an end.
+    text.push(0);
+    // SAFETY: the text lives through the call, which copies it.
+    let status = unsafe {
+        load(
+            text.as_ptr().cast(),
+            text.len() - 1,
+            rocprofiler_counter_flag_t::APPEND_DEFINITION,
+        )
+    };
+    if status != Default::default() {
+        let says = describe(setup.functions, status);
+        refuse(&format!("the provider says: {says}"));
+    }
+}
+
+/// To be called before kernels are registered.
+pub(crate) fn configure(setup: &Setup<'_>) {
+    let options = &setup.options.counters;
+    if !options.any() {
+        return;
+    }
+    let functions = setup.functions;
+    let present = [
+        functions
+            .rocprofiler_iterate_agent_supported_counters
+            .is_some(),
+        functions.rocprofiler_query_counter_info.is_some(),
+        functions.rocprofiler_create_counter_config.is_some(),
+        functions.rocprofiler_query_record_counter_id.is_some(),
+    ];
+    let service = functions.rocprofiler_configure_callback_dispatch_counting_service;
+    let (Some(service), true) = (service, present.iter().all(|found| *found)) else {
+        meta::note("nothing is counted: this provider does not have dispatch counting");
+        return;
+    };
+    let Some(run) = process::existing().and_then(|process| process.directory.path().parent())
+    else {
+        return;
+    };
+    let selection = match Selection::load(options, run) {
+        Ok(selection) => selection,
+        Err(file) => {
+            meta::note(&format!(
+                "nothing is counted: the kernel filter {file} cannot be used"
+            ));
+            return;
+        }
+    };
+    COUNTING.get_or_init(|| Counting {
+        functions,
+        selection,
+        configs: Configs::new(options, crate::agents::gpus()),
+    });
+    let data = std::ptr::null_mut();
+    // SAFETY: a context of this provider, and callbacks that stay loaded.
+    let status = unsafe {
+        service(
+            setup.client,
+            Some(on_dispatch),
+            data,
+            Some(on_counted),
+            data,
+        )
+    };
+    setup.succeeded(status, "what counters count");
+}
+
+/// A kernel was registered under this name.
+pub(crate) fn kernel_registered(id: u64, name: &[u8]) {
+    if let Some(counting) = COUNTING.get() {
+        SYMBOLS.run(|| counting.selection.registered(id, name));
+    }
+}
+
+unsafe extern "C" fn on_dispatch(
+    dispatch: rocprofiler_dispatch_counting_service_data_t,
+    config: *mut rocprofiler_counter_config_id_t,
+    user_data: *mut rocprofiler_user_data_t,
+    _data: *mut c_void,
+) {
+    let chosen = OFFERS.told(|| {
+        let counting = COUNTING.get()?;
+        let info = &dispatch.dispatch_info;
+        if !counting.selection.takes(info.kernel_id) {
+            return None;
+        }
+        let agent = info.agent_id.handle;
+        counting.configs.next(counting.functions, agent)
+    });
+    if let Some(Some(chosen)) = chosen
+        && !config.is_null()
+        && !user_data.is_null()
+    {
+        // SAFETY: the slots that the provider wants filled.
+        unsafe {
+            *config = chosen;
+            (*user_data).value = crate::thread::id().into();
+        }
+    }
+}
+
+unsafe extern "C" fn on_counted(
+    dispatch: rocprofiler_dispatch_counting_service_data_t,
+    records: *mut rocprofiler_counter_record_t,
+    count: usize,
+    user_data: rocprofiler_user_data_t,
+    _data: *mut c_void,
+) {
+    VALUES.told(|| {
+        // What ran before the fork is the parent's.
+        if records.is_null() || count == 0 || dispatch.start_timestamp < fork_time() {
+            return;
+        }
+        let Some(counting) = COUNTING.get() else {
+            return;
+        };
+        // SAFETY: the provider's array during this call.
+        let records = unsafe { std::slice::from_raw_parts(records, count) };
+        let agent = dispatch.dispatch_info.agent_id.handle;
+        counter_facts::instances(counting.functions, agent, records);
+        write(&dispatch, records, user_data.as_u64());
+    });
+}
+
+fn write(
+    dispatch: &rocprofiler_dispatch_counting_service_data_t,
+    records: &[rocprofiler_counter_record_t],
+    thread: u64,
+) {
+    const HEAD: usize = size_of::<Counted>();
+    let len = record_len(
+        HEAD,
+        size_of_val(records) / size_of::<rocprofiler_counter_record_t>()
+            * size_of::<CountedValue>(),
+    );
+    let info = &dispatch.dispatch_info;
+    let (region, stream) = unpack(dispatch.correlation_id.external.as_u64());
+    let counted = Counted {
+        dispatch: Dispatch {
+            header: header(tag::COUNTED, len),
+            thread,
+            correlation: dispatch.correlation_id.internal,
+            start: dispatch.start_timestamp,
+            end: dispatch.end_timestamp,
+            agent: info.agent_id.handle,
+            queue: info.queue_id.handle,
+            kernel: info.kernel_id,
+            dispatch: info.dispatch_id,
+            stream,
+            region,
+            private_size: info.private_segment_size,
+            group_size: info.group_segment_size,
+            workgroup: [
+                info.workgroup_size.x,
+                info.workgroup_size.y,
+                info.workgroup_size.z,
+            ],
+            grid: [info.grid_size.x, info.grid_size.y, info.grid_size.z],
+        },
+        count: records.len() as u32,
+        reserved: 0,
+    };
+    let written = crate::thread::with(|thread| {
+        thread.records.append(len, |bytes| {
+            let (head, tail) = bytes.split_at_mut(HEAD);
+            head.copy_from_slice(counted.as_bytes());
+            for (place, record) in tail
+                .chunks_exact_mut(size_of::<CountedValue>())
+                .zip(records)
+            {
+                let value = CountedValue {
+                    instance: record.id,
+                    value: record.counter_value,
+                };
+                place.copy_from_slice(value.as_bytes());
+            }
+        })
+    });
+    if written == Some(false) {
+        crate::thread::lost();
+    }
+}
