@@ -14,7 +14,7 @@ use super::observe::{self, ScratchEvent, ScratchInfo};
 use super::queue::Queue;
 use crate::codeobj::{Image, KernelDescriptor};
 use crate::isa::{self, Control, Dispatch, Extent, Program};
-use crate::perf::Counts;
+use crate::perf::{Counts, Model};
 
 /// Flat addresses of LDS begin here.
 pub(crate) const SHARED_APERTURE: u64 = 0x0001_0000_0000_0000;
@@ -160,13 +160,25 @@ pub(crate) fn run(
         queue: queue.address(),
         dispatch_id: index,
     };
-    let control = Control {
-        threads: (items / WORK_ITEMS_A_THREAD).clamp(1, threads()) as usize,
-        stop: queue.stop_flag(),
-    };
     let view = View { mask: agent.bit() };
-    match isa::run_dispatch(&dispatch, &view, &control) {
-        Ok(stats) => Ok(Outcome::Done(counted.then(|| Box::new(Counts::new(stats))))),
+    let stop = queue.stop_flag();
+    let (result, counts) = if counted {
+        let local = |address: u64| {
+            let allocation = machine().memory.find(address as usize);
+            allocation.is_some_and(|allocation| allocation.pool.agent == agent.index)
+        };
+        let mut model = Model::new(&dispatch, &local);
+        let result = isa::watch_dispatch(&dispatch, &view, stop, &mut model);
+        (result, Some(Box::new(model.finish())))
+    } else {
+        let control = Control {
+            threads: (items / WORK_ITEMS_A_THREAD).clamp(1, threads()) as usize,
+            stop,
+        };
+        (isa::run_dispatch(&dispatch, &view, &control), None)
+    };
+    match result {
+        Ok(_) => Ok(Outcome::Done(counts)),
         Err(isa::Fault::Stopped { .. }) => Ok(Outcome::GivenUp),
         Err(fault) => Err(translate(name, agent.bit(), fault)),
     }

@@ -3,7 +3,8 @@
 use super::exec::Exec;
 use super::group::{Group, Layout};
 use super::memory::Cache;
-use super::{Control, Dispatch, Fault, Memory, Stats};
+use super::trace::Trace;
+use super::{Control, Dispatch, Fault, Memory, Probe, Stats};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,37 +22,41 @@ pub(crate) fn run_dispatch(
     memory: &dyn Memory,
     control: &Control<'_>,
 ) -> Result<Stats, Fault> {
-    let layout = Layout::new(dispatch)?;
-    let shared = Shared {
-        layout,
-        next: AtomicU64::new(0),
-        failed: AtomicBool::new(false),
-        result: Mutex::new((Stats::default(), None)),
-    };
+    let shared = Shared::new(dispatch)?;
     let threads = (control.threads.max(1) as u64)
         .min(shared.layout.groups)
         .max(1);
     if threads == 1 {
-        shared.work(dispatch, memory, control);
+        shared.work(dispatch, memory, control.stop, None);
     } else {
         std::thread::scope(|scope| {
             for _ in 1..threads {
                 // Without another thread this one does all of the work.
                 let spawned = std::thread::Builder::new()
                     .name("rpd-sim-cu".into())
-                    .spawn_scoped(scope, || shared.work(dispatch, memory, control));
+                    .spawn_scoped(scope, || {
+                        shared.work(dispatch, memory, control.stop, None);
+                    });
                 if spawned.is_err() {
                     break;
                 }
             }
-            shared.work(dispatch, memory, control);
+            shared.work(dispatch, memory, control.stop, None);
         });
     }
-    let (stats, fault) = shared
-        .result
-        .into_inner()
-        .unwrap_or_else(|e| e.into_inner());
-    fault.map_or(Ok(stats), Err)
+    shared.result()
+}
+
+/// Executes a dispatch to its end on this thread, while `probe` watches.
+pub(crate) fn watch_dispatch(
+    dispatch: &Dispatch<'_>,
+    memory: &dyn Memory,
+    stop: &AtomicBool,
+    probe: &mut dyn Probe,
+) -> Result<Stats, Fault> {
+    let shared = Shared::new(dispatch)?;
+    shared.work(dispatch, memory, stop, Some(Trace::new(probe)));
+    shared.result()
 }
 
 /// What the threads of a dispatch share.
@@ -63,18 +68,40 @@ struct Shared {
 }
 
 impl Shared {
+    fn new(dispatch: &Dispatch<'_>) -> Result<Self, Fault> {
+        Ok(Self {
+            layout: Layout::new(dispatch)?,
+            next: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
+            result: Mutex::new((Stats::default(), None)),
+        })
+    }
+
+    fn result(self) -> Result<Stats, Fault> {
+        let result = self.result.into_inner();
+        let (stats, fault) = result.unwrap_or_else(|e| e.into_inner());
+        fault.map_or(Ok(stats), Err)
+    }
+
     fn next_group(&self) -> Option<u64> {
         let next = self.next.fetch_add(1, Ordering::Relaxed);
         (next < self.layout.groups).then_some(next)
     }
 
-    fn work(&self, dispatch: &Dispatch<'_>, memory: &dyn Memory, control: &Control<'_>) {
+    fn work<'d>(
+        &self,
+        dispatch: &'d Dispatch<'d>,
+        memory: &'d dyn Memory,
+        stop: &AtomicBool,
+        trace: Option<Trace<'d>>,
+    ) {
         let mut x = Exec::new(dispatch, Cache::new(memory), self.layout.entry);
+        x.trace = trace.map(Box::new);
         let mut resident: VecDeque<Group> = VecDeque::new();
         let mut spare: Option<Group> = None;
         let mut exhausted = false;
         while x.fault.is_none() {
-            if self.failed.load(Ordering::Relaxed) || control.stop.load(Ordering::Relaxed) {
+            if self.failed.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed) {
                 x.fault = Some(Fault::Stopped {
                     kernel: dispatch.kernel.to_owned(),
                 });
@@ -89,7 +116,7 @@ impl Shared {
             let mut group = match group {
                 Some(id) => {
                     let mut group = spare.take().unwrap_or_else(Group::new);
-                    group.start(&self.layout, dispatch, id, &mut x.stats);
+                    group.start(&self.layout, dispatch, id, &mut x);
                     group
                 }
                 None => {

@@ -1,9 +1,9 @@
 //! DS: LDS memory, and exchanges between lanes.
 
-use super::Class;
 use super::exec::{Exec, Lanes};
 use super::inst::{AGPR, Format, Handler, Inst, VGPR};
 use super::memory::{Fill, atomic32, atomic64};
+use super::{Class, Operation};
 
 /// Decodes a DS instruction.
 pub(super) fn decode(words: [u32; 3]) -> Inst {
@@ -51,9 +51,21 @@ fn each_lane(mask: u64, mut f: impl FnMut(usize)) {
     }
 }
 
+/// Tells who watches the dispatch, if someone does, what the active lanes do at their addresses plus `offset`.
+#[inline(always)]
+fn watch(x: &mut Exec<'_>, operation: Operation, bytes: usize, addresses: &Lanes, offset: u32) {
+    let mask = x.exec();
+    if let Some(trace) = &mut x.trace {
+        trace.lds(operation, bytes as u32, mask, |l| {
+            addresses[l].wrapping_add(offset)
+        });
+    }
+}
+
 /// Loads `N` dwords from the address plus `offset`, to the registers from `dst` on.
 #[inline(always)]
 fn load<const N: usize>(x: &mut Exec<'_>, addresses: &Lanes, offset: u32, dst: u16) {
+    watch(x, Operation::Load, 4 * N, addresses, offset);
     let mask = x.exec();
     each_lane(mask, |l| {
         let at = addresses[l].wrapping_add(offset);
@@ -67,6 +79,7 @@ fn load<const N: usize>(x: &mut Exec<'_>, addresses: &Lanes, offset: u32, dst: u
 
 #[inline(always)]
 fn store<const N: usize>(x: &mut Exec<'_>, addresses: &Lanes, offset: u32, src: u16) {
+    watch(x, Operation::Store, 4 * N, addresses, offset);
     let mask = x.exec();
     each_lane(mask, |l| {
         let at = addresses[l].wrapping_add(offset);
@@ -109,6 +122,10 @@ fn store2<const N: usize>(x: &mut Exec<'_>, i: &Inst, unit: u32) {
 fn exchange2<const N: usize>(x: &mut Exec<'_>, i: &Inst, unit: u32) {
     let addresses = *x.vgpr(i.src[0]);
     let data = [0, 1, 2, 3].map(|n| *x.vgpr(i.src[1 + (n / N).min(1)] + (n % N) as u16));
+    for half in 0..2 {
+        let offset = (i.literal >> (8 * half) & 0xff) * unit;
+        watch(x, Operation::Atomic(true), 4 * N, &addresses, offset);
+    }
     let mask = x.exec();
     each_lane(mask, |l| {
         for half in 0..2 {
@@ -128,6 +145,7 @@ fn exchange2<const N: usize>(x: &mut Exec<'_>, i: &Inst, unit: u32) {
 
 fn load_small<const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, fill: Fill) {
     let addresses = *x.vgpr(i.src[0]);
+    watch(x, Operation::Load, BYTES, &addresses, i.literal);
     let mask = x.exec();
     each_lane(mask, |l| {
         let at = addresses[l].wrapping_add(i.literal);
@@ -144,6 +162,7 @@ fn load_small<const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, fill: Fill) {
 
 fn store_small<const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, shift: u32) {
     let addresses = *x.vgpr(i.src[0]);
+    watch(x, Operation::Store, BYTES, &addresses, i.literal);
     let mask = x.exec();
     each_lane(mask, |l| {
         let value = (x.vgpr(i.src[1])[l] >> shift).to_le_bytes();
@@ -161,6 +180,7 @@ fn store_small<const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, shift: u32) {
 fn modify32(x: &mut Exec<'_>, i: &Inst, returns: bool, f: impl Fn(u32, u32, u32) -> u32) {
     let addresses = *x.vgpr(i.src[0]);
     let (a, b) = (*x.vgpr(i.src[1]), *x.vgpr(i.src[2]));
+    watch(x, Operation::Atomic(returns), 4, &addresses, i.literal);
     let mask = x.exec();
     each_lane(mask, |l| {
         let at = addresses[l].wrapping_add(i.literal);
@@ -181,6 +201,7 @@ fn modify64(x: &mut Exec<'_>, i: &Inst, returns: bool, f: impl Fn(u64, u64, u64)
         std::array::from_fn(|l| u64::from(low[l]) | u64::from(high[l]) << 32)
     };
     let (a, b) = (wide(i.src[1]), wide(i.src[2]));
+    watch(x, Operation::Atomic(returns), 8, &addresses, i.literal);
     let mask = x.exec();
     each_lane(mask, |l| {
         let at = addresses[l].wrapping_add(i.literal);

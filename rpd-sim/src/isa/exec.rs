@@ -3,6 +3,7 @@
 use super::inst::{EXEC, Inst, M0, VCC};
 use super::memory::Cache;
 use super::program::PAGE;
+use super::trace::Trace;
 use super::{Access, Dispatch, Fault, Stats};
 
 /// A vector register: one value for each lane.
@@ -83,6 +84,8 @@ pub(super) struct Exec<'d> {
     pub(super) mem: Cache<'d>,
     /// What has been done.
     pub(super) stats: Stats,
+    /// Who watches it, if someone does.
+    pub(super) trace: Option<Box<Trace<'d>>>,
     /// Why the wave stopped.
     pub(super) fault: Option<Fault>,
     /// The dispatch.
@@ -99,6 +102,7 @@ impl<'d> Exec<'d> {
             lds: Vec::new(),
             mem,
             stats: Stats::default(),
+            trace: None,
             fault: None,
             d,
             entry,
@@ -158,8 +162,8 @@ impl Exec<'_> {
         &mut self.w.v[usize::from(code.wrapping_sub(super::inst::VGPR)) & 511]
     }
 
-    /// Executes up to `budget` instructions of the wave, less if it stops before.
-    pub(super) fn run(&mut self, mut budget: u64) {
+    /// Executes up to `budget` instructions of the wave, less if it stops before. WATCHED: tells the trace.
+    pub(super) fn run<const WATCHED: bool>(&mut self, mut budget: u64) {
         let program = self.d.program;
         let start = program.start();
         let mut page_number = usize::MAX;
@@ -178,6 +182,12 @@ impl Exec<'_> {
                 });
                 return;
             };
+            if WATCHED {
+                let (offset, exec) = (self.w.pc.wrapping_sub(start), self.exec());
+                if let Some(trace) = &mut self.trace {
+                    trace.begin(offset, exec);
+                }
+            }
             self.w.pc += u64::from(inst.words) * 4;
             self.stats.instructions[inst.class as usize] += 1;
             if self.w.index_mode == 0 {
@@ -185,6 +195,9 @@ impl Exec<'_> {
             } else {
                 let inst = super::vop::indexed(self, inst);
                 (inst.run)(self, &inst);
+            }
+            if WATCHED && let Some(trace) = &mut self.trace {
+                trace.end(super::kind::kind(inst), u64::from(inst.words) * 4);
             }
             if self.w.state != State::Running {
                 return;

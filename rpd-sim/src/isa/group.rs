@@ -2,7 +2,7 @@
 
 use super::exec::{Exec, State, Wave};
 use super::inst::EXEC;
-use super::{Dispatch, Extent, Fault, Stats};
+use super::{Dispatch, Extent, Fault, Workgroup};
 
 /// LDS of a compute unit.
 const LDS_BYTES: u32 = 64 * 1024;
@@ -98,6 +98,7 @@ impl Layout {
     reason = "waves are swapped in and out of execution at every turn"
 )]
 pub(super) struct Group {
+    id: u64,
     waves: Vec<Box<Wave>>,
     /// Waves in use.
     count: usize,
@@ -109,6 +110,7 @@ pub(super) struct Group {
 impl Group {
     pub(super) fn new() -> Self {
         Self {
+            id: 0,
             waves: Vec::new(),
             count: 0,
             lds: Vec::new(),
@@ -118,7 +120,8 @@ impl Group {
     }
 
     /// Sets up workgroup `id`.
-    pub(super) fn start(&mut self, layout: &Layout, d: &Dispatch<'_>, id: u64, stats: &mut Stats) {
+    pub(super) fn start(&mut self, layout: &Layout, d: &Dispatch<'_>, id: u64, x: &mut Exec<'_>) {
+        self.id = id;
         let [columns, rows, _] = layout.counts.map(u64::from);
         let at = [
             (id % columns) as u32,
@@ -146,9 +149,12 @@ impl Group {
             start_wave(wave, layout, d, at, size, n as u32, scratch);
         }
         self.fresh = true;
-        stats.workgroups += 1;
-        stats.waves += self.count as u64;
-        stats.work_items += u64::from(items);
+        x.stats.workgroups += 1;
+        x.stats.waves += self.count as u64;
+        x.stats.work_items += u64::from(items);
+        if let Some(trace) = &mut x.trace {
+            trace.probe.started(&Workgroup { id, items });
+        }
     }
 
     /// Gives every wave turns until all have ended (true), a fault came up or about `budget` instructions were
@@ -165,14 +171,23 @@ impl Group {
         });
         x.mem.reset(&own, self.fresh);
         self.fresh = false;
+        let run = if let Some(trace) = &mut x.trace {
+            trace.group = self.id;
+            Exec::run::<true>
+        } else {
+            Exec::run::<false>
+        };
         let mut left = budget as i64;
         let ended = loop {
             let mut waiting = 0;
             let mut ended = 0;
-            for wave in &mut self.waves[..self.count] {
+            for (number, wave) in self.waves[..self.count].iter_mut().enumerate() {
                 if wave.state == State::Running {
+                    if let Some(trace) = &mut x.trace {
+                        trace.wave = number;
+                    }
                     std::mem::swap(wave, &mut x.w);
-                    x.run(TURN);
+                    run(x, TURN);
                     std::mem::swap(wave, &mut x.w);
                     left -= TURN as i64;
                 }
@@ -197,12 +212,22 @@ impl Group {
                         wave.state = State::Running;
                     }
                 }
+                if let Some(trace) = &mut x.trace
+                    && waiting != 0
+                {
+                    trace.probe.released(self.id);
+                }
             }
             if left < 0 {
                 break false;
             }
         };
         std::mem::swap(&mut self.lds, &mut x.lds);
+        if let Some(trace) = &mut x.trace
+            && ended
+        {
+            trace.probe.ended(self.id);
+        }
         ended
     }
 }

@@ -9,7 +9,7 @@
 use super::exec::{Exec, Lanes64};
 use super::float::{f16_to_f32, f64_to_f16, max64, min64};
 use super::inst::{GLC, Handler, Inst};
-use super::{Access, Class, Extent, Memory};
+use super::{Access, Class, Extent, Memory, Operation};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Checks accesses, remembering the ranges that were allowed.
@@ -90,6 +90,11 @@ impl<'d> Cache<'d> {
         true
     }
 
+    /// The workgroup's scratch and LDS.
+    pub(super) fn own(&self) -> &[Extent] {
+        &self.extents[..OWN]
+    }
+
     /// Whether the last allowed access was to the workgroup's own memory, which the counters leave out.
     fn last_was_own(&self) -> bool {
         self.recent < OWN
@@ -142,9 +147,18 @@ fn consecutive(addresses: &Lanes64, step: u64) -> bool {
     different == 0
 }
 
+/// Tells who watches the dispatch, if someone does, what the lanes of `mask` are about to do.
+#[inline(always)]
+fn watch(x: &mut Exec<'_>, operation: Operation, bytes: usize, addresses: &Lanes64, mask: u64) {
+    if let Some(trace) = &mut x.trace {
+        trace.memory(operation, bytes as u32, mask, addresses, x.mem.own());
+    }
+}
+
 /// Loads `N` dwords for each lane of `mask`.
 #[inline(always)]
 pub(super) fn load<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
+    watch(x, Operation::Load, 4 * N, addresses, mask);
     let bytes = 4 * N as u64;
     if N == 1
         && mask == u64::MAX
@@ -178,6 +192,7 @@ pub(super) fn load<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes
 /// Stores `N` dwords of each lane of `mask`.
 #[inline(always)]
 pub(super) fn store<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
+    watch(x, Operation::Store, 4 * N, addresses, mask);
     let bytes = 4 * N as u64;
     if N == 1
         && mask == u64::MAX
@@ -252,6 +267,7 @@ pub(super) fn load_small<const BYTES: usize>(
     mask: u64,
     fill: Fill,
 ) {
+    watch(x, Operation::Load, BYTES, addresses, mask);
     for l in 0..64 {
         if mask >> l & 1 == 0 {
             continue;
@@ -284,6 +300,7 @@ pub(super) fn store_small<const BYTES: usize>(
     mask: u64,
     shift: u32,
 ) {
+    watch(x, Operation::Store, BYTES, addresses, mask);
     for l in 0..64 {
         if mask >> l & 1 == 0 {
             continue;
@@ -403,6 +420,13 @@ pub(super) fn atomic<const WIDE: bool>(
     op: u16,
 ) {
     let bytes = if WIDE { 8 } else { 4 };
+    watch(
+        x,
+        Operation::Atomic(i.has(GLC)),
+        bytes as usize,
+        addresses,
+        mask,
+    );
     for l in 0..64 {
         if mask >> l & 1 == 0 {
             continue;

@@ -15,6 +15,7 @@ mod flat;
 mod float;
 mod group;
 mod inst;
+mod kind;
 mod memory;
 mod mfma;
 mod mubuf;
@@ -25,6 +26,7 @@ mod sop;
 mod stats;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod vop;
 mod vop1;
 mod vop2;
@@ -32,9 +34,11 @@ mod vop3;
 mod vop3p;
 mod vopc;
 
-pub(crate) use dispatch::run_dispatch;
+pub(crate) use dispatch::{run_dispatch, watch_dispatch};
+pub(crate) use kind::{Kind, Operation, Valu, Vmem};
 pub(crate) use program::Program;
 pub(crate) use stats::{Class, Stats};
+pub(crate) use trace::{Probe, Space, Step, Transfer, Workgroup};
 
 use crate::codeobj::KernelDescriptor;
 use std::sync::atomic::AtomicBool;

@@ -103,6 +103,9 @@ fn fetch(x: &mut Exec<'_>, i: &Inst, address: u64, dwords: u16) {
     if !x.mem.allows(address, bytes, false) {
         return x.memory_fault(i, address, bytes as u32, Access::Read);
     }
+    if let Some(trace) = &mut x.trace {
+        trace.scalar(address, bytes);
+    }
     for n in 0..dwords {
         // SAFETY: just allowed.
         let value = unsafe { read32(address + 4 * u64::from(n)) };

@@ -24,7 +24,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
         Format::Sop1 => {
             i.src[0] = (w & 0xff) as u16;
             literal = i.src[0] == 255;
-            if matches!(opcode, 0x1c..=0x1e) {
+            if matches!(opcode, 0x1d | 0x1e) {
                 i.class = Class::Branch;
             }
         }

@@ -1,33 +1,273 @@
-//! Which hardware events the simulator determines.
+//! Which hardware events the simulator determines, and from what.
 
-/// Events of the sequencers that a counted dispatch determines.
-const SQ: &[u32] = &[4, 14];
+use super::tally::{Channel, Device, Engine, Port, Unit};
+use crate::isa::Valu;
+
+/// An event that is determined.
+pub(super) struct Event<T> {
+    /// Number in its block.
+    pub(super) number: u32,
+    /// Name of the counter.
+    pub(super) name: &'static str,
+    /// Its value in one instance of the block.
+    pub(super) read: fn(&T) -> u64,
+}
+
+const fn event<T>(number: u32, name: &'static str, read: fn(&T) -> u64) -> Event<T> {
+    Event { number, name, read }
+}
 
 /// Whether the simulator determines an event of a hardware block (`SQ`, `TCC`, ...), by its number.
 pub(crate) fn determined(block: &str, event: u32) -> bool {
-    events(block).contains(&event)
+    determined_events().any(|(b, number, _)| b == block && number == event)
 }
 
 /// Whether the simulator determines the accumulated level of an event: the sum of the level over all cycles,
-/// which is what the event selected behind it (`SQ_ACCUM_PREV`, `SQ_ACCUM_PREV_HIRES`) reads.
-pub(crate) fn accumulates(_block: &str, _event: u32) -> bool {
-    false
+/// which is what the event selected behind it (`SQ_ACCUM_PREV`, `SQ_ACCUM_PREV_HIRES`) reads. The level itself is
+/// not determined: between dispatches nothing is in flight.
+pub(crate) fn accumulates(block: &str, event: u32) -> bool {
+    block == "SQ" && SQ_LEVELS.iter().any(|level| level.number == event)
 }
 
-/// All events that are determined, by block.
-#[cfg_attr(not(test), expect(dead_code, reason = "for tests and lists"))]
-pub(crate) fn determined_events() -> impl Iterator<Item = (&'static str, u32)> {
-    BLOCKS
-        .iter()
-        .flat_map(|block| events(block).iter().map(|event| (*block, *event)))
-}
-
-/// Blocks that have events.
-const BLOCKS: [&str; 1] = ["SQ"];
-
-fn events(block: &str) -> &'static [u32] {
-    match block {
-        "SQ" => SQ,
-        _ => &[],
+/// All events that are determined: block, number and counter.
+pub(crate) fn determined_events() -> impl Iterator<Item = (&'static str, u32, &'static str)> {
+    fn all<T>(
+        block: &'static str,
+        events: &'static [Event<T>],
+    ) -> impl Iterator<Item = (&'static str, u32, &'static str)> {
+        events.iter().map(move |e| (block, e.number, e.name))
     }
+    all("SQ", SQ)
+        .chain(all("SPI", SPI))
+        .chain(all("TA", TA))
+        .chain(all("TD", TD))
+        .chain(all("TCP", TCP))
+        .chain(all("TCC", TCC))
+        .chain(all("TCA", TCA))
+        .chain(all("GRBM", GRBM))
 }
+
+fn kind(engine: &Engine, kind: Valu) -> u64 {
+    engine.valu_kinds[kind as usize]
+}
+
+fn active(engine: &Engine, port: Port) -> u64 {
+    engine.active[port as usize]
+}
+
+/// Sequencers, with the scalar and instruction caches.
+pub(super) const SQ: &[Event<Engine>] = &[
+    event(2, "SQ_CYCLES", |e| e.cycles),
+    event(3, "SQ_BUSY_CYCLES", |e| e.busy),
+    event(4, "SQ_WAVES", |e| e.waves),
+    event(6, "SQ_WAVES_EQ_64", |e| e.waves_full),
+    event(7, "SQ_WAVES_LT_64", |e| e.waves_below[3]),
+    event(8, "SQ_WAVES_LT_48", |e| e.waves_below[2]),
+    event(9, "SQ_WAVES_LT_32", |e| e.waves_below[1]),
+    event(10, "SQ_WAVES_LT_16", |e| e.waves_below[0]),
+    event(13, "SQ_BUSY_CU_CYCLES", |e| e.busy_units),
+    event(14, "SQ_ITEMS", |e| e.items),
+    event(25, "SQ_INSTS", |e| e.instructions),
+    event(26, "SQ_INSTS_VALU", |e| e.valu),
+    event(27, "SQ_INSTS_VALU_ADD_F16", |e| kind(e, Valu::AddF16)),
+    event(28, "SQ_INSTS_VALU_MUL_F16", |e| kind(e, Valu::MulF16)),
+    event(29, "SQ_INSTS_VALU_FMA_F16", |e| kind(e, Valu::FmaF16)),
+    event(30, "SQ_INSTS_VALU_TRANS_F16", |e| kind(e, Valu::TransF16)),
+    event(31, "SQ_INSTS_VALU_ADD_F32", |e| kind(e, Valu::AddF32)),
+    event(32, "SQ_INSTS_VALU_MUL_F32", |e| kind(e, Valu::MulF32)),
+    event(33, "SQ_INSTS_VALU_FMA_F32", |e| kind(e, Valu::FmaF32)),
+    event(34, "SQ_INSTS_VALU_TRANS_F32", |e| kind(e, Valu::TransF32)),
+    event(35, "SQ_INSTS_VALU_ADD_F64", |e| kind(e, Valu::AddF64)),
+    event(36, "SQ_INSTS_VALU_MUL_F64", |e| kind(e, Valu::MulF64)),
+    event(37, "SQ_INSTS_VALU_FMA_F64", |e| kind(e, Valu::FmaF64)),
+    event(38, "SQ_INSTS_VALU_TRANS_F64", |e| kind(e, Valu::TransF64)),
+    event(39, "SQ_INSTS_VALU_INT32", |e| kind(e, Valu::Int32)),
+    event(40, "SQ_INSTS_VALU_INT64", |e| kind(e, Valu::Int64)),
+    event(41, "SQ_INSTS_VALU_CVT", |e| kind(e, Valu::Convert)),
+    // A matrix instruction ends its dispatch with a fault, so one that was counted had none.
+    event(42, "SQ_INSTS_VALU_MFMA_I8", |_| 0),
+    event(43, "SQ_INSTS_VALU_MFMA_F16", |_| 0),
+    event(44, "SQ_INSTS_VALU_MFMA_BF16", |_| 0),
+    event(45, "SQ_INSTS_VALU_MFMA_F32", |_| 0),
+    event(46, "SQ_INSTS_VALU_MFMA_F64", |_| 0),
+    event(47, "SQ_INSTS_VALU_MFMA_MOPS_I8", |_| 0),
+    event(48, "SQ_INSTS_VALU_MFMA_MOPS_F16", |_| 0),
+    event(49, "SQ_INSTS_VALU_MFMA_MOPS_BF16", |_| 0),
+    event(50, "SQ_INSTS_VALU_MFMA_MOPS_F32", |_| 0),
+    event(51, "SQ_INSTS_VALU_MFMA_MOPS_F64", |_| 0),
+    event(52, "SQ_INSTS_MFMA", |_| 0),
+    event(53, "SQ_INSTS_VMEM_WR", |e| e.vmem_writes),
+    event(54, "SQ_INSTS_VMEM_RD", |e| e.vmem_reads),
+    event(55, "SQ_INSTS_VMEM", |e| e.vmem_reads + e.vmem_writes),
+    event(56, "SQ_INSTS_SALU", |e| e.salu),
+    event(57, "SQ_INSTS_SMEM", |e| e.smem),
+    event(58, "SQ_INSTS_FLAT", |e| e.flat),
+    event(59, "SQ_INSTS_FLAT_LDS_ONLY", |e| e.flat_lds_only),
+    event(60, "SQ_INSTS_LDS", |e| e.lds + e.flat_lds_only),
+    // Neither exports nor global data share can be executed without a fault.
+    event(61, "SQ_INSTS_GDS", |_| 0),
+    event(63, "SQ_INSTS_EXP_GDS", |_| 0),
+    event(64, "SQ_INSTS_BRANCH", |e| e.branches),
+    event(65, "SQ_INSTS_SENDMSG", |e| e.messages),
+    event(66, "SQ_INSTS_VSKIPPED", |_| 0),
+    event(72, "SQ_VALU_MFMA_BUSY_CYCLES", |_| 0),
+    event(74, "SQ_WAVE_CYCLES", |e| e.wave_quads),
+    event(85, "SQ_WAIT_ANY", |e| e.wait_quads),
+    event(88, "SQ_WAIT_INST_ANY", |e| e.issue_wait_quads),
+    event(91, "SQ_WAIT_INST_LDS", |e| e.lds_wait_quads),
+    event(96, "SQ_ACTIVE_INST_ANY", |e| e.active.iter().sum()),
+    event(97, "SQ_ACTIVE_INST_VMEM", |e| {
+        active(e, Port::Vmem) - e.active_flat
+    }),
+    event(98, "SQ_ACTIVE_INST_LDS", |e| active(e, Port::Lds)),
+    event(99, "SQ_ACTIVE_INST_VALU", |e| active(e, Port::Valu)),
+    event(100, "SQ_ACTIVE_INST_SCA", |e| active(e, Port::Scalar)),
+    event(101, "SQ_ACTIVE_INST_EXP_GDS", |_| 0),
+    event(102, "SQ_ACTIVE_INST_MISC", |e| active(e, Port::Misc)),
+    event(103, "SQ_ACTIVE_INST_FLAT", |e| e.active_flat),
+    event(104, "SQ_INST_CYCLES_VMEM_WR", |e| e.send_write_quads),
+    event(105, "SQ_INST_CYCLES_VMEM_RD", |e| e.send_read_quads),
+    event(111, "SQ_INST_CYCLES_SMEM", |e| e.smem),
+    event(112, "SQ_INST_CYCLES_SALU", |e| e.salu),
+    event(113, "SQ_THREAD_CYCLES_VALU", |e| e.thread_quads),
+    event(115, "SQ_IFETCH", |e| e.fetches),
+    event(121, "SQ_LDS_BANK_CONFLICT", |e| e.lds_bank_conflict),
+    event(122, "SQ_LDS_ADDR_CONFLICT", |e| e.lds_address_conflict),
+    event(125, "SQ_LDS_ATOMIC_RETURN", |e| e.lds_atomic_return),
+    event(126, "SQ_LDS_IDX_ACTIVE", |e| e.lds_active),
+    // Waves are never moved out of the way.
+    event(186, "SQ_WAVES_RESTORED", |_| 0),
+    event(187, "SQ_WAVES_SAVED", |_| 0),
+    event(188, "SQ_INSTS_SMEM_NORM", |e| e.smem),
+    event(262, "SQC_TC_REQ", |e| e.fetch_misses + e.scalar_misses),
+    event(263, "SQC_TC_INST_REQ", |e| e.fetch_misses),
+    event(264, "SQC_TC_DATA_READ_REQ", |e| e.scalar_misses),
+    // gfx90a has no scalar stores or atomics that could be executed without a fault.
+    event(265, "SQC_TC_DATA_WRITE_REQ", |_| 0),
+    event(266, "SQC_TC_DATA_ATOMIC_REQ", |_| 0),
+    event(270, "SQC_ICACHE_REQ", |e| e.fetches),
+    event(271, "SQC_ICACHE_HITS", |e| e.fetch_hits),
+    event(272, "SQC_ICACHE_MISSES", |e| e.fetch_misses),
+    event(290, "SQC_DCACHE_REQ", |e| e.scalar_requests),
+    event(291, "SQC_DCACHE_HITS", |e| e.scalar_hits),
+    event(292, "SQC_DCACHE_MISSES", |e| e.scalar_misses),
+    event(298, "SQC_DCACHE_ATOMIC", |_| 0),
+    event(323, "SQC_DCACHE_REQ_READ_1", |e| e.smem_loads[0]),
+    event(324, "SQC_DCACHE_REQ_READ_2", |e| e.smem_loads[1]),
+    event(325, "SQC_DCACHE_REQ_READ_4", |e| e.smem_loads[2]),
+    event(326, "SQC_DCACHE_REQ_READ_8", |e| e.smem_loads[3]),
+    event(327, "SQC_DCACHE_REQ_READ_16", |e| e.smem_loads[4]),
+];
+
+/// Levels of the sequencers, summed over all cycles.
+pub(super) const SQ_LEVELS: &[Event<Engine>] = &[
+    event(5, "SQ_LEVEL_WAVES", |e| 4 * e.wave_quads),
+    event(67, "SQ_INST_LEVEL_VMEM", |e| e.vmem_level),
+    event(68, "SQ_INST_LEVEL_SMEM", |e| e.smem_level),
+    event(69, "SQ_INST_LEVEL_LDS", |e| e.lds_level),
+    event(116, "SQ_IFETCH_LEVEL", |e| e.fetch_level),
+];
+
+/// The dispatcher's part in each engine.
+pub(super) const SPI: &[Event<Engine>] = &[
+    event(47, "SPI_CSN_WINDOW_VALID", |e| e.cycles),
+    event(48, "SPI_CSN_BUSY", |e| e.busy),
+    event(49, "SPI_CSN_NUM_THREADGROUPS", |e| e.groups),
+    event(52, "SPI_CSN_WAVE", |e| e.waves),
+];
+
+/// Address units.
+pub(super) const TA: &[Event<Unit>] = &[
+    event(15, "TA_TA_BUSY", |u| u.address_busy),
+    event(32, "TA_TOTAL_WAVEFRONTS", |u| u.buffer.all() + u.flat.all()),
+    event(44, "TA_BUFFER_WAVEFRONTS", |u| u.buffer.all()),
+    event(45, "TA_BUFFER_READ_WAVEFRONTS", |u| u.buffer.reads),
+    event(46, "TA_BUFFER_WRITE_WAVEFRONTS", |u| u.buffer.writes),
+    event(47, "TA_BUFFER_ATOMIC_WAVEFRONTS", |u| u.buffer.atomics),
+    event(49, "TA_BUFFER_TOTAL_CYCLES", |u| u.buffer_cycles),
+    event(52, "TA_BUFFER_COALESCED_READ_CYCLES", |u| {
+        u.buffer_coalesced_reads
+    }),
+    event(53, "TA_BUFFER_COALESCED_WRITE_CYCLES", |u| {
+        u.buffer_coalesced_writes
+    }),
+    event(100, "TA_FLAT_WAVEFRONTS", |u| u.flat.all()),
+    event(101, "TA_FLAT_READ_WAVEFRONTS", |u| u.flat.reads),
+    event(102, "TA_FLAT_WRITE_WAVEFRONTS", |u| u.flat.writes),
+    event(103, "TA_FLAT_ATOMIC_WAVEFRONTS", |u| u.flat.atomics),
+];
+
+/// Data units.
+pub(super) const TD: &[Event<Unit>] = &[
+    event(25, "TD_LOAD_WAVEFRONT", |u| {
+        u.buffer.reads + u.flat.reads + u.buffer.atomics + u.flat.atomics
+    }),
+    event(26, "TD_ATOMIC_WAVEFRONT", |u| {
+        u.buffer.atomics + u.flat.atomics
+    }),
+    event(27, "TD_STORE_WAVEFRONT", |u| {
+        u.buffer.writes + u.flat.writes
+    }),
+    event(32, "TD_COALESCABLE_WAVEFRONT", |u| u.coalescable),
+];
+
+/// First-level caches.
+pub(super) const TCP: &[Event<Unit>] = &[
+    event(27, "TCP_TA_TCP_STATE_READ", |u| {
+        u.buffer.all() + u.flat.all()
+    }),
+    event(29, "TCP_TOTAL_ACCESSES", |u| {
+        u.reads + u.writes + u.atomics + u.atomics_returning
+    }),
+    event(30, "TCP_TOTAL_READ", |u| u.reads),
+    event(32, "TCP_TOTAL_WRITE", |u| u.writes),
+    event(38, "TCP_TOTAL_ATOMIC_WITH_RET", |u| u.atomics_returning),
+    event(39, "TCP_TOTAL_ATOMIC_WITHOUT_RET", |u| u.atomics),
+    event(60, "TCP_TOTAL_CACHE_ACCESSES", |u| u.lookups),
+    event(65, "TCP_TCP_LATENCY", |u| u.latency),
+    event(66, "TCP_TCC_READ_REQ_LATENCY", |u| u.l2_read_latency),
+    event(67, "TCP_TCC_WRITE_REQ_LATENCY", |u| u.l2_write_latency),
+    event(69, "TCP_TCC_READ_REQ", |u| u.l2_reads),
+    event(70, "TCP_TCC_WRITE_REQ", |u| u.l2_writes),
+    event(71, "TCP_TCC_ATOMIC_WITH_RET_REQ", |u| {
+        u.l2_atomics_returning
+    }),
+    event(72, "TCP_TCC_ATOMIC_WITHOUT_RET_REQ", |u| u.l2_atomics),
+];
+
+/// Channels of the second-level cache.
+pub(super) const TCC: &[Event<Channel>] = &[
+    event(1, "TCC_CYCLE", |c| c.cycles),
+    event(3, "TCC_REQ", |c| c.reads + c.writes + c.atomics),
+    event(12, "TCC_READ", |c| c.reads),
+    event(13, "TCC_WRITE", |c| c.writes),
+    event(14, "TCC_ATOMIC", |c| c.atomics),
+    event(17, "TCC_HIT", |c| c.hits),
+    event(19, "TCC_MISS", |c| c.misses),
+    event(22, "TCC_WRITEBACK", |c| c.writebacks + c.final_writebacks),
+    event(26, "TCC_EA_WRREQ", |c| c.memory_writes),
+    event(27, "TCC_EA_WRREQ_64B", |c| c.memory_writes_64),
+    event(35, "TCC_EA_WRREQ_LEVEL", |c| {
+        super::timing::L2_TO_MEMORY * c.memory_writes
+    }),
+    event(38, "TCC_EA_RDREQ", |c| c.memory_reads),
+    event(39, "TCC_EA_RDREQ_32B", |c| c.memory_reads_32),
+    event(44, "TCC_EA_RDREQ_LEVEL", |c| {
+        super::timing::L2_TO_MEMORY * c.memory_reads
+    }),
+    event(68, "TCC_NORMAL_WRITEBACK", |c| c.writebacks),
+    event(73, "TCC_ALL_TC_OP_WB_WRITEBACK", |c| c.final_writebacks),
+    event(74, "TCC_NORMAL_EVICT", |c| c.evictions),
+    event(102, "TCC_EA_RDREQ_DRAM", |c| c.local_reads),
+    event(103, "TCC_EA_WRREQ_DRAM", |c| c.local_writes),
+];
+
+/// Arbiters in front of them.
+pub(super) const TCA: &[Event<Device>] = &[event(1, "TCA_CYCLE", |d| d.cycles)];
+
+/// The device as a whole.
+pub(super) const GRBM: &[Event<Device>] = &[
+    event(0, "GRBM_COUNT", |d| d.cycles),
+    event(2, "GRBM_GUI_ACTIVE", |d| d.cycles),
+    event(11, "GRBM_SPI_BUSY", |d| d.busy),
+];

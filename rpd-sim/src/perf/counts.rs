@@ -1,21 +1,22 @@
 //! The counters' values of one dispatch.
 
-use crate::isa::Stats;
+use super::catalogue::{self, Event};
+use super::tally::{Channel, Device, Engine, Unit};
+use super::{ENGINES, UNITS_PER_ENGINE};
 
 /// What a counted dispatch made the counters advance by.
 #[derive(Debug, Clone)]
 pub(crate) struct Counts {
-    stats: Stats,
+    pub(super) engines: Vec<Engine>,
+    pub(super) units: Vec<Unit>,
+    pub(super) channels: Vec<Channel>,
+    pub(super) device: Device,
 }
 
 impl Counts {
-    /// The counts of a dispatch that did this.
-    pub(crate) fn new(stats: Stats) -> Self {
-        Self { stats }
-    }
-
     /// Value of an event in one instance of its block: `shader_engine` and `instance` as the counter's dimensions
-    /// have them, 0 where it lacks the dimension. `None` exactly where [`super::determined`] is false.
+    /// have them, 0 where it lacks the dimension. Instances that the device lacks have 0. `None` exactly where
+    /// [`super::determined`] is false.
     pub(crate) fn value(
         &self,
         block: &str,
@@ -23,25 +24,53 @@ impl Counts {
         shader_engine: u32,
         instance: u32,
     ) -> Option<f64> {
-        if shader_engine != 0 || instance != 0 {
-            return super::determined(block, event).then_some(0.0);
-        }
-        match (block, event) {
-            ("SQ", 4) => Some(self.stats.waves as f64),
-            ("SQ", 14) => Some(self.stats.work_items as f64),
+        let (engine, instance) = (shader_engine as usize, instance as usize);
+        let value = match block {
+            "SQ" => read(catalogue::SQ, event, self.engine(engine, instance))?,
+            "SPI" => read(catalogue::SPI, event, self.engine(engine, instance))?,
+            "TA" => read(catalogue::TA, event, self.unit(engine, instance))?,
+            "TD" => read(catalogue::TD, event, self.unit(engine, instance))?,
+            "TCP" => read(catalogue::TCP, event, self.unit(engine, instance))?,
+            "TCC" => read(catalogue::TCC, event, self.channels.get(instance))?,
+            "TCA" => {
+                let arbiter = (instance < self.channels.len()).then_some(&self.device);
+                read(catalogue::TCA, event, arbiter)?
+            }
+            "GRBM" => read(catalogue::GRBM, event, Some(&self.device))?,
+            _ => return None,
+        };
+        Some(value as f64)
+    }
+
+    /// The event's level, summed over all cycles of the dispatch: what `SQ_ACCUM_PREV_HIRES` reads behind it.
+    /// `SQ_ACCUM_PREV` looks every fourth cycle and reads a quarter. `None` exactly where [`super::accumulates`] is
+    /// false.
+    pub(crate) fn accumulated(
+        &self,
+        block: &str,
+        event: u32,
+        shader_engine: u32,
+        instance: u32,
+    ) -> Option<f64> {
+        let engine = self.engine(shader_engine as usize, instance as usize);
+        match block {
+            "SQ" => read(catalogue::SQ_LEVELS, event, engine).map(|value| value as f64),
             _ => None,
         }
     }
 
-    /// The event's level, summed over all cycles of the dispatch. `None` exactly where [`super::accumulates`] is
-    /// false.
-    pub(crate) fn accumulated(
-        &self,
-        _block: &str,
-        _event: u32,
-        _shader_engine: u32,
-        _instance: u32,
-    ) -> Option<f64> {
-        None
+    fn engine(&self, engine: usize, instance: usize) -> Option<&Engine> {
+        self.engines.get(engine).filter(|_| instance == 0)
     }
+
+    fn unit(&self, engine: usize, instance: usize) -> Option<&Unit> {
+        let there = engine < ENGINES && instance < UNITS_PER_ENGINE;
+        let unit = self.units.get(engine * UNITS_PER_ENGINE + instance);
+        unit.filter(|_| there)
+    }
+}
+
+fn read<T>(events: &[Event<T>], number: u32, from: Option<&T>) -> Option<u64> {
+    let event = events.iter().find(|event| event.number == number)?;
+    Some(from.map_or(0, event.read))
 }

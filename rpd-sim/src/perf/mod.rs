@@ -1,10 +1,33 @@
 //! Hardware counters of a dispatch, derived from the waves and instructions that the interpreter executed.
 //!
-//! A counted dispatch yields [`Counts`]: a value for each event of each block's instances, or none where this
-//! simulator cannot tell. What a value means and which rules it follows is in `docs/simulator.md`.
+//! [`Model`] watches a dispatch: it deals workgroups to compute units, follows every access through the caches
+//! ([`hierarchy`]) and LDS ([`lds`]), and times waves ([`timing`]). What comes out are [`Counts`]: a value for
+//! each event of each block's instances ([`catalogue`]), or none where this simulator cannot tell. The rules and
+//! figures are in `docs/simulator.md`.
 
+mod cache;
 mod catalogue;
 mod counts;
+mod hierarchy;
+mod lds;
+mod model;
+mod pages;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod timing;
 
 pub(crate) use catalogue::{accumulates, determined, determined_events};
 pub(crate) use counts::Counts;
+pub(crate) use model::Model;
+
+/// Shader engines of the device.
+const ENGINES: usize = 8;
+/// Compute units of an engine.
+const UNITS_PER_ENGINE: usize = 13;
+/// Compute units of the device.
+const UNITS: usize = ENGINES * UNITS_PER_ENGINE;
+/// SIMDs of a compute unit.
+const SIMDS: usize = 4;
+/// Channels of the second-level cache.
+const CHANNELS: usize = 32;

@@ -1,0 +1,192 @@
+//! Watching a dispatch instruction by instruction.
+//!
+//! A watched dispatch runs on one thread, so that the order of what a [`Probe`] is told is the same every time.
+//! In a dispatch that is not watched the instruction loop has no trace of this, and memory instructions have
+//! one test each.
+
+use super::exec::Lanes64;
+use super::kind::Operation;
+use super::{Extent, Kind};
+
+/// A memory that vector instructions reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Space {
+    /// Everything allocated.
+    Global,
+    /// The workgroup's scratch; addresses count from its first wave's.
+    Scratch,
+    /// The workgroup's LDS; addresses are offsets.
+    Lds,
+}
+
+/// What the lanes of one instruction do in one memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Transfer {
+    /// Which memory.
+    pub(crate) space: Space,
+    /// What is done.
+    pub(crate) operation: Operation,
+    /// Bytes of each lane.
+    pub(crate) bytes: u32,
+    /// Lanes that take part.
+    pub(crate) lanes: u64,
+    /// Their addresses.
+    pub(crate) addresses: Lanes64,
+}
+
+/// An instruction that a wave executed.
+#[derive(Debug)]
+pub(crate) struct Step<'a> {
+    /// The workgroup.
+    pub(crate) group: u64,
+    /// The wave's number in it.
+    pub(crate) wave: usize,
+    /// Address of the instruction, counted from the first of its code object.
+    pub(crate) offset: u64,
+    /// Bytes of the instruction.
+    pub(crate) length: u64,
+    /// Its kind.
+    pub(crate) kind: Kind,
+    /// Lanes that were active when it began.
+    pub(crate) lanes: u32,
+    /// What it did in memory, if it is a vector or LDS instruction.
+    pub(crate) transfers: &'a [Transfer],
+    /// Ranges that a scalar load read: address and bytes.
+    pub(crate) scalar: &'a [(u64, u64)],
+}
+
+/// A workgroup as it starts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Workgroup {
+    /// Number in the dispatch, x first.
+    pub(crate) id: u64,
+    /// Work-items.
+    pub(crate) items: u32,
+}
+
+/// Who watches.
+pub(crate) trait Probe {
+    /// A workgroup starts.
+    fn started(&mut self, group: &Workgroup);
+    /// A wave executed an instruction.
+    fn executed(&mut self, step: &Step<'_>);
+    /// All waves of a workgroup that have not ended reached a barrier and go on.
+    fn released(&mut self, group: u64);
+    /// A workgroup ended.
+    fn ended(&mut self, group: u64);
+}
+
+/// A watched dispatch's state between instructions.
+pub(super) struct Trace<'d> {
+    /// Who watches.
+    pub(super) probe: &'d mut dyn Probe,
+    /// The workgroup whose turn it is.
+    pub(super) group: u64,
+    /// The wave whose turn it is.
+    pub(super) wave: usize,
+    lanes: u32,
+    offset: u64,
+    transfers: Vec<Transfer>,
+    scalar: Vec<(u64, u64)>,
+}
+
+impl<'d> Trace<'d> {
+    /// Nothing executed yet.
+    pub(super) fn new(probe: &'d mut dyn Probe) -> Self {
+        Self {
+            probe,
+            group: 0,
+            wave: 0,
+            lanes: 0,
+            offset: 0,
+            transfers: Vec::new(),
+            scalar: Vec::new(),
+        }
+    }
+
+    /// An instruction begins.
+    pub(super) fn begin(&mut self, offset: u64, exec: u64) {
+        self.offset = offset;
+        self.lanes = exec.count_ones();
+        self.transfers.clear();
+        self.scalar.clear();
+    }
+
+    /// It has been executed.
+    pub(super) fn end(&mut self, kind: Kind, length: u64) {
+        self.probe.executed(&Step {
+            group: self.group,
+            wave: self.wave,
+            offset: self.offset,
+            length,
+            kind,
+            lanes: self.lanes,
+            transfers: &self.transfers,
+            scalar: &self.scalar,
+        });
+    }
+
+    /// It reads memory through the scalar cache.
+    pub(super) fn scalar(&mut self, address: u64, bytes: u64) {
+        self.scalar.push((address, bytes));
+    }
+
+    /// Its lanes access LDS.
+    pub(super) fn lds(
+        &mut self,
+        operation: Operation,
+        bytes: u32,
+        lanes: u64,
+        address: impl Fn(usize) -> u32,
+    ) {
+        self.transfers.push(Transfer {
+            space: Space::Lds,
+            operation,
+            bytes,
+            lanes,
+            addresses: std::array::from_fn(|l| u64::from(address(l))),
+        });
+    }
+
+    /// Its lanes access memory at host addresses; `own` is the workgroup's scratch and LDS.
+    #[cold]
+    pub(super) fn memory(
+        &mut self,
+        operation: Operation,
+        bytes: u32,
+        lanes: u64,
+        addresses: &Lanes64,
+        own: &[Extent],
+    ) {
+        let mut rest = lanes;
+        for (extent, space) in own.iter().zip([Space::Scratch, Space::Lds]) {
+            let here = inside(extent, addresses, rest);
+            if here != 0 {
+                rest &= !here;
+                self.transfers.push(Transfer {
+                    space,
+                    operation,
+                    bytes,
+                    lanes: here,
+                    addresses: addresses.map(|a| a.wrapping_sub(extent.start)),
+                });
+            }
+        }
+        if rest != 0 {
+            self.transfers.push(Transfer {
+                space: Space::Global,
+                operation,
+                bytes,
+                lanes: rest,
+                addresses: *addresses,
+            });
+        }
+    }
+}
+
+fn inside(extent: &Extent, addresses: &Lanes64, lanes: u64) -> u64 {
+    (0..64)
+        .filter(|l| lanes >> l & 1 != 0)
+        .filter(|&l| (extent.start..extent.end).contains(&addresses[l]))
+        .fold(0, |mask, l| mask | 1 << l)
+}

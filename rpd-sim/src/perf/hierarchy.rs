@@ -1,0 +1,437 @@
+//! The caches, and who asks them for what.
+
+use super::cache::Cache;
+use super::pages::{Address, Pages};
+use super::tally::{Channel, Unit};
+use super::timing::{L1_TO_L2, L2_TO_MEMORY};
+use super::{CHANNELS, ENGINES, UNITS, UNITS_PER_ENGINE};
+use crate::isa::{Operation, Space, Transfer};
+
+/// Bytes of a line of the first-level, scalar and instruction caches, and of a request to the second level.
+const LINE: u64 = 64;
+/// Bytes of a line of the second-level cache.
+const L2_LINE: u64 = 128;
+/// Bytes of addresses that go to one channel before the next has its turn.
+const INTERLEAVE: u64 = 256;
+/// Lanes whose addresses are looked at together.
+const QUAD: usize = 4;
+/// Compute units that share a scalar and an instruction cache.
+const SHARING: usize = 2;
+/// Bytes of an instruction fetch.
+pub(super) const FETCH: u64 = 32;
+
+/// Where data came from at the farthest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Served {
+    /// The cache that was asked first.
+    First,
+    /// The second-level cache.
+    Second,
+    /// Memory.
+    Memory,
+}
+
+impl Served {
+    /// Cycles that the way behind the first cache took.
+    pub(super) fn latency(self) -> u64 {
+        match self {
+            Self::First => 0,
+            Self::Second => L1_TO_L2,
+            Self::Memory => L1_TO_L2 + L2_TO_MEMORY,
+        }
+    }
+}
+
+/// What a vector access came to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Access {
+    /// Requests: cache lines of each quad of lanes.
+    pub(super) requests: u64,
+    /// Whether the lanes of every quad shared one line.
+    pub(super) coalescable: bool,
+    /// Where the last of the data came from.
+    pub(super) served: Served,
+}
+
+/// Bytes of a second-level line.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bytes {
+    /// That are there.
+    valid: u128,
+    /// That memory does not have yet.
+    dirty: u128,
+}
+
+/// All caches of the device. They are empty when a dispatch begins.
+pub(super) struct Hierarchy<'a> {
+    pages: Pages<'a>,
+    /// 16 KiB, 64 ways, of each compute unit.
+    vector: Vec<Option<Cache<()>>>,
+    /// 16 KiB, 4 ways, of each pair of compute units.
+    scalar: Vec<Option<Cache<()>>>,
+    /// 32 KiB, 4 ways, of each pair of compute units.
+    code: Vec<Option<Cache<()>>>,
+    /// 8 MiB, 16 ways, in channels.
+    second: Vec<Cache<Bytes>>,
+    /// What the channels counted.
+    pub(super) channels: Vec<Channel>,
+    lookups: Vec<(u64, u64)>,
+}
+
+impl<'a> Hierarchy<'a> {
+    /// Empty caches. `local` tells whether a host address is in the device's own memory.
+    pub(super) fn new(local: &'a dyn Fn(u64) -> bool) -> Self {
+        let none = || (0..UNITS).map(|_| None).collect();
+        Self {
+            pages: Pages::new(local),
+            vector: none(),
+            scalar: none(),
+            code: none(),
+            second: (0..CHANNELS).map(|_| Cache::new(128, 16)).collect(),
+            channels: vec![Channel::default(); CHANNELS],
+            lookups: Vec::new(),
+        }
+    }
+
+    /// A vector access of a compute unit to global memory or scratch; `slot` is the workgroup's place.
+    pub(super) fn vector(
+        &mut self,
+        unit: usize,
+        slot: u64,
+        transfer: &Transfer,
+        coherent: bool,
+        tally: &mut Unit,
+    ) -> Access {
+        let mut lookups = std::mem::take(&mut self.lookups);
+        lookups.clear();
+        let (requests, coalescable) = self.coalesce(slot, transfer, &mut lookups);
+        match transfer.operation {
+            Operation::Load => tally.reads += requests,
+            Operation::Store => tally.writes += requests,
+            Operation::Atomic(true) => tally.atomics_returning += requests,
+            Operation::Atomic(false) => tally.atomics += requests,
+        }
+        tally.lookups += lookups.len() as u64;
+        let mut served = Served::First;
+        for &(line, bytes) in &lookups {
+            served = served.max(self.look_up(unit, line, bytes, transfer, coherent, tally));
+        }
+        self.lookups = lookups;
+        Access {
+            requests,
+            coalescable,
+            served,
+        }
+    }
+
+    /// Requests of an access, and the cache lines to look up with the bytes wanted of them: neighbouring
+    /// requests for one line share a look-up.
+    fn coalesce(
+        &mut self,
+        slot: u64,
+        transfer: &Transfer,
+        lookups: &mut Vec<(u64, u64)>,
+    ) -> (u64, bool) {
+        let mut requests = 0;
+        let mut coalescable = true;
+        let mut quad: Vec<(u64, u64)> = Vec::with_capacity(2 * QUAD);
+        for first in (0..64).step_by(QUAD) {
+            quad.clear();
+            for l in (first..first + QUAD).filter(|l| transfer.lanes >> l & 1 != 0) {
+                let mut at = transfer.addresses[l];
+                let end = at + u64::from(transfer.bytes);
+                // An access that is not aligned may reach into the next line.
+                while at < end {
+                    let stop = end.min(at - at % LINE + LINE);
+                    let address = match transfer.space {
+                        Space::Scratch => self.pages.scratch(slot, at),
+                        _ => self.pages.global(at),
+                    };
+                    let bytes = ones(stop - at) << (address.0 % LINE);
+                    let line = address.0 / LINE;
+                    match quad.iter_mut().find(|known| known.0 == line) {
+                        Some(known) => known.1 |= bytes,
+                        None => quad.push((line, bytes)),
+                    }
+                    at = stop;
+                }
+            }
+            requests += quad.len() as u64;
+            coalescable &= quad.len() <= 1;
+            for &(line, bytes) in &quad {
+                match lookups.last_mut() {
+                    Some(last) if last.0 == line => last.1 |= bytes,
+                    _ => lookups.push((line, bytes)),
+                }
+            }
+        }
+        (requests, coalescable)
+    }
+
+    /// Loads stay in the first-level cache; stores and atomics go through to the second.
+    fn look_up(
+        &mut self,
+        unit: usize,
+        line: u64,
+        bytes: u64,
+        transfer: &Transfer,
+        coherent: bool,
+        tally: &mut Unit,
+    ) -> Served {
+        let cache = self.vector[unit].get_or_insert_with(|| Cache::new(4, 64));
+        let address = Address(line * LINE);
+        match transfer.operation {
+            Operation::Load => {
+                if cache.get(line).is_some() {
+                    if !coherent {
+                        return Served::First;
+                    }
+                } else {
+                    cache.insert(line, ());
+                }
+                let served = self.read(address);
+                tally.l2_reads += 1;
+                tally.l2_read_latency += served.latency();
+                served
+            }
+            Operation::Store => {
+                self.write(address, bytes);
+                tally.l2_writes += 1;
+                tally.l2_write_latency += Served::Second.latency();
+                Served::Second
+            }
+            Operation::Atomic(returns) => {
+                cache.remove(line);
+                let served = self.modify(address, bytes);
+                if returns {
+                    tally.l2_atomics_returning += 1;
+                    tally.l2_read_latency += served.latency();
+                } else {
+                    tally.l2_atomics += 1;
+                    tally.l2_write_latency += served.latency();
+                }
+                served
+            }
+        }
+    }
+
+    /// A scalar load of these ranges: for each line, where it came from.
+    pub(super) fn scalar(&mut self, unit: usize, ranges: &[(u64, u64)]) -> Vec<Served> {
+        let mut lines: Vec<u64> = Vec::new();
+        for &(start, bytes) in ranges {
+            for at in (start / LINE..=(start + bytes.max(1) - 1) / LINE).map(|n| n * LINE) {
+                let line = self.pages.global(at).0 / LINE;
+                if lines.last() != Some(&line) {
+                    lines.push(line);
+                }
+            }
+        }
+        let look_up = |line| {
+            let cache = self.scalar[shared(unit)].get_or_insert_with(|| Cache::new(64, 4));
+            if cache.get(line).is_some() {
+                return Served::First;
+            }
+            cache.insert(line, ());
+            self.read(Address(line * LINE))
+        };
+        lines.into_iter().map(look_up).collect()
+    }
+
+    /// An instruction fetch.
+    pub(super) fn fetch(&mut self, unit: usize, offset: u64) -> Served {
+        let line = self.pages.code(offset).0 / LINE;
+        let cache = self.code[shared(unit)].get_or_insert_with(|| Cache::new(128, 4));
+        if cache.get(line).is_some() {
+            return Served::First;
+        }
+        cache.insert(line, ());
+        self.read(Address(line * LINE))
+    }
+
+    /// A read of 64 bytes from the second-level cache. On a miss the whole line comes.
+    fn read(&mut self, address: Address) -> Served {
+        let (channel, number, shift) = place(address);
+        self.channels[channel].reads += 1;
+        self.demand(address, channel, number, u128::from(u64::MAX) << shift)
+    }
+
+    /// A write of some bytes of a 64-byte line, which need not be fetched first.
+    fn write(&mut self, address: Address, bytes: u64) {
+        let (channel, number, shift) = place(address);
+        let mask = u128::from(bytes) << shift;
+        self.channels[channel].writes += 1;
+        if let Some(line) = self.second[channel].get(number) {
+            line.valid |= mask;
+            line.dirty |= mask;
+            self.channels[channel].hits += 1;
+        } else {
+            self.channels[channel].misses += 1;
+            let line = Bytes {
+                valid: mask,
+                dirty: mask,
+            };
+            self.insert(channel, number, line);
+        }
+    }
+
+    /// An atomic operation on some bytes of a 64-byte line.
+    fn modify(&mut self, address: Address, bytes: u64) -> Served {
+        let (channel, number, shift) = place(address);
+        let mask = u128::from(bytes) << shift;
+        self.channels[channel].atomics += 1;
+        let served = self.demand(address, channel, number, mask);
+        if let Some(line) = self.second[channel].get(number) {
+            line.dirty |= mask;
+        }
+        served
+    }
+
+    fn demand(&mut self, address: Address, channel: usize, number: u64, mask: u128) -> Served {
+        let found = self.second[channel].get(number);
+        let (there, valid) = found.map_or((false, 0), |line| {
+            let valid = line.valid;
+            if valid & mask != mask {
+                line.valid = u128::MAX;
+            }
+            (true, valid)
+        });
+        if valid & mask == mask {
+            self.channels[channel].hits += 1;
+            return Served::Second;
+        }
+        self.channels[channel].misses += 1;
+        let local = self.pages.is_local(address);
+        for half in [0, 64] {
+            let missing = !(valid >> half) as u64;
+            if missing != 0 {
+                let tally = &mut self.channels[channel];
+                tally.memory_reads += 1;
+                tally.memory_reads_32 += u64::from(is_half(missing));
+                tally.local_reads += u64::from(local);
+            }
+        }
+        if !there {
+            let line = Bytes {
+                valid: u128::MAX,
+                dirty: 0,
+            };
+            self.insert(channel, number, line);
+        }
+        Served::Memory
+    }
+
+    fn insert(&mut self, channel: usize, number: u64, line: Bytes) {
+        if let Some((number, old)) = self.second[channel].insert(number, line) {
+            self.channels[channel].evictions += 1;
+            self.channels[channel].writebacks += u64::from(old.dirty != 0);
+            self.write_back(channel, number, old);
+        }
+    }
+
+    fn write_back(&mut self, channel: usize, number: u64, line: Bytes) {
+        let local = self.pages.is_local(address_of(channel, number));
+        for dirty in [line.dirty as u64, (line.dirty >> 64) as u64] {
+            if dirty != 0 {
+                let tally = &mut self.channels[channel];
+                tally.memory_writes += 1;
+                tally.memory_writes_64 += u64::from(!is_half(dirty));
+                tally.local_writes += u64::from(local);
+            }
+        }
+    }
+
+    /// The end of the dispatch: what memory does not have yet is written back.
+    pub(super) fn release(&mut self) {
+        for channel in 0..CHANNELS {
+            let lines: Vec<_> = self.second[channel].drain().collect();
+            for (number, line) in lines {
+                self.channels[channel].final_writebacks += u64::from(line.dirty != 0);
+                self.write_back(channel, number, line);
+            }
+        }
+    }
+}
+
+/// The lowest `n` bits, of 64 at most.
+fn ones(n: u64) -> u64 {
+    u64::MAX >> (64 - n.clamp(1, 64))
+}
+
+/// Whether all of 64 bytes are in one 32-byte half.
+fn is_half(bytes: u64) -> bool {
+    bytes >> 32 == 0 || bytes as u32 == 0
+}
+
+/// The scalar and instruction caches of a compute unit.
+fn shared(unit: usize) -> usize {
+    let pairs = UNITS_PER_ENGINE.div_ceil(SHARING);
+    debug_assert!(pairs * ENGINES <= UNITS);
+    unit / UNITS_PER_ENGINE * pairs + unit % UNITS_PER_ENGINE / SHARING
+}
+
+/// Channel of an address, number of its line there, and where its 64 bytes are in the line.
+fn place(address: Address) -> (usize, u64, u32) {
+    let at = address.0;
+    let channel = at / INTERLEAVE % CHANNELS as u64;
+    let lines = INTERLEAVE / L2_LINE;
+    let number = at / (INTERLEAVE * CHANNELS as u64) * lines + at / L2_LINE % lines;
+    (
+        channel as usize,
+        number,
+        (at % L2_LINE / LINE * LINE) as u32,
+    )
+}
+
+/// Address of a channel's line.
+fn address_of(channel: usize, number: u64) -> Address {
+    let lines = INTERLEAVE / L2_LINE;
+    let block = number / lines * CHANNELS as u64 + channel as u64;
+    Address(block * INTERLEAVE + number % lines * L2_LINE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_found_where_it_was_put() {
+        for at in (0..1 << 20).step_by(L2_LINE as usize) {
+            let (channel, number, shift) = place(Address(at + LINE));
+            assert_eq!((address_of(channel, number).0, shift), (at, 64));
+        }
+    }
+
+    #[test]
+    fn half_a_line_that_was_written_is_not_fetched() {
+        let mut caches = Hierarchy::new(&|_| true);
+        caches.write(Address(0), u64::MAX);
+        caches.write(Address(64), ones(32));
+        // The written half is there; of the other, 32 bytes are missing.
+        assert_eq!(caches.read(Address(0)), Served::Second);
+        assert_eq!(caches.read(Address(64)), Served::Memory);
+        assert_eq!(caches.read(Address(64)), Served::Second);
+        caches.release();
+        let tally = &caches.channels[0];
+        assert_eq!((tally.hits, tally.misses), (3, 2));
+        assert_eq!((tally.memory_reads, tally.memory_reads_32), (1, 1));
+        assert_eq!((tally.memory_writes, tally.memory_writes_64), (2, 1));
+        assert_eq!((tally.writebacks, tally.final_writebacks), (0, 1));
+    }
+
+    #[test]
+    fn channels_take_turns_and_sets_overflow() {
+        let mut caches = Hierarchy::new(&|_| false);
+        // 17 lines of one set of one channel: 128 sets of lines 8 KiB apart in pairs.
+        for n in 0..17 {
+            caches.write(Address(n * 64 * 8192), 1);
+        }
+        caches.read(Address(INTERLEAVE));
+        assert_eq!(caches.channels[0].evictions, 1);
+        assert_eq!(caches.channels[0].writebacks, 1);
+        assert_eq!(caches.channels[1].reads, 1);
+        assert_eq!(
+            caches.channels[0].local_writes, 1,
+            "unknown pages are local"
+        );
+    }
+}

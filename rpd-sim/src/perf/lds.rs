@@ -1,0 +1,106 @@
+//! Cycles that LDS takes for an access.
+
+use crate::isa::{Operation, Transfer};
+
+/// Banks, each a dword wide.
+const BANKS: usize = 32;
+
+/// What an access cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Cost {
+    /// Cycles in all.
+    pub(super) active: u64,
+    /// Of these, because lanes wanted different dwords of a bank.
+    pub(super) bank_conflict: u64,
+    /// Of these, because lanes changed the same dword.
+    pub(super) address_conflict: u64,
+    /// Cycles in which old values were returned.
+    pub(super) atomic_return: u64,
+}
+
+/// The cost of an access: as many lanes at a time as 32 dwords suffice for, each such group as many cycles as
+/// the busiest bank needs. Reading or writing the same dword is no conflict, changing it is.
+pub(super) fn cost(transfer: &Transfer) -> Cost {
+    let dwords = (transfer.bytes.div_ceil(4) as usize).max(1);
+    let at_once = (BANKS / dwords.next_power_of_two()).max(1);
+    let atomic = matches!(transfer.operation, Operation::Atomic(_));
+    let mut cost = Cost::default();
+    let mut seen: Vec<u64> = Vec::with_capacity(BANKS);
+    for first in (0..64).step_by(at_once) {
+        seen.clear();
+        let (mut distinct, mut all) = ([0u64; BANKS], [0u64; BANKS]);
+        let lanes = (first..first + at_once).filter(|l| transfer.lanes >> l & 1 != 0);
+        for address in lanes.map(|l| transfer.addresses[l]) {
+            let last = address + u64::from(transfer.bytes) - 1;
+            for dword in address / 4..=last / 4 {
+                let bank = (dword % BANKS as u64) as usize;
+                all[bank] += 1;
+                if !seen.contains(&dword) {
+                    seen.push(dword);
+                    distinct[bank] += 1;
+                }
+            }
+        }
+        let busiest = |uses: &[u64; BANKS]| uses.iter().copied().max().unwrap_or(0);
+        let reads = busiest(&distinct);
+        if reads == 0 {
+            continue;
+        }
+        let cycles = if atomic { busiest(&all) } else { reads };
+        cost.active += cycles;
+        cost.bank_conflict += reads - 1;
+        cost.address_conflict += cycles - reads;
+        cost.atomic_return += u64::from(transfer.operation == Operation::Atomic(true));
+    }
+    cost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::Space;
+
+    fn of(operation: Operation, bytes: u32, address: impl Fn(u64) -> u64) -> Cost {
+        cost(&Transfer {
+            space: Space::Lds,
+            operation,
+            bytes,
+            lanes: u64::MAX,
+            addresses: std::array::from_fn(|l| address(l as u64)),
+        })
+    }
+
+    fn conflicts(bytes: u32, address: impl Fn(u64) -> u64) -> (u64, u64) {
+        let cost = of(Operation::Load, bytes, address);
+        (cost.active, cost.bank_conflict)
+    }
+
+    #[test]
+    fn lanes_side_by_side_do_not_conflict() {
+        assert_eq!(conflicts(4, |l| 4 * l), (2, 0));
+        assert_eq!(conflicts(8, |l| 8 * l), (4, 0));
+        assert_eq!(conflicts(16, |l| 16 * l), (8, 0));
+        assert_eq!(conflicts(1, |l| l), (2, 0));
+    }
+
+    #[test]
+    fn strides_conflict_as_often_as_they_share_banks() {
+        assert_eq!(conflicts(4, |l| 8 * l), (4, 2));
+        assert_eq!(conflicts(4, |l| 128 * l), (64, 62));
+        assert_eq!(conflicts(4, |l| 132 * l), (2, 0));
+        // One dword for all is read once for each half of the wave.
+        assert_eq!(conflicts(4, |_| 64), (2, 0));
+    }
+
+    #[test]
+    fn atomics_on_one_dword_take_turns() {
+        let cost = of(Operation::Atomic(true), 4, |_| 0);
+        let expected = Cost {
+            active: 64,
+            bank_conflict: 0,
+            address_conflict: 62,
+            atomic_return: 2,
+        };
+        assert_eq!(cost, expected);
+    }
+}

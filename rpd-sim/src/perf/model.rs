@@ -1,0 +1,400 @@
+//! The device as a counted dispatch sees it.
+
+use std::collections::BTreeMap;
+
+use super::counts::Counts;
+use super::hierarchy::{self, Hierarchy, Served};
+use super::tally::{Accesses, Device, Engine, Port, Unit};
+use super::timing::{self, Batch, Wave};
+use super::{ENGINES, SIMDS, UNITS, UNITS_PER_ENGINE, lds};
+use crate::isa::{Dispatch, Kind, Operation, Probe, Space, Step, Vmem, Workgroup};
+
+/// Vector registers of a SIMD, for each lane.
+const VGPRS: u32 = 512;
+/// Wave slots of a SIMD.
+const WAVES_PER_SIMD: u32 = 8;
+/// LDS of a compute unit, and the unit in which it is given out.
+const LDS_BYTES: u32 = 64 * 1024;
+const LDS_UNIT: u32 = 512;
+/// Workgroups of more than one wave that a compute unit can keep apart.
+const BARRIERS: u32 = 16;
+/// Quad-cycles for sending the addresses of a vector memory instruction.
+const ADDRESS_QUADS: u64 = 4;
+
+/// Watches one dispatch and counts.
+pub(crate) struct Model<'a> {
+    /// Workgroups that a compute unit has room for.
+    resident: u64,
+    caches: Hierarchy<'a>,
+    engines: Vec<Engine>,
+    units: Vec<Unit>,
+    /// Workgroups and waves that each compute unit has been given.
+    dealt: Vec<(u64, usize)>,
+    /// Quad-cycles of each compute unit.
+    busy: Vec<u64>,
+    /// Workgroups that have started and not ended.
+    groups: Vec<Group>,
+    /// The one that executed last.
+    recent: usize,
+    batches: BTreeMap<(usize, u64), Batch>,
+}
+
+/// A workgroup in execution.
+struct Group {
+    id: u64,
+    unit: usize,
+    /// Its place among those that share the compute unit.
+    slot: u64,
+    batch: u64,
+    waves: Vec<Wave>,
+    address_cycles: u64,
+    lds_cycles: u64,
+}
+
+impl<'a> Model<'a> {
+    /// For a dispatch. `local` tells whether a host address is in the device's own memory.
+    pub(crate) fn new(dispatch: &Dispatch<'_>, local: &'a dyn Fn(u64) -> bool) -> Self {
+        Self {
+            resident: resident(dispatch),
+            caches: Hierarchy::new(local),
+            engines: vec![Engine::default(); ENGINES],
+            units: vec![Unit::default(); UNITS],
+            dealt: vec![(0, 0); UNITS],
+            busy: vec![0; UNITS],
+            groups: Vec::new(),
+            recent: 0,
+            batches: BTreeMap::new(),
+        }
+    }
+
+    /// What was counted, the dispatch having ended.
+    pub(crate) fn finish(mut self) -> Counts {
+        for ((unit, _), batch) in std::mem::take(&mut self.batches) {
+            self.close(unit, &batch);
+        }
+        self.caches.release();
+        let mut device = Device::default();
+        for (engine, busy) in self
+            .engines
+            .iter_mut()
+            .zip(self.busy.chunks(UNITS_PER_ENGINE))
+        {
+            engine.busy = 4 * busy.iter().copied().max().unwrap_or(0);
+            engine.busy_units = busy.iter().sum();
+            device.busy = device.busy.max(engine.busy);
+        }
+        device.cycles = timing::LAUNCH + device.busy;
+        let mut channels = self.caches.channels;
+        channels.iter_mut().for_each(|c| c.cycles = device.cycles);
+        self.engines
+            .iter_mut()
+            .for_each(|e| e.cycles = device.cycles);
+        Counts {
+            engines: self.engines,
+            units: self.units,
+            channels,
+            device,
+        }
+    }
+
+    fn close(&mut self, unit: usize, batch: &Batch) {
+        let taken = batch.take();
+        self.busy[unit] += taken.quads;
+        let engine = &mut self.engines[unit / UNITS_PER_ENGINE];
+        engine.wave_quads += taken.waves;
+        engine.wait_quads += taken.waiting;
+        engine.issue_wait_quads += taken.contention;
+        engine.lds_wait_quads += taken.lds;
+    }
+
+    fn find(&mut self, id: u64) -> Option<usize> {
+        if self
+            .groups
+            .get(self.recent)
+            .is_none_or(|group| group.id != id)
+        {
+            self.recent = self.groups.iter().position(|group| group.id == id)?;
+        }
+        Some(self.recent)
+    }
+}
+
+/// Workgroups that a compute unit has room for at a time.
+fn resident(dispatch: &Dispatch<'_>) -> u64 {
+    let items: u32 = dispatch.workgroup.iter().map(|&n| u32::from(n)).product();
+    let waves = items.div_ceil(64).max(1);
+    let per_simd = (VGPRS / dispatch.descriptor.vgprs().max(1)).clamp(1, WAVES_PER_SIMD);
+    let by_waves = per_simd * SIMDS as u32 / waves;
+    let segment = dispatch.group_segment_size;
+    let lds = segment.max(dispatch.descriptor.group_segment_size);
+    let by_lds = match lds.next_multiple_of(LDS_UNIT) {
+        0 => u32::MAX,
+        bytes => LDS_BYTES / bytes,
+    };
+    let by_barriers = if waves > 1 { BARRIERS } else { u32::MAX };
+    u64::from(by_waves.min(by_lds).min(by_barriers).max(1))
+}
+
+/// Compute unit of a workgroup: engines take turns, and the units of each engine do.
+fn unit_of(group: u64) -> usize {
+    let engine = group % ENGINES as u64;
+    let unit = group / ENGINES as u64 % UNITS_PER_ENGINE as u64;
+    engine as usize * UNITS_PER_ENGINE + unit as usize
+}
+
+impl Probe for Model<'_> {
+    fn started(&mut self, group: &Workgroup) {
+        let unit = unit_of(group.id);
+        let count = group.items.div_ceil(64) as usize;
+        let (groups, waves) = &mut self.dealt[unit];
+        let first = *waves;
+        self.groups.push(Group {
+            id: group.id,
+            unit,
+            slot: unit as u64 * 32 + *groups % self.resident,
+            batch: *groups / self.resident,
+            waves: (0..count)
+                .map(|n| Wave::new((first + n) % SIMDS))
+                .collect(),
+            address_cycles: 0,
+            lds_cycles: 0,
+        });
+        *groups += 1;
+        *waves += count;
+        let engine = &mut self.engines[unit / UNITS_PER_ENGINE];
+        engine.groups += 1;
+        engine.waves += count as u64;
+        engine.items += u64::from(group.items);
+        for n in 0..count as u32 {
+            let items = (group.items - 64 * n).min(64);
+            engine.waves_full += u64::from(items == 64);
+            for (below, limit) in engine.waves_below.iter_mut().zip([16, 32, 48, 64]) {
+                *below += u64::from(items < limit);
+            }
+        }
+    }
+
+    fn executed(&mut self, step: &Step<'_>) {
+        let Some(at) = self.find(step.group) else {
+            return;
+        };
+        let group = &mut self.groups[at];
+        let mut now = Now {
+            unit: group.unit,
+            slot: group.slot,
+            caches: &mut self.caches,
+            engine: &mut self.engines[group.unit / UNITS_PER_ENGINE],
+            tally: &mut self.units[group.unit],
+            wave: &mut group.waves[step.wave],
+            address_cycles: &mut group.address_cycles,
+            lds_cycles: &mut group.lds_cycles,
+        };
+        now.fetch(step);
+        now.execute(step);
+    }
+
+    fn released(&mut self, group: u64) {
+        if let Some(at) = self.find(group) {
+            let waves = &mut self.groups[at].waves;
+            let waiting = || waves.iter().filter(|wave| wave.at_barrier);
+            let last = waiting().map(|wave| wave.clock).max().unwrap_or(0);
+            for wave in waves.iter_mut().filter(|wave| wave.at_barrier) {
+                wave.clock = last;
+                wave.at_barrier = false;
+            }
+        }
+    }
+
+    fn ended(&mut self, group: u64) {
+        let Some(at) = self.find(group) else {
+            return;
+        };
+        let group = self.groups.swap_remove(at);
+        let engine = &mut self.engines[group.unit / UNITS_PER_ENGINE];
+        for wave in &group.waves {
+            for (sum, part) in engine.active.iter_mut().zip(wave.ports) {
+                *sum += part;
+            }
+        }
+        let key = (group.unit, group.batch);
+        let batch = self.batches.entry(key).or_default();
+        batch.add(&group.waves, group.address_cycles, group.lds_cycles);
+        if batch.ended == self.resident
+            && let Some(batch) = self.batches.remove(&key)
+        {
+            self.close(group.unit, &batch);
+        }
+    }
+}
+
+/// Everything that an instruction in execution may count in.
+struct Now<'m, 'a> {
+    unit: usize,
+    slot: u64,
+    caches: &'m mut Hierarchy<'a>,
+    engine: &'m mut Engine,
+    tally: &'m mut Unit,
+    wave: &'m mut Wave,
+    address_cycles: &'m mut u64,
+    lds_cycles: &'m mut u64,
+}
+
+impl Now<'_, '_> {
+    /// Fetches what of the instruction the wave did not fetch with the one before.
+    fn fetch(&mut self, step: &Step<'_>) {
+        let last = (step.offset + step.length - 1) / hierarchy::FETCH;
+        for window in step.offset / hierarchy::FETCH..=last {
+            if self.wave.window == Some(window) {
+                continue;
+            }
+            self.wave.window = Some(window);
+            let served = self.caches.fetch(self.unit, window * hierarchy::FETCH);
+            let hit = served == Served::First;
+            self.engine.fetches += 1;
+            self.engine.fetch_hits += u64::from(hit);
+            self.engine.fetch_misses += u64::from(!hit);
+            self.engine.fetch_level += timing::FETCH + served.latency();
+            // What hits is there in time.
+            self.wave.stall(served.latency());
+        }
+    }
+
+    fn execute(&mut self, step: &Step<'_>) {
+        self.engine.instructions += 1;
+        match step.kind {
+            Kind::Valu(kind) => {
+                let quads = if kind.is_transcendental() { 4 } else { 1 };
+                self.wave.issue(Port::Valu, quads);
+                self.engine.valu += 1;
+                self.engine.valu_kinds[kind as usize] += 1;
+                self.engine.thread_quads += quads * u64::from(step.lanes);
+            }
+            Kind::Salu => {
+                self.wave.issue(Port::Scalar, 1);
+                self.engine.salu += 1;
+            }
+            Kind::Smem(dwords) => self.scalar(step, dwords),
+            Kind::Vmem(instruction) => self.vector(step, instruction),
+            Kind::Lds => {
+                self.wave.issue(Port::Lds, 1);
+                self.engine.lds += 1;
+                let cycles = self.lds(step);
+                self.wave.start_scalar(cycles);
+            }
+            Kind::Branch => {
+                self.wave.issue(Port::Misc, 1);
+                self.engine.branches += 1;
+            }
+            Kind::Message | Kind::End => {
+                self.wave.issue(Port::Misc, 1);
+                self.engine.messages += 1;
+            }
+            Kind::Barrier => self.wave.at_barrier = true,
+            Kind::Wait(vector, scalar) => self.wave.wait(vector, scalar),
+            Kind::Sleep(units) => self.wave.stall(64 * u64::from(units)),
+            Kind::Other => {}
+        }
+    }
+
+    fn scalar(&mut self, step: &Step<'_>, dwords: u32) {
+        self.wave.issue(Port::Scalar, 1);
+        self.engine.smem += 1;
+        if dwords != 0 {
+            self.engine.smem_loads[dwords.ilog2().min(4) as usize] += 1;
+        }
+        let lines = self.caches.scalar(self.unit, step.scalar);
+        let hits = lines.iter().filter(|&&line| line == Served::First).count() as u64;
+        self.engine.scalar_requests += lines.len() as u64;
+        self.engine.scalar_hits += hits;
+        self.engine.scalar_misses += lines.len() as u64 - hits;
+        let farthest = lines.into_iter().max().unwrap_or(Served::First);
+        let cycles = timing::SCALAR + farthest.latency();
+        self.engine.smem_level += cycles;
+        self.wave.start_scalar(cycles);
+    }
+
+    /// The LDS accesses of an instruction: cycles until its result is there.
+    fn lds(&mut self, step: &Step<'_>) -> u64 {
+        let mut active = 0;
+        for transfer in step.transfers.iter().filter(|t| t.space == Space::Lds) {
+            let cost = lds::cost(transfer);
+            active += cost.active;
+            self.engine.lds_bank_conflict += cost.bank_conflict;
+            self.engine.lds_address_conflict += cost.address_conflict;
+            self.engine.lds_atomic_return += cost.atomic_return;
+        }
+        self.engine.lds_active += active;
+        *self.lds_cycles += active;
+        self.engine.lds_level += timing::LDS + active;
+        timing::LDS + active
+    }
+
+    fn vector(&mut self, step: &Step<'_>, instruction: Vmem) {
+        self.wave.issue(Port::Vmem, 1);
+        let engine = &mut *self.engine;
+        let sent = ADDRESS_QUADS + u64::from(instruction.dwords);
+        if instruction.operation == Operation::Load {
+            engine.vmem_reads += 1;
+            engine.send_read_quads += ADDRESS_QUADS;
+        } else {
+            engine.vmem_writes += 1;
+            engine.send_write_quads += sent;
+        }
+        engine.flat += u64::from(instruction.flat);
+        engine.active_flat += u64::from(instruction.flat);
+        let in_lds = |space| space == Space::Lds;
+        let some = step.transfers.iter().any(|t| in_lds(t.space));
+        let all = step.transfers.iter().all(|t| in_lds(t.space));
+        let mut cycles = 0;
+        if some {
+            self.engine.flat_lds_only += u64::from(all);
+            cycles = self.lds(step);
+        }
+        if !(some && all) {
+            cycles = cycles.max(self.memory(step, instruction));
+        }
+        self.engine.vmem_level += cycles;
+        self.wave.start_vector(cycles);
+    }
+
+    /// The memory accesses of a vector instruction: cycles until all is done.
+    fn memory(&mut self, step: &Step<'_>, instruction: Vmem) -> u64 {
+        let tally = &mut *self.tally;
+        let count = |accesses: &mut Accesses| match instruction.operation {
+            Operation::Load => accesses.reads += 1,
+            Operation::Store => accesses.writes += 1,
+            Operation::Atomic(_) => accesses.atomics += 1,
+        };
+        count(if instruction.flat {
+            &mut tally.flat
+        } else {
+            &mut tally.buffer
+        });
+        let mut requests = 0;
+        let mut coalescable = true;
+        let mut served = Served::First;
+        for transfer in step.transfers.iter().filter(|t| t.space != Space::Lds) {
+            let coherent = instruction.coherent;
+            let access = self
+                .caches
+                .vector(self.unit, self.slot, transfer, coherent, tally);
+            requests += access.requests;
+            coalescable &= access.coalescable;
+            served = served.max(access.served);
+        }
+        tally.coalescable += u64::from(coalescable);
+        tally.address_busy += requests;
+        *self.address_cycles += requests;
+        if !instruction.flat {
+            tally.buffer_cycles += requests;
+            if coalescable && instruction.operation == Operation::Load {
+                tally.buffer_coalesced_reads += requests;
+            } else if coalescable && instruction.operation == Operation::Store {
+                tally.buffer_coalesced_writes += requests;
+            }
+        }
+        let cycles = timing::L1 + served.latency() + requests;
+        tally.latency += cycles;
+        cycles
+    }
+}
