@@ -1,10 +1,11 @@
 //! The rpd command.
 //!
-//! `options` turns the command line into resolved options, `launch` runs the target, `report` makes files and
+//! `options` turns the command line, and the `jobs` of an input file, into resolved options, `launch` runs the target, `report` makes files and
 //! tables of what was recorded, `recover` does the same for a run whose front end is gone, `commands` work on results.
 
 mod commands;
 mod failure;
+mod jobs;
 mod launch;
 mod options;
 mod recover;

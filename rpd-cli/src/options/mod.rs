@@ -1,6 +1,6 @@
 //! The command line: its table, its parser, and what it resolves to.
 
-mod counters;
+pub(crate) mod counters;
 mod filters;
 pub(crate) mod given;
 mod inherit;

@@ -1,7 +1,7 @@
 //! From what was given to what will be done: one value of options per pass, all of them checked before any runs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use rpd_core::naming;
@@ -12,6 +12,7 @@ use super::merge::{self, Draft};
 use super::plan::Plan;
 use super::table::{Form, OPTIONS, Support};
 use crate::failure::Failure;
+use crate::jobs::{self, Input};
 
 /// The surroundings that options are resolved in.
 #[derive(Debug, Clone, Default)]
@@ -88,41 +89,49 @@ const AGGREGATES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Resolves the command line.
+/// Resolves the command line and the jobs of its input file.
+///
+/// # Errors
+/// Anything that is wrong for any pass.
 pub(crate) fn resolve(
-    given: Given,
+    mut given: Given,
     command: Vec<String>,
     around: &Surroundings,
 ) -> Result<Plan, Failure> {
-    check_input_file(&given)?;
-    let mut resolver = Resolver {
-        around,
-        variables: Variables::of(around),
-        command,
-        launch_time: SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .ok()
-            .and_then(|time| u64::try_from(time.as_nanos()).ok())
-            .unwrap_or(0),
-        naming: around
-            .environment
-            .iter()
-            .filter(|(name, _)| naming::is_naming_variable(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
-        extra_counters: HashMap::new(),
-        patterns: HashSet::new(),
-        warnings: Vec::new(),
-        told: HashSet::new(),
+    let input = match given.values.remove("input") {
+        Some(Value::Text(name)) => Some(jobs::read(&name, &around.cwd)?),
+        _ => None,
     };
-    let mut drafts = merge::drafts(given)?;
-    for draft in &mut drafts {
+    resolve_with(given, input, command, around)
+}
+
+fn resolve_with(
+    mut given: Given,
+    mut input: Option<Input>,
+    command: Vec<String>,
+    around: &Surroundings,
+) -> Result<Plan, Failure> {
+    let mut resolver = Resolver::new(command, around);
+    if let Some(input) = &mut input {
+        for warning in std::mem::take(&mut input.warnings) {
+            resolver.warn(warning);
+        }
+        // What a job may not contradict; all other variables yield to it.
+        resolver
+            .variables
+            .fill(&mut given, |spec| AS_GIVEN.contains(&spec.long))?;
+    }
+    let mut drafts = merge::drafts(given, input)?;
+    for draft in &mut drafts.list {
         resolver.complete(draft)?;
     }
+    drafts.check_passes()?;
+    for draft in &drafts.list {
+        refuse_missing(&draft.given)?;
+    }
     let any = |long: &str| {
-        drafts
-            .iter()
-            .any(|draft| draft.given.bool(long) == Some(true))
+        let mut list = drafts.list.iter();
+        list.any(|draft| draft.given.bool(long) == Some(true))
     };
     let (echo, list_avail) = (any("echo"), any("list-avail"));
     let continue_on_error = any("continue-on-error");
@@ -132,18 +141,22 @@ pub(crate) fn resolve(
         ));
     }
     let passes = drafts
+        .list
         .iter()
         .map(|draft| resolver.pass(draft, list_avail))
         .collect::<Result<_, _>>()?;
     Ok(Plan {
         passes,
-        stem: None,
+        stem: drafts.stem,
         continue_on_error,
         list_avail,
         echo,
         warnings: resolver.warnings,
     })
 }
+
+/// Options whose inherited variables count as given on the command line when there is an input file.
+const AS_GIVEN: [&str; 3] = ["output-file", "output-directory", "profile-mpi-ranks"];
 
 /// What all passes have in common, and what was found out for one of them and need not be found out again.
 pub(super) struct Resolver<'a> {
@@ -162,14 +175,37 @@ pub(super) struct Resolver<'a> {
     told: HashSet<String>,
 }
 
-impl Resolver<'_> {
+impl<'a> Resolver<'a> {
+    fn new(command: Vec<String>, around: &'a Surroundings) -> Resolver<'a> {
+        Resolver {
+            around,
+            variables: Variables::of(around),
+            command,
+            launch_time: SystemTime::now()
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .ok()
+                .and_then(|time| u64::try_from(time.as_nanos()).ok())
+                .unwrap_or(0),
+            naming: around
+                .environment
+                .iter()
+                .filter(|(name, _)| naming::is_naming_variable(name))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            extra_counters: HashMap::new(),
+            patterns: HashSet::new(),
+            warnings: Vec::new(),
+            told: HashSet::new(),
+        }
+    }
+
     pub(super) fn warn(&mut self, warning: String) {
         if self.told.insert(warning.clone()) {
             self.warnings.push(warning);
         }
     }
 
-    /// Fills in what follows from what was given, and what inherited variables say; refuses what this build lacks.
+    /// Fills in what follows from what was given, and what inherited variables say.
     fn complete(&self, draft: &mut Draft) -> Result<(), Failure> {
         let given = &mut draft.given;
         for (aggregate, members) in AGGREGATES {
@@ -187,20 +223,8 @@ impl Resolver<'_> {
             && draft.counters.counters.is_empty()
             && !given.values.contains_key("pmc-groups");
         self.variables
-            .fill(given, |spec| spec.form != Form::Groups || counting)?;
-        refuse_missing(given)
+            .fill(given, |spec| spec.form != Form::Groups || counting)
     }
-}
-
-fn check_input_file(given: &Given) -> Result<(), Failure> {
-    for long in ["input", "extra-counters"] {
-        if let Some(file) = given.text(long)
-            && !Path::new(file).exists()
-        {
-            return Err(Failure::failed(format!("--{long} {file}: No such file")));
-        }
-    }
-    Ok(())
 }
 
 /// Refuses options whose work this build does not do. Switching one off is fine.

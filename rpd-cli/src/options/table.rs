@@ -210,8 +210,8 @@ use Group::{
 /// Every option.
 #[rustfmt::skip]
 pub(crate) const OPTIONS: &[Spec] = &[
-    option(Output, "input", Form::Text, "Jobs from a .txt, .yaml, .yml or .json file")
-        .short('i').value("FILE").missing("input files"),
+    option(Output, "input", Form::Text, "File with jobs, each a run of the program: .yaml, .yml, .json or .txt")
+        .short('i').value("FILE"),
     option(Output, "output-file", Form::Text, "Prefix of the output files; placeholders such as %pid% are filled in per process [default: %hostname%/%pid%]")
         .short('o').value("PREFIX").from("ROCPROF_OUTPUT_FILE_NAME"),
     option(Output, "output-directory", Form::Text, "Directory of the output files; may hold placeholders [default: the current directory]")

@@ -694,6 +694,7 @@ fn what_this_build_lacks_is_refused_by_name() {
                     "profile-mpi-ranks" => "0",
                     "mpi-world-rank-variable" => "R --mpi-world-size-variable S",
                     "mpi-world-size-variable" => "S --mpi-world-rank-variable R",
+                    "input" => continue,
                     _ => "/dev/null",
                 };
                 format!("--{} {value} -s -- a", spec.long)

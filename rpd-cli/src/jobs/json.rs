@@ -1,0 +1,152 @@
+//! JSON documents. `serde_json` judges the syntax; the tree, with its places, is then read from a text known to be good.
+
+use std::sync::Arc;
+
+use serde::de::IgnoredAny;
+
+use super::node::{Content, Key, Node};
+use super::wrong;
+use crate::failure::Failure;
+
+/// Reads a document.
+pub(super) fn parse(source: &str, file: &Arc<str>) -> Result<Node, Failure> {
+    serde_json::from_str::<IgnoredAny>(source).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let text = error.to_string();
+        let place = format!(" at line {line} column {column}");
+        wrong(
+            file,
+            line.max(1),
+            column,
+            text.strip_suffix(&place).unwrap_or(&text),
+        )
+    })?;
+    let mut reader = Reader {
+        source,
+        at: 0,
+        line: 1,
+        known: 0,
+        column: 1,
+    };
+    reader
+        .value()
+        .ok_or_else(|| wrong(file, reader.line, 0, "this cannot be read"))
+}
+
+/// Reads forward. `None` where the text is not JSON, which has been ruled out.
+struct Reader<'a> {
+    source: &'a str,
+    at: usize,
+    line: usize,
+    /// A place in the line whose column is known: a document may be one long line.
+    known: usize,
+    /// Its column.
+    column: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// The next byte that is not blank.
+    fn next(&mut self) -> Option<u8> {
+        loop {
+            let byte = *self.source.as_bytes().get(self.at)?;
+            match byte {
+                b'\n' => {
+                    self.line += 1;
+                    (self.known, self.column) = (self.at + 1, 1);
+                }
+                b' ' | b'\t' | b'\r' => {}
+                byte => return Some(byte),
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Column of the next byte, in characters.
+    fn column(&mut self) -> usize {
+        self.column += self.source[self.known..self.at].chars().count();
+        self.known = self.at;
+        self.column
+    }
+
+    fn value(&mut self) -> Option<Node> {
+        let byte = self.next()?;
+        let (line, column) = (self.line, self.column());
+        let content = match byte {
+            b'{' => {
+                let mut entries = Vec::new();
+                self.items(b'}', |reader| {
+                    reader.next()?;
+                    let (line, column) = (reader.line, reader.column());
+                    let text = reader.string()?;
+                    reader.next()?;
+                    reader.at += 1;
+                    let key = Key { text, line, column };
+                    entries.push((key, reader.value()?));
+                    Some(())
+                })?;
+                Content::Map(entries)
+            }
+            b'[' => {
+                let mut items = Vec::new();
+                self.items(b']', |reader| {
+                    items.push(reader.value()?);
+                    Some(())
+                })?;
+                Content::List(items)
+            }
+            b'"' => Content::Scalar {
+                text: self.string()?,
+                plain: false,
+            },
+            _ => {
+                let rest = &self.source[self.at..];
+                let end = rest
+                    .find(|letter: char| ",]}".contains(letter) || letter.is_ascii_whitespace())
+                    .unwrap_or(rest.len());
+                self.at += end;
+                Content::Scalar {
+                    text: rest[..end].to_owned(),
+                    plain: true,
+                }
+            }
+        };
+        Some(Node {
+            line,
+            column,
+            content,
+        })
+    }
+
+    /// What stands between a bracket and its partner, separated by commas.
+    fn items(
+        &mut self,
+        close: u8,
+        mut item: impl FnMut(&mut Reader<'a>) -> Option<()>,
+    ) -> Option<()> {
+        self.at += 1;
+        while self.next()? != close {
+            item(self)?;
+            if self.next()? == b',' {
+                self.at += 1;
+            }
+        }
+        self.at += 1;
+        Some(())
+    }
+
+    fn string(&mut self) -> Option<String> {
+        let begin = self.at;
+        let bytes = self.source.as_bytes();
+        self.at += 1;
+        while bytes.get(self.at)? != &b'"' {
+            self.at += if bytes[self.at] == b'\\' { 2 } else { 1 };
+        }
+        self.at += 1;
+        let quoted = &self.source[begin..self.at];
+        if quoted.contains('\\') {
+            serde_json::from_str(quoted).ok()
+        } else {
+            Some(quoted[1..quoted.len() - 1].to_owned())
+        }
+    }
+}

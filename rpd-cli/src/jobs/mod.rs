@@ -1,0 +1,147 @@
+//! Input files: one job per run of the program, each a set of options by their long names.
+
+mod json;
+mod node;
+mod scalar;
+mod text;
+mod typed;
+mod yaml;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use self::node::{Content, Node};
+use crate::failure::Failure;
+use crate::options::given::{Given, Place};
+use crate::options::plan::Stem;
+
+/// What an input file asks for.
+#[derive(Debug)]
+pub(crate) struct Input {
+    /// In the order of the file; at least one. The counters of `pmc` are a list.
+    pub(crate) jobs: Vec<Given>,
+    /// How directories of its passes are called.
+    pub(crate) stem: Stem,
+    /// What the user should know although it stops nothing.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Reads the file that `--input` names.
+///
+/// # Errors
+/// One line: the file is of no known kind, cannot be read, is not what its kind demands or has no job, or a value is not
+/// one that its key can have.
+pub(crate) fn read(name: &str, cwd: &Path) -> Result<Input, Failure> {
+    let kind = Kind::of(name).ok_or_else(|| {
+        Failure::failed(format!(
+            "--input {name}: no recognized extension (known are .txt, .text, .yaml, .yml, .json)"
+        ))
+    })?;
+    let bytes = std::fs::read(cwd.join(name)).map_err(|error| {
+        let reason = match error.kind() {
+            std::io::ErrorKind::NotFound => "No such file".to_owned(),
+            _ => error.to_string(),
+        };
+        Failure::failed(format!("--input {name}: {reason}"))
+    })?;
+    let source = String::from_utf8(bytes)
+        .map_err(|_| Failure::failed(format!("--input {name}: it is not valid UTF-8")))?;
+    parse(
+        kind,
+        name,
+        source.strip_prefix('\u{feff}').unwrap_or(&source),
+    )
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Yaml,
+    Json,
+}
+
+impl Kind {
+    fn of(name: &str) -> Option<Kind> {
+        let file = name.rsplit('/').next()?;
+        Some(match file.rsplit_once('.')?.1 {
+            "txt" | "text" => Kind::Text,
+            "yaml" | "yml" => Kind::Yaml,
+            "json" => Kind::Json,
+            _ => return None,
+        })
+    }
+}
+
+fn parse(kind: Kind, name: &str, source: &str) -> Result<Input, Failure> {
+    let file: Arc<str> = Arc::from(name);
+    let input = match kind {
+        Kind::Text => text::jobs(source, &file),
+        Kind::Yaml => documented(&yaml::parse(source, &file)?, &file)?,
+        Kind::Json => documented(&json::parse(source, &file)?, &file)?,
+    };
+    if input.jobs.is_empty() {
+        let missing = match kind {
+            Kind::Text => "no line has counters after `pmc:`",
+            _ => "the list 'jobs' is empty",
+        };
+        return Err(Failure::failed(format!("{name}: no job: {missing}")));
+    }
+    Ok(input)
+}
+
+/// A mistake at a place.
+fn wrong(file: &Arc<str>, line: usize, column: usize, message: impl std::fmt::Display) -> Failure {
+    let place = Place {
+        file: file.clone(),
+        line,
+        column,
+    };
+    Failure::failed(format!("{place}: {message}"))
+}
+
+/// The jobs of a YAML or JSON document.
+fn documented(root: &Node, file: &Arc<str>) -> Result<Input, Failure> {
+    let at = |node: &Node, message: &str| wrong(file, node.line, node.column, message);
+    const SHAPE: &str = "a mapping with the key 'jobs', a list of jobs, is needed";
+    let Content::Map(entries) = &root.content else {
+        return Err(at(root, SHAPE));
+    };
+    let mut jobs = None;
+    let mut unknown = typed::Unknown::default();
+    for (key, value) in entries {
+        match key.text.as_str() {
+            "jobs" => jobs = Some(value),
+            "job_replay_mode" | "job-replay-mode" => match value.scalar() {
+                Some("application") => {}
+                Some("kernel") => {
+                    return Err(at(
+                        value,
+                        "job_replay_mode: this build of rpd lacks kernel replay",
+                    ));
+                }
+                _ => {
+                    let message =
+                        "job_replay_mode: invalid choice (choose from application, kernel)";
+                    return Err(at(value, message));
+                }
+            },
+            other => unknown.add(other, key.line, key.column, ["jobs"].into_iter()),
+        }
+    }
+    let jobs = jobs.ok_or_else(|| at(root, SHAPE))?;
+    let Content::List(items) = &jobs.content else {
+        return Err(at(jobs, "'jobs' must be a list of jobs"));
+    };
+    let jobs = items
+        .iter()
+        .map(|item| typed::job(item, file, &mut unknown))
+        .collect::<Result<_, _>>()?;
+    Ok(Input {
+        jobs,
+        stem: Stem::Pass,
+        warnings: unknown.warnings(file),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! Text files: a line `pmc: NAME NAME` is a job.
+
+use std::sync::Arc;
+
+use super::Input;
+use crate::options::counters;
+use crate::options::given::{Given, Origin, Place, Value};
+use crate::options::plan::Stem;
+
+const MARK: &str = "pmc:";
+
+/// Reads the jobs. Lines without the mark, and what follows `#`, say nothing.
+pub(super) fn jobs(source: &str, file: &Arc<str>) -> Input {
+    let mut input = Input {
+        jobs: Vec::new(),
+        stem: Stem::Pmc,
+        warnings: vec![format!(
+            "{file}: text files are a deprecated kind of input; in YAML this is `jobs:` with a list of `- pmc: [NAME, NAME]`"
+        )],
+    };
+    for (line, number) in source.lines().zip(1..) {
+        let line = line.split('#').next().unwrap_or_default();
+        if !line.contains(MARK) {
+            continue;
+        }
+        let words: Vec<String> = line
+            .replace(MARK, " ")
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect();
+        let place = Place {
+            file: file.clone(),
+            line: number,
+            column: 0,
+        };
+        if counters::group(&words).is_ok_and(|group| group.counters.is_empty()) {
+            input.warnings.push(format!(
+                "{place}: no counter is named after `{MARK}` (no line continues another)"
+            ));
+        }
+        let mut job = Given::default();
+        job.values.insert("pmc", Value::List(words));
+        job.origins.insert("pmc", Origin::Job(place));
+        input.jobs.push(job);
+    }
+    input
+}

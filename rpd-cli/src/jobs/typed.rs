@@ -1,0 +1,292 @@
+//! From a node to the value of an option, by the same table that the command line follows.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use super::node::{Content, Node};
+use super::{scalar, wrong};
+use crate::failure::Failure;
+use crate::options::given::{Given, Origin, Place, Value};
+use crate::options::parse::truth;
+use crate::options::table::{Form, OPTIONS, Spec};
+
+/// Options that are none of a job's.
+const NOT_IN_JOBS: [&str; 3] = ["input", "version", "doctor"];
+/// Spellings of the published schema.
+const ALIASES: [(&str, &str); 2] = [
+    ("hsa_finalize_trace", "hsa-finalizer-trace"),
+    ("list_metrics", "list-avail"),
+];
+
+/// Options by key, in which dashes are underscores.
+static KEYS: LazyLock<HashMap<String, &'static Spec>> = LazyLock::new(|| {
+    let mut keys = HashMap::new();
+    for spec in OPTIONS
+        .iter()
+        .filter(|spec| !NOT_IN_JOBS.contains(&spec.long))
+    {
+        for name in std::iter::once(&spec.long).chain(spec.aliases) {
+            keys.insert(name.replace('-', "_"), spec);
+        }
+        for (alias, _) in ALIASES.iter().filter(|(_, long)| *long == spec.long) {
+            keys.insert((*alias).to_owned(), spec);
+        }
+    }
+    keys
+});
+
+/// The keys in an order that is always the same.
+static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut names: Vec<String> = KEYS.keys().cloned().collect();
+    names.sort_unstable();
+    names
+});
+
+/// Keys that mean nothing: told once each, however many jobs have them.
+#[derive(Debug, Default)]
+pub(super) struct Unknown {
+    keys: Vec<UnknownKey>,
+    known: HashMap<String, usize>,
+}
+
+#[derive(Debug)]
+struct UnknownKey {
+    text: String,
+    line: usize,
+    column: usize,
+    times: usize,
+    near: Option<String>,
+}
+
+impl Unknown {
+    /// Notes a key, and the one that may have been meant.
+    pub(super) fn add<'a>(
+        &mut self,
+        text: &str,
+        line: usize,
+        column: usize,
+        candidates: impl Iterator<Item = &'a str>,
+    ) {
+        if let Some(at) = self.known.get(text) {
+            self.keys[*at].times += 1;
+            return;
+        }
+        self.known.insert(text.to_owned(), self.keys.len());
+        self.keys.push(UnknownKey {
+            text: text.to_owned(),
+            line,
+            column,
+            times: 1,
+            near: rpd_core::near::nearest(text, candidates).map(str::to_owned),
+        });
+    }
+
+    /// A line for each.
+    pub(super) fn warnings(&self, file: &Arc<str>) -> Vec<String> {
+        let line = |key: &UnknownKey| {
+            let more = match key.times {
+                1 => String::new(),
+                times => format!(" ({times} times)"),
+            };
+            let near = match &key.near {
+                Some(near) => format!("; did you mean {near}?"),
+                None => String::new(),
+            };
+            format!(
+                "{file}:{}:{}: unknown key '{}' is ignored{more}{near}",
+                key.line, key.column, key.text
+            )
+        };
+        self.keys.iter().map(line).collect()
+    }
+}
+
+/// Reads a job.
+pub(super) fn job(node: &Node, file: &Arc<str>, unknown: &mut Unknown) -> Result<Given, Failure> {
+    let Content::Map(entries) = &node.content else {
+        return Err(wrong(
+            file,
+            node.line,
+            node.column,
+            "a job must be a mapping of options to values",
+        ));
+    };
+    let mut job = Given::default();
+    for (key, node) in entries {
+        let normal = key.text.replace('-', "_");
+        let Some(spec) = KEYS.get(&normal) else {
+            unknown.add(
+                &key.text,
+                key.line,
+                key.column,
+                NAMES.iter().map(String::as_str),
+            );
+            continue;
+        };
+        let place = Place {
+            file: file.clone(),
+            line: node.line,
+            column: node.column,
+        };
+        let read = value(spec, node)
+            .map_err(|message| Failure::failed(format!("{place}: {}: {message}", key.text)))?;
+        // What stands twice counts once, the last one, as on the command line.
+        match read {
+            Some(value) => {
+                job.values.insert(spec.long, value);
+                job.origins.insert(spec.long, Origin::Job(place));
+            }
+            None => {
+                job.values.remove(spec.long);
+                job.origins.remove(spec.long);
+            }
+        }
+    }
+    Ok(job)
+}
+
+/// The value; `None` is nothing.
+fn value(spec: &Spec, node: &Node) -> Result<Option<Value>, String> {
+    if node.is_null() {
+        return Ok(None);
+    }
+    Ok(Some(match spec.form {
+        Form::Bool | Form::Flag => {
+            let text = word(node)?;
+            Value::Bool(truth(text).ok_or_else(|| {
+                format!("invalid truth value '{text}': use true, yes, on or false, no, off")
+            })?)
+        }
+        Form::Text => Value::Text(word(node)?.to_owned()),
+        Form::Integer(low, high) => {
+            let text = word(node)?;
+            let number =
+                scalar::integer(text).ok_or_else(|| format!("invalid int value: '{text}'"))?;
+            if number < low {
+                return Err(format!("{number} is less than {low}"));
+            }
+            if number > high {
+                return Err(format!("{number} is more than {high}"));
+            }
+            Value::Integer(number)
+        }
+        Form::Choice(known, ignore_case) => {
+            Value::Text(choice(word(node)?, known, ignore_case)?.to_owned())
+        }
+        Form::Choices(known) => {
+            let words = words(node)?;
+            at_least_one(&words)?;
+            let known = words
+                .iter()
+                .map(|word| Ok(choice(word, known, true)?.to_owned()))
+                .collect::<Result<_, String>>()?;
+            Value::List(known)
+        }
+        Form::Categories(known) => match node.scalar().and_then(truth) {
+            Some(value) => Value::Bool(value),
+            None => {
+                let words = words(node)?;
+                for word in &words {
+                    choice(word, known, true)?;
+                }
+                Value::List(words)
+            }
+        },
+        // One group; several are `pmc_groups`.
+        Form::Groups if spec.long == "pmc" => {
+            if let Content::List(items) = &node.content
+                && items
+                    .iter()
+                    .any(|item| matches!(item.content, Content::List(_)))
+            {
+                return Err(
+                    "it is one list of names; groups that take turns are pmc_groups".to_owned(),
+                );
+            }
+            Value::List(words(node)?)
+        }
+        Form::Groups => Value::Groups(match &node.content {
+            Content::List(items) => items.iter().map(words).collect::<Result<_, _>>()?,
+            _ => vec![words(node)?],
+        }),
+        // Ranges may be nested: the brackets mean nothing.
+        Form::List(_) if spec.long == "kernel-iteration-range" => {
+            let mut flat = Vec::new();
+            flatten(node, &mut flat)?;
+            Value::List(flat)
+        }
+        Form::List(least) => {
+            let words = words(node)?;
+            if least > 0 {
+                at_least_one(&words)?;
+            }
+            Value::List(words)
+        }
+    }))
+}
+
+fn at_least_one(words: &[String]) -> Result<(), String> {
+    match words {
+        [] => Err("expected at least one value".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// The word of the list that this is.
+fn choice<'a>(word: &str, known: &[&'a str], ignore_case: bool) -> Result<&'a str, String> {
+    let same = |other: &&&str| **other == word || (ignore_case && other.eq_ignore_ascii_case(word));
+    known.iter().find(same).copied().ok_or_else(|| {
+        let near = match rpd_core::near::nearest(word, known.iter().copied()) {
+            Some(near) => format!("; did you mean {near}?"),
+            None => String::new(),
+        };
+        format!(
+            "invalid choice: '{word}' (choose from {}){near}",
+            known.join(", ")
+        )
+    })
+}
+
+/// One word; a list of one will do.
+fn word(node: &Node) -> Result<&str, String> {
+    match &node.content {
+        Content::Scalar { text, plain } => {
+            if *plain && scalar::is_base_60(text) {
+                return Err(format!(
+                    "{text} without quotes is a number to base 60; write \"{text}\""
+                ));
+            }
+            Ok(text)
+        }
+        Content::List(items) => match items.as_slice() {
+            [item] if item.scalar().is_some() => word(item),
+            _ => Err("expected one value".to_owned()),
+        },
+        Content::Map(_) => Err("expected one value, not a mapping".to_owned()),
+    }
+}
+
+/// A list of words; a single one is a list, too.
+fn words(node: &Node) -> Result<Vec<String>, String> {
+    match &node.content {
+        Content::List(items) => items
+            .iter()
+            .map(|item| match item.content {
+                Content::Scalar { .. } => Ok(word(item)?.to_owned()),
+                _ => Err("expected a list of words".to_owned()),
+            })
+            .collect(),
+        Content::Scalar { .. } => Ok(vec![word(node)?.to_owned()]),
+        Content::Map(_) => Err("expected a list of words, not a mapping".to_owned()),
+    }
+}
+
+fn flatten(node: &Node, flat: &mut Vec<String>) -> Result<(), String> {
+    match &node.content {
+        Content::List(items) => items.iter().try_for_each(|item| flatten(item, flat)),
+        _ => {
+            flat.push(word(node)?.to_owned());
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! YAML documents: from the parser's events to a tree with its places.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+
+use super::node::{Content, Key, Node};
+use super::wrong;
+use crate::failure::Failure;
+
+/// Nodes that aliases may add in all: enough for any file that was written, too few to fill the memory.
+const MOST_COPIES: usize = 1_000_000;
+/// Depth at which a document is given up. A job file needs five.
+const DEEPEST: usize = 64;
+
+/// Reads the one document of a source.
+pub(super) fn parse(source: &str, file: &Arc<str>) -> Result<Node, Failure> {
+    let mut builder = Builder {
+        file,
+        open: Vec::new(),
+        anchors: HashMap::new(),
+        copies: 0,
+        root: None,
+    };
+    for event in Parser::new_from_str(source) {
+        let (event, span) = event.map_err(|error| {
+            let mark = error.marker();
+            wrong(file, mark.line(), mark.col() + 1, error.info())
+        })?;
+        builder.take(event, span)?;
+    }
+    builder
+        .root
+        .ok_or_else(|| wrong(file, 1, 1, "the file is empty: the key 'jobs' is needed"))
+}
+
+/// A list or mapping that is still open.
+struct Open {
+    node: Node,
+    anchor: usize,
+    /// The key whose value comes next.
+    key: Option<Key>,
+}
+
+struct Builder<'a> {
+    file: &'a Arc<str>,
+    open: Vec<Open>,
+    anchors: HashMap<usize, Node>,
+    copies: usize,
+    root: Option<Node>,
+}
+
+impl Builder<'_> {
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Failure> {
+        let (line, column) = (span.start.line(), span.start.col() + 1);
+        let fail = |message: &str| Err(wrong(self.file, line, column, message));
+        let node = |content| Node {
+            line,
+            column,
+            content,
+        };
+        match event {
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
+            Event::DocumentStart(_) if self.root.is_some() => {
+                fail("a second document begins; a file has one")
+            }
+            Event::DocumentStart(_) => Ok(()),
+            Event::Scalar(text, style, anchor, tag) => {
+                let plain = style == ScalarStyle::Plain
+                    && tag.is_none_or(|tag| !(tag.is_yaml_core_schema() && tag.suffix == "str"));
+                let text = text.into_owned();
+                self.done(node(Content::Scalar { text, plain }), anchor)
+            }
+            Event::SequenceStart(..) | Event::MappingStart(..) if self.open.len() >= DEEPEST => {
+                fail("lists and mappings are nested too deeply")
+            }
+            Event::SequenceStart(anchor, _) => {
+                self.begin(node(Content::List(Vec::new())), anchor);
+                Ok(())
+            }
+            Event::MappingStart(anchor, _) => {
+                self.begin(node(Content::Map(Vec::new())), anchor);
+                Ok(())
+            }
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some(open) => self.done(merged(open.node), open.anchor),
+                None => fail("a list or mapping ends that did not begin"),
+            },
+            Event::Alias(anchor) => {
+                let Some(copy) = self.anchors.get(&anchor) else {
+                    return fail("an alias stands within what it names");
+                };
+                self.copies += copy.size();
+                if self.copies > MOST_COPIES {
+                    return fail("aliases make the document too large");
+                }
+                let content = copy.content.clone();
+                self.done(node(content), 0)
+            }
+        }
+    }
+
+    fn begin(&mut self, node: Node, anchor: usize) {
+        self.open.push(Open {
+            node,
+            anchor,
+            key: None,
+        });
+    }
+
+    /// Puts a complete node where it belongs.
+    fn done(&mut self, node: Node, anchor: usize) -> Result<(), Failure> {
+        if anchor != 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(node);
+            return Ok(());
+        };
+        match (&mut open.node.content, open.key.take()) {
+            (Content::List(items), _) => items.push(node),
+            (Content::Map(entries), Some(key)) => entries.push((key, node)),
+            (Content::Map(_), None) => match node.content {
+                Content::Scalar { text, .. } => {
+                    open.key = Some(Key {
+                        text,
+                        line: node.line,
+                        column: node.column,
+                    });
+                }
+                _ => {
+                    let message = "a key must be a word";
+                    return Err(wrong(self.file, node.line, node.column, message));
+                }
+            },
+            // Scalars are never open.
+            (Content::Scalar { .. }, _) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Fills a mapping with the entries of those that its keys `<<` name; its own entries win, then those named first.
+fn merged(mut node: Node) -> Node {
+    let Content::Map(entries) = &mut node.content else {
+        return node;
+    };
+    if !entries.iter().any(|(key, _)| key.text == "<<") {
+        return node;
+    }
+    let (bases, mut own): (Vec<_>, Vec<_>) = std::mem::take(entries)
+        .into_iter()
+        .partition(|(key, _)| key.text == "<<");
+    let mut add = |base: Node| {
+        if let Content::Map(entries) = base.content {
+            for (key, value) in entries {
+                if !own.iter().any(|(known, _)| known.text == key.text) {
+                    own.push((key, value));
+                }
+            }
+        }
+    };
+    for (_, base) in bases {
+        match base.content {
+            Content::List(items) => items.into_iter().for_each(&mut add),
+            _ => add(base),
+        }
+    }
+    *entries = own;
+    node
+}
