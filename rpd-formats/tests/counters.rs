@@ -1,5 +1,8 @@
 //! Counters in every format: against the files that the original wrote, and through our own database and back.
 
+#[path = "support/python.rs"]
+mod script;
+
 use std::path::{Path, PathBuf};
 
 use rpd_core::ids::{AgentHandle, CounterId};
@@ -9,8 +12,9 @@ use rpd_core::session::{
     Counter, CounterDimension, CounterInstance, CounterValue, LoadOptions, Region, Session,
 };
 use rpd_formats::rocpd::read::Database;
-use rpd_formats::{csv, results_json, rocpd};
+use rpd_formats::{csv, parquet, perfetto, results_json, rocpd};
 use rusqlite::Connection;
+use script::python;
 use serde_json::Value;
 
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
@@ -502,4 +506,74 @@ fn columns_of_later_schemas_are_used() {
     assert_eq!(positions, expected);
     let sums: Vec<f64> = later.counted.sums(0).map(|(_, sum)| sum).collect();
     assert_eq!(sums, [1164.25, 1590.0, 12428.0, 39176.0]);
+}
+
+fn trace(session: &Session, directory: &Path) -> PathBuf {
+    perfetto::write(session, &Options::default(), &target(directory))
+        .expect("written")
+        .expect("a file")
+}
+
+const PERFETTO: &str = "perfetto, google.protobuf";
+
+#[test]
+fn counter_tracks_have_the_points_of_the_original() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let ours = trace(&counted(), directory.path());
+    let golden = golden("counters/trace_results.pftrace");
+    let points = [&ours, &golden].map(|path| {
+        let points = python(PERFETTO, "perfetto_points.py", &[path])?;
+        Some(serde_json::from_str::<Value>(&points).expect("JSON"))
+    });
+    let [Some(ours), Some(golden)] = points else {
+        return;
+    };
+    assert_eq!(golden.as_object().map(|tracks| tracks.len()), Some(4));
+    assert_eq!(ours, golden);
+}
+
+#[test]
+fn slices_of_counted_dispatches_tell_the_counts() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut session = session(&golden("counters-plus-trace/trace_results.db"));
+    // Beside a ratio, and a counter that is called as an annotation of ours.
+    let mut ratio = session.counters[0].clone();
+    ratio.id = CounterId(5000);
+    ratio.name = "queue".to_owned();
+    session.counters.push(ratio);
+    let first = session.counted.values.len() as u64;
+    let count = session.counted.ranges[0].1;
+    let mut values = session.counted.values_of(0).to_vec();
+    values.push(CounterValue {
+        counter: 1,
+        instance: 0,
+        value: 0.25,
+    });
+    session.counted.values.extend(values);
+    session.counted.ranges[0] = (first, count + 1);
+    // Without calls, so that the first slice is a dispatch.
+    session.api = Default::default();
+    let path = trace(&session, directory.path());
+    let json = results_json::write(
+        &session,
+        None,
+        &Options::default(),
+        &target(directory.path()),
+    )
+    .expect("written")
+    .expect("a file");
+    let Some(found) = python(PERFETTO, "perfetto_check.py", &[&path, &json]) else {
+        return;
+    };
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    assert_eq!(found["categories"]["kernel_dispatch"], 4);
+    let tracks = found["counters"].as_object().expect("tracks");
+    let waves = tracks["Agent [1] PMC SQ_WAVES"].as_array().expect("points");
+    assert!(waves.iter().any(|point| point[1] == 12440));
+    let ratio = tracks["Agent [1] PMC queue"].as_array().expect("points");
+    assert!(ratio.iter().any(|point| point[1] == 0.25));
+    let slices = found["kernels"].as_array().expect("slices");
+    assert_eq!(slices[0]["SQ_WAVES"], 12428.0);
+    assert_eq!(slices[0]["queue (argument)"], 0.25);
+    assert_eq!(slices[3]["SQ_WAVES"], 12440.0);
 }

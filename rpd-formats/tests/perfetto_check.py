@@ -98,7 +98,8 @@ def read(trace):
             assert event.track_uuid in tracks, "an event is before its track"
             if event.type == COUNTER:
                 assert tracks[event.track_uuid].HasField("counter")
-                counters[event.track_uuid].append((packet.timestamp, event.counter_value))
+                value = getattr(event, event.WhichOneof("counter_value_field"))
+                counters[event.track_uuid].append((packet.timestamp, value))
                 continue
             slice = None
             if event.type == BEGIN:
@@ -201,6 +202,7 @@ def main():
         "slices": [[shown(tracks[slice["track"]]), slice["name"], slice["start"], slice["end"], slice["depth"]]
                    for slice in slices[:200]],
         "annotations": slices[0]["values"] if slices else {},
+        "kernels": [slice["values"] for slice in slices[:200] if slice["category"] == "kernel_dispatch"],
         "counters": {tracks[track].name: points[:200] for track, points in counters.items()},
     }))
 

@@ -2,8 +2,10 @@
 
 mod support;
 
+#[path = "support/python.rs"]
+mod script;
+
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{
@@ -17,9 +19,9 @@ use rpd_core::spool::format::api_flag;
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
 use rpd_formats::{perfetto, results_json};
 use rusqlite::{Connection, OpenFlags};
+use script::python;
 use serde_json::Value;
 
-const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
 const ODD: &str = "quote\" back\\slash \n\u{1}\u{7f} π \u{fffd} \u{2028}";
 
@@ -35,28 +37,6 @@ fn target(directory: &Path) -> Target {
         directory: directory.to_owned(),
         prefix: "trace".to_owned(),
     }
-}
-
-/// What a script prints; `None`, with a line that says so, when Python or one of the modules is not there.
-fn python(modules: &str, script: &str, arguments: &[&Path]) -> Option<String> {
-    let importable = Command::new("python3")
-        .args(["-c", &format!("import {modules}")])
-        .output();
-    if !importable.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: python3 with {modules} is not installed, so {script} was not run");
-        return None;
-    }
-    let output = Command::new("python3")
-        .arg(format!("{TESTS}/{script}"))
-        .args(arguments)
-        .output()
-        .expect("python3");
-    assert!(
-        output.status.success(),
-        "{script}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Some(String::from_utf8(output.stdout).expect("text"))
 }
 
 fn write_json(session: &Session, options: &Options, directory: &Path) -> PathBuf {

@@ -13,11 +13,11 @@ use super::tracks::Tracks;
 use crate::WriteError;
 
 /// `TYPE_COUNTER`.
-const COUNTER: u64 = 4;
+pub(super) const COUNTER: u64 = 4;
 /// Distance of the zeros at both ends of a track, ns.
-const MARGIN: u64 = 5000;
+pub(super) const MARGIN: u64 = 5000;
 /// Distance of the points around a copy, ns.
-const AROUND: u64 = 1000;
+pub(super) const AROUND: u64 = 1000;
 
 /// Writes all counter tracks.
 pub(super) fn write(
@@ -71,7 +71,7 @@ impl Points {
 }
 
 /// First start and last end.
-fn extent(starts: &[Nanoseconds], ends: &[Nanoseconds]) -> (u64, u64) {
+pub(super) fn extent(starts: &[Nanoseconds], ends: &[Nanoseconds]) -> (u64, u64) {
     let first = starts.iter().min().map_or(0, |time| time.0);
     let last = ends.iter().max().map_or(0, |time| time.0);
     (first, last)

@@ -4,6 +4,7 @@
 //! packets by time and keep the order of the file among equals, which nests them as they were.
 
 mod counters;
+mod pmc;
 mod proto;
 mod slices;
 mod trace;
@@ -38,5 +39,6 @@ pub fn write(
     let mut tracks = Tracks::new(&mut trace, session, options);
     slices::write(&mut trace, &mut tracks, session, options)?;
     counters::write(&mut trace, &mut tracks, session)?;
+    pmc::write(&mut trace, &mut tracks, session)?;
     trace.file.finish().map(Some)
 }

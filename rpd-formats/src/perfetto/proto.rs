@@ -33,6 +33,7 @@ pub(super) mod field {
         pub(in super::super::super) const NAME: u32 = 10;
         pub(in super::super::super) const TRACK: u32 = 11;
         pub(in super::super::super) const COUNTER: u32 = 30;
+        pub(in super::super::super) const DOUBLE_COUNTER: u32 = 44;
     }
 
     pub(in super::super) mod interned {
@@ -99,6 +100,13 @@ pub(super) fn uint(out: &mut Vec<u8>, field: u32, value: u64) {
     varint(out, value);
 }
 
+/// A field with a floating number.
+#[inline]
+pub(super) fn double(out: &mut Vec<u8>, field: u32, value: f64) {
+    tag(out, field, 1);
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
 /// A field with text.
 #[inline]
 pub(super) fn text(out: &mut Vec<u8>, field: u32, value: &str) {
@@ -155,6 +163,15 @@ fn number_annotation(out: &mut Vec<u8>, name: u64, tag: u8, value: u64) {
     out[at - 1] = (out.len() - at) as u8;
 }
 
+/// A debug annotation with a floating number.
+#[inline]
+pub(super) fn double_annotation(out: &mut Vec<u8>, name: u64, value: f64) {
+    nested(out, 4, |out| {
+        uint(out, 1, name);
+        double(out, 5, value);
+    });
+}
+
 /// A debug annotation with text.
 #[inline]
 pub(super) fn text_annotation(out: &mut Vec<u8>, name: u64, value: &str) {
@@ -193,5 +210,11 @@ mod tests {
         out.clear();
         annotation(&mut out, 300, 1);
         assert_eq!(out, [0x22, 5, 8, 0xac, 2, 0x18, 1]);
+        out.clear();
+        double_annotation(&mut out, 3, 1.0);
+        assert_eq!(
+            out,
+            [0x22, 0x8b, 0, 8, 3, 0x29, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f]
+        );
     }
 }

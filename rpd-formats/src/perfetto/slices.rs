@@ -4,12 +4,14 @@ use std::collections::HashMap;
 
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
 use rpd_core::domain::{Domain, Kind};
-use rpd_core::ids::{KernelId, StreamId, ThreadId};
+use rpd_core::ids::{DispatchId, KernelId, StreamId, ThreadId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
 use rpd_core::session::Session;
 
-use super::proto::{annotation, field, flow, nested, signed_annotation, text_annotation, uint};
+use super::proto::{
+    annotation, double_annotation, field, flow, nested, signed_annotation, text_annotation, uint,
+};
 use super::trace::{self, Trace};
 use super::tracks::{Device, Tracks};
 use crate::WriteError;
@@ -226,6 +228,12 @@ fn kernel(name: u64, [vgpr, accum, sgpr]: [u32; 3]) -> Kernel {
     Kernel { name, registers }
 }
 
+/// What was counted in each dispatch, by its number in that table.
+fn counted(session: &Session) -> HashMap<DispatchId, u32> {
+    let dispatches = session.counted.dispatches.dispatch.iter();
+    dispatches.copied().zip(0..).collect()
+}
+
 /// Dispatches and copies, merged by time: they share tracks.
 fn devices(
     trace: &mut Trace,
@@ -236,7 +244,6 @@ fn devices(
 ) -> Result<(), WriteError> {
     let (dispatches, copies) = (&session.dispatches, &session.copies);
     let mut writer = DeviceWriter {
-        trace,
         tracks,
         session,
         operations,
@@ -245,6 +252,13 @@ fn devices(
         renames: options.kernel_names.rename,
         labels: KernelLabels::new(session, options.kernel_names),
         kernels: kernels(session),
+        counted: counted(session),
+        counter_names: session
+            .counters
+            .iter()
+            .map(|counter| trace.argument_name(&counter.name))
+            .collect(),
+        trace,
     };
     let (mut dispatch, mut copy) = (0, 0);
     loop {
@@ -277,6 +291,9 @@ struct DeviceWriter<'a> {
     renames: bool,
     labels: KernelLabels<'a>,
     kernels: HashMap<KernelId, Kernel>,
+    counted: HashMap<DispatchId, u32>,
+    /// Numbers of annotations, by counter.
+    counter_names: Vec<u64>,
 }
 
 impl DeviceWriter<'_> {
@@ -348,6 +365,13 @@ impl DeviceWriter<'_> {
             annotation(out, trace::WORKGROUP_SIZE, product(table.workgroup[index]));
             annotation(out, trace::GRID_SIZE, product(table.grid[index]));
             annotation(out, trace::STREAM_ID, stream.into());
+            if let Some(&counted) = self.counted.get(&table.dispatch[index]) {
+                for (counter, value) in self.session.counted.sums(counted as usize) {
+                    if let Some(&name) = self.counter_names.get(counter as usize) {
+                        double_annotation(out, name, value);
+                    }
+                }
+            }
         });
     }
 

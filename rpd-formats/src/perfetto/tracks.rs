@@ -289,6 +289,22 @@ impl Tracks {
         });
         track
     }
+
+    /// Describes the track of a hardware counter of an agent.
+    pub(super) fn hardware_counter(
+        &mut self,
+        trace: &mut Trace,
+        agent: AgentHandle,
+        name: &str,
+    ) -> u64 {
+        let track = trace.new_track();
+        let process = self.process;
+        let name = format!("{} PMC {name}", self.agent(agent).bracketed);
+        describe(trace, track, Some(process), &name, |out| {
+            nested(out, field::track::COUNTER, |_| {});
+        });
+        track
+    }
 }
 
 fn agents(session: &Session, options: &Options) -> HashMap<AgentHandle, AgentNames> {

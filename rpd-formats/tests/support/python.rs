@@ -1,0 +1,28 @@
+//! Scripts that read outputs as others do.
+
+use std::path::Path;
+use std::process::Command;
+
+const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+
+/// What a script prints; `None`, with a line that says so, when Python or one of the modules is not there.
+pub(crate) fn python(modules: &str, script: &str, arguments: &[&Path]) -> Option<String> {
+    let importable = Command::new("python3")
+        .args(["-c", &format!("import {modules}")])
+        .output();
+    if !importable.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: python3 with {modules} is not installed, so {script} was not run");
+        return None;
+    }
+    let output = Command::new("python3")
+        .arg(format!("{TESTS}/{script}"))
+        .args(arguments)
+        .output()
+        .expect("python3");
+    assert!(
+        output.status.success(),
+        "{script}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Some(String::from_utf8(output.stdout).expect("text"))
+}
