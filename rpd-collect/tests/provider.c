@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <glob.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -32,7 +33,7 @@ typedef struct {
 typedef void (*callback_t)(callback_record_t, user_data_t*, void*);
 typedef int (*request_t)(uint64_t, handle_t, uint32_t, int32_t, uint64_t, user_data_t*, void*);
 
-enum { HIP = 5, CONTROL = 8, OBJECT = 10, SCRATCH = 11, DISPATCH = 12, COPY = 13, ALLOCATION = 16, STREAM = 20, RANGE = 21 };
+enum { HIP = 5, CONTROL = 8, OBJECT = 10, SCRATCH = 11, DISPATCH = 12, COPY = 13, ALLOCATION = 16, RUNTIME = 17, STREAM = 20, RANGE = 21 };
 /* The buffer service numbers some kinds differently. */
 enum { DISPATCH_BUFFER = 11 };
 enum { NONE = 0, ENTER = 1, EXIT = 2 };
@@ -48,6 +49,7 @@ static const char* callback_kind_name(uint32_t kind) {
         case DISPATCH: return "KERNEL_DISPATCH";
         case COPY: return "MEMORY_COPY";
         case ALLOCATION: return "MEMORY_ALLOCATION";
+        case RUNTIME: return "RUNTIME_INITIALIZATION";
         case STREAM: return "HIP_STREAM";
         case RANGE: return "MARKER_CORE_RANGE_API";
         default: return NULL;
@@ -133,10 +135,11 @@ int rocprofiler_get_timestamp(uint64_t* time) { *time = now(); return 0; }
 
 /* ---- services ---- */
 
-static int active[16];
+static volatile int active[16];
 static uint64_t contexts;
 static struct { handle_t context; callback_t callback; void* data; uint32_t only; int used; } services[32][4];
 static request_t request;
+static handle_t request_context;
 static uint64_t next_correlation = 1;
 
 int rocprofiler_create_context(handle_t* context) { context->handle = ++contexts; return 0; }
@@ -166,17 +169,18 @@ int rocprofiler_configure_callback_tracing_service(handle_t context, uint32_t ki
 }
 int rocprofiler_configure_external_correlation_id_request_service(handle_t context, const uint32_t* kinds, size_t count,
                                                                   request_t callback, void* data) {
-    (void) context, (void) kinds, (void) count, (void) data;
+    (void) kinds, (void) count, (void) data;
     request = callback;
+    request_context = context;
     return 0;
 }
 int rocprofiler_query_available_agents(uint32_t version, int (*visit)(uint32_t, const void**, size_t, void*), size_t size,
                                        void* data) {
-    /* Of a release whose struct is shorter than anybody's. */
-    static uint64_t agent[4] = {24, 77, 2, 0};
-    const void* agents[] = {agent};
+    /* Of a release whose struct is shorter than anybody's. A CPU and two GPUs. */
+    static uint64_t agent[3][3] = {{24, 1, 1}, {24, 77, 2}, {24, 78, 2}};
+    const void* agents[] = {agent[0], agent[1], agent[2]};
     (void) size;
-    return visit(version, agents, 1, data);
+    return visit(version, agents, 3, data);
 }
 
 /* A thread like the runtime's own, on which callbacks about the end of device work come. */
@@ -212,6 +216,8 @@ static void on_handler(void (*act)(void*), void* data) {
     while (handler.act) pthread_cond_wait(&handler.change, &handler.lock);
     pthread_mutex_unlock(&handler.lock);
 }
+
+#include "counting.h"
 
 /* ---- what the program does ---- */
 
@@ -282,11 +288,12 @@ static void tell_complete(void* data) {
         if (call->open[i])
             services[DISPATCH][i].callback(call->record, &call->slots[i], services[DISPATCH][i].data);
 }
-static void dispatch(uint64_t id, uint64_t started) {
+static void launch(uint64_t agent, uint64_t kernel, uint64_t id, uint64_t started) {
     dispatch_t payload = {.size = sizeof payload, .start = started, .end = started + 1000};
     call_t call = {0};
     payload.info.size = 72;
-    payload.info.kernel = 3;
+    payload.info.agent = agent;
+    payload.info.kernel = kernel;
     payload.info.dispatch = id;
     payload.info.grid[0] = 64;
     call.record.thread = (uint64_t) gettid();
@@ -298,9 +305,20 @@ static void dispatch(uint64_t id, uint64_t started) {
     for (int i = 0; i < 4; ++i)
         call.open[i] = services[DISPATCH][i].used && active[services[DISPATCH][i].context.handle] &&
                        (services[DISPATCH][i].only >> 2 & 1);
-    if (request) request(call.record.thread, call.record.context, 11, 1, 0, &call.record.correlation.external, NULL);
+    if (request && active[request_context.handle])
+        request(call.record.thread, request_context, 11, 1, 0, &call.record.correlation.external, NULL);
+#ifndef WITHOUT_COUNTING
+    counted_dispatch_t counted = {.data = {.size = sizeof counted.data}};
+    counted.data.correlation.internal = call.record.correlation.internal;
+    counted.data.correlation.external = call.record.correlation.external;
+    memcpy(&counted.data.info, &payload.info, sizeof payload.info);
+    offer_dispatch(&counted);
+    counted.data.start = payload.start, counted.data.end = payload.end;
+    on_handler(tell_counted, &counted);
+#endif
     on_handler(tell_complete, &call);
 }
+static void dispatch(uint64_t id, uint64_t started) { launch(77, 3, id, started); }
 
 /* One copy, an allocation with times, one without, a free; scratch memory twice, once as an older release would tell. */
 static void memory(void) {
@@ -442,6 +460,91 @@ static void* loop(void* count) {
 
 static void empty(callback_record_t record, user_data_t* slot, void* data) { (void) record, (void) slot, (void) data; }
 
+static void register_kernel(uint64_t id, const char* name) {
+    struct { uint64_t size, kernel, object; const char* name; uint64_t rest[8]; } payload = {32, id, 1, name, {0}};
+    call_t call;
+    begin(&call, OBJECT, 2, &payload);
+    enclosing = call.outer;
+}
+
+#ifndef WITHOUT_COUNTING
+static void* launch_once(void* id) {
+    launch(GPU0, 3, (uint64_t) id, now());
+    return NULL;
+}
+#endif
+
+/* The signals that each thread has blocked. */
+static void print_masks(void) {
+    glob_t threads;
+    if (glob("/proc/self/task/*/status", 0, NULL, &threads)) exit(87);
+    for (size_t i = 0; i < threads.gl_pathc; ++i) {
+        char line[128];
+        FILE* status = fopen(threads.gl_pathv[i], "r");
+        while (status && fgets(line, sizeof line, status))
+            if (!strncmp(line, "SigBlk:\t", 8)) fputs(line + 8, stdout);
+        if (status) fclose(status);
+    }
+    globfree(&threads);
+}
+
+/* Does what the words say, one after the other; dispatches are numbered from 1. */
+static void script(char** words) {
+    static uint64_t id;
+    static call_t set;
+    static struct { uint64_t size, id, value; } stream = {24, 5, 0};
+    for (; *words; ++words) {
+        long a = 0, b = 0, c = 1;
+        char name[256];
+        if (sscanf(*words, "kernel:%ld:%255s", &a, name) == 2) {
+            register_kernel((uint64_t) a, name);
+        } else if (sscanf(*words, "run:%ld:%ld:%ld", &a, &b, &c) >= 2) {
+            while (c--) ++id, launch((uint64_t) (77 + b), (uint64_t) a, id, now());
+        } else if (sscanf(*words, "sleep:%ld", &a) == 1) {
+            usleep((useconds_t) a * 1000);
+        } else if (sscanf(*words, "push:%255s", name) == 1) {
+            roctxRangePushA(strdup(name));
+        } else if (!strcmp(*words, "pop")) {
+            roctxRangePop();
+        } else if (!strcmp(*words, "stream")) {
+            begin(&set, STREAM, 3, &stream);
+        } else if (!strcmp(*words, "unstream")) {
+            end(&set);
+        } else if (!strcmp(*words, "call")) {
+            hip_call(0, 0);
+        } else if (!strcmp(*words, "pause") || !strcmp(*words, "resume")) {
+            control((*words)[0] == 'r');
+        } else if (!strcmp(*words, "masked")) {
+            print_masks();
+#ifndef WITHOUT_COUNTING
+        } else if (!strcmp(*words, "on") || !strcmp(*words, "off")) {
+            /* Until recording is switched; somebody else does. */
+            int wanted = (*words)[1] == 'n';
+            for (int i = 0; i < 20000 && active[counting_context.handle] != wanted; ++i) usleep(1000);
+            if (active[counting_context.handle] != wanted) exit(85);
+        } else if (!strcmp(*words, "meet")) {
+            pthread_t threads[2];
+            counting_config_meets = 2;
+            for (long i = 0; i < 2; ++i) pthread_create(&threads[i], NULL, launch_once, (void*) (i + 1));
+            for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+#endif
+        } else if (!strcmp(*words, "fork")) {
+            uint64_t before = now();
+            fflush(stdout);
+            pid_t child = fork();
+            if (child == 0) {
+                /* Work that the parent had started ends here as well. */
+                launch(77, 3, 99, before);
+                continue;
+            }
+            waitpid(child, NULL, 0);
+            return;
+        } else {
+            exit(86);
+        }
+    }
+}
+
 int main(int argc, char** argv) {
     const char* scenario = argc > 1 ? argv[1] : "";
     long count = argc > 2 ? atol(argv[2]) : 0;
@@ -450,7 +553,9 @@ int main(int argc, char** argv) {
     if (!strcmp(scenario, "old")) attach(600, NULL);
     attach(10000, strncmp(scenario, "main", 4) ? NULL : end_client);
 
-    if (!strcmp(scenario, "calls")) {
+    if (!strcmp(scenario, "script")) {
+        script(argv + 2);
+    } else if (!strcmp(scenario, "calls")) {
         hip_t payload = {.size = sizeof payload};
         begin(&outer, HIP, 0, &payload);
         for (long i = 0; i < count; ++i) hip_call((int) (i % 3), (uint64_t) i);
