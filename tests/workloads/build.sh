@@ -44,6 +44,8 @@ program api-loop api-loop -lhip
 program launch-loop launch-loop -lhip
 program spin spin -lhip
 program fork-exec fork-exec -lhip
+program regions regions -lhip -lroctx
+program devices devices -lhip
 program many-threads many-threads -lhip -lroctx
 program module-load module-load -lhip
 program abort-midway midway -DENDING='abort()' -lhip -lroctx

@@ -48,6 +48,19 @@ fn copies() {
 }
 
 #[test]
+fn regions() {
+    passes("regions", &[], "ok\n");
+}
+
+#[test]
+fn devices() {
+    passes("devices", &[], "ok, 1 devices\n");
+    let variables = [("RPD_SIM_GPUS", "3".as_ref())];
+    let outcome = run::simulated_with(variables, "devices", [""; 0]).success();
+    assert_eq!(outcome.stdout, "ok, 3 devices\n");
+}
+
+#[test]
 fn module_load() {
     passes("module-load", &[], "ok, 6 modules\n");
 }
