@@ -577,3 +577,58 @@ fn slices_of_counted_dispatches_tell_the_counts() {
     assert_eq!(slices[0]["queue (argument)"], 0.25);
     assert_eq!(slices[3]["SQ_WAVES"], 12440.0);
 }
+
+#[test]
+fn parquet_has_sums_values_and_what_they_are_of() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let files = parquet::write(&counted(), &Options::default(), &target(directory.path()))
+        .expect("written");
+    let names: Vec<_> = files
+        .iter()
+        .filter_map(|file| file.file_name()?.to_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "trace_counters_collection.parquet",
+            "trace_pmc_events.parquet",
+            "trace_processes.parquet",
+            "trace_agents.parquet",
+            "trace_code_objects.parquet",
+            "trace_kernel_symbols.parquet",
+            "trace_pmc_info.parquet",
+        ]
+    );
+    let Some(found) = python("duckdb", "parquet_counters.py", &[directory.path()]) else {
+        return;
+    };
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    let copy = directory.path().join("golden.db");
+    std::fs::copy(golden("counters/trace_results.db"), &copy).expect("a copy");
+    let json = |sql: &str| {
+        use rusqlite::types::Value as Cell;
+        let cell = |cell: Cell| match cell {
+            Cell::Integer(number) => Value::from(number),
+            Cell::Real(number) => Value::from(number),
+            Cell::Text(text) => Value::from(text),
+            other => panic!("{other:?}"),
+        };
+        let rows = rows(&copy, sql).into_iter();
+        rows.map(|row| row.into_iter().map(cell).collect())
+            .collect::<Vec<Value>>()
+    };
+    let sums = "SELECT dispatch_id, counter_name, value, kernel_name, agent_log_index, queue_id, grid_size,
+        workgroup_size, vgpr_count, start, \"end\", stack_id, counter_id FROM counters_collection
+        ORDER BY dispatch_id, counter_id";
+    assert_eq!(found["sums"], Value::from(json(sums)));
+    let info = "SELECT id, name, block, expression, is_derived FROM pmc_info ORDER BY id";
+    assert_eq!(found["info"], Value::from(json(info)));
+    assert_eq!(found["added"], serde_json::json!([[32]]));
+    let values = found["values"].as_array().expect("rows");
+    assert_eq!(
+        values[0],
+        serde_json::json!([2, "FETCH_SIZE", 1164.375, null, 0])
+    );
+    assert_eq!(values[4][3], 2);
+    assert_eq!(values.len(), 11);
+}

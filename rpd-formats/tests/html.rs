@@ -5,12 +5,12 @@ use std::process::Command;
 
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{
-    AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, ProcessId, QueueId, StreamId,
-    ThreadId,
+    AgentHandle, CorrelationId, CounterId, DispatchId, KernelId, Nanoseconds, ProcessId, QueueId,
+    StreamId, ThreadId,
 };
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
-use rpd_core::session::{ArgsRef, KernelSymbol, Session};
+use rpd_core::session::{ArgsRef, Counter, CounterInstance, CounterValue, KernelSymbol, Session};
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
 use rpd_formats::html;
 
@@ -129,7 +129,48 @@ fn session(records: u64) -> Session {
         }
     }
     session.ledger.dropped = 3;
+    count(&mut session);
     session
+}
+
+/// Two counters on the first thirty dispatches: one that says how many there were, and a ratio.
+fn count(session: &mut Session) {
+    for (id, name) in [(10, "SQ_WAVES"), (20, "Ratio")] {
+        session.counters.push(Counter {
+            id: CounterId(id),
+            agent: AgentHandle(2),
+            name: name.to_owned(),
+            description: String::new(),
+            block: String::new(),
+            expression: String::new(),
+            is_constant: false,
+            is_derived: false,
+            dimensions: Vec::new(),
+            instances: vec![CounterInstance {
+                id,
+                positions: Vec::new(),
+            }],
+        });
+    }
+    let (table, counted) = (&session.dispatches, &mut session.counted);
+    for index in 0..table.len().min(30) {
+        let into = &mut counted.dispatches;
+        macro_rules! copy {
+            ($($column:ident)*) => {
+                $(into.$column.push(table.$column[index]);)*
+            };
+        }
+        copy!(start end thread correlation agent queue stream region kernel dispatch private_size group_size
+            workgroup grid);
+        counted.ranges.push((counted.values.len() as u64, 2));
+        for (counter, value) in [(0, 1024.0), (1, 0.25)] {
+            counted.values.push(CounterValue {
+                counter,
+                instance: 0,
+                value,
+            });
+        }
+    }
 }
 
 /// Rows as the summary would compute them, deviation aside.
@@ -234,8 +275,49 @@ fn names_stay_data_and_nothing_is_loaded() {
     let data = text.split_once("id=\"data\">").expect("data").1;
     let data = data.split_once("</script>").expect("data").0;
     let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
-    assert_eq!(data["tables"][2]["id"], "markers");
-    assert_eq!(data["tables"][2]["rows"][0][0], EVIL);
+    assert_eq!(data["tables"][3]["id"], "markers");
+    assert_eq!(data["tables"][3]["rows"][0][0], EVIL);
+    let counters = &data["tables"][1];
+    assert_eq!(counters["id"], "counters");
+    let rows = counters["rows"].as_array().expect("rows").iter();
+    let rows = rows.filter(|row| row[1] == "SQ_WAVES");
+    let dispatches: u64 = rows
+        .map(|row| {
+            let dispatches = row[2].as_u64().expect("a number");
+            let sum = 1024 * dispatches;
+            assert_eq!(
+                *row,
+                serde_json::json!([row[0], "SQ_WAVES", dispatches, 1024, 1024, 1024, sum])
+            );
+            dispatches
+        })
+        .sum();
+    assert_eq!(dispatches, 30);
+}
+
+#[test]
+fn a_page_of_counters_alone_shows_when_they_were_counted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut session = session(100);
+    session.dispatches = Default::default();
+    session.api = Default::default();
+    session.copies = Default::default();
+    let (stats, options) = (SessionStats::default(), Options::default());
+    let file = html::write(&session, &stats, &options, &target(directory.path()))
+        .expect("written")
+        .expect("a page");
+    let text = std::fs::read_to_string(file).expect("a page");
+    let data = text.split_once("id=\"data\">").expect("data").1;
+    let data = data.split_once("</script>").expect("data").0;
+    let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
+    let titles: Vec<&str> = data["tables"]
+        .as_array()
+        .expect("tables")
+        .iter()
+        .filter_map(|table| table["title"].as_str())
+        .collect();
+    assert_eq!(titles, ["Counters", "Gaps"]);
+    assert_eq!(data["tracks"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]

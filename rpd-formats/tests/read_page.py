@@ -67,11 +67,14 @@ try:
     assert run("return document.title") == "rpd: app <one>"
     assert run("return document.getElementById('program').textContent") == "app <one>"
     cards = run("return document.getElementById('cards').innerText")
-    assert f"{records:,}\nrecords" in cards and f"{dispatches:,}\nkernel dispatches" in cards, cards
+    # Thirty dispatches were counted, too.
+    assert f"{records + 30:,}\nrecords" in cards and f"{dispatches:,}\nkernel dispatches" in cards, cards
     assert "3 records could not be stored." in run("return document.getElementById('notes').innerText")
     assert run("return document.images.length") == 0
     titles = run("return [...document.querySelectorAll('#tables h2')].map(head => head.textContent)")
-    assert titles == ["Kernels", "Calls", "Markers", "Copies", "Gaps"], titles
+    assert titles == ["Kernels", "Counters", "Calls", "Markers", "Copies", "Gaps"], titles
+    counted = dict(zip(column("counters", 1), column("counters", 4)))
+    assert counted == {"SQ_WAVES": "1,024", "Ratio": "0.25"}, counted
     assert column("markers", 0)[0].startswith("</script><img src=x onerror=alert(1)> \"quoted\""), column("markers", 0)
     assert len(column("kernels", 0)) == 12
 

@@ -22,6 +22,7 @@ const show = {
   ns: time,
   bytes: (value) => scaled(value, ["B", "KiB", "MiB", "GiB", "TiB"], 1024),
   rate: (value) => scaled(value, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"], 1000),
+  value: (value) => value.toLocaleString("en-US", {maximumFractionDigits: Math.abs(value) < 1 ? 6 : 3}),
   share: (value) => value.toFixed(2) + "\u202f%",
   text: (value) => value,
   short: (value) => value,

@@ -1,8 +1,9 @@
 //! Tables of the page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rpd_core::domain::Domain;
+use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
 use rpd_core::session::Session;
 use rpd_core::stats::{SessionStats, StatRow};
@@ -78,6 +79,9 @@ pub(super) fn all(
         ("kernels", "Kernels"),
         is(&[Domain::KernelDispatch]),
     ));
+    let labels = KernelLabels::new(session, options.kernel_names);
+    let counted = counted(session, &labels);
+    tables.push(counters(session, &counted));
     tables.push(statistics(
         stats,
         ("calls", "Calls"),
@@ -172,6 +176,108 @@ fn statistics<'a>(
                     Cell::Number(row.min as f64),
                     Cell::Number(row.max as f64),
                     Cell::Number(row.std_dev),
+                ]
+            })
+            .collect(),
+    }
+}
+
+/// A counter in the dispatches of a kernel.
+struct Counted {
+    dispatches: u64,
+    min: f64,
+    max: f64,
+    sum: f64,
+}
+
+/// By name of kernel and counter.
+fn counted<'a>(
+    session: &'a Session,
+    labels: &'a KernelLabels<'_>,
+) -> BTreeMap<(&'a str, &'a str), Counted> {
+    // Names last: comparing texts for every value would take its time.
+    let mut by_number: HashMap<_, (usize, Counted)> = HashMap::new();
+    let table = &session.counted.dispatches;
+    for index in 0..session.counted.len() {
+        for (counter, value) in session.counted.sums(index) {
+            let key = (table.kernel[index], table.region[index], counter);
+            let (_, counted) = by_number.entry(key).or_insert((index, Counted::none()));
+            counted.add(&Counted::one(value));
+        }
+    }
+    let mut by_name: BTreeMap<_, Counted> = BTreeMap::new();
+    for ((_, _, counter), (index, counted)) in by_number {
+        let counter = session.counters.get(counter as usize);
+        let name = counter.map_or("", |counter| &*counter.name);
+        let key = (labels.counted(index), name);
+        by_name.entry(key).or_insert(Counted::none()).add(&counted);
+    }
+    by_name
+}
+
+impl Counted {
+    fn none() -> Counted {
+        Counted {
+            dispatches: 0,
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+            sum: 0.0,
+        }
+    }
+
+    fn one(value: f64) -> Counted {
+        Counted {
+            dispatches: 1,
+            min: value,
+            max: value,
+            sum: value,
+        }
+    }
+
+    fn add(&mut self, other: &Counted) {
+        self.dispatches += other.dispatches;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum += other.sum;
+    }
+}
+
+fn counters<'a>(session: &Session, counted: &BTreeMap<(&'a str, &'a str), Counted>) -> Table<'a> {
+    let note = match counted.len() > ROWS {
+        true => format!(
+            "The first {ROWS} by name; {} more are in the other outputs.",
+            counted.len() - ROWS
+        ),
+        false if session.counted.len() == 1 => "Counted in one dispatch.".to_owned(),
+        false => format!("Counted in {} dispatches.", session.counted.len()),
+    };
+    Table {
+        id: "counters",
+        title: "Counters",
+        note,
+        columns: &[
+            ("Kernel", "text"),
+            ("Counter", "short"),
+            ("Dispatches", "count"),
+            ("Min", "value"),
+            ("Mean", "value"),
+            ("Max", "value"),
+            ("Sum", "value"),
+        ],
+        // Mostly equal, so that the rows of a kernel stay together.
+        sort: 2,
+        rows: counted
+            .iter()
+            .take(ROWS)
+            .map(|(&(kernel, counter), counted)| {
+                vec![
+                    Cell::Text(kernel),
+                    Cell::Text(counter),
+                    Cell::Number(counted.dispatches as f64),
+                    Cell::Number(counted.min),
+                    Cell::Number(counted.sum / counted.dispatches as f64),
+                    Cell::Number(counted.max),
+                    Cell::Number(counted.sum),
                 ]
             })
             .collect(),

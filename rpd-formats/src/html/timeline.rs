@@ -6,7 +6,7 @@ use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{AgentHandle, Nanoseconds, QueueId, StringId, ThreadId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
-use rpd_core::session::Session;
+use rpd_core::session::{DispatchTable, Session};
 
 use crate::json::Object;
 use crate::texts::Texts;
@@ -113,6 +113,14 @@ pub(super) struct Timeline<'a> {
     gaps: Vec<Gap>,
 }
 
+/// The dispatches that were traced; where none was, those that were counted.
+fn shown(session: &Session) -> &DispatchTable {
+    match session.dispatches.is_empty() {
+        true => &session.counted.dispatches,
+        false => &session.dispatches,
+    }
+}
+
 impl<'a> Timeline<'a> {
     pub(super) fn new(session: &'a Session, options: &Options) -> Timeline<'a> {
         let (mut origin, mut end) = (u64::MAX, 0);
@@ -121,14 +129,15 @@ impl<'a> Timeline<'a> {
             end = ends.iter().fold(end, |most, time| most.max(time.0));
         };
         bound(&session.api.start, &session.api.end);
-        bound(&session.dispatches.start, &session.dispatches.end);
+        let dispatches = shown(session);
+        bound(&dispatches.start, &dispatches.end);
         bound(&session.copies.start, &session.copies.end);
         let mut timeline = Timeline {
             session,
             names: Texts::new(),
             origin: origin.min(end),
             end,
-            exact: session.api.len() + session.dispatches.len() + session.copies.len() <= EXACT,
+            exact: session.api.len() + dispatches.len() + session.copies.len() <= EXACT,
             tracks: Vec::new(),
             left_out: 0,
             busy: Vec::new(),
@@ -190,8 +199,13 @@ impl<'a> Timeline<'a> {
     /// Kernels by queue, copies by direction. Returns all work of all agents.
     fn device_tracks(&mut self, options: &Options) -> Vec<(AgentHandle, u64, u64, u32)> {
         let session = self.session;
-        let dispatches = &session.dispatches;
+        let dispatches = shown(session);
+        let is_traced = !session.dispatches.is_empty();
         let labels = KernelLabels::new(session, options.kernel_names);
+        let label = |index| match is_traced {
+            true => labels.dispatch(index),
+            false => labels.counted(index),
+        };
         let mut known = HashMap::new();
         let mut queues: Vec<((AgentHandle, QueueId), Vec<u32>)> = Vec::new();
         let mut queue_positions = HashMap::new();
@@ -201,7 +215,7 @@ impl<'a> Timeline<'a> {
             let key = (dispatches.kernel[index], dispatches.region[index]);
             let name = *known
                 .entry(key)
-                .or_insert_with(|| self.names.id(labels.dispatch(index)));
+                .or_insert_with(|| self.names.id(label(index)));
             names.push(name);
             let (agent, queue) = (dispatches.agent[index], dispatches.queue[index]);
             let position = *queue_positions.entry((agent, queue)).or_insert_with(|| {

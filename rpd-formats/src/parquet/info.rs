@@ -3,13 +3,13 @@
 use polars::prelude::PolarsResult;
 use rpd_core::agent::{Agent, AgentType};
 use rpd_core::kernel_name;
-use rpd_core::session::{CodeObject, KernelSymbol};
+use rpd_core::session::{CodeObject, Counter, KernelSymbol};
 
 use super::table::Rows;
 use super::{Context, Table};
 use crate::describe;
 
-pub(super) const TABLES: [Table; 4] = [
+pub(super) const TABLES: [Table; 5] = [
     ("processes", |_| 1, process),
     ("agents", |session| session.agents.len(), agents),
     (
@@ -22,6 +22,7 @@ pub(super) const TABLES: [Table; 4] = [
         |session| session.kernel_symbols.len(),
         kernel_symbols,
     ),
+    ("pmc_info", |session| session.counters.len(), counters),
 ];
 
 type Result<'p> = PolarsResult<Rows<'p>>;
@@ -116,4 +117,22 @@ fn kernel_symbols<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         .integers("arch_vgpr_count", |row| of(row).arch_vgpr_count.into())
         .integers("accum_vgpr_count", |row| of(row).accum_vgpr_count.into())
         .integers("kernel_address", |row| of(row).kernel_address))
+}
+
+fn counters<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
+    let table = &context.session.counters;
+    let of = |row: usize| -> &Counter { &table[row] };
+    Ok(head(context, rows)?
+        .integers("id", |row| of(row).id.0)
+        .optional_integers("agent_abs_index", |row| {
+            let known = context.agent(of(row).agent);
+            known.map(|known| known.agent.node_id.into())
+        })
+        .integers("is_constant", |row| of(row).is_constant.into())
+        .integers("is_derived", |row| of(row).is_derived.into())
+        .own_texts("name", |row| of(row).name.clone())
+        .own_texts("description", |row| of(row).description.clone())
+        .own_texts("block", |row| of(row).block.clone())
+        .own_texts("expression", |row| of(row).expression.clone())
+        .own_texts("extdata", |row| describe::counter(of(row))))
 }

@@ -1,6 +1,7 @@
 //! Parquet: one file per table, for engines that read columns. Names of columns are those of the views of the rocpd
 //! database; marks are rows of the regions, and scratch operations have a file of their own.
 
+mod counters;
 mod info;
 mod records;
 mod table;
@@ -38,7 +39,10 @@ pub fn write(
     }
     let context = Context::new(session, options);
     let mut files = Vec::new();
-    let tables = records::TABLES.iter().chain(&info::TABLES);
+    let tables = records::TABLES
+        .iter()
+        .chain(&counters::TABLES)
+        .chain(&info::TABLES);
     for &(name, rows, columns) in tables {
         let height = rows(session);
         if height > 0 {
@@ -70,6 +74,11 @@ struct Context<'a> {
     categories: [u32; 32],
     /// By dispatch.
     kernels: Vec<u32>,
+    /// By counted dispatch.
+    counted_kernels: Vec<u32>,
+    counters: counters::Lists,
+    /// By counter.
+    counter_names: Vec<u32>,
     agents: HashMap<AgentHandle, AgentTexts<'a>>,
     /// Types and levels of allocations, by the number of the operation's text.
     allocations: HashMap<u32, (Option<u32>, u32)>,
@@ -107,6 +116,18 @@ impl<'a> Context<'a> {
                     .or_insert_with(|| texts.id(labels.dispatch(index)))
             })
             .collect();
+        let counted = &session.counted.dispatches;
+        let counted_kernels = (0..counted.len())
+            .map(|index| {
+                *known
+                    .entry((counted.kernel[index], counted.region[index]))
+                    .or_insert_with(|| texts.id(labels.counted(index)))
+            })
+            .collect();
+        let counter_names = session.counters.iter();
+        let counter_names = counter_names
+            .map(|counter| texts.id(&counter.name))
+            .collect();
         let agents = session
             .agents
             .iter()
@@ -137,6 +158,9 @@ impl<'a> Context<'a> {
             guid_text,
             categories,
             kernels,
+            counted_kernels,
+            counters: counters::Lists::new(session),
+            counter_names,
             agents,
             allocations,
         }

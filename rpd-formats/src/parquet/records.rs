@@ -22,11 +22,11 @@ pub(super) const TABLES: [Table; 5] = [
     ("scratch_memory", |session| session.scratch.len(), scratch),
 ];
 
-type Result<'p> = PolarsResult<Rows<'p>>;
+pub(super) type Result<'p> = PolarsResult<Rows<'p>>;
 
 impl Context<'_> {
     /// What every record begins with.
-    fn head<'p>(&self, rows: Rows<'p>, category: impl Fn(usize) -> Kind) -> Result<'p> {
+    pub(super) fn head<'p>(&self, rows: Rows<'p>, category: impl Fn(usize) -> Kind) -> Result<'p> {
         Ok(rows
             .texts("guid", |_| Some(self.guid_text))?
             .texts("category", |row| {
@@ -36,7 +36,7 @@ impl Context<'_> {
             .constant("pid", self.session.process.pid.0.into()))
     }
 
-    fn agent_columns<'p>(
+    pub(super) fn agent_columns<'p>(
         &self,
         rows: Rows<'p>,
         [name, prefix]: [&str; 2],
@@ -60,7 +60,7 @@ impl Context<'_> {
             })
     }
 
-    fn stream(&self, stream: StreamId) -> u64 {
+    pub(super) fn stream(&self, stream: StreamId) -> u64 {
         if self.options.group_by_queue {
             0
         } else {
@@ -68,7 +68,7 @@ impl Context<'_> {
         }
     }
 
-    fn region(&self, number: u32) -> Option<u32> {
+    pub(super) fn region(&self, number: u32) -> Option<u32> {
         let region = self.session.regions.get(number.checked_sub(1)? as usize)?;
         Some(region.message.0)
     }

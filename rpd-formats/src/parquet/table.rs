@@ -43,6 +43,13 @@ impl Rows<'_> {
         self
     }
 
+    /// A column of floating numbers.
+    pub(super) fn floats(mut self, name: &str, value: impl Fn(usize) -> f64) -> Self {
+        let values: Vec<f64> = self.range.clone().map(value).collect();
+        self.columns.push(Column::new(name.into(), values));
+        self
+    }
+
     /// The same number in every row.
     pub(super) fn constant(self, name: &str, value: i64) -> Self {
         self.integers(name, |_| value.cast_unsigned())
