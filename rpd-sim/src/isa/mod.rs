@@ -25,7 +25,7 @@ mod smem;
 mod sop;
 mod stats;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod trace;
 mod vop;
 mod vop1;

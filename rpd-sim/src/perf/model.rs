@@ -153,9 +153,7 @@ impl Probe for Model<'_> {
             unit,
             slot: unit as u64 * 32 + *groups % self.resident,
             batch: *groups / self.resident,
-            waves: (0..count)
-                .map(|n| Wave::new((first + n) % SIMDS))
-                .collect(),
+            waves: (0..count).map(|n| Wave::new((first + n) % SIMDS)).collect(),
             address_cycles: 0,
             lds_cycles: 0,
         });

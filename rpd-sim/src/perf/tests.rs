@@ -1,1 +1,306 @@
+//! Counts of the workloads' kernels, derived by hand from their disassembly (`llvm-objdump -d`).
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
+use super::*;
+use crate::codeobj::bundle::{Target, pick};
+use crate::isa::tests::{Everything, Module};
+use crate::isa::watch_dispatch;
+use std::sync::atomic::AtomicBool;
+
+const VECTOR_OPS: &[u8] =
+    include_bytes!("../../../tests/workloads/kernels/prebuilt/vector_ops.hipfb");
+const TRANSPOSE: &[u8] =
+    include_bytes!("../../../tests/workloads/kernels/prebuilt/transpose.hipfb");
+
+/// Numbers that begin a page, so that no cache line depends on the allocator.
+#[repr(align(4096))]
+struct Numbers([f32; 4096]);
+
+impl Numbers {
+    fn new() -> Box<Self> {
+        Box::new(Self(std::array::from_fn(|n| n as f32)))
+    }
+
+    fn pointer(&mut self) -> [u8; 8] {
+        (self.0.as_mut_ptr() as u64).to_le_bytes()
+    }
+}
+
+fn count(
+    bundle: &[u8],
+    kernel: &str,
+    grid: [u32; 3],
+    workgroup: [u16; 3],
+    args: &[&[u8]],
+) -> Counts {
+    let object = pick(bundle, &Target::gfx90a()).unwrap();
+    let module = Module::load(&object);
+    module.dispatch(kernel, grid, workgroup, 0, args, |dispatch| {
+        let local = |_| true;
+        let stop = AtomicBool::new(false);
+        let mut model = Model::new(dispatch, &local);
+        watch_dispatch(dispatch, &Everything, &stop, &mut model).unwrap();
+        model.finish()
+    })
+}
+
+/// The addition of two vectors: 128 x 16 elements in workgroups of 64 x 4, one for each engine.
+fn addition(left: &mut Numbers, right: &mut Numbers) -> Counts {
+    let mut sums = Numbers::new();
+    let args: [&[u8]; 5] = [
+        &sums.pointer(),
+        &left.pointer(),
+        &right.pointer(),
+        &128i32.to_le_bytes(),
+        &16i32.to_le_bytes(),
+    ];
+    let name = "_Z15addition_kernelIfEvPT_PKS0_S3_ii";
+    let counts = count(VECTOR_OPS, name, [128, 16, 1], [64, 4, 1], &args);
+    assert_eq!(sums.0[2047], left.0[2047] + right.0[2047]);
+    counts
+}
+
+fn transpose() -> Counts {
+    let (mut from, mut to) = (Numbers::new(), Numbers::new());
+    let size = 32u32.to_le_bytes();
+    let args: [&[u8]; 4] = [&from.pointer(), &to.pointer(), &size, &size];
+    let name = "_Z16transpose_kernelPKfPfjj";
+    let counts = count(TRANSPOSE, name, [32, 32, 1], [16, 16, 1], &args);
+    assert_eq!(to.0[5 * 32 + 9], from.0[9 * 32 + 5]);
+    counts
+}
+
+/// Value of a counter, summed over all instances.
+fn sum(counts: &Counts, counter: &str) -> u64 {
+    let (block, event, _) = determined_events()
+        .find(|(_, _, name)| *name == counter)
+        .unwrap();
+    let (engines, instances) = match block {
+        "SQ" | "SPI" => (8, 1),
+        "TA" | "TD" | "TCP" => (8, 14),
+        "TCC" | "TCA" => (1, 32),
+        _ => (1, 1),
+    };
+    (0..engines)
+        .flat_map(|engine| (0..instances).map(move |instance| (engine, instance)))
+        .map(|(engine, instance)| counts.value(block, event, engine, instance).unwrap() as u64)
+        .sum()
+}
+
+fn check(counts: &Counts, expected: &[(&str, u64)]) {
+    for (counter, value) in expected {
+        assert_eq!(sum(counts, counter), *value, "{counter}");
+    }
+}
+
+#[test]
+fn instructions_of_the_addition_kernel() {
+    let counts = addition(&mut Numbers::new(), &mut Numbers::new());
+    let waves = 32;
+    check(
+        &counts,
+        &[
+            ("SQ_WAVES", waves),
+            ("SQ_WAVES_EQ_64", waves),
+            ("SQ_WAVES_LT_64", 0),
+            ("SQ_ITEMS", 2048),
+            ("SPI_CSN_NUM_THREADGROUPS", 8),
+            ("SPI_CSN_WAVE", waves),
+            ("SQ_INSTS", 36 * waves),
+            ("SQ_INSTS_VALU", 18 * waves),
+            ("SQ_INSTS_VALU_INT32", 13 * waves),
+            ("SQ_INSTS_VALU_INT64", waves),
+            ("SQ_INSTS_VALU_ADD_F32", waves),
+            ("SQ_INSTS_VALU_MUL_F32", 0),
+            ("SQ_INSTS_SALU", 6 * waves),
+            ("SQ_INSTS_SMEM", 4 * waves),
+            ("SQ_INSTS_VMEM_RD", 2 * waves),
+            ("SQ_INSTS_VMEM_WR", waves),
+            ("SQ_INSTS_VMEM", 3 * waves),
+            ("SQ_INSTS_FLAT", 3 * waves),
+            ("SQ_INSTS_LDS", 0),
+            ("SQ_INSTS_BRANCH", waves),
+            ("SQ_INSTS_SENDMSG", waves),
+            ("SQ_ACTIVE_INST_VALU", 18 * waves),
+            ("SQ_ACTIVE_INST_VMEM", 0),
+            ("SQ_ACTIVE_INST_FLAT", 3 * waves),
+            ("SQ_THREAD_CYCLES_VALU", 18 * 64 * waves),
+            ("SQC_DCACHE_REQ_READ_1", waves),
+            ("SQC_DCACHE_REQ_READ_2", 2 * waves),
+            ("SQC_DCACHE_REQ_READ_4", waves),
+        ],
+    );
+    // One workgroup of four waves on each engine.
+    for engine in 0..8 {
+        assert_eq!(counts.value("SQ", 4, engine, 0), Some(4.0));
+        assert_eq!(counts.value("TA", 32, engine, 0), Some(12.0));
+        assert_eq!(counts.value("TA", 32, engine, 1), Some(0.0));
+        assert_eq!(counts.value("TA", 32, engine, 13), Some(0.0));
+    }
+}
+
+#[test]
+fn memory_traffic_of_the_addition_kernel() {
+    let counts = addition(&mut Numbers::new(), &mut Numbers::new());
+    let waves = 32;
+    check(
+        &counts,
+        &[
+            // Each instruction touches 256 bytes: 16 quads of lanes in 4 lines.
+            ("TA_TOTAL_WAVEFRONTS", 3 * waves),
+            ("TA_FLAT_READ_WAVEFRONTS", 2 * waves),
+            ("TA_BUFFER_WAVEFRONTS", 0),
+            ("TA_TA_BUSY", 3 * 16 * waves),
+            ("TD_COALESCABLE_WAVEFRONT", 3 * waves),
+            ("TCP_TOTAL_ACCESSES", 3 * 16 * waves),
+            ("TCP_TOTAL_READ", 2 * 16 * waves),
+            ("TCP_TOTAL_WRITE", 16 * waves),
+            ("TCP_TOTAL_CACHE_ACCESSES", 3 * 4 * waves),
+            ("TCP_TCC_READ_REQ", 2 * 4 * waves),
+            ("TCP_TCC_WRITE_REQ", 4 * waves),
+            // Every engine reads the arguments' line and the four lines of code, 32 bytes at a time.
+            ("SQC_DCACHE_REQ", 4 * waves),
+            ("SQC_DCACHE_MISSES", 8),
+            ("SQ_IFETCH", 7 * waves),
+            ("SQC_ICACHE_MISSES", 8 * 4),
+            ("SQC_TC_REQ", 8 + 8 * 4),
+            // 8 KiB each of two vectors, and a line of arguments and two of code for the first who asks.
+            ("TCC_READ", 256 + 8 + 32),
+            ("TCC_WRITE", 128),
+            ("TCC_REQ", 424),
+            ("TCC_MISS", 128 + 64 + 1 + 2),
+            ("TCC_HIT", 424 - 195),
+            ("TCC_EA_RDREQ", 256 + 2 + 4),
+            ("TCC_EA_RDREQ_32B", 0),
+            ("TCC_EA_RDREQ_DRAM", 256 + 2 + 4),
+            ("TCC_EA_WRREQ", 128),
+            ("TCC_EA_WRREQ_64B", 128),
+            ("TCC_WRITEBACK", 64),
+            ("TCC_NORMAL_EVICT", 0),
+        ],
+    );
+}
+
+#[test]
+fn what_is_read_twice_hits() {
+    let name = "_Z15addition_kernelIfEvPT_PKS0_S3_ii";
+    let (mut sums, mut both) = (Numbers::new(), Numbers::new());
+    let args: [&[u8]; 5] = [
+        &sums.pointer(),
+        &both.pointer(),
+        &both.pointer(),
+        &128i32.to_le_bytes(),
+        &16i32.to_le_bytes(),
+    ];
+    let counts = count(VECTOR_OPS, name, [128, 16, 1], [64, 4, 1], &args);
+    check(
+        &counts,
+        &[
+            ("TCP_TOTAL_CACHE_ACCESSES", 3 * 4 * 32),
+            ("TCP_TCC_READ_REQ", 4 * 32),
+            ("TCC_READ", 128 + 8 + 32),
+            ("TCC_EA_RDREQ", 128 + 2 + 4),
+        ],
+    );
+}
+
+#[test]
+fn lds_of_the_transpose_kernel() {
+    let counts = transpose();
+    let waves = 16;
+    check(
+        &counts,
+        &[
+            ("SQ_WAVES", waves),
+            ("SQ_INSTS", 49 * waves),
+            ("SQ_INSTS_VALU", 26 * waves),
+            ("SQ_INSTS_SALU", 9 * waves),
+            ("SQ_INSTS_BRANCH", 2 * waves),
+            ("SQ_INSTS_LDS", 2 * waves),
+            // Rows of 17 dwords: of two rows of 16, first and last fall into one bank.
+            ("SQ_LDS_IDX_ACTIVE", 2 * 4 * waves),
+            ("SQ_LDS_BANK_CONFLICT", 2 * 2 * waves),
+            ("SQ_LDS_ADDR_CONFLICT", 0),
+            ("SQ_LDS_ATOMIC_RETURN", 0),
+            // Four rows of 64 bytes.
+            ("TCP_TOTAL_CACHE_ACCESSES", 2 * 4 * waves),
+        ],
+    );
+}
+
+#[test]
+fn waves_that_are_not_full() {
+    let mut numbers = [Numbers::new(), Numbers::new(), Numbers::new()];
+    let [a, b, c] = numbers.each_mut().map(|numbers| numbers.pointer());
+    let (width, height) = (250i32.to_le_bytes(), 1i32.to_le_bytes());
+    let args: [&[u8]; 5] = [&a, &b, &c, &width, &height];
+    let name = "_Z15multiply_kernelPfPKfS1_ii";
+    // Workgroups of 100, 100 and 50 work-items: waves of 64, 36, 64, 36 and 50.
+    let counts = count(VECTOR_OPS, name, [250, 1, 1], [100, 1, 1], &args);
+    check(
+        &counts,
+        &[
+            ("SQ_WAVES", 5),
+            ("SQ_WAVES_EQ_64", 2),
+            ("SQ_WAVES_LT_64", 3),
+            ("SQ_WAVES_LT_48", 2),
+            ("SQ_WAVES_LT_32", 0),
+            ("SQ_ITEMS", 250),
+            ("SQ_INSTS_VALU_MUL_F32", 5),
+            ("SQ_THREAD_CYCLES_VALU", 18 * 250),
+        ],
+    );
+}
+
+#[test]
+fn time_adds_up() {
+    for counts in [
+        addition(&mut Numbers::new(), &mut Numbers::new()),
+        transpose(),
+    ] {
+        let of = |counter| sum(&counts, counter);
+        assert_eq!(
+            of("SQ_WAVE_CYCLES"),
+            of("SQ_ACTIVE_INST_ANY") + of("SQ_WAIT_ANY") + of("SQ_WAIT_INST_ANY")
+        );
+        assert!(of("SQ_WAIT_ANY") > 0);
+        assert!(of("GRBM_SPI_BUSY") < of("GRBM_GUI_ACTIVE"));
+        assert!(of("GRBM_GUI_ACTIVE") <= of("GRBM_COUNT"));
+        // Instructions of one kind: one SIMD's a quad-cycle.
+        assert!(of("SQ_ACTIVE_INST_VALU") <= 4 * of("SQ_BUSY_CU_CYCLES"));
+        let waves: f64 = (0..8)
+            .map(|engine| counts.accumulated("SQ", 5, engine, 0).unwrap())
+            .sum();
+        assert_eq!(waves as u64, 4 * of("SQ_WAVE_CYCLES"));
+    }
+}
+
+#[test]
+fn counts_are_the_same_every_time() {
+    let first = format!("{:?}", transpose());
+    for _ in 0..3 {
+        assert_eq!(format!("{:?}", transpose()), first);
+    }
+}
+
+#[test]
+fn events_are_determined_or_have_no_value() {
+    let counts = transpose();
+    for block in [
+        "SQ", "SPI", "TA", "TD", "TCP", "TCC", "TCA", "GRBM", "CPC", "CPF",
+    ] {
+        for event in 0..400 {
+            let value = counts.value(block, event, 0, 0);
+            assert_eq!(value.is_some(), determined(block, event), "{block} {event}");
+            let level = counts.accumulated(block, event, 0, 0);
+            assert_eq!(
+                level.is_some(),
+                accumulates(block, event),
+                "{block} {event}"
+            );
+        }
+    }
+    assert!(determined("SQ", 4) && !determined("SQ", 5) && accumulates("SQ", 5));
+    assert!(!determined("TCP", 48), "no translation is simulated");
+}

@@ -10,7 +10,7 @@ use crate::codeobj::{ArgKind, CodeObject, Image};
 use std::sync::atomic::AtomicBool;
 
 /// All memory is allowed but the first page and what lies above user space.
-pub(super) struct Everything;
+pub(crate) struct Everything;
 
 impl Memory for Everything {
     fn extent(&self, address: u64) -> Option<Extent> {
@@ -31,7 +31,7 @@ pub(super) const OBJECTS: [(&str, &[u8]); 3] = [
 ];
 
 /// A loaded code object.
-pub(super) struct Module {
+pub(crate) struct Module {
     pub(super) object: CodeObject,
     pub(super) image: Image,
     pub(super) program: Program,
@@ -39,7 +39,7 @@ pub(super) struct Module {
 }
 
 impl Module {
-    pub(super) fn load(bytes: &[u8]) -> Self {
+    pub(crate) fn load(bytes: &[u8]) -> Self {
         let object = CodeObject::parse(bytes).unwrap();
         let image = Image::load(&object, |_| None).unwrap();
         let (start, size) = image.code()[0];
@@ -62,11 +62,32 @@ impl Module {
         dynamic_lds: u32,
         args: &[&[u8]],
     ) -> Result<Stats, Fault> {
+        self.dispatch(name, grid, workgroup, dynamic_lds, args, |dispatch| {
+            let stop = AtomicBool::new(false);
+            let control = Control {
+                threads: self.threads,
+                stop: &stop,
+            };
+            run_dispatch(dispatch, &Everything, &control)
+        })
+    }
+
+    /// Makes the dispatch of a kernel and hands it to `act`.
+    pub(crate) fn dispatch<R>(
+        &self,
+        name: &str,
+        grid: [u32; 3],
+        workgroup: [u16; 3],
+        dynamic_lds: u32,
+        args: &[&[u8]],
+        act: impl FnOnce(&Dispatch<'_>) -> R,
+    ) -> R {
         let kernel = self.object.kernel(name).unwrap();
         let (kernel_object, descriptor) =
             self.image.descriptor(&self.object, &kernel.symbol).unwrap();
-        let mut kernarg = vec![0u64; kernel.kernarg_bytes().div_ceil(8) as usize + 1];
-        let base = kernarg.as_mut_ptr().cast::<u8>();
+        let mut kernarg = Box::new(Kernarg([0; 4096]));
+        let base = kernarg.0.as_mut_ptr();
+        assert!(kernel.kernarg_bytes() <= 4096);
         let put = |offset: u32, bytes: &[u8]| {
             assert!(offset + bytes.len() as u32 <= kernel.kernarg_bytes());
             // SAFETY: inside the buffer, as just checked.
@@ -121,14 +142,13 @@ impl Module {
             queue: 0,
             dispatch_id: 0,
         };
-        let stop = AtomicBool::new(false);
-        let control = Control {
-            threads: self.threads,
-            stop: &stop,
-        };
-        run_dispatch(&dispatch, &Everything, &control)
+        act(&dispatch)
     }
 }
+
+/// Kernel arguments, where no cache line depends on the allocator.
+#[repr(align(4096))]
+struct Kernarg([u8; 4096]);
 
 /// Runs `test` with the code object of every optimisation level.
 pub(super) fn with_modules(test: impl Fn(&Module)) {
