@@ -35,6 +35,17 @@ pub(crate) fn of_handle(handle: u64) -> AgentId {
     device::agent(handle).map_or(AgentId::default(), |agent| id(agent.index))
 }
 
+/// Index of the agent with an SDK id.
+pub(crate) fn index_of(agent: AgentId) -> Option<usize> {
+    let index = usize::try_from(agent.handle.checked_sub(offset())?).ok()?;
+    (index < device::agents().len()).then_some(index)
+}
+
+/// How the SDK describes an agent.
+pub(crate) fn description(index: usize) -> Option<&'static Agent> {
+    all().get(index).map(|agent| agent.0)
+}
+
 /// SDK id of the agent that owns a pool, or a region.
 pub(crate) fn of_pool(handle: u64) -> AgentId {
     device::pool(handle).map_or(AgentId::default(), |pool| id(pool.agent))

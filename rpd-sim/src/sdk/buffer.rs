@@ -61,8 +61,13 @@ pub(crate) fn find(id: BufferId) -> Option<&'static Buffer> {
 }
 
 impl Buffer {
-    /// Appends a tracing record. `record` is a struct of the ABI without interior pointers to the stack.
+    /// Appends a tracing record.
     pub(crate) fn emit<T: Copy>(&self, kind: u32, record: &T) {
+        self.emit_as(Category::TRACING, kind, record);
+    }
+
+    /// Appends a record. `record` is a struct of the ABI without interior pointers to the stack.
+    pub(crate) fn emit_as<T: Copy>(&self, category: Category, kind: u32, record: &T) {
         const { assert!(align_of::<T>() <= 8 && size_of::<T>().is_multiple_of(8)) };
         let words = size_of::<T>() / 8;
         let mut area = self.area.lock().unwrap_or_else(|e| e.into_inner());
@@ -87,7 +92,7 @@ impl Buffer {
             core::ptr::copy_nonoverlapping(core::ptr::from_ref(record).cast::<u64>(), to, words);
             area.words.set_len(first + words);
         }
-        area.index.push((Category::TRACING.0, kind, first));
+        area.index.push((category.0, kind, first));
         let full = area.words.len() * 8 >= self.watermark;
         drop(area);
         if full {

@@ -21,7 +21,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_status_t as Status, rocprofiler_user_data_t as UserData,
 };
 
-use super::{buffer::Buffer, lifecycle, status::store};
+use super::{buffer::Buffer, counting, lifecycle, status::store};
 
 /// Most contexts of a process: one bit each.
 pub(crate) const MAX: usize = 64;
@@ -56,6 +56,10 @@ pub(crate) struct Context {
     pub(crate) callbacks: [OnceLock<Callback<TraceFn>>; CALLBACK_KINDS],
     pub(crate) buffers: [OnceLock<&'static Buffer>; BUFFER_KINDS],
     pub(crate) request: OnceLock<Callback<NonNullRequest>>,
+    /// Counts dispatches.
+    pub(crate) counting: OnceLock<counting::dispatch::Service>,
+    /// Counts whole agents.
+    pub(crate) agents_counted: OnceLock<counting::device::Service>,
 }
 
 /// The request callback, present.
@@ -218,16 +222,20 @@ impl Context {
 
 /// Stops all contexts of a client; `remove` also forgets them.
 pub(crate) fn stop_client(client: u32, remove: bool) {
-    let _guard = CHANGE.lock().unwrap_or_else(|e| e.into_inner());
+    let guard = CHANGE.lock().unwrap_or_else(|e| e.into_inner());
+    let mut stopped = 0;
     for index in 0..COUNT.load(Ordering::Acquire) as usize {
         let context = get(index);
         if context.client == client {
-            ACTIVE.fetch_and(!(1 << index), Ordering::AcqRel);
+            let bit = 1 << index;
+            stopped |= ACTIVE.fetch_and(!bit, Ordering::AcqRel) & bit;
             if remove {
                 context.removed.store(true, Ordering::Relaxed);
             }
         }
     }
+    drop(guard);
+    bits(stopped).for_each(|index| counting::stopped(get(index)));
 }
 
 /// `rocprofiler_create_context`.
@@ -258,6 +266,8 @@ pub unsafe extern "C" fn rocprofiler_create_context(context_id: *mut ContextId) 
         callbacks: [const { OnceLock::new() }; CALLBACK_KINDS],
         buffers: [const { OnceLock::new() }; BUFFER_KINDS],
         request: OnceLock::new(),
+        counting: OnceLock::new(),
+        agents_counted: OnceLock::new(),
     }));
     store(context_id, context.id());
     CONTEXTS[index].store(context, Ordering::Release);
@@ -271,12 +281,21 @@ pub extern "C" fn rocprofiler_start_context(context_id: ContextId) -> Status {
     if lifecycle::finalized() != 0 {
         return Status::ERROR_CONFIGURATION_LOCKED;
     }
-    let _guard = CHANGE.lock().unwrap_or_else(|e| e.into_inner());
+    let guard = CHANGE.lock().unwrap_or_else(|e| e.into_inner());
     let Some(context) = find(context_id) else {
         return Status::ERROR_CONTEXT_NOT_FOUND;
     };
-    ACTIVE.fetch_or(1 << context.index, Ordering::AcqRel);
-    Status::SUCCESS
+    if !counting::may_start(context) {
+        return Status::ERROR_CONTEXT_CONFLICT;
+    }
+    let bit = 1 << context.index;
+    let before = ACTIVE.fetch_or(bit, Ordering::AcqRel);
+    drop(guard);
+    if before & bit != 0 {
+        return Status::SUCCESS;
+    }
+    // Tools are called in there, so no lock is held.
+    counting::started(context)
 }
 
 /// `rocprofiler_stop_context`.
@@ -285,9 +304,11 @@ pub extern "C" fn rocprofiler_stop_context(context_id: ContextId) -> Status {
     if lifecycle::finalized() == 1 {
         return Status::SUCCESS;
     }
-    let _guard = CHANGE.lock().unwrap_or_else(|e| e.into_inner());
+    let guard = CHANGE.lock().unwrap_or_else(|e| e.into_inner());
     match find(context_id) {
         Some(c) if ACTIVE.fetch_and(!(1 << c.index), Ordering::AcqRel) & (1 << c.index) != 0 => {
+            drop(guard);
+            counting::stopped(c);
             Status::SUCCESS
         }
         _ => Status::ERROR_CONTEXT_NOT_FOUND,

@@ -34,11 +34,14 @@ use rocprofiler_sdk_sys::{
     rocprofiler_user_data_t as UserData,
 };
 
-use super::{agents, clock, codeobj, context, correlation::Use, external, lifecycle, thread};
+use super::{
+    agents, clock, codeobj, context, correlation::Use, counting, external, lifecycle, thread,
+};
 use crate::gpu::observe::{
     self, CodeObjectInfo, CopyDirection, CopyInfo, DispatchInfo, Interval, Observer, QueueInfo,
     ScratchEvent, ScratchInfo, Token,
 };
+use crate::perf;
 
 /// Meaningful bytes of the dispatch info.
 const INFO_BYTES: u64 = core::mem::offset_of!(Info, reserved_padding) as u64;
@@ -61,9 +64,10 @@ pub(crate) fn install() {
         (CallbackKind::SCRATCH_MEMORY, BufferKind::SCRATCH_MEMORY),
         (CallbackKind::CODE_OBJECT, BufferKind::NONE),
     ];
-    if wanted
-        .into_iter()
-        .any(|(callback, record)| context::any(callback, record))
+    if counting::configured()
+        || wanted
+            .into_iter()
+            .any(|(callback, record)| context::any(callback, record))
     {
         observe::set(&Provider);
     }
@@ -99,6 +103,16 @@ struct Work {
     records: u64,
     seen: Vec<Seen>,
     payload: Payload,
+    /// What is counted for it.
+    counted: Option<Counted>,
+}
+
+/// A dispatch that is counted.
+struct Counted {
+    /// Index of its agent.
+    agent: usize,
+    /// What a context wants to have counted, and the context's external id.
+    chosen: Option<(counting::dispatch::Chosen, u64)>,
 }
 
 /// What is told about it.
@@ -215,7 +229,12 @@ impl Observer for Provider {
         let (begin, _) = masks(ck, enqueue, bk, enqueue);
         let (callbacks, records) = masks(ck, complete, bk, complete);
         let dispatch_id = NEXT_DISPATCH.fetch_add(1, Ordering::Relaxed);
-        if begin | callbacks | records == 0 {
+        let (single, whole) = if lifecycle::finalized() == 0 {
+            (counting::of_dispatches(), counting::of_devices())
+        } else {
+            (0, 0)
+        };
+        if begin | callbacks | records | single | whole == 0 {
             return 0;
         }
         let id = Use::current();
@@ -247,23 +266,37 @@ impl Observer for Provider {
         };
         let request = RequestKind::KERNEL_DISPATCH;
         let mut seen = see(
-            begin | callbacks | records,
+            begin | callbacks | records | single,
             request,
             enqueue,
             tid,
             id.internal,
         );
-        for phase in [Phase::ENTER, Phase::EXIT] {
+        let info = payload.dispatch_info;
+        let mut tell_phase = |phase, seen: &mut [Seen]| {
             let at = ptr::from_mut(&mut payload).cast();
-            tell(
-                begin,
-                &mut seen,
-                (id.internal, id.ancestor),
-                tid,
-                (ck, enqueue, phase),
-                at,
-            );
-        }
+            let what = (ck, enqueue, phase);
+            tell(begin, seen, (id.internal, id.ancestor), tid, what, at);
+        };
+        tell_phase(Phase::ENTER, &mut seen);
+        let counted = crate::gpu::agents::agent(dispatch.queue.agent)
+            .filter(|_| single | whole != 0)
+            .map(|agent| Counted {
+                agent: agent.index,
+                chosen: seen
+                    .iter()
+                    .find(|seen| single & (1 << seen.index) != 0)
+                    .and_then(|seen| {
+                        let correlation = AsyncCorrelationId {
+                            internal: id.internal,
+                            external: UserData::from(seen.external),
+                        };
+                        let (context, agent) = (seen.index, agent.index);
+                        let chosen = counting::dispatch::choose(context, agent, correlation, info)?;
+                        Some((chosen, seen.external))
+                    }),
+            });
+        tell_phase(Phase::EXIT, &mut seen);
         let payload = Payload::Dispatch(payload);
         Work {
             id,
@@ -272,8 +305,40 @@ impl Observer for Provider {
             records,
             seen,
             payload,
+            counted,
         }
         .start()
+    }
+
+    fn serialises(&self, _queue: &QueueInfo) -> bool {
+        counting::of_dispatches() != 0
+    }
+
+    fn counts(&self, token: Token) -> bool {
+        // SAFETY: tokens are what `start` gave out, and this one has not been handed back.
+        let counted = unsafe { (token as *const Work).as_ref() }.and_then(|w| w.counted.as_ref());
+        counted.is_some_and(|c| c.chosen.is_some() || counting::device::wants(c.agent))
+    }
+
+    fn dispatch_counted(&self, token: Token, counts: &perf::Counts, time: Interval) {
+        // SAFETY: as above; it is handed back after this.
+        let Some(work) = (unsafe { (token as *const Work).as_ref() }) else {
+            return;
+        };
+        let (Some(counted), Payload::Dispatch(payload)) = (&work.counted, &work.payload) else {
+            return;
+        };
+        if lifecycle::finalized() == 1 {
+            return;
+        }
+        counting::device::add(counted.agent, counts);
+        if let Some((chosen, external)) = &counted.chosen {
+            let correlation = AsyncCorrelationId {
+                internal: work.id.internal,
+                external: UserData::from(*external),
+            };
+            chosen.finish(correlation, payload.dispatch_info, counts, time);
+        }
     }
 
     fn dispatch_completed(&self, token: Token, time: Interval) {
@@ -323,6 +388,7 @@ impl Observer for Provider {
             records,
             seen,
             payload,
+            counted: None,
         }
         .start()
     }

@@ -12,7 +12,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_tool_configure_result_t as ConfigureResult,
 };
 
-use super::{codeobj, context, device, discovery, status::store, worker};
+use super::{codeobj, context, counting, device, discovery, status::store, worker};
 
 static INITIALIZED: AtomicI32 = AtomicI32::new(0);
 static FINALIZED: AtomicI32 = AtomicI32::new(0);
@@ -171,6 +171,7 @@ pub(crate) fn finalize() {
         return;
     }
     device::drain();
+    counting::consumer::drain();
     codeobj::unload_all();
     let handles: Vec<u32> = {
         let clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());

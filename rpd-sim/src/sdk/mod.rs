@@ -2,7 +2,7 @@
 //!
 //! `register` is where runtimes hand their tables over; `lifecycle` finds tools, lets them configure and
 //! finalises them; `context`, `buffer`, `correlation` and `external` are what services share; `trace`,
-//! `marker`, `stream`, `allocation` and `device` deliver; `names`, `args` and `agents` answer questions.
+//! `marker`, `stream`, `allocation` and `device` deliver, `counting` counts; `names`, `args` and `agents` answer questions.
 //! Functions of the C ABI stand with their subject.
 
 // Those are exported by symbol name, whatever the module tree says.
@@ -16,6 +16,7 @@ pub(crate) mod clock;
 pub(crate) mod codeobj;
 pub(crate) mod context;
 pub(crate) mod correlation;
+pub(crate) mod counting;
 pub(crate) mod device;
 pub(crate) mod discovery;
 pub(crate) mod enums;

@@ -14,7 +14,8 @@ use rocprofiler_sdk_sys::{
 };
 
 use super::{
-    allocation, context, device, discovery, foreign, intercept, lifecycle, marker, runtime, trace,
+    allocation, context, counting, device, discovery, foreign, intercept, lifecycle, marker,
+    runtime, trace,
 };
 use crate::api::{
     stream,
@@ -144,6 +145,16 @@ impl Slots {
     }
 }
 
+/// Runtimes whose tables were handed over, a bit each.
+static SEEN: AtomicU32 = AtomicU32::new(0);
+/// HSA's bit.
+const HSA: u32 = 3;
+
+/// Whether HSA handed its tables over.
+pub(crate) fn hsa_is_there() -> bool {
+    SEEN.load(Ordering::Acquire) & (1 << HSA) != 0
+}
+
 /// Wraps the tables of one runtime; `false` for a name that is unknown.
 fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> bool {
     lifecycle::initialize(None);
@@ -151,7 +162,6 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
         return true;
     }
     // What wrappers call is kept for one instance of each runtime.
-    static SEEN: AtomicU32 = AtomicU32::new(0);
     let first = |bit: u32| SEEN.fetch_or(1 << bit, Ordering::AcqRel) & (1 << bit) == 0;
     let Some(&table) = tables.first() else {
         return false;
@@ -228,7 +238,7 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
             unsafe {
                 libc::setenv(c"HSA_TOOLS_ROCPROFILER_V1_TOOLS".as_ptr(), c"0".as_ptr(), 0);
             }
-            if first(3) {
+            if first(HSA) {
                 // SAFETY: this is the container that runtimes of that name hand over.
                 let sub = unsafe { &*table.cast::<[*mut c_void; 8]>() };
                 // SAFETY: as above; the version block takes the first two words.
@@ -252,6 +262,7 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
                 slots[2].wrap(&trace::HSA_FINALIZE_EXT_API, &wrap::HSA_FINALIZE_EXT_API);
                 slots[3].wrap(&trace::HSA_IMAGE_EXT_API, &wrap::HSA_IMAGE_EXT_API);
             }
+            counting::device::device_is_there();
             runtime::initialized(Runtime::HSA, version, instance);
             intercept::offer(InterceptTable::HSA_TABLE, version, instance, tables);
         }

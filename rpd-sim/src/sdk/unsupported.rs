@@ -7,13 +7,9 @@ use core::{
 };
 
 use rocprofiler_sdk_sys::{
-    rocprofiler_agent_id_t as AgentId, rocprofiler_available_counters_cb_t,
-    rocprofiler_available_dimensions_cb_t, rocprofiler_available_pc_sampling_configurations_cb_t,
+    rocprofiler_agent_id_t as AgentId, rocprofiler_available_pc_sampling_configurations_cb_t,
     rocprofiler_buffer_id_t as BufferId, rocprofiler_context_id_t as ContextId,
-    rocprofiler_counter_config_id_t as ConfigId, rocprofiler_counter_flag_t,
-    rocprofiler_counter_id_t as CounterId, rocprofiler_counter_info_version_id_t,
-    rocprofiler_counter_record_t, rocprofiler_device_counting_service_cb_t,
-    rocprofiler_dispatch_counting_record_cb_t, rocprofiler_dispatch_counting_service_cb_t,
+    rocprofiler_counter_config_id_t as ConfigId,
     rocprofiler_pc_sampling_instruction_not_issued_reason_t,
     rocprofiler_pc_sampling_instruction_type_t, rocprofiler_pc_sampling_method_t,
     rocprofiler_pc_sampling_unit_t, rocprofiler_status_t as Status,
@@ -36,52 +32,8 @@ macro_rules! answers {
     };
 }
 
-// There is no device driver to count with.
 answers! { ERROR_NOT_AVAILABLE:
-    fn rocprofiler_iterate_agent_supported_counters(AgentId, rocprofiler_available_counters_cb_t, *mut c_void);
-    fn rocprofiler_create_counter_config(AgentId, *mut CounterId, usize, *mut ConfigId);
-    fn rocprofiler_load_counter_definition(*const c_char, usize, rocprofiler_counter_flag_t);
-    fn rocprofiler_configure_callback_dispatch_counting_service(
-        ContextId,
-        rocprofiler_dispatch_counting_service_cb_t,
-        *mut c_void,
-        rocprofiler_dispatch_counting_record_cb_t,
-        *mut c_void,
-    );
-    fn rocprofiler_configure_buffer_dispatch_counting_service(
-        ContextId,
-        BufferId,
-        rocprofiler_dispatch_counting_service_cb_t,
-        *mut c_void,
-    );
-    fn rocprofiler_configure_device_counting_service(
-        ContextId,
-        BufferId,
-        AgentId,
-        rocprofiler_device_counting_service_cb_t,
-        *mut c_void,
-    );
-    fn rocprofiler_sample_device_counting_service(
-        ContextId,
-        UserData,
-        rocprofiler_counter_flag_t,
-        *mut rocprofiler_counter_record_t,
-        *mut usize,
-    );
     fn rocprofiler_thread_trace_decoder_create(*mut DecoderId, *const c_char);
-}
-
-answers! { ERROR_COUNTER_NOT_FOUND:
-    fn rocprofiler_query_counter_info(CounterId, rocprofiler_counter_info_version_id_t, *mut c_void);
-    fn rocprofiler_iterate_counter_dimensions(CounterId, rocprofiler_available_dimensions_cb_t, *mut c_void);
-    fn rocprofiler_query_counter_instance_count(AgentId, CounterId, *mut usize);
-    fn rocprofiler_query_record_counter_id(u64, *mut CounterId);
-    fn rocprofiler_query_record_dimension_position(u64, u64, *mut usize);
-}
-
-// Configurations that were never made can be destroyed.
-answers! { SUCCESS:
-    fn rocprofiler_destroy_counter_config(ConfigId);
 }
 
 answers! { ERROR_NOT_IMPLEMENTED:

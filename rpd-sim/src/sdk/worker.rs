@@ -16,7 +16,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_runtime_library_t as RuntimeLibrary, rocprofiler_status_t as Status,
 };
 
-use super::{buffer, context::Callback, device, lifecycle, status::store};
+use super::{buffer, context::Callback, counting, device, lifecycle, status::store};
 
 /// A flush to do, and whom to tell.
 struct Task {
@@ -190,6 +190,7 @@ extern "C" fn after_fork() {
 extern "C" fn in_child() {
     after_fork();
     device::forget();
+    counting::consumer::forget();
     if lifecycle::finalized() == 1 {
         return;
     }

@@ -1,0 +1,459 @@
+//! The counters there are, by agent: constants of the agent, what its hardware counts, and what is derived.
+
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::CString,
+    sync::{Arc, Mutex, OnceLock, RwLock},
+};
+
+use rpd_metric::{
+    Definitions, Expression, Metrics, Shape,
+    definitions::Source as Defined,
+    evaluate::{self, EvaluateError, Leaf},
+    expression::Resolution,
+};
+
+use super::{
+    hardware::{self, Block},
+    info::Info,
+};
+use crate::{gpu::agents as device, perf, sdk::agents};
+
+/// The counters of the architecture that is simulated.
+const BUILT_IN: &str = include_str!("../../../data/gfx90a-counters.csv");
+/// Ids have this many bits.
+const ID_BITS: u32 = 16;
+
+/// Where the values of a counter come from.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    /// A property of the agent.
+    Constant(f64),
+    /// A hardware event.
+    Event {
+        /// The block that counts it.
+        block: &'static Block,
+        /// Its number within the block.
+        event: u64,
+    },
+    /// Computed from others.
+    Derived(Expression),
+}
+
+/// A counter of one agent.
+pub(crate) struct Counter {
+    /// Handle: unique over all agents, from 1.
+    pub(crate) id: u64,
+    /// Index of the agent it belongs to.
+    pub(crate) agent: usize,
+    /// Name.
+    pub(crate) name: String,
+    /// Text for people.
+    pub(crate) description: String,
+    /// What it is.
+    pub(crate) source: Source,
+    /// Dimensions and extents.
+    pub(crate) shape: Shape,
+    /// Its description as the ABI has it, made when asked for.
+    pub(super) info: OnceLock<Info>,
+}
+
+/// The counters of one agent.
+#[derive(Clone)]
+pub(crate) struct Agent {
+    /// Index of the agent.
+    pub(crate) index: usize,
+    /// In the order in which they are listed.
+    pub(crate) list: Vec<&'static Counter>,
+    names: HashMap<&'static str, &'static Counter>,
+}
+
+/// The counters of all agents that have any.
+#[derive(Clone)]
+pub(crate) struct Catalogue {
+    agents: Vec<Arc<Agent>>,
+    by_id: Vec<&'static Counter>,
+}
+
+/// What a counter shall be.
+struct Entry {
+    name: String,
+    description: String,
+    source: Source,
+}
+
+impl Metrics for Agent {
+    fn expression(&self, name: &str) -> Option<&Expression> {
+        match &self.names.get(name)?.source {
+            Source::Derived(expression) => Some(expression),
+            _ => None,
+        }
+    }
+
+    fn shape(&self, name: &str) -> Option<Shape> {
+        self.get(name).map(|counter| counter.shape.clone())
+    }
+}
+
+impl Agent {
+    /// The counter of a name.
+    pub(crate) fn get(&self, name: &str) -> Option<&'static Counter> {
+        self.names.get(name).copied()
+    }
+
+    /// What has to be counted for a counter: constants are left out.
+    pub(crate) fn needs(&self, counter: &'static Counter) -> Result<Vec<Need>, EvaluateError> {
+        let leaves = evaluate::leaves(&counter.name, self)?;
+        let need = |leaf: Leaf<'_>| {
+            let counter = self.get(leaf.name)?;
+            let Source::Event { block, event } = counter.source else {
+                return None;
+            };
+            Some(Need {
+                counter: counter.id,
+                block,
+                event,
+                resolution: leaf.resolution,
+            })
+        };
+        Ok(leaves.into_iter().filter_map(need).collect())
+    }
+}
+
+/// A counter of the hardware that has to be counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Need {
+    /// Id of the counter.
+    pub(crate) counter: u64,
+    /// Block.
+    pub(crate) block: &'static Block,
+    /// Event within it.
+    pub(crate) event: u64,
+    /// How it is accumulated.
+    pub(crate) resolution: Resolution,
+}
+
+impl Need {
+    /// Whether the device determines it.
+    pub(crate) fn determined(&self) -> bool {
+        let Ok(event) = u32::try_from(self.event) else {
+            return false;
+        };
+        match self.resolution {
+            Resolution::None => perf::determined(self.block.name, event),
+            _ => perf::accumulates(self.block.name, event),
+        }
+    }
+}
+
+impl Catalogue {
+    /// The counter of a handle.
+    pub(crate) fn get(&self, id: u64) -> Option<&'static Counter> {
+        let index = usize::try_from(id.checked_sub(1)?).ok()?;
+        self.by_id.get(index).copied()
+    }
+
+    /// The counters of an agent; `None` when nothing counts on it.
+    pub(crate) fn agent(&self, index: usize) -> Option<&Arc<Agent>> {
+        self.agents.iter().find(|agent| agent.index == index)
+    }
+
+    fn build(custom: Option<&Custom>) -> Result<Self, String> {
+        let mut all = Self {
+            agents: Vec::new(),
+            by_id: Vec::new(),
+        };
+        for gpu in device::gpus() {
+            let mut agent = Agent {
+                index: gpu.index,
+                list: Vec::new(),
+                names: HashMap::new(),
+            };
+            let mut entries = constants(gpu.index);
+            if custom.is_none_or(|custom| custom.append) {
+                entries.extend(built_in());
+            }
+            let definitions = custom.map(|custom| &custom.definitions);
+            let taken: HashSet<String> = entries.iter().map(|e| e.name.clone()).collect();
+            for (counter, definition) in definitions.iter().flat_map(|d| d.on(&gpu.name)) {
+                let name = counter.name.clone();
+                // As with the SDK, what is built in stays.
+                if taken.contains(&name) {
+                    continue;
+                }
+                let source = match &definition.source {
+                    Defined::Expression(expression) => Source::Derived(expression.clone()),
+                    Defined::Event { block, event } => Source::Event {
+                        block: hardware::find(block)
+                            .ok_or_else(|| format!("{name}: {} has no block {block}", gpu.name))?,
+                        event: *event,
+                    },
+                };
+                let description = definition.description.as_ref();
+                entries.push(Entry {
+                    name,
+                    description: description.unwrap_or(&counter.description).clone(),
+                    source,
+                });
+            }
+            let sketch = Sketch::new(entries.iter().map(|e| (e.name.as_str(), &e.source)));
+            let shapes: Vec<Shape> = entries
+                .iter()
+                .map(|entry| sketch.check(&entry.name))
+                .collect::<Result<_, String>>()?;
+            for (entry, shape) in entries.into_iter().zip(shapes) {
+                all.add(&mut agent, entry, shape)?;
+            }
+            all.agents.push(Arc::new(agent));
+        }
+        Ok(all)
+    }
+
+    /// Adds a counter to an agent, which is not yet or no longer part of the catalogue.
+    fn add(
+        &mut self,
+        agent: &mut Agent,
+        entry: Entry,
+        shape: Shape,
+    ) -> Result<&'static Counter, String> {
+        let id = self.by_id.len() as u64 + 1;
+        if id >> ID_BITS != 0 {
+            return Err("there are too many counters".to_owned());
+        }
+        let counter: &'static Counter = Box::leak(Box::new(Counter {
+            id,
+            agent: agent.index,
+            name: entry.name,
+            description: entry.description,
+            source: entry.source,
+            shape,
+            info: OnceLock::new(),
+        }));
+        agent.names.insert(&counter.name, counter);
+        agent.list.push(counter);
+        self.by_id.push(counter);
+        Ok(counter)
+    }
+}
+
+/// Dimensions of what is not derived.
+fn shape_of(source: &Source) -> Shape {
+    match source {
+        Source::Event { block, .. } => block.shape(),
+        _ => Shape::single(),
+    }
+}
+
+/// Counters by name, before they are made.
+struct Sketch<'a>(HashMap<&'a str, &'a Source>);
+
+impl<'a> Sketch<'a> {
+    fn new(entries: impl Iterator<Item = (&'a str, &'a Source)>) -> Self {
+        Self(entries.collect())
+    }
+
+    /// The dimensions of a counter, if it can be computed from the others.
+    fn check(&self, name: &str) -> Result<Shape, String> {
+        let leaves = evaluate::leaves(name, self).map_err(|e| format!("{name}: {e}"))?;
+        // Only the sequencers can accumulate a level.
+        let wrong = leaves.iter().find(|leaf| {
+            leaf.resolution != Resolution::None
+                && !matches!(self.0.get(leaf.name), Some(Source::Event { block, .. }) if block.name == "SQ")
+        });
+        if let Some(leaf) = wrong {
+            return Err(format!(
+                "{name}: {} is no counter of the block SQ, so it cannot be accumulated",
+                leaf.name
+            ));
+        }
+        evaluate::shape(name, self).map_err(|e| format!("{name}: {e}"))
+    }
+}
+
+impl Metrics for Sketch<'_> {
+    fn expression(&self, name: &str) -> Option<&Expression> {
+        match self.0.get(name)? {
+            Source::Derived(expression) => Some(expression),
+            _ => None,
+        }
+    }
+
+    fn shape(&self, name: &str) -> Option<Shape> {
+        self.0.get(name).copied().map(shape_of)
+    }
+}
+
+/// The counters that come with the simulator.
+fn built_in() -> impl Iterator<Item = Entry> {
+    BUILT_IN
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| {
+            let mut fields = line.split(';');
+            let mut field = || fields.next().unwrap_or_default();
+            let (name, block, event, formula, description) =
+                (field(), field(), field(), field(), field());
+            let source = match (hardware::find(block), event.parse()) {
+                (Some(block), Ok(event)) => Source::Event { block, event },
+                _ => match Expression::parse(formula) {
+                    Ok(expression) => Source::Derived(expression),
+                    Err(e) => unreachable!("{name} in our own table: {e}"),
+                },
+            };
+            Entry {
+                name: name.to_owned(),
+                description: description.to_owned(),
+                source,
+            }
+        })
+}
+
+/// The agent's properties that expressions can use.
+fn constants(index: usize) -> Vec<Entry> {
+    let Some(agent) = agents::description(index) else {
+        return Vec::new();
+    };
+    macro_rules! properties {
+        ($($name:ident: $text:literal,)*) => {
+            [$((stringify!($name), agent.$name as f64, $text),)*]
+        };
+    }
+    properties! {
+        cpu_cores_count: "CPU cores",
+        simd_count: "SIMD units",
+        mem_banks_count: "Memory banks",
+        caches_count: "Caches",
+        io_links_count: "Links to other agents",
+        cpu_core_id_base: "First id of a CPU core",
+        simd_id_base: "First id of a SIMD unit",
+        max_waves_per_simd: "Waves that a SIMD unit holds",
+        lds_size_in_kb: "KiB of LDS of a compute unit",
+        gds_size_in_kb: "KiB of GDS",
+        num_gws: "Global wave synchronisation resources",
+        wave_front_size: "Lanes of a wave",
+        array_count: "Shader arrays",
+        simd_arrays_per_engine: "Shader arrays of an engine",
+        cu_per_simd_array: "Compute units of a shader array",
+        simd_per_cu: "SIMD units of a compute unit",
+        max_slots_scratch_cu: "Waves of a compute unit that can have scratch memory",
+        gfx_target_version: "Architecture, as 10000 major + 100 minor + stepping",
+        vendor_id: "PCI vendor",
+        device_id: "PCI device",
+        location_id: "PCI bus, device and function",
+        domain: "PCI domain",
+        drm_render_minor: "Number of the render node",
+        hive_id: "Group of GPUs with direct links",
+        num_sdma_engines: "Copy engines",
+        num_sdma_xgmi_engines: "Copy engines for links between GPUs",
+        num_sdma_queues_per_engine: "Queues of a copy engine",
+        num_cp_queues: "Queues of the command processor",
+        max_engine_clk_ccompute: "Highest clock of the CPU in MHz",
+    }
+    .into_iter()
+    .map(|(name, value, text)| Entry {
+        name: name.to_owned(),
+        description: format!("{text}; a constant of the agent"),
+        source: Source::Constant(value),
+    })
+    .collect()
+}
+
+/// Definitions that a tool brought.
+struct Custom {
+    definitions: Definitions,
+    /// Beside the built-in ones, not in their place.
+    append: bool,
+}
+
+static CUSTOM: Mutex<Option<Custom>> = Mutex::new(None);
+static CURRENT: RwLock<Option<Arc<Catalogue>>> = RwLock::new(None);
+
+/// The counters. From the first use on definitions are fixed.
+pub(crate) fn current() -> Arc<Catalogue> {
+    if let Some(catalogue) = &*CURRENT.read().unwrap_or_else(|e| e.into_inner()) {
+        return Arc::clone(catalogue);
+    }
+    let custom = CUSTOM.lock().unwrap_or_else(|e| e.into_inner());
+    let mut current = CURRENT.write().unwrap_or_else(|e| e.into_inner());
+    let catalogue = current.get_or_insert_with(|| match Catalogue::build(custom.as_ref()) {
+        Ok(catalogue) => Arc::new(catalogue),
+        Err(e) => unreachable!("definitions were checked when they came: {e}"),
+    });
+    Arc::clone(catalogue)
+}
+
+/// Why definitions are refused.
+pub(crate) enum Refused {
+    /// The counters are in use already.
+    Late,
+    /// The text is no definition file.
+    Text(String),
+    /// A definition cannot be used.
+    Counter(String),
+}
+
+/// Takes definitions in, beside the built-in ones or in their place.
+pub(crate) fn define(text: &str, append: bool) -> Result<(), Refused> {
+    let mut custom = CUSTOM.lock().unwrap_or_else(|e| e.into_inner());
+    if CURRENT.read().unwrap_or_else(|e| e.into_inner()).is_some() {
+        return Err(Refused::Late);
+    }
+    let definitions = Definitions::parse(text).map_err(|e| Refused::Text(e.to_string()))?;
+    let new = Custom {
+        // Without any text the built-in ones stay.
+        append: append || text.is_empty(),
+        definitions,
+    };
+    Catalogue::build(Some(&new)).map_err(Refused::Counter)?;
+    *custom = Some(new);
+    Ok(())
+}
+
+/// Adds a derived counter to an agent that has counters.
+pub(crate) fn create(
+    index: usize,
+    name: &str,
+    expression: Expression,
+    description: &str,
+) -> Result<u64, CreateError> {
+    let before = current();
+    let mut current = CURRENT.write().unwrap_or_else(|e| e.into_inner());
+    let mut all = Catalogue::clone(current.as_ref().unwrap_or(&before));
+    let Some(place) = all.agents.iter().position(|agent| agent.index == index) else {
+        return Err(CreateError::Agent);
+    };
+    let mut agent = Agent::clone(&all.agents[place]);
+    if agent.get(name).is_some() {
+        return Err(CreateError::Name);
+    }
+    let entry = Entry {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        source: Source::Derived(expression),
+    };
+    let counters = agent.list.iter().map(|c| (c.name.as_str(), &c.source));
+    let sketch = Sketch::new(counters.chain([(name, &entry.source)]));
+    let shape = sketch.check(name).map_err(CreateError::Expression)?;
+    let counter = all
+        .add(&mut agent, entry, shape)
+        .map_err(CreateError::Expression)?;
+    all.agents[place] = Arc::new(agent);
+    *current = Some(Arc::new(all));
+    Ok(counter.id)
+}
+
+/// Why a counter cannot be made.
+pub(crate) enum CreateError {
+    /// Nothing counts on the agent.
+    Agent,
+    /// The name is taken.
+    Name,
+    /// The expression uses what is not there.
+    Expression(String),
+}
+
+/// Text that lives as long as the process.
+pub(super) fn forever(text: &str) -> *const core::ffi::c_char {
+    let owned = CString::new(text).unwrap_or_default();
+    Box::leak(owned.into_boxed_c_str()).as_ptr()
+}

@@ -1,0 +1,232 @@
+//! Sets of counters that are collected together.
+
+use core::slice;
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use rocprofiler_sdk_sys::{
+    rocprofiler_agent_id_t as AgentId, rocprofiler_counter_config_id_t as ConfigId,
+    rocprofiler_counter_id_t as CounterId, rocprofiler_counter_record_t as Record,
+    rocprofiler_status_t as Status,
+};
+use rpd_metric::{
+    Expression, Metrics, Sample, Shape, Values,
+    evaluate::{self, Leaf},
+    expression::Resolution,
+};
+
+use super::{
+    catalogue::{self, Agent, Counter, Need, Source},
+    info::instance_id,
+};
+use crate::{
+    perf::Counts,
+    sdk::{agents, status::store},
+};
+
+/// Counters of one agent.
+pub(crate) struct Config {
+    /// Index of the agent.
+    pub(crate) agent: usize,
+    counters: Vec<&'static Counter>,
+    /// What has to be counted for them.
+    pub(super) needs: Vec<Need>,
+    names: Arc<Agent>,
+}
+
+static CONFIGS: RwLock<Option<HashMap<u64, Arc<Config>>>> = RwLock::new(None);
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// The config of a handle.
+pub(super) fn find(id: ConfigId) -> Option<Arc<Config>> {
+    let configs = CONFIGS.read().unwrap_or_else(|e| e.into_inner());
+    configs.as_ref()?.get(&id.handle).cloned()
+}
+
+/// Where the values of hardware events come from.
+pub(super) trait Counted {
+    /// The value of an event in one instance of its block.
+    fn value(&self, need: &Need, engine: u32, instance: u32) -> Option<f64>;
+}
+
+impl Counted for Counts {
+    fn value(&self, need: &Need, engine: u32, instance: u32) -> Option<f64> {
+        let event = u32::try_from(need.event).ok()?;
+        match need.resolution {
+            Resolution::None => Counts::value(self, need.block.name, event, engine, instance),
+            // What counts every fourth cycle only is the same level over fewer cycles.
+            Resolution::Low => {
+                let all = self.accumulated(need.block.name, event, engine, instance)?;
+                Some(all / 4.0)
+            }
+            Resolution::High => self.accumulated(need.block.name, event, engine, instance),
+        }
+    }
+}
+
+/// The values of hardware events as an expression sees them.
+struct Seen<'a, C> {
+    config: &'a Config,
+    counted: &'a C,
+}
+
+impl<C> Metrics for Seen<'_, C> {
+    fn expression(&self, name: &str) -> Option<&Expression> {
+        self.config.names.expression(name)
+    }
+
+    fn shape(&self, name: &str) -> Option<Shape> {
+        self.config.names.shape(name)
+    }
+}
+
+impl<C: Counted> Values for Seen<'_, C> {
+    fn values(&self, leaf: Leaf<'_>) -> Option<Vec<Sample>> {
+        let counter = self.config.names.get(leaf.name)?;
+        match &counter.source {
+            Source::Constant(value) => Some(vec![Sample::single(*value)]),
+            Source::Derived(_) => None,
+            &Source::Event { block, event } => {
+                let need = Need {
+                    counter: counter.id,
+                    block,
+                    event,
+                    resolution: leaf.resolution,
+                };
+                let sample = |position: rpd_metric::Position| {
+                    let engine = position.get(rpd_metric::Dimension::ShaderEngine);
+                    let instance = position.get(rpd_metric::Dimension::Instance);
+                    let value = self.counted.value(&need, engine.into(), instance.into())?;
+                    Some(Sample { position, value })
+                };
+                counter.shape.positions().map(sample).collect()
+            }
+        }
+    }
+}
+
+impl Config {
+    /// All values, in the order of the counters and of their instances.
+    pub(super) fn records(&self, counted: &impl Counted, template: Record) -> Vec<Record> {
+        let seen = Seen {
+            config: self,
+            counted,
+        };
+        let mut records = Vec::new();
+        for counter in &self.counters {
+            match evaluate::value(&counter.name, &seen) {
+                Ok(values) => records.extend(values.into_iter().map(|sample| Record {
+                    id: instance_id(counter.id, sample.position),
+                    counter_value: sample.value,
+                    ..template
+                })),
+                // Configs are only made of what is determined.
+                Err(e) => eprintln!("rpd-sim: counter {}: {e}", counter.name),
+            }
+        }
+        records
+    }
+}
+
+/// Whether no instance of a block has to count more events than it has registers.
+fn fits(needs: &[Need]) -> bool {
+    needs.iter().all(|need| {
+        let same = needs.iter().filter(|other| other.block == need.block);
+        same.count() <= need.block.registers
+    })
+}
+
+/// `rocprofiler_create_counter_config`.
+///
+/// # Safety
+/// `counters_list` is null or `counters_count` long; the out pointer is null or readable and writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_create_counter_config(
+    agent_id: AgentId,
+    counters_list: *mut CounterId,
+    counters_count: usize,
+    config_id: *mut ConfigId,
+) -> Status {
+    let Some(agent) = agents::index_of(agent_id) else {
+        return Status::ERROR_AGENT_NOT_FOUND;
+    };
+    if config_id.is_null() || (counters_list.is_null() && counters_count != 0) {
+        return Status::ERROR_INVALID_ARGUMENT;
+    }
+    let asked: &[CounterId] = if counters_count == 0 {
+        &[]
+    } else {
+        // SAFETY: not null, and that long by the contract.
+        unsafe { slice::from_raw_parts(counters_list, counters_count) }
+    };
+    let catalogue = catalogue::current();
+    let mut counters: Vec<&'static Counter> = Vec::new();
+    for id in asked {
+        let Some(counter) = catalogue.get(id.handle) else {
+            return Status::ERROR_COUNTER_NOT_FOUND;
+        };
+        if !counters.iter().any(|known| known.id == counter.id) {
+            counters.push(counter);
+        }
+    }
+    // SAFETY: not null, readable by the contract.
+    if let Some(before) = find(unsafe { *config_id }) {
+        for counter in &before.counters {
+            if !counters.iter().any(|known| known.id == counter.id) {
+                counters.push(counter);
+            }
+        }
+    }
+    let Some(names) = catalogue.agent(agent) else {
+        return Status::ERROR_METRIC_NOT_VALID_FOR_AGENT;
+    };
+    let mut needs: Vec<Need> = Vec::new();
+    for counter in &counters {
+        if counter.agent != agent {
+            return Status::ERROR_METRIC_NOT_VALID_FOR_AGENT;
+        }
+        let Ok(list) = names.needs(counter) else {
+            return Status::ERROR_AST_GENERATION_FAILED;
+        };
+        for need in list {
+            if !need.determined() {
+                return Status::ERROR_METRIC_NOT_VALID_FOR_AGENT;
+            }
+            if !needs.contains(&need) {
+                needs.push(need);
+            }
+        }
+    }
+    if !fits(&needs) {
+        return Status::ERROR_EXCEEDS_HW_LIMIT;
+    }
+    let handle = NEXT.fetch_add(1, Ordering::Relaxed);
+    let config = Arc::new(Config {
+        agent,
+        counters,
+        needs,
+        names: Arc::clone(names),
+    });
+    CONFIGS
+        .write()
+        .unwrap_or_else(|e| e.into_inner())
+        .get_or_insert_default()
+        .insert(handle, config);
+    store(config_id, ConfigId { handle });
+    Status::SUCCESS
+}
+
+/// `rocprofiler_destroy_counter_config`: what is being counted with it goes on.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocprofiler_destroy_counter_config(config_id: ConfigId) -> Status {
+    let mut configs = CONFIGS.write().unwrap_or_else(|e| e.into_inner());
+    if let Some(configs) = configs.as_mut() {
+        configs.remove(&config_id.handle);
+    }
+    Status::SUCCESS
+}

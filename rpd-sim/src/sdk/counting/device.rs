@@ -1,0 +1,333 @@
+//! Counting whole agents: everything that ran on them while the context was active.
+//!
+//! The device's clock only runs while kernels do, so cycles of an idle GPU are not counted.
+
+use core::{
+    ffi::c_void,
+    slice,
+    sync::atomic::{AtomicU8, Ordering},
+};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use rocprofiler_sdk_sys::{
+    rocprofiler_agent_id_t as AgentId, rocprofiler_buffer_category_t as Category,
+    rocprofiler_buffer_id_t as BufferId, rocprofiler_context_id_t as ContextId,
+    rocprofiler_counter_config_id_t as ConfigId, rocprofiler_counter_flag_t as Flag,
+    rocprofiler_counter_record_kind_t as Kind, rocprofiler_counter_record_t as Record,
+    rocprofiler_device_counting_service_cb_t as ChooseFn, rocprofiler_status_t as Status,
+    rocprofiler_user_data_t as UserData,
+};
+
+use super::{
+    DEVICE,
+    catalogue::Need,
+    config::{self, Config, Counted},
+};
+use crate::{
+    perf::Counts,
+    sdk::{
+        agents,
+        buffer::{self, Buffer},
+        context::{self, Callback, Context},
+        lifecycle, register,
+        status::store,
+    },
+};
+
+/// States of a context's service.
+const IDLE: u8 = 0;
+const CHANGING: u8 = 1;
+const COUNTING: u8 = 2;
+
+/// A context's service.
+#[derive(Default)]
+pub(crate) struct Service {
+    state: AtomicU8,
+    agents: Mutex<Vec<Arc<Agent>>>,
+}
+
+/// One agent that a context counts.
+struct Agent {
+    index: usize,
+    id: AgentId,
+    buffer: Option<&'static Buffer>,
+    choose: Callback<<ChooseFn as IntoIterator>::Item>,
+    counting: Mutex<Option<Counting>>,
+}
+
+/// What is counted, and how far it has come.
+struct Counting {
+    config: Arc<Config>,
+    sums: Sums,
+}
+
+/// Sums of hardware events: by counter and resolution, engine and instance.
+#[derive(Default)]
+struct Sums(HashMap<(u64, rpd_metric::expression::Resolution, u32, u32), f64>);
+
+impl Sums {
+    fn add(&mut self, needs: &[Need], counts: &Counts) {
+        for need in needs {
+            for position in need.block.shape().positions() {
+                let engine = position.get(rpd_metric::Dimension::ShaderEngine).into();
+                let instance = position.get(rpd_metric::Dimension::Instance).into();
+                if let Some(value) = Counted::value(counts, need, engine, instance) {
+                    let key = (need.counter, need.resolution, engine, instance);
+                    *self.0.entry(key).or_default() += value;
+                }
+            }
+        }
+    }
+}
+
+impl Counted for Sums {
+    fn value(&self, need: &Need, engine: u32, instance: u32) -> Option<f64> {
+        let key = (need.counter, need.resolution, engine, instance);
+        Some(self.0.get(&key).copied().unwrap_or(0.0))
+    }
+}
+
+impl Service {
+    fn list(&self) -> Vec<Arc<Agent>> {
+        self.agents
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .clone()
+    }
+
+    /// Goes from one state into the one in which others keep out.
+    fn hold(&self, from: u8) -> bool {
+        self.state
+            .compare_exchange(from, CHANGING, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+}
+
+/// Asks a context what to count on each of its agents and begins.
+pub(super) fn start(context: &'static Context) -> Status {
+    let Some(service) = context.agents_counted.get() else {
+        return Status::SUCCESS;
+    };
+    if !register::hsa_is_there() {
+        return Status::ERROR_HSA_NOT_LOADED;
+    }
+    if !service.hold(IDLE) {
+        return Status::ERROR_SERVICE_ALREADY_CONFIGURED;
+    }
+    for agent in service.list() {
+        *agent.counting.lock().unwrap_or_else(|e| e.into_inner()) = None;
+        // SAFETY: the tool gave the function for this.
+        unsafe {
+            (agent.choose.function)(context.id(), agent.id, Some(set_config), agent.choose.data);
+        }
+    }
+    service.state.store(COUNTING, Ordering::Release);
+    Status::SUCCESS
+}
+
+/// Begins what was started before there was a device.
+pub(crate) fn device_is_there() {
+    for index in context::bits(super::of_devices()) {
+        let context = context::get(index);
+        if context
+            .agents_counted
+            .get()
+            .is_some_and(|s| s.state.load(Ordering::Acquire) == IDLE)
+        {
+            start(context);
+        }
+    }
+}
+
+/// Ends counting; what was counted is forgotten with the next start.
+pub(super) fn stop(context: &Context) {
+    if let Some(service) = context.agents_counted.get()
+        && service.hold(COUNTING)
+    {
+        service.state.store(IDLE, Ordering::Release);
+    }
+}
+
+/// What tools call to say what is counted on an agent.
+unsafe extern "C" fn set_config(context: ContextId, config: ConfigId) -> Status {
+    let Some(service) = context::find(context).and_then(|c| c.agents_counted.get()) else {
+        return Status::ERROR_CONTEXT_INVALID;
+    };
+    let Some(config) = config::find(config) else {
+        return Status::ERROR_PROFILE_NOT_FOUND;
+    };
+    if service.state.load(Ordering::Acquire) != CHANGING {
+        return Status::ERROR_CONFIGURATION_LOCKED;
+    }
+    let agents = service.list();
+    let Some(agent) = agents.iter().find(|agent| agent.index == config.agent) else {
+        return Status::ERROR_AGENT_MISMATCH;
+    };
+    *agent.counting.lock().unwrap_or_else(|e| e.into_inner()) = Some(Counting {
+        config,
+        sums: Sums::default(),
+    });
+    Status::SUCCESS
+}
+
+/// Calls something for each agent of that index that is being counted.
+fn each(index: usize, mut with: impl FnMut(&mut Counting)) {
+    for context in context::bits(super::of_devices()) {
+        let Some(service) = context::get(context).agents_counted.get() else {
+            continue;
+        };
+        if service.state.load(Ordering::Acquire) == IDLE {
+            continue;
+        }
+        for agent in service.list().iter().filter(|agent| agent.index == index) {
+            if let Some(counting) = &mut *agent.counting.lock().unwrap_or_else(|e| e.into_inner()) {
+                with(counting);
+            }
+        }
+    }
+}
+
+/// Whether dispatches of an agent have to be counted.
+pub(crate) fn wants(agent: usize) -> bool {
+    let mut wanted = false;
+    each(agent, |counting| {
+        wanted |= !counting.config.needs.is_empty()
+    });
+    wanted
+}
+
+/// A dispatch of an agent counted this.
+pub(crate) fn add(agent: usize, counts: &Counts) {
+    each(agent, |counting| {
+        counting.sums.add(&counting.config.needs, counts)
+    });
+}
+
+/// `rocprofiler_configure_device_counting_service`.
+///
+/// # Safety
+/// The callback stays callable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_configure_device_counting_service(
+    context_id: ContextId,
+    buffer_id: BufferId,
+    agent_id: AgentId,
+    callback: ChooseFn,
+    user_data: *mut c_void,
+) -> Status {
+    if lifecycle::initialized() != -1 {
+        return Status::ERROR_CONFIGURATION_LOCKED;
+    }
+    let Some(context) = context::find(context_id) else {
+        return Status::ERROR_CONTEXT_NOT_FOUND;
+    };
+    if context.counting.get().is_some() {
+        return Status::ERROR_AGENT_DISPATCH_CONFLICT;
+    }
+    let buffer = buffer::find(buffer_id);
+    if buffer.is_none() && buffer_id.handle != 0 {
+        return Status::ERROR_BUFFER_NOT_FOUND;
+    }
+    let Some(index) = agents::index_of(agent_id) else {
+        return Status::ERROR_AGENT_NOT_FOUND;
+    };
+    let Some(choose) = callback else {
+        return Status::ERROR_INVALID_ARGUMENT;
+    };
+    let service = context.agents_counted.get_or_init(Service::default);
+    let mut list = service.agents.lock().unwrap_or_else(|e| e.into_inner());
+    if list.iter().any(|agent| agent.index == index) {
+        return Status::ERROR_SERVICE_ALREADY_CONFIGURED;
+    }
+    list.push(Arc::new(Agent {
+        index,
+        id: agent_id,
+        buffer,
+        choose: Callback {
+            function: choose,
+            data: user_data,
+        },
+        counting: Mutex::new(None),
+    }));
+    DEVICE.fetch_or(1 << context.index, Ordering::Release);
+    Status::SUCCESS
+}
+
+/// `rocprofiler_sample_device_counting_service`.
+///
+/// # Safety
+/// `output_records` is null or has room for as many records as `rec_count` says, which is null or readable and
+/// writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_sample_device_counting_service(
+    context_id: ContextId,
+    user_data: UserData,
+    flags: Flag,
+    output_records: *mut Record,
+    rec_count: *mut usize,
+) -> Status {
+    if context_id.handle == 0 {
+        return Status::ERROR_CONTEXT_NOT_FOUND;
+    }
+    if lifecycle::finalized() != 0 {
+        return Status::ERROR_FINALIZED;
+    }
+    let active = |c: &&Context| context::active() & (1 << c.index) != 0;
+    let Some(context) = context::find(context_id).filter(active) else {
+        return Status::ERROR_CONTEXT_NOT_STARTED;
+    };
+    let room = if output_records.is_null() {
+        0
+    } else {
+        if rec_count.is_null() || flags.0 & Flag::ASYNC.0 != 0 {
+            return Status::ERROR_INVALID_ARGUMENT;
+        }
+        // SAFETY: not null, readable by the contract.
+        match unsafe { *rec_count } {
+            0 => return Status::ERROR_OUT_OF_RESOURCES,
+            room => room,
+        }
+    };
+    let Some(service) = context.agents_counted.get() else {
+        return Status::ERROR_CONTEXT_INVALID;
+    };
+    if !register::hsa_is_there() {
+        return Status::ERROR_HSA_NOT_LOADED;
+    }
+    if !service.hold(COUNTING) {
+        return Status::ERROR_CONTEXT_ERROR;
+    }
+    let mut all = Vec::new();
+    for agent in service.list() {
+        let counting = agent.counting.lock().unwrap_or_else(|e| e.into_inner());
+        let Some(counting) = &*counting else {
+            continue;
+        };
+        let template = Record {
+            user_data,
+            agent_id: agent.id,
+            ..Record::default()
+        };
+        let records = counting.config.records(&counting.sums, template);
+        if let Some(buffer) = agent.buffer {
+            for record in &records {
+                buffer.emit_as(Category::COUNTERS, Kind::VALUE.0, record);
+            }
+        }
+        all.extend(records);
+    }
+    service.state.store(COUNTING, Ordering::Release);
+    if output_records.is_null() {
+        return Status::SUCCESS;
+    }
+    store(rec_count, all.len());
+    if all.len() > room {
+        return Status::ERROR_OUT_OF_RESOURCES;
+    }
+    // SAFETY: not null, and the caller said that there is room for so many.
+    unsafe { slice::from_raw_parts_mut(output_records, all.len()) }.copy_from_slice(&all);
+    Status::SUCCESS
+}
