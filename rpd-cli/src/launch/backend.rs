@@ -24,6 +24,8 @@ const SONAMES: &str = include_str!("../../../rpd-sim/sonames.txt");
 pub(crate) struct Provider {
     /// Whether it is the simulator.
     pub(crate) simulated: bool,
+    /// The SDK's library.
+    pub(crate) sdk: PathBuf,
     /// Folder for `LD_LIBRARY_PATH`.
     pub(crate) folder: PathBuf,
     /// The ROCTx library, if the backend has one.
@@ -31,7 +33,7 @@ pub(crate) struct Provider {
     /// The collector.
     pub(crate) collector: PathBuf,
     /// Why `auto` fell back to the simulator.
-    pub(crate) note: Option<String>,
+    pub(crate) fallback: Option<String>,
 }
 
 /// Chooses. `spare` is a folder that certainly can be written to, `suffixes` what may follow the SDK's `.so`.
@@ -78,10 +80,11 @@ pub(crate) fn choose(
             });
             Ok(Provider {
                 simulated: false,
+                sdk,
                 folder,
                 roctx,
                 collector,
-                note: None,
+                fallback: None,
             })
         }
     }
@@ -160,10 +163,11 @@ fn simulator(
     let roctx = Some(folder.join(format!("{ROCTX}.1"))).filter(|path| path.exists());
     Ok(Provider {
         simulated: true,
+        sdk: folder.join(format!("{SDK}.1")),
         folder,
         roctx,
         collector,
-        note: reason.map(|reason| format!("{reason}: the target runs on the simulated GPU")),
+        fallback: reason,
     })
 }
 

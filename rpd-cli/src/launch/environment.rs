@@ -51,14 +51,7 @@ pub(crate) fn changes(
     }
     changes.insert("LD_PRELOAD", join(&preload, ":"));
 
-    let mut path = libraries::folders(inherited("LD_LIBRARY_PATH").as_deref());
-    path.retain(|folder| *folder != provider.folder);
-    if provider.simulated {
-        path.insert(0, provider.folder.clone());
-    } else {
-        path.push(provider.folder.clone());
-    }
-
+    let path = folders(provider, inherited("LD_LIBRARY_PATH").as_deref());
     let mut tools = words(inherited("ROCP_TOOL_LIBRARIES"), &[':']);
     tools.retain(|tool| tool != collector);
     for tool in &tools {
@@ -70,8 +63,7 @@ pub(crate) fn changes(
     tools.push(":");
     changes.insert("ROCP_TOOL_LIBRARIES", tools);
 
-    let path: Vec<OsString> = path.into_iter().map(PathBuf::into_os_string).collect();
-    changes.insert("LD_LIBRARY_PATH", join(&path, ":"));
+    changes.insert("LD_LIBRARY_PATH", joined(path));
 
     if options.collector.kokkos {
         let mut libraries = words(inherited("KOKKOS_TOOLS_LIBS"), &[';']);
@@ -96,6 +88,27 @@ pub(crate) fn changes(
         }
     }
     Ok(changes)
+}
+
+/// `LD_LIBRARY_PATH` with the provider's folder.
+pub(crate) fn library_path(provider: &Provider, inherited: Option<&OsStr>) -> OsString {
+    joined(folders(provider, inherited))
+}
+
+fn folders(provider: &Provider, inherited: Option<&OsStr>) -> Vec<PathBuf> {
+    let mut path = libraries::folders(inherited);
+    path.retain(|folder| *folder != provider.folder);
+    if provider.simulated {
+        path.insert(0, provider.folder.clone());
+    } else {
+        path.push(provider.folder.clone());
+    }
+    path
+}
+
+fn joined(path: Vec<PathBuf>) -> OsString {
+    let path: Vec<OsString> = path.into_iter().map(PathBuf::into_os_string).collect();
+    join(&path, ":")
 }
 
 fn words(value: Option<OsString>, separators: &[char]) -> Vec<OsString> {
@@ -162,10 +175,11 @@ mod tests {
     fn provider(simulated: bool) -> Provider {
         Provider {
             simulated,
+            sdk: PathBuf::from("/sdk/sdk"),
             folder: PathBuf::from("/sdk"),
             roctx: Some(PathBuf::from("/sdk/roctx")),
             collector: PathBuf::from("/rpd/collect"),
-            note: None,
+            fallback: None,
         }
     }
 
