@@ -14,3 +14,6 @@ pub(crate) mod wire;
 
 pub(crate) use census::{Census, Gpu};
 pub(crate) use settle::{Settled, settle};
+
+#[cfg(test)]
+mod tests;

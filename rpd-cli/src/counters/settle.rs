@@ -42,7 +42,7 @@ pub(crate) fn settle(plan: &mut Plan) -> Result<Settled, Failure> {
     settle_with(plan, &open)
 }
 
-fn settle_with(
+pub(super) fn settle_with(
     plan: &mut Plan,
     open: &dyn Fn(&Pass) -> Result<Census, Failure>,
 ) -> Result<Settled, Failure> {

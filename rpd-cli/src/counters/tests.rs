@@ -1,0 +1,380 @@
+//! A provider made of tables, and what is settled with it.
+
+use std::collections::BTreeSet;
+
+use rpd_core::options::{Backend, CounterRequest, Options};
+
+use super::census::{Ask, Census, Gpu};
+use super::settle::settle_with;
+use super::wire::{Agent, Answer, Counter, Dimension, Question, Verdict};
+use crate::failure::Failure;
+use crate::options::plan::{Pass, Plan};
+
+pub(super) fn counter(name: &str, dimensions: &[(&str, u64)]) -> Counter {
+    let constant = dimensions.is_empty();
+    Counter {
+        name: name.to_owned(),
+        description: format!("Counts {name}"),
+        block: match constant {
+            true => String::new(),
+            false => name.split('_').next().unwrap_or_default().to_owned(),
+        },
+        constant,
+        dimensions: dimensions
+            .iter()
+            .map(|(name, size)| Dimension {
+                name: (*name).to_owned(),
+                size: *size,
+            })
+            .collect(),
+        ..Counter::default()
+    }
+}
+
+pub(super) fn derived(name: &str, expression: &str) -> Counter {
+    Counter {
+        block: String::new(),
+        expression: expression.to_owned(),
+        derived: true,
+        ..counter(name, &[("DIMENSION_INSTANCE", 1)])
+    }
+}
+
+/// GPUs: their names, what they know, and what of it they cannot count. Two counters of a block fit into a pass.
+pub(super) struct Tables(Vec<(&'static str, Vec<Counter>, &'static [&'static str])>);
+
+const PER_BLOCK: usize = 2;
+
+impl Tables {
+    fn leaves(&self, gpu: usize, name: &str, into: &mut BTreeSet<String>) {
+        let known = self.0[gpu].1.iter().find(|counter| counter.name == name);
+        match known {
+            Some(counter) if counter.derived => {
+                let expression = rpd_metric::Expression::parse(&counter.expression);
+                for name in expression.expect("a formula").names() {
+                    self.leaves(gpu, name, into);
+                }
+            }
+            Some(counter) if !counter.constant => {
+                into.insert(name.to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn verdict(&self, gpu: usize, set: &[u64]) -> Verdict {
+        let (_, counters, unavailable) = &self.0[gpu];
+        let mut leaves = BTreeSet::new();
+        for id in set {
+            let name = &counters[*id as usize].name;
+            if unavailable.contains(&name.as_str()) {
+                return Verdict {
+                    status: Verdict::NOT_ON_AGENT,
+                    text: "not valid for the agent".to_owned(),
+                };
+            }
+            self.leaves(gpu, name, &mut leaves);
+        }
+        let blocks: BTreeSet<&str> = leaves
+            .iter()
+            .filter_map(|name| name.split('_').next())
+            .collect();
+        let fits = blocks.iter().all(|block| {
+            let of = |name: &&String| name.split('_').next() == Some(block);
+            leaves.iter().filter(of).count() <= PER_BLOCK
+        });
+        match fits {
+            true => Verdict::default(),
+            false => Verdict {
+                status: Verdict::TOO_MANY,
+                text: "exceeds the hardware".to_owned(),
+            },
+        }
+    }
+}
+
+impl Ask for Tables {
+    fn ask(&mut self, question: &Question) -> Result<Answer, Failure> {
+        Ok(match question {
+            Question::Open { .. } => Answer::Agents {
+                version: [1, 0, 0],
+                agents: (0..)
+                    .zip(&self.0)
+                    .map(|(number, gpu)| agent(number, gpu.0))
+                    .collect(),
+            },
+            Question::Counters { agent } => {
+                let mut counters = self.0[*agent as usize].1.clone();
+                for (id, counter) in (0..).zip(&mut counters) {
+                    counter.id = id;
+                }
+                Answer::Counters(counters)
+            }
+            Question::Sets { agent, sets } => Answer::Verdicts(
+                sets.iter()
+                    .map(|set| self.verdict(*agent as usize, set))
+                    .collect(),
+            ),
+            Question::Sampling { .. } => Answer::Failed("not asked for".to_owned()),
+        })
+    }
+
+    fn unexpected(&self, _question: &Question) -> Failure {
+        Failure::failed("unexpected")
+    }
+}
+
+fn agent(number: u64, name: &str) -> Agent {
+    Agent {
+        handle: number,
+        gpu: true,
+        name: name.to_owned(),
+        logical_node_type_id: number as i32,
+        ..Agent::default()
+    }
+}
+
+fn census(tables: Tables) -> Census {
+    Census::of(Box::new(tables), std::path::Path::new("sdk.so"), "").expect("answers")
+}
+
+pub(super) fn gpu(counters: Vec<Counter>) -> Gpu {
+    census(Tables(vec![("gfx90a", counters, &[])]))
+        .gpus
+        .pop()
+        .expect("one GPU")
+}
+
+fn usual() -> Vec<Counter> {
+    let mut counters: Vec<Counter> = [
+        "SQ_WAVES",
+        "SQ_BUSY_CYCLES",
+        "SQ_INSTS_VALU",
+        "SQ_INSTS_SALU",
+        "SQ_INSTS_LDS",
+        "SQ_HIDDEN",
+        "TCC_HIT",
+        "TCC_MISS",
+        "GRBM_COUNT",
+    ]
+    .iter()
+    .map(|name| counter(name, &[("DIMENSION_INSTANCE", 4)]))
+    .collect();
+    counters.push(counter("cu_count", &[]));
+    counters.push(derived(
+        "HitRate",
+        "100*reduce(TCC_HIT,sum)/(reduce(TCC_HIT,sum)+reduce(TCC_MISS,sum))",
+    ));
+    counters.push(derived(
+        "SQ_ALL",
+        "(reduce(SQ_WAVES,sum)+reduce(SQ_INSTS_VALU,sum)+reduce(SQ_INSTS_SALU,sum))/cu_count",
+    ));
+    counters.push(derived("SQ_LEVEL", "accumulate(SQ_WAVES,HIGH_RES)"));
+    counters
+}
+
+fn one_gpu() -> Tables {
+    Tables(vec![("gfx90a", usual(), &["SQ_HIDDEN"])])
+}
+
+fn two_gpus() -> Tables {
+    let other = vec![
+        counter("SQ_WAVES", &[("DIMENSION_INSTANCE", 4)]),
+        counter("GL2C_HIT", &[("DIMENSION_INSTANCE", 4)]),
+    ];
+    Tables(vec![
+        ("gfx90a", usual(), &["SQ_HIDDEN"]),
+        ("gfx1100", other, &[]),
+    ])
+}
+
+fn request(word: &str) -> CounterRequest {
+    let (name, device) = word.split_once(':').unwrap_or((word, ""));
+    CounterRequest {
+        name: name.to_owned(),
+        device: device.parse().ok(),
+    }
+}
+
+/// A plan with a pass for each text: names, after `auto ` to be spread.
+fn plan(passes: &[&str]) -> Plan {
+    let pass = |text: &&str| {
+        let names = text.strip_prefix("auto ").unwrap_or(text);
+        let mut options = Options {
+            backend: Backend::Sim,
+            ..Options::default()
+        };
+        let group: Vec<CounterRequest> = names.split_whitespace().map(request).collect();
+        if !group.is_empty() {
+            options.collector.counters.groups = vec![group];
+        }
+        Pass {
+            options,
+            auto: text.starts_with("auto "),
+            counted: true,
+            bare: None,
+            suppress_marker_preload: false,
+            sdk_suffixes: Vec::new(),
+        }
+    };
+    Plan {
+        passes: passes.iter().map(pass).collect(),
+        stem: None,
+        continue_on_error: false,
+        list_avail: false,
+        echo: false,
+        warnings: Vec::new(),
+    }
+}
+
+/// The groups of all passes after settling, and what else there is to say.
+fn settled(tables: fn() -> Tables, passes: &[&str]) -> Result<(Vec<String>, Vec<String>), String> {
+    let mut plan = plan(passes);
+    let open = |_: &Pass| Ok(census(tables()));
+    let found = settle_with(&mut plan, &open).map_err(|failure| failure.message)?;
+    let groups = plan
+        .passes
+        .iter()
+        .map(|pass| {
+            let groups = &pass.options.collector.counters.groups;
+            let names: Vec<String> = groups.iter().flatten().map(ToString::to_string).collect();
+            names.join(" ")
+        })
+        .collect();
+    let mut notes = plan.warnings;
+    notes.extend(
+        found
+            .computed
+            .iter()
+            .map(|metric| format!("{} of {}", metric.name, metric.parts.join(" "))),
+    );
+    Ok((groups, notes))
+}
+
+#[test]
+fn what_fits_is_left_alone() {
+    let (groups, notes) = settled(
+        one_gpu,
+        &["GRBM_COUNT SQ_INSTS_VALU SQ_WAVES HitRate", "cu_count", ""],
+    )
+    .expect("it fits");
+    assert_eq!(
+        groups,
+        [
+            "GRBM_COUNT SQ_INSTS_VALU SQ_WAVES HitRate",
+            "cu_count",
+            ""
+        ]
+    );
+    assert!(notes.is_empty(), "{notes:?}");
+}
+
+#[test]
+fn nobody_is_asked_about_no_counters() {
+    let open = |_: &Pass| Err(Failure::failed("asked"));
+    let mut none = plan(&["", ""]);
+    settle_with(&mut none, &open).expect("nothing to ask");
+    let mut bare = plan(&["SQ_WAVES"]);
+    bare.passes[0].bare = Some("rank 3".to_owned());
+    settle_with(&mut bare, &open).expect("nothing to ask");
+}
+
+#[test]
+fn refusals_say_what_to_do() {
+    for (passes, expected) in [
+        (
+            &["SQ_WAVE SQ_WAVES"][..],
+            "SQ_WAVE is no counter of GPU 0 (gfx90a) (did you mean SQ_WAVES?); rpd avail lists all",
+        ),
+        (
+            &["SQ_WAVES", "ZZZ_TOP tcc_hit"],
+            "pass 2: ZZZ_TOP is no counter of GPU 0 (gfx90a); tcc_hit is no counter of GPU 0 (gfx90a) (did you mean \
+             TCC_HIT, TCC_MISS?); rpd avail lists all",
+        ),
+        (
+            &["SQ_HIDDEN SQ_WAVES"],
+            "GPU 0 (gfx90a) knows SQ_HIDDEN, but cannot count it: not valid for the agent; rpd avail lists what can be \
+             counted",
+        ),
+        (
+            &["GRBM_COUNT SQ_BUSY_CYCLES SQ_INSTS_VALU SQ_WAVES"],
+            "GRBM_COUNT SQ_BUSY_CYCLES SQ_INSTS_VALU SQ_WAVES cannot be counted in one pass on GPU 0 (gfx90a): exceeds \
+             the hardware; these passes can: --pmc GRBM_COUNT SQ_BUSY_CYCLES SQ_INSTS_VALU --pmc SQ_WAVES (or --pmc \
+             auto:GRBM_COUNT,SQ_BUSY_CYCLES,SQ_INSTS_VALU,SQ_WAVES)",
+        ),
+        (
+            &["SQ_ALL"],
+            "SQ_ALL cannot be counted in one pass on GPU 0 (gfx90a) even alone: exceeds the hardware; --pmc auto:SQ_ALL \
+             counts the parts in several passes",
+        ),
+    ] {
+        let message = settled(one_gpu, passes).expect_err("refused");
+        assert_eq!(message, expected);
+    }
+}
+
+#[test]
+fn a_name_must_exist_on_one_of_the_gpus_it_is_meant_for() {
+    let all = settled(two_gpus, &["GL2C_HIT SQ_INSTS_VALU SQ_WAVES"]).expect("each on one GPU");
+    assert!(all.1.is_empty());
+    settled(two_gpus, &["GL2C_HIT:1"]).expect("it is there");
+    let message = settled(two_gpus, &["GL2C_HIT:0"]).expect_err("not there");
+    assert!(message.starts_with("GL2C_HIT is no counter of GPU 0 (gfx90a)"), "{message}");
+    let (groups, notes) = settled(two_gpus, &["SQ_WAVES SQ_CYCLES:7"]).expect("a warning");
+    assert_eq!(groups, ["SQ_WAVES SQ_CYCLES:device=7"]);
+    assert_eq!(
+        notes,
+        ["SQ_CYCLES:device=7 counts nothing: there is no such GPU, only GPU 0 (gfx90a), GPU 1 (gfx1100)"]
+    );
+    // What is qualified does not count where it is not meant.
+    settled(two_gpus, &["SQ_BUSY_CYCLES:0 SQ_INSTS_VALU:0 SQ_WAVES:1"]).expect("it fits");
+}
+
+#[test]
+fn auto_makes_few_passes_and_takes_metrics_apart() {
+    let (groups, notes) = settled(
+        one_gpu,
+        &[
+            "auto GRBM_COUNT SQ_BUSY_CYCLES SQ_INSTS_LDS SQ_INSTS_VALU SQ_WAVES TCC_HIT",
+            "TCC_HIT",
+        ],
+    )
+    .expect("it can be spread");
+    assert_eq!(
+        groups,
+        [
+            "GRBM_COUNT SQ_BUSY_CYCLES SQ_INSTS_LDS TCC_HIT",
+            "SQ_INSTS_VALU SQ_WAVES",
+            "TCC_HIT"
+        ]
+    );
+    assert!(notes.is_empty());
+    let (groups, notes) = settled(one_gpu, &["auto HitRate SQ_ALL"]).expect("it can be taken apart");
+    assert_eq!(groups, ["HitRate SQ_INSTS_SALU SQ_INSTS_VALU", "SQ_WAVES"]);
+    assert_eq!(notes, ["SQ_ALL of SQ_WAVES SQ_INSTS_VALU SQ_INSTS_SALU"]);
+    let message = settled(one_gpu, &["auto SQ_HIDDEN"]).expect_err("never");
+    assert!(message.contains("cannot count it"), "{message}");
+}
+
+#[test]
+fn definitions_are_read_before_anything_starts() {
+    let mut wrong = plan(&[""]);
+    wrong.passes[0].options.extra_counters = "rocprofiler-sdk:\n  counters: 7\n".to_owned();
+    let open = |_: &Pass| Err(Failure::failed("asked"));
+    let failure = settle_with(&mut wrong, &open).expect_err("no definitions");
+    assert!(
+        failure.message.starts_with("--extra-counters: line "),
+        "{}",
+        failure.message
+    );
+    let mut old = plan(&[""]);
+    old.passes[0].options.extra_counters =
+        "MINE:\n  architectures:\n    gfx90a:\n      expression: SQ_WAVES*2\n  description: x\n".to_owned();
+    settle_with(&mut old, &open).expect("the old form");
+    assert!(
+        old.passes[0]
+            .options
+            .extra_counters
+            .starts_with("rocprofiler-sdk:")
+    );
+}
