@@ -1,9 +1,11 @@
 //! The rpd command.
 //!
-//! `options` turns the command line, and the `jobs` of an input file, into resolved options, `launch` runs the target, `report` makes files and
-//! tables of what was recorded, `recover` does the same for a run whose front end is gone, `commands` work on results.
+//! `options` turns the command line, and the `jobs` of an input file, into resolved options, `counters` asks the
+//! provider what of that can be counted, `launch` runs the target, `report` makes files and tables of what was recorded,
+//! `recover` does the same for a run whose front end is gone, `commands` work on results and on the provider.
 
 mod commands;
+mod counters;
 mod failure;
 mod jobs;
 mod launch;
@@ -19,6 +21,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use crate::counters::Settled;
 use crate::failure::Failure;
 use crate::options::parse::{self, Parsed};
 use crate::options::resolve::{Surroundings, resolve};
@@ -46,6 +49,11 @@ fn run(arguments: &[OsString]) -> Result<u8> {
         Parsed::Run(given, command) => {
             let around = Surroundings::current()?;
             let mut plan = resolve(given, command, &around)?;
+            // What is only printed is not looked into, except where the passes themselves depend on it.
+            let settled = match plan.echo && !plan.passes.iter().any(|pass| pass.auto) {
+                true => Settled::default(),
+                false => counters::settle(&mut plan)?,
+            };
             plan.number();
             if plan.echo {
                 for warning in &plan.warnings {
@@ -58,7 +66,7 @@ fn run(arguments: &[OsString]) -> Result<u8> {
                 }
                 return print(&text);
             }
-            launch::run(&plan, &around)
+            launch::run(&plan, &settled, &around)
         }
     }
 }
@@ -83,6 +91,9 @@ const SUB_COMMANDS: &[SubCommand] = &[
 ];
 
 fn sub_command(name: &str, arguments: &[OsString]) -> Result<u8> {
+    if name == counters::inquiry::CHILD {
+        return counters::child::run();
+    }
     if let Some((_, run)) = SUB_COMMANDS.iter().find(|(known, _)| *known == name) {
         return run(arguments);
     }

@@ -70,5 +70,5 @@ fn finish(run: &RunDirectory) -> Result<bool> {
         return Ok(true);
     }
     let options = run.options()?;
-    report::finish(run, &options, None)
+    report::finish(run, &options, None, None)
 }

@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use rpd_core::ids::ProcessId;
+use rpd_core::kernel_filter;
 use rpd_core::naming::{self, Namer, Target};
 use rpd_core::options::Options;
-use rpd_core::spool::{OPTIONS_FILE, SPOOL_VARIABLE};
+use rpd_core::spool::{
+    EXCLUDE_FILE, EXTRA_COUNTERS_FILE, INCLUDE_FILE, OPTIONS_FILE, SPOOL_VARIABLE,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -102,14 +105,51 @@ impl RunDirectory {
         make(&path)?;
         let run = RunDirectory { path };
         let text = serde_json::to_vec_pretty(options).context("the options")?;
-        std::fs::write(run.path.join(OPTIONS_FILE), text).map_err(|error| {
+        let written = std::fs::write(run.path.join(OPTIONS_FILE), text)
+            .map_err(anyhow::Error::from)
+            .and_then(|()| run.write_selection(options));
+        if let Err(error) = written {
             run.remove();
-            Failure::failed(format!(
-                "the output directory {} cannot be written: {error}",
+            return Err(error.context(format!(
+                "the output directory {} cannot be written",
                 output.display()
-            ))
-        })?;
+            )));
+        }
         Ok(run)
+    }
+
+    /// Files for the collector: which kernels to count, and the user's counters.
+    fn write_selection(&self, options: &Options) -> Result<()> {
+        for (pattern, file) in [
+            (&options.kernel_include, INCLUDE_FILE),
+            (&options.kernel_exclude, EXCLUDE_FILE),
+        ] {
+            if !pattern.is_empty() {
+                let table = kernel_filter::compile(pattern)
+                    .with_context(|| format!("the kernel filter {pattern}"))?;
+                std::fs::write(self.path.join(file), table)?;
+            }
+        }
+        if !options.extra_counters.is_empty() {
+            std::fs::write(self.path.join(EXTRA_COUNTERS_FILE), &options.extra_counters)?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that a run directory could be created, and leaves nothing behind.
+    pub(crate) fn check(options: &Options, cwd: &Path) -> Result<(), Failure> {
+        let output = cwd.join(naming::literal_parent(&options.output_directory));
+        check_prefix(options, &output)?;
+        let missing: Vec<&Path> = output
+            .ancestors()
+            .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+            .collect();
+        let probed = probe(&output);
+        for folder in missing {
+            // Whatever is in it by now is not ours.
+            let _ = std::fs::remove_dir(folder);
+        }
+        probed
     }
 
     /// An existing run directory.

@@ -487,13 +487,10 @@ impl Namer {
     pub fn target(&mut self, facts: &Facts<'_>, descendant: bool) -> Target {
         let options = facts.options;
         let directory = facts.expand(&options.output_directory);
-        let mut directory = match directory.as_str() {
+        let directory = match directory.as_str() {
             "" => PathBuf::from(&facts.process.cwd),
             text => Path::new(&facts.process.cwd).join(text),
         };
-        if let Some(pass) = options.pass {
-            directory.push(format!("pass_{pass}"));
-        }
         let pattern = match options.output_file.as_str() {
             "" => DEFAULT_PREFIX,
             given => given,
@@ -676,8 +673,7 @@ mod tests {
         assert_eq!(name(&options, &first, false), "/out/node/42_results.db");
         assert_eq!(name(&options, &first, false), "/out/node/42_2_results.db");
         assert_eq!(name(&options, &child, true), "/out/node/43_results.db");
-        options.pass = Some(3);
-        options.output_directory = "%cwd%/r".to_owned();
+        options.output_directory = "%cwd%/r/pass_3".to_owned();
         assert_eq!(
             name(&options, &child, true),
             "/data/r/pass_3/node/43_results.db"

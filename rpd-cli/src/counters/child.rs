@@ -14,8 +14,8 @@ use rocprofiler_sdk_sys::{
     rocprofiler_agent_version_t, rocprofiler_counter_config_id_t, rocprofiler_counter_flag_t,
     rocprofiler_counter_id_t, rocprofiler_counter_info_v0_t, rocprofiler_counter_info_v1_t,
     rocprofiler_counter_info_version_id_t, rocprofiler_counter_record_dimension_info_t,
-    rocprofiler_dim3_t, rocprofiler_pc_sampling_configuration_t,
-    rocprofiler_pc_sampling_configuration_flags_t, rocprofiler_pc_sampling_method_t,
+    rocprofiler_dim3_t, rocprofiler_pc_sampling_configuration_flags_t,
+    rocprofiler_pc_sampling_configuration_t, rocprofiler_pc_sampling_method_t,
     rocprofiler_pc_sampling_unit_t, rocprofiler_status_t,
 };
 
@@ -242,13 +242,7 @@ impl Provider {
         if let Some(iterate) = self.functions.rocprofiler_iterate_counter_dimensions {
             // Constants have none; an error says no more than that.
             // SAFETY: the data is the list that the callback fills.
-            unsafe {
-                iterate(
-                    handle,
-                    Some(take_dimensions),
-                    (&raw mut dimensions).cast(),
-                )
-            };
+            unsafe { iterate(handle, Some(take_dimensions), (&raw mut dimensions).cast()) };
         }
         // SAFETY: texts that last for the process, or null.
         Ok(unsafe {

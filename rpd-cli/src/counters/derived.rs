@@ -33,10 +33,11 @@ pub(crate) struct Formulas {
 impl Formulas {
     /// Of a GPU as the provider describes it. A formula that is not understood is left out: its counter is then one
     /// that cannot be taken apart.
-    pub(super) fn of(gpu: &Gpu) -> Formulas {
+    pub(crate) fn of(gpu: &Gpu) -> Formulas {
         let mut formulas = Formulas::default();
         for counter in &gpu.counters {
-            if let (true, Ok(expression)) = (counter.derived, Expression::parse(&counter.expression))
+            if let (true, Ok(expression)) =
+                (counter.derived, Expression::parse(&counter.expression))
             {
                 formulas.derived.insert(counter.name.clone(), expression);
                 continue;
@@ -99,8 +100,7 @@ pub(super) fn split(census: &Census, request: &CounterRequest) -> Result<Compute
             return Err(fail("it is a counter of the hardware".to_owned()));
         }
         let formulas = Formulas::of(gpu);
-        let leaves =
-            evaluate::leaves(name, &formulas).map_err(|error| fail(error.to_string()))?;
+        let leaves = evaluate::leaves(name, &formulas).map_err(|error| fail(error.to_string()))?;
         for leaf in leaves {
             if leaf.resolution != Resolution::None {
                 return Err(fail(format!("{} is accumulated within it", leaf.name)));
@@ -196,10 +196,8 @@ mod tests {
             position: rpd_metric::Position::ORIGIN.with(Dimension::Instance, instance),
             value,
         };
-        let mut samples = HashMap::from([(
-            "TCC_HIT".to_owned(),
-            vec![sample(0, 1.0), sample(1, 2.0)],
-        )]);
+        let mut samples =
+            HashMap::from([("TCC_HIT".to_owned(), vec![sample(0, 1.0), sample(1, 2.0)])]);
         let of = |samples: &HashMap<String, Vec<Sample>>| {
             let parts = Parts {
                 formulas: &formulas,

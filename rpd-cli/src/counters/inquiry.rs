@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -233,8 +233,7 @@ mod tests {
 
     #[test]
     fn what_goes_wrong_is_one_line_that_says_what() {
-        let prefix =
-            "asking the GPU provider (/rocm/sdk.so) failed while listing its counters: ";
+        let prefix = "asking the GPU provider (/rocm/sdk.so) failed while listing its counters: ";
         for (script, expected) in [
             ("read q; kill -SEGV $$", "it crashed (SIGSEGV)"),
             (
@@ -246,10 +245,7 @@ mod tests {
                 "the answer is not understood: \"Segmentation fault\"",
             ),
             ("read q; exec sleep 30", "no answer within 0.4 s"),
-            (
-                "read q; echo '{\"failed\":\"no\\nway\"}'",
-                "no way",
-            ),
+            ("read q; echo '{\"failed\":\"no way\"}'", "no way"),
         ] {
             let message = asked(script).expect_err(script);
             assert_eq!(message, format!("{prefix}{expected}"));

@@ -16,4 +16,4 @@ pub(crate) use census::{Census, Gpu};
 pub(crate) use settle::{Settled, settle};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -157,7 +157,8 @@ mod tests {
         // Ten slots, five a pass: two passes only when {3 + 2} and {3 + 1 + 1} are found.
         assert_eq!(packed(&[5], &items).len(), 2);
         // Slots that are shared count once.
-        let shared: [&[(usize, u32)]; 3] = [&[(0, 1), (0, 2)], &[(0, 2), (0, 3)], &[(0, 1), (0, 3)]];
+        let shared: [&[(usize, u32)]; 3] =
+            [&[(0, 1), (0, 2)], &[(0, 2), (0, 3)], &[(0, 1), (0, 3)]];
         assert_eq!(packed(&[3], &shared).len(), 1);
     }
 

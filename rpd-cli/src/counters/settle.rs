@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use rpd_core::options::{Backend, CounterRequest, Options};
+use rpd_core::options::{Backend, CounterRequest};
 
 use super::census::Census;
 use super::derived::{self, Computed};
@@ -88,7 +88,11 @@ pub(super) fn settle_with(
             } else {
                 check_set(census, group).map_err(named)?;
             }
-            warnings.extend(notes.into_iter().map(|note| named(Failure::failed(note)).message));
+            warnings.extend(
+                notes
+                    .into_iter()
+                    .map(|note| named(Failure::failed(note)).message),
+            );
         }
     }
     let mut spread = spread.into_iter();
@@ -211,7 +215,10 @@ fn alone(census: &mut Census, group: &[CounterRequest]) -> Result<Alone, Failure
         }
     }
     for (index, verdicts) in verdicts.iter().enumerate() {
-        if verdicts.iter().any(|(_, verdict)| verdict.status == Verdict::TOO_MANY) {
+        if verdicts
+            .iter()
+            .any(|(_, verdict)| verdict.status == Verdict::TOO_MANY)
+        {
             found.too_large.push(index);
         } else if let Some((gpu, verdict)) =
             verdicts.iter().find(|(_, verdict)| !verdict.is_success())
@@ -220,7 +227,10 @@ fn alone(census: &mut Census, group: &[CounterRequest]) -> Result<Alone, Failure
             let name = &group[index].name;
             let why = match verdict.status {
                 Verdict::NOT_ON_AGENT => {
-                    format!("{label} knows {name}, but cannot count it: {}", verdict.text)
+                    format!(
+                        "{label} knows {name}, but cannot count it: {}",
+                        verdict.text
+                    )
                 }
                 status => format!("{name} on {label}: {} (status {status})", verdict.text),
             };
@@ -234,7 +244,11 @@ fn unavailable(found: &Alone) -> Result<(), Failure> {
     if found.unavailable.is_empty() {
         return Ok(());
     }
-    let texts: Vec<&str> = found.unavailable.iter().map(|(_, why)| why.as_str()).collect();
+    let texts: Vec<&str> = found
+        .unavailable
+        .iter()
+        .map(|(_, why)| why.as_str())
+        .collect();
     Err(Failure::failed(format!(
         "{}; rpd avail lists what can be counted",
         texts.join("; ")
@@ -299,7 +313,12 @@ fn packed(
     let groups = pack::pack(&sizes, &mut Oracle::new(&mut ask))?;
     Ok(groups
         .into_iter()
-        .map(|indices| indices.into_iter().map(|index| group[index].clone()).collect())
+        .map(|indices| {
+            indices
+                .into_iter()
+                .map(|index| group[index].clone())
+                .collect()
+        })
         .collect())
 }
 
@@ -339,9 +358,4 @@ fn spread_group(census: &mut Census, group: &[CounterRequest]) -> Result<Spread,
         groups: packed(census, &wanted)?,
         computed,
     })
-}
-
-/// The provider that these options mean, with its counters, for `rpd avail`.
-pub(crate) fn census(options: &Options, suffixes: &[String]) -> Result<Census, Failure> {
-    Census::open(options, suffixes)
 }

@@ -10,7 +10,7 @@ use super::wire::{Agent, Answer, Counter, Dimension, Question, Verdict};
 use crate::failure::Failure;
 use crate::options::plan::{Pass, Plan};
 
-pub(super) fn counter(name: &str, dimensions: &[(&str, u64)]) -> Counter {
+pub(crate) fn counter(name: &str, dimensions: &[(&str, u64)]) -> Counter {
     let constant = dimensions.is_empty();
     Counter {
         name: name.to_owned(),
@@ -31,7 +31,7 @@ pub(super) fn counter(name: &str, dimensions: &[(&str, u64)]) -> Counter {
     }
 }
 
-pub(super) fn derived(name: &str, expression: &str) -> Counter {
+pub(crate) fn derived(name: &str, expression: &str) -> Counter {
     Counter {
         block: String::new(),
         expression: expression.to_owned(),
@@ -138,7 +138,7 @@ fn census(tables: Tables) -> Census {
     Census::of(Box::new(tables), std::path::Path::new("sdk.so"), "").expect("answers")
 }
 
-pub(super) fn gpu(counters: Vec<Counter>) -> Gpu {
+pub(crate) fn gpu(counters: Vec<Counter>) -> Gpu {
     census(Tables(vec![("gfx90a", counters, &[])]))
         .gpus
         .pop()
@@ -260,11 +260,7 @@ fn what_fits_is_left_alone() {
     .expect("it fits");
     assert_eq!(
         groups,
-        [
-            "GRBM_COUNT SQ_INSTS_VALU SQ_WAVES HitRate",
-            "cu_count",
-            ""
-        ]
+        ["GRBM_COUNT SQ_INSTS_VALU SQ_WAVES HitRate", "cu_count", ""]
     );
     assert!(notes.is_empty(), "{notes:?}");
 }
@@ -289,7 +285,7 @@ fn refusals_say_what_to_do() {
         (
             &["SQ_WAVES", "ZZZ_TOP tcc_hit"],
             "pass 2: ZZZ_TOP is no counter of GPU 0 (gfx90a); tcc_hit is no counter of GPU 0 (gfx90a) (did you mean \
-             TCC_HIT, TCC_MISS?); rpd avail lists all",
+             TCC_HIT?); rpd avail lists all",
         ),
         (
             &["SQ_HIDDEN SQ_WAVES"],
@@ -319,12 +315,17 @@ fn a_name_must_exist_on_one_of_the_gpus_it_is_meant_for() {
     assert!(all.1.is_empty());
     settled(two_gpus, &["GL2C_HIT:1"]).expect("it is there");
     let message = settled(two_gpus, &["GL2C_HIT:0"]).expect_err("not there");
-    assert!(message.starts_with("GL2C_HIT is no counter of GPU 0 (gfx90a)"), "{message}");
+    assert!(
+        message.starts_with("GL2C_HIT is no counter of GPU 0 (gfx90a)"),
+        "{message}"
+    );
     let (groups, notes) = settled(two_gpus, &["SQ_WAVES SQ_CYCLES:7"]).expect("a warning");
     assert_eq!(groups, ["SQ_WAVES SQ_CYCLES:device=7"]);
     assert_eq!(
         notes,
-        ["SQ_CYCLES:device=7 counts nothing: there is no such GPU, only GPU 0 (gfx90a), GPU 1 (gfx1100)"]
+        [
+            "SQ_CYCLES:device=7 counts nothing: there is no such GPU, only GPU 0 (gfx90a), GPU 1 (gfx1100)"
+        ]
     );
     // What is qualified does not count where it is not meant.
     settled(two_gpus, &["SQ_BUSY_CYCLES:0 SQ_INSTS_VALU:0 SQ_WAVES:1"]).expect("it fits");
@@ -349,7 +350,8 @@ fn auto_makes_few_passes_and_takes_metrics_apart() {
         ]
     );
     assert!(notes.is_empty());
-    let (groups, notes) = settled(one_gpu, &["auto HitRate SQ_ALL"]).expect("it can be taken apart");
+    let (groups, notes) =
+        settled(one_gpu, &["auto HitRate SQ_ALL"]).expect("it can be taken apart");
     assert_eq!(groups, ["HitRate SQ_INSTS_SALU SQ_INSTS_VALU", "SQ_WAVES"]);
     assert_eq!(notes, ["SQ_ALL of SQ_WAVES SQ_INSTS_VALU SQ_INSTS_SALU"]);
     let message = settled(one_gpu, &["auto SQ_HIDDEN"]).expect_err("never");
@@ -369,7 +371,8 @@ fn definitions_are_read_before_anything_starts() {
     );
     let mut old = plan(&[""]);
     old.passes[0].options.extra_counters =
-        "MINE:\n  architectures:\n    gfx90a:\n      expression: SQ_WAVES*2\n  description: x\n".to_owned();
+        "MINE:\n  architectures:\n    gfx90a:\n      expression: SQ_WAVES*2\n  description: x\n"
+            .to_owned();
     settle_with(&mut old, &open).expect("the old form");
     assert!(
         old.passes[0]

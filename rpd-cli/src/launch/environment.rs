@@ -65,6 +65,7 @@ pub(crate) fn changes(
 
     changes.insert("LD_LIBRARY_PATH", joined(path));
 
+    changes.extend(rank_variables(options));
     if options.collector.kokkos {
         let mut libraries = words(inherited("KOKKOS_TOOLS_LIBS"), &[';']);
         push_unique(&mut libraries, collector);
@@ -88,6 +89,14 @@ pub(crate) fn changes(
         }
     }
     Ok(changes)
+}
+
+/// The variables that say which variables hold the rank and the number of ranks.
+pub(crate) fn rank_variables(options: &Options) -> Changes {
+    ["ROCPROF_MPI_RANK_VAR", "ROCPROF_MPI_SIZE_VAR"]
+        .into_iter()
+        .filter_map(|name| Some((name, options.launch_environment.get(name)?.into())))
+        .collect()
 }
 
 /// `LD_LIBRARY_PATH` with the provider's folder.

@@ -1,97 +1,183 @@
-//! Running a target: everything that is checked before, the run itself, and what is made of it afterwards.
+//! Running a target: everything that is checked before, the runs themselves, one for each pass, and what is made of
+//! them afterwards.
 
-mod backend;
-mod environment;
+pub(crate) mod backend;
+pub(crate) mod environment;
 mod libraries;
+mod passes;
 pub(crate) mod program;
 pub(crate) mod spawn;
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
 use rpd_core::options::{LogLevel, Options};
 
+use crate::counters::Settled;
+use crate::failure::line;
 use crate::options::plan::{Pass, Plan};
 use crate::options::resolve::Surroundings;
-use crate::report;
+use crate::report::{self, Comparison};
 use crate::run_directory::RunDirectory;
+use passes::End;
+use spawn::Signals;
 
 /// How long processes that outlive the target may take before rpd goes on without them.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Runs all passes; the exit status.
-pub(crate) fn run(plan: &Plan, around: &Surroundings) -> Result<u8> {
+pub(crate) fn run(plan: &Plan, settled: &Settled, around: &Surroundings) -> Result<u8> {
     for warning in &plan.warnings {
         eprintln!("rpd: {warning}");
     }
-    let mut status = 0;
-    for pass in &plan.passes {
-        status = run_pass(pass, around)?;
-        if status != 0 {
-            break;
-        }
-    }
-    Ok(status)
-}
-
-fn run_pass(pass: &Pass, around: &Surroundings) -> Result<u8> {
-    let options = &pass.options;
-    let program = program::find(options.command.first().map_or("", String::as_str))?;
-    let run = RunDirectory::create(options, &around.cwd)?;
-    let (target, signals) = match start(pass, &program, &run) {
-        Ok(started) => started,
-        Err(error) => {
-            run.remove();
-            return Err(error);
-        }
+    let mut runner = Runner {
+        around,
+        signals: None,
+        told: false,
+        comparison: None,
     };
-    let ending = spawn::wait(target, &signals)?;
-    spawn::grace(GRACE, &signals, &mut || {
-        run.recordings()
-            .is_ok_and(|recordings| recordings.iter().any(|recording| recording.alive))
-            || !run.attached().is_empty()
-    });
-    signals.end_rpd_from_now_on(run.path());
-    let written = report::finish(&run, options, Some(ending));
-    Ok(match (ending.status(), written) {
-        (0, Ok(true)) => 0,
-        (0, Ok(false)) => 1,
-        (0, Err(error)) => return Err(error),
-        (status, Ok(_)) => status,
-        (status, Err(error)) => {
-            eprintln!("rpd: {}", crate::failure::line(&error));
-            status
-        }
-    })
+    if let [pass] = plan.passes.as_slice() {
+        let end = runner.run(pass)?;
+        return Ok(match (end.ending.status(), end.written) {
+            (0, Ok(true)) => 0,
+            (0, Ok(false)) => 1,
+            (0, Err(error)) => return Err(error),
+            (status, Ok(_)) => status,
+            (status, Err(error)) => {
+                eprintln!("rpd: {}", line(&error));
+                status
+            }
+        });
+    }
+    runner.comparison = Some(Comparison::new(&settled.computed));
+    for pass in &plan.passes {
+        check(pass, around)?;
+    }
+    let status = passes::run(plan, &mut runner);
+    if let Some(comparison) = runner.comparison.take()
+        && let Some(path) = comparison.write()?
+    {
+        eprintln!("rpd: wrote {}", report::shown(&path));
+    }
+    status
 }
 
-fn start(
-    pass: &Pass,
-    program: &std::path::Path,
-    run: &RunDirectory,
-) -> Result<(nix::unistd::Pid, spawn::Signals)> {
+/// What can be found out about a pass before the first one runs.
+fn check(pass: &Pass, around: &Surroundings) -> Result<()> {
     let options = &pass.options;
+    program::find(options.command.first().map_or("", String::as_str))?;
+    if pass.bare.is_some() {
+        return Ok(());
+    }
+    RunDirectory::check(options, &around.cwd)?;
+    let spare = tempfile::tempdir()?;
+    prepared(pass, spare.path())?;
+    Ok(())
+}
+
+/// The provider, and the environment of the target.
+fn prepared(
+    pass: &Pass,
+    run_directory: &Path,
+) -> Result<(backend::Provider, environment::Changes)> {
     let inherited = |name: &str| std::env::var_os(name);
     let provider = backend::choose(
-        options,
+        &pass.options,
         &pass.sdk_suffixes,
         inherited("LD_LIBRARY_PATH").as_deref(),
-        run.path(),
+        run_directory,
     )?;
     let changes = environment::changes(
-        options,
+        &pass.options,
         &provider,
-        run.path(),
+        run_directory,
         pass.suppress_marker_preload,
         &inherited,
     )?;
-    if let Some(note) = &provider.note {
-        eprintln!("rpd: {note}");
+    Ok((provider, changes))
+}
+
+/// Runs one pass after the other.
+struct Runner<'a> {
+    around: &'a Surroundings,
+    /// Held back from the start of the first target on.
+    signals: Option<Signals>,
+    /// It has been said that the target runs on the simulator.
+    told: bool,
+    /// What the passes counted, side by side.
+    comparison: Option<Comparison<'a>>,
+}
+
+impl Runner<'_> {
+    fn run(&mut self, pass: &Pass) -> Result<End> {
+        let options = &pass.options;
+        let program = program::find(options.command.first().map_or("", String::as_str))?;
+        if let Some(why) = &pass.bare {
+            return self.run_bare(options, &program, why);
+        }
+        let run = RunDirectory::create(options, &self.around.cwd)?;
+        let (target, signals) = match self.start(pass, &program, &run) {
+            Ok(started) => started,
+            Err(error) => {
+                run.remove();
+                return Err(error);
+            }
+        };
+        let ending = spawn::wait(target, &signals)?;
+        spawn::grace(GRACE, &signals, &mut || {
+            run.recordings()
+                .is_ok_and(|recordings| recordings.iter().any(|recording| recording.alive))
+                || !run.attached().is_empty()
+        });
+        let watch = signals.watch(run.path());
+        let written = report::finish(&run, options, Some(ending), self.comparison.as_mut());
+        self.signals = Some(watch.stop()?);
+        Ok(End { ending, written })
     }
-    show(options, &changes);
-    let signals = spawn::Signals::hold()?;
-    let target = spawn::start(program, &options.command, &changes, &signals)?;
-    Ok((target, signals))
+
+    /// Runs the target as if rpd were not there.
+    fn run_bare(&mut self, options: &Options, program: &Path, why: &str) -> Result<End> {
+        if matches!(options.log_level, Some(LogLevel::Info | LogLevel::Trace)) {
+            eprintln!("rpd: {why}: not profiled");
+        }
+        let signals = self.hold()?;
+        let changes = environment::rank_variables(options);
+        let target = spawn::start(program, &options.command, &changes, &signals)?;
+        let ending = spawn::wait(target, &signals)?;
+        self.signals = Some(signals);
+        Ok(End {
+            ending,
+            written: Ok(true),
+        })
+    }
+
+    fn hold(&mut self) -> Result<Signals> {
+        match self.signals.take() {
+            Some(signals) => Ok(signals),
+            None => Signals::hold(),
+        }
+    }
+
+    fn start(
+        &mut self,
+        pass: &Pass,
+        program: &Path,
+        run: &RunDirectory,
+    ) -> Result<(nix::unistd::Pid, Signals)> {
+        let options = &pass.options;
+        let (provider, changes) = prepared(pass, run.path())?;
+        if let Some(reason) = &provider.fallback
+            && !self.told
+        {
+            eprintln!("rpd: {reason}: the target runs on the simulated GPU");
+            self.told = true;
+        }
+        show(options, &changes);
+        let signals = self.hold()?;
+        let target = spawn::start(program, &options.command, &changes, &signals)?;
+        Ok((target, signals))
+    }
 }
 
 /// What `--log-level` makes rpd itself print.

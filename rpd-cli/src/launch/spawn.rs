@@ -1,9 +1,13 @@
 //! Starting the target, waiting for it, and what signals do meanwhile.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -42,9 +46,12 @@ impl Ending {
     }
 }
 
-/// Signals of rpd itself, which are read instead of taken from before the target starts until rpd ends.
+/// Signals of rpd itself, which are read instead of taken from before the first target starts until rpd ends.
+#[derive(Debug)]
 pub(crate) struct Signals {
     file: SignalFd,
+    /// The first that somebody wanted an end with.
+    seen: Cell<Option<Signal>>,
     /// The mask rpd was started with: the target's too.
     original: SigSet,
 }
@@ -61,7 +68,17 @@ impl Signals {
         let file = SignalFd::with_flags(&set, flags).context("cannot read signals")?;
         // Orphans of the target become rpd's children, so that their end is seen.
         set_child_subreaper(true).context("cannot adopt orphans of the target")?;
-        Ok(Signals { file, original })
+        Ok(Signals {
+            file,
+            seen: Cell::new(None),
+            original,
+        })
+    }
+
+    /// The signal, if any, that has come so far: there is to be no further pass.
+    pub(crate) fn interrupted(&self) -> Option<Signal> {
+        while self.next().is_some() {}
+        self.seen.get()
     }
 
     /// The next signal that has come, with whether somebody sent it to rpd in particular; a terminal's
@@ -69,6 +86,9 @@ impl Signals {
     fn next(&self) -> Option<(Signal, bool)> {
         let info = self.file.read_signal().ok()??;
         let signal = Signal::try_from(i32::try_from(info.ssi_signo).ok()?).ok()?;
+        if signal != Signal::SIGCHLD && self.seen.get().is_none() {
+            self.seen.set(Some(signal));
+        }
         Some((signal, info.ssi_code != libc::SI_KERNEL))
     }
 
@@ -86,15 +106,17 @@ impl Signals {
         );
     }
 
-    /// From now on a signal ends rpd, which says how to finish its work later.
-    pub(crate) fn end_rpd_from_now_on(self, run_directory: &Path) {
+    /// From now on, until the watch is stopped, a signal ends rpd, which says how to finish its work later.
+    pub(crate) fn watch(self, run_directory: &Path) -> Watch {
         while self.next().is_some() {}
         let advice = format!(
             "rpd: interrupted; finish with: rpd recover {}",
             run_directory.display()
         );
-        std::thread::spawn(move || {
-            loop {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Acquire) {
                 self.wait(None);
                 match self.next() {
                     Some((Signal::SIGCHLD, _)) | None => {}
@@ -104,7 +126,27 @@ impl Signals {
                     }
                 }
             }
+            self
         });
+        Watch { stop, thread }
+    }
+}
+
+/// A thread that ends rpd when a signal comes.
+pub(crate) struct Watch {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Signals>,
+}
+
+impl Watch {
+    /// Ends the watch: signals are held back again.
+    pub(crate) fn stop(self) -> Result<Signals> {
+        self.stop.store(true, Ordering::Release);
+        // Wakes it; as the end of a child it means nothing else.
+        kill(Pid::this(), Signal::SIGCHLD).context("cannot wake the watch over signals")?;
+        self.thread
+            .join()
+            .map_err(|_| anyhow::anyhow!("the watch over signals has failed"))
     }
 }
 

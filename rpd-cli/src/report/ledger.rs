@@ -9,7 +9,7 @@ use rpd_core::ids::ProcessId;
 use rpd_core::options::{Options, Traces};
 use rpd_core::session::{Process, Session};
 
-use super::{count, label, shown};
+use super::{count, counted, label, shown};
 use crate::launch::spawn::Ending;
 use crate::run_directory::Recording;
 
@@ -128,12 +128,16 @@ fn counts(session: &Session, options: &Options) -> String {
         0 => "0 dropped".to_owned(),
         dropped => format!("{dropped} DROPPED"),
     };
-    if !traces.any() {
+    let counting = options.collector.counters.any();
+    if !traces.any() && !counting {
         return "nothing was to be traced".to_owned();
     }
     if session.is_empty() && ledger.open_calls.is_empty() {
         let why = if ledger.runtime_seen {
-            "a GPU runtime was loaded, but nothing of what is traced happened"
+            match traces.any() {
+                true => "a GPU runtime was loaded, but nothing of what is traced happened",
+                false => "a GPU runtime was loaded, but no dispatch was counted",
+            }
         } else {
             "no GPU call"
         };
@@ -173,13 +177,19 @@ fn counts(session: &Session, options: &Options) -> String {
         };
         if traced && (common || number > 0) {
             texts.push(text);
-        } else if !traced && common {
+        } else if !traced && common && traces.any() {
             untraced.push(match noun {
                 "call" => "calls",
                 "dispatch" => "dispatches",
                 _ => "copies",
             });
         }
+    }
+    if counting {
+        texts.push(match session.counted.len() {
+            1 => "1 counted dispatch".to_owned(),
+            number => format!("{number} counted dispatches"),
+        });
     }
     texts.push(dropped);
     let mut text = texts.join(", ");
@@ -256,6 +266,13 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
                 "{name}: {launches}, but no dispatch: it ended before the runtime had handed its records over"
             )
         });
+    }
+    if options.collector.counters.any() && (ledger.runtime_seen || !session.is_empty()) {
+        lines.extend(
+            counted::remarks(session, options)
+                .into_iter()
+                .map(|remark| format!("{name}: {remark}")),
+        );
     }
     limited(name, "damaged recording: ", &ledger.damage, lines);
     if !ledger.ended {

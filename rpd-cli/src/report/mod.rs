@@ -1,6 +1,8 @@
 //! After the target: from recordings to files, tables and the ledger.
 
+mod comparison;
 mod config;
+mod counted;
 mod ledger;
 mod place;
 mod progress;
@@ -17,17 +19,19 @@ use rpd_core::session::{LoadOptions, Session};
 
 use crate::launch::spawn::Ending;
 use crate::run_directory::{Recording, RunDirectory, State};
+pub(crate) use comparison::Comparison;
 use ledger::Outcome;
 use progress::Progress;
 use tables::Tables;
 
 /// Makes the outputs of every recorded process that has ended, prints tables and ledger, and removes what is
 /// done. `ending` is how the target ended, if this rpd started it. False when an output could not be written, or lacks records
-/// for which there was no room.
+/// for which there was no room. What was counted goes to `comparison`, too.
 pub(crate) fn finish(
     run: &RunDirectory,
     options: &Options,
     ending: Option<Ending>,
+    mut comparison: Option<&mut Comparison<'_>>,
 ) -> Result<bool> {
     let recordings = run.recordings()?;
     let mut state = run.state();
@@ -55,6 +59,9 @@ pub(crate) fn finish(
             continue;
         }
         let outcome = report.process(recording, &mut state);
+        if let (Some(comparison), Some(session)) = (comparison.as_mut(), &outcome.session) {
+            comparison.add(session, options, &hostname);
+        }
         complete &= outcome.complete();
         lossless &= outcome.lossless();
         if outcome.complete() {
@@ -186,7 +193,8 @@ fn records(session: &Session) -> u64 {
         + session.dispatches.len()
         + session.copies.len()
         + session.allocations.len()
-        + session.scratch.len();
+        + session.scratch.len()
+        + session.counted.values.len();
     records as u64
 }
 

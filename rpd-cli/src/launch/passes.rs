@@ -1,0 +1,205 @@
+//! Several passes: the plan that is shown before, what is said between them, and when they stop.
+
+use anyhow::Result;
+use nix::sys::signal::Signal;
+use rpd_core::options::CounterOptions;
+
+use super::Runner;
+use super::spawn::Ending;
+use crate::failure::{Failure, line};
+use crate::options::plan::{Pass, Plan};
+
+/// How a pass ended.
+pub(super) struct End {
+    /// The target.
+    pub(super) ending: Ending,
+    /// Whether all outputs are there and complete.
+    pub(super) written: Result<bool>,
+}
+
+impl End {
+    /// What is wrong with the pass, if anything.
+    fn problem(&self, pass: &Pass) -> Option<String> {
+        let program = pass.options.command.first().map_or("", String::as_str);
+        match (self.ending, &self.written) {
+            (Ending::Exited(0), Ok(true)) => None,
+            (Ending::Exited(0), Ok(false)) => Some("its outputs are incomplete".to_owned()),
+            (Ending::Exited(0), Err(error)) => Some(line(error)),
+            (Ending::Exited(status), _) => {
+                Some(format!("{program} returned non-zero exit status {status}"))
+            }
+            (Ending::Signalled(signal), _) => {
+                let name = Signal::try_from(signal)
+                    .map_or_else(|_| format!("signal {signal}"), |signal| signal.to_string());
+                Some(format!("{program} was ended by {name}"))
+            }
+        }
+    }
+}
+
+/// Runs the passes of a plan that has several.
+pub(super) fn run(plan: &Plan, runner: &mut Runner<'_>) -> Result<u8> {
+    let total = plan.passes.len();
+    eprint!("{}", shown(plan));
+    let mut failed = Vec::new();
+    for (pass, number) in plan.passes.iter().zip(1..) {
+        eprintln!("rpd: pass {number}/{total} of {} ...", program(pass));
+        let problem = match runner.run(pass) {
+            Ok(end) => {
+                // What goes wrong with the outputs is told even where the target's status hides it.
+                if let (Err(error), true) = (&end.written, end.ending.status() != 0) {
+                    eprintln!("rpd: {}", line(error));
+                }
+                end.problem(pass)
+            }
+            Err(error) => Some(line(&error)),
+        };
+        let interrupted = runner
+            .signals
+            .as_ref()
+            .and_then(super::Signals::interrupted);
+        let left = rest(number, total);
+        if let Some(signal) = interrupted {
+            let message = match &problem {
+                Some(problem) => format!("pass {number}/{total}: {problem}; interrupted{left}"),
+                None => format!("pass {number}/{total}: interrupted by {signal}{left}"),
+            };
+            let status = Ending::Signalled(signal as i32).status();
+            return Err(Failure::new(status, message).into());
+        }
+        let Some(problem) = problem else { continue };
+        if !plan.continue_on_error {
+            let hint = if number < total {
+                " (--continue-on-error goes on)"
+            } else {
+                ""
+            };
+            return Err(
+                Failure::failed(format!("pass {number}/{total}: {problem}{left}{hint}")).into(),
+            );
+        }
+        eprintln!("rpd: pass {number}/{total}: {problem}");
+        failed.push(number.to_string());
+    }
+    if failed.is_empty() {
+        return Ok(0);
+    }
+    let plural = if failed.len() == 1 { "" } else { "es" };
+    Err(Failure::failed(format!(
+        "{} of {total} passes failed: pass{plural} {}",
+        failed.len(),
+        failed.join(", ")
+    ))
+    .into())
+}
+
+fn program(pass: &Pass) -> &str {
+    let program = pass.options.command.first().map_or("", String::as_str);
+    program.rsplit('/').next().unwrap_or_default()
+}
+
+/// Which passes do not run any more.
+fn rest(number: usize, total: usize) -> String {
+    match total - number {
+        0 => String::new(),
+        1 => format!("; pass {total} was not run"),
+        _ => format!("; passes {} to {total} were not run", number + 1),
+    }
+}
+
+/// The plan: a line for each pass.
+fn shown(plan: &Plan) -> String {
+    let total = plan.passes.len();
+    plan.passes
+        .iter()
+        .zip(1..)
+        .map(|(pass, number)| {
+            let what = counters(&pass.options.collector.counters);
+            format!("rpd: pass {number}/{total}: {what}\n")
+        })
+        .collect()
+}
+
+/// What a pass counts.
+fn counters(counters: &CounterOptions) -> String {
+    if !counters.any() {
+        return "no counters".to_owned();
+    }
+    let groups: Vec<String> = counters
+        .groups
+        .iter()
+        .map(|group| {
+            let names: Vec<String> = group.iter().map(ToString::to_string).collect();
+            names.join(" ")
+        })
+        .collect();
+    groups.join(" | ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rpd_core::options::{CounterRequest, Options};
+
+    fn pass(groups: &[&[&str]]) -> Pass {
+        let mut options = Options {
+            command: vec!["/bin/app".to_owned()],
+            ..Options::default()
+        };
+        let request = |name: &&str| CounterRequest {
+            name: (*name).to_owned(),
+            device: None,
+        };
+        options.collector.counters.groups = groups
+            .iter()
+            .map(|group| group.iter().map(request).collect())
+            .collect();
+        Pass {
+            options,
+            auto: false,
+            counted: true,
+            bare: None,
+            suppress_marker_preload: false,
+            sdk_suffixes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_plan_has_a_line_for_each_pass() {
+        let plan = Plan {
+            passes: vec![
+                pass(&[&["SQ_WAVES", "GRBM_COUNT"]]),
+                pass(&[]),
+                pass(&[&["A"], &["B", "C"]]),
+            ],
+            stem: None,
+            continue_on_error: false,
+            list_avail: false,
+            echo: false,
+            warnings: Vec::new(),
+        };
+        assert_eq!(
+            shown(&plan),
+            "rpd: pass 1/3: SQ_WAVES GRBM_COUNT\nrpd: pass 2/3: no counters\nrpd: pass 3/3: A | B C\n"
+        );
+    }
+
+    #[test]
+    fn what_went_wrong_with_a_pass() {
+        let pass = pass(&[]);
+        let problem = |ending, written| End { ending, written }.problem(&pass);
+        assert_eq!(problem(Ending::Exited(0), Ok(true)), None);
+        assert_eq!(
+            problem(Ending::Exited(3), Ok(true)).as_deref(),
+            Some("/bin/app returned non-zero exit status 3")
+        );
+        assert_eq!(
+            problem(Ending::Signalled(9), Ok(true)).as_deref(),
+            Some("/bin/app was ended by SIGKILL")
+        );
+        assert!(problem(Ending::Exited(0), Ok(false)).is_some());
+        assert_eq!(rest(1, 3), "; passes 2 to 3 were not run");
+        assert_eq!(rest(2, 3), "; pass 3 was not run");
+        assert_eq!(rest(3, 3), "");
+    }
+}

@@ -1,0 +1,455 @@
+//! What several passes counted, side by side.
+//!
+//! Every pass runs the target anew, so nothing but their order says which dispatches of two passes are the same: the
+//! n-th counted dispatch of a kernel in one pass is taken for the n-th in another. Where a pass recorded several
+//! processes, their dispatches follow one another in the order in which the processes were loaded.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use anyhow::Result;
+use rpd_core::agent::Agent;
+use rpd_core::ids::AgentHandle;
+use rpd_core::kernel_name::KernelLabels;
+use rpd_core::naming::{DEFAULT_PREFIX, Facts};
+use rpd_core::options::Options;
+use rpd_core::session::{Counter, CounterInstance, Session};
+use rpd_formats::csv::{PassRow, write_passes};
+use rpd_metric::evaluate::Sample;
+use rpd_metric::{Dimension, Position};
+
+use crate::counters::derived::{self, Computed, Parts};
+
+/// Names with numbers.
+#[derive(Debug, Default)]
+struct Names {
+    texts: Vec<Rc<str>>,
+    index: HashMap<Rc<str>, u32>,
+}
+
+impl Names {
+    fn id(&mut self, text: &str) -> u32 {
+        if let Some(id) = self.index.get(text) {
+            return *id;
+        }
+        let id = self.texts.len() as u32;
+        let text: Rc<str> = text.into();
+        self.texts.push(Rc::clone(&text));
+        self.index.insert(text, id);
+        id
+    }
+
+    fn text(&self, id: u32) -> &str {
+        self.texts.get(id as usize).map_or("", |text| text)
+    }
+}
+
+/// One value; the order of the fields is that of the file.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+struct Row {
+    kernel: u32,
+    dispatch: u64,
+    /// Position in the list of texts for that column.
+    pass: u32,
+    counter: u32,
+    value: f64,
+}
+
+/// What was counted of the parts of metrics in one dispatch.
+#[derive(Debug)]
+struct Dispatch {
+    /// Number of the GPU.
+    gpu: u32,
+    samples: HashMap<String, Vec<Sample>>,
+    /// Pass by part.
+    passes: HashMap<String, u32>,
+}
+
+/// What the passes of a command counted.
+#[derive(Debug)]
+pub(crate) struct Comparison<'a> {
+    computed: &'a [Computed],
+    kernels: Names,
+    counters: Names,
+    passes: Names,
+    rows: Vec<Row>,
+    /// The pass that is being added, and how many dispatches of a kernel it has had.
+    current: Option<(u32, HashMap<u32, u64>)>,
+    parts: HashMap<(u32, u64), Dispatch>,
+    agents: HashMap<u32, Agent>,
+    path: Option<PathBuf>,
+}
+
+impl<'a> Comparison<'a> {
+    /// An empty one, with the metrics that are to be computed in the end.
+    pub(crate) fn new(computed: &'a [Computed]) -> Comparison<'a> {
+        Comparison {
+            computed,
+            kernels: Names::default(),
+            counters: Names::default(),
+            passes: Names::default(),
+            rows: Vec::new(),
+            current: None,
+            parts: HashMap::new(),
+            agents: HashMap::new(),
+            path: None,
+        }
+    }
+
+    /// Adds what one process of one pass counted.
+    pub(super) fn add(&mut self, session: &Session, options: &Options, hostname: &str) {
+        let Some(number) = options.pass else { return };
+        if session.counted.is_empty() {
+            return;
+        }
+        if self.path.is_none() {
+            let facts = Facts {
+                process: &session.process,
+                options,
+                hostname,
+            };
+            self.path = Some(path(&facts));
+        }
+        let pass = self.passes.id(&number.to_string());
+        let mut seen = match self.current.take() {
+            Some((current, seen)) if current == number => seen,
+            _ => HashMap::new(),
+        };
+        let labels = KernelLabels::new(session, options.kernel_names);
+        let dispatches = &session.counted.dispatches;
+        for index in 0..session.counted.len() {
+            let kernel = self.kernels.id(labels.counted(index));
+            let dispatch = seen.entry(kernel).or_insert(0);
+            *dispatch += 1;
+            for (counter, value) in session.counted.sums(index) {
+                let Some(counter) = session.counters.get(counter as usize) else {
+                    continue;
+                };
+                self.rows.push(Row {
+                    kernel,
+                    dispatch: *dispatch,
+                    pass,
+                    counter: self.counters.id(&counter.name),
+                    value,
+                });
+            }
+            if !self.computed.is_empty() {
+                let at = (kernel, *dispatch);
+                self.keep_parts(session, index, at, number, dispatches.agent[index]);
+            }
+        }
+        self.current = Some((number, seen));
+    }
+
+    fn keep_parts(
+        &mut self,
+        session: &Session,
+        index: usize,
+        at: (u32, u64),
+        pass: u32,
+        agent: AgentHandle,
+    ) {
+        let Some(agent) = session.agent(agent) else {
+            return;
+        };
+        let gpu = u32::try_from(agent.logical_node_type_id).unwrap_or(u32::MAX);
+        self.agents.entry(gpu).or_insert_with(|| agent.clone());
+        let computed = self.computed;
+        for values in session
+            .counted
+            .values_of(index)
+            .chunk_by(|a, b| a.counter == b.counter)
+        {
+            let Some(counter) = session.counters.get(values[0].counter as usize) else {
+                continue;
+            };
+            let is_part = computed
+                .iter()
+                .any(|metric| metric.parts.contains(&counter.name));
+            if !is_part {
+                continue;
+            }
+            let kept = self.parts.entry(at).or_insert_with(|| Dispatch {
+                gpu,
+                samples: HashMap::new(),
+                passes: HashMap::new(),
+            });
+            if kept.samples.contains_key(&counter.name) {
+                continue;
+            }
+            let samples = values
+                .iter()
+                .map(|value| Sample {
+                    position: counter
+                        .instances
+                        .get(value.instance as usize)
+                        .map_or(Position::ORIGIN, |instance| position(counter, instance)),
+                    value: value.value,
+                })
+                .collect();
+            kept.samples.insert(counter.name.clone(), samples);
+            kept.passes.insert(counter.name.clone(), pass);
+        }
+    }
+
+    /// Computes the metrics that have parts in several passes.
+    fn compute(&mut self) {
+        for (at, dispatch) in &self.parts {
+            let Some(agent) = self.agents.get(&dispatch.gpu) else {
+                continue;
+            };
+            for metric in self.computed {
+                let formulas = metric.formulas.iter().find(|(gpu, _)| *gpu == dispatch.gpu);
+                let Some((_, formulas)) = formulas else {
+                    continue;
+                };
+                let parts = Parts {
+                    formulas,
+                    agent,
+                    samples: &dispatch.samples,
+                };
+                // A dispatch that a pass did not have, or did not count, has no such value.
+                let Ok(value) = derived::value(&metric.name, &parts) else {
+                    continue;
+                };
+                let passes: BTreeSet<u32> = metric
+                    .parts
+                    .iter()
+                    .filter_map(|part| dispatch.passes.get(part).copied())
+                    .collect();
+                let passes: Vec<String> = passes.iter().map(u32::to_string).collect();
+                self.rows.push(Row {
+                    kernel: at.0,
+                    dispatch: at.1,
+                    pass: self.passes.id(&passes.join("+")),
+                    counter: self.counters.id(&metric.name),
+                    value,
+                });
+            }
+        }
+    }
+
+    /// Writes the file; its name, or none when nothing was counted.
+    pub(crate) fn write(mut self) -> Result<Option<PathBuf>> {
+        let Some(path) = self.path.take() else {
+            return Ok(None);
+        };
+        self.compute();
+        let counters = &self.counters;
+        self.rows.sort_by(|a, b| {
+            let key = |row: &Row| (row.kernel, row.dispatch, row.pass);
+            key(a)
+                .cmp(&key(b))
+                .then_with(|| counters.text(a.counter).cmp(counters.text(b.counter)))
+        });
+        let rows = self.rows.iter().map(|row| PassRow {
+            kernel: self.kernels.text(row.kernel),
+            dispatch: row.dispatch,
+            counter: self.counters.text(row.counter),
+            value: row.value,
+            pass: self.passes.text(row.pass),
+        });
+        Ok(write_passes(path, rows)?)
+    }
+}
+
+fn position(counter: &Counter, instance: &CounterInstance) -> Position {
+    let mut position = Position::ORIGIN;
+    for (id, index) in &instance.positions {
+        let name = counter
+            .dimensions
+            .iter()
+            .find(|dimension| dimension.id == *id)
+            .map_or("", |dimension| dimension.name.as_str());
+        let dimension = Dimension::from_name(name).or_else(|| Dimension::from_id(*id));
+        if let (Some(dimension), Ok(index)) = (dimension, u8::try_from(*index)) {
+            position = position.with(dimension, index);
+        }
+    }
+    position
+}
+
+/// Beside the pass directories. Only the last part of the prefix counts: folders in it are within those of the passes.
+fn path(facts: &Facts<'_>) -> PathBuf {
+    let options = facts.options;
+    let folder = Path::new(&options.output_directory)
+        .parent()
+        .and_then(Path::to_str)
+        .unwrap_or_default();
+    let folder = Path::new(&facts.process.cwd).join(facts.expand(folder));
+    let prefix = match options.output_file.as_str() {
+        "" | DEFAULT_PREFIX => String::new(),
+        given => facts.expand(given),
+    };
+    match prefix.rsplit('/').next().unwrap_or_default() {
+        "" => folder.join("passes.csv"),
+        last => folder.join(format!("{last}_passes.csv")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::tests::{counter, derived as metric, gpu};
+    use rpd_core::ids::{CounterId, KernelId, Nanoseconds};
+    use rpd_core::session::{CounterDimension, CounterValue, Process};
+
+    fn options(folder: &Path, prefix: &str, pass: u32) -> Options {
+        Options {
+            output_directory: format!("{}/pass_{pass}", folder.display()),
+            output_file: prefix.to_owned(),
+            pass: Some(pass),
+            ..Options::default()
+        }
+    }
+
+    /// A session in which dispatches of these kernels were counted: two instances with this value and the next.
+    fn session(name: &str, dispatches: &[(u64, f64)]) -> Session {
+        let mut session = Session {
+            process: Process {
+                cwd: "/".to_owned(),
+                ..Process::default()
+            },
+            ..Session::default()
+        };
+        session.agents.push(Agent {
+            handle: AgentHandle(7),
+            wave_front_size: 64,
+            ..Agent::default()
+        });
+        session.counters.push(Counter {
+            id: CounterId(1),
+            agent: AgentHandle(7),
+            name: name.to_owned(),
+            description: String::new(),
+            block: String::new(),
+            expression: String::new(),
+            is_constant: false,
+            is_derived: false,
+            dimensions: vec![CounterDimension {
+                id: 7,
+                size: 2,
+                name: "DIMENSION_INSTANCE".to_owned(),
+            }],
+            instances: (0..2)
+                .map(|index| CounterInstance {
+                    id: index,
+                    positions: vec![(7, index)],
+                })
+                .collect(),
+        });
+        let counted = &mut session.counted;
+        for (index, (kernel, value)) in (0..).zip(dispatches) {
+            let table = &mut counted.dispatches;
+            table.start.push(Nanoseconds(index));
+            table.end.push(Nanoseconds(index + 1));
+            table.kernel.push(KernelId(*kernel));
+            table.agent.push(AgentHandle(7));
+            table.region.push(0);
+            counted.ranges.push((2 * index, 2));
+            for (instance, add) in [(0, 0.0), (1, 1.0)] {
+                counted.values.push(CounterValue {
+                    counter: 0,
+                    instance,
+                    value: value + add,
+                });
+            }
+        }
+        session
+    }
+
+    #[test]
+    fn passes_are_matched_by_kernel_and_order() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let gpu = gpu(vec![
+            counter("HIT", &[("DIMENSION_INSTANCE", 2)]),
+            counter("MISS", &[("DIMENSION_INSTANCE", 2)]),
+            metric(
+                "Ratio",
+                "reduce(HIT,sum)/(reduce(HIT,sum)+reduce(MISS,sum))",
+            ),
+        ]);
+        let computed = [Computed {
+            name: "Ratio".to_owned(),
+            parts: vec!["HIT".to_owned(), "MISS".to_owned()],
+            formulas: vec![(0, Rc::new(derived::Formulas::of(&gpu)))],
+        }];
+        let mut comparison = Comparison::new(&computed);
+        let add = |comparison: &mut Comparison<'_>, pass, session: &Session| {
+            comparison.add(session, &options(folder.path(), "sub/run", pass), "host");
+        };
+        // Pass 1 is two processes, the second with one dispatch more of kernel 2.
+        add(&mut comparison, 1, &session("HIT", &[(1, 1.0), (2, 2.0)]));
+        add(&mut comparison, 1, &session("HIT", &[(2, 4.0)]));
+        add(
+            &mut comparison,
+            2,
+            &session("MISS", &[(2, 7.0), (1, 4.0), (2, 0.0), (2, 5.0)]),
+        );
+        let path = comparison.write().expect("written").expect("rows");
+        assert_eq!(path, folder.path().join("run_passes.csv"));
+        let text = std::fs::read_to_string(path).expect("a file");
+        let cells: Vec<Vec<String>> = text
+            .lines()
+            .skip(1)
+            .map(|line| {
+                line.split(',')
+                    .map(|cell| cell.trim_matches('"').to_owned())
+                    .collect()
+            })
+            .collect();
+        let shown: Vec<String> = cells
+            .iter()
+            .map(|row| {
+                let value: f64 = row[3].parse().expect("a number");
+                format!("{} {} {value} {}", row[1], row[2], row[4])
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "1 HIT 3 1",
+                "1 MISS 9 2",
+                "1 Ratio 0.25 1+2",
+                "1 HIT 5 1",
+                "1 MISS 15 2",
+                "1 Ratio 0.25 1+2",
+                "2 HIT 9 1",
+                "2 MISS 1 2",
+                "2 Ratio 0.9 1+2",
+                "3 MISS 11 2",
+            ]
+        );
+        assert!(
+            cells[0][0] != cells[3][0] && cells[3][0] == cells[9][0],
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_file_stands_beside_the_pass_directories() {
+        let process = Process {
+            cwd: "/work".to_owned(),
+            ..Process::default()
+        };
+        for (directory, prefix, expected) in [
+            ("/out/pass_2", DEFAULT_PREFIX, "/out/passes.csv"),
+            ("/out/pmc_2", "x", "/out/x_passes.csv"),
+            ("/out/pass_2", "deep/%hostname%", "/out/node_passes.csv"),
+            ("%hostname%/r/pass_1", "", "/work/node/r/passes.csv"),
+        ] {
+            let options = Options {
+                output_directory: directory.to_owned(),
+                output_file: prefix.to_owned(),
+                ..Options::default()
+            };
+            let facts = Facts {
+                process: &process,
+                options: &options,
+                hostname: "node",
+            };
+            assert_eq!(path(&facts), Path::new(expected), "{directory} {prefix}");
+        }
+    }
+}
