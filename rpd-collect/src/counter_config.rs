@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rocprofiler_sdk_sys::{
     Functions, rocprofiler_agent_id_t, rocprofiler_counter_config_id_t, rocprofiler_counter_id_t,
@@ -34,8 +35,8 @@ pub(crate) struct Configs {
     groups: Vec<Vec<CounterRequest>>,
     interval: u64,
     gpus: Vec<Gpu>,
-    /// Null until the first dispatch is selected; never freed.
-    made: AtomicPtr<Made>,
+    /// Empty until the first dispatch is selected.
+    made: OnceLock<Made>,
 }
 
 impl Configs {
@@ -51,7 +52,7 @@ impl Configs {
                     selected: AtomicU64::new(0),
                 })
                 .collect(),
-            made: AtomicPtr::new(std::ptr::null_mut()),
+            made: OnceLock::new(),
         }
     }
 
@@ -71,39 +72,17 @@ impl Configs {
         configs.get(turn as usize).copied()
     }
 
+    /// One thread asks the provider, the others wait for it: what the SDK looks hardware up with is not safe against a
+    /// second thread that makes a configuration at the same time, and ends the target. The provider calls nothing of ours
+    /// meanwhile.
     fn made(&self, functions: &Functions) -> &Made {
-        // SAFETY: either null or a leaked box.
-        if let Some(made) = unsafe { self.made.load(Ordering::Acquire).as_ref() } {
-            return made;
-        }
-        // No lock is held while the provider is asked. When two threads come here at once, one set is destroyed again.
-        let (made, notes) = self.make(functions);
-        let made = Box::into_raw(Box::new(made));
-        let null = std::ptr::null_mut();
-        let placed = self
-            .made
-            .compare_exchange(null, made, Ordering::AcqRel, Ordering::Acquire);
-        match placed {
-            Ok(_) => {
-                for note in notes {
-                    crate::meta::note(&note);
-                }
-                // SAFETY: a leaked box.
-                unsafe { &*made }
+        self.made.get_or_init(|| {
+            let (made, notes) = self.make(functions);
+            for note in notes {
+                crate::meta::note(&note);
             }
-            Err(first) => {
-                // SAFETY: made above, and nobody else knows it.
-                let made = unsafe { Box::from_raw(made) };
-                if let Some(destroy) = functions.rocprofiler_destroy_counter_config {
-                    for config in made.iter().flatten() {
-                        // SAFETY: a configuration of this provider that nothing uses.
-                        unsafe { destroy(*config) };
-                    }
-                }
-                // SAFETY: a leaked box.
-                unsafe { &*first }
-            }
-        }
+            made
+        })
     }
 
     /// Asks the provider for all configurations; and what the user is to be told.

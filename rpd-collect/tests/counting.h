@@ -43,7 +43,7 @@ static int find_counter(uint64_t id) {
 static const dimension_t xcc = {"DIMENSION_XCC", 1, 1}, instance = {"DIMENSION_INSTANCE", 2, 7};
 static const dimension_t* both[] = {&xcc, &instance};
 
-static int asked, counting_config_meets;
+static int asked, counting_config_slow;
 static handle_t counting_context;
 static offer_t offer;
 static counted_t tell_counted_to;
@@ -102,12 +102,11 @@ int rocprofiler_create_counter_config(handle_t agent, handle_t* ids, size_t coun
         strcat(strcat(line, " "), counters[found].name);
         broken |= ids[i].handle == 4;
     }
-    /* Where threads are to meet in here: none may be waiting for another outside. */
-    if (__atomic_load_n(&counting_config_meets, __ATOMIC_SEQ_CST) > 0) {
-        __atomic_sub_fetch(&counting_config_meets, 1, __ATOMIC_SEQ_CST);
-        for (int i = 0; i < 5000 && __atomic_load_n(&counting_config_meets, __ATOMIC_SEQ_CST) > 0; ++i) usleep(1000);
-        if (__atomic_load_n(&counting_config_meets, __ATOMIC_SEQ_CST) > 0) exit(98);
-    }
+    /* Like the SDK's hardware tables, this stands no second thread while one is in here. */
+    static int inside;
+    if (__atomic_fetch_add(&inside, 1, __ATOMIC_SEQ_CST)) exit(98);
+    if (counting_config_slow) usleep(200000);
+    __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
     printf("config %d%s\n", (int) agent.handle - GPU0, line);
     fflush(stdout);
     if (broken) return 20;

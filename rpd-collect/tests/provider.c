@@ -524,7 +524,7 @@ static void script(char** words) {
             if (active[counting_context.handle] != wanted) exit(85);
         } else if (!strcmp(*words, "meet")) {
             pthread_t threads[2];
-            counting_config_meets = 2;
+            counting_config_slow = 1;
             for (long i = 0; i < 2; ++i) pthread_create(&threads[i], NULL, launch_once, (void*) (i + 1));
             for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
 #endif
