@@ -3,70 +3,29 @@
 //! `probe.c` is tool and program in one; it is compiled with the system's C compiler, linked against the
 //! library under its sonames, and run.
 
+mod common;
+
 use std::{
-    env, fs,
-    os::unix::fs::symlink,
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
-/// The library that cargo built beside this test.
-fn library() -> PathBuf {
-    let test = env::current_exe().expect("the test knows where it is");
-    let deps = test.parent().expect("it is in a folder").to_owned();
-    [deps.join("librpd_sim.so"), deps.join("../librpd_sim.so")]
-        .into_iter()
-        .find(|path| path.exists())
-        .expect("cargo builds the library before its tests")
-}
-
-/// A folder with the sonames, and the probe in it.
-fn build(name: &str, options: &[&str]) -> (PathBuf, PathBuf) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
-    let names = fs::read_to_string(source.join("sonames.txt")).expect("the list of names");
-    for soname in names
-        .lines()
-        .filter(|l| !l.is_empty() && !l.starts_with('#'))
-    {
-        symlink(library(), folder.join(soname)).expect("a link");
-    }
-    let program = folder.join("probe");
-    let status = Command::new("cc")
-        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"])
-        .args(options)
-        .arg("-o")
-        .arg(&program)
-        .arg(source.join("tests/probe.c"))
-        .arg("-L")
-        .arg(&folder)
-        .args(["-lrocprofiler-sdk", "-lrocprofiler-sdk-roctx"])
-        .status()
-        .expect("a C compiler");
-    assert!(status.success(), "the probe compiles");
-    (folder, program)
-}
-
+/// What a program says, which must be nothing on its standard error.
 fn run(folder: &Path, program: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> String {
-    let output = Command::new(program)
-        .args(arguments)
-        .env_remove("ROCP_TOOL_LIBRARIES")
-        .env_remove("RPD_SIM_GPUS")
-        .env("LD_LIBRARY_PATH", folder)
-        .envs(variables.iter().copied())
-        .output()
-        .expect("the probe runs");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {errors}", output.status);
+    let (said, errors) = common::run_loudly(folder, program, arguments, variables);
     assert_eq!(errors, "");
-    String::from_utf8(output.stdout).expect("text")
+    said
+}
+
+fn probe(name: &str, options: &[&str]) -> (PathBuf, PathBuf) {
+    let libraries = ["-lrocprofiler-sdk", "-lrocprofiler-sdk-roctx"];
+    common::build(name, "probe.c", options, &libraries)
 }
 
 #[test]
 fn statuses_and_deliveries_are_those_of_the_reference() {
-    let (folder, program) = build("lifecycle", &["-rdynamic"]);
+    let (folder, program) = probe("lifecycle", &["-rdynamic"]);
     let said = run(&folder, &program, &["fork"], &[]);
     let expected = include_str!("lifecycle.txt");
     for (n, (ours, theirs)) in said.lines().zip(expected.lines()).enumerate() {
@@ -77,7 +36,7 @@ fn statuses_and_deliveries_are_those_of_the_reference() {
 
 #[test]
 fn without_a_visible_tool_nothing_begins() {
-    let (folder, program) = build("no-tool", &[]);
+    let (folder, program) = probe("no-tool", &[]);
     let said = run(&folder, &program, &[], &[]);
     assert!(
         !said.lines().any(|line| line.starts_with("configure ")),
@@ -92,7 +51,7 @@ fn without_a_visible_tool_nothing_begins() {
 
 #[test]
 fn registration_can_be_switched_off() {
-    let (folder, program) = build("switched-off", &["-rdynamic"]);
+    let (folder, program) = probe("switched-off", &["-rdynamic"]);
     let said = run(
         &folder,
         &program,
@@ -113,14 +72,14 @@ fn registration_can_be_switched_off() {
 
 #[test]
 fn the_library_can_initialise_when_it_is_loaded() {
-    let (folder, program) = build("constructor", &["-rdynamic"]);
+    let (folder, program) = probe("constructor", &["-rdynamic"]);
     let said = run(&folder, &program, &[], &[("ROCPROFILER_LIBRARY_CTOR", "1")]);
     assert!(said.starts_with("configure 10000 1.0.0 0\n"), "{said}");
 }
 
 #[test]
 fn programs_linked_against_versioned_symbols_run() {
-    let (folder, _) = build("versions", &[]);
+    let (folder, _) = probe("versions", &[]);
     let imports = folder.join("imports");
     fs::create_dir(&imports).expect("a folder");
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("a file");

@@ -457,3 +457,100 @@ pub(super) fn forever(text: &str) -> *const core::ffi::c_char {
     let owned = CString::new(text).unwrap_or_default();
     Box::leak(owned.into_boxed_c_str()).as_ptr()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn build(text: &str, append: bool) -> Result<Catalogue, String> {
+        let definitions = Definitions::parse(text).expect("definitions");
+        Catalogue::build(Some(&Custom {
+            definitions,
+            append,
+        }))
+    }
+
+    fn list(body: &str) -> String {
+        format!(
+            "rocprofiler-sdk:\n  counters:\n  - name: MINE\n    description: mine\n    definitions:\n    \
+             - architectures: [gfx90a]\n      {body}\n"
+        )
+    }
+
+    #[test]
+    fn what_is_built_in_fits_together() {
+        let all = Catalogue::build(None).expect("a catalogue");
+        let agent = all.agent(1).expect("a GPU");
+        assert_eq!(agent.list.len(), 473 + constants(1).len());
+        assert!(all.agent(0).is_none(), "nothing counts on the CPU");
+        for (n, counter) in agent.list.iter().enumerate() {
+            assert_eq!(counter.id, n as u64 + 1);
+            assert!(!counter.description.is_empty(), "{}", counter.name);
+            assert!(agent.needs(counter).is_ok(), "{}", counter.name);
+        }
+        // Both tables say which event is which.
+        for (block, number, name) in perf::determined_events() {
+            let counter = agent.get(name).unwrap_or_else(|| panic!("no {name}"));
+            assert!(
+                matches!(counter.source, Source::Event { block: b, event } if b.name == block && event == number.into()),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn needs_are_what_the_hardware_counts() {
+        let all = Catalogue::build(None).expect("a catalogue");
+        let agent = all.agent(1).expect("a GPU");
+        let needs = |name: &str| {
+            let list = agent.needs(agent.get(name).expect("a counter"));
+            let list = list.expect("needs");
+            let named = |n: &Need| all.get(n.counter).expect("a counter").name.clone();
+            list.iter().map(named).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            needs("FetchSize"),
+            ["TCC_EA_RDREQ_32B", "TCC_EA_RDREQ"],
+            "each once"
+        );
+        assert_eq!(needs("CU_NUM"), [""; 0]);
+        assert_eq!(needs("AggSysCycles"), ["GRBM_GUI_ACTIVE"]);
+    }
+
+    #[test]
+    fn definitions_stand_beside_the_built_in_ones_or_in_their_place() {
+        let text = list("expression: reduce(SQ_WAVES,sum)*2");
+        let both = build(&text, true).expect("a catalogue");
+        assert_eq!(
+            both.agent(1).expect("a GPU").list.len(),
+            474 + constants(1).len()
+        );
+        assert_eq!(
+            build(&text, false).err().as_deref(),
+            Some("MINE: there is no counter `SQ_WAVES`")
+        );
+        let own = build(&list("block: SQ\n      event: 4"), false).expect("a catalogue");
+        let agent = own.agent(1).expect("a GPU");
+        assert_eq!(agent.list.len(), 1 + constants(1).len());
+        assert_eq!(agent.get("MINE").expect("it").shape.instances(), 8);
+        // What is built in stays what it is.
+        let again = build(&text.replace("MINE", "SQ_WAVES"), true).expect("a catalogue");
+        let waves = again.agent(1).expect("a GPU").get("SQ_WAVES").expect("it");
+        assert!(matches!(waves.source, Source::Event { .. }));
+    }
+
+    #[test]
+    fn what_cannot_be_computed_is_refused() {
+        let refused = |body: &str| build(&list(body), true).err().expect("refused");
+        assert_eq!(
+            refused("block: XYZ\n      event: 1"),
+            "MINE: gfx90a has no block XYZ"
+        );
+        assert!(refused("expression: MINE+1").contains("made of itself"));
+        assert!(refused("expression: TCC_HIT+SQ_WAVES").contains("different instances"));
+        assert!(
+            refused("expression: accumulate(TCC_HIT,HIGH_RES)")
+                .contains("no counter of the block SQ")
+        );
+    }
+}

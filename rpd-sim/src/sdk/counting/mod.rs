@@ -12,7 +12,6 @@ pub(crate) mod dispatch;
 pub(crate) mod hardware;
 pub(crate) mod info;
 
-
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use rocprofiler_sdk_sys::rocprofiler_status_t as Status;
