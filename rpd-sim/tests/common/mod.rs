@@ -18,7 +18,12 @@ fn library() -> PathBuf {
 }
 
 /// A folder with the sonames, and a program made of a source beside the tests in it.
-pub(crate) fn build(name: &str, source: &str, options: &[&str], libraries: &[&str]) -> (PathBuf, PathBuf) {
+pub(crate) fn build(
+    name: &str,
+    source: &str,
+    options: &[&str],
+    libraries: &[&str],
+) -> (PathBuf, PathBuf) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
