@@ -72,7 +72,7 @@ pub(super) struct Hierarchy<'a> {
     /// 32 KiB, 4 ways, of each pair of compute units.
     code: Vec<Option<Cache<()>>>,
     /// 8 MiB, 16 ways, in channels.
-    second: Vec<Cache<Bytes>>,
+    second: Vec<Option<Cache<Bytes>>>,
     /// What the channels counted.
     pub(super) channels: Vec<Channel>,
     lookups: Vec<(u64, u64)>,
@@ -87,7 +87,7 @@ impl<'a> Hierarchy<'a> {
             vector: none(),
             scalar: none(),
             code: none(),
-            second: (0..CHANNELS).map(|_| Cache::new(128, 16)).collect(),
+            second: (0..CHANNELS).map(|_| None).collect(),
             channels: vec![Channel::default(); CHANNELS],
             lookups: Vec::new(),
         }
@@ -260,7 +260,7 @@ impl<'a> Hierarchy<'a> {
         let (channel, number, shift) = place(address);
         let mask = u128::from(bytes) << shift;
         self.channels[channel].writes += 1;
-        if let Some(line) = self.second[channel].get(number) {
+        if let Some(line) = self.second(channel).get(number) {
             line.valid |= mask;
             line.dirty |= mask;
             self.channels[channel].hits += 1;
@@ -280,14 +280,14 @@ impl<'a> Hierarchy<'a> {
         let mask = u128::from(bytes) << shift;
         self.channels[channel].atomics += 1;
         let served = self.demand(address, channel, number, mask);
-        if let Some(line) = self.second[channel].get(number) {
+        if let Some(line) = self.second(channel).get(number) {
             line.dirty |= mask;
         }
         served
     }
 
     fn demand(&mut self, address: Address, channel: usize, number: u64, mask: u128) -> Served {
-        let found = self.second[channel].get(number);
+        let found = self.second(channel).get(number);
         let (there, valid) = found.map_or((false, 0), |line| {
             let valid = line.valid;
             if valid & mask != mask {
@@ -320,8 +320,12 @@ impl<'a> Hierarchy<'a> {
         Served::Memory
     }
 
+    fn second(&mut self, channel: usize) -> &mut Cache<Bytes> {
+        self.second[channel].get_or_insert_with(|| Cache::new(128, 16))
+    }
+
     fn insert(&mut self, channel: usize, number: u64, line: Bytes) {
-        if let Some((number, old)) = self.second[channel].insert(number, line) {
+        if let Some((number, old)) = self.second(channel).insert(number, line) {
             self.channels[channel].evictions += 1;
             self.channels[channel].writebacks += u64::from(old.dirty != 0);
             self.write_back(channel, number, old);
@@ -343,8 +347,10 @@ impl<'a> Hierarchy<'a> {
     /// The end of the dispatch: what memory does not have yet is written back.
     pub(super) fn release(&mut self) {
         for channel in 0..CHANNELS {
-            let lines: Vec<_> = self.second[channel].drain().collect();
-            for (number, line) in lines {
+            let Some(mut cache) = self.second[channel].take() else {
+                continue;
+            };
+            for (number, line) in cache.drain() {
                 self.channels[channel].final_writebacks += u64::from(line.dirty != 0);
                 self.write_back(channel, number, line);
             }

@@ -17,7 +17,9 @@ mod tally;
 mod tests;
 mod timing;
 
-pub(crate) use catalogue::{accumulates, determined, determined_events};
+#[cfg(test)]
+pub(crate) use catalogue::determined_events;
+pub(crate) use catalogue::{accumulates, determined};
 pub(crate) use counts::Counts;
 pub(crate) use model::Model;
 

@@ -4,8 +4,8 @@
 
 use super::*;
 use crate::codeobj::bundle::{Target, pick};
-use crate::isa::tests::{Everything, Module};
-use crate::isa::watch_dispatch;
+use crate::isa::tests::{Everything, Module, OBJECTS};
+use crate::isa::{Dispatch, watch_dispatch};
 use std::sync::atomic::AtomicBool;
 
 const VECTOR_OPS: &[u8] =
@@ -36,13 +36,15 @@ fn count(
 ) -> Counts {
     let object = pick(bundle, &Target::gfx90a()).unwrap();
     let module = Module::load(&object);
-    module.dispatch(kernel, grid, workgroup, 0, args, |dispatch| {
-        let local = |_| true;
-        let stop = AtomicBool::new(false);
-        let mut model = Model::new(dispatch, &local);
-        watch_dispatch(dispatch, &Everything, &stop, &mut model).unwrap();
-        model.finish()
-    })
+    module.dispatch(kernel, grid, workgroup, 0, args, watch)
+}
+
+fn watch(dispatch: &Dispatch<'_>) -> Counts {
+    let local = |_| true;
+    let stop = AtomicBool::new(false);
+    let mut model = Model::new(dispatch, &local);
+    watch_dispatch(dispatch, &Everything, &stop, &mut model).unwrap();
+    model.finish()
 }
 
 /// The addition of two vectors: 128 x 16 elements in workgroups of 64 x 4, one for each engine.
@@ -303,4 +305,54 @@ fn events_are_determined_or_have_no_value() {
     }
     assert!(determined("SQ", 4) && !determined("SQ", 5) && accumulates("SQ", 5));
     assert!(!determined("TCP", 48), "no translation is simulated");
+}
+
+#[test]
+fn scratch_is_deterministic_too() {
+    let module = Module::load(OBJECTS[0].1);
+    let count = || {
+        let mut numbers = [Numbers::new(), Numbers::new(), Numbers::new()];
+        let [out, a, b] = numbers.each_mut().map(|numbers| numbers.pointer());
+        let args: [&[u8]; 4] = [&out, &a, &b, &500u32.to_le_bytes()];
+        module.dispatch("arith", [512, 1, 1], [128, 1, 1], 0, &args, watch)
+    };
+    let first = count();
+    // Unoptimised code keeps its variables in scratch.
+    assert!(sum(&first, "TA_BUFFER_WAVEFRONTS") > 0);
+    assert_eq!(sum(&first, "TCP_TOTAL_ACCESSES"), sum(&first, "TA_TA_BUSY"));
+    let _elsewhere: Vec<Vec<u8>> = (0..50).map(|n| vec![0; 1000 * n + 8]).collect();
+    assert_eq!(format!("{:?}", count()), format!("{first:?}"));
+}
+
+#[test]
+fn events_are_in_the_order_of_their_numbers() {
+    let events: Vec<_> = determined_events().collect();
+    for pair in events.windows(2) {
+        assert!(pair[0].0 != pair[1].0 || pair[0].1 < pair[1].1, "{pair:?}");
+    }
+}
+
+/// Prints what counting costs; run with `--ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn speed() {
+    let module = Module::load(OBJECTS[2].1);
+    let mut out = vec![0u32; 65536];
+    let address = (out.as_mut_ptr() as u64).to_le_bytes();
+    for items in [1u32, 65536] {
+        let args: [&[u8]; 2] = [&address, &items.to_le_bytes()];
+        let mut instructions = 0;
+        let start = std::time::Instant::now();
+        let turns = if items == 1 { 1000 } else { 10 };
+        for _ in 0..turns {
+            let counts = module.dispatch("collatz", [items, 1, 1], [256, 1, 1], 0, &args, watch);
+            instructions += sum(&counts, "SQ_INSTS");
+        }
+        let nanoseconds = start.elapsed().as_nanos() as f64;
+        println!(
+            "{items} work-items: {:.1} ns a wave instruction, {:.0} us a dispatch",
+            nanoseconds / instructions as f64,
+            nanoseconds / 1e3 / f64::from(turns)
+        );
+    }
 }

@@ -24,7 +24,7 @@ impl Memory for Everything {
 }
 
 /// The test code objects, each at another optimisation level.
-pub(super) const OBJECTS: [(&str, &[u8]); 3] = [
+pub(crate) const OBJECTS: [(&str, &[u8]); 3] = [
     ("O0", include_bytes!("../../../testdata/kernels-O0.co")),
     ("O1", include_bytes!("../../../testdata/kernels-O1.co")),
     ("O3", include_bytes!("../../../testdata/kernels-O3.co")),
