@@ -142,6 +142,3 @@ fn documented(root: &Node, file: &Arc<str>) -> Result<Input, Failure> {
         warnings: unknown.warnings(file),
     })
 }
-
-#[cfg(test)]
-mod tests;

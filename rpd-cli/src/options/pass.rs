@@ -217,7 +217,9 @@ impl Resolver<'_> {
             ));
         }
         if groups.is_empty()
-            && let Some(long) = FILTERS.into_iter().find(|long| given.asks(long))
+            && let Some(long) = FILTERS
+                .into_iter()
+                .find(|long| given.asks(long) && given.text(long) != Some(""))
         {
             let name = given.name(long);
             self.warn(format!(

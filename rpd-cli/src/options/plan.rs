@@ -88,7 +88,8 @@ impl Plan {
     pub(crate) fn number(&mut self) {
         let several = self.passes.len() > 1;
         let counted = self.passes.iter().any(|pass| pass.counted);
-        if !several && !(counted && self.stem.is_some()) {
+        let with_folders = several || (counted && self.stem.is_some());
+        if !with_folders {
             return;
         }
         let stem = self.stem.unwrap_or(Stem::Pass).text();

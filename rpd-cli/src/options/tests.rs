@@ -1,16 +1,21 @@
 //! Conformance cases of the command line, by number. Where a case looks at a variable of the original, the
 //! resolved option is looked at. Statuses 1 and 2 are as rpd defines them.
 
+mod counters;
+mod input;
+mod passes;
+mod ranks;
+mod traces;
+
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rpd_core::environment::Kept;
 use rpd_core::options::{Format, Options};
-use rpd_core::stats::Unit;
 use serde_json::{Value, json};
 
 use super::parse::{Parsed, parse};
-use super::plan::Plan;
+use super::plan::{Pass, Plan};
 use super::resolve::{Surroundings, resolve};
 use super::table::{FORMATS, Form, OPTIONS, Support};
 use crate::failure::Failure;
@@ -36,12 +41,16 @@ fn words(line: &str) -> Vec<OsString> {
 }
 
 fn run_with(line: &str, environment: &[(&str, &str)]) -> Got {
+    run_in(Path::new("/cwd"), line, environment)
+}
+
+fn run_in(folder: &Path, line: &str, environment: &[(&str, &str)]) -> Got {
     let around = Surroundings {
         environment: environment
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect(),
-        cwd: PathBuf::from("/cwd"),
+        cwd: folder.to_owned(),
     };
     match parse(&words(line)) {
         Err(failure) => Got::Failure(failure),
@@ -60,6 +69,44 @@ fn plan_with(line: &str, environment: &[(&str, &str)]) -> Plan {
         Got::Failure(failure) => panic!("{line}: {failure}"),
         _ => panic!("{line}: help or version"),
     }
+}
+
+/// The plan of a line that has an input file of this name and content.
+fn with_file(
+    name: &str,
+    content: &str,
+    line: &str,
+    environment: &[(&str, &str)],
+) -> Result<Plan, Failure> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join(name), content).expect("writable");
+    match run_in(folder.path(), &format!("-i {name} {line}"), environment) {
+        Got::Plan(plan) => Ok(*plan),
+        Got::Failure(failure) => Err(failure),
+        _ => panic!("{line}: help or version"),
+    }
+}
+
+/// The groups of a pass: `A B | C`.
+fn counted(options: &Options) -> String {
+    let groups = options.collector.counters.groups.iter().map(|group| {
+        let names: Vec<String> = group.iter().map(ToString::to_string).collect();
+        names.join(" ")
+    });
+    groups.collect::<Vec<_>>().join(" | ")
+}
+
+/// The passes once they are numbered: `DIRECTORY: A B | C`.
+fn layout(mut plan: Plan) -> Vec<String> {
+    plan.number();
+    let pass = |pass: &Pass| {
+        format!(
+            "{}: {}",
+            pass.options.output_directory,
+            counted(&pass.options)
+        )
+    };
+    plan.passes.iter().map(pass).collect()
 }
 
 fn options(line: &str) -> Options {
@@ -328,143 +375,6 @@ fn values_in_all_their_spellings() {
 }
 
 #[test]
-fn aggregates_and_their_negation() {
-    const RUNTIME: [&str; 10] = [
-        "hip_runtime",
-        "kernel",
-        "marker",
-        "memory_allocation",
-        "memory_copy",
-        "rccl",
-        "rocdecode",
-        "rocjpeg",
-        "scratch_memory",
-        "",
-    ];
-    let runtime: Vec<&str> = RUNTIME[..9].to_vec();
-    let with = |base: &[&str], more: &[&str], less: &[&str]| -> Vec<String> {
-        let mut all: Vec<String> = base
-            .iter()
-            .chain(more)
-            .filter(|name| !less.contains(name))
-            .map(|name| (*name).to_owned())
-            .collect();
-        all.sort();
-        all
-    };
-    const HSA: [&str; 4] = ["hsa_amd", "hsa_core", "hsa_finalizer", "hsa_image"];
-    for (case, line, expected) in [
-        (
-            47,
-            "--sys-trace no --hsa-trace=0 --hsa-core-trace=1 --hip-compiler-trace False --hip-runtime-trace",
-            with(&[], &["hip_runtime", "hsa_core"], &[]),
-        ),
-        (
-            48,
-            "--sys-trace --hsa-trace=False",
-            with(&runtime, &["hip_compiler"], &[]),
-        ),
-        (
-            0,
-            "-s",
-            with(
-                &runtime,
-                &[
-                    "hip_compiler",
-                    "hsa_amd",
-                    "hsa_core",
-                    "hsa_finalizer",
-                    "hsa_image",
-                ],
-                &[],
-            ),
-        ),
-        (
-            51,
-            "--runtime-trace --scratch-memory-trace=False",
-            with(&runtime, &[], &["scratch_memory"]),
-        ),
-        (
-            52,
-            "--runtime-trace --hip-trace=no",
-            with(&runtime, &[], &[]),
-        ),
-        (
-            0,
-            "--runtime-trace --hip-runtime-trace=no",
-            with(&runtime, &[], &["hip_runtime"]),
-        ),
-        (
-            53,
-            "--sys-trace --hip-trace=no --hip-runtime-trace",
-            with(&runtime, &HSA, &[]),
-        ),
-        (
-            54,
-            "--sys-trace --runtime-trace --hip-compiler-trace=no",
-            with(&runtime, &HSA, &[]),
-        ),
-        (
-            55,
-            "--sys-trace=no --hip-trace",
-            with(&[], &["hip_compiler", "hip_runtime"], &[]),
-        ),
-        (
-            0,
-            "--hsa-trace --hsa-amd-trace=0",
-            with(&HSA, &[], &["hsa_amd"]),
-        ),
-        (
-            57,
-            "--sys-trace --kfd-trace=no --hsa-trace=no",
-            with(&runtime, &["hip_compiler"], &[]),
-        ),
-    ] {
-        let mut got = traced(&options(&format!("{line} -- a")));
-        got.sort();
-        assert_eq!(got, expected, "case {case}: {line}");
-    }
-    let kokkos = options("--kokkos-trace -- a");
-    assert!(
-        kokkos.collector.kokkos && kokkos.kernel_names.rename,
-        "case 59"
-    );
-    assert_eq!(traced(&kokkos), ["marker"], "case 59");
-    let plan = plan_with(
-        "--kokkos-trace --kernel-rename=no --marker-trace=no -- a",
-        &[],
-    );
-    assert!(
-        plan.passes[0].options.collector.kokkos && !plan.passes[0].options.kernel_names.rename,
-        "case 60"
-    );
-    assert!(
-        plan.warnings[0].contains("No tracing options were enabled"),
-        "case 60"
-    );
-}
-
-#[test]
-fn nothing_enabled() {
-    let plan = plan_with("--echo -- true", &[]);
-    assert!(
-        plan.warnings[0].contains("No tracing options were enabled"),
-        "case 63"
-    );
-    match run_with("--echo -- true", &[("ROCPROFILER_CI", "1")]) {
-        Got::Failure(failure) => assert!(failure.message.contains("ROCPROFILER_CI=1"), "case 64"),
-        _ => panic!("case 64"),
-    }
-    // Cases 61 and 66: the queue switch is no tracing (a defect of the original), and statistics need some.
-    let plan = plan_with("--group-by-queue --echo -- true", &[]);
-    assert_eq!(plan.warnings.len(), 1, "case 66");
-    assert!(
-        plan.passes[0].options.group_by_queue && !plan.passes[0].options.collector.streams,
-        "case 66"
-    );
-}
-
-#[test]
 fn inherited_variables_are_defaults() {
     let with = |line: &str, environment: &[(&str, &str)]| {
         plan_with(line, environment).passes.remove(0).options
@@ -607,64 +517,6 @@ fn settings_of_a_tracing_service_are_accepted_with_a_word() {
     assert!(plan.warnings[0].starts_with(told), "{:?}", plan.warnings);
     let usual = "-s --perfetto-backend inprocess --perfetto-buffer-fill-policy discard -- a";
     assert!(plan_with(usual, &[]).warnings.is_empty());
-}
-
-#[test]
-fn summaries() {
-    let summary = |line: &str| options(line).summary;
-    assert_eq!(summary("-s -- a").output, "stderr");
-    let one = summary("--summary --hip-trace -- a");
-    assert!(one.overall && !one.per_domain, "case 72");
-    assert_eq!(
-        (one.output.as_str(), one.unit),
-        ("stderr", Unit::Nsec),
-        "case 72"
-    );
-    let output = |line: &str| summary(line).output;
-    assert_eq!(
-        output("-s --summary --summary-output-file StdOut -- a"),
-        "stdout",
-        "case 73"
-    );
-    assert_eq!(
-        output("-s -D --summary-output-file StdOut -- a"),
-        "StdOut",
-        "case 74"
-    );
-    let groups = ["A|B", ".*_API"];
-    assert_eq!(
-        summary("-s --summary-groups A|B .*_API -- a").groups,
-        groups,
-        "case 75"
-    );
-    let inherited = [
-        ("ROCPROF_STATS_SUMMARY", "1"),
-        ("ROCPROF_STATS_SUMMARY_PER_DOMAIN", "true"),
-        ("ROCPROF_STATS_SUMMARY_GROUPS", "A|B##@@##.*_API"),
-        ("ROCPROF_STATS_SUMMARY_OUTPUT", "x"),
-        ("ROCPROF_STATS_SUMMARY_UNITS", "msec"),
-    ];
-    let all = plan_with("-s -- a", &inherited)
-        .passes
-        .remove(0)
-        .options
-        .summary;
-    assert!(all.overall && all.per_domain);
-    assert_eq!(all.groups, groups);
-    assert_eq!((all.output.as_str(), all.unit), ("x", Unit::Msec));
-    assert!(plan_with("-s -- a", &inherited).warnings.is_empty());
-    let idle = plan_with("-s -u sec -- a", &[]).warnings;
-    assert!(
-        idle[0].starts_with("--summary-units: no effect"),
-        "{idle:?}"
-    );
-    assert!(plan_with("-s --stats -u sec -- a", &[]).warnings.is_empty());
-    match run_with("-s -- a", &[("ROCPROF_STATS_SUMMARY_GROUPS", "(")]) {
-        Got::Failure(failure) => {
-            assert!(failure.message.starts_with("ROCPROF_STATS_SUMMARY_GROUPS"))
-        }
-        _ => panic!("a bad expression is refused"),
-    }
 }
 
 #[test]

@@ -1,0 +1,192 @@
+//! MPI: cases 233 to 246.
+
+use super::{Got, plan_with, run_with};
+
+const OPEN_MPI: [(&str, &str); 2] = [("OMPI_COMM_WORLD_RANK", "3"), ("OMPI_COMM_WORLD_SIZE", "4")];
+const CUSTOM: &str = "--mpi-world-rank-variable MY_RANK --mpi-world-size-variable MY_SIZE";
+
+fn custom<'a>(rank: &'a str, size: &'a str) -> Vec<(&'a str, &'a str)> {
+    let mut all = OPEN_MPI.to_vec();
+    all.extend([("MY_RANK", rank), ("MY_SIZE", size)]);
+    all
+}
+
+#[test]
+fn variables_are_found_in_their_order() {
+    // The original exports the names it found; here they go with the options, for names of outputs.
+    let found = |environment: &[(&str, &str)]| {
+        let options = plan_with("-s -- a", environment).passes.remove(0).options;
+        options
+            .launch_environment
+            .get("ROCPROF_MPI_RANK_VAR")
+            .cloned()
+    };
+    let slurm = [("SLURM_PROCID", "1"), ("SLURM_NTASKS", "2")];
+    assert_eq!(
+        found(&OPEN_MPI).as_deref(),
+        Some("OMPI_COMM_WORLD_RANK"),
+        "case 233"
+    );
+    let both = [OPEN_MPI[0], OPEN_MPI[1], slurm[0], slurm[1]];
+    assert_eq!(found(&both).as_deref(), Some("SLURM_PROCID"), "case 234");
+    assert_eq!(
+        found(&both[..3]).as_deref(),
+        Some("OMPI_COMM_WORLD_RANK"),
+        "half a pair is none"
+    );
+    assert_eq!(found(&[]), None, "case 235");
+}
+
+#[test]
+fn listed_ranks_are_profiled() {
+    let own = custom("2", "4");
+    let of_four = |rank| {
+        [
+            ("OMPI_COMM_WORLD_RANK", rank),
+            ("OMPI_COMM_WORLD_SIZE", "4"),
+        ]
+    };
+    for (case, line, environment, profiled) in [
+        (
+            236,
+            format!("{CUSTOM} --profile-mpi-ranks 2"),
+            own.clone(),
+            true,
+        ),
+        (
+            237,
+            format!("{CUSTOM} --profile-mpi-ranks 3"),
+            own.clone(),
+            false,
+        ),
+        (
+            238,
+            format!("{CUSTOM} --profile-mpi-ranks 0"),
+            OPEN_MPI.to_vec(),
+            true,
+        ),
+        (
+            239,
+            "--profile-mpi-ranks 0-1".to_owned(),
+            of_four("0").to_vec(),
+            true,
+        ),
+        (
+            240,
+            "--profile-mpi-ranks 0-1".to_owned(),
+            of_four("2").to_vec(),
+            false,
+        ),
+        (
+            55,
+            "--profile-mpi-ranks ' 0 , 2-3 '".to_owned(),
+            of_four("2").to_vec(),
+            true,
+        ),
+        (55, "--profile-mpi-ranks 7".to_owned(), Vec::new(), true),
+        (55, String::new(), of_four("2").to_vec(), true),
+    ] {
+        let plan = plan_with(&format!("-s {line} -- a"), &environment);
+        assert_eq!(
+            plan.passes[0].bare.is_none(),
+            profiled,
+            "case {case}: {line}"
+        );
+    }
+    let inherited = [OPEN_MPI[0], OPEN_MPI[1], ("ROCPROF_MPI_RANKS", "0-1")];
+    let bare = plan_with("-s -- a", &inherited).passes.remove(0).bare;
+    assert_eq!(bare.as_deref(), Some("rank 3 is not in 0-1"));
+    assert!(
+        plan_with("-s --profile-mpi-ranks 3 -- a", &inherited).passes[0]
+            .bare
+            .is_none()
+    );
+}
+
+#[test]
+fn mistakes() {
+    let both = custom("2", "4");
+    for (case, line, environment, fragment) in [
+        (
+            241,
+            "--mpi-world-rank-variable R".to_owned(),
+            Vec::new(),
+            "both needed",
+        ),
+        (
+            241,
+            "--mpi-world-size-variable S".to_owned(),
+            Vec::new(),
+            "both needed",
+        ),
+        (
+            242,
+            format!("{CUSTOM} --profile-mpi-ranks 7"),
+            both.clone(),
+            "rank 7 is out of range",
+        ),
+        (
+            242,
+            format!("{CUSTOM} --profile-mpi-ranks 1-4"),
+            both.clone(),
+            "0 to 3",
+        ),
+        (
+            243,
+            format!("{CUSTOM} --profile-mpi-ranks 3-1"),
+            both.clone(),
+            "start > end",
+        ),
+        (
+            244,
+            format!("{CUSTOM} --profile-mpi-ranks 0,abc"),
+            both.clone(),
+            "'abc'",
+        ),
+        (
+            244,
+            "--profile-mpi-ranks 0,abc".to_owned(),
+            Vec::new(),
+            "'abc'",
+        ),
+        (244, "--profile-mpi-ranks 0,,1".to_owned(), Vec::new(), "''"),
+        (
+            245,
+            CUSTOM.to_owned(),
+            custom("2", "abc"),
+            "MY_SIZE: 'abc' is not an integer",
+        ),
+        (
+            245,
+            CUSTOM.to_owned(),
+            custom("2", "0"),
+            "MY_SIZE: 0 is out of range",
+        ),
+        (
+            245,
+            CUSTOM.to_owned(),
+            custom("2", "-1"),
+            "MY_SIZE: -1 is out of range",
+        ),
+        (
+            246,
+            CUSTOM.to_owned(),
+            custom("abc", "4"),
+            "MY_RANK: 'abc' is not an integer",
+        ),
+        (
+            246,
+            CUSTOM.to_owned(),
+            custom("-1", "4"),
+            "MY_RANK: -1 is out of range",
+        ),
+    ] {
+        match run_with(&format!("-s {line} -- a"), &environment) {
+            Got::Failure(failure) => {
+                assert_eq!(failure.status, 1, "case {case}: {failure}");
+                assert!(failure.message.contains(fragment), "case {case}: {failure}");
+            }
+            _ => panic!("case {case}: {line} is accepted"),
+        }
+    }
+}
