@@ -1,0 +1,282 @@
+//! The conformance cases of the command line's reference that need a whole run: 199 to 211, 217 and 219. The newer
+//! command line's syntax goes, and where it is broken what its manual promises; a case that reads differently for
+//! that says so.
+
+use std::fs;
+
+use rpd_tests::outputs::Table;
+use rpd_tests::run::{Outcome, Rpd};
+
+use super::{counters_in, layout, with_input};
+
+const A: &str = "SQ_WAVES";
+const B: &str = "GRBM_COUNT";
+
+/// The folders of the run with counters, and what was counted in each.
+fn folders(outcome: &Outcome) -> Vec<(String, Vec<String>)> {
+    outcome
+        .files_ending("x_counter_collection.csv")
+        .iter()
+        .map(|path| {
+            let folder = path.parent().expect("a file is in a folder");
+            let folder = folder
+                .strip_prefix(outcome.out())
+                .expect("below the output folder");
+            let name = folder.to_str().expect("text").to_owned();
+            (name, counters_in(path))
+        })
+        .collect()
+}
+
+fn expect<const N: usize>(case: u32, outcome: &Outcome, expected: [(&str, &[&str]); N]) {
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(folder, counters)| {
+            let counters = counters.iter().map(|name| (*name).to_owned()).collect();
+            ((*folder).to_owned(), counters)
+        })
+        .collect::<Vec<(String, Vec<String>)>>();
+    assert_eq!(
+        folders(outcome),
+        expected,
+        "case {case}: {}",
+        outcome.stderr
+    );
+    assert_eq!(
+        outcome.stdout,
+        "ok\n".repeat(expected.len()),
+        "case {case}: a run for each"
+    );
+}
+
+/// `rpd <options> -f csv -o x -- vector-ops 1 1`
+fn plain(options: &[&str]) -> Outcome {
+    Rpd::new(options.iter().chain(&["-f", "csv", "-o", "x"]))
+        .workload("vector-ops", ["1", "1"])
+        .success()
+}
+
+/// The same with an input file.
+fn file(name: &str, contents: &str, options: &[&str]) -> Outcome {
+    let options = options.iter().chain(&["-f", "csv", "-o", "x"]).copied();
+    with_input(name, contents, options)
+        .workload("vector-ops", ["1", "1"])
+        .success()
+}
+
+#[test]
+fn case_199_one_group_has_no_pass_folder() {
+    expect(199, &plain(&["--pmc", A]), [("", &[A])]);
+}
+
+#[test]
+fn case_200_two_groups() {
+    let outcome = plain(&["--pmc", A, "--pmc", B]);
+    expect(200, &outcome, [("pass_1", &[A]), ("pass_2", &[B])]);
+}
+
+#[test]
+fn case_201_one_job_with_counters() {
+    let outcome = file("x.json", r#"{"jobs": [{"pmc": ["SQ_WAVES"]}]}"#, &[]);
+    expect(201, &outcome, [("pass_1", &[A])]);
+}
+
+#[test]
+fn case_202_one_line_of_text() {
+    let outcome = file("x.txt", "pmc: SQ_WAVES\n", &[]);
+    expect(202, &outcome, [("pmc_1", &[A])]);
+}
+
+#[test]
+fn case_203_pass_folders_below_a_folder_with_a_placeholder() {
+    let backend = std::env::var("RPD_TEST_BACKEND").unwrap_or_else(|_| "sim".into());
+    let rpd = Rpd::plain([
+        "-d",
+        "out/%argt%-cc",
+        "--backend",
+        &backend,
+        "-i",
+        "x.txt",
+        "-f",
+        "csv",
+        "-o",
+        "x",
+    ]);
+    fs::write(
+        rpd.folder().join("x.txt"),
+        "pmc: SQ_WAVES\npmc: GRBM_COUNT\n",
+    )
+    .expect("a file");
+    let outcome = rpd.workload("vector-ops", ["1", "1"]).success();
+    expect(
+        203,
+        &outcome,
+        [
+            ("vector-ops1_1-cc/pmc_1", &[A]),
+            ("vector-ops1_1-cc/pmc_2", &[B]),
+        ],
+    );
+}
+
+#[test]
+fn case_204_two_jobs() {
+    let yaml = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n";
+    let json = r#"{"jobs": [{"pmc": ["SQ_WAVES"]}, {"pmc": ["GRBM_COUNT"]}]}"#;
+    for (name, contents) in [("x.yaml", yaml), ("x.yml", yaml), ("x.json", json)] {
+        let outcome = file(name, contents, &[]);
+        expect(204, &outcome, [("pass_1", &[A]), ("pass_2", &[B])]);
+    }
+}
+
+const JOB: &str = r#"{"jobs": [{"pmc": ["SQ_WAVES"]}]}"#;
+
+#[test]
+fn case_205_a_job_and_the_same_counters_are_two_passes() {
+    let outcome = file("x.json", JOB, &["--pmc", A]);
+    expect(205, &outcome, [("pass_1", &[A]), ("pass_2", &[A])]);
+}
+
+#[test]
+fn case_206_a_job_and_other_counters() {
+    let outcome = file("x.json", JOB, &["--pmc", B]);
+    expect(206, &outcome, [("pass_1", &[B]), ("pass_2", &[A])]);
+}
+
+#[test]
+fn case_207_lines_of_text_and_counters_are_numbered_through() {
+    // The original's third and fourth folder are pmc_3 and pmc_4, against its manual.
+    let outcome = file(
+        "x.txt",
+        "pmc: FETCH_SIZE SQ_WAVES\npmc: GRBM_COUNT\n",
+        &["--pmc", "TCC_HIT", "--pmc", "TCC_MISS"],
+    );
+    expect(
+        207,
+        &outcome,
+        [
+            ("pass_1", &["TCC_HIT"]),
+            ("pass_2", &["TCC_MISS"]),
+            ("pass_3", &["FETCH_SIZE", "SQ_WAVES"]),
+            ("pass_4", &["GRBM_COUNT"]),
+        ],
+    );
+}
+
+#[test]
+fn case_208_a_job_without_counters_and_a_group() {
+    let outcome = file(
+        "x.json",
+        r#"{"jobs": [{"hip_trace": true}]}"#,
+        &["--pmc", A],
+    );
+    expect(208, &outcome, [("pass_1", &[A])]);
+    assert!(
+        layout(&outcome).contains(&"pass_1/x_hip_api_trace.csv".to_owned()),
+        "the job's trace is of the same run: {:?}",
+        outcome.files()
+    );
+}
+
+#[test]
+fn case_209_a_group_of_the_command_line_inherits_the_first_job() {
+    let job = r#"{"jobs": [{"pmc": ["SQ_WAVES"], "kernel_include_regex": "divide"}]}"#;
+    let outcome = file("x.json", job, &["--pmc", B]);
+    expect(209, &outcome, [("pass_1", &[B]), ("pass_2", &[A])]);
+    for path in outcome.files_ending("x_counter_collection.csv") {
+        let table = Table::read(&path);
+        let kernels = table.column("Kernel_Name");
+        assert_eq!(kernels.len(), 1, "{}: {kernels:?}", path.display());
+        assert!(kernels[0].starts_with("divide"), "{kernels:?}");
+    }
+}
+
+#[test]
+fn case_210_jobs_without_counters_are_passes_too() {
+    // The newer original runs nothing and says nothing; its manual and its older one run both.
+    let jobs = r#"{"jobs": [{"hip_trace": true}, {"kernel_trace": true}]}"#;
+    let outcome = file("x.json", jobs, &[]);
+    assert_eq!(outcome.stdout, "ok\nok\n");
+    assert_eq!(
+        layout(&outcome),
+        [
+            "pass_1/x_agent_info.csv",
+            "pass_1/x_hip_api_trace.csv",
+            "pass_2/x_agent_info.csv",
+            "pass_2/x_kernel_trace.csv",
+        ]
+    );
+}
+
+#[test]
+fn case_211_a_job_without_counters_before_one_with() {
+    // As in case 210 no job is dropped.
+    let jobs = r#"{"jobs": [{"kernel_trace": true}, {"pmc": ["SQ_WAVES"]}]}"#;
+    let outcome = file("x.json", jobs, &[]);
+    assert_eq!(outcome.stdout, "ok\nok\n");
+    let files = layout(&outcome);
+    assert!(
+        files.contains(&"pass_1/x_kernel_trace.csv".to_owned()),
+        "{files:?}"
+    );
+    assert_eq!(
+        folders(&outcome),
+        [("pass_2".to_owned(), vec![A.to_owned()])]
+    );
+}
+
+#[test]
+fn case_217_a_failing_pass_ends_the_run() {
+    let outcome = Rpd::new(["--pmc", A, "--pmc", B])
+        .target(["/bin/sh", "-c", "echo run >>runs; exit 3"])
+        .expect_code(1);
+    assert!(outcome.stderr.contains("status 3"), "{}", outcome.stderr);
+    let runs = fs::read_to_string(outcome.folder.path().join("runs")).expect("a run");
+    assert_eq!(runs, "run\n");
+}
+
+#[test]
+fn case_219_four_jobs_with_filters_of_their_own() {
+    let jobs = "jobs:
+  - pmc: [SQ_WAVES]
+    kernel_include_regex: .*_kernel
+    kernel_exclude_regex: multiply
+  - pmc: [GRBM_COUNT]
+    kernel_include_regex: divide
+  - pmc: [SQ_WAVES]
+    kernel_iteration_range: '[2]'
+  - pmc: [GRBM_COUNT]
+    kernel_exclude_regex: .*
+";
+    let outcome = with_input("x.yaml", jobs, ["-f", "csv", "-o", "x", "-T"])
+        .workload("vector-ops", ["1", "2"])
+        .success();
+    assert_eq!(outcome.stdout, "ok\n".repeat(4));
+    let kernels: Vec<(String, Vec<String>)> = outcome
+        .files_ending("x_counter_collection.csv")
+        .iter()
+        .map(|path| {
+            let table = Table::read(path);
+            let kernels = table.column("Kernel_Name").into_iter().map(str::to_owned);
+            let pass = path.parent().and_then(|folder| folder.file_name());
+            let pass = pass.and_then(|name| name.to_str()).expect("a folder");
+            (pass.to_owned(), kernels.collect())
+        })
+        .collect();
+    let named = |pass: &str, names: &str| {
+        let names = names.split(' ').map(|name| format!("{name}_kernel"));
+        (pass.to_owned(), names.collect::<Vec<_>>())
+    };
+    assert_eq!(
+        kernels,
+        [
+            named(
+                "pass_1",
+                "addition subtract divide addition subtract divide"
+            ),
+            named("pass_2", "divide divide"),
+            named("pass_3", "addition subtract multiply divide"),
+        ],
+        "nothing is left for the fourth: {:?}",
+        outcome.files()
+    );
+}

@@ -1,0 +1,91 @@
+//! Sudden ends and several processes: what had been counted is there.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rpd_tests::outputs::Table;
+
+use super::{pmc, rows, rows_of, values};
+
+#[test]
+fn aborts_and_signals_keep_all_finished_dispatches() {
+    for (name, code) in [
+        ("abort-midway", 134),
+        ("segv-midway", 139),
+        ("exit-midway", 3),
+    ] {
+        let outcome = pmc(["SQ_WAVES"]).workload(name, ["25"]).expect_code(code);
+        // 1024 elements, 16 waves.
+        assert_eq!(values(&rows(&outcome), "SQ_WAVES"), [16.0; 25], "{name}");
+    }
+}
+
+#[test]
+fn a_killed_program_keeps_its_counters() {
+    let running = pmc(["SQ_WAVES"]).start_workload("spin", ["progress"]);
+    let file = running.folder().join("progress");
+    let progress = |at: usize| {
+        let bytes = fs::read(&file).unwrap_or_default();
+        let eight = bytes
+            .get(at..at + 8)
+            .and_then(|eight| eight.try_into().ok());
+        eight.map_or(0, u64::from_ne_bytes)
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while progress(8) < 3 {
+        assert!(Instant::now() < deadline, "spin does not get going");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let launches = progress(8);
+    let pid = i32::try_from(progress(16)).expect("a process id");
+    std::thread::sleep(Duration::from_millis(100));
+    // SAFETY: takes no pointers; the process is the workload of this test, which rpd has not yet reaped.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    let outcome = running.finish().expect_code(137);
+    let rows = rows(&outcome);
+    let empty: Vec<f64> = rows
+        .iter()
+        .filter(|row| row.kernel == "empty_kernel")
+        .map(|row| row.value)
+        .collect();
+    assert!(
+        empty.len() as u64 >= launches,
+        "{} of {launches}",
+        empty.len()
+    );
+    assert!(empty.iter().all(|waves| *waves == 1.0), "{empty:?}");
+}
+
+#[test]
+fn each_process_counts_for_itself() {
+    for (mode, expected) in [
+        ("tree", &[1, 2, 3][..]),
+        ("late", &[1, 2, 3]),
+        ("replace", &[1, 3]),
+    ] {
+        let outcome = pmc(["SQ_WAVES"]).workload("fork-exec", [mode]).success();
+        let mut counted = Vec::new();
+        for file in outcome.files() {
+            // A second image's files are named `..._2`.
+            if file.contains("counter_collection") {
+                let rows = rows_of(&Table::read(&outcome.out().join(&file)));
+                assert!(rows.iter().all(|row| row.value == 16.0), "{mode}: {rows:?}");
+                counted.push(rows.len());
+            }
+        }
+        counted.sort_unstable();
+        assert_eq!(counted, expected, "{mode}: {:?}", outcome.files());
+    }
+}
+
+#[test]
+fn many_threads_count_each_dispatch_once() {
+    let outcome = pmc(["SQ_WAVES"])
+        .workload("many-threads", ["20", "5"])
+        .success();
+    let rows = rows(&outcome);
+    let mut dispatches: Vec<u64> = rows.iter().map(|row| row.dispatch).collect();
+    dispatches.sort_unstable();
+    assert!(dispatches.into_iter().eq(1..=100), "{} rows", rows.len());
+    assert!(rows.iter().all(|row| row.value == 16.0));
+}
