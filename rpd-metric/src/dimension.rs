@@ -81,11 +81,13 @@ impl Position {
     pub const ORIGIN: Self = Self([0; 7]);
 
     /// The index along a dimension.
+    #[inline]
     pub const fn get(self, dimension: Dimension) -> u8 {
         self.0[dimension as usize - 1]
     }
 
     /// The same place with another index along a dimension.
+    #[inline]
     #[must_use]
     pub const fn with(mut self, dimension: Dimension, index: u8) -> Self {
         self.0[dimension as usize - 1] = index;

@@ -2,14 +2,17 @@
 //!
 //! [`definitions`] reads counter definition files, [`expression`] parses what stands in them, [`evaluate`]
 //! computes values and answers what a metric is made of and which instances it has. Nothing in here knows a
-//! device: counters and their values come in through the traits of [`evaluate`].
+//! device: counters and their values come in through the traits of [`evaluate`], for which [`Table`] is the simplest
+//! implementation.
 
 pub mod definitions;
 pub mod dimension;
 pub mod evaluate;
 pub mod expression;
+pub mod table;
 
 pub use definitions::Definitions;
 pub use dimension::{Dimension, Position, Shape};
 pub use evaluate::{Metrics, Sample, Values};
 pub use expression::Expression;
+pub use table::Table;
