@@ -5,20 +5,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use rocprofiler_sdk_sys::{
     Functions, rocprofiler_agent_id_t, rocprofiler_counter_config_id_t, rocprofiler_counter_id_t,
     rocprofiler_status_t,
 };
 use rpd_core::options::{CounterOptions, CounterRequest};
+use rpd_core::spool::writer::ForkLock;
 
 use crate::counter_facts;
 use crate::guard::Service;
 use crate::register::describe;
 
 static SERVICE: Service = Service::new("the list of counters");
+
+/// Held, once, by the thread that has the provider make the configurations. A forked child opens it.
+pub(crate) static MAKING: ForkLock = ForkLock::new();
 
 /// A GPU; its place in the list is the number that `device=` means.
 struct Gpu {
@@ -35,8 +38,8 @@ pub(crate) struct Configs {
     groups: Vec<Vec<CounterRequest>>,
     interval: u64,
     gpus: Vec<Gpu>,
-    /// Empty until the first dispatch is selected.
-    made: OnceLock<Made>,
+    /// Null until the first dispatch is selected; never freed.
+    made: AtomicPtr<Made>,
 }
 
 impl Configs {
@@ -52,7 +55,7 @@ impl Configs {
                     selected: AtomicU64::new(0),
                 })
                 .collect(),
-            made: OnceLock::new(),
+            made: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
 
@@ -63,7 +66,7 @@ impl Configs {
         agent: u64,
     ) -> Option<rocprofiler_counter_config_id_t> {
         let place = self.gpus.iter().position(|gpu| gpu.agent == agent)?;
-        let configs = &self.made(functions)[place];
+        let configs = &self.made(functions)?[place];
         if configs.is_empty() {
             return None;
         }
@@ -75,14 +78,24 @@ impl Configs {
     /// One thread asks the provider, the others wait for it: what the SDK looks hardware up with is not safe against a
     /// second thread that makes a configuration at the same time, and ends the target. The provider calls nothing of ours
     /// meanwhile.
-    fn made(&self, functions: &Functions) -> &Made {
-        self.made.get_or_init(|| {
-            let (made, notes) = self.make(functions);
-            for note in notes {
-                crate::meta::note(&note);
-            }
-            made
-        })
+    fn made(&self, functions: &Functions) -> Option<&Made> {
+        // SAFETY: either null or a leaked box.
+        let known = || unsafe { self.made.load(Ordering::Acquire).as_ref() };
+        if let Some(made) = known() {
+            return Some(made);
+        }
+        let _guard = MAKING.lock()?;
+        if let Some(made) = known() {
+            return Some(made);
+        }
+        let (made, notes) = self.make(functions);
+        for note in notes {
+            crate::meta::note(&note);
+        }
+        let made: &Made = Box::leak(Box::new(made));
+        self.made
+            .store(std::ptr::from_ref(made).cast_mut(), Ordering::Release);
+        Some(made)
     }
 
     /// Asks the provider for all configurations; and what the user is to be told.

@@ -1,5 +1,7 @@
 //! Hardware counters of kernels.
 //!
+//! On a context of their own, which stays on as long as the target runs (see [`crate::recording`]).
+//!
 //! The provider offers each dispatch on the thread that submits it, and tells the values on a thread of its own when the
 //! kernel is complete. They are written at once, as kernels are: a target that ends suddenly loses only what its runtime
 //! has not handed over.
@@ -8,9 +10,9 @@ use std::ffi::c_void;
 use std::sync::OnceLock;
 
 use rocprofiler_sdk_sys::{
-    Functions, rocprofiler_counter_config_id_t, rocprofiler_counter_flag_t,
-    rocprofiler_counter_record_t, rocprofiler_dispatch_counting_service_data_t,
-    rocprofiler_user_data_t,
+    Functions, rocprofiler_context_id_t, rocprofiler_counter_config_id_t,
+    rocprofiler_counter_flag_t, rocprofiler_counter_record_t,
+    rocprofiler_dispatch_counting_service_data_t, rocprofiler_user_data_t,
 };
 use rpd_core::spool::EXTRA_COUNTERS_FILE;
 use rpd_core::spool::format::{Counted, CountedValue, Dispatch, tag};
@@ -70,11 +72,14 @@ pub(crate) fn define(setup: &Setup<'_>) {
     }
 }
 
-/// To be called before kernels are registered.
-pub(crate) fn configure(setup: &Setup<'_>) {
+/// What the user reads that cannot be had.
+const PURPOSE: &str = "what counters count";
+
+/// To be called before kernels are registered. The context, which [`begin`] starts.
+pub(crate) fn configure(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
     let options = &setup.options.counters;
     if !options.any() {
-        return;
+        return None;
     }
     let functions = setup.functions;
     let present = [
@@ -88,21 +93,19 @@ pub(crate) fn configure(setup: &Setup<'_>) {
     let service = functions.rocprofiler_configure_callback_dispatch_counting_service;
     let (Some(service), true) = (service, present.iter().all(|found| *found)) else {
         meta::note("nothing is counted: this provider does not have dispatch counting");
-        return;
+        return None;
     };
-    let Some(run) = process::existing().and_then(|process| process.directory.path().parent())
-    else {
-        return;
-    };
+    let run = process::existing()?.directory.path().parent()?;
     let selection = match Selection::load(options, run) {
         Ok(selection) => selection,
         Err(file) => {
             meta::note(&format!(
                 "nothing is counted: the kernel filter {file} cannot be used"
             ));
-            return;
+            return None;
         }
     };
+    let context = setup.context(PURPOSE)?;
     COUNTING.get_or_init(|| Counting {
         functions,
         selection,
@@ -110,16 +113,15 @@ pub(crate) fn configure(setup: &Setup<'_>) {
     });
     let data = std::ptr::null_mut();
     // SAFETY: a context of this provider, and callbacks that stay loaded.
-    let status = unsafe {
-        service(
-            setup.client,
-            Some(on_dispatch),
-            data,
-            Some(on_counted),
-            data,
-        )
-    };
-    setup.succeeded(status, "what counters count");
+    let status = unsafe { service(context, Some(on_dispatch), data, Some(on_counted), data) };
+    setup.succeeded(status, PURPOSE).then_some(context)
+}
+
+/// Starts counting. Everything is configured by now.
+pub(crate) fn begin(setup: &Setup<'_>) {
+    if let Some(context) = setup.counting {
+        setup.start(context, PURPOSE);
+    }
 }
 
 /// A kernel was registered under this name.
@@ -138,7 +140,7 @@ unsafe extern "C" fn on_dispatch(
     let chosen = OFFERS.told(|| {
         let counting = COUNTING.get()?;
         let info = &dispatch.dispatch_info;
-        if !counting.selection.takes(info.kernel_id) {
+        if !crate::recording::is_on() || !counting.selection.takes(info.kernel_id) {
             return None;
         }
         let agent = info.agent_id.handle;

@@ -365,6 +365,7 @@ extern "C" fn after_fork_in_child() {
     for lock in SERVICES {
         lock.reset();
     }
+    crate::counter_config::MAKING.reset();
     MAKING.reset();
     crate::thread::forget_after_fork();
 }

@@ -1,7 +1,8 @@
-//! When recording is on: what pause and resume, selected regions and collection periods do to the client context.
+//! When recording is on: what pause and resume, selected regions and collection periods mean.
 //!
-//! All services whose records the user sees are on that one context, so that all of them are switched alike. What records
-//! refer to (code objects, streams, regions that rename) is on contexts that are never stopped.
+//! Traces are on the client context, which is started and stopped. Counters ask [`is_on`] for each dispatch: a context
+//! that counts stays on, because SDK 1.0 loses kernels for ever when such a one is stopped while they are queued. What
+//! records refer to (code objects, streams, regions that rename) is on contexts that are never stopped either.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,7 +20,8 @@ static PERIODS: Service = Service::new("collection periods");
 
 struct Recording {
     functions: &'static Functions,
-    client: rocprofiler_context_id_t,
+    /// The context to switch, if anything is traced.
+    client: Option<rocprofiler_context_id_t>,
     /// Nested pairs of resume and pause are balanced.
     ref_count: bool,
     periods: Vec<CollectionPeriod>,
@@ -34,7 +36,8 @@ static IN_PERIOD: AtomicBool = AtomicBool::new(true);
 static STEP: AtomicU64 = AtomicU64::new(0);
 static DUE: AtomicU64 = AtomicU64::new(0);
 
-fn wanted() -> bool {
+/// Whether recording is on.
+pub(crate) fn is_on() -> bool {
     RESUMED.load(Ordering::SeqCst) > 0 && IN_PERIOD.load(Ordering::SeqCst)
 }
 
@@ -48,14 +51,16 @@ pub(crate) fn begin(setup: &Setup<'_>) {
     let options = setup.options;
     let recording = RECORDING.get_or_init(|| Recording {
         functions: setup.functions,
-        client: setup.client,
+        client: options.traces.any().then_some(setup.client),
         ref_count: options.selected_regions_ref_count,
         periods: options.periods.clone(),
     });
     RESUMED.store(u64::from(!by_regions(options)), Ordering::SeqCst);
     IN_PERIOD.store(options.periods.is_empty(), Ordering::SeqCst);
-    if wanted() {
-        setup.start(setup.client, "anything");
+    if let Some(client) = recording.client
+        && is_on()
+    {
+        setup.start(client, "anything");
     }
     if let Some(first) = recording.periods.first() {
         DUE.store(now().saturating_add(first.delay), Ordering::Relaxed);
@@ -66,17 +71,20 @@ pub(crate) fn begin(setup: &Setup<'_>) {
 /// Brings the context in line with what is wanted. Several threads may do so at once, and no lock is held while the
 /// provider is called: whoever calls it last looks again.
 fn settle(recording: &Recording) {
+    let Some(client) = recording.client else {
+        return;
+    };
     loop {
-        let on = wanted();
+        let on = is_on();
         // SAFETY: our own context. Starting it twice has no effect, and that it is stopped already is no error here: pauses
         // may be doubled.
         unsafe {
             match on {
-                true => (recording.functions.rocprofiler_start_context)(recording.client),
-                false => (recording.functions.rocprofiler_stop_context)(recording.client),
+                true => (recording.functions.rocprofiler_start_context)(client),
+                false => (recording.functions.rocprofiler_stop_context)(client),
             }
         };
-        if wanted() == on {
+        if is_on() == on {
             return;
         }
     }

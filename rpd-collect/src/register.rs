@@ -43,8 +43,10 @@ pub(crate) struct Setup<'a> {
     pub(crate) options: &'a CollectorOptions,
     /// Names and numbers.
     pub(crate) names: Catalogue,
-    /// The context of everything that pause and resume govern.
+    /// The context of all traces.
     pub(crate) client: rocprofiler_context_id_t,
+    /// The context that counts, if anything is counted.
+    pub(crate) counting: Option<rocprofiler_context_id_t>,
 }
 
 impl Setup<'_> {
@@ -219,6 +221,7 @@ fn set_up() -> bool {
         options: &process.options,
         names: Catalogue::query(functions),
         client: rocprofiler_context_id_t::default(),
+        counting: None,
     };
     setup.names.record();
     agents::record(functions);
@@ -228,7 +231,7 @@ fn set_up() -> bool {
     setup.client = client;
     // Before anything that could ask for counters, or have a kernel registered.
     counters::define(&setup);
-    counters::configure(&setup);
+    setup.counting = counters::configure(&setup);
     // First of all contexts and never stopped: what is loaded while nobody listens is never told again.
     code_object::configure(&setup);
     runtime::configure(&setup);
@@ -252,6 +255,7 @@ fn set_up() -> bool {
     stream::configure(&setup);
     if anything {
         recording::begin(&setup);
+        counters::begin(&setup);
     }
     true
 }

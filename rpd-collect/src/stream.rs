@@ -75,17 +75,21 @@ fn configure_requests(setup: &Setup<'_>) {
         meta::note("this provider does not tell which stream device work belongs to");
         return;
     };
-    // SAFETY: the array lives through the call, which copies it.
-    let status = unsafe {
-        service(
-            setup.client,
-            kinds.as_ptr(),
-            kinds.len(),
-            Some(on_request),
-            std::ptr::null_mut(),
-        )
-    };
-    setup.succeeded(status, "which stream device work belongs to");
+    for context in std::iter::once(setup.client).chain(setup.counting) {
+        // SAFETY: the array lives through the call, which copies it.
+        let status = unsafe {
+            service(
+                context,
+                kinds.as_ptr(),
+                kinds.len(),
+                Some(on_request),
+                std::ptr::null_mut(),
+            )
+        };
+        if !setup.succeeded(status, "which stream device work belongs to") {
+            return;
+        }
+    }
 }
 
 unsafe extern "C" fn on_stream(

@@ -128,6 +128,7 @@ int rocprofiler_configure_callback_dispatch_counting_service(handle_t context, o
     (void) dispatch_data, (void) record_data;
     if (offer) return 15;
     counting_context = context;
+    never_to_stop = context.handle;
     offer = dispatch_callback;
     tell_counted_to = record_callback;
     return 0;

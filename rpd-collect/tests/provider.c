@@ -138,14 +138,16 @@ int rocprofiler_get_timestamp(uint64_t* time) { *time = now(); return 0; }
 static volatile int active[16];
 static uint64_t contexts;
 static struct { handle_t context; callback_t callback; void* data; uint32_t only; int used; } services[32][4];
-static request_t request;
-static handle_t request_context;
+static struct { handle_t context; request_t callback; } requests[2];
+/* A context that counts must stay on. */
+static uint64_t never_to_stop;
 static uint64_t next_correlation = 1;
 
 int rocprofiler_create_context(handle_t* context) { context->handle = ++contexts; return 0; }
 int rocprofiler_start_context(handle_t context) { active[context.handle] = 1; return 0; }
 int rocprofiler_stop_context(handle_t context) {
     int was = active[context.handle];
+    if (context.handle == never_to_stop) exit(84);
     active[context.handle] = 0;
     return was ? 0 : 2;
 }
@@ -170,8 +172,10 @@ int rocprofiler_configure_callback_tracing_service(handle_t context, uint32_t ki
 int rocprofiler_configure_external_correlation_id_request_service(handle_t context, const uint32_t* kinds, size_t count,
                                                                   request_t callback, void* data) {
     (void) kinds, (void) count, (void) data;
-    request = callback;
-    request_context = context;
+    int i = requests[0].callback != NULL;
+    if (requests[i].callback || requests[0].context.handle == context.handle) return 15;
+    requests[i].callback = callback;
+    requests[i].context = context;
     return 0;
 }
 int rocprofiler_query_available_agents(uint32_t version, int (*visit)(uint32_t, const void**, size_t, void*), size_t size,
@@ -183,6 +187,15 @@ int rocprofiler_query_available_agents(uint32_t version, int (*visit)(uint32_t, 
     return visit(version, agents, 3, data);
 }
 
+/* The id that a context wants to have with device work. */
+static uint64_t external_id(uint64_t thread, handle_t context) {
+    user_data_t id = {0};
+    for (int i = 0; i < 2; ++i)
+        if (requests[i].callback && requests[i].context.handle == context.handle && active[context.handle])
+            requests[i].callback(thread, context, 11, 1, 0, &id, NULL);
+    return id.value;
+}
+
 /* A thread like the runtime's own, on which callbacks about the end of device work come. */
 static struct {
     pthread_mutex_t lock;
@@ -190,7 +203,8 @@ static struct {
     pid_t process;
     void (*act)(void*);
     void* data;
-} handler = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, NULL, NULL};
+    uint64_t given, done;
+} handler = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, NULL, NULL, 0, 0};
 
 static void* run_handler(void* unused) {
     pthread_mutex_lock(&handler.lock);
@@ -198,6 +212,7 @@ static void* run_handler(void* unused) {
         while (!handler.act) pthread_cond_wait(&handler.change, &handler.lock);
         handler.act(handler.data);
         handler.act = NULL;
+        ++handler.done;
         pthread_cond_broadcast(&handler.change);
     }
     return unused;
@@ -210,10 +225,12 @@ static void on_handler(void (*act)(void*), void* data) {
         pthread_create(&thread, NULL, run_handler, NULL);
         handler.process = getpid();
     }
+    while (handler.act) pthread_cond_wait(&handler.change, &handler.lock);
     handler.act = act;
     handler.data = data;
+    uint64_t mine = ++handler.given;
     pthread_cond_broadcast(&handler.change);
-    while (handler.act) pthread_cond_wait(&handler.change, &handler.lock);
+    while (handler.done < mine) pthread_cond_wait(&handler.change, &handler.lock);
     pthread_mutex_unlock(&handler.lock);
 }
 
@@ -305,12 +322,11 @@ static void launch(uint64_t agent, uint64_t kernel, uint64_t id, uint64_t starte
     for (int i = 0; i < 4; ++i)
         call.open[i] = services[DISPATCH][i].used && active[services[DISPATCH][i].context.handle] &&
                        (services[DISPATCH][i].only >> 2 & 1);
-    if (request && active[request_context.handle])
-        request(call.record.thread, request_context, 11, 1, 0, &call.record.correlation.external, NULL);
+    call.record.correlation.external.value = external_id(call.record.thread, services[DISPATCH][0].context);
 #ifndef WITHOUT_COUNTING
     counted_dispatch_t counted = {.data = {.size = sizeof counted.data}};
     counted.data.correlation.internal = call.record.correlation.internal;
-    counted.data.correlation.external = call.record.correlation.external;
+    counted.data.correlation.external.value = external_id(call.record.thread, counting_context);
     memcpy(&counted.data.info, &payload.info, sizeof payload.info);
     offer_dispatch(&counted);
     counted.data.start = payload.start, counted.data.end = payload.end;
@@ -520,8 +536,9 @@ static void script(char** words) {
         } else if (!strcmp(*words, "on") || !strcmp(*words, "off")) {
             /* Until recording is switched; somebody else does. */
             int wanted = (*words)[1] == 'n';
-            for (int i = 0; i < 20000 && active[counting_context.handle] != wanted; ++i) usleep(1000);
-            if (active[counting_context.handle] != wanted) exit(85);
+            volatile int* is = &active[services[DISPATCH][0].context.handle];
+            for (int i = 0; i < 20000 && *is != wanted; ++i) usleep(1000);
+            if (*is != wanted) exit(85);
         } else if (!strcmp(*words, "meet")) {
             pthread_t threads[2];
             counting_config_slow = 1;

@@ -337,12 +337,12 @@ fn periods_gate_counters_and_traces() {
 fn periods_may_have_no_end() {
     // Each waits for the next change.
     let (_, session) = script(
-        "counters=WAVES,periods=5000000:5000000:0",
+        "kernel=1,counters=WAVES,periods=5000000:5000000:0",
         "on off on off on off",
     );
     assert!(session.ledger.ended);
     // A process that ends within one does not wait for it.
-    let options = "counters=WAVES,periods=0:1:1+0:3600000000000:0";
+    let options = "kernel=1,counters=WAVES,periods=0:1:1+0:3600000000000:0";
     let (_, session) = script(options, "on sleep:10 on run:3:0:1");
     assert_eq!(numbers(&session), [1]);
     assert!(session.ledger.ended);
@@ -379,7 +379,7 @@ fn a_child_counts_its_own_dispatches() {
 #[test]
 fn periods_go_on_in_a_child() {
     let words = "on run:3:0:1 fork run:3:0:1 off run:3:0:1";
-    let (_, sessions) = script_with("counters=WAVES,periods=0:1500000000:1", words, &[]);
+    let (_, sessions) = script_with("kernel=1,counters=WAVES,periods=0:1500000000:1", words, &[]);
     let [parent, child] = &sessions[..] else {
         panic!("{} processes", sessions.len());
     };
