@@ -253,6 +253,7 @@ impl<'de> Deserialize<'de> for File {
 
 /// What is under `rocprofiler-sdk`.
 #[derive(Deserialize)]
+#[serde(expecting = "a map with `counters`")]
 struct Root {
     #[serde(
         rename = "counters-schema-version",

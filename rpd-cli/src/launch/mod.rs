@@ -114,7 +114,7 @@ impl Runner<'_> {
         let options = &pass.options;
         let program = program::find(options.command.first().map_or("", String::as_str))?;
         if let Some(why) = &pass.bare {
-            return self.run_bare(options, &program, why);
+            return self.run_bare(pass, &program, why);
         }
         let run = RunDirectory::create(options, &self.around.cwd)?;
         let (target, signals) = match self.start(pass, &program, &run) {
@@ -136,13 +136,30 @@ impl Runner<'_> {
         Ok(End { ending, written })
     }
 
-    /// Runs the target as if rpd were not there.
-    fn run_bare(&mut self, options: &Options, program: &Path, why: &str) -> Result<End> {
+    /// Runs the target as if rpd were not there, but on the simulator where the profiled ranks are: it may be
+    /// all there is.
+    fn run_bare(&mut self, pass: &Pass, program: &Path, why: &str) -> Result<End> {
+        let options = &pass.options;
         if matches!(options.log_level, Some(LogLevel::Info | LogLevel::Trace)) {
             eprintln!("rpd: {why}: not profiled");
         }
         let signals = self.hold()?;
-        let changes = environment::rank_variables(options);
+        let mut changes = environment::rank_variables(options);
+        let inherited = std::env::var_os("LD_LIBRARY_PATH");
+        // Holds the simulator's names until the target has ended.
+        let spare = tempfile::tempdir()?;
+        let chosen = backend::choose(
+            options,
+            &pass.sdk_suffixes,
+            inherited.as_deref(),
+            spare.path(),
+        );
+        if let Ok(provider) = chosen
+            && provider.simulated
+        {
+            let path = environment::library_path(&provider, inherited.as_deref());
+            changes.insert("LD_LIBRARY_PATH", path);
+        }
         let target = spawn::start(program, &options.command, &changes, &signals)?;
         let ending = spawn::wait(target, &signals)?;
         self.signals = Some(signals);

@@ -324,6 +324,8 @@ impl Resolver<'_> {
         if text.trim().is_empty() {
             let name = given.name(EXTRA);
             self.warn(format!("{name}: {file} is empty: it defines no counters"));
+        } else if let Err(error) = rpd_metric::Definitions::parse(&text) {
+            return Err(given.refused(EXTRA, format_args!("{file}: {error}")));
         }
         self.extra_counters.insert(file.to_owned(), text.clone());
         Ok(text)

@@ -224,14 +224,17 @@ fn periods_and_regions() {
 #[test]
 fn definitions_of_further_counters() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    std::fs::write(folder.path().join("mine.yaml"), "some: text\n").expect("writable");
+    let text =
+        "MINE:\n  architectures:\n    gfx90a:\n      expression: 2*SQ_WAVES\n  description: mine\n";
+    std::fs::write(folder.path().join("mine.yaml"), text).expect("writable");
+    std::fs::write(folder.path().join("bad.yaml"), "MINE: [\n").expect("writable");
     std::fs::write(folder.path().join("empty.yaml"), " \n").expect("writable");
     let plan = |line: &str| match super::run_in(folder.path(), line, &[]) {
         Got::Plan(plan) => plan,
         _ => panic!("{line}"),
     };
     let mine = plan("--pmc A -E mine.yaml -- a");
-    assert_eq!(mine.passes[0].options.extra_counters, "some: text\n");
+    assert_eq!(mine.passes[0].options.extra_counters, text);
     assert!(mine.passes[0].options.collector.counters.extra);
     let empty = plan("--pmc A -E empty.yaml -- a");
     assert!(
