@@ -28,9 +28,11 @@ pub(super) fn parse(source: &str, file: &Arc<str>) -> Result<Node, Failure> {
         known: 0,
         column: 1,
     };
-    reader
-        .value()
-        .ok_or_else(|| wrong(file, reader.line, 0, "this cannot be read"))
+    reader.value().ok_or_else(|| {
+        // The one thing that passes above and fails here.
+        let message = "a string has an escape that stands for no character";
+        wrong(file, reader.line, reader.column(), message)
+    })
 }
 
 /// Reads forward. `None` where the text is not JSON, which has been ruled out.
@@ -148,5 +150,31 @@ impl<'a> Reader<'a> {
         } else {
             Some(quoted[1..quoted.len() - 1].to_owned())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_and_texts() {
+        let source = "{\n  \"ä\": [1, \"b\\n\"],  \"c\": {}\n}";
+        let root = parse(source, &Arc::from("f.json")).expect("good");
+        let Content::Map(entries) = &root.content else {
+            panic!("a mapping");
+        };
+        let places: Vec<_> = entries
+            .iter()
+            .map(|(key, value)| (key.text.as_str(), key.line, key.column, value.column))
+            .collect();
+        assert_eq!(places, [("ä", 2, 3, 8), ("c", 2, 21, 26)]);
+        let Content::List(items) = &entries[0].1.content else {
+            panic!("a list");
+        };
+        assert_eq!(items[1].scalar(), Some("b\n"));
+        assert_eq!((items[0].column, items[1].column), (9, 12));
+        let failure = parse("[\n\"\\ud800\"]", &Arc::from("f.json")).expect_err("half a pair");
+        assert!(failure.message.starts_with("f.json:2:"), "{failure}");
     }
 }

@@ -142,3 +142,29 @@ fn documented(root: &Node, file: &Arc<str>) -> Result<Input, Failure> {
         warnings: unknown.warnings(file),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A document cut short or with a wrong letter anywhere is a job file or an error, and ends either way.
+    #[test]
+    fn damaged_files() {
+        let yaml = "base: &b {output_format: [csv]}\njobs:\n  - <<: *b\n    pmc: [\"A\", 'B'] # c\n    \
+                    kernel_iteration_range: \"[1-2]\"\n  - pmc_groups: [[A], [B]]\n    output_file: >\n      x\n";
+        let json = r#"{"jobs": [{"pmc": ["A\u0041"], "hip_trace": true}, {"pmc_groups": [["ä"], ["B"]], "x": -1.5e3}]}"#;
+        let text = "# c\npmc: A B\n pmc:C,D\n";
+        for (kind, sample) in [(Kind::Yaml, yaml), (Kind::Json, json), (Kind::Text, text)] {
+            assert!(parse(kind, "f", sample).is_ok(), "{sample}");
+            for (at, letter) in sample.char_indices() {
+                let _ = parse(kind, "f", &sample[..at]);
+                let rest = &sample[at + letter.len_utf8()..];
+                for wrong in [
+                    "", "{", "}", "[", "]", "\"", "\\", ":", "\n", "\t", "&", "*", "ö",
+                ] {
+                    let _ = parse(kind, "f", &format!("{}{wrong}{rest}", &sample[..at]));
+                }
+            }
+        }
+    }
+}

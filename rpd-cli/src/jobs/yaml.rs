@@ -170,3 +170,42 @@ fn merged(mut node: Node) -> Node {
     *entries = own;
     node
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(source: &str) -> Result<Node, Failure> {
+        parse(source, &Arc::from("f.yaml"))
+    }
+
+    #[test]
+    fn aliases_do_not_fill_the_memory() {
+        let mut source = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..12 {
+            let name = level - 1;
+            let items = vec![format!("*a{name}"); 10].join(", ");
+            source += &format!("a{level}: &a{level} [{items}]\n");
+        }
+        let failure = read(&source).expect_err("ten to the twelfth");
+        assert!(failure.message.contains("too large"), "{failure}");
+        let failure = read(&"[".repeat(10_000)).expect_err("very deep");
+        assert!(failure.message.starts_with("f.yaml:1:"), "{failure}");
+    }
+
+    #[test]
+    fn bases_are_merged_under_what_a_mapping_says_itself() {
+        let root = read("- &a {x: 1, y: 1}\n- &b {y: 2, z: 2}\n- {<<: [*a, *b], x: 0}\n");
+        let Content::List(items) = root.expect("good").content else {
+            panic!("a list");
+        };
+        let Content::Map(entries) = &items[2].content else {
+            panic!("a mapping");
+        };
+        let shown: Vec<_> = entries
+            .iter()
+            .map(|(key, value)| (key.text.as_str(), value.scalar().expect("a word")))
+            .collect();
+        assert_eq!(shown, [("x", "0"), ("y", "1"), ("z", "2")]);
+    }
+}

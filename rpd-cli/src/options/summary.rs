@@ -40,9 +40,9 @@ pub(super) fn resolve(given: &Given, variable: Option<&str>) -> Result<SummaryOp
     };
     for group in &groups {
         Group::parse(group).map_err(|error| {
-            let source = match variable {
-                Some(variable) => format!("{variable} (set in the environment)"),
-                None => "argument --summary-groups".to_owned(),
+            let source = match given.origins.contains_key("summary-groups") {
+                true => given.name("summary-groups"),
+                false => "argument --summary-groups".to_owned(),
             };
             Failure::failed(format!("{source}: {error}"))
         })?;
