@@ -92,7 +92,7 @@ impl DatabaseSummary {
     /// # Errors
     /// When polars cannot compute its sums.
     pub fn add(&mut self, session: &Session, names: KernelNames) -> Result<(), SummaryError> {
-        let statistics = Statistics::new(session, names)?;
+        let statistics = Statistics::of_database(session, names)?;
         for (number, (view, domains)) in (0..).zip(VIEWS) {
             for domain in domains {
                 for row in statistics.table("", &[*domain])?.rows {

@@ -139,8 +139,17 @@ impl Durations {
                 .or_insert_with(|| self.key(group, session.strings.get(label)));
             self.push(key, api.start[index].0, api.end[index].0);
         }
-        let dispatches = &session.dispatches;
+        // As databases have it, where none was traced those that were counted are the kernels.
+        let is_traced = !session.dispatches.is_empty();
+        let dispatches = match is_traced {
+            true => &session.dispatches,
+            false => &session.counted.dispatches,
+        };
         let labels = KernelLabels::new(session, kernels);
+        let label = |index| match is_traced {
+            true => labels.dispatch(index),
+            false => labels.counted(index),
+        };
         for index in 0..dispatches.len() {
             let region = if kernels.rename {
                 dispatches.region[index]
@@ -151,7 +160,7 @@ impl Durations {
             let both = dispatches.kernel[index].0 ^ u64::from(region) << 32;
             let key = *known
                 .entry((Group::Kernel, both))
-                .or_insert_with(|| self.key(Group::Kernel, labels.dispatch(index)));
+                .or_insert_with(|| self.key(Group::Kernel, label(index)));
             self.push(key, dispatches.start[index].0, dispatches.end[index].0);
         }
         let copies = &session.copies;

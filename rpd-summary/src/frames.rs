@@ -7,7 +7,7 @@ use rpd_core::domain::Domain;
 use rpd_core::ids::{Nanoseconds, StringId};
 use rpd_core::kernel_name;
 use rpd_core::options::KernelNames;
-use rpd_core::session::Session;
+use rpd_core::session::{DispatchTable, Session};
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
 
 /// Statistics could not be computed.
@@ -184,7 +184,27 @@ impl Statistics {
     /// # Errors
     /// When polars cannot build the frames.
     pub fn new(session: &Session, kernels: KernelNames) -> Result<Statistics, SummaryError> {
-        let mut names = Names::new(session, !session.dispatches.is_empty());
+        Statistics::of(session, &session.dispatches, kernels)
+    }
+
+    /// The same as databases have it: dispatches that were counted and not traced are kernels all the same.
+    pub(crate) fn of_database(
+        session: &Session,
+        kernels: KernelNames,
+    ) -> Result<Statistics, SummaryError> {
+        let dispatches = match session.dispatches.is_empty() {
+            true => &session.counted.dispatches,
+            false => &session.dispatches,
+        };
+        Statistics::of(session, dispatches, kernels)
+    }
+
+    fn of(
+        session: &Session,
+        dispatches: &DispatchTable,
+        kernels: KernelNames,
+    ) -> Result<Statistics, SummaryError> {
+        let mut names = Names::new(session, !dispatches.is_empty());
         let mut gathered: [Gathered; Domain::ALL.len()] = Default::default();
         let slot = |domain: Domain| {
             Domain::ALL
@@ -203,7 +223,6 @@ impl Statistics {
             gathered[slot(api.kind[index].domain())].add(name.0, api.start[index], api.end[index]);
         }
 
-        let dispatches = &session.dispatches;
         let mut shown: HashMap<(u64, u32), u32> = HashMap::new();
         let kernel_sums = &mut gathered[slot(Domain::KernelDispatch)];
         for index in 0..dispatches.len() {

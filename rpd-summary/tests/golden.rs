@@ -10,6 +10,8 @@ use rpd_core::ids::{
 use rpd_core::options::{KernelNames, SummaryOptions};
 use rpd_core::session::{ArgsRef, KernelSymbol, Session, Strings};
 use rpd_core::stats::{StatRow, StatTable};
+use rpd_summary::database::DatabaseSummary;
+use rpd_summary::diff::{self, Durations, differences};
 use rpd_summary::text::{Unit, render};
 use rpd_summary::{Group, Statistics};
 
@@ -254,6 +256,35 @@ fn deviation_of_long_durations() {
         (table.rows[1].std_dev, table.rows[1].percentage),
         (0.0, 0.0)
     );
+}
+
+#[test]
+fn counted_dispatches_have_no_statistics_but_in_databases() {
+    let mut session = session();
+    let traced = {
+        let mut summary = DatabaseSummary::default();
+        summary.add(&session, KernelNames::default()).expect("sums");
+        summary.tables(false, None).expect("tables")
+    };
+    session.counted.dispatches = std::mem::take(&mut session.dispatches);
+    session.counted.ranges = vec![(0, 0); session.counted.dispatches.len()];
+    let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
+    let domains: Vec<Domain> = statistics.domains().collect();
+    assert!(!domains.contains(&Domain::KernelDispatch), "{domains:?}");
+    assert!(!domains.contains(&Domain::CounterCollection), "{domains:?}");
+
+    // There a dispatch is a row, whatever it was recorded for.
+    let mut summary = DatabaseSummary::default();
+    summary.add(&session, KernelNames::default()).expect("sums");
+    let tables = summary.tables(false, None).expect("tables");
+    assert_eq!(tables, traced);
+    let durations = || {
+        let mut durations = Durations::default();
+        durations.add(&session, KernelNames::default());
+        durations
+    };
+    let rows = differences(durations(), durations()).expect("differences");
+    assert!(rows.iter().any(|row| row.group == diff::Group::Kernel));
 }
 
 #[test]

@@ -79,8 +79,42 @@ fn document(session: &Session, options: &Options, target: &Target) -> Object {
     )])
 }
 
+/// Iterations that are listed one by one, as the original has them; ranges may have no end.
+const ITERATIONS: usize = 1 << 16;
+
+/// The text that was given, or what its absence stands for.
+fn given<'a>(text: &'a str, absent: &'a str) -> &'a str {
+    if text.is_empty() { absent } else { text }
+}
+
+fn periods(options: &Options) -> Node {
+    let periods = options.collector.periods.iter().map(|period| {
+        Object(vec![
+            plain("delay", period.delay),
+            plain("duration", period.duration),
+            plain("repeat", period.repeat),
+        ])
+    });
+    Node::Object(Object(vec![(
+        "container",
+        Node::Objects(periods.collect()),
+    )]))
+}
+
 fn config(session: &Session, options: &Options, target: &Target) -> Object {
     let traces = &options.collector.traces;
+    let counters = &options.collector.counters;
+    let groups: Vec<Vec<String>> = counters
+        .groups
+        .iter()
+        .map(|group| group.iter().map(ToString::to_string).collect())
+        .collect();
+    let iterations: Vec<u64> = counters
+        .iterations
+        .iter()
+        .flat_map(|range| range.first..=range.last)
+        .take(ITERATIONS)
+        .collect();
     let summary = &options.summary;
     let writes = |format: Format| options.formats.contains(&format);
     Object(vec![
@@ -94,12 +128,21 @@ fn config(session: &Session, options: &Options, target: &Target) -> Object {
         plain("memory_copy_trace", traces.memory_copy),
         plain("memory_allocation_trace", traces.memory_allocation),
         plain("scratch_memory_trace", traces.scratch_memory),
-        plain("counter_collection", false),
+        plain("counter_collection", counters.any()),
         plain("hip_runtime_api_trace", traces.hip_runtime),
         plain("hip_compiler_api_trace", traces.hip_compiler),
         plain("rccl_api_trace", traces.rccl),
         plain("rocdecode_api_trace", traces.rocdecode),
         plain("rocjpeg_api_trace", traces.rocjpeg),
+        ("collection_periods", periods(options)),
+        plain("counters", groups),
+        plain("extra_counters_contents", options.extra_counters.as_str()),
+        plain(
+            "kernel_filter_include",
+            given(&options.kernel_include, ".*"),
+        ),
+        plain("kernel_filter_exclude", options.kernel_exclude.as_str()),
+        plain("kernel_filter_range", iterations),
         plain("demangle", !options.kernel_names.mangled),
         plain("truncate", options.kernel_names.truncate),
         plain("minimum_output_bytes", options.minimum_output_bytes),
@@ -107,7 +150,10 @@ fn config(session: &Session, options: &Options, target: &Target) -> Object {
             "enable_signal_handlers",
             !options.collector.disable_signal_handlers,
         ),
-        plain("selected_regions", false),
+        plain("selected_regions", options.collector.selected_regions),
+        // Groups take turns; none is drawn by lot.
+        plain("counter_groups_random_seed", 0),
+        plain("counter_groups_interval", counters.group_interval.max(1)),
         plain("advanced_thread_trace", false),
         plain("output_path", target.directory.to_string_lossy()),
         plain("output_file", target.prefix.as_str()),
@@ -160,4 +206,75 @@ fn build() -> Object {
         plain("system_processor", of(|system| system.machine())),
         plain("system_version", of(|system| system.release())),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use rpd_core::options::{CollectionPeriod, CounterRequest, IterationRange};
+
+    use super::*;
+
+    fn config_of(options: &Options) -> Value {
+        let target = Target {
+            directory: PathBuf::new(),
+            prefix: String::new(),
+        };
+        let text = serde_json::to_string(&document(&Session::default(), options, &target));
+        let root: Value = serde_json::from_str(&text.expect("JSON")).expect("JSON");
+        root["rocprofiler-sdk-tool"][0]["metadata"]["config"].clone()
+    }
+
+    #[test]
+    fn what_is_counted_is_told_as_the_original_tells_it() {
+        let plain = config_of(&Options::default());
+        assert_eq!(plain["counter_collection"], false);
+        assert_eq!(plain["counters"], json!([]));
+        assert_eq!(plain["kernel_filter_include"], ".*");
+        assert_eq!(plain["kernel_filter_range"], json!([]));
+        assert_eq!(plain["collection_periods"], json!({"container": []}));
+        assert_eq!(plain["counter_groups_interval"], 1);
+
+        let mut options = Options::default();
+        let request = |name: &str, device| CounterRequest {
+            name: name.to_owned(),
+            device,
+        };
+        let collector = &mut options.collector;
+        collector.counters.groups = vec![
+            vec![request("SQ_WAVES", None), request("GRBM_COUNT", Some(1))],
+            vec![request("FETCH_SIZE", None)],
+        ];
+        collector.counters.group_interval = 4;
+        let range = |first, last| IterationRange { first, last };
+        collector.counters.iterations = vec![range(1, 3), range(7, 7), range(9, u64::MAX)];
+        collector.selected_regions = true;
+        collector.periods = vec![CollectionPeriod {
+            delay: 1,
+            duration: 2,
+            repeat: 3,
+        }];
+        options.kernel_include = "add.*".to_owned();
+        options.kernel_exclude = "sub".to_owned();
+        options.extra_counters = "rocprofiler-sdk: {}".to_owned();
+        let config = config_of(&options);
+        assert_eq!(config["counter_collection"], true);
+        assert_eq!(
+            config["counters"],
+            json!([["SQ_WAVES", "GRBM_COUNT:device=1"], ["FETCH_SIZE"]])
+        );
+        assert_eq!(config["counter_groups_interval"], 4);
+        let range = config["kernel_filter_range"].as_array().expect("numbers");
+        assert_eq!(range[..5], [1, 2, 3, 7, 9].map(Value::from));
+        assert_eq!(range.len(), ITERATIONS);
+        assert_eq!(config["kernel_filter_include"], "add.*");
+        assert_eq!(config["kernel_filter_exclude"], "sub");
+        assert_eq!(config["selected_regions"], true);
+        assert_eq!(config["extra_counters_contents"], "rocprofiler-sdk: {}");
+        assert_eq!(
+            config["collection_periods"],
+            json!({"container": [{"delay": 1, "duration": 2, "repeat": 3}]})
+        );
+    }
 }
