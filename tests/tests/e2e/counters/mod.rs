@@ -5,6 +5,8 @@ mod convert;
 mod input_files;
 mod passes;
 mod periods;
+mod ranks;
+mod refusals;
 mod regions;
 mod selection;
 mod sudden_ends;

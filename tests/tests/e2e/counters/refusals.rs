@@ -1,0 +1,327 @@
+//! What is refused before anything runs, and what is only warned of.
+
+use std::fs;
+
+use rpd_tests::run::{Outcome, Rpd};
+
+use super::{counters_in, pmc, with_input};
+
+/// Runs `rpd <options> -- sh -c 'touch started'` and expects status 1, nothing started, nothing written.
+fn refused(options: &[&str]) -> Outcome {
+    nothing_happened(Rpd::new(options), options, &[])
+}
+
+/// The same with an input file `job.yaml` (or another name).
+fn file_refused(name: &str, contents: &str, options: &[&str]) -> Outcome {
+    let rpd = with_input(name, contents, options.iter().copied());
+    nothing_happened(rpd, options, &[name])
+}
+
+fn nothing_happened(rpd: Rpd, what: &[&str], may_be_there: &[&str]) -> Outcome {
+    let outcome = rpd
+        .target(["/bin/sh", "-c", "touch started"])
+        .expect_code(1);
+    assert!(
+        outcome.stderr.starts_with("rpd: ") && !outcome.stderr.contains("panicked"),
+        "{what:?}: {}",
+        outcome.stderr
+    );
+    assert_eq!(outcome.stdout, "", "{what:?}");
+    let left: Vec<String> = fs::read_dir(outcome.folder.path())
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").file_name())
+        .filter_map(|name| name.into_string().ok())
+        .filter(|name| !may_be_there.contains(&name.as_str()))
+        .collect();
+    assert!(left.is_empty(), "{what:?}: {left:?}\n{}", outcome.stderr);
+    outcome
+}
+
+fn says(outcome: &Outcome, words: &[&str]) {
+    for word in words {
+        assert!(
+            outcome.stderr.contains(word),
+            "no `{word}` in\n{}",
+            outcome.stderr
+        );
+    }
+}
+
+#[test]
+fn unknown_counters_with_their_nearest_names() {
+    says(&refused(&["--pmc", "SQ_WAVE"]), &["SQ_WAVE", "SQ_WAVES"]);
+    says(
+        &refused(&["--pmc", "sq_waves", "GRBM_COUNT"]),
+        &["sq_waves", "SQ_WAVES"],
+    );
+    says(
+        &refused(&["--pmc", "NO_SUCH_COUNTER"]),
+        &["NO_SUCH_COUNTER", "rpd avail"],
+    );
+    says(
+        &refused(&["--pmc", "SQ_WAVES", "--pmc", "TCC_HITS"]),
+        &["TCC_HITS", "TCC_HIT"],
+    );
+    says(
+        &refused(&["--pmc", "auto:SQ_WAVES,TCC_HITS"]),
+        &["TCC_HITS", "TCC_HIT"],
+    );
+    let job = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [FETCHSIZE]\n";
+    says(
+        &file_refused("job.yaml", job, &[]),
+        &["FETCHSIZE", "FETCH_SIZE"],
+    );
+    let job = "jobs:\n  - pmc_groups: [[SQ_WAVES], [GRBM_COUNTS]]\n";
+    says(
+        &file_refused("job.yaml", job, &[]),
+        &["GRBM_COUNTS", "GRBM_COUNT"],
+    );
+}
+
+#[test]
+fn counters_that_the_device_cannot_count() {
+    // The simulator does not determine it; a real gfx90a does.
+    let outcome = refused(&["--pmc", "SQ_WAVES", "SQ_LDS_UNALIGNED_STALL"]);
+    says(&outcome, &["SQ_LDS_UNALIGNED_STALL", "gfx90a"]);
+}
+
+#[test]
+fn sets_that_do_not_fit_are_refused_with_flags_that_do() {
+    let nine = [
+        "SQ_WAVES",
+        "SQ_INSTS_VALU",
+        "SQ_INSTS_SALU",
+        "SQ_INSTS_SMEM",
+        "SQ_INSTS_LDS",
+        "SQ_INSTS_VMEM_RD",
+        "SQ_INSTS_VMEM_WR",
+        "SQ_INSTS_BRANCH",
+        "SQ_ITEMS",
+    ];
+    let outcome = refused(&[&["--pmc"][..], &nine[..]].concat());
+    // The proposal can be copied as it is.
+    let proposal = outcome
+        .stderr
+        .lines()
+        .find_map(|line| line.find("--pmc ").map(|at| line[at..].trim()))
+        .unwrap_or_else(|| panic!("no proposal\n{}", outcome.stderr));
+    let mut flags: Vec<&str> = proposal.split_whitespace().collect();
+    let last = flags
+        .iter()
+        .rposition(|word| nine.contains(&word.trim_end_matches(['`', '\'', '"', ')'])))
+        .expect("names of counters");
+    flags.truncate(last + 1);
+    let flags: Vec<&str> = flags
+        .into_iter()
+        .map(|word| word.trim_matches(['`', '\'', '"', ')']))
+        .collect();
+    assert_eq!(
+        flags.iter().filter(|word| **word == "--pmc").count(),
+        2,
+        "{proposal}"
+    );
+    let outcome = Rpd::new(flags.iter().chain(&["-f", "csv"]))
+        .workload("vector-ops", ["1", "1"])
+        .success();
+    let mut counted: Vec<String> = outcome
+        .files_ending("counter_collection.csv")
+        .iter()
+        .flat_map(|path| counters_in(path))
+        .collect();
+    counted.sort();
+    let mut wanted = nine.map(str::to_owned).to_vec();
+    wanted.sort();
+    assert_eq!(counted, wanted);
+}
+
+#[test]
+fn blocks_are_full_on_their_own() {
+    let tcc = ["TCC_HIT", "TCC_MISS", "TCC_REQ", "TCC_READ", "TCC_WRITE"];
+    refused(&[&["--pmc"][..], &tcc[..]].concat());
+    refused(&["--pmc", "GRBM_COUNT", "GRBM_GUI_ACTIVE", "GRBM_CP_BUSY"]);
+    // Parts of a derived counter take room as well: two of them and three more are five.
+    refused(&["--pmc", "L2CacheHit", "TCC_REQ", "TCC_READ", "TCC_WRITE"]);
+    // One group of several that take turns.
+    let job = r#"{"jobs": [{"pmc_groups": [["SQ_WAVES"], ["GRBM_COUNT", "GRBM_GUI_ACTIVE", "GRBM_CP_BUSY"]]}]}"#;
+    says(&file_refused("job.json", job, &[]), &["GRBM"]);
+    // Different blocks do not compete, and a shared part is counted once.
+    let outcome = pmc([
+        "GRBM_COUNT",
+        "GRBM_GUI_ACTIVE",
+        "TCC_HIT",
+        "TCC_MISS",
+        "L2CacheHit",
+        "SQ_WAVES",
+    ])
+    .workload("vector-ops", ["1", "1"])
+    .success();
+    assert_eq!(super::rows(&outcome).len(), 4 * 6);
+}
+
+#[test]
+fn case_103_an_empty_group_among_several() {
+    says(&refused(&["--pmc", "SQ_WAVES", "--pmc"]), &["--pmc"]);
+}
+
+#[test]
+fn patterns_and_ranges() {
+    let pmc = ["--pmc", "SQ_WAVES"];
+    let with = |more: &[&str]| refused(&[&pmc[..], more].concat());
+    says(
+        &with(&["--kernel-include-regex", "(unclosed"]),
+        &["--kernel-include-regex"],
+    );
+    says(
+        &with(&["--kernel-exclude-regex", "[z-a]"]),
+        &["--kernel-exclude-regex"],
+    );
+    says(
+        &with(&["--kernel-include-regex", "(?=ahead)"]),
+        &["--kernel-include-regex"],
+    );
+    says(
+        &with(&["--kernel-include-regex", r"(a)\1"]),
+        &["--kernel-include-regex"],
+    );
+    // Case 277
+    for range in ["a", "1-2-3", "[1-]", "[x-y]"] {
+        says(
+            &with(&["--kernel-iteration-range", range]),
+            &["--kernel-iteration-range"],
+        );
+    }
+    for period in ["1:1", "1:1:1:1", "a:1:1", "1:1:x", "-1:1:1"] {
+        let period = format!("--collection-period={period}");
+        says(&with(&[&period]), &["--collection-period"]);
+    }
+    says(
+        &with(&["--selected-regions", "-P", "1:1:1"]),
+        &["--selected-regions", "--collection-period"],
+    );
+    says(&with(&["--profile-mpi-ranks", "3-1"]), &["3-1"]);
+    refused(&["--pmc", "SQ_WAVES:device=x"]);
+    refused(&["--pmc", "SQ_WAVES:gpu=1"]);
+}
+
+#[test]
+fn job_files_with_faults_and_where_they_are() {
+    let words =
+        |name: &str, text: &str, words: &[&str]| says(&file_refused(name, text, &[]), words);
+    words("job.yaml", "jobs: [a", &["job.yaml:"]);
+    words("job.yaml", "job: []\n", &["jobs"]);
+    words("job.yaml", "", &["job.yaml"]);
+    words("job.yaml", "jobs:\n", &["job.yaml"]);
+    words("job.yaml", "jobs: []\n", &["job.yaml"]);
+    words("job.json", "{\"jobs\":[", &["job.json:"]);
+    words("job.json", "{\"jobs\":[\"x\"]}", &["job.json:1:"]);
+    words("job.json", "{\"jobs\":{\"a\":{}}}", &["job.json"]);
+    words("job.txt", "no marker\n", &["job.txt"]);
+    words("job.toml", "", &["job.toml"]);
+    words("job.TXT", "pmc: SQ_WAVES\n", &["job.TXT"]);
+    let job = "jobs:\n  - pmc: [SQ_WAVES]\n    hip_trace: perhaps\n";
+    words("job.yaml", job, &["job.yaml:3:", "hip_trace", "perhaps"]);
+    let job = "jobs:\n  - pmc: [SQ_WAVES]\n    output_format: [cvs]\n";
+    words("job.yaml", job, &["job.yaml:3:", "cvs"]);
+    let job = "jobs:\n  - pmc: [SQ_WAVES]\n    kernel_include_regex: (unclosed\n";
+    words("job.yaml", job, &["kernel_include_regex"]);
+    let job = "jobs:\n  - hip_trace: yes\n    collection_period: [10:10:1]\n";
+    words("job.yaml", job, &["job.yaml:3:", "quote"]);
+    let job = "jobs:\n  - pmc: [SQ_WAVES]\n    pmc_groups: [[GRBM_COUNT]]\n";
+    words("job.yaml", job, &["pmc_groups"]);
+    says(&refused(&["-i", "missing.yaml"]), &["missing.yaml"]);
+}
+
+#[test]
+fn conflicts_are_found_before_the_first_pass() {
+    let second = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n    output_format: [csv]\n";
+    let outcome = file_refused("job.yaml", second, &["-f", "json"]);
+    says(&outcome, &["output_format", "job.yaml:4:"]);
+    let second = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n    hip_trace: true\n";
+    says(
+        &file_refused("job.yaml", second, &["--hip-trace=no"]),
+        &["hip_trace"],
+    );
+    // Cases 213 and 214
+    let two = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n";
+    let outcome = file_refused("job.yaml", two, &["--collection-period", "0:100:1"]);
+    says(&outcome, &["--collection-period"]);
+    let second =
+        "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n    collection_period: [\"0:100:1\"]\n";
+    says(&file_refused("job.yaml", second, &[]), &["collection"]);
+    // The guide's two-job example with one more flag, which the original ends after its first pass: it runs.
+    let rpd = with_input("job.yaml", two, ["-f", "csv"]);
+    let outcome = rpd.workload("vector-ops", ["1", "1"]).success();
+    assert_eq!(outcome.files_ending("counter_collection.csv").len(), 2);
+}
+
+#[test]
+fn definition_files_with_faults() {
+    let refused = |definitions: &str, words: &[&str]| {
+        let rpd = Rpd::new(["--pmc", "MINE", "-E", "mine.yaml"]);
+        fs::write(rpd.folder().join("mine.yaml"), definitions).expect("a file");
+        let outcome = nothing_happened(rpd, &["-E"], &["mine.yaml"]);
+        says(&outcome, words);
+    };
+    refused("rocprofiler-sdk: [", &["mine.yaml: line 1, column "]);
+    let with = |expression: &str| {
+        format!(
+            "rocprofiler-sdk:\n  counters-schema-version: 1\n  counters:\n    - name: MINE\n      \
+             description: mine\n      definitions:\n        - architectures: [gfx90a]\n          \
+             expression: {expression}\n"
+        )
+    };
+    refused(
+        &with("reduce(SQ_WAVES,"),
+        &["mine.yaml: line 8", "reduce(SQ_WAVES,"],
+    );
+    refused(&with("SQ_WAVES_NOT+1"), &["SQ_WAVES_NOT"]);
+    says(
+        &self::refused(&["--pmc", "MINE", "-E", "missing.yaml"]),
+        &["missing.yaml"],
+    );
+}
+
+#[test]
+fn definitions_of_ones_own_are_counted() {
+    let rpd = Rpd::new([
+        "--pmc",
+        "WAVES_TWICE",
+        "SQ_WAVES",
+        "-E",
+        "mine.yaml",
+        "-f",
+        "csv",
+    ]);
+    let definitions = "rocprofiler-sdk:
+  counters-schema-version: 1
+  counters:
+    - name: WAVES_TWICE
+      description: Twice the number of waves
+      definitions:
+        - architectures: [gfx90a]
+          expression: 2*reduce(SQ_WAVES,sum)
+";
+    fs::write(rpd.folder().join("mine.yaml"), definitions).expect("a file");
+    let outcome = rpd.workload("vector-ops", ["1", "1"]).success();
+    let rows = super::rows(&outcome);
+    assert_eq!(super::values(&rows, "WAVES_TWICE"), [2048.0; 4]);
+    assert_eq!(super::values(&rows, "SQ_WAVES"), [1024.0; 4]);
+}
+
+#[test]
+fn a_counter_that_never_moves_is_pointed_out() {
+    let outcome = pmc(["SQ_INSTS_LDS", "SQ_WAVES"])
+        .workload("vector-ops", ["1", "1"])
+        .success();
+    let line = outcome
+        .stderr
+        .lines()
+        .find(|line| line.contains("SQ_INSTS_LDS"))
+        .unwrap_or_else(|| panic!("not mentioned\n{}", outcome.stderr));
+    assert!(line.contains('0') || line.contains("zero"), "{line}");
+    assert!(!line.contains("SQ_WAVES"), "{line}");
+    let outcome = pmc(["SQ_INSTS_LDS"])
+        .workload("transpose", [""; 0])
+        .success();
+    assert!(!outcome.stderr.contains("zero"), "{}", outcome.stderr);
+}
