@@ -35,6 +35,7 @@ static SYMBOLS: Service = Service::new("kernel filters");
 /// Everything that counting needs.
 struct Counting {
     functions: &'static Functions,
+    context: rocprofiler_context_id_t,
     selection: Selection,
     configs: Configs,
 }
@@ -75,7 +76,7 @@ pub(crate) fn define(setup: &Setup<'_>) {
 /// What the user reads that cannot be had.
 const PURPOSE: &str = "what counters count";
 
-/// To be called before kernels are registered. The context, which [`begin`] starts.
+/// To be called before kernels are registered. The context, which is started later.
 pub(crate) fn configure(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
     let options = &setup.options.counters;
     if !options.any() {
@@ -108,6 +109,7 @@ pub(crate) fn configure(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
     let context = setup.context(PURPOSE)?;
     COUNTING.get_or_init(|| Counting {
         functions,
+        context,
         selection,
         configs: Configs::new(options, crate::agents::gpus()),
     });
@@ -117,10 +119,29 @@ pub(crate) fn configure(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
     setup.succeeded(status, PURPOSE).then_some(context)
 }
 
-/// Starts counting. Everything is configured by now.
-pub(crate) fn begin(setup: &Setup<'_>) {
-    if let Some(context) = setup.counting {
+/// Starts counting, unless `later`: [`hsa_is_there`] will be called. Everything is configured by now.
+///
+/// The thread of SDK 1.0 that hands values over comes with the start, and a forked child does not have it: the child's
+/// values would never come, and its end would wait for that thread for ever. So a process that forks before it uses a
+/// GPU must not have started.
+pub(crate) fn begin(setup: &Setup<'_>, later: bool) {
+    if let Some(context) = setup.counting
+        && !later
+    {
         setup.start(context, PURPOSE);
+    }
+}
+
+/// The HSA runtime is there, and has no queue yet.
+pub(crate) fn hsa_is_there() {
+    let Some(counting) = COUNTING.get() else {
+        return;
+    };
+    // SAFETY: a context of this provider. Starting it twice has no effect.
+    let status = unsafe { (counting.functions.rocprofiler_start_context)(counting.context) };
+    if status != Default::default() {
+        let says = describe(counting.functions, status);
+        meta::note(&format!("nothing is counted: the provider says: {says}"));
     }
 }
 

@@ -234,7 +234,7 @@ fn set_up() -> bool {
     setup.counting = counters::configure(&setup);
     // First of all contexts and never stopped: what is loaded while nobody listens is never told again.
     code_object::configure(&setup);
-    runtime::configure(&setup);
+    let announced = runtime::configure(&setup);
 
     let traces = setup.options.traces;
     api::configure(&setup);
@@ -255,7 +255,7 @@ fn set_up() -> bool {
     stream::configure(&setup);
     if anything {
         recording::begin(&setup);
-        counters::begin(&setup);
+        counters::begin(&setup, announced);
     }
     true
 }

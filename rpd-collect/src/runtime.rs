@@ -15,25 +15,29 @@ use crate::register::Setup;
 
 static SERVICE: Service = Service::new("runtime initialisation");
 
-pub(crate) fn configure(setup: &Setup<'_>) {
+/// Whether the HSA runtime will be seen coming up, before it has any queue.
+pub(crate) fn configure(setup: &Setup<'_>) -> bool {
     let Some(kind) = setup.callback_kind("RUNTIME_INITIALIZATION") else {
-        return;
+        return false;
     };
     let Some(context) = setup.context("runtime initialisation") else {
-        return;
+        return false;
     };
-    let data = std::ptr::null_mut();
-    if setup.trace_callbacks(context, kind, &[], Some(on_initialization), data) {
-        setup.start(context, "runtime initialisation");
-    }
+    let hsa = kind.operation("RUNTIME_INITIALIZATION_HSA");
+    let data = std::ptr::from_mut(Box::leak(Box::new(hsa))).cast();
+    setup.trace_callbacks(context, kind, &[], Some(on_initialization), data)
+        && setup.start(context, "runtime initialisation")
+        && hsa.is_some()
 }
 
 unsafe extern "C" fn on_initialization(
     record: rocprofiler_callback_tracing_record_t,
     _user_data: *mut rocprofiler_user_data_t,
-    _data: *mut c_void,
+    data: *mut c_void,
 ) {
     SERVICE.told(|| {
+        // SAFETY: `data` is what `configure` leaked.
+        let hsa = unsafe { *data.cast::<Option<i32>>() };
         // SAFETY: the payload of this kind, within its callback.
         let payload = unsafe {
             crate::read::sized::<rocprofiler_callback_tracing_runtime_initialization_data_t>(
@@ -50,5 +54,8 @@ unsafe extern "C" fn on_initialization(
             time: now(),
         };
         crate::meta::write(tag::RUNTIME_INIT, 0, &init, b"");
+        if hsa == Some(record.operation) {
+            crate::counters::hsa_is_there();
+        }
     });
 }

@@ -40,6 +40,9 @@ enum { NONE = 0, ENTER = 1, EXIT = 2 };
 
 /* ---- names ---- */
 
+/* Whether runtimes are told of by name when they come up. */
+static int tells_runtimes;
+
 static const char* callback_kind_name(uint32_t kind) {
     switch (kind) {
         case HIP: return "HIP_RUNTIME_API";
@@ -59,6 +62,7 @@ static const char* callback_kind_name(uint32_t kind) {
 static const char* hip_names[] = {"hipGetDeviceCount", "hipModuleGetFunction", "hipFromTheFuture"};
 static const char* range_names[] = {"roctxMarkA", "roctxThreadRangeA", "roctxProcessRangeA", "roctxGetThreadId"};
 static const char* control_names[] = {"roctxProfilerPause", "roctxProfilerResume"};
+static const char* runtime_names[] = {NULL, "RUNTIME_INITIALIZATION_HSA"};
 static const char* stream_names[] = {NULL, "HIP_STREAM_CREATE", "HIP_STREAM_DESTROY", "HIP_STREAM_SET"};
 static const char* object_names[] = {NULL, "CODE_OBJECT_LOAD", "CODE_OBJECT_DEVICE_KERNEL_SYMBOL_REGISTER"};
 static const char* scratch_names[] = {NULL, "SCRATCH_MEMORY_ALLOC", "SCRATCH_MEMORY_FREE"};
@@ -76,6 +80,7 @@ static const char* callback_operation_name(uint32_t kind, int op) {
         case DISPATCH: return PICK(dispatch_names);
         case COPY: return PICK(copy_names);
         case ALLOCATION: return PICK(allocation_names);
+        case RUNTIME: return tells_runtimes ? PICK(runtime_names) : NULL;
         case STREAM: return PICK(stream_names);
         case RANGE: return PICK(range_names);
         default: return NULL;
@@ -526,6 +531,13 @@ static void script(char** words) {
             begin(&set, STREAM, 3, &stream);
         } else if (!strcmp(*words, "unstream")) {
             end(&set);
+        } else if (!strcmp(*words, "hsa")) {
+            struct { uint64_t size, version, instance; } payload = {24, 10000, 0};
+            call_t call = {0};
+            call.record.kind = RUNTIME;
+            call.record.operation = 1;
+            call.record.payload = &payload;
+            services[RUNTIME][0].callback(call.record, &call.slots[0], services[RUNTIME][0].data);
         } else if (!strcmp(*words, "call")) {
             hip_call(0, 0);
         } else if (!strcmp(*words, "pause") || !strcmp(*words, "resume")) {
@@ -568,6 +580,7 @@ int main(int argc, char** argv) {
     call_t outer;
     if (!strcmp(scenario, "unused")) return 0;
     if (!strcmp(scenario, "old")) attach(600, NULL);
+    for (int i = 2; i < argc; ++i) tells_runtimes |= !strcmp(argv[i], "hsa");
     attach(10000, strncmp(scenario, "main", 4) ? NULL : end_client);
 
     if (!strcmp(scenario, "script")) {

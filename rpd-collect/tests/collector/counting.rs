@@ -295,6 +295,13 @@ fn one_thread_makes_the_configurations() {
 }
 
 #[test]
+fn counting_starts_when_the_runtime_is_there() {
+    // A process that forks before that must not have started: the SDK's own thread does not come along.
+    let (_, session) = script("counters=WAVES", "run:3:0:1 hsa run:3:0:1 hsa run:3:0:1");
+    assert_eq!(numbers(&session), [2, 3]);
+}
+
+#[test]
 fn pause_and_resume_are_obeyed_without_markers() {
     const OPTIONS: &str = "kernel=1,hip_runtime=1,counters=WAVES";
     let (_, session) = script(
