@@ -49,6 +49,16 @@ fn run(arguments: &[OsString]) -> Result<u8> {
         Parsed::Run(given, command) => {
             let around = Surroundings::current()?;
             let mut plan = resolve(given, command, &around)?;
+            if plan.list_avail && !plan.echo {
+                commands::avail::list_avail(&plan)?;
+                if plan
+                    .passes
+                    .iter()
+                    .all(|pass| pass.options.command.is_empty())
+                {
+                    return Ok(0);
+                }
+            }
             // What is only printed is not looked into, except where the passes themselves depend on it.
             let settled = match plan.echo && !plan.passes.iter().any(|pass| pass.auto) {
                 true => Settled::default(),
@@ -82,6 +92,7 @@ pub(crate) fn print(text: &str) -> Result<u8> {
 /// Sub-commands by name; the list in messages is made from the same table.
 type SubCommand = (&'static str, fn(&[OsString]) -> Result<u8>);
 const SUB_COMMANDS: &[SubCommand] = &[
+    ("avail", commands::avail::run),
     ("convert", commands::convert::run),
     ("query", commands::query::run),
     ("summary", commands::summary::run),

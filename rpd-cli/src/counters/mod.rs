@@ -13,7 +13,7 @@ mod settle;
 pub(crate) mod wire;
 
 pub(crate) use census::{Census, Gpu};
-pub(crate) use settle::{Settled, settle};
+pub(crate) use settle::{Settled, definitions, settle};
 
 #[cfg(test)]
 pub(crate) mod tests;

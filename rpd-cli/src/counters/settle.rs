@@ -107,21 +107,25 @@ pub(super) fn settle_with(
     Ok(settled)
 }
 
-/// Extra definitions are read here first: an error of the provider's would have neither line nor column. The form of
-/// before SDK 1.0 is turned into the one that it reads.
 fn check_definitions(plan: &mut Plan) -> Result<(), Failure> {
     for pass in &mut plan.passes {
         let text = &mut pass.options.extra_counters;
-        if text.is_empty() {
-            continue;
-        }
-        let definitions = rpd_metric::Definitions::parse(text)
-            .map_err(|error| Failure::failed(format!("--extra-counters: {error}")))?;
-        if definitions.form == rpd_metric::definitions::Form::Map {
-            *text = definitions.to_yaml();
+        if !text.is_empty() {
+            *text = definitions(std::mem::take(text))?;
         }
     }
     Ok(())
+}
+
+/// Counter definitions as the provider reads them. They are read here first: an error of the provider's would have
+/// neither line nor column. The form of before SDK 1.0 is turned into the one that it reads.
+pub(crate) fn definitions(text: String) -> Result<String, Failure> {
+    let definitions = rpd_metric::Definitions::parse(&text)
+        .map_err(|error| Failure::failed(format!("--extra-counters: {error}")))?;
+    Ok(match definitions.form {
+        rpd_metric::definitions::Form::List => text,
+        rpd_metric::definitions::Form::Map => definitions.to_yaml(),
+    })
 }
 
 /// Every name must be a counter of a GPU that it is meant for.

@@ -6,7 +6,7 @@ use rpd_core::options::{Backend, CounterRequest, Options};
 
 use super::census::{Ask, Census, Gpu};
 use super::settle::settle_with;
-use super::wire::{Agent, Answer, Counter, Dimension, Question, Verdict};
+use super::wire::{Agent, Answer, Counter, Dimension, Question, Sampling, Verdict};
 use crate::failure::Failure;
 use crate::options::plan::{Pass, Plan};
 
@@ -41,11 +41,15 @@ pub(crate) fn derived(name: &str, expression: &str) -> Counter {
 }
 
 /// GPUs: their names, what they know, and what of it they cannot count. Two counters of a block fit into a pass.
-pub(super) struct Tables(Vec<(&'static str, Vec<Counter>, &'static [&'static str])>);
+pub(crate) struct Tables(Vec<(&'static str, Vec<Counter>, &'static [&'static str])>);
 
 const PER_BLOCK: usize = 2;
 
 impl Tables {
+    pub(crate) fn new(gpus: Vec<(&'static str, Vec<Counter>, &'static [&'static str])>) -> Tables {
+        Tables(gpus)
+    }
+
     fn leaves(&self, gpu: usize, name: &str, into: &mut BTreeSet<String>) {
         let known = self.0[gpu].1.iter().find(|counter| counter.name == name);
         match known {
@@ -115,7 +119,32 @@ impl Ask for Tables {
                     .map(|set| self.verdict(*agent as usize, set))
                     .collect(),
             ),
-            Question::Sampling { .. } => Answer::Failed("not asked for".to_owned()),
+            Question::Sampling { agent: 0 } => Answer::Sampling {
+                verdict: Verdict::default(),
+                configurations: vec![
+                    Sampling {
+                        method: "stochastic".to_owned(),
+                        unit: "cycle".to_owned(),
+                        min_interval: 256,
+                        max_interval: 1 << 31,
+                        power_of_two: true,
+                    },
+                    Sampling {
+                        method: "host_trap".to_owned(),
+                        unit: "time".to_owned(),
+                        min_interval: 1,
+                        max_interval: 1000,
+                        power_of_two: false,
+                    },
+                ],
+            },
+            Question::Sampling { .. } => Answer::Sampling {
+                verdict: Verdict {
+                    status: 17,
+                    text: "not implemented".to_owned(),
+                },
+                configurations: Vec::new(),
+            },
         })
     }
 
@@ -134,7 +163,7 @@ fn agent(number: u64, name: &str) -> Agent {
     }
 }
 
-fn census(tables: Tables) -> Census {
+pub(crate) fn census(tables: Tables) -> Census {
     Census::of(Box::new(tables), std::path::Path::new("sdk.so"), "").expect("answers")
 }
 

@@ -88,6 +88,11 @@ impl Verdict {
     pub(crate) fn is_success(&self) -> bool {
         self.status == 0
     }
+
+    /// Of a single counter: whether it can be counted, if only from parts in several passes.
+    pub(crate) fn can_be_counted(&self) -> bool {
+        self.is_success() || self.status == Verdict::TOO_MANY
+    }
 }
 
 /// An agent, as far as people ask for it. Meanings and units are those of the driver's topology tree.

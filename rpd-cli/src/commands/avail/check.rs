@@ -1,0 +1,130 @@
+//! `rpd avail pmc-check`: whether counters can be collected in one pass.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::{Common, NAME, invalid_name, no_device};
+use crate::counters::Census;
+use crate::failure::Failure;
+
+/// A counter and the GPUs it was asked for on; none is the usual ones.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) name: String,
+    pub(super) devices: Vec<u32>,
+}
+
+/// Reads the words, commas between names included.
+pub(super) fn requests(words: &[String]) -> Result<Vec<Request>, Failure> {
+    if words.is_empty() {
+        return Err(Failure::failed(format!("{NAME}: Provide counter to check")));
+    }
+    words.iter().map(|word| request(word)).collect()
+}
+
+fn request(word: &str) -> Result<Request, Failure> {
+    let mut parts = word.split(':');
+    let name = parts.next().unwrap_or_default().to_owned();
+    let qualifiers = parts.next();
+    if parts.next().is_some() || name.is_empty() {
+        return Err(Failure::failed(format!(
+            "{NAME}: Invalid format for pmc-check: {word} (NAME or NAME:device=N)"
+        )));
+    }
+    let device = |qualifier: &str| {
+        qualifier
+            .strip_prefix("device=")
+            .and_then(|digits| digits.parse().ok())
+            .ok_or_else(|| {
+                Failure::failed(format!(
+                    "{NAME}: Incorrect input format for device index: {word} (NAME:device=N)"
+                ))
+            })
+    };
+    let devices = match qualifiers {
+        None => Vec::new(),
+        Some(list) => list.split(',').map(device).collect::<Result<_, _>>()?,
+    };
+    Ok(Request { name, devices })
+}
+
+/// Asks, and says for each GPU what fits; the first set that does not fit ends it with status 1.
+pub(super) fn run(census: &mut Census, requests: &[Request], common: &Common) -> Result<u8> {
+    let find = |device: u32| {
+        census
+            .gpus
+            .iter()
+            .position(|gpu| gpu.agent.number() == Some(device))
+            .ok_or_else(|| no_device(census, device))
+    };
+    let usual: Vec<usize> = match common.device {
+        Some(device) => vec![find(device)?],
+        None => (0..census.gpus.len()).collect(),
+    };
+    if usual.is_empty() {
+        return Err(Failure::failed(format!("{NAME}: there is no GPU")).into());
+    }
+    let mut sets: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    for request in requests {
+        let gpus = match request.devices.as_slice() {
+            [] => usual.clone(),
+            devices => devices
+                .iter()
+                .map(|device| find(*device))
+                .collect::<Result<_, _>>()?,
+        };
+        for gpu in gpus {
+            if census.gpus[gpu].counter(&request.name).is_none() {
+                return Err(invalid_name(census, &[gpu], &request.name).into());
+            }
+            let set = sets.entry(gpu).or_default();
+            if !set.contains(&request.name.as_str()) {
+                set.push(&request.name);
+            }
+        }
+    }
+    let mut text = String::new();
+    let mut answers = Vec::new();
+    let mut refused = None;
+    for (gpu, set) in sets {
+        let verdict = census
+            .together(gpu, [set.clone()])?
+            .pop()
+            .unwrap_or_default();
+        let agent = &census.gpus[gpu].agent;
+        answers.push(json!({
+            "gpu": agent.logical_node_type_id,
+            "name": agent.name,
+            "counters": set,
+            "together": verdict.is_success(),
+            "reason": verdict.text,
+        }));
+        if verdict.is_success() {
+            text += &format!(
+                "Following input counters can be collected together on GPU:{}\t{}\n",
+                agent.logical_node_type_id,
+                set.join("\t")
+            );
+        } else if refused.is_none() {
+            refused = Some(format!(
+                "{NAME}: {} not collected on agent {} (GPU {}): {}; --pmc auto:{} spreads them over passes",
+                set.join(" "),
+                agent.name,
+                agent.logical_node_type_id,
+                verdict.text,
+                set.join(",")
+            ));
+        }
+    }
+    if common.json {
+        crate::print(&(serde_json::to_string_pretty(&answers)? + "\n"))?;
+    } else if refused.is_none() {
+        crate::print(&text)?;
+    }
+    match refused {
+        Some(message) => Err(Failure::failed(message).into()),
+        None => Ok(0),
+    }
+}

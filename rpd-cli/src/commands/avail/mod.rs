@@ -1,0 +1,378 @@
+//! `rpd avail`: what the provider can collect.
+
+mod check;
+mod json;
+mod show;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::{Args, Parser, Subcommand};
+use rpd_core::options::{Backend, Options};
+
+use super::parse;
+use crate::counters::wire::Sampling;
+use crate::counters::{Census, definitions};
+use crate::failure::Failure;
+use crate::options::plan::Plan;
+
+const NAME: &str = "avail";
+
+/// Versions of the SDK's library, as without options that say which.
+const SUFFIXES: [&str; 2] = [".1", ""];
+
+/// What the GPUs can count and sample
+#[derive(Debug, Parser)]
+#[command(
+    after_help = "Without a command it lists the counters of every GPU. The provider is asked in a process of its own; \
+    counters that it knows and cannot collect are listed apart."
+)]
+struct Arguments {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Option<Action>,
+}
+
+/// What all commands understand, before or behind their name.
+#[derive(Debug, Clone, Default, Args)]
+struct Common {
+    /// Only this GPU, numbered among the GPUs
+    #[arg(short, long, value_name = "N", global = true)]
+    device: Option<u32>,
+    /// Only counters whose name or description holds this text, in capitals or not
+    #[arg(long, value_name = "TEXT", global = true)]
+    filter: Option<String>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+    /// What to ask: the ROCm installation, the simulator, or whichever there is
+    #[arg(long, value_name = "NAME", value_parser = ["auto", "rocm", "sim"], default_value = "auto", global = true)]
+    backend: String,
+    /// Root of the ROCm installation
+    #[arg(long, value_name = "DIR", global = true)]
+    rocm_root: Option<PathBuf>,
+    /// File with further counter definitions (YAML)
+    #[arg(short = 'E', long, value_name = "FILE", global = true)]
+    extra_counters: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum Action {
+    /// Names of counters, agents, and GPUs that can sample program counters
+    List {
+        /// Names of counters [the default]
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = truth)]
+        pmc: Option<bool>,
+        /// Properties of agents
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = truth)]
+        agent: Option<bool>,
+        /// GPUs that can sample program counters
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = truth)]
+        pc_sampling: Option<bool>,
+        /// Counters for the streaming performance monitor
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = truth)]
+        spm: Option<bool>,
+    },
+    /// All about counters and PC sampling; without more, agents and names of counters
+    Info {
+        /// Names of counters to describe
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+        /// Describe these counters, or all
+        #[arg(long, value_name = "NAME", num_args = 0..)]
+        pmc: Option<Vec<String>>,
+        /// Configurations for sampling program counters
+        #[arg(long, value_name = "...", num_args = 0..)]
+        pc_sampling: Option<Vec<String>>,
+        /// Counters for the streaming performance monitor
+        #[arg(long, alias = "spm-config", value_name = "NAME", num_args = 0..)]
+        spm: Option<Vec<String>>,
+    },
+    /// Whether counters can be collected in one pass
+    PmcCheck {
+        /// Names; NAME:device=N asks one GPU
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+    },
+}
+
+fn truth(word: &str) -> Result<bool, String> {
+    crate::options::parse::truth(word).ok_or_else(|| "yes or no".to_owned())
+}
+
+/// What is to be printed.
+#[derive(Debug, Default)]
+struct Wanted {
+    agents: bool,
+    /// Names in columns, or descriptions.
+    names: bool,
+    described: bool,
+    /// Counters to describe; none is all.
+    only: Vec<String>,
+    spm: bool,
+    sampling: Option<Detail>,
+}
+
+/// How much of PC sampling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    Gpus,
+    Configurations,
+}
+
+impl Wanted {
+    fn of(action: &Action) -> Wanted {
+        match action {
+            Action::List {
+                pmc,
+                agent,
+                pc_sampling,
+                spm,
+            } => {
+                let plain = [pmc, agent, pc_sampling, spm]
+                    .iter()
+                    .all(|one| one.is_none());
+                Wanted {
+                    agents: *agent == Some(true),
+                    names: plain || *pmc == Some(true),
+                    spm: *spm == Some(true),
+                    sampling: (*pc_sampling == Some(true)).then_some(Detail::Gpus),
+                    ..Wanted::default()
+                }
+            }
+            Action::Info {
+                names,
+                pmc,
+                pc_sampling,
+                spm,
+            } => {
+                let described = pmc.is_some() || !names.is_empty();
+                let plain = !described && pc_sampling.is_none() && spm.is_none();
+                let mut only = names.clone();
+                only.extend(pmc.iter().flatten().cloned());
+                Wanted {
+                    agents: plain,
+                    names: plain,
+                    described,
+                    only,
+                    spm: spm.is_some(),
+                    sampling: pc_sampling.is_some().then_some(Detail::Configurations),
+                }
+            }
+            Action::PmcCheck { .. } => Wanted::default(),
+        }
+    }
+}
+
+/// One GPU as it is printed.
+#[derive(Debug)]
+struct Listed {
+    /// Index among the provider's GPUs.
+    gpu: usize,
+    /// Counters that pass the filter, as indices, with the reason why one cannot be collected.
+    counters: Vec<(usize, Option<String>)>,
+}
+
+/// Runs the sub-command.
+pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = parse::<Arguments>(NAME, arguments)? else {
+        return Ok(0);
+    };
+    let common = &given.common;
+    let action = given.command.unwrap_or(Action::List {
+        pmc: None,
+        agent: None,
+        pc_sampling: None,
+        spm: None,
+    });
+    if let Action::PmcCheck { names } = &action {
+        // What is wrong with the words needs no provider.
+        let requests = check::requests(names)?;
+        let mut census = ask(common)?;
+        return check::run(&mut census, &requests, common);
+    }
+    let wanted = Wanted::of(&action);
+    let mut census = ask(common)?;
+    crate::print(&text(&mut census, &wanted, common)?)
+}
+
+/// `--list-avail` of the main command: PC sampling, then all counters.
+pub(crate) fn list_avail(plan: &Plan) -> Result<()> {
+    let Some(pass) = plan.passes.first() else {
+        return Ok(());
+    };
+    let mut census = Census::open(&pass.options, &pass.sdk_suffixes)?;
+    told(&census);
+    let common = Common::default();
+    let sampling = Wanted {
+        sampling: Some(Detail::Configurations),
+        ..Wanted::default()
+    };
+    let described = Wanted {
+        described: true,
+        ..Wanted::default()
+    };
+    let mut shown = text(&mut census, &sampling, &common)?;
+    shown += &text(&mut census, &described, &common)?;
+    crate::print(&shown)?;
+    Ok(())
+}
+
+fn told(census: &Census) {
+    if let Some(reason) = &census.fallback {
+        eprintln!("rpd: {reason}: this is the simulated GPU");
+    }
+}
+
+fn ask(common: &Common) -> Result<Census> {
+    let extra_counters = match &common.extra_counters {
+        None => String::new(),
+        Some(file) => {
+            let text = std::fs::read_to_string(file)
+                .with_context(|| format!("--extra-counters {}", file.display()))?;
+            definitions(text)?
+        }
+    };
+    let options = Options {
+        backend: match common.backend.as_str() {
+            "rocm" => Backend::Rocm,
+            "sim" => Backend::Sim,
+            _ => Backend::Auto,
+        },
+        rocm_root: common
+            .rocm_root
+            .as_ref()
+            .map(|root| std::env::current_dir().map(|cwd| cwd.join(root)))
+            .transpose()?,
+        extra_counters,
+        ..Options::default()
+    };
+    let census = Census::open(&options, &SUFFIXES.map(str::to_owned))?;
+    told(&census);
+    Ok(census)
+}
+
+/// Everything that is wanted, as text or as JSON.
+fn text(census: &mut Census, wanted: &Wanted, common: &Common) -> Result<String> {
+    let listed = listed(census, wanted, common)?;
+    let mut sampling: Vec<(usize, Vec<Sampling>)> = Vec::new();
+    let mut refused = String::new();
+    if wanted.sampling.is_some() {
+        // As in the original, of all GPUs.
+        for gpu in 0..census.gpus.len() {
+            let (verdict, configurations) = census.sampling(gpu)?;
+            match configurations.is_empty() {
+                true => refused = verdict.text,
+                false => sampling.push((gpu, configurations)),
+            }
+        }
+    }
+    if common.json {
+        return json::text(census, wanted, &listed, &sampling);
+    }
+    let mut text = String::new();
+    if census.gpus.is_empty() {
+        text += &format!("No GPU: {} finds none\n", census.library.display());
+    }
+    for of in &listed {
+        show::gpu(census, wanted, of, common, &mut text);
+    }
+    if wanted.agents && !wanted.names && common.device.is_none() {
+        show::cpus(census, &mut text);
+    }
+    if wanted.spm {
+        text += "The streaming performance monitor is not supported: SDK 1.0 has no such service\n";
+    }
+    if let Some(detail) = wanted.sampling {
+        show::sampling(census, detail, &sampling, &refused, &mut text);
+    }
+    Ok(text)
+}
+
+/// The GPUs that are wanted, with their counters, each tried.
+fn listed(census: &mut Census, wanted: &Wanted, common: &Common) -> Result<Vec<Listed>> {
+    let mut all = Vec::new();
+    let only: BTreeSet<&str> = wanted.only.iter().map(String::as_str).collect();
+    for gpu in 0..census.gpus.len() {
+        let known = &census.gpus[gpu];
+        if common.device.is_some() && common.device != known.agent.number() {
+            continue;
+        }
+        let needle = common.filter.as_deref().unwrap_or_default().to_lowercase();
+        let indices: Vec<usize> = match wanted.names || wanted.described {
+            false => Vec::new(),
+            true => (0..known.counters.len())
+                .filter(|index| {
+                    let counter = &known.counters[*index];
+                    (only.is_empty() || only.contains(counter.name.as_str()))
+                        && (counter.name.to_lowercase().contains(&needle)
+                            || counter.description.to_lowercase().contains(&needle))
+                })
+                .collect(),
+        };
+        let names: Vec<String> = indices
+            .iter()
+            .map(|index| known.counters[*index].name.clone())
+            .collect();
+        let sets = names.iter().map(|name| vec![name.as_str()]);
+        let verdicts = census.together(gpu, sets)?;
+        let counters = indices
+            .into_iter()
+            .zip(verdicts)
+            .map(|(index, verdict)| {
+                let constant = census.gpus[gpu].counters[index].constant;
+                let available = constant || verdict.can_be_counted();
+                (index, (!available).then_some(verdict.text))
+            })
+            .collect();
+        all.push(Listed { gpu, counters });
+    }
+    unknown(census, &only, common)?;
+    Ok(all)
+}
+
+/// Names that no GPU has are refused: an empty answer would look like a counter without a description.
+fn unknown(census: &Census, only: &BTreeSet<&str>, common: &Common) -> Result<(), Failure> {
+    let gpus: Vec<usize> = (0..census.gpus.len())
+        .filter(|gpu| common.device.is_none() || common.device == census.gpus[*gpu].agent.number())
+        .collect();
+    if let (Some(device), true) = (common.device, gpus.is_empty()) {
+        return Err(no_device(census, device));
+    }
+    for name in only {
+        if !gpus.is_empty()
+            && gpus
+                .iter()
+                .all(|gpu| census.gpus[*gpu].counter(name).is_none())
+        {
+            return Err(invalid_name(census, &gpus, name));
+        }
+    }
+    Ok(())
+}
+
+fn invalid_name(census: &Census, gpus: &[usize], name: &str) -> Failure {
+    let near = match census.near(gpus, name).as_slice() {
+        [] => String::new(),
+        near => format!(" (did you mean {}?)", near.join(", ")),
+    };
+    Failure::failed(format!(
+        "{NAME}: Invalid counter name: {name} is no counter of {}{near}",
+        census.labels(gpus)
+    ))
+}
+
+fn no_device(census: &Census, device: u32) -> Failure {
+    let all: Vec<usize> = (0..census.gpus.len()).collect();
+    let there = match all.as_slice() {
+        [] => "there is no GPU".to_owned(),
+        all => format!("there is {}", census.labels(all)),
+    };
+    Failure::failed(format!("{NAME}: Invalid device id: {device}: {there}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! Words, and the listings of a provider made of tables.
+
+use super::*;
+use crate::counters::tests::{Tables, census, counter, derived};
+use crate::counters::wire::Dimension;
+
+fn parsed(words: &[&str]) -> Result<Arguments, u8> {
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    match parse::<Arguments>(NAME, &words) {
+        Ok(Some(given)) => Ok(given),
+        Ok(None) => Err(0),
+        Err(error) => Err(crate::failure::status(&error)),
+    }
+}
+
+/// Cases 286, 289 and D16: options stand before or behind the command.
+#[test]
+fn words() {
+    assert_eq!(parsed(&["bogus"]).err(), Some(2));
+    assert_eq!(parsed(&["list", "--pmc=maybe"]).err(), Some(2));
+    for words in [
+        &["-d", "3", "pmc-check", "A", "B"][..],
+        &["pmc-check", "-d", "3", "A", "B"],
+        &["pmc-check", "A", "B", "--device=3"],
+    ] {
+        let given = parsed(words).expect("understood");
+        assert_eq!(given.common.device, Some(3), "{words:?}");
+        assert!(matches!(given.command, Some(Action::PmcCheck { names }) if names == ["A", "B"]));
+    }
+    for flag in ["--spm", "--spm-config"] {
+        let given = parsed(&["info", flag]).expect("understood");
+        assert!(Wanted::of(&given.command.expect("info")).spm);
+    }
+    let wanted =
+        |words: &[&str]| Wanted::of(&parsed(words).expect("understood").command.expect("one"));
+    assert!(wanted(&["list"]).names);
+    let nothing = wanted(&["list", "--pmc=no"]);
+    assert!(!nothing.names && !nothing.agents && nothing.sampling.is_none());
+    assert_eq!(wanted(&["info", "--pmc", "A", "B"]).only, ["A", "B"]);
+    assert_eq!(wanted(&["info", "A"]).only, ["A"]);
+    assert!(wanted(&["info"]).agents);
+    let agents = wanted(&["list", "--agent", "--pc-sampling"]);
+    assert!(agents.agents && !agents.names && agents.sampling == Some(Detail::Gpus));
+}
+
+/// Cases 292 and 293.
+#[test]
+fn what_is_no_request_is_refused_before_anybody_is_asked() {
+    for (words, fragment) in [
+        (&[][..], "Provide counter"),
+        (&["A:b:c"], "Invalid format"),
+        (&["A:foo=1"], "Incorrect input format"),
+        (&["A:device=x"], "Incorrect input format"),
+    ] {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let failure = check::requests(&words).expect_err("refused");
+        assert_eq!(failure.status, 1);
+        assert!(failure.message.contains(fragment), "{}", failure.message);
+    }
+    let words = ["A:device=0,device=2".to_owned()];
+    assert_eq!(
+        check::requests(&words).expect("two GPUs"),
+        [check::Request {
+            name: "A".to_owned(),
+            devices: vec![0, 2]
+        }]
+    );
+}
+
+fn provider() -> Census {
+    let mut waves = counter("SQ_WAVES", &[("DIMENSION_INSTANCE", 1)]);
+    waves.dimensions.push(Dimension {
+        name: "DIMENSION_SHADER_ENGINE".to_owned(),
+        size: 8,
+    });
+    census(Tables::new(vec![
+        (
+            "gfx90a",
+            vec![
+                counter("cu_count", &[]),
+                waves,
+                counter("SQ_SECRET", &[("DIMENSION_INSTANCE", 1)]),
+                derived("TOTAL", "reduce(SQ_WAVES,sum)"),
+            ],
+            &["SQ_SECRET"],
+        ),
+        ("gfx1100", Vec::new(), &[]),
+    ]))
+}
+
+fn shown(words: &[&str]) -> String {
+    let given = parsed(words).expect("understood");
+    let wanted = Wanted::of(&given.command.expect("a command"));
+    text(&mut provider(), &wanted, &given.common).unwrap_or_else(|error| format!("{error:#}"))
+}
+
+#[test]
+fn listings() {
+    insta::assert_snapshot!(shown(&["list"]));
+    insta::assert_snapshot!(shown(&["info", "-d", "0", "--pmc"]));
+    insta::assert_snapshot!(shown(&["info", "-d", "0"]));
+    insta::assert_snapshot!(shown(&["list", "--pc-sampling"]));
+    insta::assert_snapshot!(shown(&["info", "--pc-sampling"]));
+    insta::assert_snapshot!(shown(&["list", "--filter", "waves", "--json", "-d", "0"]));
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    assert_eq!(
+        shown(&["info", "SQ_WAVE"]),
+        "avail: Invalid counter name: SQ_WAVE is no counter of GPU 0 (gfx90a), GPU 1 (gfx1100) (did you mean SQ_WAVES?)"
+    );
+    assert_eq!(
+        shown(&["list", "-d", "7"]),
+        "avail: Invalid device id: 7: there is GPU 0 (gfx90a), GPU 1 (gfx1100)"
+    );
+    assert_eq!(shown(&["list", "--pmc=no"]), "");
+}
