@@ -127,8 +127,9 @@ pub(crate) fn configure(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
 pub(crate) fn begin(setup: &Setup<'_>, later: bool) {
     if let Some(context) = setup.counting
         && !later
+        && setup.start(context, PURPOSE)
     {
-        setup.start(context, PURPOSE);
+        crate::forked_end::prepare();
     }
 }
 
@@ -142,7 +143,9 @@ pub(crate) fn hsa_is_there() {
     if status != Default::default() {
         let says = describe(counting.functions, status);
         meta::note(&format!("nothing is counted: the provider says: {says}"));
+        return;
     }
+    crate::forked_end::prepare();
 }
 
 /// A kernel was registered under this name.

@@ -13,6 +13,7 @@
 //! | `register` | how the provider finds, starts and ends us |
 //! | `recording` | when it is on: pause and resume, selected regions, collection periods |
 //! | `entry` | the end of the target's `main` |
+//! | `forked_end` | the end of a forked child whose provider waits for a thread it does not have |
 //! | `names` | kinds and operations by name |
 //! | `api` | calls of HIP, HSA, RCCL, rocDecode, rocJPEG |
 //! | `marker` | ROCTx marks, ranges, names, pause and resume |
@@ -34,6 +35,7 @@ mod counter_facts;
 mod counters;
 mod dispatch;
 mod entry;
+mod forked_end;
 mod guard;
 mod kernel_selection;
 mod kokkos;

@@ -132,20 +132,27 @@ fn period(periods: &[CollectionPeriod], mut round: u64) -> Option<CollectionPeri
 
 /// Has a thread switch recording on and off as the periods say. Nobody waits for it: a process that ends takes it along.
 fn keep_periods() {
+    let work = || {
+        PERIODS.run(run);
+    };
+    if !spawn("rpd-periods", work) {
+        meta::note("collection periods are not kept: the target cannot have another thread");
+    }
+}
+
+/// Starts a thread that takes no signals, which are for the target's threads. False when there cannot be one.
+pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> bool {
+    let thread = std::thread::Builder::new().name(name.to_owned());
     // SAFETY: the sets are plain memory that these calls fill; only this thread's mask is touched, and put back.
-    let spawned = unsafe {
+    unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
-        // A thread inherits its mask: signals are for the target's threads.
+        // A thread inherits its mask.
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let thread = std::thread::Builder::new().name("rpd-periods".to_owned());
-        let spawned = thread.spawn(|| PERIODS.run(run));
+        let spawned = thread.spawn(work);
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        spawned
-    };
-    if spawned.is_err() {
-        meta::note("collection periods are not kept: the target cannot have another thread");
+        spawned.is_ok()
     }
 }
 

@@ -267,7 +267,9 @@ pub(crate) fn end() {
     // SAFETY: null becomes `None`; otherwise it is what the provider gave to `initialize`.
     let function =
         unsafe { std::mem::transmute::<*mut c_void, rocprofiler_client_finalize_t>(function) };
-    if let Some(function) = function {
+    if let Some(function) = function
+        && !crate::forked_end::is_here()
+    {
         let client = rocprofiler_client_id_t {
             size: size_of::<rocprofiler_client_id_t>(),
             name: c"rpd".as_ptr(),

@@ -129,6 +129,15 @@ int rocprofiler_query_external_correlation_id_request_kind_name(uint32_t kind, c
 const char* rocprofiler_get_status_name(uint32_t status) { return status ? "ERROR" : "SUCCESS"; }
 const char* rocprofiler_get_status_string(uint32_t status) { return status ? "some error" : "fine"; }
 int rocprofiler_get_version(uint32_t* a, uint32_t* b, uint32_t* c) { *a = 1; *b = 0; *c = 0; return 0; }
+/* Where it is stuck in the end, as a forked SDK that waits for a thread it left behind. */
+static volatile int finalized;
+static pid_t first_process;
+static void stuck_in_children(void) {
+    if (getpid() == first_process) return;
+    finalized = -1;
+    for (;;) pause();
+}
+int rocprofiler_is_finalized(int* status) { *status = finalized; return 0; }
 int rocprofiler_is_initialized(int* status) { *status = 1; return 0; }
 
 static uint64_t now(void) {
@@ -581,6 +590,7 @@ int main(int argc, char** argv) {
     if (!strcmp(scenario, "unused")) return 0;
     if (!strcmp(scenario, "old")) attach(600, NULL);
     for (int i = 2; i < argc; ++i) tells_runtimes |= !strcmp(argv[i], "hsa");
+    if (!strcmp(scenario, "stuck")) first_process = getpid(), atexit(stuck_in_children);
     attach(10000, strncmp(scenario, "main", 4) ? NULL : end_client);
 
     if (!strcmp(scenario, "script")) {
@@ -644,6 +654,15 @@ int main(int argc, char** argv) {
         wait(NULL);
         payload.result[0] = 3;
         end(&outer);
+    } else if (!strcmp(scenario, "stuck")) {
+        int status = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            printf("kept ");
+            exit(7);
+        }
+        waitpid(child, &status, 0);
+        printf("%d\n", status >> 8);
     } else if (!strcmp(scenario, "forks")) {
         /* Threads record and begin streams while others fork. */
         pthread_t threads[2];

@@ -384,6 +384,13 @@ fn a_child_counts_its_own_dispatches() {
 }
 
 #[test]
+fn a_child_ends_though_its_provider_does_not() {
+    let (status, printed, _) = launch(provider(), "counters=WAVES", &["stuck"], &[]);
+    assert!(status.success());
+    assert_eq!(printed, "kept 7\n");
+}
+
+#[test]
 fn periods_go_on_in_a_child() {
     let words = "on run:3:0:1 fork run:3:0:1 off run:3:0:1";
     let (_, sessions) = script_with("kernel=1,counters=WAVES,periods=0:1500000000:1", words, &[]);
