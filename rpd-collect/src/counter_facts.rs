@@ -26,8 +26,8 @@ static SERVICE: Service = Service::new("dimensions of counters");
 /// What has been told. Child processes inherit it, and the records with it.
 #[derive(Default)]
 struct Told {
-    /// Ids of the dimensions of each counter.
-    counters: HashMap<u64, Arc<[u64]>>,
+    /// Ids of the dimensions of each counter, by agent and id: agents of one architecture may share ids.
+    counters: HashMap<(u64, u64), Arc<[u64]>>,
     instances: HashSet<u64>,
 }
 
@@ -185,7 +185,7 @@ fn put(tail: &mut Vec<u8>, bytes: &[u8]) {
 
 /// Tells what a counter is, unless that has been told. The ids of its dimensions.
 pub(crate) fn counter(functions: &Functions, id: u64, agent: u64) -> Arc<[u64]> {
-    if let Some(Some(known)) = with(|told| told.counters.get(&id).cloned()) {
+    if let Some(Some(known)) = with(|told| told.counters.get(&(agent, id)).cloned()) {
         return known;
     }
     // The provider is asked without the lock. Who comes in between tells the same once more, which readers expect.
@@ -205,7 +205,7 @@ pub(crate) fn counter(functions: &Functions, id: u64, agent: u64) -> Arc<[u64]> 
     };
     crate::meta::write(tag::COUNTER, (info.flags & 3).into(), &counter, &tail);
     let ids: Arc<[u64]> = dimensions.ids.into();
-    with(|told| told.counters.insert(id, Arc::clone(&ids)));
+    with(|told| told.counters.insert((agent, id), Arc::clone(&ids)));
     ids
 }
 

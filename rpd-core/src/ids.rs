@@ -47,7 +47,7 @@ id!(
     CodeObjectId(u64)
 );
 id!(
-    /// Number the provider gave a counter on one agent.
+    /// Number the provider gave a counter; agents of one architecture may share it.
     CounterId(u64)
 );
 id!(

@@ -200,7 +200,7 @@ pub struct CounterInstance {
 /// A counter on an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counter {
-    /// Id, different on every agent.
+    /// Id. Agents of one architecture may share it.
     pub id: CounterId,
     /// Agent.
     pub agent: AgentHandle,
@@ -346,7 +346,7 @@ pub struct Session {
     pub allocations: AllocationTable,
     /// Scratch operations.
     pub scratch: ScratchTable,
-    /// Counters that were asked for, by id.
+    /// Counters that were asked for, by id, then agent.
     pub counters: Vec<Counter>,
     /// What was counted.
     pub counted: CountedTable,

@@ -410,7 +410,7 @@ pub struct RangeEnd {
 pub struct Counter {
     /// Record head. aux: bit 0 a constant of the agent, bit 1 derived from other counters.
     pub header: RecordHeader,
-    /// The provider's id of the counter, different on every agent.
+    /// The provider's id of the counter. Agents of one architecture may share it.
     pub id: u64,
     /// Agent handle.
     pub agent: u64,

@@ -14,7 +14,8 @@ use crate::spool::reader::{Counted, Record};
 /// Counters as the meta stream tells them, and values until both are known: an instance may be named after its values.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
-    counters: HashMap<u64, Counter>,
+    /// By agent and the provider's id, which GPUs of one architecture may share.
+    counters: HashMap<(u64, u64), Counter>,
     /// By the provider's id: counter id and positions.
     instances: HashMap<u64, (u64, Vec<(u64, u64)>)>,
     values: Vec<CountedValue>,
@@ -35,18 +36,20 @@ impl Counters {
                 name: String::from_utf8_lossy(name).into_owned(),
             });
         }
-        self.counters.entry(fixed.id).or_insert(Counter {
-            id: CounterId(fixed.id),
-            agent: AgentHandle(fixed.agent),
-            name,
-            description,
-            block,
-            expression,
-            is_constant: record.header.aux & 1 != 0,
-            is_derived: record.header.aux & 2 != 0,
-            dimensions,
-            instances: Vec::new(),
-        });
+        self.counters
+            .entry((fixed.agent, fixed.id))
+            .or_insert(Counter {
+                id: CounterId(fixed.id),
+                agent: AgentHandle(fixed.agent),
+                name,
+                description,
+                block,
+                expression,
+                is_constant: record.header.aux & 1 != 0,
+                is_derived: record.header.aux & 2 != 0,
+                dimensions,
+                instances: Vec::new(),
+            });
         Some(())
     }
 
@@ -88,25 +91,29 @@ impl Counters {
     /// Puts counters, their instances and the values into the session, each in the order of ids.
     pub(super) fn finish(self, session: &mut Session) {
         let mut counters: Vec<Counter> = self.counters.into_values().collect();
-        counters.sort_by_key(|counter| counter.id);
+        counters.sort_by_key(|counter| (counter.id, counter.agent));
         let mut instances: Vec<_> = self.instances.into_iter().collect();
         instances.sort_by_key(|&(id, _)| id);
-        let mut places: HashMap<u64, (u32, u32)> = HashMap::new();
+        let mut places: HashMap<(AgentHandle, u64), (u32, u32)> = HashMap::new();
         for (id, (counter, positions)) in instances {
-            let Ok(index) = counters.binary_search_by_key(&counter, |known| known.id.0) else {
-                continue;
-            };
-            let known = &mut counters[index].instances;
-            places.insert(id, (index as u32, known.len() as u32));
-            known.push(CounterInstance { id, positions });
+            let first = counters.partition_point(|known| known.id.0 < counter);
+            let of_agents = counters.iter_mut().zip(0..).skip(first);
+            for (known, index) in of_agents.take_while(|(known, _)| known.id.0 == counter) {
+                let instance = known.instances.len() as u32;
+                places.insert((known.agent, id), (index, instance));
+                known.instances.push(CounterInstance {
+                    id,
+                    positions: positions.clone(),
+                });
+            }
         }
         session.counters = counters;
         let mut unknown = 0;
         let counted = &mut session.counted;
-        for (first, count) in &mut counted.ranges {
+        for (agent, (first, count)) in counted.dispatches.agent.iter().zip(&mut counted.ranges) {
             let from = counted.values.len();
             for value in &self.values[*first as usize..][..*count as usize] {
-                match places.get(&value.instance) {
+                match places.get(&(*agent, value.instance)) {
                     Some(&(counter, instance)) => counted.values.push(CounterValue {
                         counter,
                         instance,

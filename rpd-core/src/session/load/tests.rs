@@ -530,12 +530,20 @@ fn counters_and_their_values_find_each_other_in_any_order() {
         &counted(&["app", "/", "/app", ""])
     );
     let mut values = StreamWriter::new(&directory, "t7".into(), stream::THREAD, 7);
-    for (dispatch, start, counts) in [
-        (2, 500, [(0x21, 3.0), (0x10, 1.0), (0x20, 4.0)].as_slice()),
-        (1, 400, [(0x20, 9.0), (0x99, 1.0)].as_slice()),
+    for (dispatch, agent, start, counts) in [
+        (
+            2,
+            5,
+            500,
+            [(0x21, 3.0), (0x10, 1.0), (0x20, 4.0)].as_slice(),
+        ),
+        (1, 5, 400, [(0x20, 9.0), (0x99, 1.0)].as_slice()),
+        // A GPU of the same architecture, whose counters have the same ids.
+        (3, 6, 600, [(0x20, 8.0)].as_slice()),
     ] {
         let mut fixed = format::Counted::new_zeroed();
         fixed.dispatch.dispatch = dispatch;
+        fixed.dispatch.agent = agent;
         fixed.dispatch.start = start;
         fixed.dispatch.end = start + 10;
         fixed.count = counts.len() as u32;
@@ -556,7 +564,18 @@ fn counters_and_their_values_find_each_other_in_any_order() {
     tail.extend(16u32.to_le_bytes());
     tail.extend([3u64, 2].as_bytes());
     tail.extend(counted(&["DIMENSION_SHADER_ENGINE"]));
-    put!(meta, COUNTER, 0, Counter { id: 2, agent: 5 }, &tail);
+    for agent in [6, 5] {
+        put!(
+            meta,
+            COUNTER,
+            0,
+            Counter {
+                id: 2,
+                agent: agent
+            },
+            &tail
+        );
+    }
     put!(
         meta,
         COUNTER,
@@ -585,7 +604,7 @@ fn counters_and_their_values_find_each_other_in_any_order() {
         .iter()
         .map(|counter| &*counter.name)
         .collect();
-    assert_eq!(names, ["Ratio", "SQ_WAVES"]);
+    assert_eq!(names, ["Ratio", "SQ_WAVES", "SQ_WAVES"]);
     assert!(session.counters[0].is_derived && session.counters[0].dimensions.is_empty());
     assert_eq!(session.counters[1].dimensions[0].size, 2);
     assert_eq!(session.counters[1].instances[1].positions, [(3, 1)]);
@@ -593,10 +612,12 @@ fn counters_and_their_values_find_each_other_in_any_order() {
     assert_eq!(counted.dispatches.dispatch[0].0, 1, "ordered by start");
     assert_eq!(counted.sums(0).collect::<Vec<_>>(), [(1, 9.0)]);
     assert_eq!(counted.sums(1).collect::<Vec<_>>(), [(0, 1.0), (1, 7.0)]);
+    assert_eq!(counted.sums(2).collect::<Vec<_>>(), [(2, 8.0)]);
+    assert_eq!(session.counters[2].agent.0, 6);
     let damage = &session.ledger.damage;
     assert!(
         damage.len() == 1 && damage[0].starts_with("1 counted value"),
         "{damage:?}"
     );
-    assert_eq!(session.process.fini_time.0, 510);
+    assert_eq!(session.process.fini_time.0, 610);
 }
