@@ -232,6 +232,39 @@ fn lds_of_the_transpose_kernel() {
 }
 
 #[test]
+fn atomics_of_the_histogram_kernel() {
+    let module = Module::load(OBJECTS[2].1);
+    let mut numbers = [Numbers::new(), Box::new(Numbers([0.0; 4096]))];
+    let [out, bytes] = numbers.each_mut().map(|numbers| numbers.pointer());
+    let size = 64u32.to_le_bytes();
+    let args: [&[u8]; 4] = [&out, &bytes, &size, &size];
+    // One wave counts 64 zeros into 64 bins.
+    let counts = module.dispatch("histogram", [64, 1, 1], [64, 1, 1], 256, &args, watch);
+    check(
+        &counts,
+        &[
+            ("SQ_INSTS_LDS", 3),
+            // Bins are cleared and read by 32 lanes at a time; all lanes change the first.
+            ("SQ_LDS_IDX_ACTIVE", 2 + 64 + 2),
+            ("SQ_LDS_ADDR_CONFLICT", 62),
+            ("SQ_LDS_BANK_CONFLICT", 0),
+            ("SQ_LDS_ATOMIC_RETURN", 0),
+            ("TA_FLAT_READ_WAVEFRONTS", 1),
+            ("TA_FLAT_ATOMIC_WAVEFRONTS", 1),
+            ("TCP_TOTAL_READ", 16),
+            ("TCP_TOTAL_ATOMIC_WITHOUT_RET", 16),
+            ("TCP_TOTAL_ATOMIC_WITH_RET", 0),
+            ("TCP_TOTAL_CACHE_ACCESSES", 1 + 4),
+            ("TCP_TCC_READ_REQ", 1),
+            ("TCP_TCC_ATOMIC_WITHOUT_RET_REQ", 4),
+            ("TCC_ATOMIC", 4),
+            ("TCC_EA_WRREQ", 4),
+            ("TCC_EA_WRREQ_64B", 4),
+        ],
+    );
+}
+
+#[test]
 fn waves_that_are_not_full() {
     let mut numbers = [Numbers::new(), Numbers::new(), Numbers::new()];
     let [a, b, c] = numbers.each_mut().map(|numbers| numbers.pointer());
@@ -330,6 +363,13 @@ fn events_are_in_the_order_of_their_numbers() {
     for pair in events.windows(2) {
         assert!(pair[0].0 != pair[1].0 || pair[0].1 < pair[1].1, "{pair:?}");
     }
+}
+
+#[test]
+fn the_manual_says_how_many_there_are() {
+    let manual = include_str!("../../../docs/simulator.md");
+    let count = determined_events().count();
+    assert!(manual.contains(&format!("hardware counters {count} are")));
 }
 
 /// Prints what counting costs; run with `--ignored --nocapture`.
