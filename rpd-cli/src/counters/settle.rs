@@ -238,6 +238,12 @@ fn alone(census: &mut Census, group: &[CounterRequest]) -> Result<Alone, Failure
                 }
                 status => format!("{name} on {label}: {} (status {status})", verdict.text),
             };
+            let able = verdicts.iter().find(|(_, verdict)| verdict.is_success());
+            let able = able.and_then(|(gpu, _)| census.gpus[*gpu].agent.number());
+            let why = match able {
+                Some(device) => format!("{why} ({name}:device={device} can be counted)"),
+                None => why,
+            };
             found.unavailable.push((index, why));
         }
     }

@@ -356,6 +356,20 @@ fn a_name_must_exist_on_one_of_the_gpus_it_is_meant_for() {
             "SQ_CYCLES:device=7 counts nothing: there is no such GPU, only GPU 0 (gfx90a), GPU 1 (gfx1100)"
         ]
     );
+    let message = settled(
+        || {
+            Tables(vec![
+                ("gfx90a", usual(), &["SQ_WAVES"]),
+                ("gfx90a", usual(), &[]),
+            ])
+        },
+        &["SQ_WAVES"],
+    )
+    .expect_err("one of them cannot");
+    assert!(
+        message.contains("(SQ_WAVES:device=1 can be counted)"),
+        "{message}"
+    );
     // What is qualified does not count where it is not meant.
     settled(two_gpus, &["SQ_BUSY_CYCLES:0 SQ_INSTS_VALU:0 SQ_WAVES:1"]).expect("it fits");
 }

@@ -282,9 +282,16 @@ fn path(facts: &Facts<'_>) -> PathBuf {
         "" | DEFAULT_PREFIX => String::new(),
         given => facts.expand(given),
     };
+    // Every rank has an rpd of its own, and they share the folder.
+    let ranks: u64 = facts.expand("%size%").parse().unwrap_or(1);
+    let named = !prefix.is_empty() && prefix != options.output_file;
+    let rank = match ranks > 1 && !named {
+        true => facts.expand("_%rank%"),
+        false => String::new(),
+    };
     match prefix.rsplit('/').next().unwrap_or_default() {
-        "" => folder.join("passes.csv"),
-        last => folder.join(format!("{last}_passes.csv")),
+        "" => folder.join(format!("passes{rank}.csv")),
+        last => folder.join(format!("{last}_passes{rank}.csv")),
     }
 }
 
@@ -433,15 +440,26 @@ mod tests {
             cwd: "/work".to_owned(),
             ..Process::default()
         };
-        for (directory, prefix, expected) in [
-            ("/out/pass_2", DEFAULT_PREFIX, "/out/passes.csv"),
-            ("/out/pmc_2", "x", "/out/x_passes.csv"),
-            ("/out/pass_2", "deep/%hostname%", "/out/node_passes.csv"),
-            ("%hostname%/r/pass_1", "", "/work/node/r/passes.csv"),
+        for (directory, prefix, ranks, expected) in [
+            ("/out/pass_2", DEFAULT_PREFIX, "1", "/out/passes.csv"),
+            ("/out/pmc_2", "x", "1", "/out/x_passes.csv"),
+            (
+                "/out/pass_2",
+                "deep/%hostname%",
+                "1",
+                "/out/node_passes.csv",
+            ),
+            ("%hostname%/r/pass_1", "", "1", "/work/node/r/passes.csv"),
+            ("/out/pass_2", DEFAULT_PREFIX, "4", "/out/passes_3.csv"),
+            ("/out/pass_2", "x", "4", "/out/x_passes_3.csv"),
+            ("/out/pass_2", "x%rank%", "4", "/out/x3_passes.csv"),
         ] {
             let options = Options {
                 output_directory: directory.to_owned(),
                 output_file: prefix.to_owned(),
+                launch_environment: [("SLURM_PROCID", "3"), ("SLURM_NTASKS", ranks)]
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .into(),
                 ..Options::default()
             };
             let facts = Facts {

@@ -1,0 +1,71 @@
+//! rpd in a folder of its own. The collector and the simulator beside it are stand-ins that do nothing, so that only
+//! the front end is looked at.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder with rpd and its two libraries, and a folder to work in.
+pub(crate) struct Setup {
+    folder: tempfile::TempDir,
+}
+
+impl Setup {
+    pub(crate) fn new() -> Setup {
+        let folder = tempfile::Builder::new()
+            .prefix("launch")
+            .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+            .expect("a temporary folder");
+        let bin = folder.path().join("bin");
+        std::fs::create_dir_all(&bin).expect("a folder");
+        std::fs::create_dir_all(folder.path().join("work")).expect("a folder");
+        std::fs::hard_link(env!("CARGO_BIN_EXE_rpd"), bin.join("rpd")).expect("the same disk");
+        for name in ["librpd_collect.so", "librpd_sim.so"] {
+            let status = Command::new("cc")
+                .args(["-shared", "-nostdlib", "-x", "c", "/dev/null", "-o"])
+                .arg(bin.join(name))
+                .status()
+                .expect("a C compiler");
+            assert!(status.success());
+        }
+        Setup { folder }
+    }
+
+    pub(crate) fn bin(&self) -> PathBuf {
+        self.folder.path().join("bin")
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.folder.path().join("work")
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.bin().join("rpd"));
+        command.args(arguments).current_dir(self.work());
+        for (name, _) in std::env::vars() {
+            if name.starts_with("ROC") || name.starts_with("LD_") {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("rpd starts")
+    }
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Names of what lies in a folder.
+pub(crate) fn entries(folder: &Path) -> Vec<String> {
+    std::fs::read_dir(folder)
+        .map(|entries| {
+            entries
+                .flatten()
+                .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                .collect()
+        })
+        .unwrap_or_default()
+}
