@@ -122,7 +122,8 @@ impl<'a> CallStreams<'a> {
         let api = &self.session.api;
         let args = api.args[index];
         let from = usize::try_from(args.offset).ok()?;
-        let raw = api.arena.get(from..from + args.len as usize)?;
+        let end = from.saturating_add(args.len as usize);
+        let raw = api.arena.get(from..end)?;
         if args.flags & api_flag::ARGUMENTS != 0 {
             let bytes = raw.get(place.offset? as usize..)?.first_chunk()?;
             return Some(u64::from_le_bytes(*bytes));

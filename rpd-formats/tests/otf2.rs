@@ -11,7 +11,8 @@ use rpd_core::domain::Kind;
 use rpd_core::ids::{CorrelationId, Nanoseconds, ProcessId, ThreadId};
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
-use rpd_core::session::{ArgsRef, Session};
+use rpd_core::session::{ArgsRef, LoadOptions, Session};
+use rpd_formats::rocpd::read::Database;
 use rpd_formats::{WriteError, otf2};
 use rusqlite::{Connection, OpenFlags};
 
@@ -318,4 +319,27 @@ fn nothing_is_left_where_nothing_can_be_written() {
         .collect();
     assert_eq!(left.len(), 1, "{left:?}");
     assert!(taken.join("notes.txt").exists());
+}
+
+#[test]
+fn counters_alone_make_an_archive_without_events() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = target(directory.path());
+    if !can_run(&target) {
+        return;
+    }
+    let path = Path::new(TESTDATA).join("counters/trace_results.db");
+    let database = Database::open(&path).expect("the golden database");
+    let (mut session, _) = database
+        .session(&database.recordings()[0], LoadOptions::default())
+        .expect("a session");
+    session.dispatches = Default::default();
+    let anchor = otf2::write(&session, &Options::default(), &target)
+        .expect("written")
+        .expect("an archive");
+    // Nothing happened anywhere: there is no location either, which the reader notes with the original's archives too.
+    let output = Command::new("otf2-print").arg("-G").arg(&anchor).output();
+    let text = String::from_utf8(output.expect("otf2-print").stdout).expect("text");
+    assert!(text.contains("CLOCK_PROPERTIES"), "{text}");
+    assert!(text.contains("LOCATION_GROUP"), "{text}");
 }

@@ -4,14 +4,18 @@ use std::path::Path;
 
 use rpd_core::domain::Kind;
 use rpd_core::ids::{
-    AgentHandle, CodeObjectId, CorrelationId, DispatchId, KernelId, Nanoseconds, ProcessId,
-    QueueId, StreamId, ThreadId,
+    AgentHandle, CodeObjectId, CorrelationId, CounterId, DispatchId, KernelId, Nanoseconds,
+    ProcessId, QueueId, StreamId, ThreadId,
 };
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
-use rpd_core::session::{ArgsRef, KernelSymbol, Region, ResourceKind, ResourceName, Session};
+use rpd_core::session::{
+    ArgsRef, Counter, CounterInstance, CounterValue, KernelSymbol, LoadOptions, Region,
+    ResourceKind, ResourceName, Session,
+};
 use rpd_core::spool::format::api_flag;
-use rpd_formats::{WriteError, csv, rocpd};
+use rpd_formats::rocpd::read::Database;
+use rpd_formats::{WriteError, csv, parquet, perfetto, results_json, rocpd};
 use rusqlite::Connection;
 
 const ODD: &str = "quote\" 'single' ; comma, newline\n tab\t \u{fffd} π \\";
@@ -175,6 +179,48 @@ fn session() -> Session {
     session
 }
 
+fn counter(id: u64, name: &str) -> Counter {
+    Counter {
+        id: CounterId(id),
+        agent: AgentHandle(99),
+        name: name.to_owned(),
+        description: ODD.to_owned(),
+        block: String::new(),
+        expression: ODD.to_owned(),
+        is_constant: true,
+        is_derived: true,
+        dimensions: Vec::new(),
+        instances: vec![CounterInstance {
+            id: u64::MAX,
+            positions: vec![(9, u64::MAX)],
+        }],
+    }
+}
+
+/// Counters whose ids are unfit to be keys, on dispatches that are in the trace once, twice and never.
+fn counting() -> Session {
+    let mut session = session();
+    dispatch(&mut session, 1234, 9, 77);
+    let order: Vec<u32> = vec![0, 2, 3];
+    let mut counted = std::mem::take(&mut session.dispatches);
+    counted.reorder(&order);
+    session.counted.dispatches = counted;
+    let traced = self::session().dispatches;
+    session.dispatches = traced;
+    session.counters = vec![counter(0, "first"), counter(u64::MAX, ODD)];
+    for (index, value) in [1.5, f64::NAN, f64::INFINITY].into_iter().enumerate() {
+        session.counted.ranges.push((2 * index as u64, 2));
+        for counter in 0..2 {
+            session.counted.values.push(CounterValue {
+                counter,
+                instance: 0,
+                value,
+            });
+        }
+    }
+    session
+}
+
 fn target(directory: &Path) -> Target {
     Target {
         directory: directory.join("new/folder"),
@@ -295,6 +341,76 @@ fn nothing_vanishes_from_the_views() {
             .expect("a check")
             .exists([])
             .expect("a check")
+    );
+}
+
+#[test]
+fn counters_of_odd_things() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = target(directory.path());
+    let mut options = Options::default();
+    options.kernel_names.rename = true;
+    let session = counting();
+    csv::write(&session, None, &options, &target).expect("written");
+    let rows = std::fs::read_to_string(target.file("counter_collection.csv")).expect("a file");
+    let quoted = ODD.replace('"', "\"\"");
+    for row in [
+        "5,2,\"\",3,42,42,18446744065119617025,1,\"region \"\"one\"\"\",64,1024,0,8,4,16,\"first\",1.500000,102,202",
+        &format!("1234,\"1234\",64,0,0,0,0,0,\"{quoted}\",nan,101,201"),
+        "5,77,\"\",3,42,42,18446744065119617025,1234,\"1234\",64,0,0,0,0,0,\"first\",inf,177,277",
+    ] {
+        assert!(rows.contains(row), "{row}\n{rows}");
+    }
+
+    let path = rocpd::write(&session, &options, &target)
+        .expect("written")
+        .expect("a file");
+    let connection = Connection::open(&path).expect("a database");
+    let values = "SELECT dispatch_id || ' ' || counter_id || ' ' || coalesce(value, 'NULL') || ' ' || kernel_name
+        FROM counters_collection ORDER BY dispatch_id, counter_id";
+    assert_eq!(
+        texts(&connection, values),
+        [
+            "1 1 NULL 1234",
+            "1 2 NULL 1234",
+            "2 1 1.5 k(float*)",
+            "2 2 1.5 k(float*)",
+            "77 1 Inf 1234",
+            "77 2 Inf 1234"
+        ]
+    );
+    assert_eq!(texts(&connection, "PRAGMA integrity_check"), ["ok"]);
+    let dangling = "SELECT \"table\" FROM pragma_foreign_key_check";
+    assert!(texts(&connection, dangling).is_empty());
+    drop(connection);
+    let database = Database::open(&path).expect("a database");
+    let (read, _) = database
+        .session(&database.recordings()[0], LoadOptions { args: false })
+        .expect("a session");
+    let names: Vec<(u64, &str)> = read
+        .counters
+        .iter()
+        .map(|counter| (counter.id.0, &*counter.name))
+        .collect();
+    assert_eq!(names, [(0, "first"), (u64::MAX, ODD)]);
+    assert_eq!((read.dispatches.len(), read.counted.len()), (4, 3));
+
+    let json = results_json::write(&read, None, &options, &target)
+        .expect("written")
+        .expect("a file");
+    let json = std::fs::read(json).expect("a file");
+    let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    let process = &json["rocprofiler-sdk-tool"][0];
+    assert_eq!(process["counters"][1]["name"], ODD);
+    let records = &process["callback_records"]["counter_collection"][0]["records"];
+    assert!(records[0]["value"].is_null());
+    perfetto::write(&session, &options, &target)
+        .expect("written")
+        .expect("a file");
+    assert!(
+        !parquet::write(&session, &options, &target)
+            .expect("written")
+            .is_empty()
     );
 }
 

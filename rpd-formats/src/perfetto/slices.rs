@@ -229,9 +229,11 @@ fn kernel(name: u64, [vgpr, accum, sgpr]: [u32; 3]) -> Kernel {
 }
 
 /// What was counted in each dispatch, by its number in that table.
-fn counted(session: &Session) -> HashMap<DispatchId, u32> {
-    let dispatches = session.counted.dispatches.dispatch.iter();
-    dispatches.copied().zip(0..).collect()
+fn counted(session: &Session) -> HashMap<(DispatchId, KernelId), u32> {
+    let table = &session.counted.dispatches;
+    let dispatches = table.dispatch.iter().zip(&table.kernel);
+    let dispatches = dispatches.map(|(&dispatch, &kernel)| (dispatch, kernel));
+    dispatches.zip(0..).collect()
 }
 
 /// Dispatches and copies, merged by time: they share tracks.
@@ -291,7 +293,7 @@ struct DeviceWriter<'a> {
     renames: bool,
     labels: KernelLabels<'a>,
     kernels: HashMap<KernelId, Kernel>,
-    counted: HashMap<DispatchId, u32>,
+    counted: HashMap<(DispatchId, KernelId), u32>,
     /// Numbers of annotations, by counter.
     counter_names: Vec<u64>,
 }
@@ -365,7 +367,7 @@ impl DeviceWriter<'_> {
             annotation(out, trace::WORKGROUP_SIZE, product(table.workgroup[index]));
             annotation(out, trace::GRID_SIZE, product(table.grid[index]));
             annotation(out, trace::STREAM_ID, stream.into());
-            if let Some(&counted) = self.counted.get(&table.dispatch[index]) {
+            if let Some(&counted) = self.counted.get(&(table.dispatch[index], kernel)) {
                 for (counter, value) in self.session.counted.sums(counted as usize) {
                     if let Some(&name) = self.counter_names.get(counter as usize) {
                         double_annotation(out, name, value);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rpd_core::domain::Kind;
-use rpd_core::ids::DispatchId;
+use rpd_core::ids::{DispatchId, KernelId};
 use rpd_core::session::{DispatchTable, Session};
 use rusqlite::Result;
 
@@ -27,16 +27,16 @@ impl<'a> Rows<'a> {
             only_counted: Vec::new(),
         };
         let mut row_of = Vec::with_capacity(counted.len());
-        let known: HashMap<DispatchId, u32> = match counted.is_empty() {
+        let known: HashMap<(DispatchId, KernelId), u32> = match counted.is_empty() {
             true => HashMap::new(),
-            // Backwards: of an id that was used twice the first counts.
             false => {
-                let ids = traced.dispatch.iter().enumerate().rev();
-                ids.map(|(row, &id)| (id, row as u32)).collect()
+                let ids = traced.dispatch.iter().zip(&traced.kernel);
+                ids.map(|(&id, &kernel)| (id, kernel)).zip(0..).collect()
             }
         };
-        for (index, dispatch) in (0u32..).zip(&counted.dispatch) {
-            row_of.push(known.get(dispatch).copied().unwrap_or_else(|| {
+        for (index, &dispatch) in (0u32..).zip(&counted.dispatch) {
+            let kernel = counted.kernel[index as usize];
+            row_of.push(known.get(&(dispatch, kernel)).copied().unwrap_or_else(|| {
                 rows.only_counted.push(index);
                 (rows.len() - 1) as u32
             }));
