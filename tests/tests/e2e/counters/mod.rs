@@ -1,5 +1,6 @@
 //! Hardware counters, end to end.
 
+mod avail;
 mod conformance;
 mod convert;
 mod input_files;
