@@ -43,7 +43,9 @@ pub(crate) fn changes(
         .collect();
     preload.extend(words(inherited("LD_PRELOAD"), &[':', ' ']));
     push_unique(&mut preload, collector);
-    if options.collector.traces.marker
+    // Pause and resume are heard through it, too.
+    let collector_options = &options.collector;
+    if (collector_options.traces.marker || collector_options.selected_regions)
         && !suppress_marker_preload
         && let Some(roctx) = &provider.roctx
     {
@@ -227,6 +229,8 @@ mod tests {
             options.collector.traces.marker = marker;
             options
         };
+        let mut regions = with(&[], false);
+        regions.collector.selected_regions = true;
         for (case, options, inherited, expected) in [
             (224, with(&["A", "B"], false), "", "A:B:/rpd/collect"),
             (225, with(&["A"], false), "X", "A:X:/rpd/collect"),
@@ -238,6 +242,7 @@ mod tests {
                 "A:X:Y:/rpd/collect:/sdk/roctx",
             ),
             (0, with(&[], false), ":/rpd/collect:", "/rpd/collect"),
+            (0, regions, "", "/rpd/collect:/sdk/roctx"),
         ] {
             let environment = [("LD_PRELOAD", inherited)];
             assert_eq!(

@@ -111,7 +111,8 @@ impl Resolver<'_> {
                     ..counters
                 },
                 periods,
-                selected_regions: on("selected-regions"),
+                // Balancing regions means having them.
+                selected_regions: on("selected-regions") || on("selected-regions-ref-count"),
                 selected_regions_ref_count: on("selected-regions-ref-count"),
             },
             formats,
