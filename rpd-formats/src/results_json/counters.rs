@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Write as _;
 
 use rpd_core::options::Options;
-use rpd_core::session::{KernelSymbol, Session};
+use rpd_core::session::{CounterValue, KernelSymbol, Session};
 
 use super::records::{Out, external, separate, stream};
 use crate::WriteError;
@@ -34,6 +34,12 @@ pub(super) fn write(
         .iter()
         .map(|counter| format!("{{\"counter_id\":{{\"handle\":{}}},\"value\":", counter.id))
         .collect();
+    let names: Vec<&str> = session
+        .counters
+        .iter()
+        .map(|counter| counter.name.as_str())
+        .collect();
+    let ranks = ranks(&names);
     file.buffer
         .extend_from_slice(b",\"callback_records\":{\"counter_collection\":[");
     let mut first = true;
@@ -54,7 +60,8 @@ pub(super) fn write(
             .number(table.end[index].0)
             .dispatch_info(table, index)
             .text("},\"records\":[");
-        for (position, value) in counted.values_of(index).iter().enumerate() {
+        let values = by_name(counted.values_of(index), &ranks);
+        for (position, value) in values.enumerate() {
             if position > 0 {
                 file.buffer.push(b',');
             }
@@ -83,6 +90,28 @@ pub(super) fn write(
     Ok(())
 }
 
+/// The place of every counter in the order of names, in which the provider was given them and hands them over.
+fn ranks(names: &[&str]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    order.sort_by_key(|&counter| names[counter]);
+    let mut ranks = vec![0; order.len()];
+    for (rank, counter) in order.into_iter().enumerate() {
+        ranks[counter] = rank;
+    }
+    ranks
+}
+
+/// The values of a dispatch, which come counter by counter.
+fn by_name<'a>(
+    values: &'a [CounterValue],
+    ranks: &[usize],
+) -> impl Iterator<Item = &'a CounterValue> + use<'a> {
+    let mut counters: Vec<&[CounterValue]> =
+        values.chunk_by(|a, b| a.counter == b.counter).collect();
+    counters.sort_by_key(|chunk| ranks.get(chunk[0].counter as usize));
+    counters.into_iter().flatten()
+}
+
 /// A number that reads as a floating one; JSON has none for what is none.
 fn write_value(out: &mut Vec<u8>, value: f64) {
     if value.is_finite() {
@@ -90,5 +119,24 @@ fn write_value(out: &mut Vec<u8>, value: f64) {
         let _ = write!(out, "{value:?}");
     } else {
         out.extend_from_slice(b"null");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_stand_in_the_order_of_names() {
+        let value = |counter, instance| CounterValue {
+            counter,
+            instance,
+            value: 0.0,
+        };
+        let values = [value(0, 0), value(0, 1), value(1, 0)];
+        let order: Vec<_> = by_name(&values, &ranks(&["SQ_WAVES", "MY_WAVES"]))
+            .map(|value| (value.counter, value.instance))
+            .collect();
+        assert_eq!(order, [(1, 0), (0, 0), (0, 1)]);
     }
 }
