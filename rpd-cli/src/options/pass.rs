@@ -111,7 +111,6 @@ impl Resolver<'_> {
                     ..counters
                 },
                 periods,
-                // Balancing regions means having them.
                 selected_regions: on("selected-regions") || on("selected-regions-ref-count"),
                 selected_regions_ref_count: on("selected-regions-ref-count"),
             },
@@ -257,10 +256,16 @@ impl Resolver<'_> {
                 given.text("collection-period-unit").unwrap_or("sec"),
             ),
         };
-        if given.bool("selected-regions") == Some(true) && !words.is_empty() {
+        // Balancing regions means having them.
+        let regions = ["selected-regions-ref-count", "selected-regions"]
+            .into_iter()
+            .find(|option| given.bool(option) == Some(true));
+        if let Some(regions) = regions
+            && !words.is_empty()
+        {
             let message = format!(
                 "{} and {} are mutually exclusive",
-                given.name("selected-regions"),
+                given.name(regions),
                 given.name(PERIOD)
             );
             return Err(Failure::failed(message));

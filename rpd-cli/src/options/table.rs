@@ -317,7 +317,7 @@ pub(crate) const OPTIONS: &[Spec] = &[
     option(Filter, "collection-period-unit", Form::Choice(&["hour", "min", "sec", "msec", "usec", "nsec"], false), "Unit of delays and durations: hour, min, sec, msec, usec or nsec [default: sec]").value("UNIT"),
     switch(Filter, "selected-regions", "Record only between roctxProfilerResume and roctxProfilerPause")
         .from("ROCPROF_SELECTED_REGIONS"),
-    switch(Filter, "selected-regions-ref-count", "Nested pairs of resume and pause are balanced")
+    switch(Filter, "selected-regions-ref-count", "As --selected-regions, with nested pairs of resume and pause balanced")
         .from("ROCPROF_SELECTED_REGIONS_REF_COUNT"),
     option(Filter, "profile-mpi-ranks", Form::Text, "MPI ranks to profile, such as 0,4-7; the others run as if rpd were not there").value("RANKS")
         .from("ROCPROF_MPI_RANKS"),

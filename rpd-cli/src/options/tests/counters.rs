@@ -217,7 +217,7 @@ fn periods_and_regions() {
     );
     let regions = recorded("--pmc A --selected-regions -- a");
     assert!(regions.selected_regions && !regions.selected_regions_ref_count);
-    let regions = recorded("--pmc A --selected-regions --selected-regions-ref-count -- a");
+    let regions = recorded("--pmc A --selected-regions-ref-count -- a");
     assert!(regions.selected_regions && regions.selected_regions_ref_count);
 }
 
