@@ -15,18 +15,18 @@ use rocprofiler_sdk_sys::{
     rocprofiler_dispatch_counting_service_data_t, rocprofiler_user_data_t,
 };
 use rpd_core::spool::EXTRA_COUNTERS_FILE;
-use rpd_core::spool::format::{Counted, CountedValue, Dispatch, tag};
+use rpd_core::spool::format::{Counted, CountedValue, tag};
 use rpd_core::spool::writer::record_len;
 use zerocopy::IntoBytes;
 
 use crate::counter_config::Configs;
 use crate::counter_facts;
+use crate::dispatch;
 use crate::guard::Service;
 use crate::kernel_selection::Selection;
 use crate::meta;
 use crate::process::{self, fork_time, header};
 use crate::register::{Setup, describe};
-use crate::stream::unpack;
 
 static OFFERS: Service = Service::new("selection of kernels to count");
 static VALUES: Service = Service::new("counters");
@@ -206,40 +206,21 @@ unsafe extern "C" fn on_counted(
 }
 
 fn write(
-    dispatch: &rocprofiler_dispatch_counting_service_data_t,
+    told: &rocprofiler_dispatch_counting_service_data_t,
     records: &[rocprofiler_counter_record_t],
     thread: u64,
 ) {
     const HEAD: usize = size_of::<Counted>();
-    let len = record_len(
-        HEAD,
-        size_of_val(records) / size_of::<rocprofiler_counter_record_t>()
-            * size_of::<CountedValue>(),
-    );
-    let info = &dispatch.dispatch_info;
-    let (region, stream) = unpack(dispatch.correlation_id.external.as_u64());
+    let len = record_len(HEAD, records.len() * size_of::<CountedValue>());
+    let correlation = &told.correlation_id;
     let counted = Counted {
-        dispatch: Dispatch {
-            header: header(tag::COUNTED, len),
+        dispatch: dispatch::record_of(
+            header(tag::COUNTED, len),
             thread,
-            correlation: dispatch.correlation_id.internal,
-            start: dispatch.start_timestamp,
-            end: dispatch.end_timestamp,
-            agent: info.agent_id.handle,
-            queue: info.queue_id.handle,
-            kernel: info.kernel_id,
-            dispatch: info.dispatch_id,
-            stream,
-            region,
-            private_size: info.private_segment_size,
-            group_size: info.group_segment_size,
-            workgroup: [
-                info.workgroup_size.x,
-                info.workgroup_size.y,
-                info.workgroup_size.z,
-            ],
-            grid: [info.grid_size.x, info.grid_size.y, info.grid_size.z],
-        },
+            (correlation.internal, correlation.external),
+            (told.start_timestamp, told.end_timestamp),
+            &told.dispatch_info,
+        ),
         count: records.len() as u32,
         reserved: 0,
     };

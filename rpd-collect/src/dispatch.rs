@@ -7,9 +7,9 @@ use std::ffi::c_void;
 
 use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_kernel_dispatch_data_t, rocprofiler_callback_tracing_record_t,
-    rocprofiler_user_data_t,
+    rocprofiler_kernel_dispatch_info_t, rocprofiler_user_data_t,
 };
-use rpd_core::spool::format::{Dispatch, tag};
+use rpd_core::spool::format::{Dispatch, RecordHeader, tag};
 
 use crate::guard::Service;
 use crate::process::{fork_time, header};
@@ -48,28 +48,47 @@ unsafe extern "C" fn on_complete(
         if payload.start_timestamp < fork_time() {
             return;
         }
-        let info = &payload.dispatch_info;
-        let (region, stream) = unpack(record.correlation_id.external.as_u64());
-        crate::thread::write(&Dispatch {
-            header: header(tag::DISPATCH, size_of::<Dispatch>()),
-            thread: record.thread_id,
-            correlation: record.correlation_id.internal,
-            start: payload.start_timestamp,
-            end: payload.end_timestamp,
-            agent: info.agent_id.handle,
-            queue: info.queue_id.handle,
-            kernel: info.kernel_id,
-            dispatch: info.dispatch_id,
-            stream,
-            region,
-            private_size: info.private_segment_size,
-            group_size: info.group_segment_size,
-            workgroup: [
-                info.workgroup_size.x,
-                info.workgroup_size.y,
-                info.workgroup_size.z,
-            ],
-            grid: [info.grid_size.x, info.grid_size.y, info.grid_size.z],
-        });
+        crate::thread::write(&record_of(
+            header(tag::DISPATCH, size_of::<Dispatch>()),
+            record.thread_id,
+            (
+                record.correlation_id.internal,
+                record.correlation_id.external,
+            ),
+            (payload.start_timestamp, payload.end_timestamp),
+            &payload.dispatch_info,
+        ));
     });
+}
+
+/// A dispatch as the spool has it. `correlation` is the internal and the external id, `times` are begin and end.
+pub(crate) fn record_of(
+    header: RecordHeader,
+    thread: u64,
+    correlation: (u64, rocprofiler_user_data_t),
+    times: (u64, u64),
+    info: &rocprofiler_kernel_dispatch_info_t,
+) -> Dispatch {
+    let (region, stream) = unpack(correlation.1.as_u64());
+    Dispatch {
+        header,
+        thread,
+        correlation: correlation.0,
+        start: times.0,
+        end: times.1,
+        agent: info.agent_id.handle,
+        queue: info.queue_id.handle,
+        kernel: info.kernel_id,
+        dispatch: info.dispatch_id,
+        stream,
+        region,
+        private_size: info.private_segment_size,
+        group_size: info.group_segment_size,
+        workgroup: [
+            info.workgroup_size.x,
+            info.workgroup_size.y,
+            info.workgroup_size.z,
+        ],
+        grid: [info.grid_size.x, info.grid_size.y, info.grid_size.z],
+    }
 }

@@ -1,14 +1,12 @@
 //! The counter file: one row per dispatch and counter, its instances added up.
 
-use std::collections::HashMap;
-
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
-use rpd_core::session::{KernelSymbol, Session};
+use rpd_core::session::Session;
 
 use super::combined::Begin;
 use super::row::quote;
-use super::trace::{AgentNames, LDS_STEP};
+use super::trace::{AgentNames, Resources};
 use super::{Row, write_header};
 use crate::WriteError;
 use crate::file::TextFile;
@@ -54,11 +52,7 @@ pub(super) fn write_rows(
     );
     let agents = AgentNames::new(session, options);
     let labels = KernelLabels::new(session, options.kernel_names);
-    let symbols: HashMap<_, &KernelSymbol> = session
-        .kernel_symbols
-        .iter()
-        .map(|symbol| (symbol.id, symbol))
-        .collect();
+    let resources = Resources::new(session, begin);
     let names: Vec<Vec<u8>> = session
         .counters
         .iter()
@@ -72,16 +66,8 @@ pub(super) fn write_rows(
     // What rows of a dispatch have in common before and behind the counter.
     let mut front = Vec::new();
     for index in 0..session.counted.len() {
-        let symbol = symbols.get(&table.kernel[index]);
-        let lds = match begin.combined {
-            true => table.group_size[index].into(),
-            false => {
-                let bytes = symbol.map_or(0, |symbol| symbol.group_size);
-                u64::from(bytes).next_multiple_of(LDS_STEP.into())
-            }
-        };
         front.clear();
-        Row::new(&mut front, &begin.row)
+        let row = Row::new(&mut front, &begin.row)
             .number(table.correlation[index].0)
             .number(table.dispatch[index].0)
             .quoted(agents.get(table.agent[index]))
@@ -91,12 +77,11 @@ pub(super) fn write_rows(
             .number(product(table.grid[index]))
             .number(table.kernel[index].0)
             .text(labels.counted(index))
-            .number(product(table.workgroup[index]))
-            .number(lds)
-            .number(table.private_size[index])
-            .number(symbol.map_or(0, |symbol| symbol.arch_vgpr_count))
-            .number(symbol.map_or(0, |symbol| symbol.accum_vgpr_count))
-            .number(symbol.map_or(0, |symbol| symbol.sgpr_count))
+            .number(product(table.workgroup[index]));
+        resources
+            .of(table, index)
+            .into_iter()
+            .fold(row, Row::number)
             .open();
         for (counter, value) in session.counted.sums(index) {
             let row = Row::new(&mut file.buffer, &front)

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use rpd_core::domain::{Domain, Kind};
-use rpd_core::ids::{AgentHandle, StreamId, StringId};
+use rpd_core::ids::{AgentHandle, KernelId, StreamId, StringId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
-use rpd_core::session::{KernelSymbol, Session};
+use rpd_core::session::{DispatchTable, KernelSymbol, Session};
 
 use super::combined::Begin;
 use super::row::quote;
@@ -16,7 +16,7 @@ use crate::WriteError;
 use crate::file::TextFile;
 
 /// Static LDS is granted in steps of this many bytes.
-pub(super) const LDS_STEP: u32 = 512;
+const LDS_STEP: u64 = 512;
 
 /// Bytes of the records of a domain, for `--minimum-output-data`: what they take in the spool without tails.
 pub(super) fn bytes(session: &Session, domain: Domain) -> u64 {
@@ -187,6 +187,40 @@ fn stream(id: StreamId, options: &Options) -> u32 {
     if options.group_by_queue { 0 } else { id.0 }
 }
 
+/// What kernels use, in the order of the columns from `LDS_Block_Size` to `SGPR_Count`.
+pub(super) struct Resources<'a> {
+    symbols: HashMap<KernelId, &'a KernelSymbol>,
+    /// Databases do not say what the hardware rounds up to.
+    combined: bool,
+}
+
+impl<'a> Resources<'a> {
+    pub(super) fn new(session: &'a Session, begin: &Begin) -> Resources<'a> {
+        let symbols = session.kernel_symbols.iter();
+        Resources {
+            symbols: symbols.map(|symbol| (symbol.id, symbol)).collect(),
+            combined: begin.combined,
+        }
+    }
+
+    pub(super) fn of(&self, table: &DispatchTable, index: usize) -> [u64; 5] {
+        let symbol = self.symbols.get(&table.kernel[index]);
+        let of_symbol =
+            |number: fn(&KernelSymbol) -> u32| symbol.map_or(0, |symbol| u64::from(number(symbol)));
+        let lds = match self.combined {
+            true => table.group_size[index].into(),
+            false => of_symbol(|symbol| symbol.group_size).next_multiple_of(LDS_STEP),
+        };
+        [
+            lds,
+            table.private_size[index].into(),
+            of_symbol(|symbol| symbol.arch_vgpr_count),
+            of_symbol(|symbol| symbol.accum_vgpr_count),
+            of_symbol(|symbol| symbol.sgpr_count),
+        ]
+    }
+}
+
 fn write_kernels(
     file: &mut TextFile,
     session: &Session,
@@ -223,21 +257,9 @@ fn write_kernels(
     );
     let agents = AgentNames::new(session, options);
     let labels = KernelLabels::new(session, options.kernel_names);
-    let symbols: HashMap<_, &KernelSymbol> = session
-        .kernel_symbols
-        .iter()
-        .map(|symbol| (symbol.id, symbol))
-        .collect();
+    let resources = Resources::new(session, begin);
     let table = &session.dispatches;
     for index in 0..table.len() {
-        let symbol = symbols.get(&table.kernel[index]);
-        let lds = match begin.combined {
-            true => table.group_size[index].into(),
-            false => {
-                let bytes = symbol.map_or(0, |symbol| symbol.group_size);
-                u64::from(bytes).next_multiple_of(LDS_STEP.into())
-            }
-        };
         let row = Row::new(&mut file.buffer, &begin.row)
             .text(Kind::KernelDispatch.file_name())
             .quoted(agents.get(table.agent[index]))
@@ -249,15 +271,12 @@ fn write_kernels(
             .text(labels.dispatch(index))
             .number(table.correlation[index].0)
             .number(table.start[index].0)
-            .number(table.end[index].0)
-            .number(lds)
-            .number(table.private_size[index])
-            .number(symbol.map_or(0, |symbol| symbol.arch_vgpr_count))
-            .number(symbol.map_or(0, |symbol| symbol.accum_vgpr_count))
-            .number(symbol.map_or(0, |symbol| symbol.sgpr_count));
-        table.workgroup[index]
+            .number(table.end[index].0);
+        resources
+            .of(table, index)
             .into_iter()
-            .chain(table.grid[index])
+            .chain(table.workgroup[index].map(u64::from))
+            .chain(table.grid[index].map(u64::from))
             .fold(row, Row::number)
             .end();
         file.flush_if_full()?;
