@@ -11,8 +11,8 @@ use crate::run_directory::{RunDirectory, find_runs};
 
 const USAGE: &str = "Finishes what a killed rpd left behind\n\n\
     Usage: rpd recover DIR...\n\n\
-    DIR is an output directory, its .rpd folder, or one run-* folder in there. Processes that still run are named\n\
-    and left alone.\n";
+    DIR is an output directory (with the pass_N below it), its .rpd folder, or one run-* folder in there. Processes\n\
+    that still run are named and left alone.\n";
 
 /// Runs the sub-command.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {

@@ -290,24 +290,30 @@ impl RunDirectory {
     }
 }
 
-/// The run directories that `path` means: itself, those in it, or those in its `.rpd`.
+/// The run directories that `path` means: itself, those in it or in its `.rpd`, and those of the passes below it.
 pub(crate) fn find_runs(path: &Path) -> Vec<RunDirectory> {
     if path.join(OPTIONS_FILE).is_file() {
         return vec![RunDirectory::open(path)];
     }
+    let folders = |folder: &Path, begins: fn(&str) -> bool| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries
+            .filter(|entry| begins(&entry.file_name().to_string_lossy()))
+            .map(|entry| entry.path())
+            .collect()
+    };
+    let mut places = vec![path.to_owned(), path.join(SPOOL_FOLDER)];
+    let passes = folders(path, |name| {
+        name.starts_with("pass_") || name.starts_with("pmc_")
+    });
+    places.extend(passes.iter().map(|pass| pass.join(SPOOL_FOLDER)));
     let mut found = Vec::new();
-    for folder in [path.to_owned(), path.join(SPOOL_FOLDER)] {
-        let Ok(entries) = std::fs::read_dir(folder) else {
-            continue;
-        };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            if name.to_string_lossy().starts_with(RUN_PREFIX)
-                && entry.path().join(OPTIONS_FILE).is_file()
-            {
-                found.push(entry.path());
-            }
-        }
+    for place in places {
+        let runs = folders(&place, |name| name.starts_with(RUN_PREFIX));
+        found.extend(
+            runs.into_iter()
+                .filter(|run| run.join(OPTIONS_FILE).is_file()),
+        );
     }
     found.sort();
     found.iter().map(|path| RunDirectory::open(path)).collect()
