@@ -46,13 +46,7 @@ fn a_signal_ends_the_pass_and_the_run() {
             Rpd::new(TWO_PASSES.iter().chain(options)).start_workload("spin", ["progress"]);
         spinning(&running, 2);
         running.signal_group(libc::SIGINT);
-        let outcome = running.finish();
-        assert!(
-            [1, 130].contains(&outcome.code()),
-            "status {}\n{}",
-            outcome.code(),
-            outcome.stderr
-        );
+        let outcome = running.finish().expect_code(128 + libc::SIGINT);
         assert_eq!(
             outcome.stdout, "spinning\n",
             "the second pass is not run: {options:?}"

@@ -59,24 +59,28 @@ fn work_items_and_sizes_of_waves() {
     assert_eq!(values(&rows, "SQ_WAVES_LT_64"), [0.0; 4]);
 }
 
-/// Local memory instructions of `transpose`: the kernel writes its element to the tile where it lies within the matrix,
-/// and reads one where its place in the turned matrix does; a wave whose lanes are all outside skips the instruction.
-/// A wave is four rows of 16.
-fn transposed(width: u32, height: u32) -> f64 {
-    const TILE: u32 = 16;
-    let mut instructions = 0;
+const TILE: u32 = 16;
+
+/// Waves of `transpose_kernel`: all of them, those with an element to store in the tile, and those with one to take from
+/// it. A wave is four rows of a tile; one whose lanes are all outside the matrix, or the turned one, skips that half.
+fn transposing(width: u32, height: u32) -> [u32; 3] {
+    let [mut all, mut storing, mut taking] = [0; 3];
     for column in 0..width.div_ceil(TILE) {
         for row in 0..height.div_ceil(TILE) {
             for wave in 0..4 {
-                let y = row * TILE + wave * 4;
-                instructions += u32::from(y < height);
+                all += 1;
+                storing += u32::from(row * TILE + wave * 4 < height);
                 // Turned, the tile's columns are rows, and a lane's x and y have changed places.
-                let y = column * TILE + wave * 4;
-                instructions += u32::from(y < width);
+                taking += u32::from(column * TILE + wave * 4 < width);
             }
         }
     }
-    f64::from(instructions)
+    [all, storing, taking]
+}
+
+fn transposed(width: u32, height: u32) -> f64 {
+    let [_, storing, taking] = transposing(width, height);
+    f64::from(storing + taking)
 }
 
 /// Local memory instructions of `block_sum_kernel`: each of a block's four waves stores once, then halves of the block
@@ -110,6 +114,56 @@ fn local_memory_of_transpose_from_its_geometry() {
         1095.0,
         "of 1152, were no wave outside"
     );
+}
+
+#[test]
+fn waves_that_skip_are_not_counted_as_if_they_did_not() {
+    let counters = [
+        "SQ_INSTS_VMEM_RD",
+        "SQ_INSTS_VMEM_WR",
+        "SQ_INSTS_VALU",
+        "SQ_INSTS_SMEM",
+        "SQ_INSTS_BRANCH",
+        "SPI_CSN_NUM_THREADGROUPS",
+    ];
+    let outcome = pmc(counters).workload("transpose", [""; 0]).success();
+    let rows = rows(&outcome);
+    let turned = "transpose_kernel(float const*, float*, unsigned int, unsigned int)";
+    let expected = [(250, 130), (130, 250)].map(|(width, height)| {
+        let [all, storing, taking] = transposing(width, height);
+        // Of 26 vector instructions each half has eight.
+        [
+            storing,
+            taking,
+            10 * all + 8 * (storing + taking),
+            2 * all,
+            2 * all,
+            all / 4,
+        ]
+    });
+    for (index, counter) in counters.iter().enumerate() {
+        let expected = expected.map(|of| f64::from(of[index]));
+        assert_eq!(by_kernel(&rows, counter)[turned], expected, "{counter}");
+    }
+}
+
+#[test]
+fn bytes_of_memory() {
+    let counters = ["WRITE_SIZE", "FETCH_SIZE", "SQ_INSTS", "SQ_INSTS_FLAT"];
+    let outcome = pmc(counters).workload("vector-ops", ["1", "1"]).success();
+    let rows = rows(&outcome);
+    assert_eq!(values(&rows, "WRITE_SIZE"), [256.0; 4], "KiB of results");
+    for fetched in values(&rows, "FETCH_SIZE") {
+        // Two matrices, and then code and arguments.
+        assert!(fetched > 512.0 && fetched <= 514.0, "{fetched}");
+    }
+    assert_eq!(
+        values(&rows, "SQ_INSTS_FLAT"),
+        [3.0 * WAVES; 4],
+        "global is flat"
+    );
+    let all = [36.0, 36.0, 36.0, 46.0].map(|instructions| instructions * WAVES);
+    assert_eq!(values(&rows, "SQ_INSTS"), all, "waits and the end included");
 }
 
 #[test]
