@@ -12,6 +12,7 @@ mod ranks;
 mod refusals;
 mod regions;
 mod selection;
+mod shapes;
 mod sudden_ends;
 mod values;
 mod with_traces;
