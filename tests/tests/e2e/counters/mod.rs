@@ -3,6 +3,7 @@
 mod avail;
 mod conformance;
 mod convert;
+mod everything;
 mod input_files;
 mod interruptions;
 mod passes;
