@@ -1,7 +1,7 @@
 //! Counters before a launch: what the provider has, whether it can count what was asked for, and in how many passes.
 //!
 //! [`wire`] is what rpd and a short-lived child of it say to one another, [`child`] the child, [`inquiry`] rpd's end of
-//! it, [`census`] what was learned. [`settle`] refuses what cannot be counted and spreads what needs several passes
+//! it, [`census`] what was learned. [`fn@settle`] refuses what cannot be counted and spreads what needs several passes
 //! ([`pack`]); [`derived`] are metrics that rpd computes itself, from parts of different passes.
 
 mod census;
