@@ -64,7 +64,12 @@ fn assert_within(outcome: &Outcome, stretches: &[(u64, u64)]) {
     let traced = outcome.csv("kernel_trace").numbers("Start_Timestamp");
     assert!(traced.iter().all(|start| within(*start)), "{traced:?}");
     let counted: Vec<u64> = rows.iter().map(|row| row.start).collect();
-    assert_eq!(counted, traced, "counters and traces are gated alike");
+    // The signal may have come between the end of a dispatch and its values.
+    let missing = traced.len().saturating_sub(counted.len());
+    assert!(
+        traced.starts_with(&counted) && missing <= 1,
+        "counters and traces are gated alike: {counted:?} {traced:?}"
+    );
     assert!(!counted.is_empty());
 }
 
