@@ -7,6 +7,7 @@ use rpd_core::options::{Backend, CounterRequest};
 
 use super::census::Census;
 use super::derived::{self, Computed};
+use super::extra;
 use super::pack::{self, Oracle};
 use super::wire::Verdict;
 use crate::failure::Failure;
@@ -60,7 +61,9 @@ pub(super) fn settle_with(
         let at = match asked.iter().position(|(known, _)| *known == key) {
             Some(at) => at,
             None => {
-                asked.push((key, open(pass)?));
+                let census = open(pass)?;
+                extra::check_names(&pass.options.extra_counters, &census)?;
+                asked.push((key, census));
                 asked.len() - 1
             }
         };
@@ -111,21 +114,16 @@ fn check_definitions(plan: &mut Plan) -> Result<(), Failure> {
     for pass in &mut plan.passes {
         let text = &mut pass.options.extra_counters;
         if !text.is_empty() {
-            *text = definitions(std::mem::take(text))?;
+            let checked = extra::check(std::mem::take(text))?;
+            *text = checked.text;
+            for warning in checked.warnings {
+                if !plan.warnings.contains(&warning) {
+                    plan.warnings.push(warning);
+                }
+            }
         }
     }
     Ok(())
-}
-
-/// Counter definitions as the provider reads them. They are read here first: an error of the provider's would have
-/// neither line nor column. The form of before SDK 1.0 is turned into the one that it reads.
-pub(crate) fn definitions(text: String) -> Result<String, Failure> {
-    let definitions = rpd_metric::Definitions::parse(&text)
-        .map_err(|error| Failure::failed(format!("--extra-counters: {error}")))?;
-    Ok(match definitions.form {
-        rpd_metric::definitions::Form::List => text,
-        rpd_metric::definitions::Form::Map => definitions.to_yaml(),
-    })
 }
 
 /// Every name must be a counter of a GPU that it is meant for.

@@ -424,3 +424,40 @@ fn definitions_are_read_before_anything_starts() {
             .starts_with("rocprofiler-sdk:")
     );
 }
+
+#[test]
+fn definitions_that_would_end_the_program_are_refused() {
+    let define = |name: &str, expression: &str| {
+        let mut plan = plan(&["SQ_WAVES"]);
+        plan.passes[0].options.extra_counters = format!(
+            "{name}:\n  architectures:\n    gfx90a:\n      expression: \"{expression}\"\n  description: x\n"
+        );
+        let settled = settle_with(&mut plan, &|_| Ok(census(one_gpu())));
+        settled
+            .map(|_| plan.warnings)
+            .map_err(|failure| failure.message)
+    };
+    let warnings = define("Half", "reduce(SQ_WAVES,sum)*0.5").expect("it can be counted");
+    assert!(
+        warnings[0].contains("Half: SDK 1.0 reads numbers up to the point"),
+        "{warnings:?}"
+    );
+    for (name, expression, message) in [
+        (
+            "Few",
+            "reduce(select(SQ_WAVES,[DIMENSION_INSTANCE=[0:2]]),sum)",
+            "Few selects a range",
+        ),
+        (
+            "HitRate",
+            "reduce(TCC_HIT,sum)",
+            "HitRate is a counter of GPU 0 (gfx90a) already",
+        ),
+    ] {
+        let failure = define(name, expression).expect_err(name);
+        assert!(failure.contains(message), "{failure}");
+    }
+    // What the provider would take, since it has the same already.
+    let same = "100 * reduce(TCC_HIT,sum)/(reduce(TCC_HIT,sum) + reduce(TCC_MISS,sum))";
+    assert_eq!(define("HitRate", same), Ok(vec![]));
+}

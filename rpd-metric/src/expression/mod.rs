@@ -32,6 +32,7 @@ pub struct Expression {
     text: String,
     pub(crate) root: Node,
     truncated: Vec<usize>,
+    ranges: Vec<usize>,
 }
 
 impl Expression {
@@ -68,6 +69,11 @@ impl Expression {
     /// there). Here they mean what they say.
     pub fn fractions(&self) -> &[usize] {
         &self.truncated
+    }
+
+    /// Columns of ranges (`0:3`) in selections. SDK 1.0 takes single indices only: a range ends the program.
+    pub fn ranges(&self) -> &[usize] {
+        &self.ranges
     }
 }
 

@@ -37,6 +37,7 @@ struct Parser<'a> {
     nodes: usize,
     depth: usize,
     fractions: Vec<usize>,
+    ranges: Vec<usize>,
 }
 
 /// Parses a whole text.
@@ -52,6 +53,7 @@ pub(super) fn parse(text: &str) -> Result<Expression, ParseError> {
         nodes: 0,
         depth: 0,
         fractions: Vec::new(),
+        ranges: Vec::new(),
     };
     parser.advance()?;
     let root = parser.sum()?;
@@ -62,6 +64,7 @@ pub(super) fn parse(text: &str) -> Result<Expression, ParseError> {
         text: text.to_owned(),
         root,
         truncated: parser.fractions,
+        ranges: parser.ranges,
     })
 }
 
@@ -330,6 +333,7 @@ impl<'a> Parser<'a> {
                 let at = parser.token.at;
                 let first = parser.index()?;
                 let last = if parser.is(':') {
+                    parser.ranges.push(parser.column(at));
                     parser.advance()?;
                     parser.index()?
                 } else {
@@ -444,6 +448,7 @@ mod tests {
             panic!("{e:?}");
         };
         assert_eq!(places, &[(Dimension::ShaderEngine, vec![0..=0, 2..=3])]);
+        assert_eq!(e.ranges().len(), 1);
         assert!(
             matches!(&**of, Node::Reduce { dimensions, .. } if dimensions == &[Dimension::Instance])
         );

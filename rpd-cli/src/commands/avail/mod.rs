@@ -14,7 +14,7 @@ use rpd_core::options::{Backend, Options};
 
 use super::parse;
 use crate::counters::wire::Sampling;
-use crate::counters::{Census, definitions};
+use crate::counters::{Census, extra};
 use crate::failure::Failure;
 use crate::options::plan::Plan;
 
@@ -233,7 +233,11 @@ fn ask(common: &Common) -> Result<Census> {
         Some(file) => {
             let text = std::fs::read_to_string(file)
                 .with_context(|| format!("--extra-counters {}", file.display()))?;
-            definitions(text)?
+            let checked = extra::check(text)?;
+            for warning in &checked.warnings {
+                eprintln!("rpd: {warning}");
+            }
+            checked.text
         }
     };
     let options = Options {
