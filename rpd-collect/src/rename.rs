@@ -34,15 +34,21 @@ pub(crate) fn configure(setup: &Setup<'_>) {
         return;
     };
     // Marks have no extent and ranges across threads have no thread: neither names a kernel.
-    let Some(operation) = kind.operation("roctxThreadRangeA") else {
+    let Some(range) = kind.operation("roctxThreadRangeA") else {
         return;
     };
+    // The original listens to marks too, and who listens makes correlation ids: so the ids are the same.
+    let operations: Vec<i32> = kind
+        .operation("roctxMarkA")
+        .into_iter()
+        .chain([range])
+        .collect();
     // A context of its own: regions count also while recording is paused.
     let Some(context) = setup.context("kernel renaming") else {
         return;
     };
-    let data = std::ptr::null_mut();
-    if setup.trace_callbacks(context, kind, &[operation], Some(on_range), data) {
+    let data = std::ptr::without_provenance_mut(range as usize);
+    if setup.trace_callbacks(context, kind, &operations, Some(on_range), data) {
         setup.start(context, "kernel renaming");
     }
 }
@@ -50,8 +56,11 @@ pub(crate) fn configure(setup: &Setup<'_>) {
 unsafe extern "C" fn on_range(
     record: rocprofiler_callback_tracing_record_t,
     _user_data: *mut rocprofiler_user_data_t,
-    _data: *mut c_void,
+    range: *mut c_void,
 ) {
+    if record.operation != range.addr() as i32 {
+        return;
+    }
     SERVICE.told(|| match record.phase {
         rocprofiler_callback_phase_t::ENTER => {
             // SAFETY: thread ranges take a message.

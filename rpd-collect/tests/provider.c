@@ -178,7 +178,8 @@ int rocprofiler_configure_callback_tracing_service(handle_t context, uint32_t ki
         services[kind][i].context = context;
         services[kind][i].callback = callback;
         services[kind][i].data = data;
-        services[kind][i].only = count ? 1u << ops[0] : ~0u;
+        services[kind][i].only = count ? 0 : ~0u;
+        for (size_t n = 0; n < count; ++n) services[kind][i].only |= 1u << ops[n];
         return 0;
     }
     return 15;
