@@ -4,6 +4,19 @@
 //! provider what of that can be counted, `launch` runs the target, `report` makes files and tables of what was recorded,
 //! `recover` does the same for a run whose front end is gone, `commands` work on results and on the provider.
 
+// Those of the standard library panic where nobody reads standard error any more (`rpd ... 2>&1 | head`). Words may be lost
+// then; passes and files may not.
+macro_rules! eprint {
+    ($($text:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!($($text)*));
+    }};
+}
+macro_rules! eprintln {
+    ($($text:tt)*) => {
+        eprint!("{}\n", format_args!($($text)*))
+    };
+}
+
 mod commands;
 mod counters;
 mod failure;

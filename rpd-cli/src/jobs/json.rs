@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 
-use super::node::{Content, Key, Node};
+use super::node::{Content, DEEPEST, Key, Node};
 use super::wrong;
 use crate::failure::Failure;
 
@@ -27,10 +27,14 @@ pub(super) fn parse(source: &str, file: &Arc<str>) -> Result<Node, Failure> {
         line: 1,
         known: 0,
         column: 1,
+        depth: 0,
     };
     reader.value().ok_or_else(|| {
-        // The one thing that passes above and fails here.
-        let message = "a string has an escape that stands for no character";
+        // The two things that pass above and fail here.
+        let message = match reader.depth {
+            depth if depth > DEEPEST => "lists and mappings are nested too deeply",
+            _ => "a string has an escape that stands for no character",
+        };
         wrong(file, reader.line, reader.column(), message)
     })
 }
@@ -44,6 +48,8 @@ struct Reader<'a> {
     known: usize,
     /// Its column.
     column: usize,
+    /// Brackets that are open.
+    depth: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -125,6 +131,10 @@ impl<'a> Reader<'a> {
         close: u8,
         mut item: impl FnMut(&mut Reader<'a>) -> Option<()>,
     ) -> Option<()> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return None;
+        }
         self.at += 1;
         while self.next()? != close {
             item(self)?;
@@ -133,6 +143,7 @@ impl<'a> Reader<'a> {
             }
         }
         self.at += 1;
+        self.depth -= 1;
         Some(())
     }
 
@@ -176,5 +187,18 @@ mod tests {
         assert_eq!((items[0].column, items[1].column), (9, 12));
         let failure = parse("[\n\"\\ud800\"]", &Arc::from("f.json")).expect_err("half a pair");
         assert!(failure.message.starts_with("f.json:2:"), "{failure}");
+    }
+
+    #[test]
+    fn depth_has_an_end() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let file = Arc::from("f.json");
+        assert!(parse(&nested(DEEPEST), &file).is_ok());
+        for depth in [DEEPEST + 1, 200_000] {
+            let failure = parse(&nested(depth), &file).expect_err("very deep");
+            let place = format!("f.json:1:{}: ", DEEPEST + 1);
+            assert!(failure.message.starts_with(&place), "{failure}");
+            assert!(failure.message.ends_with("too deeply"), "{failure}");
+        }
     }
 }

@@ -107,10 +107,14 @@ fn documented(root: &Node, file: &Arc<str>) -> Result<Input, Failure> {
         return Err(at(root, SHAPE));
     };
     let mut jobs = None;
-    let mut unknown = typed::Unknown::default();
+    let mut remarks = typed::Remarks::default();
     for (key, value) in entries {
         match key.text.as_str() {
-            "jobs" => jobs = Some(value),
+            "jobs" => {
+                if jobs.replace(value).is_some() {
+                    remarks.again(key);
+                }
+            }
             "job_replay_mode" | "job-replay-mode" => match value.scalar() {
                 Some("application") => {}
                 Some("kernel") => {
@@ -125,7 +129,7 @@ fn documented(root: &Node, file: &Arc<str>) -> Result<Input, Failure> {
                     return Err(at(value, message));
                 }
             },
-            other => unknown.add(other, key.line, key.column, ["jobs"].into_iter()),
+            _ => remarks.unknown(key, ["jobs"].into_iter()),
         }
     }
     let jobs = jobs.ok_or_else(|| at(root, SHAPE))?;
@@ -134,12 +138,12 @@ fn documented(root: &Node, file: &Arc<str>) -> Result<Input, Failure> {
     };
     let jobs = items
         .iter()
-        .map(|item| typed::job(item, file, &mut unknown))
+        .map(|item| typed::job(item, file, &mut remarks))
         .collect::<Result<_, _>>()?;
     Ok(Input {
         jobs,
         stem: Stem::Pass,
-        warnings: unknown.warnings(file),
+        warnings: remarks.warnings(file),
     })
 }
 

@@ -1,5 +1,8 @@
 //! A document as a tree that knows where its parts stand.
 
+/// Depth at which a document is given up. A job file needs five.
+pub(super) const DEEPEST: usize = 64;
+
 /// A key of a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key {
@@ -8,6 +11,18 @@ pub(super) struct Key {
     pub(super) line: usize,
     /// From 1.
     pub(super) column: usize,
+}
+
+impl Key {
+    /// The name of an option that is meant: dashes are as good as underscores.
+    pub(super) fn normal(&self) -> String {
+        self.text.replace('-', "_")
+    }
+
+    /// Both mean the same.
+    pub(super) fn is(&self, other: &Key) -> bool {
+        self.text == other.text || self.normal() == other.normal()
+    }
 }
 
 /// What a node holds.

@@ -1,9 +1,10 @@
 //! From a node to the value of an option, by the same table that the command line follows.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, LazyLock};
 
-use super::node::{Content, Node};
+use super::node::{Content, Key, Node};
 use super::{scalar, wrong};
 use crate::failure::Failure;
 use crate::options::given::{Given, Origin, Place, Value};
@@ -42,67 +43,86 @@ static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
     names
 });
 
-/// Keys that mean nothing: told once each, however many jobs have them.
+/// Keys that are not as they should be: told once each, however many jobs have them.
 #[derive(Debug, Default)]
-pub(super) struct Unknown {
-    keys: Vec<UnknownKey>,
-    known: HashMap<String, usize>,
+pub(super) struct Remarks {
+    remarks: Vec<Remark>,
+    known: HashMap<(bool, String), usize>,
 }
 
 #[derive(Debug)]
-struct UnknownKey {
-    text: String,
-    line: usize,
-    column: usize,
+struct Remark {
+    key: Key,
     times: usize,
-    near: Option<String>,
+    what: What,
 }
 
-impl Unknown {
-    /// Notes a key, and the one that may have been meant.
-    pub(super) fn add<'a>(
-        &mut self,
-        text: &str,
-        line: usize,
-        column: usize,
-        candidates: impl Iterator<Item = &'a str>,
-    ) {
-        if let Some(at) = self.known.get(text) {
-            self.keys[*at].times += 1;
-            return;
-        }
-        self.known.insert(text.to_owned(), self.keys.len());
-        self.keys.push(UnknownKey {
-            text: text.to_owned(),
-            line,
-            column,
-            times: 1,
-            near: rpd_core::near::nearest(text, candidates).map(str::to_owned),
+#[derive(Debug)]
+enum What {
+    /// The key means nothing; the name that may have been meant.
+    Unknown(Option<String>),
+    /// The mapping had it before.
+    Again,
+}
+
+impl Remarks {
+    /// Notes a key that means nothing.
+    pub(super) fn unknown<'a>(&mut self, key: &Key, candidates: impl Iterator<Item = &'a str>) {
+        self.add(true, key, || {
+            What::Unknown(rpd_core::near::nearest(&key.text, candidates).map(str::to_owned))
         });
+    }
+
+    /// Notes a key that its mapping had before.
+    pub(super) fn again(&mut self, key: &Key) {
+        self.add(false, key, || What::Again);
+    }
+
+    fn add(&mut self, unknown: bool, key: &Key, what: impl FnOnce() -> What) {
+        match self.known.entry((unknown, key.text.clone())) {
+            Entry::Occupied(at) => self.remarks[*at.get()].times += 1,
+            Entry::Vacant(at) => {
+                at.insert(self.remarks.len());
+                self.remarks.push(Remark {
+                    key: key.clone(),
+                    times: 1,
+                    what: what(),
+                });
+            }
+        }
     }
 
     /// A line for each.
     pub(super) fn warnings(&self, file: &Arc<str>) -> Vec<String> {
-        let line = |key: &UnknownKey| {
-            let more = match key.times {
+        let line = |remark: &Remark| {
+            let key = &remark.key;
+            let more = match remark.times {
                 1 => String::new(),
                 times => format!(" ({times} times)"),
             };
-            let near = match &key.near {
-                Some(near) => format!("; did you mean {near}?"),
-                None => String::new(),
+            let said = match &remark.what {
+                What::Unknown(Some(near)) => {
+                    format!(
+                        "unknown key '{}' is ignored{more}; did you mean {near}?",
+                        key.text
+                    )
+                }
+                What::Unknown(None) => format!("unknown key '{}' is ignored{more}", key.text),
+                What::Again => {
+                    format!(
+                        "'{}' stands here again{more}; what it said before is ignored",
+                        key.text
+                    )
+                }
             };
-            format!(
-                "{file}:{}:{}: unknown key '{}' is ignored{more}{near}",
-                key.line, key.column, key.text
-            )
+            format!("{file}:{}:{}: {said}", key.line, key.column)
         };
-        self.keys.iter().map(line).collect()
+        self.remarks.iter().map(line).collect()
     }
 }
 
 /// Reads a job.
-pub(super) fn job(node: &Node, file: &Arc<str>, unknown: &mut Unknown) -> Result<Given, Failure> {
+pub(super) fn job(node: &Node, file: &Arc<str>, remarks: &mut Remarks) -> Result<Given, Failure> {
     let Content::Map(entries) = &node.content else {
         return Err(wrong(
             file,
@@ -112,17 +132,16 @@ pub(super) fn job(node: &Node, file: &Arc<str>, unknown: &mut Unknown) -> Result
         ));
     };
     let mut job = Given::default();
+    let mut seen = Vec::with_capacity(entries.len());
     for (key, node) in entries {
-        let normal = key.text.replace('-', "_");
-        let Some(spec) = KEYS.get(&normal) else {
-            unknown.add(
-                &key.text,
-                key.line,
-                key.column,
-                NAMES.iter().map(String::as_str),
-            );
+        let Some(spec) = KEYS.get(&key.normal()) else {
+            remarks.unknown(key, NAMES.iter().map(String::as_str));
             continue;
         };
+        if seen.contains(&spec.long) {
+            remarks.again(key);
+        }
+        seen.push(spec.long);
         let place = Place {
             file: file.clone(),
             line: node.line,

@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
-use super::node::{Content, Key, Node};
+use super::node::{Content, DEEPEST, Key, Node};
 use super::wrong;
 use crate::failure::Failure;
 
 /// Nodes that aliases may add in all: enough for any file that was written, too few to fill the memory.
 const MOST_COPIES: usize = 1_000_000;
-/// Depth at which a document is given up. A job file needs five.
-const DEEPEST: usize = 64;
 
 /// Reads the one document of a source.
 pub(super) fn parse(source: &str, file: &Arc<str>) -> Result<Node, Failure> {
@@ -155,7 +153,7 @@ fn merged(mut node: Node) -> Node {
     let mut add = |base: Node| {
         if let Content::Map(entries) = base.content {
             for (key, value) in entries {
-                if !own.iter().any(|(known, _)| known.text == key.text) {
+                if !own.iter().any(|(known, _)| known.is(&key)) {
                     own.push((key, value));
                 }
             }
@@ -195,7 +193,7 @@ mod tests {
 
     #[test]
     fn bases_are_merged_under_what_a_mapping_says_itself() {
-        let root = read("- &a {x: 1, y: 1}\n- &b {y: 2, z: 2}\n- {<<: [*a, *b], x: 0}\n");
+        let root = read("- &a {x-x: 1, y: 1}\n- &b {y: 2, z: 2}\n- {<<: [*a, *b], x_x: 0}\n");
         let Content::List(items) = root.expect("good").content else {
             panic!("a list");
         };
@@ -206,6 +204,6 @@ mod tests {
             .iter()
             .map(|(key, value)| (key.text.as_str(), value.scalar().expect("a word")))
             .collect();
-        assert_eq!(shown, [("x", "0"), ("y", "1"), ("z", "2")]);
+        assert_eq!(shown, [("x_x", "0"), ("y", "1"), ("z", "2")]);
     }
 }

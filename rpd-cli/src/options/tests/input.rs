@@ -194,6 +194,18 @@ fn keys() {
     );
     let (warnings, _) = warned("else: 1\njobs: [{hip_trace: on}]\n");
     assert_eq!(warnings, ["f.yaml:1:1: unknown key 'else' is ignored"]);
+    // A key that stands twice counts once, the last time, and that is said.
+    let (warnings, options) = warned(
+        "jobs:\n  - hip_trace: no\njobs:\n  - hip-trace: no\n    hip_trace: yes\n    kernel_trace: no\n",
+    );
+    assert_eq!(
+        warnings,
+        [
+            "f.yaml:3:1: 'jobs' stands here again; what it said before is ignored",
+            "f.yaml:5:5: 'hip_trace' stands here again; what it said before is ignored",
+        ]
+    );
+    assert_eq!(traced(&options), ["hip_compiler", "hip_runtime"]);
     for name in ["input", "version", "sub_directory"] {
         let (warnings, _) = warned(&format!("jobs: [{{hip_trace: on, {name}: x}}]"));
         assert!(

@@ -13,6 +13,29 @@ fn run(options: &[&str]) -> Outcome {
     Rpd::new(options.iter().chain(&["-f", "csv", "-o", "x"])).workload("vector-ops", ["1", "1"])
 }
 
+/// `rpd ... 2>&1 | head`: the words are lost, the passes are not.
+#[test]
+fn nobody_reads_what_rpd_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let status = std::process::Command::new(rpd_tests::install::rpd())
+        .args(["--backend", "sim", "--pmc", "SQ_WAVES", "--pmc"])
+        .args(["FETCH_SIZE", "-f", "csv", "-o", "x", "-d"])
+        .arg(folder.path())
+        .arg("--")
+        .arg(rpd_tests::workloads::path("vector-ops"))
+        .args(["1", "1"])
+        .stdout(std::process::Stdio::null())
+        .stderr(writer)
+        .status()
+        .expect("rpd starts");
+    assert!(status.success(), "{status}");
+    let table = Table::read(&folder.path().join("x_passes.csv"));
+    assert_eq!(table.count("Counter_Name", "SQ_WAVES"), 4);
+    assert_eq!(table.count("Counter_Name", "FETCH_SIZE"), 4);
+}
+
 /// The pass folders of a run, each with the counters in it.
 fn passes(outcome: &Outcome) -> BTreeMap<String, Vec<String>> {
     let files = outcome.files_ending("_counter_collection.csv");
