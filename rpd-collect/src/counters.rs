@@ -15,7 +15,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_dispatch_counting_service_data_t, rocprofiler_user_data_t,
 };
 use rpd_core::spool::EXTRA_COUNTERS_FILE;
-use rpd_core::spool::format::{Counted, CountedValue, tag};
+use rpd_core::spool::format::{Counted, CountedValue, Selected, tag};
 use rpd_core::spool::writer::record_len;
 use zerocopy::IntoBytes;
 
@@ -168,7 +168,13 @@ unsafe extern "C" fn on_dispatch(
             return None;
         }
         let agent = info.agent_id.handle;
-        counting.configs.next(counting.functions, agent)
+        let config = counting.configs.next(counting.functions, agent)?;
+        // Whoever reads the spool knows by this what is missing when the program ends first.
+        crate::thread::write(&Selected {
+            header: header(tag::SELECTED, size_of::<Selected>()),
+            dispatch: info.dispatch_id,
+        });
+        Some(config)
     });
     if let Some(Some(chosen)) = chosen
         && !config.is_null()

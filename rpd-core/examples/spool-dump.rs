@@ -199,6 +199,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
         }
         tag::COUNTER_INSTANCE => write!(out, "{:?}", parse!(format::CounterInstance).0)?,
         tag::COUNTED => write!(out, "{:?}", parse!(format::Counted).0)?,
+        tag::SELECTED => write!(out, "{:?}", parse!(format::Selected).0)?,
         other => write!(out, "tag {other}, {} bytes", record.bytes.len())?,
     }
     Ok(Some(()))

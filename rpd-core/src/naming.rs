@@ -477,7 +477,8 @@ impl Target {
 /// run goes on where the first ended.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Namer {
-    used: HashSet<(PathBuf, String)>,
+    /// What file names begin with, directory included.
+    used: HashSet<PathBuf>,
 }
 
 impl Namer {
@@ -501,12 +502,31 @@ impl Namer {
         }
         let base = prefix.clone();
         let mut image = 1;
-        while !self.used.insert((directory.clone(), prefix.clone())) {
+        while !self.used.insert(plain(&directory.join(&prefix))) {
             image += 1;
             prefix = format!("{base}_{image}");
         }
         Target { directory, prefix }
     }
+
+    /// Takes over the names that another has given: those of earlier passes, whose directories do not tell names apart
+    /// that begin with `/` or `..`.
+    pub fn extend(&mut self, other: &Namer) {
+        self.used.extend(other.used.iter().cloned());
+    }
+}
+
+/// A path without `.` and `..`, as far as the text alone tells.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 #[cfg(test)]
@@ -678,5 +698,34 @@ mod tests {
             name(&options, &child, true),
             "/data/r/pass_3/node/43_results.db"
         );
+    }
+
+    #[test]
+    fn passes_never_share_a_file() {
+        let process = process(&["a"]);
+        let mut earlier = Namer::default();
+        let mut name = |pass: u32, prefix: &str| {
+            let options = Options {
+                output_directory: format!("/out/pass_{pass}"),
+                output_file: prefix.to_owned(),
+                ..Options::default()
+            };
+            let mut namer = Namer::default();
+            namer.extend(&earlier);
+            let facts = Facts {
+                process: &process,
+                options: &options,
+                hostname: "node",
+            };
+            let target = namer.target(&facts, false);
+            earlier = namer;
+            target.file("results.db").display().to_string()
+        };
+        assert_eq!(name(1, "x"), "/out/pass_1/x_results.db");
+        assert_eq!(name(2, "x"), "/out/pass_2/x_results.db");
+        assert_eq!(name(1, "/all/x"), "/all/x_results.db");
+        assert_eq!(name(2, "/all/x"), "/all/x_2_results.db");
+        assert_eq!(name(1, "../y"), "/out/pass_1/../y_results.db");
+        assert_eq!(name(2, "./../y"), "/out/pass_2/./../y_2_results.db");
     }
 }

@@ -11,6 +11,7 @@ pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
     if session.counted.is_empty() {
         remarks.push(nothing(session, options));
     } else {
+        remarks.extend(late(session));
         remarks.extend(missing(session, options));
         remarks.extend(zeros(session));
     }
@@ -44,7 +45,21 @@ fn on_some_gpus(options: &Options) -> bool {
         .all(|request| request.device.is_some())
 }
 
+/// Dispatches whose values did not come before the program ended.
+fn late(session: &Session) -> Option<String> {
+    match session.ledger.uncounted {
+        0 => None,
+        number => Some(format!(
+            "WARNING: {number} more dispatches were to be counted, but the program ended before the provider handed their \
+             values over"
+        )),
+    }
+}
+
 fn nothing(session: &Session, options: &Options) -> String {
+    if let Some(late) = late(session) {
+        return late;
+    }
     let mut selection = selection(options);
     if on_some_gpus(options) {
         selection.push(":device=N");
@@ -74,12 +89,9 @@ fn missing(session: &Session, options: &Options) -> Option<String> {
         .iter()
         .filter(|agent| counting.contains(&agent.0))
         .count();
-    (recorded > counted).then(|| {
-        format!(
-            "WARNING: {} of {recorded} dispatches were not counted",
-            recorded - counted
-        )
-    })
+    let late = usize::try_from(session.ledger.uncounted).unwrap_or(usize::MAX);
+    let others = recorded.saturating_sub(counted).saturating_sub(late);
+    (others > 0).then(|| format!("WARNING: {others} of {recorded} dispatches were not counted"))
 }
 
 /// Counters that never were anything but zero.
@@ -184,5 +196,15 @@ mod tests {
             ]
         );
         assert!(remarks(&session(&[[1.0, 1.0]], 4), &filtered).is_empty());
+        let mut ended = session(&[[1.0, 1.0]], 4);
+        ended.ledger.uncounted = 2;
+        assert_eq!(
+            remarks(&ended, &plain),
+            [
+                "WARNING: 2 more dispatches were to be counted, but the program ended before the provider handed their \
+                 values over",
+                "WARNING: 1 of 4 dispatches were not counted"
+            ]
+        );
     }
 }

@@ -279,6 +279,8 @@ pub struct Ledger {
     pub notes: Vec<String>,
     /// Calls that had not returned, innermost last per thread.
     pub open_calls: Vec<OpenCall>,
+    /// Dispatches that were to be counted and whose values never came.
+    pub uncounted: u64,
     /// Bytes of records read.
     pub bytes: u64,
     /// A runtime (HIP, HSA, ROCTx, ...) was initialised in this process.

@@ -115,6 +115,8 @@ pub mod tag {
     pub const SCRATCH: u16 = 67;
     /// [`super::Counted`]; tail: see there. What was counted in a dispatch.
     pub const COUNTED: u16 = 68;
+    /// [`super::Selected`]: a dispatch is going to be counted.
+    pub const SELECTED: u16 = 69;
 }
 
 /// Which name space a kind number is from, in [`Name::space`].
@@ -443,6 +445,17 @@ pub struct Counted {
     pub count: u32,
     /// Zero.
     pub reserved: u32,
+}
+
+/// A dispatch was selected for counting when it was submitted: [`Counted`] follows when it is complete and the provider
+/// hands the values over.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Selected {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Dispatch id.
+    pub dispatch: u64,
 }
 
 /// One counted value.

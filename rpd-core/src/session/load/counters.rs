@@ -1,13 +1,13 @@
 //! Counters: what they are, and what was counted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::super::{Counter, CounterDimension, CounterInstance, CounterValue, Session};
 use super::note_damage;
 use super::records::push_dispatch;
-use crate::ids::{AgentHandle, CounterId};
+use crate::ids::{AgentHandle, CounterId, DispatchId};
 use crate::spool::format::{self, CountedValue};
 use crate::spool::reader::{Counted, Record};
 
@@ -19,6 +19,8 @@ pub(super) struct Counters {
     /// By the provider's id: counter id and positions.
     instances: HashMap<u64, (u64, Vec<(u64, u64)>)>,
     values: Vec<CountedValue>,
+    /// Dispatches that were to be counted.
+    selected: Vec<u64>,
 }
 
 impl Counters {
@@ -88,6 +90,12 @@ impl Counters {
         Some(())
     }
 
+    pub(super) fn take_selected(&mut self, record: &Record<'_>) -> Option<()> {
+        let (fixed, _) = record.parse::<format::Selected>()?;
+        self.selected.push(fixed.dispatch);
+        Some(())
+    }
+
     /// Puts counters, their instances and the values into the session, each in the order of ids.
     pub(super) fn finish(self, session: &mut Session) {
         let mut counters: Vec<Counter> = self.counters.into_values().collect();
@@ -126,6 +134,11 @@ impl Counters {
             *first = from as u64;
             *count = (counted.values.len() - from) as u32;
         }
+        let came: HashSet<DispatchId> = counted.dispatches.dispatch.iter().copied().collect();
+        let selected = self.selected.into_iter();
+        session.ledger.uncounted = selected
+            .filter(|id| !came.contains(&DispatchId(*id)))
+            .count() as u64;
         if unknown > 0 {
             note_damage(
                 &mut session.ledger.damage,

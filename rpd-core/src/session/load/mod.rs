@@ -74,7 +74,7 @@ impl Session {
             let mut records = stream.records();
             while let Some(record) = records.next() {
                 match record.header.tag {
-                    tag::COUNTER | tag::COUNTER_INSTANCE | tag::API..=tag::COUNTED => {
+                    tag::COUNTER | tag::COUNTER_INSTANCE | tag::API..=tag::SELECTED => {
                         collector.take(&record, stream.tid, &meta, &mut session);
                     }
                     _ => meta.take(&record, &mut session),

@@ -69,6 +69,7 @@ impl Collector {
             tag::COUNTER => self.counters.take_counter(record),
             tag::COUNTER_INSTANCE => self.counters.take_instance(record),
             tag::COUNTED => self.counters.take_counted(record, session),
+            tag::SELECTED => self.counters.take_selected(record),
             _ => Some(()),
         };
         if taken.is_none() {

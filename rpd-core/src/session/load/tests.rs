@@ -560,6 +560,9 @@ fn counters_and_their_values_find_each_other_in_any_order() {
         };
         assert!(values.append_parts(fixed.as_bytes(), &[&tail]));
     }
+    for id in [1, 2, 3, 4] {
+        put!(values, SELECTED, 0, Selected { dispatch: id }, &[]);
+    }
     let mut tail = counted(&["SQ_WAVES", "waves", "SQ", ""]);
     tail.extend(16u32.to_le_bytes());
     tail.extend([3u64, 2].as_bytes());
@@ -619,5 +622,6 @@ fn counters_and_their_values_find_each_other_in_any_order() {
         damage.len() == 1 && damage[0].starts_with("1 counted value"),
         "{damage:?}"
     );
+    assert_eq!(session.ledger.uncounted, 1);
     assert_eq!(session.process.fini_time.0, 610);
 }
