@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::Result;
+use rpd_core::naming::Namer;
 
 use crate::failure::{Failure, line};
 use crate::report;
@@ -70,5 +71,5 @@ fn finish(run: &RunDirectory) -> Result<bool> {
         return Ok(true);
     }
     let options = run.options()?;
-    report::finish(run, &options, None, None)
+    report::finish(run, &options, None, None, &mut Namer::default())
 }

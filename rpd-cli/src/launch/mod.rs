@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use rpd_core::naming::Namer;
 use rpd_core::options::{LogLevel, Options};
 
 use crate::counters::Settled;
@@ -36,6 +37,7 @@ pub(crate) fn run(plan: &Plan, settled: &Settled, around: &Surroundings) -> Resu
         signals: None,
         told: false,
         comparison: None,
+        names: Namer::default(),
     };
     if let [pass] = plan.passes.as_slice() {
         let end = runner.run(pass)?;
@@ -107,6 +109,8 @@ struct Runner<'a> {
     told: bool,
     /// What the passes counted, side by side.
     comparison: Option<Comparison<'a>>,
+    /// What the files of the passes are called.
+    names: Namer,
 }
 
 impl Runner<'_> {
@@ -131,7 +135,13 @@ impl Runner<'_> {
                 || !run.attached().is_empty()
         });
         let watch = signals.watch(run.path());
-        let written = report::finish(&run, options, Some(ending), self.comparison.as_mut());
+        let written = report::finish(
+            &run,
+            options,
+            Some(ending),
+            self.comparison.as_mut(),
+            &mut self.names,
+        );
         self.signals = Some(watch.stop()?);
         Ok(End { ending, written })
     }

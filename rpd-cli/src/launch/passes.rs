@@ -1,5 +1,9 @@
 //! Several passes: the plan that is shown before, what is said between them, and when they stop.
 
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom};
+use std::os::fd::AsFd as _;
+
 use anyhow::Result;
 use nix::sys::signal::Signal;
 use rpd_core::options::CounterOptions;
@@ -41,8 +45,12 @@ impl End {
 pub(super) fn run(plan: &Plan, runner: &mut Runner<'_>) -> Result<u8> {
     let total = plan.passes.len();
     eprint!("{}", shown(plan));
+    let input = Input::here();
     let mut failed = Vec::new();
     for (pass, number) in plan.passes.iter().zip(1..) {
+        if let Some(input) = &input {
+            input.rewind();
+        }
         eprintln!("rpd: pass {number}/{total} of {} ...", program(pass));
         let problem = match runner.run(pass) {
             Ok(end) => {
@@ -91,6 +99,26 @@ pub(super) fn run(plan: &Plan, runner: &mut Runner<'_>) -> Result<u8> {
         failed.join(", ")
     ))
     .into())
+}
+
+/// Standard input that is a file: every pass reads it from where the first began. What comes through a pipe or from a terminal
+/// is there only once.
+struct Input {
+    file: File,
+    begin: u64,
+}
+
+impl Input {
+    fn here() -> Option<Input> {
+        let mut file = File::from(std::io::stdin().as_fd().try_clone_to_owned().ok()?);
+        let begin = file.stream_position().ok()?;
+        Some(Input { file, begin })
+    }
+
+    /// Without this a pass finds the end of the file, which is no reason not to run it.
+    fn rewind(&self) {
+        let _ = (&self.file).seek(SeekFrom::Start(self.begin));
+    }
 }
 
 fn program(pass: &Pass) -> &str {

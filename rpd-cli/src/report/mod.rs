@@ -13,7 +13,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use rpd_core::ids::ProcessId;
-use rpd_core::naming::{self, Facts, Target};
+use rpd_core::naming::{self, Facts, Namer, Target};
 use rpd_core::options::Options;
 use rpd_core::session::{LoadOptions, Session};
 
@@ -26,15 +26,18 @@ use tables::Tables;
 
 /// Makes the outputs of every recorded process that has ended, prints tables and ledger, and removes what is
 /// done. `ending` is how the target ended, if this rpd started it. False when an output could not be written, or lacks records
-/// for which there was no room. What was counted goes to `comparison`, too.
+/// for which there was no room. What was counted goes to `comparison`, too. `names` are taken by earlier runs of the same
+/// command; those of this one are added.
 pub(crate) fn finish(
     run: &RunDirectory,
     options: &Options,
     ending: Option<Ending>,
     mut comparison: Option<&mut Comparison<'_>>,
+    names: &mut Namer,
 ) -> Result<bool> {
     let recordings = run.recordings()?;
     let mut state = run.state();
+    state.names.extend(names);
     if state.root.is_none() {
         state.root = recordings.first().map(|recording| recording.pid);
     }
@@ -80,6 +83,7 @@ pub(crate) fn finish(
         }
     }
     drop(report);
+    names.extend(&state.names);
     if !complete {
         lines.push(ledger::kept(run.path()));
     }

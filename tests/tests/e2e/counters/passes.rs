@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::{Seek as _, SeekFrom, Write as _};
 
 use rpd_tests::outputs::Table;
 use rpd_tests::run::{Outcome, Rpd};
@@ -11,6 +12,50 @@ use super::{VECTOR_OPS, counters_in};
 /// `rpd <options> -f csv -o x -- vector-ops 1 1`
 fn run(options: &[&str]) -> Outcome {
     Rpd::new(options.iter().chain(&["-f", "csv", "-o", "x"])).workload("vector-ops", ["1", "1"])
+}
+
+#[test]
+fn every_pass_reads_standard_input_from_where_it_was() {
+    let mut input = tempfile::tempfile().expect("a file");
+    input
+        .write_all(b"one\ntwo\nthree\n")
+        .and_then(|()| input.seek(SeekFrom::Start(4)).map(drop))
+        .expect("written");
+    let outcome = Rpd::new(["--pmc", "SQ_WAVES", "--pmc", "GRBM_COUNT"])
+        .input(input)
+        .target(["cat"])
+        .success();
+    assert_eq!(outcome.stdout, "two\nthree\n".repeat(2));
+}
+
+/// A prefix that leaves the pass folder is the same path in all passes.
+#[test]
+fn no_pass_overwrites_what_another_wrote() {
+    let outcome = Rpd::new([
+        "--pmc",
+        "SQ_WAVES",
+        "--pmc",
+        "FETCH_SIZE",
+        "-f",
+        "csv",
+        "-o",
+        "../x",
+    ])
+    .workload("vector-ops", ["1", "1"])
+    .success();
+    assert_eq!(
+        outcome.files(),
+        [
+            "x_2_agent_info.csv",
+            "x_2_counter_collection.csv",
+            "x_agent_info.csv",
+            "x_counter_collection.csv",
+            "x_passes.csv",
+        ]
+    );
+    let counters = |suffix: &str| counters_in(&outcome.out().join(suffix));
+    assert_eq!(counters("x_counter_collection.csv"), ["SQ_WAVES"]);
+    assert_eq!(counters("x_2_counter_collection.csv"), ["FETCH_SIZE"]);
 }
 
 /// `rpd ... 2>&1 | head`: the words are lost, the passes are not.
