@@ -65,6 +65,13 @@ impl Resolver<'_> {
                 "No tracing options were enabled: nothing will be recorded (try --sys-trace)"
                     .to_owned(),
             );
+        } else if !listing
+            && !traces.any()
+            && let Some(long) = summary::needs_traces(given)
+        {
+            self.warn(format!(
+                "--{long}: counters have no durations, so there is nothing to show; --kernel-trace records those of kernels"
+            ));
         }
         if let Some(warning) = without_effect(given) {
             self.warn(warning);

@@ -246,7 +246,13 @@ fn definitions_of_further_counters() {
 
 #[test]
 fn counters_count_as_something_enabled() {
-    assert_eq!(plan_with("--pmc A --stats -- a", &[]).warnings, [""; 0]);
+    let warnings = plan_with("--pmc A --stats -- a", &[]).warnings;
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("--kernel-trace"),
+        "{warnings:?}"
+    );
+    let traced = plan_with("--pmc A --stats --kernel-trace -- a", &[]);
+    assert_eq!(traced.warnings, [""; 0]);
     let nothing = plan_with("--pmc -- a", &[]).warnings;
     assert!(
         nothing[0].contains("No tracing options were enabled"),
