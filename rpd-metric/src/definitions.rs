@@ -37,7 +37,7 @@ use serde::{
     },
 };
 
-use crate::expression::Expression;
+use crate::expression::{Expression, ParseError};
 
 /// The schema version that is known.
 const VERSION: u64 = 1;
@@ -475,9 +475,23 @@ from_text!(Name, "the name of a counter", |text| {
 struct Formula(Expression);
 
 from_text!(Formula, "an expression", |text| {
-    let wrong = |e| E::custom(format!("in `{text}`: {e}"));
+    let wrong = |e: ParseError| E::custom(format!("in `{}`: {e}", part(text, e.column)));
     Expression::parse(text).map(Formula).map_err(wrong)
 });
+
+/// As much of a text as people can read, around a column from 1.
+fn part(text: &str, column: usize) -> String {
+    const MOST: usize = 120;
+    let length = text.chars().count();
+    if length <= MOST {
+        return text.to_owned();
+    }
+    let begin = column.saturating_sub(MOST / 2).min(length - MOST);
+    let shown: String = text.chars().skip(begin).take(MOST).collect();
+    let before = if begin > 0 { "..." } else { "" };
+    let after = if begin + MOST < length { "..." } else { "" };
+    format!("{before}{shown}{after}")
+}
 
 /// A definition in a file: `architectures` is filled in by the older form.
 struct Place(Definition);

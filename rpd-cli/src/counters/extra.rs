@@ -1,6 +1,8 @@
 //! Counter definitions of the user's, read before the provider sees them: its errors have neither line nor column, and
 //! some of what it cannot do ends the program.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rpd_metric::Definitions;
 use rpd_metric::definitions::{Form, Source};
 
@@ -46,11 +48,104 @@ pub(crate) fn check(text: String) -> Result<Checked, Failure> {
             }
         }
     }
+    if let Some(circle) = circle(&definitions) {
+        return Err(Failure::failed(format!(
+            "--extra-counters: {} is made of itself: {}",
+            circle[0],
+            circle.join(", of ")
+        )));
+    }
     let text = match definitions.form {
         Form::List => text,
         Form::Map => definitions.to_yaml(),
     };
     Ok(Checked { text, warnings })
+}
+
+/// Names of which each is computed from the next, the last from the first, which is repeated.
+fn circle(definitions: &Definitions) -> Option<Vec<&str>> {
+    let all = definitions.counters.iter();
+    let architectures: BTreeSet<&str> = all
+        .flat_map(|counter| &counter.definitions)
+        .flat_map(|definition| &definition.architectures)
+        .map(String::as_str)
+        .collect();
+    architectures.into_iter().find_map(|architecture| {
+        let mut parts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (counter, definition) in definitions.on(architecture) {
+            if let Source::Expression(expression) = &definition.source {
+                parts.insert(&counter.name, expression.names());
+            }
+        }
+        // What is computed from counters of others alone is out of it, then what is computed from that.
+        loop {
+            let before = parts.len();
+            let names: BTreeSet<&str> = parts.keys().copied().collect();
+            parts.retain(|_, parts| {
+                parts.retain(|name| names.contains(name));
+                !parts.is_empty()
+            });
+            if parts.len() == before {
+                break;
+            }
+        }
+        // The rest leads on for ever, so that a name comes again.
+        let mut way = vec![*parts.keys().next()?];
+        loop {
+            let next = *parts.get(way.last()?)?.first()?;
+            let known = way.iter().position(|name| *name == next);
+            way.push(next);
+            if let Some(known) = known {
+                return Some(way.split_off(known));
+            }
+        }
+    })
+}
+
+/// The reason why a provider may have refused definitions, in words of ours: a name that nobody defines, told by what the
+/// provider has without them. Otherwise the provider's own.
+pub(super) fn refused(
+    failure: Failure,
+    text: &str,
+    without: impl FnOnce() -> Result<Census, Failure>,
+) -> Failure {
+    if text.is_empty() {
+        return failure;
+    }
+    let unknown = || -> Result<Option<String>, Failure> {
+        let definitions = parse(text)?;
+        let census = without()?;
+        for (index, gpu) in census.gpus.iter().enumerate() {
+            let own: BTreeSet<&str> = definitions
+                .on(&gpu.agent.name)
+                .map(|(counter, _)| counter.name.as_str())
+                .collect();
+            for (counter, definition) in definitions.on(&gpu.agent.name) {
+                let Source::Expression(expression) = &definition.source else {
+                    continue;
+                };
+                for name in expression.names() {
+                    if own.contains(name) || gpu.counter(name).is_some() {
+                        continue;
+                    }
+                    let near = match census.near(&[index], name).as_slice() {
+                        [] => String::new(),
+                        near => format!(" (did you mean {}?)", near.join(", ")),
+                    };
+                    return Ok(Some(format!(
+                        "--extra-counters: {}: {name} is no counter of {}{near}",
+                        counter.name,
+                        gpu.agent.label()
+                    )));
+                }
+            }
+        }
+        Ok(None)
+    };
+    match unknown() {
+        Ok(Some(message)) => Failure::failed(message),
+        _ => failure,
+    }
 }
 
 /// Whether all names are new to the provider, which has the definitions by now. Where one was taken it keeps its own, or

@@ -61,7 +61,11 @@ pub(super) fn settle_with(
         let at = match asked.iter().position(|(known, _)| *known == key) {
             Some(at) => at,
             None => {
-                let census = open(pass)?;
+                let census = open(pass).map_err(|failure| {
+                    let mut plain = pass.clone();
+                    plain.options.extra_counters.clear();
+                    extra::refused(failure, &pass.options.extra_counters, || open(&plain))
+                })?;
                 extra::check_names(&pass.options.extra_counters, &census)?;
                 asked.push((key, census));
                 asked.len() - 1

@@ -426,6 +426,43 @@ fn definitions_are_read_before_anything_starts() {
 }
 
 #[test]
+fn definitions_that_no_provider_takes_are_explained() {
+    let define = |definitions: &[(&str, &str)]| {
+        let mut plan = plan(&["SQ_WAVES"]);
+        for (name, expression) in definitions {
+            plan.passes[0].options.extra_counters += &format!(
+                "{name}:\n  architectures:\n    gfx90a:\n      expression: \"{expression}\"\n  description: x\n"
+            );
+        }
+        let open = |pass: &Pass| match pass.options.extra_counters.is_empty() {
+            true => Ok(census(one_gpu())),
+            false => Err(Failure::failed("the provider's words")),
+        };
+        settle_with(&mut plan, &open)
+            .expect_err("the provider refuses")
+            .message
+    };
+    assert_eq!(
+        define(&[
+            ("A", "SQ_WAVES+D"),
+            ("D", "C"),
+            ("B", "SQ_WAVES"),
+            ("C", "2*B-D")
+        ]),
+        "--extra-counters: D is made of itself: D, of C, of D"
+    );
+    assert_eq!(
+        define(&[("A", "A+1")]),
+        "--extra-counters: A is made of itself: A, of A"
+    );
+    assert_eq!(
+        define(&[("A", "2"), ("B", "A*SQ_WAVE")]),
+        "--extra-counters: B: SQ_WAVE is no counter of GPU 0 (gfx90a) (did you mean SQ_WAVES?)"
+    );
+    assert_eq!(define(&[("A", "SQ_WAVES+TCC_HIT")]), "the provider's words");
+}
+
+#[test]
 fn definitions_that_would_end_the_program_are_refused() {
     let define = |name: &str, expression: &str| {
         let mut plan = plan(&["SQ_WAVES"]);

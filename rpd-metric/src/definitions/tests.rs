@@ -121,3 +121,28 @@ proptest! {
         let _ = Definitions::parse(&LIST[..cut]);
     }
 }
+
+#[test]
+fn a_long_expression_is_told_in_part() {
+    let message = |expression: &str| {
+        let file = format!(
+            "A:\n  architectures:\n    gfx90a:\n      expression: {expression}\n  description: x\n"
+        );
+        Definitions::parse(&file)
+            .expect_err("no expression")
+            .message
+    };
+    let short = format!("{}%", "1+".repeat(20));
+    let told = message(&short);
+    assert!(
+        told.contains(&format!("in `{short}`: column 41: ")),
+        "{told}"
+    );
+    let many = "1+".repeat(100);
+    let told = message(&format!("{many}B%{many}1"));
+    assert!(told.contains("`...") && told.contains("+B%1+"), "{told}");
+    assert!(
+        told.contains("...`: column 202: ") && told.len() < 250,
+        "{told}"
+    );
+}
