@@ -104,7 +104,7 @@ fn circle(definitions: &Definitions) -> Option<Vec<&str>> {
 
 /// The reason why a provider may have refused definitions, in words of ours: a name that nobody defines, told by what the
 /// provider has without them. Otherwise the provider's own.
-pub(super) fn refused(
+pub(crate) fn refused(
     failure: Failure,
     text: &str,
     without: impl FnOnce() -> Result<Census, Failure>,

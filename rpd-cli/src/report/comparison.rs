@@ -1,16 +1,16 @@
 //! What several passes counted, side by side.
 //!
 //! Every pass runs the target anew, so nothing but their order says which dispatches of two passes are the same: the
-//! n-th counted dispatch of a kernel in one pass is taken for the n-th in another. Where a pass recorded several
-//! processes, their dispatches follow one another in the order in which the processes were loaded.
+//! n-th counted dispatch of a kernel on a GPU in one pass is taken for the n-th in another. Which of two GPUs comes first
+//! may differ from pass to pass, so that those of the first GPU are numbered before those of the second. Where a pass
+//! recorded several processes, their dispatches follow one another in the order in which the processes were loaded.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use anyhow::Result;
 use rpd_core::agent::Agent;
-use rpd_core::ids::AgentHandle;
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::naming::{DEFAULT_PREFIX, Facts};
 use rpd_core::options::Options;
@@ -45,11 +45,20 @@ impl Names {
     }
 }
 
-/// One value; the order of the fields is that of the file.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-struct Row {
+/// A counted dispatch: the n-th of a kernel on a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct At {
     kernel: u32,
-    dispatch: u64,
+    /// Number of the GPU.
+    gpu: u32,
+    /// From 1.
+    nth: u64,
+}
+
+/// One value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Row {
+    at: At,
     /// Position in the list of texts for that column.
     pass: u32,
     counter: u32,
@@ -57,10 +66,8 @@ struct Row {
 }
 
 /// What was counted of the parts of metrics in one dispatch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Dispatch {
-    /// Number of the GPU.
-    gpu: u32,
     samples: HashMap<String, Vec<Sample>>,
     /// Pass by part.
     passes: HashMap<String, u32>,
@@ -74,9 +81,11 @@ pub(crate) struct Comparison<'a> {
     counters: Names,
     passes: Names,
     rows: Vec<Row>,
-    /// The pass that is being added, and how many dispatches of a kernel it has had.
-    current: Option<(u32, HashMap<u32, u64>)>,
-    parts: HashMap<(u32, u64), Dispatch>,
+    /// The pass that is being added, and how many dispatches of a kernel it has had on a GPU.
+    current: Option<(u32, HashMap<(u32, u32), u64>)>,
+    /// The most that a pass has had.
+    most: BTreeMap<(u32, u32), u64>,
+    parts: HashMap<At, Dispatch>,
     agents: HashMap<u32, Agent>,
     path: Option<PathBuf>,
 }
@@ -91,6 +100,7 @@ impl<'a> Comparison<'a> {
             passes: Names::default(),
             rows: Vec::new(),
             current: None,
+            most: BTreeMap::new(),
             parts: HashMap::new(),
             agents: HashMap::new(),
             path: None,
@@ -120,41 +130,39 @@ impl<'a> Comparison<'a> {
         let dispatches = &session.counted.dispatches;
         for index in 0..session.counted.len() {
             let kernel = self.kernels.id(labels.counted(index));
-            let dispatch = seen.entry(kernel).or_insert(0);
-            *dispatch += 1;
+            let agent = session.agent(dispatches.agent[index]);
+            let gpu = agent.map_or(u32::MAX, |agent| {
+                u32::try_from(agent.logical_node_type_id).unwrap_or(u32::MAX)
+            });
+            let nth = seen.entry((kernel, gpu)).or_insert(0);
+            *nth += 1;
+            let most = self.most.entry((kernel, gpu)).or_insert(0);
+            *most = (*most).max(*nth);
+            let at = At {
+                kernel,
+                gpu,
+                nth: *nth,
+            };
             for (counter, value) in session.counted.sums(index) {
                 let Some(counter) = session.counters.get(counter as usize) else {
                     continue;
                 };
                 self.rows.push(Row {
-                    kernel,
-                    dispatch: *dispatch,
+                    at,
                     pass,
                     counter: self.counters.id(&counter.name),
                     value,
                 });
             }
-            if !self.computed.is_empty() {
-                let at = (kernel, *dispatch);
-                self.keep_parts(session, index, at, number, dispatches.agent[index]);
+            if let (Some(agent), false) = (agent, self.computed.is_empty()) {
+                self.agents.entry(gpu).or_insert_with(|| agent.clone());
+                self.keep_parts(session, index, at, number);
             }
         }
         self.current = Some((number, seen));
     }
 
-    fn keep_parts(
-        &mut self,
-        session: &Session,
-        index: usize,
-        at: (u32, u64),
-        pass: u32,
-        agent: AgentHandle,
-    ) {
-        let Some(agent) = session.agent(agent) else {
-            return;
-        };
-        let gpu = u32::try_from(agent.logical_node_type_id).unwrap_or(u32::MAX);
-        self.agents.entry(gpu).or_insert_with(|| agent.clone());
+    fn keep_parts(&mut self, session: &Session, index: usize, at: At, pass: u32) {
         let computed = self.computed;
         for values in session
             .counted
@@ -170,11 +178,7 @@ impl<'a> Comparison<'a> {
             if !is_part {
                 continue;
             }
-            let kept = self.parts.entry(at).or_insert_with(|| Dispatch {
-                gpu,
-                samples: HashMap::new(),
-                passes: HashMap::new(),
-            });
+            let kept = self.parts.entry(at).or_default();
             if kept.samples.contains_key(&counter.name) {
                 continue;
             }
@@ -196,11 +200,11 @@ impl<'a> Comparison<'a> {
     /// Computes the metrics that have parts in several passes.
     fn compute(&mut self) {
         for (at, dispatch) in &self.parts {
-            let Some(agent) = self.agents.get(&dispatch.gpu) else {
+            let Some(agent) = self.agents.get(&at.gpu) else {
                 continue;
             };
             for metric in self.computed {
-                let formulas = metric.formulas.iter().find(|(gpu, _)| *gpu == dispatch.gpu);
+                let formulas = metric.formulas.iter().find(|(gpu, _)| *gpu == at.gpu);
                 let Some((_, formulas)) = formulas else {
                     continue;
                 };
@@ -220,8 +224,7 @@ impl<'a> Comparison<'a> {
                     .collect();
                 let passes: Vec<String> = passes.iter().map(u32::to_string).collect();
                 self.rows.push(Row {
-                    kernel: at.0,
-                    dispatch: at.1,
+                    at: *at,
                     pass: self.passes.id(&passes.join("+")),
                     counter: self.counters.id(&metric.name),
                     value,
@@ -238,14 +241,24 @@ impl<'a> Comparison<'a> {
         self.compute();
         let counters = &self.counters;
         self.rows.sort_by(|a, b| {
-            let key = |row: &Row| (row.kernel, row.dispatch, row.pass);
+            let key = |row: &Row| (row.at, row.pass);
             key(a)
                 .cmp(&key(b))
                 .then_with(|| counters.text(a.counter).cmp(counters.text(b.counter)))
         });
+        // A GPU's dispatches come after all that GPUs of lower numbers had in any pass.
+        let mut before = HashMap::new();
+        let mut sum = (None, 0);
+        for ((kernel, gpu), most) in &self.most {
+            if sum.0 != Some(*kernel) {
+                sum = (Some(*kernel), 0);
+            }
+            before.insert((*kernel, *gpu), sum.1);
+            sum.1 += most;
+        }
         let rows = self.rows.iter().map(|row| PassRow {
-            kernel: self.kernels.text(row.kernel),
-            dispatch: row.dispatch,
+            kernel: self.kernels.text(row.at.kernel),
+            dispatch: before.get(&(row.at.kernel, row.at.gpu)).unwrap_or(&0) + row.at.nth,
             counter: self.counters.text(row.counter),
             value: row.value,
             pass: self.passes.text(row.pass),
@@ -299,7 +312,7 @@ fn path(facts: &Facts<'_>) -> PathBuf {
 mod tests {
     use super::*;
     use crate::counters::tests::{counter, derived as metric, gpu};
-    use rpd_core::ids::{CounterId, KernelId, Nanoseconds};
+    use rpd_core::ids::{AgentHandle, CounterId, KernelId, Nanoseconds};
     use rpd_core::session::{CounterDimension, CounterValue, Process};
 
     fn options(folder: &Path, prefix: &str, pass: u32) -> Options {
@@ -431,6 +444,52 @@ mod tests {
         assert!(
             cells[0][0] != cells[3][0] && cells[3][0] == cells[9][0],
             "{text}"
+        );
+    }
+
+    #[test]
+    fn passes_are_matched_gpu_by_gpu() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut comparison = Comparison::new(&[]);
+        let mut add = |pass, agents: &[u64]| {
+            let dispatches: Vec<_> = agents.iter().map(|agent| (1, *agent as f64)).collect();
+            let mut session = session("HIT", &dispatches);
+            session.agents.push(Agent {
+                handle: AgentHandle(8),
+                logical_node_type_id: 1,
+                ..Agent::default()
+            });
+            session.counted.dispatches.agent = agents.iter().copied().map(AgentHandle).collect();
+            comparison.add(&session, &options(folder.path(), "", pass), "host");
+        };
+        // The GPUs take turns, the second alone is counted, and the second is faster.
+        add(1, &[7, 8, 7, 8]);
+        add(2, &[8, 8]);
+        add(3, &[8, 8, 7]);
+        let path = comparison.write().expect("written").expect("rows");
+        let text = std::fs::read_to_string(path).expect("a file");
+        let shown: Vec<String> = text
+            .lines()
+            .skip(1)
+            .map(|line| {
+                let cells: Vec<&str> = line.split(',').collect();
+                let sum: f64 = cells[3].parse().expect("a number");
+                format!("{} on {} in {}", cells[1], (sum - 1.0) / 2.0, cells[4])
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "1 on 7 in \"1\"",
+                "1 on 7 in \"3\"",
+                "2 on 7 in \"1\"",
+                "3 on 8 in \"1\"",
+                "3 on 8 in \"2\"",
+                "3 on 8 in \"3\"",
+                "4 on 8 in \"1\"",
+                "4 on 8 in \"2\"",
+                "4 on 8 in \"3\"",
+            ]
         );
     }
 

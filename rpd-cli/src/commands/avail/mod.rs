@@ -254,7 +254,12 @@ fn ask(common: &Common) -> Result<Census> {
         extra_counters,
         ..Options::default()
     };
-    let census = Census::open(&options, &SUFFIXES.map(str::to_owned))?;
+    let open = |options: &Options| Census::open(options, &SUFFIXES.map(str::to_owned));
+    let census = open(&options).map_err(|failure| {
+        let mut plain = options.clone();
+        plain.extra_counters.clear();
+        extra::refused(failure, &options.extra_counters, || open(&plain))
+    })?;
     told(&census);
     Ok(census)
 }
