@@ -100,6 +100,10 @@ impl Inputs {
     }
 }
 
+/// How far below a given directory databases are looked for: an output directory has those of passes in it, and in them
+/// the directory of the machine.
+const DEEPEST: usize = 3;
+
 /// Directories stand for the databases in them.
 fn expand(given: &[&PathBuf]) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
@@ -108,22 +112,43 @@ fn expand(given: &[&PathBuf]) -> Result<Vec<PathBuf>> {
             paths.push((*path).clone());
             continue;
         }
-        let entries = std::fs::read_dir(path)
+        let found = databases(path, ".db", DEEPEST)
             .with_context(|| format!("{} cannot be read", path.display()))?;
-        let mut found = Vec::new();
-        for entry in entries {
-            let file = entry?.path();
-            if file.extension().is_some_and(|extension| extension == "db") {
-                found.push(file);
-            }
-        }
         if found.is_empty() {
             return Err(Failure::failed(format!("{} holds no .db file", path.display())).into());
         }
-        found.sort();
         paths.extend(found);
     }
     Ok(paths)
+}
+
+/// The files in a directory that end so; where it has none, the databases of runs in its directories, pass by pass.
+fn databases(directory: &Path, ending: &str, depth: usize) -> std::io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = entry.path();
+        if name.starts_with('.') {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            // `pass_2` comes before `pass_10`.
+            let number = name.rsplit_once('_').and_then(|(_, end)| end.parse().ok());
+            folders.push((number.unwrap_or(u64::MAX), path));
+        } else if name.ends_with(ending) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    if found.is_empty() && depth > 0 {
+        folders.sort();
+        for (_, folder) in folders {
+            found.extend(databases(&folder, "_results.db", depth - 1)?);
+        }
+    }
+    Ok(found)
 }
 
 /// How kernels are named.
@@ -252,5 +277,39 @@ mod tests {
             .to_vec();
         let spread = spread(&words, &["-f"], |word| !word.ends_with(".db"));
         assert_eq!(spread, ["a.db", "-f", "csv", "-f", "json", "b.db", "rocpd"]);
+    }
+
+    #[test]
+    fn directories_stand_for_the_databases_in_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let make = |path: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+            std::fs::write(path, "").expect("written");
+        };
+        let found = || {
+            let found = expand(&[&folder.path().to_owned()])?;
+            let name = |path: PathBuf| {
+                let path = path.strip_prefix(folder.path()).expect("below");
+                path.display().to_string()
+            };
+            Ok::<_, anyhow::Error>(found.into_iter().map(name).collect::<Vec<_>>())
+        };
+        make("pass_1/other.db");
+        make(".rpd/run-1/x_results.db");
+        assert!(found().is_err());
+        for path in [
+            "pass_10/n/7_results.db",
+            "pass_2/n/6_results.db",
+            "a/b/c/d/x_results.db",
+        ] {
+            make(path);
+        }
+        assert_eq!(
+            found().expect("some"),
+            ["pass_2/n/6_results.db", "pass_10/n/7_results.db"]
+        );
+        make("mine.db");
+        assert_eq!(found().expect("some"), ["mine.db"]);
     }
 }
