@@ -131,9 +131,7 @@ pub(crate) enum Fault {
         offset: i64,
     },
     /// An access to memory that the kernel has no right to.
-    #[error(
-        "memory access fault: {access} of {bytes} bytes at address {address:#x} by kernel `{kernel}` at offset {offset:#x} of its code"
-    )]
+    #[error("kernel `{kernel}` at offset {offset:#x} of its code ({access} of {bytes} bytes)")]
     Memory {
         /// Address of the first byte.
         address: u64,
