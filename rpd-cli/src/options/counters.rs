@@ -20,7 +20,7 @@ pub(crate) struct CounterGroup {
 /// Reads the words of a group.
 ///
 /// # Errors
-/// One line, when what is left between the separators cannot be the name of a counter.
+/// One line, when what is left between the separators cannot be the name of a counter, or when nothing is to be spread.
 pub(crate) fn group(words: &[String]) -> Result<CounterGroup, String> {
     let mut auto = false;
     let words: Vec<&str> = words
@@ -44,7 +44,10 @@ pub(crate) fn group(words: &[String]) -> Result<CounterGroup, String> {
     let counters = tokens
         .into_iter()
         .map(request)
-        .collect::<Result<_, String>>()?;
+        .collect::<Result<Vec<_>, String>>()?;
+    if auto && counters.is_empty() {
+        return Err("auto: names no counter; write auto:NAME,NAME,...".to_owned());
+    }
     Ok(CounterGroup { counters, auto })
 }
 
@@ -131,6 +134,7 @@ mod tests {
             ("A=B", "'A=B' is no name"),
             ("'A'", "is no name"),
             (":device=3", "is no name"),
+            ("auto:,", "auto: names no counter"),
         ] {
             let message = shown(&[word]).expect_err(word);
             assert!(message.contains(fragment), "{word}: {message}");

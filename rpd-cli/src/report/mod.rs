@@ -76,7 +76,8 @@ pub(crate) fn finish(
             .iter()
             .any(|other| other.pid == recording.pid && other.loaded > recording.loaded);
         let text = ledger::of_process(&outcome, options, ending.filter(|_| !replaced));
-        if outcome.is_idle() && state.root != Some(recording.pid) {
+        // Wrappers that become the program by exec are as little news as children that do nothing.
+        if outcome.is_idle() && (replaced || state.root != Some(recording.pid)) {
             idle.extend(text);
         } else {
             lines.extend(text);

@@ -142,6 +142,22 @@ fn exec_loses_nothing() {
 }
 
 #[test]
+fn wrappers_that_become_the_program_are_little_news() {
+    let program = workloads::path("vector-ops");
+    let mut target = vec!["env"; 10];
+    target.extend([program.to_str().expect("text"), "1", "1"]);
+    let outcome = Rpd::new(CSV).target(target).success();
+    let lines: Vec<&str> = outcome.stderr.lines().collect();
+    assert_eq!(
+        lines[1..],
+        ["rpd: 10 other processes made no GPU call"],
+        "{}",
+        outcome.stderr
+    );
+    assert!(lines[0].contains("vector-ops["), "{}", outcome.stderr);
+}
+
+#[test]
 fn a_static_program_is_said_to_be_unseen() {
     let outcome = Rpd::new(CSV).workload("static", [""; 0]).success();
     assert_eq!(outcome.stdout, "ok\n");
