@@ -267,6 +267,15 @@ pub fn variables(pattern: &str) -> Vec<&str> {
         .collect()
 }
 
+/// Whether a pattern, filled in by several ranks, is likely to give several names.
+pub fn tells_ranks_apart(pattern: &str) -> bool {
+    pieces(pattern).iter().any(|piece| match piece {
+        Piece::Key(key) => ["pid", "rank", "nid", "hostname", "ppid", "pgid", "psid"].contains(key),
+        Piece::Variable(_) => true,
+        Piece::Text(_) | Piece::Unknown(_) => false,
+    })
+}
+
 /// What placeholders stand for in one process.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
@@ -698,6 +707,16 @@ mod tests {
             name(&options, &child, true),
             "/data/r/pass_3/node/43_results.db"
         );
+    }
+
+    #[test]
+    fn patterns_that_tell_ranks_apart() {
+        for pattern in [DEFAULT_PREFIX, "x_%rank%", "%r", "{pid}", "x%env{RANK}%"] {
+            assert!(tells_ranks_apart(pattern), "{pattern}");
+        }
+        for pattern in ["x", "%tag%/x", "%size%", "%job%"] {
+            assert!(!tells_ranks_apart(pattern), "{pattern}");
+        }
     }
 
     #[test]

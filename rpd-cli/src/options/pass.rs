@@ -86,6 +86,16 @@ impl Resolver<'_> {
         let (kernel_include, kernel_exclude) = self.kernels(given)?;
         let extra_counters = self.extra_counters(given)?;
         let ranks = ranks::resolve(given, self.around)?;
+        if let Some(number) = ranks.spoken_for.filter(|number| *number > 1)
+            && ![&output_directory, &output_file]
+                .into_iter()
+                .any(|pattern| naming::tells_ranks_apart(pattern))
+        {
+            self.warn(format!(
+                "{}: if {number} ranks run rpd, they overwrite one another's files: add %rank% or %pid%",
+                given.name("output-file")
+            ));
+        }
         let arguments_shown = formats
             .iter()
             .any(|format| matches!(format, Format::Rocpd | Format::Json | Format::Pftrace));

@@ -27,6 +27,8 @@ pub(super) struct Ranks {
     pub(super) bare: Option<String>,
     /// Variables that tell names of outputs which variables were looked at.
     pub(super) naming: Vec<(String, String)>,
+    /// How many ranks are profiled, if this is the one to speak for them.
+    pub(super) spoken_for: Option<i64>,
 }
 
 /// Finds out. A rank that nothing tells is profiled.
@@ -89,6 +91,17 @@ pub(super) fn resolve(given: &Given, around: &Surroundings) -> Result<Ranks, Fai
             ),
         ));
     }
+    let ranges = match (&list, size) {
+        (Some(list), _) => list.clone(),
+        (None, Some(size)) => vec![(0, size - 1)],
+        (None, None) => Vec::new(),
+    };
+    let spoken_for = ranges
+        .iter()
+        .map(|(first, _)| *first)
+        .min()
+        .filter(|first| rank == Some(*first))
+        .map(|_| ranges.iter().map(|(first, last)| last - first + 1).sum());
     let bare = match (rank, list) {
         (Some(rank), Some(list))
             if !list
@@ -105,6 +118,7 @@ pub(super) fn resolve(given: &Given, around: &Surroundings) -> Result<Ranks, Fai
     Ok(Ranks {
         bare,
         naming: naming(rank_variable, size_variable, around),
+        spoken_for,
     })
 }
 

@@ -190,3 +190,22 @@ fn mistakes() {
         }
     }
 }
+
+/// Every rank has an rpd of its own, which knows nothing of the others' names.
+#[test]
+fn one_name_for_all_ranks_is_a_warning() {
+    let warned = |line: &str, rank: &str| {
+        let inherited = [("SLURM_PROCID", rank), ("SLURM_NTASKS", "4")];
+        let warnings = plan_with(&format!("-s {line} -- a"), &inherited).warnings;
+        warnings
+            .iter()
+            .any(|warning| warning.contains("overwrite one another's files"))
+    };
+    assert!(warned("-o x", "0"));
+    assert!(!warned("-o x", "1"), "once is enough");
+    assert!(warned("-o x --profile-mpi-ranks 2-3", "2"));
+    assert!(!warned("-o x --profile-mpi-ranks 2", "2"));
+    assert!(!warned("-o x_%rank% -d out", "0"));
+    assert!(!warned("-o x -d out/%rank%", "0"));
+    assert!(!warned("-d out", "0"));
+}
