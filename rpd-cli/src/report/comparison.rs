@@ -55,6 +55,9 @@ struct At {
     nth: u64,
 }
 
+/// Dispatches by kernel and GPU.
+type Numbers = HashMap<(u32, u32), u64>;
+
 /// One value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Row {
@@ -82,7 +85,7 @@ pub(crate) struct Comparison<'a> {
     passes: Names,
     rows: Vec<Row>,
     /// The pass that is being added, and how many dispatches of a kernel it has had on a GPU.
-    current: Option<(u32, HashMap<(u32, u32), u64>)>,
+    current: Option<(u32, Numbers)>,
     /// The most that a pass has had.
     most: BTreeMap<(u32, u32), u64>,
     parts: HashMap<At, Dispatch>,
@@ -124,7 +127,7 @@ impl<'a> Comparison<'a> {
         let pass = self.passes.id(&number.to_string());
         let mut seen = match self.current.take() {
             Some((current, seen)) if current == number => seen,
-            _ => HashMap::new(),
+            _ => Numbers::new(),
         };
         let labels = KernelLabels::new(session, options.kernel_names);
         let dispatches = &session.counted.dispatches;
