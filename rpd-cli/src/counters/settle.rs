@@ -234,7 +234,7 @@ fn alone(census: &mut Census, group: &[CounterRequest]) -> Result<Alone, Failure
             let why = match verdict.status {
                 Verdict::NOT_ON_AGENT => {
                     format!(
-                        "{label} knows {name}, but cannot count it: {}",
+                        "{label} knows {name}, but cannot count it (the provider says: {})",
                         verdict.text
                     )
                 }

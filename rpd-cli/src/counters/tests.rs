@@ -318,7 +318,7 @@ fn refusals_say_what_to_do() {
         ),
         (
             &["SQ_HIDDEN SQ_WAVES"],
-            "GPU 0 (gfx90a) knows SQ_HIDDEN, but cannot count it: not valid for the agent; rpd avail lists what can be \
+            "GPU 0 (gfx90a) knows SQ_HIDDEN, but cannot count it (the provider says: not valid for the agent); rpd avail lists what can be \
              counted",
         ),
         (

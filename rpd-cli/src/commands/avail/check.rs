@@ -21,7 +21,15 @@ pub(super) fn requests(words: &[String]) -> Result<Vec<Request>, Failure> {
     if words.is_empty() {
         return Err(Failure::failed(format!("{NAME}: Provide counter to check")));
     }
-    words.iter().map(|word| request(word)).collect()
+    // Behind a colon commas are between devices.
+    let names = |word: &'_ str| -> Vec<String> {
+        match word.contains(':') {
+            true => vec![word.to_owned()],
+            false => word.split(',').map(str::to_owned).collect(),
+        }
+    };
+    let names = words.iter().flat_map(|word| names(word));
+    names.map(|name| request(&name)).collect()
 }
 
 fn request(word: &str) -> Result<Request, Failure> {

@@ -65,6 +65,9 @@ fn what_is_no_request_is_refused_before_anybody_is_asked() {
             devices: vec![0, 2]
         }]
     );
+    let listed = check::requests(&["A,B".to_owned(), "C".to_owned()]).expect("three names");
+    let names: Vec<&str> = listed.iter().map(|request| &*request.name).collect();
+    assert_eq!(names, ["A", "B", "C"]);
 }
 
 fn provider() -> Census {
