@@ -56,7 +56,7 @@ pub(crate) fn run(plan: &Plan, settled: &Settled, around: &Surroundings) -> Resu
     for pass in &plan.passes {
         check(pass, around)?;
     }
-    let status = passes::run(plan, &mut runner);
+    let status = passes::run(plan, &settled.computed, &mut runner);
     if let Some(comparison) = runner.comparison.take()
         && let Some(path) = comparison.write()?
     {

@@ -10,6 +10,7 @@ use rpd_core::options::CounterOptions;
 
 use super::Runner;
 use super::spawn::Ending;
+use crate::counters::derived::Computed;
 use crate::failure::{Failure, line};
 use crate::options::plan::{Pass, Plan};
 
@@ -42,9 +43,9 @@ impl End {
 }
 
 /// Runs the passes of a plan that has several.
-pub(super) fn run(plan: &Plan, runner: &mut Runner<'_>) -> Result<u8> {
+pub(super) fn run(plan: &Plan, computed: &[Computed], runner: &mut Runner<'_>) -> Result<u8> {
     let total = plan.passes.len();
-    eprint!("{}", shown(plan));
+    eprint!("{}{}", shown(plan), afterwards(computed));
     let input = Input::here();
     let mut failed = Vec::new();
     for (pass, number) in plan.passes.iter().zip(1..) {
@@ -148,6 +149,20 @@ fn shown(plan: &Plan) -> String {
         .collect()
 }
 
+/// What the passes are put together to.
+fn afterwards(computed: &[Computed]) -> String {
+    computed
+        .iter()
+        .map(|metric| {
+            format!(
+                "rpd: then {} is computed from {}\n",
+                metric.name,
+                metric.parts.join(" ")
+            )
+        })
+        .collect()
+}
+
 /// What a pass counts.
 fn counters(counters: &CounterOptions) -> String {
     if !counters.any() {
@@ -210,6 +225,12 @@ mod tests {
             shown(&plan),
             "rpd: pass 1/3: SQ_WAVES GRBM_COUNT\nrpd: pass 2/3: no counters\nrpd: pass 3/3: A | B C\n"
         );
+        let big = Computed {
+            name: "BIG".to_owned(),
+            parts: vec!["A".to_owned(), "B".to_owned()],
+            formulas: Vec::new(),
+        };
+        assert_eq!(afterwards(&[big]), "rpd: then BIG is computed from A B\n");
     }
 
     #[test]
