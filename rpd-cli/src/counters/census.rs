@@ -79,6 +79,11 @@ impl Census {
                 "LD_LIBRARY_PATH",
                 environment::library_path(&provider, inherited.as_deref()),
             ),
+            // It may be what makes the device.
+            (
+                "LD_PRELOAD",
+                environment::preload(options, std::env::var_os("LD_PRELOAD")),
+            ),
             // Without it the SDK does not even list what it could do.
             ("ROCPROFILER_PC_SAMPLING_BETA_ENABLED", "on".into()),
         ];

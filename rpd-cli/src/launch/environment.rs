@@ -36,12 +36,7 @@ pub(crate) fn changes(
             )));
         }
     }
-    let mut preload: Vec<OsString> = options
-        .preload
-        .iter()
-        .map(|path| path.clone().into_os_string())
-        .collect();
-    preload.extend(words(inherited("LD_PRELOAD"), &[':', ' ']));
+    let mut preload = preloaded(options, inherited("LD_PRELOAD"));
     push_unique(&mut preload, collector);
     // Pause and resume are heard through it, too.
     let collector_options = &options.collector;
@@ -99,6 +94,19 @@ pub(crate) fn rank_variables(options: &Options) -> Changes {
         .into_iter()
         .filter_map(|name| Some((name, options.launch_environment.get(name)?.into())))
         .collect()
+}
+
+/// What the user wants in every process: `--preload`, then what was inherited.
+fn preloaded(options: &Options, inherited: Option<OsString>) -> Vec<OsString> {
+    let own = options.preload.iter();
+    own.map(|path| path.clone().into_os_string())
+        .chain(words(inherited, &[':', ' ']))
+        .collect()
+}
+
+/// `LD_PRELOAD` of a process that is not recorded.
+pub(crate) fn preload(options: &Options, inherited: Option<OsString>) -> OsString {
+    join(&preloaded(options, inherited), ":")
 }
 
 /// `LD_LIBRARY_PATH` with the provider's folder.
@@ -260,6 +268,8 @@ mod tests {
         )
         .expect("no inherited tools");
         assert_eq!(hidden["LD_PRELOAD"], "/rpd/collect", "case 229");
+        let asked = preload(&with(&["A"], true), Some("X:Y".into()));
+        assert_eq!(asked, "A:X:Y", "nothing of rpd's in who is only asked");
     }
 
     #[test]
