@@ -499,7 +499,7 @@ mod tests {
     #[test]
     fn the_file_stands_beside_the_pass_directories() {
         let process = Process {
-            cwd: "/work".to_owned(),
+            cwd: "/here".to_owned(),
             ..Process::default()
         };
         for (directory, prefix, ranks, expected) in [
@@ -511,7 +511,7 @@ mod tests {
                 "1",
                 "/out/node_passes.csv",
             ),
-            ("%hostname%/r/pass_1", "", "1", "/work/node/r/passes.csv"),
+            ("%hostname%/r/pass_1", "", "1", "/here/node/r/passes.csv"),
             ("/out/pass_2", DEFAULT_PREFIX, "4", "/out/passes_3.csv"),
             ("/out/pass_2", "x", "4", "/out/x_passes_3.csv"),
             ("/out/pass_2", "x%rank%", "4", "/out/x3_passes.csv"),

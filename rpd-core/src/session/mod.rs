@@ -162,6 +162,13 @@ pub struct KernelSymbol {
     pub size: u64,
 }
 
+impl KernelSymbol {
+    /// Static LDS in bytes as it is granted: in steps of 512.
+    pub fn granted_lds(&self) -> u64 {
+        u64::from(self.group_size).next_multiple_of(512)
+    }
+}
+
 /// A host stub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFunction {

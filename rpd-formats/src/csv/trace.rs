@@ -15,9 +15,6 @@ use super::{Row, counters, write_header};
 use crate::WriteError;
 use crate::file::TextFile;
 
-/// Static LDS is granted in steps of this many bytes.
-const LDS_STEP: u64 = 512;
-
 /// Bytes of the records of a domain, for `--minimum-output-data`: what they take in the spool without tails.
 pub(super) fn bytes(session: &Session, domain: Domain) -> u64 {
     let (records, size) = match domain {
@@ -209,7 +206,7 @@ impl<'a> Resources<'a> {
             |number: fn(&KernelSymbol) -> u32| symbol.map_or(0, |symbol| u64::from(number(symbol)));
         let lds = match self.combined {
             true => table.group_size[index].into(),
-            false => of_symbol(|symbol| symbol.group_size).next_multiple_of(LDS_STEP),
+            false => symbol.map_or(0, |symbol| symbol.granted_lds()),
         };
         [
             lds,

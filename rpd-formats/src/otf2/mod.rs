@@ -8,7 +8,7 @@ use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
 use rpd_core::domain::{Domain, Kind};
-use rpd_core::ids::{AgentHandle, QueueId, StringId, ThreadId};
+use rpd_core::ids::{AgentHandle, Nanoseconds, QueueId, StringId, ThreadId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::naming::{self, Target};
 use rpd_core::options::Options;
@@ -182,6 +182,15 @@ struct Trace<'a> {
     last: u64,
 }
 
+/// Columns of records that have an operation, on behalf of a thread, at an agent.
+struct AgentWork<'a> {
+    threads: &'a [ThreadId],
+    agents: &'a [AgentHandle],
+    operations: &'a [StringId],
+    /// Begins and ends.
+    times: (&'a [Nanoseconds], &'a [Nanoseconds]),
+}
+
 impl<'a> Trace<'a> {
     fn new(archive: &'a Archive<'a>, session: &'a Session, options: &'a Options) -> Trace<'a> {
         let groups = (1..).zip(&session.agents);
@@ -313,37 +322,47 @@ impl<'a> Trace<'a> {
 
     fn write_copies(&mut self) -> Result<(), Failure> {
         let table = &self.session.copies;
-        let category = self.texts.id(category(Domain::MemoryCopy));
-        let regions = self.operations(&table.operation, Role::DataTransfer);
-        let keys = table.thread.iter().zip(&table.dst_agent);
-        for ((thread, agent), indices) in grouped(keys.map(|(&thread, &agent)| (thread, agent))) {
-            let (agent, group) = self.agent(agent);
-            let slices = indices.into_iter().map(|index| Slice {
-                start: table.start[index as usize],
-                end: table.end[index as usize],
-                region: regions[&table.operation[index as usize]],
-                category,
-            });
-            let name = format!("Thread {thread}, Copy to {agent}");
-            self.track(&name, LocationType::AcceleratorStream, group, slices)?;
-        }
-        Ok(())
+        let work = AgentWork {
+            threads: &table.thread,
+            agents: &table.dst_agent,
+            operations: &table.operation,
+            times: (&table.start, &table.end),
+        };
+        self.write_work(&work, Domain::MemoryCopy, Role::DataTransfer, "Copy to")
     }
 
     fn write_allocations(&mut self) -> Result<(), Failure> {
         let table = &self.session.allocations;
-        let category = self.texts.id(category(Domain::MemoryAllocation));
-        let regions = self.operations(&table.operation, Role::Allocate);
-        let keys = table.thread.iter().zip(&table.agent);
+        let work = AgentWork {
+            threads: &table.thread,
+            agents: &table.agent,
+            operations: &table.operation,
+            times: (&table.start, &table.end),
+        };
+        let what = "Memory Operation at";
+        self.write_work(&work, Domain::MemoryAllocation, Role::Allocate, what)
+    }
+
+    /// A track for each thread and agent; `what` stands in its name before the agent.
+    fn write_work(
+        &mut self,
+        work: &AgentWork<'_>,
+        domain: Domain,
+        role: Role,
+        what: &str,
+    ) -> Result<(), Failure> {
+        let category = self.texts.id(category(domain));
+        let regions = self.operations(work.operations, role);
+        let keys = work.threads.iter().zip(work.agents);
         for ((thread, agent), indices) in grouped(keys.map(|(&thread, &agent)| (thread, agent))) {
             let (agent, group) = self.agent(agent);
             let slices = indices.into_iter().map(|index| Slice {
-                start: table.start[index as usize],
-                end: table.end[index as usize],
-                region: regions[&table.operation[index as usize]],
+                start: work.times.0[index as usize],
+                end: work.times.1[index as usize],
+                region: regions[&work.operations[index as usize]],
                 category,
             });
-            let name = format!("Thread {thread}, Memory Operation at {agent}");
+            let name = format!("Thread {thread}, {what} {agent}");
             self.track(&name, LocationType::AcceleratorStream, group, slices)?;
         }
         Ok(())

@@ -12,8 +12,6 @@ use crate::file::TextFile;
 
 /// Bytes of the original's record.
 const DISPATCH_DATA: u32 = 168;
-/// Static LDS is granted in steps of this many bytes.
-const LDS_STEP: u64 = 512;
 
 /// Writes the object. Registers and LDS at the end of each element are what the guide lists and the original leaves
 /// out.
@@ -50,14 +48,11 @@ pub(super) fn write(
             .number(table.thread[index].0)
             .text(",\"dispatch_data\":{\"size\":")
             .number(DISPATCH_DATA)
-            .text(",\"correlation_id\":{\"internal\":")
-            .number(table.correlation[index].0)
-            .text(",\"external\":")
-            .number(external(session, table.region[index], options))
-            .text("},\"start_timestamp\":")
-            .number(table.start[index].0)
-            .text(",\"end_timestamp\":")
-            .number(table.end[index].0)
+            .correlation(
+                table.correlation[index],
+                external(session, table.region[index], options),
+            )
+            .times(table.start[index], table.end[index])
             .dispatch_info(table, index)
             .text("},\"records\":[");
         let values = by_name(counted.values_of(index), &ranks);
@@ -71,18 +66,18 @@ pub(super) fn write(
             file.buffer.push(b'}');
         }
         let symbol = symbols.get(&table.kernel[index]);
-        let lds = symbol.map_or(0, |symbol| u64::from(symbol.group_size));
+        let lds = symbol.map_or(0, |symbol| symbol.granted_lds());
         Out(&mut file.buffer)
-            .text("],\"stream_id\":{\"handle\":")
-            .number(stream(table.stream[index], options))
-            .text("},\"arch_vgpr_count\":")
+            .text("]")
+            .handle("stream_id", stream(table.stream[index], options))
+            .text(",\"arch_vgpr_count\":")
             .number(symbol.map_or(0, |symbol| symbol.arch_vgpr_count))
             .text(",\"accum_vgpr_count\":")
             .number(symbol.map_or(0, |symbol| symbol.accum_vgpr_count))
             .text(",\"sgpr_count\":")
             .number(symbol.map_or(0, |symbol| symbol.sgpr_count))
             .text(",\"lds_block_size_v\":")
-            .number(lds.next_multiple_of(LDS_STEP))
+            .number(lds)
             .text("}");
         file.flush_if_full()?;
     }

@@ -2,7 +2,7 @@
 
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
 use rpd_core::domain::{Domain, Kind};
-use rpd_core::ids::StreamId;
+use rpd_core::ids::{CorrelationId, Nanoseconds, StreamId};
 use rpd_core::options::Options;
 use rpd_core::session::{DispatchTable, Session};
 use rpd_core::spool::format::api_flag;
@@ -93,11 +93,9 @@ impl Out<'_> {
     pub(super) fn dispatch_info(self, table: &DispatchTable, index: usize) -> Self {
         self.text(",\"dispatch_info\":{\"size\":")
             .number(size::DISPATCH_INFO)
-            .text(",\"agent_id\":{\"handle\":")
-            .number(table.agent[index].0)
-            .text("},\"queue_id\":{\"handle\":")
-            .number(table.queue[index].0)
-            .text("},\"kernel_id\":")
+            .handle("agent_id", table.agent[index].0)
+            .handle("queue_id", table.queue[index].0)
+            .text(",\"kernel_id\":")
             .number(table.kernel[index].0)
             .text(",\"dispatch_id\":")
             .number(table.dispatch[index].0)
@@ -110,6 +108,45 @@ impl Out<'_> {
             .text(",\"grid_size\":")
             .dim3(table.grid[index])
             .text("}")
+    }
+
+    /// The key and the object with the handle.
+    #[inline]
+    pub(super) fn handle(self, key: &str, handle: impl itoa::Integer) -> Self {
+        self.text(",\"")
+            .text(key)
+            .text("\":{\"handle\":")
+            .number(handle)
+            .text("}")
+    }
+
+    /// `correlation_id` of work on a device.
+    #[inline]
+    pub(super) fn correlation(self, internal: CorrelationId, external: u64) -> Self {
+        self.text(",\"correlation_id\":{\"internal\":")
+            .number(internal.0)
+            .text(",\"external\":")
+            .number(external)
+            .text("}")
+    }
+
+    /// `correlation_id` of what a call did itself.
+    #[inline]
+    fn ancestry(self, internal: CorrelationId, ancestor: CorrelationId) -> Self {
+        self.text(",\"correlation_id\":{\"internal\":")
+            .number(internal.0)
+            .text(",\"external\":0,\"ancestor\":")
+            .number(ancestor.0)
+            .text("}")
+    }
+
+    /// Both timestamps.
+    #[inline]
+    pub(super) fn times(self, start: Nanoseconds, end: Nanoseconds) -> Self {
+        self.text(",\"start_timestamp\":")
+            .number(start.0)
+            .text(",\"end_timestamp\":")
+            .number(end.0)
     }
 
     fn address(self, address: u64) -> Self {
@@ -204,10 +241,8 @@ impl<'a> Calls<'a> {
                 .number(api.correlation[index].0)
                 .text(",\"external\":0,\"ancestor\":")
                 .number(api.ancestor[index].0)
-                .text("},\"start_timestamp\":")
-                .number(api.start[index].0)
-                .text(",\"end_timestamp\":")
-                .number(api.end[index].0)
+                .text("}")
+                .times(api.start[index], api.end[index])
                 .text(",\"thread_id\":")
                 .number(api.thread[index].0);
             if returns || api.args[index].len > 0 {
@@ -223,10 +258,8 @@ impl<'a> Calls<'a> {
                     .text("}");
             }
             if domain == Domain::HipApi {
-                Out(&mut file.buffer)
-                    .text(",\"stream_id\":{\"handle\":")
-                    .number(self.streams.of(index, operation).0)
-                    .text("}");
+                let stream = self.streams.of(index, operation);
+                Out(&mut file.buffer).handle("stream_id", stream.0);
             }
             file.buffer.push(b'}');
             file.flush_if_full()?;
@@ -306,18 +339,14 @@ fn dispatches(
         Out(&mut file.buffer)
             .text(&start)
             .number(table.thread[index].0)
-            .text(",\"correlation_id\":{\"internal\":")
-            .number(table.correlation[index].0)
-            .text(",\"external\":")
-            .number(external(session, table.region[index], options))
-            .text("},\"start_timestamp\":")
-            .number(table.start[index].0)
-            .text(",\"end_timestamp\":")
-            .number(table.end[index].0)
+            .correlation(
+                table.correlation[index],
+                external(session, table.region[index], options),
+            )
+            .times(table.start[index], table.end[index])
             .dispatch_info(table, index)
-            .text(",\"stream_id\":{\"handle\":")
-            .number(stream(table.stream[index], options))
-            .text("}}");
+            .handle("stream_id", stream(table.stream[index], options))
+            .text("}");
         file.flush_if_full()?;
     }
     Ok(())
@@ -352,23 +381,17 @@ fn copies(
         Out(&mut file.buffer)
             .text(&starts[operation])
             .number(table.thread[index].0)
-            .text(",\"correlation_id\":{\"internal\":")
-            .number(table.correlation[index].0)
-            .text(",\"external\":")
-            .number(external(session, table.region[index], options))
-            .text("},\"start_timestamp\":")
-            .number(table.start[index].0)
-            .text(",\"end_timestamp\":")
-            .number(table.end[index].0)
-            .text(",\"dst_agent_id\":{\"handle\":")
-            .number(table.dst_agent[index].0)
-            .text("},\"src_agent_id\":{\"handle\":")
-            .number(table.src_agent[index].0)
-            .text("},\"bytes\":")
+            .correlation(
+                table.correlation[index],
+                external(session, table.region[index], options),
+            )
+            .times(table.start[index], table.end[index])
+            .handle("dst_agent_id", table.dst_agent[index].0)
+            .handle("src_agent_id", table.src_agent[index].0)
+            .text(",\"bytes\":")
             .number(table.bytes[index])
-            .text(",\"stream_id\":{\"handle\":")
-            .number(stream(table.stream[index], options))
-            .text("}}");
+            .handle("stream_id", stream(table.stream[index], options))
+            .text("}");
         file.flush_if_full()?;
     }
     Ok(())
@@ -389,23 +412,15 @@ fn allocations(
         Out(&mut file.buffer)
             .text(&starts[operation])
             .number(table.thread[index].0)
-            .text(",\"correlation_id\":{\"internal\":")
-            .number(table.correlation[index].0)
-            .text(",\"external\":0,\"ancestor\":")
-            .number(table.ancestor[index].0)
-            .text("},\"start_timestamp\":")
-            .number(table.start[index].0)
-            .text(",\"end_timestamp\":")
-            .number(table.end[index].0)
-            .text(",\"agent_id\":{\"handle\":")
-            .number(table.agent[index].0)
-            .text("},\"address\":")
+            .ancestry(table.correlation[index], table.ancestor[index])
+            .times(table.start[index], table.end[index])
+            .handle("agent_id", table.agent[index].0)
+            .text(",\"address\":")
             .address(table.address[index])
             .text(",\"allocation_size\":")
             .number(table.bytes[index])
-            .text(",\"stream_id\":{\"handle\":")
-            .number(stream(table.stream[index], options))
-            .text("}}");
+            .handle("stream_id", stream(table.stream[index], options))
+            .text("}");
         file.flush_if_full()?;
     }
     Ok(())
@@ -425,19 +440,13 @@ fn scratch(
         Out(&mut file.buffer)
             .text(&starts[operation])
             .number(table.agent[index].0)
-            .text("},\"queue_id\":{\"handle\":")
-            .number(table.queue[index].0)
-            .text("},\"thread_id\":")
+            .text("}")
+            .handle("queue_id", table.queue[index].0)
+            .text(",\"thread_id\":")
             .number(table.thread[index].0)
-            .text(",\"start_timestamp\":")
-            .number(table.start[index].0)
-            .text(",\"end_timestamp\":")
-            .number(table.end[index].0)
-            .text(",\"correlation_id\":{\"internal\":")
-            .number(table.correlation[index].0)
-            .text(",\"external\":0,\"ancestor\":")
-            .number(table.ancestor[index].0)
-            .text("},\"flags\":")
+            .times(table.start[index], table.end[index])
+            .ancestry(table.correlation[index], table.ancestor[index])
+            .text(",\"flags\":")
             .number(table.flags[index])
             .text(",\"allocation_size\":")
             .number(table.bytes[index])

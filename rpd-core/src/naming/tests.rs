@@ -1,0 +1,207 @@
+use super::*;
+use crate::ids::ProcessId;
+
+fn process(command: &[&str]) -> Process {
+    Process {
+        pid: ProcessId(42),
+        ppid: ProcessId(7),
+        pgid: ProcessId(8),
+        sid: ProcessId(9),
+        command: command.iter().map(|word| (*word).to_owned()).collect(),
+        cwd: "/data".to_owned(),
+        environment: vec![
+            ("NESTED".to_owned(), "%tag%-trace-inp-yaml".to_owned()),
+            ("SLASHES".to_owned(), "/a/b c".to_owned()),
+            ("LOOP".to_owned(), "x%env{LOOP}%".to_owned()),
+        ],
+        ..Process::default()
+    }
+}
+
+fn expand(pattern: &str, command: &[&str]) -> String {
+    let process = process(command);
+    let options = Options::default();
+    Facts {
+        process: &process,
+        options: &options,
+        hostname: "node",
+    }
+    .expand(pattern)
+}
+
+/// Conformance cases 256 to 265.
+#[test]
+fn placeholders_of_the_contract() {
+    let transpose = ["./transpose", "2", "500", "10"];
+    for (case, pattern, command, expected) in [
+        (
+            256,
+            "D/%argt%-trace",
+            &["./simple-transpose"][..],
+            "D/simple-transpose-trace",
+        ),
+        (257, "%argt%", &transpose[..], "transpose2_500_10"),
+        (258, "%args%", &transpose[..], "2_500_10"),
+        (259, "%arg9%-x", &transpose[..], "x"),
+        (259, "{arg9}_/-x%arg1%", &transpose[..], "x2"),
+        (
+            260,
+            "D/%env{NESTED}%",
+            &["bin/transpose"][..],
+            "D/transpose-trace-inp-yaml",
+        ),
+        (261, "%env{SLASHES}%", &transpose[..], "a_b_c"),
+        (262, "<%env{UNSET}%>", &transpose[..], "<>"),
+        (
+            263,
+            "$ENV{SLASHES}$env{SLASHES}",
+            &transpose[..],
+            "a_b_ca_b_c",
+        ),
+        (
+            264,
+            "%q{SLASHES}.%q{SLASHES}%",
+            &transpose[..],
+            "a_b_c.a_b_c",
+        ),
+        (265, "%h.%p", &transpose[..], "node.42"),
+        (
+            265,
+            "%h_%p-%hostname%%pid%",
+            &transpose[..],
+            "node_42-node42",
+        ),
+        (0, "%pidx", &transpose[..], "42idx"),
+        (0, "@pid@ 100% {", &transpose[..], "@pid@ 100% {"),
+        (0, "{rank}.%size%.%job%.%nid%", &transpose[..], "0.1.0.42"),
+        (
+            0,
+            "%argv%",
+            &["./../bin/app", "--", "-v", "../x y"][..],
+            ".._bin_app_-v_x y",
+        ),
+    ] {
+        assert_eq!(expand(pattern, command), expected, "case {case}: {pattern}");
+    }
+}
+
+#[test]
+fn a_value_that_names_itself_ends() {
+    assert!(expand("%env{LOOP}%", &[]).starts_with("xxx"));
+}
+
+#[test]
+fn closed_words_that_mean_nothing_are_refused() {
+    for good in [
+        "%pid%", "{pid}", "%h_%p", "%h%p", "50%", "a%b", "%arg12%", "%q{A}%", "{a b}", "%pidx",
+    ] {
+        assert_eq!(check(good), Ok(()), "{good}");
+    }
+    for bad in [
+        "%foo%",
+        "{foo}",
+        "x/%pidx%/y",
+        "%env{lower}%",
+        "%ARGT%",
+        "%arg%",
+    ] {
+        assert!(check(bad).is_err(), "{bad}");
+    }
+    let error = check("out/%hostnam%").expect_err("not a key");
+    assert_eq!(
+        error.to_string(),
+        "`%hostnam%` is no placeholder; did you mean `%hostname%`?"
+    );
+}
+
+#[test]
+fn literal_parents() {
+    for (pattern, parent) in [
+        ("/a/b", "/a/b"),
+        ("/a/b%pid%", "/a"),
+        ("/%pid%", "/"),
+        ("a%pid%", ""),
+        ("%cwd%/x", ""),
+        ("/a/%tag%/c", "/a"),
+    ] {
+        assert_eq!(literal_parent(pattern), Path::new(parent), "{pattern}");
+    }
+    assert!(starts_with_placeholder("%cwd%/x") && starts_with_placeholder("$ENV{A}"));
+    assert!(!starts_with_placeholder("out/%pid%"));
+}
+
+#[test]
+fn processes_of_a_run_never_share_a_file() {
+    let mut options = Options {
+        output_directory: "/out".to_owned(),
+        output_file: "x".to_owned(),
+        ..Options::default()
+    };
+    let mut namer = Namer::default();
+    let first = process(&["a"]);
+    let mut child = first.clone();
+    child.pid = ProcessId(43);
+    let mut name = |options: &Options, process: &Process, descendant| {
+        let target = namer.target(
+            &Facts {
+                process,
+                options,
+                hostname: "node",
+            },
+            descendant,
+        );
+        target.file("results.db").display().to_string()
+    };
+    assert_eq!(name(&options, &first, false), "/out/x_results.db");
+    assert_eq!(name(&options, &first, false), "/out/x_2_results.db");
+    assert_eq!(name(&options, &child, true), "/out/x_43_results.db");
+    assert_eq!(name(&options, &child, true), "/out/x_43_2_results.db");
+    options.output_file = String::new();
+    assert_eq!(name(&options, &first, false), "/out/node/42_results.db");
+    assert_eq!(name(&options, &first, false), "/out/node/42_2_results.db");
+    assert_eq!(name(&options, &child, true), "/out/node/43_results.db");
+    options.output_directory = "%cwd%/r/pass_3".to_owned();
+    assert_eq!(
+        name(&options, &child, true),
+        "/data/r/pass_3/node/43_results.db"
+    );
+}
+
+#[test]
+fn patterns_that_tell_ranks_apart() {
+    for pattern in [DEFAULT_PREFIX, "x_%rank%", "%r", "{pid}", "x%env{RANK}%"] {
+        assert!(tells_ranks_apart(pattern), "{pattern}");
+    }
+    for pattern in ["x", "%tag%/x", "%size%", "%job%"] {
+        assert!(!tells_ranks_apart(pattern), "{pattern}");
+    }
+}
+
+#[test]
+fn passes_never_share_a_file() {
+    let process = process(&["a"]);
+    let mut earlier = Namer::default();
+    let mut name = |pass: u32, prefix: &str| {
+        let options = Options {
+            output_directory: format!("/out/pass_{pass}"),
+            output_file: prefix.to_owned(),
+            ..Options::default()
+        };
+        let mut namer = Namer::default();
+        namer.extend(&earlier);
+        let facts = Facts {
+            process: &process,
+            options: &options,
+            hostname: "node",
+        };
+        let target = namer.target(&facts, false);
+        earlier = namer;
+        target.file("results.db").display().to_string()
+    };
+    assert_eq!(name(1, "x"), "/out/pass_1/x_results.db");
+    assert_eq!(name(2, "x"), "/out/pass_2/x_results.db");
+    assert_eq!(name(1, "/all/x"), "/all/x_results.db");
+    assert_eq!(name(2, "/all/x"), "/all/x_2_results.db");
+    assert_eq!(name(1, "../y"), "/out/pass_1/../y_results.db");
+    assert_eq!(name(2, "./../y"), "/out/pass_2/./../y_2_results.db");
+}
