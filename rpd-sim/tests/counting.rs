@@ -9,7 +9,7 @@ use std::{collections::HashMap, path::Path};
 fn said(name: &str, gpus: &str) -> (String, String) {
     let libraries = ["-lrocprofiler-sdk", "-lamdhip64"];
     let (folder, program) = common::build(name, "counting.c", &["-rdynamic"], &libraries);
-    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/kernels-O3.co");
+    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rpd-gfx/testdata/kernels-O3.co");
     let module = module.to_str().expect("a path");
     common::run_loudly(&folder, &program, &[module], &[("RPD_SIM_GPUS", gpus)])
 }

@@ -12,9 +12,9 @@ use super::machine::machine;
 use super::memory::{AccessError, Use};
 use super::observe::{self, ScratchEvent, ScratchInfo};
 use super::queue::Queue;
-use crate::codeobj::{Image, KernelDescriptor};
-use crate::isa::{self, Control, Dispatch, Extent, Program};
-use crate::perf::{Counts, Model};
+use rpd_gfx::codeobj::{Image, KernelDescriptor};
+use rpd_gfx::isa::{self, Control, Dispatch, Extent, Program};
+use rpd_gfx::perf::{Counts, Model};
 
 /// Flat addresses of LDS begin here.
 pub(crate) const SHARED_APERTURE: u64 = 0x0001_0000_0000_0000;

@@ -13,7 +13,7 @@ use super::machine::{HANDLER_THREAD, machine, start_thread};
 use super::observe::{self, Interval, Token};
 use super::queue::Queue;
 use super::signal::{Condition, Signal};
-use crate::perf::Counts;
+use rpd_gfx::perf::Counts;
 
 /// A kernel may change a signal's memory unannounced, so waiting callbacks are looked at this often.
 const RECHECK: Duration = Duration::from_millis(2);

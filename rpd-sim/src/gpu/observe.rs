@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use super::aql::KernelDispatchPacket;
-use crate::perf;
+use rpd_gfx::perf;
 
 /// What an observer hands out to recognise an operation at its end; zero means "not interested".
 pub(crate) type Token = u64;

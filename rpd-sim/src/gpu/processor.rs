@@ -15,7 +15,7 @@ use super::machine::{machine, start_thread};
 use super::observe::{self, Token};
 use super::queue::Queue;
 use super::signal::{Condition, Signal, Term};
-use crate::perf::Counts;
+use rpd_gfx::perf::Counts;
 
 /// Packets of one queue processed before the next queue has its turn.
 const TURN: usize = 16;

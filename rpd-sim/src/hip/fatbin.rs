@@ -10,7 +10,7 @@ use super::function::{Function, Module};
 use super::memory;
 use super::runtime::{self, lock, read, write};
 use super::types::{Dim3, Handle};
-use crate::codeobj::{Target, bundle};
+use rpd_gfx::codeobj::{Target, bundle};
 
 /// A kernel's host stub or a variable's host shadow.
 #[derive(Debug, Clone)]
@@ -40,10 +40,10 @@ pub(crate) fn lock_for_fork() -> RwLockWriteGuard<'static, Registry> {
 
 /// A bundle's code object for a device, and memory that stays until the process ends.
 pub(crate) fn extract(device: &Device, data: &'static [u8]) -> HipResult<&'static [u8]> {
-    let refused = |error: crate::codeobj::Error| {
+    let refused = |error: rpd_gfx::codeobj::Error| {
         eprintln!("rpd-sim: {error}");
         match error {
-            crate::codeobj::Error::NoMatch { .. } => code::NO_BINARY_FOR_GPU,
+            rpd_gfx::codeobj::Error::NoMatch { .. } => code::NO_BINARY_FOR_GPU,
             _ => code::INVALID_IMAGE,
         }
     };

@@ -9,7 +9,7 @@ use super::device::Device;
 use super::error::{HipResult, code};
 use super::hsa::{Executable, KernelSymbol};
 use super::runtime::{read, write};
-use crate::codeobj::{ArgKind, CodeObject, Kernel};
+use rpd_gfx::codeobj::{ArgKind, CodeObject, Kernel};
 
 /// An argument the program passes.
 #[derive(Debug, Clone, Copy)]

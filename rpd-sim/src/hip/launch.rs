@@ -8,8 +8,8 @@ use super::function::Function;
 use super::props::LDS_BYTES;
 use super::stream::{KERNEL_HEADER, Step, Stream};
 use super::types::Dim3;
-use crate::codeobj::ArgKind;
 use crate::gpu::aql::KernelDispatchPacket;
+use rpd_gfx::codeobj::ArgKind;
 
 /// Shape of a launch.
 #[derive(Debug, Clone, Copy)]

@@ -15,7 +15,7 @@ use super::function::{Function, Module};
 use super::memory;
 use super::runtime::{self, lock, read, write};
 use super::types::{FuncAttributes, Handle};
-use crate::codeobj::bundle;
+use rpd_gfx::codeobj::bundle;
 
 /// Kernels and modules of the process.
 #[derive(Debug, Default)]

@@ -4,10 +4,10 @@ use core::ffi::{c_char, c_void};
 
 use super::support::{agent, api, each, ensure, put, put_text, text};
 use super::types::{Dim3, HandleCallback, Status, status};
-use crate::codeobj::{Target, Toggle};
 use crate::gpu::agents::{self, Agent, Cache};
 use crate::gpu::clock;
 use crate::gpu::machine::machine;
+use rpd_gfx::codeobj::{Target, Toggle};
 
 const NAME_BYTES: usize = 64;
 const PRODUCT_BYTES: usize = 64;

@@ -9,13 +9,13 @@ use super::state::{lock, state};
 use super::support::{Outcome, agent, api, each, ensure, put, text};
 use super::symbol::{Kind, Symbol};
 use super::types::{Status, status};
-use crate::codeobj::{CodeObject, Error, Image, KernelDescriptor, Target};
 use crate::gpu::agents::{self, Agent, PoolKind};
 use crate::gpu::exec::Kernel;
 use crate::gpu::machine::machine;
 use crate::gpu::memory::Use;
 use crate::gpu::observe::{self, CodeObjectInfo, KernelInfo};
-use crate::isa::Program;
+use rpd_gfx::codeobj::{CodeObject, Error, Image, KernelDescriptor, Target};
+use rpd_gfx::isa::Program;
 
 const STATE_FROZEN: u32 = 1;
 const ROUNDING_NEAR: u32 = 2;

@@ -41,7 +41,7 @@ use crate::gpu::observe::{
     self, CodeObjectInfo, CopyDirection, CopyInfo, DispatchInfo, Interval, Observer, QueueInfo,
     ScratchEvent, ScratchInfo, Token,
 };
-use crate::perf;
+use rpd_gfx::perf;
 
 /// Meaningful bytes of the dispatch info.
 const INFO_BYTES: u64 = core::mem::offset_of!(Info, reserved_padding) as u64;

@@ -17,10 +17,11 @@ use super::{
     hardware::{self, Block},
     info::Info,
 };
-use crate::{gpu::agents as device, perf, sdk::agents};
+use crate::{gpu::agents as device, sdk::agents};
+use rpd_gfx::perf;
 
 /// The counters of the architecture that is simulated.
-const BUILT_IN: &str = include_str!("../../../data/gfx90a-counters.csv");
+const BUILT_IN: &str = include_str!("../../../../rpd-gfx/data/gfx90a-counters.csv");
 /// Ids have this many bits.
 const ID_BITS: u32 = 16;
 

@@ -24,10 +24,8 @@ use super::{
     catalogue::{self, Agent, Counter, Need, Source},
     info::instance_id,
 };
-use crate::{
-    perf::Counts,
-    sdk::{agents, status::store},
-};
+use crate::sdk::{agents, status::store};
+use rpd_gfx::perf::Counts;
 
 /// Counters of one agent.
 pub(crate) struct Config {

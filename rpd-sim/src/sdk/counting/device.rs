@@ -26,16 +26,14 @@ use super::{
     catalogue::Need,
     config::{self, Config, Counted},
 };
-use crate::{
-    perf::Counts,
-    sdk::{
-        agents,
-        buffer::{self, Buffer},
-        context::{self, Callback, Context},
-        lifecycle, register,
-        status::store,
-    },
+use crate::sdk::{
+    agents,
+    buffer::{self, Buffer},
+    context::{self, Callback, Context},
+    lifecycle, register,
+    status::store,
 };
+use rpd_gfx::perf::Counts;
 
 /// States of a context's service.
 const IDLE: u8 = 0;

@@ -26,13 +26,13 @@ use super::{
 };
 use crate::{
     gpu::observe::Interval,
-    perf::Counts,
     sdk::{
         buffer::{self, Buffer},
         context::{self, Callback},
         lifecycle,
     },
 };
+use rpd_gfx::perf::Counts;
 
 /// A context's service.
 pub(crate) struct Service {

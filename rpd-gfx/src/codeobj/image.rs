@@ -21,7 +21,7 @@ const RELATIVE64: u32 = 13;
 
 /// A loaded code object: its segments at one base, relocated. Unmapped when dropped.
 #[derive(Debug)]
-pub(crate) struct Image {
+pub struct Image {
     base: *mut u8,
     size: usize,
     first: u64,
@@ -36,10 +36,7 @@ unsafe impl Sync for Image {}
 impl Image {
     /// Copies the segments of `object` into fresh memory and applies the relocations; `resolve` finds
     /// symbols that the code object leaves undefined (external variables).
-    pub(crate) fn load(
-        object: &CodeObject,
-        resolve: impl Fn(&str) -> Option<u64>,
-    ) -> Result<Self, Error> {
+    pub fn load(object: &CodeObject, resolve: impl Fn(&str) -> Option<u64>) -> Result<Self, Error> {
         let first = object
             .segments()
             .iter()
@@ -151,27 +148,27 @@ impl Image {
     }
 
     /// First address.
-    pub(crate) fn base(&self) -> u64 {
+    pub fn base(&self) -> u64 {
         self.base as u64
     }
 
     /// Bytes, a multiple of the page size.
-    pub(crate) fn size(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.size as u64
     }
 
     /// What to add to a virtual address of the file.
-    pub(crate) fn delta(&self) -> u64 {
+    pub fn delta(&self) -> u64 {
         self.base().wrapping_sub(self.first)
     }
 
     /// Ranges (address, bytes) that hold instructions.
-    pub(crate) fn code(&self) -> &[(u64, u64)] {
+    pub fn code(&self) -> &[(u64, u64)] {
         &self.code
     }
 
     /// Loaded address of a symbol of the object this image was made from, if it lies inside.
-    pub(crate) fn address_of(&self, object: &CodeObject, symbol: &str) -> Option<u64> {
+    pub fn address_of(&self, object: &CodeObject, symbol: &str) -> Option<u64> {
         let symbol = object.symbol(symbol)?;
         let address = symbol.value.wrapping_add(self.delta());
         let end = address.checked_add(symbol.size)?;
@@ -179,7 +176,7 @@ impl Image {
     }
 
     /// Loaded address and contents of a kernel's descriptor; `symbol` ends in `.kd`.
-    pub(crate) fn descriptor(
+    pub fn descriptor(
         &self,
         object: &CodeObject,
         symbol: &str,

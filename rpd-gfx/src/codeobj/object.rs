@@ -22,7 +22,7 @@ const NT_AMDGPU_METADATA: u32 = 32;
 
 /// What a symbol names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SymbolKind {
+pub enum SymbolKind {
     /// A function or a kernel's entry point.
     Function,
     /// A variable or a kernel descriptor.
@@ -33,30 +33,30 @@ pub(crate) enum SymbolKind {
 
 /// A defined dynamic symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Symbol {
+pub struct Symbol {
     /// Name, mangled.
-    pub(crate) name: String,
+    pub name: String,
     /// Virtual address in the file; add [`super::Image::delta`] for the loaded one.
-    pub(crate) value: u64,
+    pub value: u64,
     /// Bytes.
-    pub(crate) size: u64,
+    pub size: u64,
     /// What it names.
-    pub(crate) kind: SymbolKind,
+    pub kind: SymbolKind,
 }
 
 /// A `PT_LOAD` segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Segment {
+pub struct Segment {
     /// Virtual address.
-    pub(crate) address: u64,
+    pub address: u64,
     /// Bytes in memory.
-    pub(crate) memory_size: u64,
+    pub memory_size: u64,
     /// Offset in the file.
-    pub(crate) offset: u64,
+    pub offset: u64,
     /// Bytes in the file.
-    pub(crate) file_size: u64,
+    pub file_size: u64,
     /// Whether it holds instructions.
-    pub(crate) executable: bool,
+    pub executable: bool,
 }
 
 /// Where a relocation's symbol is.
@@ -81,7 +81,7 @@ pub(super) struct Relocation {
 
 /// A code object: an ELF file for the device, checked as far as loading it needs.
 #[derive(Debug, Clone)]
-pub(crate) struct CodeObject {
+pub struct CodeObject {
     bytes: Arc<[u8]>,
     target: Target,
     #[cfg(test)]
@@ -118,7 +118,7 @@ pub(super) fn extent(header: &[u8]) -> Result<usize, Error> {
 
 impl CodeObject {
     /// Reads a code object; `bytes` is the ELF file.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Error> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let bad =
             |what: &'static str| move |e: object::Error| Error::malformed(what, e.to_string());
         if !bytes.starts_with(b"\x7fELF") {
@@ -227,51 +227,51 @@ impl CodeObject {
     }
 
     /// The ELF file.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Processor and features it was built for.
-    pub(crate) fn target(&self) -> &Target {
+    pub fn target(&self) -> &Target {
         &self.target
     }
 
     #[cfg(test)]
     /// Code object version: 3 to 6.
-    pub(crate) fn version(&self) -> u8 {
+    pub fn version(&self) -> u8 {
         self.abi_version + 2
     }
 
     /// Loadable segments.
-    pub(crate) fn segments(&self) -> &[Segment] {
+    pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
     #[cfg(test)]
     /// Defined dynamic symbols: kernels, their descriptors and variables.
-    pub(crate) fn symbols(&self) -> &[Symbol] {
+    pub fn symbols(&self) -> &[Symbol] {
         &self.symbols
     }
 
     /// A defined symbol.
-    pub(crate) fn symbol(&self, name: &str) -> Option<&Symbol> {
+    pub fn symbol(&self, name: &str) -> Option<&Symbol> {
         self.by_name.get(name).map(|&i| &self.symbols[i])
     }
 
     /// Kernels the metadata describes.
-    pub(crate) fn kernels(&self) -> &[Kernel] {
+    pub fn kernels(&self) -> &[Kernel] {
         &self.metadata.kernels
     }
 
     /// The kernel of a name, with or without `.kd`.
-    pub(crate) fn kernel(&self, name: &str) -> Option<&Kernel> {
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels()
             .iter()
             .find(|k| k.name == name || k.symbol == name)
     }
 
     /// Variables (`__device__`, `__constant__`): object symbols that are no kernel descriptors.
-    pub(crate) fn variables(&self) -> impl Iterator<Item = &Symbol> {
+    pub fn variables(&self) -> impl Iterator<Item = &Symbol> {
         self.symbols
             .iter()
             .filter(|s| s.kind == SymbolKind::Object && !s.name.ends_with(".kd"))
@@ -279,7 +279,7 @@ impl CodeObject {
 
     #[cfg(test)]
     /// Metadata version, such as (1, 2) for V5.
-    pub(crate) fn metadata_version(&self) -> (u32, u32) {
+    pub fn metadata_version(&self) -> (u32, u32) {
         self.metadata.version
     }
 }

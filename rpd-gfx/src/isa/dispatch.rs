@@ -17,7 +17,7 @@ const RESIDENT: usize = 1024;
 /// Executes a dispatch to its end.
 ///
 /// On a fault the other workgroups are stopped, and the first fault is what is returned.
-pub(crate) fn run_dispatch(
+pub fn run_dispatch(
     dispatch: &Dispatch<'_>,
     memory: &dyn Memory,
     control: &Control<'_>,
@@ -48,7 +48,7 @@ pub(crate) fn run_dispatch(
 }
 
 /// Executes a dispatch to its end on this thread, while `probe` watches.
-pub(crate) fn watch_dispatch(
+pub fn watch_dispatch(
     dispatch: &Dispatch<'_>,
     memory: &dyn Memory,
     stop: &AtomicBool,

@@ -4,30 +4,30 @@ use super::Error;
 
 /// A kernel descriptor (`name.kd`), decoded for gfx90a.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct KernelDescriptor {
+pub struct KernelDescriptor {
     /// Bytes of LDS a workgroup needs besides the dynamic ones.
-    pub(crate) group_segment_size: u32,
+    pub group_segment_size: u32,
     /// Bytes of scratch a work-item needs.
-    pub(crate) private_segment_size: u32,
+    pub private_segment_size: u32,
     /// Bytes of the kernel arguments.
-    pub(crate) kernarg_size: u32,
+    pub kernarg_size: u32,
     /// First instruction, relative to the descriptor.
-    pub(crate) entry_offset: i64,
+    pub entry_offset: i64,
     /// `COMPUTE_PGM_RSRC1`.
-    pub(crate) rsrc1: u32,
+    pub rsrc1: u32,
     /// `COMPUTE_PGM_RSRC2`.
-    pub(crate) rsrc2: u32,
+    pub rsrc2: u32,
     /// `COMPUTE_PGM_RSRC3`.
-    pub(crate) rsrc3: u32,
+    pub rsrc3: u32,
     /// Kernel code properties: which user SGPRs are set up.
-    pub(crate) properties: u16,
+    pub properties: u16,
     /// Kernel argument preload: length in dwords (bits 0-6), offset in dwords (bits 7-15).
-    pub(crate) preload: u16,
+    pub preload: u16,
 }
 
 impl KernelDescriptor {
     /// Reads a descriptor from its bytes.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Error> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let bytes: &[u8; 64] = bytes.first_chunk().ok_or(Error::Truncated {
             what: "kernel descriptor",
             needed: 64,
@@ -51,32 +51,32 @@ impl KernelDescriptor {
     }
 
     /// VGPRs a work-item has, architectural and accumulation ones together.
-    pub(crate) fn vgprs(&self) -> u32 {
+    pub fn vgprs(&self) -> u32 {
         ((self.rsrc1 & 0x3f) + 1) * 8
     }
 
     /// Index in the unified register file where the accumulation VGPRs begin.
-    pub(crate) fn accum_offset(&self) -> u32 {
+    pub fn accum_offset(&self) -> u32 {
         ((self.rsrc3 & 0x3f) + 1) * 4
     }
 
     /// SGPRs a wave has.
-    pub(crate) fn sgprs(&self) -> u32 {
+    pub fn sgprs(&self) -> u32 {
         (((self.rsrc1 >> 6) & 0xf) / 2 + 1) * 16
     }
 
     /// User SGPRs set up before the wave starts.
-    pub(crate) fn user_sgprs(&self) -> u32 {
+    pub fn user_sgprs(&self) -> u32 {
         (self.rsrc2 >> 1) & 0x1f
     }
 
     /// Whether waves get scratch memory.
-    pub(crate) fn uses_scratch(&self) -> bool {
+    pub fn uses_scratch(&self) -> bool {
         self.rsrc2 & 1 != 0
     }
 
     /// `FLOAT_MODE`: rounding and denormal handling, as the MODE register's low 8 bits.
-    pub(crate) fn float_mode(&self) -> u32 {
+    pub fn float_mode(&self) -> u32 {
         (self.rsrc1 >> 12) & 0xff
     }
 }

@@ -22,7 +22,7 @@ const BARRIERS: u32 = 16;
 const ADDRESS_QUADS: u64 = 4;
 
 /// Watches one dispatch and counts.
-pub(crate) struct Model<'a> {
+pub struct Model<'a> {
     /// Workgroups that a compute unit has room for.
     resident: u64,
     caches: Hierarchy<'a>,
@@ -53,7 +53,7 @@ struct Group {
 
 impl<'a> Model<'a> {
     /// For a dispatch. `local` tells whether a host address is in the device's own memory.
-    pub(crate) fn new(dispatch: &Dispatch<'_>, local: &'a dyn Fn(u64) -> bool) -> Self {
+    pub fn new(dispatch: &Dispatch<'_>, local: &'a dyn Fn(u64) -> bool) -> Self {
         Self {
             resident: resident(dispatch),
             caches: Hierarchy::new(local),
@@ -68,7 +68,7 @@ impl<'a> Model<'a> {
     }
 
     /// What was counted, the dispatch having ended.
-    pub(crate) fn finish(mut self) -> Counts {
+    pub fn finish(mut self) -> Counts {
         for ((unit, _), batch) in std::mem::take(&mut self.batches) {
             self.close(unit, &batch);
         }

@@ -5,7 +5,7 @@ use super::inst::{Format, GLC, Inst};
 
 /// Kind of an instruction, with what of it matters to who counts and times it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Vector arithmetic.
     Valu(Valu),
     /// Scalar arithmetic.
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
 /// Kind of vector arithmetic. Operations of packed numbers are those of their elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Valu {
+pub enum Valu {
     /// Half-precision addition and subtraction.
     AddF16,
     /// Half-precision multiplication.
@@ -72,17 +72,17 @@ pub(crate) enum Valu {
 
 impl Valu {
     /// How many there are.
-    pub(crate) const COUNT: usize = Self::Other as usize + 1;
+    pub const COUNT: usize = Self::Other as usize + 1;
 
     /// Whether a quarter of the lanes go through at a time.
-    pub(crate) fn is_transcendental(self) -> bool {
+    pub fn is_transcendental(self) -> bool {
         matches!(self, Self::TransF16 | Self::TransF32 | Self::TransF64)
     }
 }
 
 /// What a memory operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub enum Operation {
     /// Load.
     Load,
     /// Store.
@@ -93,15 +93,15 @@ pub(crate) enum Operation {
 
 /// A vector memory instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Vmem {
+pub struct Vmem {
     /// Whether it has the FLAT encoding: generic, global or scratch.
-    pub(crate) flat: bool,
+    pub flat: bool,
     /// What it does.
-    pub(crate) operation: Operation,
+    pub operation: Operation,
     /// Registers of data, of each lane.
-    pub(crate) dwords: u32,
+    pub dwords: u32,
     /// Whether a load must not be answered by the first-level cache.
-    pub(crate) coherent: bool,
+    pub coherent: bool,
 }
 
 /// The kind of an instruction.

@@ -11,7 +11,7 @@ pub(super) const PAGE: usize = 1024;
 ///
 /// Every dword of a page is decoded as if an instruction started there, so that no assumption about the
 /// layout of the code is needed and a program counter is an index.
-pub(crate) struct Program {
+pub struct Program {
     start: u64,
     end: u64,
     pages: Box<[OnceLock<Box<[Inst]>>]>,
@@ -28,7 +28,7 @@ impl Program {
     ///
     /// # Safety
     /// The range is readable and does not change as long as the program exists.
-    pub(crate) unsafe fn new(start: u64, bytes: u64) -> Self {
+    pub unsafe fn new(start: u64, bytes: u64) -> Self {
         let dwords = (bytes / 4) as usize;
         Self {
             start,
@@ -40,7 +40,7 @@ impl Program {
     }
 
     /// Whether an address lies in the program.
-    pub(crate) fn contains(&self, address: u64) -> bool {
+    pub fn contains(&self, address: u64) -> bool {
         (self.start..self.end).contains(&address)
     }
 

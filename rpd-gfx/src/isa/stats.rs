@@ -3,7 +3,7 @@
 /// Class of an instruction, as the hardware's counters tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Class {
+pub enum Class {
     /// Vector arithmetic (`SQ_INSTS_VALU`).
     Valu,
     /// Matrix arithmetic (`SQ_INSTS_MFMA`, also counted as VALU by the hardware).
@@ -30,47 +30,47 @@ pub(crate) enum Class {
 
 impl Class {
     /// How many there are.
-    pub(crate) const COUNT: usize = Self::Other as usize + 1;
+    pub const COUNT: usize = Self::Other as usize + 1;
 }
 
 /// What a dispatch executed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Stats {
+pub struct Stats {
     /// Workgroups.
-    pub(crate) workgroups: u64,
+    pub workgroups: u64,
     /// Waves.
-    pub(crate) waves: u64,
+    pub waves: u64,
     /// Work-items.
-    pub(crate) work_items: u64,
+    pub work_items: u64,
     /// Instructions a wave executed, by [`Class`].
-    pub(crate) instructions: [u64; Class::COUNT],
+    pub instructions: [u64; Class::COUNT],
     /// Lanes that were active in vector arithmetic.
-    pub(crate) valu_lanes: u64,
+    pub valu_lanes: u64,
     /// Bytes loaded from global memory.
-    pub(crate) bytes_loaded: u64,
+    pub bytes_loaded: u64,
     /// Bytes stored to global memory.
-    pub(crate) bytes_stored: u64,
+    pub bytes_stored: u64,
     /// Atomic operations on global memory, by lane.
-    pub(crate) atomics: u64,
+    pub atomics: u64,
     /// Bytes read and written in LDS.
-    pub(crate) lds_bytes: u64,
+    pub lds_bytes: u64,
 }
 
 impl Stats {
     #[cfg(test)]
     /// Instructions of a class.
-    pub(crate) fn count(&self, class: Class) -> u64 {
+    pub fn count(&self, class: Class) -> u64 {
         self.instructions[class as usize]
     }
 
     #[cfg(test)]
     /// Instructions of all classes.
-    pub(crate) fn total(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.instructions.iter().sum()
     }
 
     /// Adds what another part of the dispatch did.
-    pub(crate) fn add(&mut self, other: &Stats) {
+    pub fn add(&mut self, other: &Stats) {
         self.workgroups += other.workgroups;
         self.waves += other.waves;
         self.work_items += other.work_items;

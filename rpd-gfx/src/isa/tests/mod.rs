@@ -10,7 +10,7 @@ use crate::codeobj::{ArgKind, CodeObject, Image};
 use std::sync::atomic::AtomicBool;
 
 /// All memory is allowed but the first page and what lies above user space.
-pub(crate) struct Everything;
+pub struct Everything;
 
 impl Memory for Everything {
     fn extent(&self, address: u64) -> Option<Extent> {
@@ -24,14 +24,14 @@ impl Memory for Everything {
 }
 
 /// The test code objects, each at another optimisation level.
-pub(crate) const OBJECTS: [(&str, &[u8]); 3] = [
+pub const OBJECTS: [(&str, &[u8]); 3] = [
     ("O0", include_bytes!("../../../testdata/kernels-O0.co")),
     ("O1", include_bytes!("../../../testdata/kernels-O1.co")),
     ("O3", include_bytes!("../../../testdata/kernels-O3.co")),
 ];
 
 /// A loaded code object.
-pub(crate) struct Module {
+pub struct Module {
     pub(super) object: CodeObject,
     pub(super) image: Image,
     pub(super) program: Program,
@@ -39,7 +39,7 @@ pub(crate) struct Module {
 }
 
 impl Module {
-    pub(crate) fn load(bytes: &[u8]) -> Self {
+    pub fn load(bytes: &[u8]) -> Self {
         let object = CodeObject::parse(bytes).unwrap();
         let image = Image::load(&object, |_| None).unwrap();
         let (start, size) = image.code()[0];
@@ -73,7 +73,7 @@ impl Module {
     }
 
     /// Makes the dispatch of a kernel and hands it to `act`.
-    pub(crate) fn dispatch<R>(
+    pub fn dispatch<R>(
         &self,
         name: &str,
         grid: [u32; 3],

@@ -10,7 +10,7 @@ use super::{Extent, Kind};
 
 /// A memory that vector instructions reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Space {
+pub enum Space {
     /// Everything allocated.
     Global,
     /// The workgroup's scratch; addresses count from its first wave's.
@@ -21,51 +21,51 @@ pub(crate) enum Space {
 
 /// What the lanes of one instruction do in one memory.
 #[derive(Debug, Clone)]
-pub(crate) struct Transfer {
+pub struct Transfer {
     /// Which memory.
-    pub(crate) space: Space,
+    pub space: Space,
     /// What is done.
-    pub(crate) operation: Operation,
+    pub operation: Operation,
     /// Bytes of each lane.
-    pub(crate) bytes: u32,
+    pub bytes: u32,
     /// Lanes that take part.
-    pub(crate) lanes: u64,
+    pub lanes: u64,
     /// Their addresses.
-    pub(crate) addresses: Lanes64,
+    pub addresses: Lanes64,
 }
 
 /// An instruction that a wave executed.
 #[derive(Debug)]
-pub(crate) struct Step<'a> {
+pub struct Step<'a> {
     /// The workgroup.
-    pub(crate) group: u64,
+    pub group: u64,
     /// The wave's number in it.
-    pub(crate) wave: usize,
+    pub wave: usize,
     /// Address of the instruction, counted from the first of its code object.
-    pub(crate) offset: u64,
+    pub offset: u64,
     /// Bytes of the instruction.
-    pub(crate) length: u64,
+    pub length: u64,
     /// Its kind.
-    pub(crate) kind: Kind,
+    pub kind: Kind,
     /// Lanes that were active when it began.
-    pub(crate) lanes: u32,
+    pub lanes: u32,
     /// What it did in memory, if it is a vector or LDS instruction.
-    pub(crate) transfers: &'a [Transfer],
+    pub transfers: &'a [Transfer],
     /// Ranges that a scalar load read: address and bytes.
-    pub(crate) scalar: &'a [(u64, u64)],
+    pub scalar: &'a [(u64, u64)],
 }
 
 /// A workgroup as it starts.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Workgroup {
+pub struct Workgroup {
     /// Number in the dispatch, x first.
-    pub(crate) id: u64,
+    pub id: u64,
     /// Work-items.
-    pub(crate) items: u32,
+    pub items: u32,
 }
 
 /// Who watches.
-pub(crate) trait Probe {
+pub trait Probe {
     /// A workgroup starts.
     fn started(&mut self, group: &Workgroup);
     /// A wave executed an instruction.

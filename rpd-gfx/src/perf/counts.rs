@@ -6,7 +6,7 @@ use super::{ENGINES, UNITS_PER_ENGINE};
 
 /// What a counted dispatch made the counters advance by.
 #[derive(Debug, Clone)]
-pub(crate) struct Counts {
+pub struct Counts {
     pub(super) engines: Vec<Engine>,
     pub(super) units: Vec<Unit>,
     pub(super) channels: Vec<Channel>,
@@ -17,13 +17,7 @@ impl Counts {
     /// Value of an event in one instance of its block: `shader_engine` and `instance` as the counter's dimensions
     /// have them, 0 where it lacks the dimension. Instances that the device lacks have 0. `None` exactly where
     /// [`super::determined`] is false.
-    pub(crate) fn value(
-        &self,
-        block: &str,
-        event: u32,
-        shader_engine: u32,
-        instance: u32,
-    ) -> Option<f64> {
+    pub fn value(&self, block: &str, event: u32, shader_engine: u32, instance: u32) -> Option<f64> {
         let (engine, instance) = (shader_engine as usize, instance as usize);
         let value = match block {
             "SQ" => read(catalogue::SQ, event, self.engine(engine, instance))?,
@@ -45,7 +39,7 @@ impl Counts {
     /// The event's level, summed over all cycles of the dispatch: what `SQ_ACCUM_PREV_HIRES` reads behind it.
     /// `SQ_ACCUM_PREV` looks every fourth cycle and reads a quarter. `None` exactly where [`super::accumulates`] is
     /// false.
-    pub(crate) fn accumulated(
+    pub fn accumulated(
         &self,
         block: &str,
         event: u32,

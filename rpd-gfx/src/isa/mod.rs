@@ -25,7 +25,7 @@ mod smem;
 mod sop;
 mod stats;
 #[cfg(test)]
-pub(crate) mod tests;
+pub mod tests;
 mod trace;
 mod vop;
 mod vop1;
@@ -34,28 +34,28 @@ mod vop3;
 mod vop3p;
 mod vopc;
 
-pub(crate) use dispatch::{run_dispatch, watch_dispatch};
-pub(crate) use kind::{Kind, Operation, Valu, Vmem};
-pub(crate) use program::Program;
-pub(crate) use stats::{Class, Stats};
-pub(crate) use trace::{Probe, Space, Step, Transfer, Workgroup};
+pub use dispatch::{run_dispatch, watch_dispatch};
+pub use kind::{Kind, Operation, Valu, Vmem};
+pub use program::Program;
+pub use stats::{Class, Stats};
+pub use trace::{Probe, Space, Step, Transfer, Workgroup};
 
 use crate::codeobj::KernelDescriptor;
 use std::sync::atomic::AtomicBool;
 
 /// A range of memory that a kernel may access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub struct Extent {
     /// First address.
-    pub(crate) start: u64,
+    pub start: u64,
     /// Address behind the last byte.
-    pub(crate) end: u64,
+    pub end: u64,
     /// Whether stores are allowed.
-    pub(crate) writable: bool,
+    pub writable: bool,
 }
 
 /// What the interpreter asks of the device around it.
-pub(crate) trait Memory: Sync {
+pub trait Memory: Sync {
     /// The accessible range around `address`, or `None`, which ends the dispatch with a memory fault.
     ///
     /// Answers are kept for the time a workgroup runs, so this need not be fast.
@@ -74,45 +74,45 @@ pub(crate) trait Memory: Sync {
 
 /// One kernel dispatch.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Dispatch<'a> {
+pub struct Dispatch<'a> {
     /// Name for messages.
-    pub(crate) kernel: &'a str,
+    pub kernel: &'a str,
     /// The instructions.
-    pub(crate) program: &'a Program,
+    pub program: &'a Program,
     /// Address of the kernel descriptor, from the packet.
-    pub(crate) kernel_object: u64,
+    pub kernel_object: u64,
     /// The descriptor, see [`KernelDescriptor::parse`].
-    pub(crate) descriptor: KernelDescriptor,
+    pub descriptor: KernelDescriptor,
     /// Work-items in each dimension (1 where the packet's dimensions do not reach).
-    pub(crate) grid: [u32; 3],
+    pub grid: [u32; 3],
     /// Work-items of a workgroup in each dimension.
-    pub(crate) workgroup: [u16; 3],
+    pub workgroup: [u16; 3],
     /// LDS bytes of a workgroup: the packet's, static and dynamic together.
-    pub(crate) group_segment_size: u32,
+    pub group_segment_size: u32,
     /// Scratch bytes of a work-item: the packet's.
-    pub(crate) private_segment_size: u32,
+    pub private_segment_size: u32,
     /// Address of the kernel arguments.
-    pub(crate) kernarg: u64,
+    pub kernarg: u64,
     /// Address of a copy of the AQL packet that stays valid while the dispatch runs.
-    pub(crate) packet: u64,
+    pub packet: u64,
     /// Address of the queue's `amd_queue_t`.
-    pub(crate) queue: u64,
+    pub queue: u64,
     /// The packet's index in the queue.
-    pub(crate) dispatch_id: u64,
+    pub dispatch_id: u64,
 }
 
 /// How to run a dispatch.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Control<'a> {
+pub struct Control<'a> {
     /// Threads to spread workgroups over, at least 1.
-    pub(crate) threads: usize,
+    pub threads: usize,
     /// Ends the dispatch soon after it becomes true.
-    pub(crate) stop: &'a AtomicBool,
+    pub stop: &'a AtomicBool,
 }
 
 /// Why a dispatch ended early.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// An instruction that the interpreter does not know.
     #[error(
         "unknown instruction {} ({format} opcode {opcode:#x}) in kernel `{kernel}` at offset {offset:#x} of its code",
@@ -180,7 +180,7 @@ pub(crate) enum Fault {
 
 /// Kind of a memory access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub enum Access {
     /// A load.
     Read,
     /// A store.

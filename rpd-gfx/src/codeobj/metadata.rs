@@ -5,50 +5,50 @@ use rmpv::ValueRef;
 
 /// A kernel as the metadata describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kernel {
+pub struct Kernel {
     /// Name as in the source, mangled.
-    pub(crate) name: String,
+    pub name: String,
     /// Symbol of the kernel descriptor (`name.kd`).
-    pub(crate) symbol: String,
+    pub symbol: String,
     /// Explicit and hidden arguments, in order of offset as written.
-    pub(crate) args: Vec<Arg>,
+    pub args: Vec<Arg>,
     /// Bytes of the kernel arguments as the metadata says; see [`Kernel::kernarg_bytes`].
-    pub(crate) kernarg_segment_size: u32,
+    pub kernarg_segment_size: u32,
     /// Alignment of the kernel arguments.
-    pub(crate) kernarg_segment_align: u32,
+    pub kernarg_segment_align: u32,
     /// Static LDS bytes.
-    pub(crate) group_segment_fixed_size: u32,
+    pub group_segment_fixed_size: u32,
     /// Scratch bytes of a work-item.
-    pub(crate) private_segment_fixed_size: u32,
+    pub private_segment_fixed_size: u32,
     /// Work-items in a wave.
-    pub(crate) wavefront_size: u32,
+    pub wavefront_size: u32,
     /// Scalar registers.
-    pub(crate) sgpr_count: u32,
+    pub sgpr_count: u32,
     /// Vector registers.
-    pub(crate) vgpr_count: u32,
+    pub vgpr_count: u32,
     /// Accumulation registers.
-    pub(crate) agpr_count: u32,
+    pub agpr_count: u32,
     /// Spilled scalar registers.
-    pub(crate) sgpr_spill_count: u32,
+    pub sgpr_spill_count: u32,
     /// Spilled vector registers.
-    pub(crate) vgpr_spill_count: u32,
+    pub vgpr_spill_count: u32,
     /// Largest number of work-items in a workgroup.
-    pub(crate) max_flat_workgroup_size: u32,
+    pub max_flat_workgroup_size: u32,
     /// Workgroup size the kernel insists on, if any.
-    pub(crate) reqd_workgroup_size: Option<[u32; 3]>,
+    pub reqd_workgroup_size: Option<[u32; 3]>,
     /// `normal`, `init` or `fini`.
-    pub(crate) kind: String,
+    pub kind: String,
     /// Source language, such as `OpenCL C`.
-    pub(crate) language: String,
+    pub language: String,
     /// Whether scratch need is not known before the run.
-    pub(crate) uses_dynamic_stack: bool,
+    pub uses_dynamic_stack: bool,
     /// Whether grids are multiples of the workgroup size.
-    pub(crate) uniform_work_group_size: bool,
+    pub uniform_work_group_size: bool,
 }
 
 impl Kernel {
     /// Bytes to allocate for arguments; old compilers write a segment size that misses the last hidden ones.
-    pub(crate) fn kernarg_bytes(&self) -> u32 {
+    pub fn kernarg_bytes(&self) -> u32 {
         self.args
             .iter()
             .map(|a| a.offset.saturating_add(a.size))
@@ -58,38 +58,38 @@ impl Kernel {
     }
 
     /// The arguments of the kernel's own signature, without the hidden ones.
-    pub(crate) fn explicit_args(&self) -> impl Iterator<Item = &Arg> {
+    pub fn explicit_args(&self) -> impl Iterator<Item = &Arg> {
         self.args.iter().filter(|a| !a.kind.is_hidden())
     }
 
     /// The hidden arguments.
-    pub(crate) fn hidden_args(&self) -> impl Iterator<Item = &Arg> {
+    pub fn hidden_args(&self) -> impl Iterator<Item = &Arg> {
         self.args.iter().filter(|a| a.kind.is_hidden())
     }
 }
 
 /// One argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Arg {
+pub struct Arg {
     /// Offset in the argument segment.
-    pub(crate) offset: u32,
+    pub offset: u32,
     /// Bytes.
-    pub(crate) size: u32,
+    pub size: u32,
     /// What it is.
-    pub(crate) kind: ArgKind,
+    pub kind: ArgKind,
     /// Name in the source, if the compiler kept it.
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// Type in the source, if the compiler kept it.
-    pub(crate) type_name: Option<String>,
+    pub type_name: Option<String>,
     /// Address space of a pointer.
-    pub(crate) address_space: Option<String>,
+    pub address_space: Option<String>,
 }
 
 macro_rules! kinds {
     ($($variant:ident = $text:literal, $hidden:literal;)*) => {
         /// The `.value_kind` of an argument.
         #[derive(Debug, Clone, PartialEq, Eq)]
-        pub(crate) enum ArgKind {
+        pub enum ArgKind {
             $(#[doc = concat!("`", $text, "`")] $variant,)*
             /// One that this build does not know.
             Other(String),
@@ -104,7 +104,7 @@ macro_rules! kinds {
             }
 
             /// Whether the runtime provides it.
-            pub(crate) fn is_hidden(&self) -> bool {
+            pub fn is_hidden(&self) -> bool {
                 match self {
                     $(Self::$variant => $hidden,)*
                     Self::Other(text) => text.starts_with("hidden_"),
@@ -150,20 +150,20 @@ kinds! {
 
 /// What the note says about the whole code object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Metadata {
+pub struct Metadata {
     /// `amdhsa.version`, such as (1, 2) for V5.
-    pub(crate) version: (u32, u32),
+    pub version: (u32, u32),
     /// `amdhsa.target`, such as `amdgcn-amd-amdhsa--gfx90a`.
-    pub(crate) target: String,
+    pub target: String,
     /// The kernels.
-    pub(crate) kernels: Vec<Kernel>,
+    pub kernels: Vec<Kernel>,
 }
 
 /// Nesting a real note stays far below.
 const MAX_DEPTH: usize = 32;
 
 /// Reads the descriptor of an AMDGPU metadata note.
-pub(crate) fn parse(mut note: &[u8]) -> Result<Metadata, Error> {
+pub fn parse(mut note: &[u8]) -> Result<Metadata, Error> {
     let value = rmpv::decode::read_value_ref_with_max_depth(&mut note, MAX_DEPTH)
         .map_err(|e| Error::malformed("metadata note", e.to_string()))?;
     let map = Map::of(&value, "metadata note")?;

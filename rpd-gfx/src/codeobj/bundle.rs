@@ -18,7 +18,7 @@ const MAX_ENTRIES: u64 = 4096;
 
 /// State of a target feature (`xnack`, `sramecc`) of a device or code object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Toggle {
+pub enum Toggle {
     /// Works with either setting, or not said.
     Any,
     /// Required or switched on.
@@ -36,18 +36,18 @@ impl Toggle {
 
 /// A processor with its target features, as in `gfx90a:sramecc+:xnack-`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
+pub struct Target {
     /// Processor name such as `gfx90a`.
-    pub(crate) processor: String,
+    pub processor: String,
     /// Error correction of on-chip memory.
-    pub(crate) sramecc: Toggle,
+    pub sramecc: Toggle,
     /// Retry of memory accesses after a page fault.
-    pub(crate) xnack: Toggle,
+    pub xnack: Toggle,
 }
 
 impl Target {
     /// The simulated device: gfx90a with ECC on and XNACK off, as an MI200 boots.
-    pub(crate) fn gfx90a() -> Self {
+    pub fn gfx90a() -> Self {
         Self {
             processor: "gfx90a".into(),
             sramecc: Toggle::On,
@@ -57,7 +57,7 @@ impl Target {
 
     /// Reads `processor[:feature+|-]...`, with or without a triple in front
     /// (`hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-`).
-    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+    pub fn parse(text: &str) -> Result<Self, Error> {
         let id = text.rsplit_once("--").map_or(text, |(_, id)| id);
         let mut parts = id.split(':');
         let mut target = Target {
@@ -91,7 +91,7 @@ impl Target {
     }
 
     /// Whether code built for `self` runs on `device`.
-    pub(crate) fn runs_on(&self, device: &Target) -> bool {
+    pub fn runs_on(&self, device: &Target) -> bool {
         self.processor == device.processor
             && self.sramecc.runs_on(device.sramecc)
             && self.xnack.runs_on(device.xnack)
@@ -147,7 +147,7 @@ fn number<const N: usize>(data: &[u8], at: u64, what: &'static str) -> Result<u6
 /// The code object for `device` in `data`: a bundle (plain or compressed) or an ELF file by itself.
 ///
 /// Several bundles may follow each other; they are tried in order.
-pub(crate) fn pick<'a>(data: &'a [u8], device: &Target) -> Result<Cow<'a, [u8]>, Error> {
+pub fn pick<'a>(data: &'a [u8], device: &Target) -> Result<Cow<'a, [u8]>, Error> {
     if data.starts_with(b"\x7fELF") {
         return Ok(Cow::Borrowed(data));
     }
@@ -354,7 +354,7 @@ impl Compressed {
 /// # Safety
 /// `wrapper` points to a fat binary wrapper whose bundle stays in place for `'static`, as a loaded
 /// program's does.
-pub(crate) unsafe fn from_wrapper(wrapper: *const u8) -> Result<&'static [u8], Error> {
+pub unsafe fn from_wrapper(wrapper: *const u8) -> Result<&'static [u8], Error> {
     // SAFETY: the caller's promise covers the 24 bytes of the wrapper.
     let head = unsafe { std::slice::from_raw_parts(wrapper, 24) };
     let magic = number::<4>(head, 0, "fat binary wrapper")? as u32;
@@ -380,7 +380,7 @@ pub(crate) unsafe fn from_wrapper(wrapper: *const u8) -> Result<&'static [u8], E
 ///
 /// # Safety
 /// `start` is null or points to a whole bundle or code object that lives for `'a`.
-pub(crate) unsafe fn from_pointer<'a>(start: *const u8) -> Result<&'a [u8], Error> {
+pub unsafe fn from_pointer<'a>(start: *const u8) -> Result<&'a [u8], Error> {
     if start.is_null() {
         return Err(Error::malformed("code object", "null pointer"));
     }

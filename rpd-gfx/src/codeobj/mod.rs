@@ -4,23 +4,23 @@
 //! [`metadata`] the kernels it describes, [`descriptor`] the 64 bytes the packet processor reads, and
 //! [`image`] places it in memory.
 
-pub(crate) mod bundle;
-pub(crate) mod descriptor;
-pub(crate) mod image;
-pub(crate) mod metadata;
-pub(crate) mod object;
+pub mod bundle;
+pub mod descriptor;
+pub mod image;
+pub mod metadata;
+pub mod object;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use bundle::{Target, Toggle};
-pub(crate) use descriptor::KernelDescriptor;
-pub(crate) use image::Image;
-pub(crate) use metadata::{ArgKind, Kernel};
-pub(crate) use object::CodeObject;
+pub use bundle::{Target, Toggle};
+pub use descriptor::KernelDescriptor;
+pub use image::Image;
+pub use metadata::{ArgKind, Kernel};
+pub use object::CodeObject;
 
 /// Why a bundle or code object was refused.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
     /// The data ends before something it announces.
     #[error("{what} reaches beyond the end of the data (needs {needed} bytes, {available} there)")]
     Truncated {

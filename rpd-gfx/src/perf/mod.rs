@@ -17,11 +17,9 @@ mod tally;
 mod tests;
 mod timing;
 
-#[cfg(test)]
-pub(crate) use catalogue::determined_events;
-pub(crate) use catalogue::{accumulates, determined};
-pub(crate) use counts::Counts;
-pub(crate) use model::Model;
+pub use catalogue::{accumulates, determined, determined_events};
+pub use counts::Counts;
+pub use model::Model;
 
 /// Shader engines of the device.
 const ENGINES: usize = 8;

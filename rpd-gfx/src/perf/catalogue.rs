@@ -18,19 +18,19 @@ const fn event<T>(number: u32, name: &'static str, read: fn(&T) -> u64) -> Event
 }
 
 /// Whether the simulator determines an event of a hardware block (`SQ`, `TCC`, ...), by its number.
-pub(crate) fn determined(block: &str, event: u32) -> bool {
+pub fn determined(block: &str, event: u32) -> bool {
     determined_events().any(|(b, number, _)| b == block && number == event)
 }
 
 /// Whether the simulator determines the accumulated level of an event: the sum of the level over all cycles,
 /// which is what the event selected behind it (`SQ_ACCUM_PREV`, `SQ_ACCUM_PREV_HIRES`) reads. The level itself is
 /// not determined: between dispatches nothing is in flight.
-pub(crate) fn accumulates(block: &str, event: u32) -> bool {
+pub fn accumulates(block: &str, event: u32) -> bool {
     block == "SQ" && SQ_LEVELS.iter().any(|level| level.number == event)
 }
 
 /// All events that are determined: block, number and counter.
-pub(crate) fn determined_events() -> impl Iterator<Item = (&'static str, u32, &'static str)> {
+pub fn determined_events() -> impl Iterator<Item = (&'static str, u32, &'static str)> {
     fn all<T>(
         block: &'static str,
         events: &'static [Event<T>],
