@@ -8,8 +8,8 @@
 use std::cell::RefCell;
 
 use libfuzzer_sys::fuzz_target;
-use rpd_core::spool::format::{MAGIC, VERSION};
-use rpd_core::spool::reader::ProcessSpool;
+use rpd_spool::format::{MAGIC, VERSION};
+use rpd_spool::reader::ProcessSpool;
 
 thread_local! {
     static DIRECTORY: RefCell<tempfile::TempDir> =

@@ -9,12 +9,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use rpd_core::ids::ProcessId;
-use rpd_core::kernel_filter;
 use rpd_core::naming::{self, Namer, Target};
 use rpd_core::options::Options;
-use rpd_core::spool::{
-    EXCLUDE_FILE, EXTRA_COUNTERS_FILE, INCLUDE_FILE, OPTIONS_FILE, SPOOL_VARIABLE,
-};
+use rpd_spool::kernel_filter;
+use rpd_spool::{EXCLUDE_FILE, EXTRA_COUNTERS_FILE, INCLUDE_FILE, OPTIONS_FILE, SPOOL_VARIABLE};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;

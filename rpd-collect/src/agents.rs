@@ -8,7 +8,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_agent_mem_bank_t, rocprofiler_agent_type_t, rocprofiler_agent_v0_t,
     rocprofiler_agent_version_t, rocprofiler_status_t,
 };
-use rpd_core::spool::format::{AgentRecord, tag};
+use rpd_spool::format::{AgentRecord, tag};
 
 use crate::guard::Service;
 use crate::process::header;

@@ -10,20 +10,17 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_rocjpeg_api_data_t, rocprofiler_tracing_operation_t,
     rocprofiler_user_data_t,
 };
-use rpd_core::args::layout;
-use rpd_core::domain::Kind;
-use rpd_core::spool::format::{ApiCall, RecordHeader, api_flag, tag};
-use rpd_core::spool::writer::{OpenRecord, now, record_len};
+use rpd_spool::format::{ApiCall, RecordHeader, api_flag, tag};
+use rpd_spool::writer::{OpenRecord, now, record_len};
 use zerocopy::FromBytes;
 
+use crate::arguments::{self, Layout};
 use crate::guard::Service;
 use crate::names::KindNames;
 use crate::register::{Setup, functions};
 
 /// Bytes kept of a text argument.
 const TEXT: usize = 4096;
-/// Text arguments of a call that are looked at; no call has more.
-const TEXTS: usize = 4;
 const HEAD: usize = size_of::<ApiCall>();
 
 static SERVICE: Service = Service::new("API calls");
@@ -33,12 +30,8 @@ static SERVICE: Service = Service::new("API calls");
 enum Arguments {
     /// Nothing.
     None,
-    /// That many bytes, and the texts behind the pointers at these offsets.
-    Raw {
-        size: u16,
-        count: u8,
-        texts: [u16; TEXTS],
-    },
+    /// The struct, and the texts behind the pointers in it.
+    Raw(Layout),
     /// What the provider makes of them.
     Texts,
 }
@@ -47,54 +40,61 @@ enum Arguments {
 #[derive(Debug)]
 struct ApiKind {
     number: u16,
-    /// Size of the payload as this build knows it; with any other its result is not looked at.
-    payload: usize,
-    /// Where in the payload the result is.
-    retval: usize,
+    /// With a payload of any other size the result is not looked at.
+    payload: Payload,
     /// By operation number.
     operations: Box<[Arguments]>,
     /// For operations beyond the table.
     others: Arguments,
 }
 
-/// Size of the payload of a kind and offset of the result in it.
-fn payload(kind: Kind) -> Option<(usize, usize)> {
-    macro_rules! payload {
-        ($type:ty) => {
-            (size_of::<$type>(), std::mem::offset_of!($type, retval))
-        };
-    }
-    Some(match kind {
-        Kind::HipRuntime | Kind::HipCompiler => {
-            payload!(rocprofiler_callback_tracing_hip_api_data_t)
-        }
-        Kind::HsaCore | Kind::HsaAmdExt | Kind::HsaImageExt | Kind::HsaFinalizeExt => {
-            payload!(rocprofiler_callback_tracing_hsa_api_data_t)
-        }
-        Kind::Rccl => payload!(rocprofiler_callback_tracing_rccl_api_data_t),
-        Kind::Rocdecode => payload!(rocprofiler_callback_tracing_rocdecode_api_data_t),
-        Kind::Rocjpeg => payload!(rocprofiler_callback_tracing_rocjpeg_api_data_t),
-        _ => return None,
-    })
+/// A payload of the provider.
+#[derive(Debug, Clone, Copy)]
+struct Payload {
+    /// Bytes, as this build knows it.
+    size: usize,
+    /// Where in it the result is.
+    retval: usize,
 }
+
+macro_rules! payload {
+    ($type:ty) => {
+        Payload {
+            size: size_of::<$type>(),
+            retval: std::mem::offset_of!($type, retval),
+        }
+    };
+}
+
+const HIP: Payload = payload!(rocprofiler_callback_tracing_hip_api_data_t);
+const HSA: Payload = payload!(rocprofiler_callback_tracing_hsa_api_data_t);
+const RCCL: Payload = payload!(rocprofiler_callback_tracing_rccl_api_data_t);
+const ROCDECODE: Payload = payload!(rocprofiler_callback_tracing_rocdecode_api_data_t);
+const ROCJPEG: Payload = payload!(rocprofiler_callback_tracing_rocjpeg_api_data_t);
 
 pub(crate) fn configure(setup: &Setup<'_>) {
     let traces = setup.options.traces;
-    let wanted = [
-        (traces.hip_runtime, Kind::HipRuntime),
-        (traces.hip_compiler, Kind::HipCompiler),
-        (traces.hsa_core, Kind::HsaCore),
-        (traces.hsa_amd, Kind::HsaAmdExt),
-        (traces.hsa_image, Kind::HsaImageExt),
-        (traces.hsa_finalizer, Kind::HsaFinalizeExt),
-        (traces.rccl, Kind::Rccl),
-        (traces.rocdecode, Kind::Rocdecode),
-        (traces.rocjpeg, Kind::Rocjpeg),
+    let (hip_args, other_args) = (setup.options.hip_args, setup.options.annotate_args);
+    let kinds = [
+        (traces.hip_runtime, "HIP_RUNTIME_API", HIP, hip_args),
+        (traces.hip_compiler, "HIP_COMPILER_API", HIP, hip_args),
+        (traces.hsa_core, "HSA_CORE_API", HSA, other_args),
+        (traces.hsa_amd, "HSA_AMD_EXT_API", HSA, other_args),
+        (traces.hsa_image, "HSA_IMAGE_EXT_API", HSA, other_args),
+        (
+            traces.hsa_finalizer,
+            "HSA_FINALIZE_EXT_API",
+            HSA,
+            other_args,
+        ),
+        (traces.rccl, "RCCL_API", RCCL, other_args),
+        (traces.rocdecode, "ROCDECODE_API", ROCDECODE, other_args),
+        (traces.rocjpeg, "ROCJPEG_API", ROCJPEG, other_args),
     ];
-    for (wanted, kind) in wanted {
+    for (wanted, kind, payload, record_arguments) in kinds {
         if wanted
-            && let Some(names) = setup.callback_kind(kind.provider_name())
-            && let Some(api) = describe(setup, kind, names)
+            && let Some(names) = setup.callback_kind(kind)
+            && let Some(api) = describe(names, arguments::of_kind(kind), payload, record_arguments)
         {
             let data = Box::leak(Box::new(api));
             setup.trace_callbacks(
@@ -108,13 +108,14 @@ pub(crate) fn configure(setup: &Setup<'_>) {
     }
 }
 
-fn describe(setup: &Setup<'_>, kind: Kind, names: &KindNames) -> Option<ApiKind> {
-    let (payload, retval) = payload(kind)?;
-    let arguments = match kind {
-        Kind::HipRuntime | Kind::HipCompiler => setup.options.hip_args,
-        _ => setup.options.annotate_args,
-    };
-    let others = if arguments {
+/// What the callback needs to know; `record_arguments` says whether arguments are recorded.
+fn describe(
+    names: &KindNames,
+    layouts: &[Layout],
+    payload: Payload,
+    record_arguments: bool,
+) -> Option<ApiKind> {
+    let others = if record_arguments {
         Arguments::Texts
     } else {
         Arguments::None
@@ -123,39 +124,21 @@ fn describe(setup: &Setup<'_>, kind: Kind, names: &KindNames) -> Option<ApiKind>
     let count = most.and_then(|most| usize::try_from(most + 1).ok());
     // Operations are slots of a table; a provider with tens of thousands would be no provider.
     let mut operations = vec![others; count.unwrap_or(0).min(1 << 14)];
-    if arguments {
+    if record_arguments {
         for (number, name) in &names.operations {
             let slot = usize::try_from(*number)
                 .ok()
                 .and_then(|number| operations.get_mut(number));
-            if let (Some(slot), Some(layout)) = (slot, layout(kind, name))
-                && let Some(raw) = raw(layout.size, layout.texts())
-            {
-                *slot = raw;
+            if let (Some(slot), Some(layout)) = (slot, arguments::find(layouts, name)) {
+                *slot = Arguments::Raw(*layout);
             }
         }
     }
     Some(ApiKind {
         number: u16::try_from(names.number).ok()?,
         payload,
-        retval,
         operations: operations.into(),
         others,
-    })
-}
-
-/// `None` for a layout that the fixed-size table cannot hold.
-fn raw(size: u32, offsets: impl Iterator<Item = u32>) -> Option<Arguments> {
-    let mut texts = [0; TEXTS];
-    let mut count = 0;
-    for offset in offsets {
-        *texts.get_mut(count)? = u16::try_from(offset).ok()?;
-        count += 1;
-    }
-    Some(Arguments::Raw {
-        size: u16::try_from(size).ok()?,
-        count: count as u8,
-        texts,
     })
 }
 
@@ -199,12 +182,12 @@ fn retval(kind: &ApiKind, payload: *const c_void) -> u64 {
     }
     // SAFETY: payloads begin with their size, and one of the known size has a result at the known place.
     unsafe {
-        if payload.cast::<u64>().read_unaligned() != kind.payload as u64 {
+        if payload.cast::<u64>().read_unaligned() != kind.payload.size as u64 {
             return 0;
         }
         payload
             .cast::<u8>()
-            .add(kind.retval)
+            .add(kind.payload.retval)
             .cast::<u64>()
             .read_unaligned()
     }
@@ -218,9 +201,7 @@ fn enter(kind: &ApiKind, record: &rocprofiler_callback_tracing_record_t) -> Open
         .unwrap_or(&kind.others);
     match arguments {
         Arguments::None => open(kind, record, 0, 0, |_| {}),
-        Arguments::Raw { size, count, texts } => {
-            enter_raw(kind, record, (*size).into(), &texts[..usize::from(*count)])
-        }
+        Arguments::Raw(layout) => enter_raw(kind, record, layout.size.into(), layout.texts()),
         Arguments::Texts => enter_texts(kind, record),
     }
 }
@@ -281,7 +262,7 @@ fn enter_raw(
     }
     // SAFETY: the payload has `size` bytes of arguments behind its size field.
     let arguments = unsafe { std::slice::from_raw_parts(payload.add(8), size) };
-    let mut texts: [Option<&[u8]>; TEXTS] = [None; TEXTS];
+    let mut texts: [Option<&[u8]>; Layout::TEXTS] = [None; Layout::TEXTS];
     let mut flags = api_flag::ARGUMENTS;
     let mut tail = size;
     for (text, offset) in texts.iter_mut().zip(offsets) {
@@ -371,11 +352,13 @@ mod tests {
 
     #[test]
     fn results_are_read_from_payloads_of_the_known_size_only() {
-        let (size, offset) = payload(Kind::HipRuntime).expect("an API kind");
+        let Payload {
+            size,
+            retval: offset,
+        } = HIP;
         let kind = ApiKind {
             number: 5,
-            payload: size,
-            retval: offset,
+            payload: HIP,
             operations: Box::new([]),
             others: Arguments::None,
         };
@@ -386,15 +369,5 @@ mod tests {
         words[0] = size as u64 + 8;
         assert_eq!(retval(&kind, words.as_ptr().cast()), 0);
         assert_eq!(retval(&kind, std::ptr::null()), 0);
-    }
-
-    #[test]
-    fn every_known_layout_fits_the_table() {
-        let registered = layout(Kind::HipCompiler, "__hipRegisterFunction").expect("known");
-        let Some(Arguments::Raw { count, .. }) = raw(registered.size, registered.texts()) else {
-            panic!("does not fit");
-        };
-        assert_eq!(count, 2);
-        assert!(raw(8, 0..5).is_none());
     }
 }

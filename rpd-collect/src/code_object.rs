@@ -9,8 +9,8 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_code_object_load_data_t, rocprofiler_callback_tracing_record_t,
     rocprofiler_code_object_storage_type_t, rocprofiler_user_data_t,
 };
-use rpd_core::spool::format::{CodeObject, HostFunction, KernelSymbol, tag};
-use rpd_core::spool::writer::now;
+use rpd_spool::format::{CodeObject, HostFunction, KernelSymbol, tag};
+use rpd_spool::writer::now;
 
 use crate::guard::Service;
 use crate::process::header;

@@ -11,8 +11,8 @@ use rocprofiler_sdk_sys::{
     Functions, rocprofiler_agent_id_t, rocprofiler_counter_config_id_t, rocprofiler_counter_id_t,
     rocprofiler_status_t,
 };
-use rpd_core::options::{CounterOptions, CounterRequest};
-use rpd_core::spool::writer::ForkLock;
+use rpd_spool::options::{CounterOptions, CounterRequest};
+use rpd_spool::writer::ForkLock;
 
 use crate::counter_facts;
 use crate::guard::Service;

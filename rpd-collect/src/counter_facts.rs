@@ -11,8 +11,8 @@ use rocprofiler_sdk_sys::{
     rocprofiler_counter_record_dimension_info_t, rocprofiler_counter_record_t,
     rocprofiler_status_t,
 };
-use rpd_core::spool::format::{Counter, CounterInstance, tag};
-use rpd_core::spool::writer::ForkLock;
+use rpd_spool::format::{Counter, CounterInstance, tag};
+use rpd_spool::writer::ForkLock;
 use zerocopy::IntoBytes;
 
 use crate::guard::Service;

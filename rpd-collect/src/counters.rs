@@ -14,9 +14,9 @@ use rocprofiler_sdk_sys::{
     rocprofiler_counter_flag_t, rocprofiler_counter_record_t,
     rocprofiler_dispatch_counting_service_data_t, rocprofiler_user_data_t,
 };
-use rpd_core::spool::EXTRA_COUNTERS_FILE;
-use rpd_core::spool::format::{Counted, CountedValue, Selected, tag};
-use rpd_core::spool::writer::record_len;
+use rpd_spool::EXTRA_COUNTERS_FILE;
+use rpd_spool::format::{Counted, CountedValue, Selected, tag};
+use rpd_spool::writer::record_len;
 use zerocopy::IntoBytes;
 
 use crate::counter_config::Configs;

@@ -9,7 +9,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_kernel_dispatch_data_t, rocprofiler_callback_tracing_record_t,
     rocprofiler_kernel_dispatch_info_t, rocprofiler_user_data_t,
 };
-use rpd_core::spool::format::{Dispatch, RecordHeader, tag};
+use rpd_spool::format::{Dispatch, RecordHeader, tag};
 
 use crate::guard::Service;
 use crate::process::{fork_time, header};

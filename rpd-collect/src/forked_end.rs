@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rpd_core::spool::writer::now;
+use rpd_spool::writer::now;
 
 use crate::guard::Service;
 use crate::process::fork_time;

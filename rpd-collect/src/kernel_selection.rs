@@ -4,11 +4,11 @@ use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::path::Path;
 
-use rpd_core::kernel_filter::Matcher;
-use rpd_core::kernel_name;
-use rpd_core::options::{CounterOptions, IterationRange, KernelNames};
-use rpd_core::spool::writer::ForkLock;
-use rpd_core::spool::{EXCLUDE_FILE, INCLUDE_FILE};
+use rpd_spool::kernel_filter::Matcher;
+use rpd_spool::kernel_name::{self, KernelNames};
+use rpd_spool::options::{CounterOptions, IterationRange};
+use rpd_spool::writer::ForkLock;
+use rpd_spool::{EXCLUDE_FILE, INCLUDE_FILE};
 
 /// The name that kernels go by that were never registered.
 const UNKNOWN: &str = "0";

@@ -1,7 +1,7 @@
 //! The collector that rpd injects into the target.
 //!
-//! It is told what to record by two environment variables ([`rpd_core::spool::SPOOL_VARIABLE`],
-//! [`rpd_core::spool::COLLECT_VARIABLE`]), asks the provider for it, and writes what the provider delivers into the spool.
+//! It is told what to record by two environment variables ([`rpd_spool::SPOOL_VARIABLE`],
+//! [`rpd_spool::COLLECT_VARIABLE`]), asks the provider for it, and writes what the provider delivers into the spool.
 //! It prints nothing, changes nothing in the target and survives everything the target does to itself.
 //!
 //! | module | subject |
@@ -16,6 +16,7 @@
 //! | `forked_end` | the end of a forked child whose provider waits for a thread it does not have |
 //! | `names` | kinds and operations by name |
 //! | `api` | calls of HIP, HSA, RCCL, rocDecode, rocJPEG |
+//! | `arguments` | where the arguments of calls are |
 //! | `marker` | ROCTx marks, ranges, names, pause and resume |
 //! | `rename` | ranges that rename kernels |
 //! | `stream` | HIP streams, and the ids that tie device work to them |
@@ -29,6 +30,7 @@
 
 mod agents;
 mod api;
+mod arguments;
 mod code_object;
 mod counter_config;
 mod counter_facts;

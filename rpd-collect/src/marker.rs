@@ -6,10 +6,10 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_phase_t, rocprofiler_callback_tracing_marker_api_data_t,
     rocprofiler_callback_tracing_record_t, rocprofiler_user_data_t,
 };
-use rpd_core::spool::format::{
+use rpd_spool::format::{
     ApiCall, NamedResource, RangeBegin, RangeEnd, RecordHeader, api_flag, tag,
 };
-use rpd_core::spool::writer::{OpenRecord, now, record_len};
+use rpd_spool::writer::{OpenRecord, now, record_len};
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::guard::Service;

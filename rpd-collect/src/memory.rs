@@ -8,8 +8,8 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_memory_copy_data_t, rocprofiler_callback_tracing_record_t,
     rocprofiler_callback_tracing_scratch_memory_data_t, rocprofiler_user_data_t,
 };
-use rpd_core::spool::format::{Allocation, Copy, Scratch, tag};
-use rpd_core::spool::writer::now;
+use rpd_spool::format::{Allocation, Copy, Scratch, tag};
+use rpd_spool::writer::now;
 
 use crate::guard::Service;
 use crate::process::{fork_time, header};

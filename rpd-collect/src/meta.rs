@@ -1,7 +1,7 @@
 //! Records of the meta stream.
 
-use rpd_core::spool::format::{Moment, tag};
-use rpd_core::spool::writer::{now, record_len};
+use rpd_spool::format::{Moment, tag};
+use rpd_spool::writer::{now, record_len};
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::process::{self, Process, header};

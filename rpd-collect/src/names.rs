@@ -7,7 +7,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_external_correlation_id_request_kind_t, rocprofiler_status_t,
     rocprofiler_tracing_operation_t,
 };
-use rpd_core::spool::format::{Name, space, tag};
+use rpd_spool::format::{Name, space, tag};
 
 use crate::process::header;
 

@@ -7,13 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use rpd_core::options::CollectorOptions;
-use rpd_core::spool::format::{self, RecordHeader, stream, tag};
-use rpd_core::spool::reader::ProcessSpool;
-use rpd_core::spool::writer::{
-    self, ForkLock, OpenRecord, SpoolDirectory, StreamWriter, record_len,
-};
-use rpd_core::spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
+use rpd_spool::format::{self, RecordHeader, stream, tag};
+use rpd_spool::options::CollectorOptions;
+use rpd_spool::reader::ProcessSpool;
+use rpd_spool::writer::{self, ForkLock, OpenRecord, SpoolDirectory, StreamWriter, record_len};
+use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 use zerocopy::IntoBytes;
 
 use crate::guard::Service;

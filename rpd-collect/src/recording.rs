@@ -8,9 +8,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rocprofiler_sdk_sys::{Functions, rocprofiler_context_id_t};
-use rpd_core::options::{CollectionPeriod, CollectorOptions};
-use rpd_core::spool::format::tag;
-use rpd_core::spool::writer::now;
+use rpd_spool::format::tag;
+use rpd_spool::options::{CollectionPeriod, CollectorOptions};
+use rpd_spool::writer::now;
 
 use crate::guard::{self, Service};
 use crate::meta;

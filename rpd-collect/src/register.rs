@@ -9,7 +9,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_client_finalize_t, rocprofiler_client_id_t, rocprofiler_context_id_t,
     rocprofiler_status_t, rocprofiler_tool_configure_result_t,
 };
-use rpd_core::options::CollectorOptions;
+use rpd_spool::options::CollectorOptions;
 
 use crate::guard::Service;
 use crate::names::{Catalogue, KindNames};

@@ -7,8 +7,8 @@ use std::ffi::c_void;
 use rocprofiler_sdk_sys::{
     rocprofiler_callback_phase_t, rocprofiler_callback_tracing_record_t, rocprofiler_user_data_t,
 };
-use rpd_core::spool::format::{Region, tag};
-use rpd_core::spool::writer::ForkLock;
+use rpd_spool::format::{Region, tag};
+use rpd_spool::writer::ForkLock;
 
 use crate::guard::Service;
 use crate::process::header;

@@ -6,8 +6,8 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_record_t,
     rocprofiler_callback_tracing_runtime_initialization_data_t, rocprofiler_user_data_t,
 };
-use rpd_core::spool::format::{RuntimeInit, tag};
-use rpd_core::spool::writer::now;
+use rpd_spool::format::{RuntimeInit, tag};
+use rpd_spool::writer::now;
 
 use crate::guard::Service;
 use crate::process::header;

@@ -11,7 +11,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_external_correlation_id_request_kind_t, rocprofiler_thread_id_t,
     rocprofiler_tracing_operation_t, rocprofiler_user_data_t,
 };
-use rpd_core::spool::format::tag;
+use rpd_spool::format::tag;
 
 use crate::guard::Service;
 use crate::meta;

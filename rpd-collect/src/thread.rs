@@ -7,8 +7,8 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
-use rpd_core::spool::format::stream;
-use rpd_core::spool::writer::StreamWriter;
+use rpd_spool::format::stream;
+use rpd_spool::writer::StreamWriter;
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::process;
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_target_that_is_not_recorded_has_no_threads() {
-        assert!(std::env::var_os(rpd_core::spool::SPOOL_VARIABLE).is_none());
+        assert!(std::env::var_os(rpd_spool::SPOOL_VARIABLE).is_none());
         assert!(with(|_| ()).is_none());
     }
 }

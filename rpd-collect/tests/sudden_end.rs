@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use rpd_core::ids::CorrelationId;
 use rpd_core::session::{LoadOptions, Session};
-use rpd_core::spool::reader::processes;
-use rpd_core::spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
+use rpd_spool::reader::processes;
+use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 use rpd_tests::{install, workloads};
 
 const EVERYTHING: &str =

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use rpd_core::session::{LoadOptions, Session};
-use rpd_core::spool::format::{self, RecordHeader, space, stream, tag};
-use rpd_core::spool::writer::{SpoolDirectory, StreamWriter, record_len};
+use rpd_spool::format::{self, RecordHeader, space, stream, tag};
+use rpd_spool::writer::{SpoolDirectory, StreamWriter, record_len};
 use zerocopy::{FromZeros, IntoBytes};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

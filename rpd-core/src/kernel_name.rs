@@ -1,51 +1,12 @@
-//! How kernel names are shown.
+//! How the kernels of a session are called in files.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::demangle::demangle;
+pub use rpd_spool::kernel_name::{KernelSpellings, formatted, spellings};
+
 use crate::ids::KernelId;
 use crate::options::KernelNames;
 use crate::session::{DispatchTable, Session};
-
-/// The suffix under which kernel descriptors are registered.
-const DESCRIPTOR_SUFFIX: &str = ".kd";
-
-/// All spellings of one kernel's name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KernelSpellings {
-    /// What a "kernel name" column shows.
-    pub formatted: String,
-    /// Demangled with the descriptor suffix in place.
-    pub demangled: String,
-    /// The bare function name, cut from `demangled`.
-    pub truncated: String,
-}
-
-/// The name of a kernel registered as `raw`, as `names` wants it shown (renaming aside).
-pub fn formatted(raw: &str, names: KernelNames) -> Cow<'_, str> {
-    let bare = raw.strip_suffix(DESCRIPTOR_SUFFIX).unwrap_or(raw);
-    if names.truncate {
-        match demangle(bare) {
-            Cow::Borrowed(text) => Cow::Borrowed(truncated(text)),
-            Cow::Owned(text) => Cow::Owned(truncated(&text).to_owned()),
-        }
-    } else if names.mangled {
-        Cow::Borrowed(raw)
-    } else {
-        demangle(bare)
-    }
-}
-
-/// Every spelling of the kernel registered as `raw`.
-pub fn spellings(raw: &str, names: KernelNames) -> KernelSpellings {
-    let demangled = demangle(raw).into_owned();
-    KernelSpellings {
-        formatted: formatted(raw, names).into_owned(),
-        truncated: truncated(&demangled).to_owned(),
-        demangled,
-    }
-}
 
 /// The names of all kernels of a session, as they are to be shown.
 #[derive(Debug)]
@@ -108,105 +69,5 @@ impl<'a> KernelLabels<'a> {
         let number = dispatches.region[index].checked_sub(1)?;
         let region = self.session.regions.get(number as usize)?;
         Some(self.session.strings.get(region.message))
-    }
-}
-
-/// The bare function name in a demangled name: from the right end blanks and balanced groups in `()`, `<>`, `[]` are
-/// skipped, then the text back to the blank or colon before it is taken. Never empty unless `name` is.
-pub fn truncated(name: &str) -> &str {
-    let bytes = name.as_bytes();
-    let mut end = bytes.len();
-    while let Some(&last) = bytes[..end].last() {
-        let open = match last {
-            b' ' => {
-                end -= 1;
-                continue;
-            }
-            b')' => b'(',
-            b'>' => b'<',
-            b']' => b'[',
-            _ => break,
-        };
-        let mut depth = 0usize;
-        let start = bytes[..end].iter().rposition(|&byte| {
-            if byte == last {
-                depth += 1;
-            } else if byte == open {
-                depth -= 1;
-            }
-            depth == 0
-        });
-        match start {
-            Some(start) => end = start,
-            None => break,
-        }
-    }
-    let start = bytes[..end]
-        .iter()
-        .rposition(|byte| matches!(byte, b' ' | b':'))
-        .map_or(0, |at| at + 1);
-    // All cuts are beside ASCII bytes.
-    match &name[start..end] {
-        "" => name,
-        text => text,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ADDITION: &str = "_Z15addition_kernelIfEvPT_PKS0_S3_ii.kd";
-
-    #[test]
-    fn formats_of_the_golden_kernels() {
-        let name = |mangled, truncate| {
-            formatted(
-                ADDITION,
-                KernelNames {
-                    mangled,
-                    truncate,
-                    rename: false,
-                },
-            )
-        };
-        assert_eq!(
-            name(false, false),
-            "void addition_kernel<float>(float*, float const*, float const*, int, int)"
-        );
-        assert_eq!(name(true, false), ADDITION);
-        assert_eq!(name(false, true), "addition_kernel");
-        assert_eq!(name(true, true), "addition_kernel");
-    }
-
-    #[test]
-    fn spellings_keep_the_suffix_where_the_reference_does() {
-        let all = spellings("__amd_rocclr_initHeap.kd", KernelNames::default());
-        assert_eq!(all.formatted, "__amd_rocclr_initHeap");
-        assert_eq!(all.demangled, "__amd_rocclr_initHeap.kd");
-        assert_eq!(all.truncated, "__amd_rocclr_initHeap.kd");
-        let all = spellings(ADDITION, KernelNames::default());
-        assert_eq!(
-            all.demangled,
-            "void addition_kernel<float>(float*, float const*, float const*, int, int) [clone .kd]"
-        );
-        assert_eq!(all.truncated, "addition_kernel");
-    }
-
-    #[test]
-    fn truncation() {
-        for (name, bare) in [
-            ("void ns::k<float>(float*, int)", "k"),
-            ("f(int) [clone .kd]", "f"),
-            ("a::b<c<d>, e>::run(x<y>) const", "const"),
-            ("plain", "plain"),
-            ("", ""),
-            ("()", "()"),
-            ("unbalanced>)", "unbalanced>)"),
-            ("f<1>  ", "f"),
-            ("π::κέρνελ(int)", "κέρνελ"),
-        ] {
-            assert_eq!(truncated(name), bare, "{name}");
-        }
     }
 }

@@ -48,7 +48,7 @@ impl<'a> CallStreams<'a> {
     ) -> CallStreams<'a> {
         let places = operations.list.iter().map(|operation| {
             let name = session.strings.get(operation.name);
-            let arguments = layout(operation.kind, name).map(|layout| &layout.arguments);
+            let arguments = layout(operation.kind, name).map(|layout| layout.arguments);
             let stream = arguments
                 .into_iter()
                 .flatten()

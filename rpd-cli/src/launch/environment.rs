@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use rpd_core::options::{LogLevel, Options};
-use rpd_core::spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
+use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 
 use super::backend::Provider;
 use super::libraries;

@@ -312,7 +312,7 @@ impl Resolver<'_> {
         let mut pattern = |long: &str| -> Result<String, Failure> {
             let pattern = given.text(long).unwrap_or_default();
             if !pattern.is_empty() && !self.patterns.contains(pattern) {
-                rpd_core::kernel_filter::compile(pattern)
+                rpd_spool::kernel_filter::compile(pattern)
                     .map_err(|error| given.refused(long, format_args!("{pattern}: {error}")))?;
                 self.patterns.insert(pattern.to_owned());
             }

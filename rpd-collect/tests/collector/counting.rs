@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use rpd_core::kernel_filter;
 use rpd_core::session::{DispatchTable, LoadOptions, Session};
-use rpd_core::spool::reader::processes;
-use rpd_core::spool::{EXCLUDE_FILE, EXTRA_COUNTERS_FILE, INCLUDE_FILE};
+use rpd_spool::kernel_filter;
+use rpd_spool::reader::processes;
+use rpd_spool::{EXCLUDE_FILE, EXTRA_COUNTERS_FILE, INCLUDE_FILE};
 
 use crate::harness::{launch, provider, provider_without_counting};
 

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
 
-use rpd_core::spool::format::{
+use rpd_spool::format::{
     Allocation, ApiCall, Copy, Dispatch, Moment, Process, Region, Scratch, tag,
 };
-use rpd_core::spool::reader::{ProcessSpool, processes};
-use rpd_core::spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
+use rpd_spool::reader::{ProcessSpool, processes};
+use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 use tempfile::TempDir;
 
 /// The built program.

@@ -6,9 +6,9 @@ mod harness;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use rpd_core::spool::SPOOL_VARIABLE;
-use rpd_core::spool::format::{ApiCall, api_flag, tag};
-use rpd_core::spool::reader::Counted;
+use rpd_spool::SPOOL_VARIABLE;
+use rpd_spool::format::{ApiCall, api_flag, tag};
+use rpd_spool::reader::Counted;
 
 use harness::{Call, Recorded, collector, provider, run, run_one};
 

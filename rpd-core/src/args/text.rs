@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{ArgLayout, Argument, Form, enumerator};
-use crate::demangle::demangle_type;
+use crate::spool::demangle::demangle_type;
 use crate::spool::format::api_flag;
 use crate::spool::reader::Counted;
 

@@ -3,9 +3,9 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use rpd_core::spool::format::{ApiCall, Moment, RecordHeader, SegmentHeader, stream, tag};
-use rpd_core::spool::reader::{DamageKind, MAX_RECORD, ProcessSpool, Stream, processes};
-use rpd_core::spool::writer::{FIRST_SEGMENT, SpoolDirectory, StreamWriter, record_len};
+use rpd_spool::format::{ApiCall, Moment, RecordHeader, SegmentHeader, stream, tag};
+use rpd_spool::reader::{DamageKind, MAX_RECORD, ProcessSpool, Stream, processes};
+use rpd_spool::writer::{FIRST_SEGMENT, SpoolDirectory, StreamWriter, record_len};
 use zerocopy::IntoBytes;
 
 fn call(correlation: u64, len: usize) -> ApiCall {

@@ -1,12 +1,17 @@
-//! The spool: what the collector leaves behind while the target runs.
+//! What travels between the target and the front end: the spool, which the collector fills while the target runs; the
+//! options that tell it what to record; and the selection of kernels by name, which both sides need.
 //!
 //! A run has one directory, `<output>/.rpd/run-<pid>-<ns>/`, with the resolved options in
 //! [`OPTIONS_FILE`] and one sub-directory per recorded process image, `proc-<pid>-<ns>/`. In there every
 //! stream is a series of segment files `<stream>-<number>.seg` (see [`mod@format`]); a reader needs no
 //! cooperation from the writer.
 
+pub mod demangle;
 pub mod format;
+pub mod kernel_filter;
+pub mod kernel_name;
 mod mapping;
+pub mod options;
 pub mod reader;
 pub mod writer;
 

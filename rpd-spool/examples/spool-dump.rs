@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use rpd_core::spool::format::{self, api_flag, space, tag};
-use rpd_core::spool::reader::{Counted, ProcessSpool, Record, processes};
+use rpd_spool::format::{self, api_flag, space, tag};
+use rpd_spool::reader::{Counted, ProcessSpool, Record, processes};
 
 type Names = HashMap<(u32, u32, u32), String>;
 

@@ -1,0 +1,53 @@
+//! Turns the argument tables into what the collector needs of them: for every call the size of its argument struct and
+//! where in it texts are.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// Text arguments of a call that the collector has room for.
+const TEXTS: usize = 4;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=build.rs");
+    let layouts = rpd_data::layouts()?;
+    // One text for all names, and places in it: a table of references would have to be relocated at every start.
+    let (mut names, mut rows, mut kinds) = (String::new(), String::new(), String::new());
+    for group in layouts.chunk_by(|a, b| a.kind == b.kind) {
+        let first = rows.lines().count();
+        for layout in group {
+            let texts: Vec<u32> = layout.texts().collect();
+            let mut slots = [0; TEXTS];
+            slots
+                .get_mut(..texts.len())
+                .ok_or_else(|| format!("{} has more than {TEXTS} texts", layout.operation))?
+                .copy_from_slice(&texts);
+            writeln!(
+                rows,
+                "Layout {{ name: {}, name_len: {}, size: {}, texts: {slots:?}, count: {} }},",
+                names.len(),
+                layout.operation.len(),
+                layout.size,
+                texts.len(),
+            )?;
+            names.push_str(layout.operation);
+        }
+        writeln!(
+            kinds,
+            "(\"{}\", {first}..{}),",
+            group[0].kind,
+            first + group.len()
+        )?;
+    }
+    let source = format!(
+        "const TEXTS: usize = {TEXTS};\n\
+         static NAMES: &str = \"{names}\";\n\
+         static LAYOUTS: [Layout; {}] = [\n{rows}];\n\
+         static KINDS: [(&str, Range<usize>); {}] = [\n{kinds}];\n",
+        layouts.len(),
+        kinds.lines().count(),
+    );
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    std::fs::write(out.join("layouts.rs"), source)?;
+    Ok(())
+}

@@ -1,0 +1,240 @@
+//! How the arguments of a call lie in the provider's argument struct.
+
+use std::collections::HashMap;
+
+use crate::table::{Malformed, rows};
+use crate::{TYPES, operations, parameters};
+
+macro_rules! forms {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// How the bytes of an argument become text.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Form {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Form {
+            /// The form that the table of types calls `name`.
+            fn from_name(name: &str) -> Option<Form> {
+                match name {
+                    $($name => Some(Form::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+forms! {
+    /// Unsigned integer, decimal.
+    Unsigned = "uint",
+    /// Signed integer, decimal.
+    Signed = "int",
+    /// `float` or `double`.
+    Float = "float",
+    /// `true` or `false`.
+    Bool = "bool",
+    /// Enumerator.
+    Enum = "enum",
+    /// Pointer to an object.
+    Pointer = "pointer",
+    /// Pointer whose target has no known layout.
+    Opaque = "opaque",
+    /// Pointer to a function.
+    Function = "function",
+    /// Text that the call reads: the collector copies it.
+    Text = "text",
+    /// Three 32-bit numbers.
+    Dim3 = "dim3",
+    /// Three sizes.
+    Extent = "extent",
+    /// Pitched pointer.
+    Pitched = "pitched",
+    /// Handle.
+    Handle = "handle",
+    /// Handle in braces.
+    BracedHandle = "braced",
+    /// Control directives of the finalizer.
+    Directives = "directives",
+    /// Opaque bytes.
+    Bytes = "bytes",
+}
+
+/// One argument of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Argument {
+    /// Parameter name.
+    pub name: &'static str,
+    /// Type as the header declares it.
+    pub declared: &'static str,
+    /// Type with typedefs resolved, as a C++ demangler spells it.
+    pub resolved: &'static str,
+    /// Offset in the argument struct, bytes.
+    pub offset: u32,
+    /// Bytes.
+    pub size: u32,
+    /// How it becomes text.
+    pub form: Form,
+}
+
+/// The argument struct of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// Kind of the operation.
+    pub kind: &'static str,
+    /// Name of the operation.
+    pub operation: &'static str,
+    /// Bytes of the struct, 0 for a call without arguments.
+    pub size: u32,
+    /// The arguments in order.
+    pub arguments: Vec<Argument>,
+}
+
+impl Layout {
+    /// Offsets in the struct of the `char` pointers whose text the collector copies, in argument order: inputs only.
+    pub fn texts(&self) -> impl Iterator<Item = u32> + '_ {
+        self.arguments
+            .iter()
+            .filter(|argument| argument.form == Form::Text)
+            .map(|argument| argument.offset)
+    }
+}
+
+struct Type {
+    size: u32,
+    align: u32,
+    form: Form,
+    resolved: &'static str,
+}
+
+fn types() -> Result<HashMap<&'static str, Type>, Malformed> {
+    rows("arg-types.csv", TYPES)
+        .map(|row| {
+            let row = row?;
+            let [name, size, align, form, resolved] = row.fields;
+            let form = Form::from_name(form)
+                .ok_or_else(|| row.malformed(format!("`{form}` is no form")))?;
+            let ty = Type {
+                size: row.number(size)?,
+                align: row.number(align)?,
+                form,
+                resolved,
+            };
+            Ok((name, ty))
+        })
+        .collect()
+}
+
+/// The layouts of the calls of all kinds of calls (`*_API`), ordered by kind, then by name.
+///
+/// # Errors
+/// The row that is not understood, or a text that names the argument whose type or operation no table has.
+pub fn layouts() -> Result<Vec<Layout>, Box<dyn std::error::Error>> {
+    let types = types()?;
+    // Calls without arguments occur in the table of operations only.
+    let mut layouts: Vec<Layout> = operations()?
+        .into_iter()
+        .filter(|operation| operation.kind.ends_with("_API"))
+        .map(|operation| Layout {
+            kind: operation.kind,
+            operation: operation.name,
+            size: 0,
+            arguments: Vec::new(),
+        })
+        .collect();
+    layouts.sort_by_key(|layout| (layout.kind, layout.operation));
+    for parameter in parameters()? {
+        let (kind, operation) = (parameter.kind, parameter.operation);
+        let layout = layouts
+            .binary_search_by_key(&(kind, operation), |layout| (layout.kind, layout.operation))
+            .map_err(|_| format!("api-args: `{operation}` is no operation of {kind}"))?;
+        let layout = &mut layouts[layout];
+        let declared = parameter.declared;
+        let ty = types
+            .get(declared)
+            .ok_or_else(|| format!("arg-types.csv lacks `{declared}`, a type of {operation}"))?;
+        // `char*` is where a call writes to, and its text is not there yet when the call begins. This one is read.
+        let read = declared == "const char*"
+            || (operation == "__hipRegisterFunction" && parameter.name == "deviceFunction");
+        layout.arguments.push(Argument {
+            name: parameter.name,
+            declared,
+            resolved: ty.resolved,
+            offset: end(&layout.arguments).next_multiple_of(ty.align),
+            size: ty.size,
+            form: match ty.form {
+                Form::Text if !read => Form::Pointer,
+                form => form,
+            },
+        });
+    }
+    for layout in &mut layouts {
+        let aligns = layout.arguments.iter().map(|a| types[a.declared].align);
+        layout.size = end(&layout.arguments).next_multiple_of(aligns.max().unwrap_or(1));
+    }
+    Ok(layouts)
+}
+
+/// First byte behind the last of `arguments`.
+fn end(arguments: &[Argument]) -> u32 {
+    arguments.last().map_or(0, |last| last.offset + last.size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(kind: &str, operation: &str) -> Layout {
+        let layouts = layouts().expect("the tables");
+        let mut found = layouts
+            .into_iter()
+            .filter(|layout| (layout.kind, layout.operation) == (kind, operation));
+        found.next().expect("in the table")
+    }
+
+    #[test]
+    fn every_parameter_has_its_place() {
+        let parameters = parameters().expect("the tables");
+        assert!(parameters.len() > 2400, "{}", parameters.len());
+        let layouts = layouts().expect("the tables");
+        let arguments: usize = layouts.iter().map(|layout| layout.arguments.len()).sum();
+        assert_eq!(arguments, parameters.len());
+    }
+
+    #[test]
+    fn offsets_follow_the_c_rules() {
+        let launch = layout("HIP_RUNTIME_API", "hipLaunchKernel");
+        let offsets: Vec<u32> = launch.arguments.iter().map(|a| a.offset).collect();
+        assert_eq!(offsets, [0, 8, 20, 32, 40, 48]);
+        assert_eq!(launch.size, 56);
+        let init = layout("RCCL_API", "ncclCommInitRank");
+        let offsets: Vec<u32> = init.arguments.iter().map(|a| a.offset).collect();
+        assert_eq!(offsets, [0, 8, 12, 140]);
+        assert_eq!(init.size, 144);
+        let none = layout("HIP_RUNTIME_API", "hipDeviceSynchronize");
+        assert_eq!((none.size, none.arguments.len()), (0, 0));
+    }
+
+    #[test]
+    fn argument_structs_fit_the_unions() {
+        for layout in layouts().expect("the tables") {
+            let union = match layout.kind {
+                "HIP_RUNTIME_API" | "HIP_COMPILER_API" => 88,
+                kind if kind.starts_with("HSA_") => 192,
+                "RCCL_API" => 152,
+                "ROCDECODE_API" => 40,
+                "ROCJPEG_API" => 48,
+                _ => 16,
+            };
+            assert!(layout.size <= union, "{layout:?}");
+        }
+    }
+
+    #[test]
+    fn texts_are_inputs_only() {
+        let texts = |kind, operation| -> Vec<u32> { layout(kind, operation).texts().collect() };
+        assert_eq!(texts("HIP_COMPILER_API", "__hipRegisterFunction"), [16, 24]);
+        assert_eq!(texts("HIP_RUNTIME_API", "hipModuleGetFunction"), [16]);
+        assert!(texts("HIP_RUNTIME_API", "hipDeviceGetName").is_empty());
+    }
+}

@@ -1,0 +1,130 @@
+//! Facts about the traced interfaces, from the tables in `data/`: which operations a kind has, which arguments an
+//! operation has, what each C type is, and the short names of enumerators.
+//!
+//! A build dependency of whoever needs them: build scripts turn what they need into Rust source, so that nothing parses
+//! tables at run time, least of all in the target. A table that is not understood fails the build.
+
+mod layout;
+mod table;
+
+pub use layout::{Argument, Form, Layout, layouts};
+pub use table::{Malformed, rows};
+
+const OPERATIONS: &str = include_str!("../../data/operations.csv");
+const ARGUMENTS: [(&str, &str); 2] = [
+    ("api-args.csv", include_str!("../../data/api-args.csv")),
+    (
+        "api-args-media.csv",
+        include_str!("../../data/api-args-media.csv"),
+    ),
+];
+const TYPES: &str = include_str!("../../data/arg-types.csv");
+const ENUMERATORS: &str = include_str!("../../data/arg-enums.csv");
+
+/// An operation of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// Name of the kind, without the enumerator's prefix: `HIP_RUNTIME_API`.
+    pub kind: &'static str,
+    /// Number of the operation in its kind, as the provider of this version has it.
+    pub number: u32,
+    /// Name of the operation: a function's, or `MEMORY_COPY_HOST_TO_DEVICE`.
+    pub name: &'static str,
+}
+
+/// Every operation, those of a kind together and ordered by number.
+///
+/// # Errors
+/// The row that is not understood.
+pub fn operations() -> Result<Vec<Operation>, Malformed> {
+    const TABLE: &str = "operations.csv";
+    let mut operations: Vec<Operation> = Vec::new();
+    for row in rows(TABLE, OPERATIONS) {
+        let row = row?;
+        let [kind, number, name] = row.fields;
+        let number = row.number(number)?;
+        let follows = match operations.last() {
+            Some(last) if last.kind == kind => number == last.number + 1,
+            _ => operations.iter().all(|other| other.kind != kind),
+        };
+        if !follows {
+            return Err(row.malformed("numbers of a kind follow one another"));
+        }
+        operations.push(Operation { kind, number, name });
+    }
+    Ok(operations)
+}
+
+/// A parameter of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameter {
+    /// Kind of the operation.
+    pub kind: &'static str,
+    /// Name of the operation.
+    pub operation: &'static str,
+    /// Position in the call, from 0.
+    pub position: u32,
+    /// Name, as the provider's argument unions have it.
+    pub name: &'static str,
+    /// C type, as the provider's argument unions have it.
+    pub declared: &'static str,
+}
+
+/// Every parameter, those of a call together and in order.
+///
+/// # Errors
+/// The row that is not understood.
+pub fn parameters() -> Result<Vec<Parameter>, Malformed> {
+    let mut parameters: Vec<Parameter> = Vec::new();
+    for (table, text) in ARGUMENTS {
+        for row in rows(table, text) {
+            let row = row?;
+            let [kind, operation, position, name, declared] = row.fields;
+            let position = row.number(position)?;
+            let expected = match parameters.last() {
+                Some(last) if (last.kind, last.operation) == (kind, operation) => last.position + 1,
+                _ => 0,
+            };
+            if position != expected {
+                return Err(row.malformed("arguments of a call follow one another"));
+            }
+            parameters.push(Parameter {
+                kind,
+                operation,
+                position,
+                name,
+                declared,
+            });
+        }
+    }
+    Ok(parameters)
+}
+
+/// An enumerator of a C type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Enumerator {
+    /// The type.
+    pub declared: &'static str,
+    /// Its value.
+    pub value: i32,
+    /// Its name without the common prefix.
+    pub text: &'static str,
+}
+
+/// Every enumerator, those of a type together.
+///
+/// # Errors
+/// The row that is not understood.
+pub fn enumerators() -> Result<Vec<Enumerator>, Malformed> {
+    rows("arg-enums.csv", ENUMERATORS)
+        .map(|row| {
+            let row = row?;
+            let [declared, value, text] = row.fields;
+            Ok(Enumerator {
+                declared,
+                value: row.number(value)?,
+                text,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,157 @@
+//! How kernel names are shown.
+
+use std::borrow::Cow;
+
+use crate::demangle::demangle;
+
+/// The suffix under which kernel descriptors are registered.
+const DESCRIPTOR_SUFFIX: &str = ".kd";
+
+/// How kernel names are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default))]
+pub struct KernelNames {
+    /// As registered, `.kd` included.
+    pub mangled: bool,
+    /// The bare function name; wins over `mangled`.
+    pub truncate: bool,
+    /// The innermost open ROCTx push range of the submitting thread names the kernel.
+    pub rename: bool,
+}
+
+/// All spellings of one kernel's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelSpellings {
+    /// What a "kernel name" column shows.
+    pub formatted: String,
+    /// Demangled with the descriptor suffix in place.
+    pub demangled: String,
+    /// The bare function name, cut from `demangled`.
+    pub truncated: String,
+}
+
+/// The name of a kernel registered as `raw`, as `names` wants it shown (renaming aside).
+pub fn formatted(raw: &str, names: KernelNames) -> Cow<'_, str> {
+    let bare = raw.strip_suffix(DESCRIPTOR_SUFFIX).unwrap_or(raw);
+    if names.truncate {
+        match demangle(bare) {
+            Cow::Borrowed(text) => Cow::Borrowed(truncated(text)),
+            Cow::Owned(text) => Cow::Owned(truncated(&text).to_owned()),
+        }
+    } else if names.mangled {
+        Cow::Borrowed(raw)
+    } else {
+        demangle(bare)
+    }
+}
+
+/// Every spelling of the kernel registered as `raw`.
+pub fn spellings(raw: &str, names: KernelNames) -> KernelSpellings {
+    let demangled = demangle(raw).into_owned();
+    KernelSpellings {
+        formatted: formatted(raw, names).into_owned(),
+        truncated: truncated(&demangled).to_owned(),
+        demangled,
+    }
+}
+
+/// The bare function name in a demangled name: from the right end blanks and balanced groups in `()`, `<>`, `[]` are
+/// skipped, then the text back to the blank or colon before it is taken. Never empty unless `name` is.
+pub fn truncated(name: &str) -> &str {
+    let bytes = name.as_bytes();
+    let mut end = bytes.len();
+    while let Some(&last) = bytes[..end].last() {
+        let open = match last {
+            b' ' => {
+                end -= 1;
+                continue;
+            }
+            b')' => b'(',
+            b'>' => b'<',
+            b']' => b'[',
+            _ => break,
+        };
+        let mut depth = 0usize;
+        let start = bytes[..end].iter().rposition(|&byte| {
+            if byte == last {
+                depth += 1;
+            } else if byte == open {
+                depth -= 1;
+            }
+            depth == 0
+        });
+        match start {
+            Some(start) => end = start,
+            None => break,
+        }
+    }
+    let start = bytes[..end]
+        .iter()
+        .rposition(|byte| matches!(byte, b' ' | b':'))
+        .map_or(0, |at| at + 1);
+    // All cuts are beside ASCII bytes.
+    match &name[start..end] {
+        "" => name,
+        text => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ADDITION: &str = "_Z15addition_kernelIfEvPT_PKS0_S3_ii.kd";
+
+    #[test]
+    fn formats_of_the_golden_kernels() {
+        let name = |mangled, truncate| {
+            formatted(
+                ADDITION,
+                KernelNames {
+                    mangled,
+                    truncate,
+                    rename: false,
+                },
+            )
+        };
+        assert_eq!(
+            name(false, false),
+            "void addition_kernel<float>(float*, float const*, float const*, int, int)"
+        );
+        assert_eq!(name(true, false), ADDITION);
+        assert_eq!(name(false, true), "addition_kernel");
+        assert_eq!(name(true, true), "addition_kernel");
+    }
+
+    #[test]
+    fn spellings_keep_the_suffix_where_the_reference_does() {
+        let all = spellings("__amd_rocclr_initHeap.kd", KernelNames::default());
+        assert_eq!(all.formatted, "__amd_rocclr_initHeap");
+        assert_eq!(all.demangled, "__amd_rocclr_initHeap.kd");
+        assert_eq!(all.truncated, "__amd_rocclr_initHeap.kd");
+        let all = spellings(ADDITION, KernelNames::default());
+        assert_eq!(
+            all.demangled,
+            "void addition_kernel<float>(float*, float const*, float const*, int, int) [clone .kd]"
+        );
+        assert_eq!(all.truncated, "addition_kernel");
+    }
+
+    #[test]
+    fn truncation() {
+        for (name, bare) in [
+            ("void ns::k<float>(float*, int)", "k"),
+            ("f(int) [clone .kd]", "f"),
+            ("a::b<c<d>, e>::run(x<y>) const", "const"),
+            ("plain", "plain"),
+            ("", ""),
+            ("()", "()"),
+            ("unbalanced>)", "unbalanced>)"),
+            ("f<1>  ", "f"),
+            ("π::κέρνελ(int)", "κέρνελ"),
+        ] {
+            assert_eq!(truncated(name), bare, "{name}");
+        }
+    }
+}

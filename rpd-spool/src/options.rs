@@ -1,0 +1,350 @@
+//! What the collector in the target is told: what to record, and its form as text.
+
+/// The trace kinds that can be switched on one by one. All false means nothing is traced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default))]
+pub struct Traces {
+    /// Functions named `hip*`.
+    pub hip_runtime: bool,
+    /// Functions named `__hip*`.
+    pub hip_compiler: bool,
+    /// Functions named `hsa_*`.
+    pub hsa_core: bool,
+    /// Functions named `hsa_amd_*`.
+    pub hsa_amd: bool,
+    /// Functions named `hsa_ext_image_*`.
+    pub hsa_image: bool,
+    /// Functions named `hsa_ext_program_*`.
+    pub hsa_finalizer: bool,
+    /// ROCTx.
+    pub marker: bool,
+    /// Kernel dispatches.
+    pub kernel: bool,
+    /// Memory copies.
+    pub memory_copy: bool,
+    /// Allocations and frees.
+    pub memory_allocation: bool,
+    /// Scratch operations.
+    pub scratch_memory: bool,
+    /// RCCL calls.
+    pub rccl: bool,
+    /// rocDecode calls.
+    pub rocdecode: bool,
+    /// rocJPEG calls.
+    pub rocjpeg: bool,
+}
+
+impl Traces {
+    /// Whether anything is to be traced.
+    pub fn any(&self) -> bool {
+        *self != Traces::default()
+    }
+}
+
+/// A counter that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct CounterRequest {
+    /// Its name.
+    pub name: String,
+    /// Count on this GPU alone, numbered among the GPUs; `None` is every GPU.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub device: Option<u32>,
+}
+
+impl std::fmt::Display for CounterRequest {
+    /// As it is written on the command line: `NAME` or `NAME:device=N`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.device {
+            Some(device) => write!(f, "{}:device={device}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+/// Iterations of a kernel that are counted, both ends included; the first launch is 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct IterationRange {
+    /// First.
+    pub first: u64,
+    /// Last.
+    pub last: u64,
+}
+
+/// A stretch of time in which recording is on, repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct CollectionPeriod {
+    /// Nanoseconds without recording, at the begin of every round.
+    pub delay: u64,
+    /// Nanoseconds of recording.
+    pub duration: u64,
+    /// Rounds; 0 is endless.
+    pub repeat: u64,
+}
+
+/// What to count, and of which dispatches.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default))]
+pub struct CounterOptions {
+    /// Counters that are collected together, in the order in which the provider is given them. Several groups take
+    /// turns; none: nothing is counted.
+    pub groups: Vec<Vec<CounterRequest>>,
+    /// Selected dispatches of an agent that a group is kept for; 0 is 1.
+    pub group_interval: u64,
+    /// Iterations of each kernel that are counted; empty is all.
+    pub iterations: Vec<IterationRange>,
+    /// The run's directory holds [`crate::INCLUDE_FILE`]: kernels whose name it does not match are not counted.
+    pub include: bool,
+    /// The run's directory holds [`crate::EXCLUDE_FILE`]: kernels whose name it matches are not counted.
+    pub exclude: bool,
+    /// The run's directory holds [`crate::EXTRA_COUNTERS_FILE`]: definitions to hand to the provider.
+    pub extra: bool,
+    /// Names are matched as registered.
+    pub mangled: bool,
+    /// The bare function names are matched; wins over `mangled`.
+    pub truncate: bool,
+}
+
+impl CounterOptions {
+    /// Whether anything is to be counted.
+    pub fn any(&self) -> bool {
+        self.groups.iter().any(|group| !group.is_empty())
+    }
+}
+
+/// What the collector in the target is told. Small and text-encodable: it travels in [`crate::COLLECT_VARIABLE`]
+/// as `key=value` pairs joined by `,`, so that the target needs no JSON reader.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default))]
+pub struct CollectorOptions {
+    /// What to count.
+    pub counters: CounterOptions,
+    /// When to record, one after the other; empty is always.
+    pub periods: Vec<CollectionPeriod>,
+    /// Record only between a ROCTx resume and the pause that follows.
+    pub selected_regions: bool,
+    /// Nested pairs of resume and pause are balanced.
+    pub selected_regions_ref_count: bool,
+    /// What to trace.
+    pub traces: Traces,
+    /// Record arguments of HIP calls.
+    pub hip_args: bool,
+    /// Record arguments of HSA, marker, RCCL, rocDecode and rocJPEG calls too.
+    pub annotate_args: bool,
+    /// Track regions that rename kernels.
+    pub kernel_rename: bool,
+    /// Track HIP streams (off with `--group-by-queue`).
+    pub streams: bool,
+    /// Install no handlers in the target for signals that end it.
+    pub disable_signal_handlers: bool,
+    /// Offer the Kokkos tools entry points.
+    pub kokkos: bool,
+}
+
+/// One boolean of [`CollectorOptions`] in its text form.
+type Flag = (
+    &'static str,
+    fn(&CollectorOptions) -> bool,
+    fn(&mut CollectorOptions, bool),
+);
+
+macro_rules! flags {
+    ($($key:literal => $($field:ident).+;)*) => {
+        [$((
+            $key,
+            |options| options.$($field).+,
+            |options, value| options.$($field).+ = value,
+        ),)*]
+    };
+}
+
+/// The text form's keys. A key that is absent is off, so the common case stays short.
+const FLAGS: [Flag; 27] = flags! {
+    "hip_runtime" => traces.hip_runtime;
+    "hip_compiler" => traces.hip_compiler;
+    "hsa_core" => traces.hsa_core;
+    "hsa_amd" => traces.hsa_amd;
+    "hsa_image" => traces.hsa_image;
+    "hsa_finalizer" => traces.hsa_finalizer;
+    "marker" => traces.marker;
+    "kernel" => traces.kernel;
+    "memory_copy" => traces.memory_copy;
+    "memory_allocation" => traces.memory_allocation;
+    "scratch_memory" => traces.scratch_memory;
+    "rccl" => traces.rccl;
+    "rocdecode" => traces.rocdecode;
+    "rocjpeg" => traces.rocjpeg;
+    "hip_args" => hip_args;
+    "annotate_args" => annotate_args;
+    "kernel_rename" => kernel_rename;
+    "streams" => streams;
+    "disable_signal_handlers" => disable_signal_handlers;
+    "kokkos" => kokkos;
+    "selected_regions" => selected_regions;
+    "selected_regions_ref_count" => selected_regions_ref_count;
+    "kernel_include" => counters.include;
+    "kernel_exclude" => counters.exclude;
+    "extra_counters" => counters.extra;
+    "match_mangled" => counters.mangled;
+    "match_truncated" => counters.truncate;
+};
+
+/// The keys with values of their own. Lists are joined by `+`, groups by `/`, parts of an item by `:`; counter names
+/// hold none of these, since providers know none that do.
+const COUNTERS: &str = "counters";
+const INTERVAL: &str = "group_interval";
+const ITERATIONS: &str = "iterations";
+const PERIODS: &str = "periods";
+
+fn joined<T>(items: &[T], separator: &str, text: impl Fn(&T) -> String) -> String {
+    let texts: Vec<String> = items.iter().map(text).collect();
+    texts.join(separator)
+}
+
+fn counters_text(groups: &[Vec<CounterRequest>]) -> String {
+    joined(groups, "/", |group| {
+        joined(group, "+", |counter| match counter.device {
+            Some(device) => format!("{}:{device}", counter.name),
+            None => counter.name.clone(),
+        })
+    })
+}
+
+fn counters_of(text: &str) -> Vec<Vec<CounterRequest>> {
+    let request = |item: &str| {
+        let (name, device) = item.split_once(':').unwrap_or((item, ""));
+        CounterRequest {
+            name: name.to_owned(),
+            device: device.parse().ok(),
+        }
+    };
+    let group = |text: &str| {
+        text.split('+')
+            .filter(|item| !item.is_empty())
+            .map(request)
+            .collect()
+    };
+    text.split('/').map(group).collect()
+}
+
+/// Items of numbers joined by `:`; an item of another shape is left out.
+fn numbers<const N: usize>(text: &str) -> impl Iterator<Item = [u64; N]> {
+    text.split('+').filter_map(|item| {
+        let parts: Vec<u64> = item
+            .split(':')
+            .map(|part| part.parse().ok())
+            .collect::<Option<_>>()?;
+        parts.try_into().ok()
+    })
+}
+
+impl CollectorOptions {
+    /// The text that travels to the target: `key=value` pairs joined by `,`; what is off is left out.
+    pub fn to_text(&self) -> String {
+        let mut pairs: Vec<String> = FLAGS
+            .iter()
+            .filter(|(_, get, _)| get(self))
+            .map(|(key, ..)| format!("{key}=1"))
+            .collect();
+        let counters = &self.counters;
+        let mut add = |key: &str, value: String| pairs.push(format!("{key}={value}"));
+        if counters.any() {
+            add(COUNTERS, counters_text(&counters.groups));
+        }
+        if counters.group_interval > 1 {
+            add(INTERVAL, counters.group_interval.to_string());
+        }
+        if !counters.iterations.is_empty() {
+            let text = |range: &IterationRange| format!("{}:{}", range.first, range.last);
+            add(ITERATIONS, joined(&counters.iterations, "+", text));
+        }
+        if !self.periods.is_empty() {
+            let text = |period: &CollectionPeriod| {
+                format!("{}:{}:{}", period.delay, period.duration, period.repeat)
+            };
+            add(PERIODS, joined(&self.periods, "+", text));
+        }
+        pairs.join(",")
+    }
+
+    /// Reads [`CollectorOptions::to_text`]. Keys of a newer front end are ignored, absent ones are off; any value
+    /// of a switch but `0` is on.
+    pub fn from_text(text: &str) -> CollectorOptions {
+        let mut options = CollectorOptions::default();
+        for pair in text.split(',') {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, "1"));
+            let counters = &mut options.counters;
+            match key {
+                COUNTERS => counters.groups = counters_of(value),
+                INTERVAL => counters.group_interval = value.parse().unwrap_or(0),
+                ITERATIONS => {
+                    let range = |[first, last]: [u64; 2]| IterationRange { first, last };
+                    counters.iterations = numbers(value).map(range).collect();
+                }
+                PERIODS => {
+                    let period = |[delay, duration, repeat]: [u64; 3]| CollectionPeriod {
+                        delay,
+                        duration,
+                        repeat,
+                    };
+                    options.periods = numbers(value).map(period).collect();
+                }
+                _ => {
+                    if let Some((_, _, set)) = FLAGS.iter().find(|flag| flag.0 == key) {
+                        set(&mut options, value != "0");
+                    }
+                }
+            }
+        }
+        options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collector_options_survive_the_text_form_one_by_one() {
+        for (key, get, set) in &FLAGS {
+            let mut options = CollectorOptions::default();
+            set(&mut options, true);
+            assert!(get(&options), "{key}");
+            assert_eq!(options.to_text(), format!("{key}=1"));
+            assert_eq!(
+                CollectorOptions::from_text(&options.to_text()),
+                options,
+                "{key}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_collector_option_has_a_key() {
+        let mut text = FLAGS.map(|flag| flag.0).join(",");
+        text += ",counters=SQ_WAVES+GRBM_COUNT:0/TCC_HIT,group_interval=3,iterations=1:3+5:5,periods=0:10:2+1:2:0";
+        let all_on = CollectorOptions::from_text(&text);
+        let fields = format!("{all_on:?}");
+        assert!(!fields.contains("false"), "{fields}");
+        assert!(!fields.contains("[]"), "{fields}");
+        assert_eq!(all_on.counters.groups[0][1].device, Some(0));
+        assert_eq!(all_on.counters.groups[1][0].to_string(), "TCC_HIT");
+        assert_eq!(all_on.counters.group_interval, 3);
+        assert_eq!(all_on.counters.iterations.len(), 2);
+        assert_eq!(all_on.periods[1].delay, 1);
+        assert_eq!(CollectorOptions::from_text(&all_on.to_text()), all_on);
+    }
+
+    #[test]
+    fn unknown_keys_and_zeros_are_harmless() {
+        let options = CollectorOptions::from_text("kernel=1,,from_the_future=7,marker=0,=,x");
+        assert!(options.traces.kernel);
+        assert!(!options.traces.marker);
+        assert_eq!(CollectorOptions::from_text(""), CollectorOptions::default());
+    }
+}
