@@ -17,6 +17,7 @@ macro_rules! eprintln {
     };
 }
 
+mod called;
 mod commands;
 mod counters;
 mod failure;
@@ -33,34 +34,48 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use rpd_core::compat::Compat;
 
+use crate::called::{Called, Program};
 use crate::counters::Settled;
 use crate::failure::Failure;
 use crate::options::parse::{self, Parsed};
 use crate::options::resolve::{Surroundings, resolve};
 
 fn main() -> ExitCode {
-    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    match run(&arguments) {
+    let mut words = std::env::args_os();
+    let name = words.next();
+    let arguments: Vec<OsString> = words.collect();
+    let called = Called::by(name.as_deref(), &arguments);
+    match run(called, &arguments) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            eprintln!("rpd: {}", failure::line(&error));
+            eprint!("{}", called.error(&error));
             ExitCode::from(failure::status(&error))
         }
     }
 }
 
-fn run(arguments: &[OsString]) -> Result<u8> {
-    if let Some(word) = arguments.first().and_then(|word| word.to_str())
-        && !word.starts_with('-')
-    {
-        return sub_command(word, &arguments[1..]);
+fn run(called: Called, arguments: &[OsString]) -> Result<u8> {
+    let word = arguments.first().and_then(|word| word.to_str());
+    if word == Some(counters::inquiry::CHILD) {
+        return counters::child::run();
+    }
+    match called.program {
+        Program::Rpd => {
+            if let Some(word) = word.filter(|word| !word.starts_with('-')) {
+                return sub_command(word, &arguments[1..]);
+            }
+        }
+        Program::Rocprofv3 => {}
+        Program::Rocprofv3Avail => return commands::avail::run(arguments, called.compat),
+        Program::Rocpd => return commands::rocpd::run(arguments, called.compat),
     }
     match parse::parse(arguments)? {
         Parsed::Help(text) => print(&text),
         Parsed::Version => print(&version::text()),
         Parsed::Run(given, command) => {
-            let around = Surroundings::current()?;
+            let around = Surroundings::current(called.compat)?;
             let mut plan = resolve(given, command, &around)?;
             if plan.list_avail && !plan.echo {
                 commands::avail::list_avail(&plan)?;
@@ -80,7 +95,7 @@ fn run(arguments: &[OsString]) -> Result<u8> {
             plan.number();
             if plan.echo {
                 for warning in &plan.warnings {
-                    eprintln!("rpd: {warning}");
+                    eprintln!("{}", called.compat.warning(warning));
                 }
                 let mut text = String::new();
                 for pass in &plan.passes {
@@ -103,23 +118,20 @@ pub(crate) fn print(text: &str) -> Result<u8> {
 }
 
 /// Sub-commands by name; the list in messages is made from the same table.
-type SubCommand = (&'static str, fn(&[OsString]) -> Result<u8>);
+type SubCommand = (&'static str, fn(&[OsString], Compat) -> Result<u8>);
 const SUB_COMMANDS: &[SubCommand] = &[
     ("avail", commands::avail::run),
     ("convert", commands::convert::run),
     ("query", commands::query::run),
     ("summary", commands::summary::run),
     ("merge", commands::merge::run),
-    ("diff", commands::diff::run),
-    ("recover", recover::run),
+    ("diff", |words, _| commands::diff::run(words)),
+    ("recover", |words, _| recover::run(words)),
 ];
 
 fn sub_command(name: &str, arguments: &[OsString]) -> Result<u8> {
-    if name == counters::inquiry::CHILD {
-        return counters::child::run();
-    }
     if let Some((_, run)) = SUB_COMMANDS.iter().find(|(known, _)| *known == name) {
-        return run(arguments);
+        return run(arguments, Compat::None);
     }
     let known: Vec<&str> = SUB_COMMANDS.iter().map(|(known, _)| *known).collect();
     let near = rpd_core::near::nearest(name, known.iter().copied());

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod args;
+pub mod compat;
 pub mod domain;
 pub mod environment;
 pub mod ids;

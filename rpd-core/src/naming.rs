@@ -324,11 +324,21 @@ impl Facts<'_> {
             .find_map(|name| self.variable(name)?.trim().parse().ok())
     }
 
+    /// The MPI rank, when a variable of the MPI runtime tells it.
+    pub fn mpi_rank(&self) -> Option<u64> {
+        self.last_number("ROCPROF_MPI_RANK_VAR", &RANK_VARIABLES)
+    }
+
+    /// The number of MPI ranks, when a variable of the MPI runtime tells it.
+    pub fn mpi_size(&self) -> Option<u64> {
+        self.last_number("ROCPROF_MPI_SIZE_VAR", &SIZE_VARIABLES)
+    }
+
     fn rank(&self) -> Option<u64> {
         let slurm = self.variable("SLURM_PROCID");
         slurm
             .and_then(|value| value.trim().parse().ok())
-            .or_else(|| self.last_number("ROCPROF_MPI_RANK_VAR", &RANK_VARIABLES))
+            .or_else(|| self.mpi_rank())
     }
 
     fn time(&self, chooser: &str, default: &str) -> String {
@@ -389,11 +399,7 @@ impl Facts<'_> {
             "psize" => process.psize.to_string(),
             "job" => self.variable("SLURM_JOB_ID").unwrap_or("0").to_owned(),
             "rank" => self.rank().unwrap_or(0).to_string(),
-            "size" => self
-                .last_number("ROCPROF_MPI_SIZE_VAR", &SIZE_VARIABLES)
-                .unwrap_or(1)
-                .max(1)
-                .to_string(),
+            "size" => self.mpi_size().unwrap_or(1).max(1).to_string(),
             "nid" => self
                 .rank()
                 .map_or_else(|| process.pid.to_string(), |rank| rank.to_string()),

@@ -11,6 +11,7 @@ pub use rpd_spool::options::{
     CollectionPeriod, CollectorOptions, CounterOptions, CounterRequest, IterationRange, Traces,
 };
 
+use crate::compat::Compat;
 use crate::environment::Kept;
 use crate::stats::Unit;
 
@@ -107,6 +108,8 @@ pub enum Backend {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Options {
+    /// Whose behaviour is asked for, where rpd's and rocprofv3's differ.
+    pub compat: Compat,
     /// For the collector.
     pub collector: CollectorOptions,
     /// Formats, in the order given, without repeats.

@@ -15,6 +15,7 @@ pub mod perfetto;
 pub mod progress;
 pub mod results_json;
 pub mod rocpd;
+pub mod settings;
 mod streams;
 pub mod table;
 mod texts;

@@ -13,6 +13,8 @@ pub enum Look {
     Json,
     /// A pipe table.
     Markdown,
+    /// An HTML table.
+    Html,
 }
 
 impl Look {
@@ -23,6 +25,7 @@ impl Look {
             Look::Csv => "csv",
             Look::Json => "json",
             Look::Markdown => "md",
+            Look::Html => "html",
         }
     }
 }
@@ -92,6 +95,14 @@ impl<W: Write> Printer<W> {
                 writeln!(printer.out, "|{}", "---|".repeat(names.len()))?;
             }
             Look::Json => write!(printer.out, "[")?,
+            Look::Html => {
+                let names: Vec<String> = printer.columns.iter().map(|name| html(name)).collect();
+                writeln!(
+                    printer.out,
+                    "<table border=\"1\" class=\"dataframe\">\n  <thead>\n    <tr>\n      <th>{}</th>\n    </tr>\n  </thead>\n  <tbody>",
+                    names.join("</th>\n      <th>")
+                )?;
+            }
             Look::Console => {}
         }
         Ok(printer)
@@ -124,14 +135,16 @@ impl<W: Write> Printer<W> {
                 writeln!(self.out, "{}", fields.join(","))
             }
             Look::Markdown => {
-                let fields: Vec<String> = cells
-                    .iter()
-                    .map(|cell| match cell {
-                        Cell::Text(text) => pipe(text),
-                        other => plain(other),
-                    })
-                    .collect();
+                let fields: Vec<String> = cells.iter().map(|cell| shown(cell, pipe)).collect();
                 writeln!(self.out, "| {} |", fields.join(" | "))
+            }
+            Look::Html => {
+                let fields: Vec<String> = cells.iter().map(|cell| shown(cell, html)).collect();
+                writeln!(
+                    self.out,
+                    "    <tr>\n      <td>{}</td>\n    </tr>",
+                    fields.join("</td>\n      <td>")
+                )
             }
             Look::Json => {
                 let comma = if self.rows > 1 { "," } else { "" };
@@ -164,6 +177,7 @@ impl<W: Write> Printer<W> {
             Look::Console => self
                 .out
                 .write_all(console(&self.columns, &self.kept).as_bytes())?,
+            Look::Html => writeln!(self.out, "  </tbody>\n</table>")?,
             Look::Csv | Look::Markdown => {}
         }
         self.out.flush()
@@ -179,6 +193,26 @@ fn plain(cell: &Cell) -> String {
         Cell::Float(value) => format!("{value:?}"),
         Cell::Text(text) => text.clone(),
     }
+}
+
+/// What stands in a cell for people where a number has no value.
+const NO_NUMBER: &str = "-";
+
+/// A cell for people; `text` prepares free text.
+fn shown(cell: &Cell, text: fn(&str) -> String) -> String {
+    match cell {
+        Cell::Text(value) => text(value),
+        Cell::Float(value) if value.is_nan() => NO_NUMBER.to_owned(),
+        other => plain(other),
+    }
+}
+
+/// Text between tags, in one line.
+fn html(text: &str) -> String {
+    one_line(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 /// A field of CSV, in quotes where it needs them.
@@ -251,7 +285,7 @@ fn floats(values: &[f64]) -> Vec<String> {
     let mut texts: Vec<String> = values
         .iter()
         .map(|value| match value.is_nan() {
-            true => "NaN".to_owned(),
+            true => NO_NUMBER.to_owned(),
             false => format!("{value:.DIGITS$}"),
         })
         .collect();
@@ -305,7 +339,7 @@ mod tests {
         let names = ["name", "c", "f"];
         assert_eq!(
             print(Look::Console, &names, rows()),
-            " name    c   f\na|\"b\"  353 1.5\n    c NULL NaN\n"
+            " name    c   f\na|\"b\"  353 1.5\n    c NULL   -\n"
         );
         assert_eq!(
             print(Look::Csv, &names, rows()),
@@ -327,6 +361,17 @@ mod tests {
             "[\n  {\n    \"n\": \"x\\n\",\n    \"v\": null\n  },\n  {\n    \"n\": \"y\",\n    \"v\": 1\n  }\n]\n"
         );
         assert_eq!(print(Look::Json, &["n"], Vec::new()), "[]\n");
+        let nothing = vec!["<a>".into(), Cell::Float(f64::NAN)];
+        assert_eq!(
+            print(Look::Html, &["n", "v"], vec![nothing.clone()]),
+            "<table border=\"1\" class=\"dataframe\">\n  <thead>\n    <tr>\n      <th>n</th>\n      <th>v</th>\n    </tr>\n  \
+             </thead>\n  <tbody>\n    <tr>\n      <td>&lt;a&gt;</td>\n      <td>-</td>\n    </tr>\n  </tbody>\n</table>\n"
+        );
+        assert!(
+            print(Look::Markdown, &["n", "v"], vec![nothing.clone()]).ends_with("| <a> | - |\n")
+        );
+        // Programs read nothing where there is no number.
+        assert_eq!(print(Look::Csv, &["n", "v"], vec![nothing]), "n,v\n<a>,\n");
     }
 
     #[test]
@@ -339,7 +384,7 @@ mod tests {
         );
         assert_eq!(
             floats(&[43_701_240.0, 4.390_941, f64::NAN]),
-            ["4.370124e+07", "4.390941e+00", "NaN"]
+            ["4.370124e+07", "4.390941e+00", "-"]
         );
         assert_eq!(
             floats(&[0.000_000_1, 1.0]),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use polars::prelude::*;
+use rpd_core::compat::{Compat, Difference};
 use rpd_core::domain::Domain;
 use rpd_core::options::KernelNames;
 use rpd_core::session::Session;
@@ -37,7 +38,7 @@ pub struct SummaryRow {
 pub struct SummaryTable {
     /// `kernels_summary` and so on.
     pub name: String,
-    /// Ordered by recording, then by total duration descending, then by name.
+    /// Ordered by process id where recordings are kept apart, then by total duration descending, then by name.
     pub rows: Vec<SummaryRow>,
 }
 
@@ -83,7 +84,8 @@ pub struct DatabaseSummary {
     spread: Vec<f64>,
     /// Mean times total, for joining spreads.
     offset: Vec<f64>,
-    ranks: u32,
+    /// Process ids of the recordings.
+    pids: Vec<u64>,
 }
 
 impl DatabaseSummary {
@@ -93,10 +95,11 @@ impl DatabaseSummary {
     /// When polars cannot compute its sums.
     pub fn add(&mut self, session: &Session, names: KernelNames) -> Result<(), SummaryError> {
         let statistics = Statistics::of_database(session, names)?;
+        let rank = u32::try_from(self.pids.len()).unwrap_or(u32::MAX);
         for (number, (view, domains)) in (0..).zip(VIEWS) {
             for domain in domains {
                 for row in statistics.table("", &[*domain])?.rows {
-                    self.rank.push(self.ranks);
+                    self.rank.push(rank);
                     self.view.push(number);
                     self.name.push(match view {
                         "memory_allocations" | "scratch_memory" => kind(&row.name).to_owned(),
@@ -112,7 +115,7 @@ impl DatabaseSummary {
                 }
             }
         }
-        self.ranks += 1;
+        self.pids.push(session.process.pid.0.into());
         Ok(())
     }
 
@@ -141,11 +144,14 @@ impl DatabaseSummary {
             .collect())
     }
 
-    /// One row per table of [`DatabaseSummary::tables`], with the figures over all its records.
-    pub fn domains(tables: &[SummaryTable], by_rank: bool) -> SummaryTable {
+    /// One row per table of [`DatabaseSummary::tables`], with the figures over all its records, or with the sums of means and
+    /// of deviations where `compat` asks for them. Of one process rows are ordered by name, else by total duration descending.
+    pub fn domains(&self, tables: &[SummaryTable], by_rank: bool, compat: Compat) -> SummaryTable {
+        let sums = compat.has(Difference::DomainSummary);
         let mut rows: Vec<SummaryRow> = Vec::new();
         for table in tables {
-            let name = table.name.trim_end_matches("_by_rank").to_uppercase();
+            let name = table.name.trim_end_matches("_by_rank");
+            let name = name.trim_end_matches("_summary").to_uppercase();
             let mut parts: HashMap<usize, Vec<&SummaryRow>> = HashMap::new();
             for row in &table.rows {
                 parts.entry(row.rank).or_default().push(row);
@@ -162,20 +168,30 @@ impl DatabaseSummary {
                         own * own * (row.calls - 1) as f64 + offset * offset * row.calls as f64
                     })
                     .sum();
+                let deviations: Vec<f64> = parts.iter().filter_map(|row| row.std_dev).collect();
                 rows.push(SummaryRow {
                     rank,
                     name: name.clone(),
                     calls,
                     total,
-                    average,
+                    average: match sums {
+                        true => parts.iter().map(|row| row.average).sum(),
+                        false => average,
+                    },
                     percentage: 0.0,
                     min: parts.iter().map(|row| row.min).min().unwrap_or(0),
                     max: parts.iter().map(|row| row.max).max().unwrap_or(0),
-                    std_dev: (calls > 1).then(|| (spread / (calls - 1) as f64).sqrt()),
+                    std_dev: match sums {
+                        true => (!deviations.is_empty()).then(|| deviations.iter().sum()),
+                        false => (calls > 1).then(|| (spread / (calls - 1) as f64).sqrt()),
+                    },
                 });
             }
         }
-        finish(&mut rows);
+        self.finish(&mut rows);
+        if by_rank {
+            rows.sort_by(|a, b| (self.pid(a).cmp(&self.pid(b))).then_with(|| a.name.cmp(&b.name)));
+        }
         let suffix = if by_rank { "_by_rank" } else { "" };
         SummaryTable {
             name: format!("domain_summary{suffix}"),
@@ -253,30 +269,35 @@ impl DatabaseSummary {
         }
         tables.retain(|(_, rows)| !rows.is_empty());
         for (_, rows) in &mut tables {
-            finish(rows);
+            self.finish(rows);
         }
         Ok(tables)
     }
-}
 
-/// Shares and order.
-fn finish(rows: &mut [SummaryRow]) {
-    let mut totals: HashMap<usize, u64> = HashMap::new();
-    for row in rows.iter() {
-        *totals.entry(row.rank).or_default() += row.total;
+    fn pid(&self, row: &SummaryRow) -> u64 {
+        self.pids.get(row.rank).copied().unwrap_or(0)
     }
-    for row in rows.iter_mut() {
-        let total = totals.get(&row.rank).copied().unwrap_or(0);
-        row.percentage = match total {
-            0 => 0.0,
-            total => row.total as f64 * 100.0 / total as f64,
-        };
+
+    /// Shares and order.
+    fn finish(&self, rows: &mut [SummaryRow]) {
+        let mut totals: HashMap<usize, u64> = HashMap::new();
+        for row in rows.iter() {
+            *totals.entry(row.rank).or_default() += row.total;
+        }
+        for row in rows.iter_mut() {
+            let total = totals.get(&row.rank).copied().unwrap_or(0);
+            row.percentage = match total {
+                0 => 0.0,
+                total => row.total as f64 * 100.0 / total as f64,
+            };
+        }
+        rows.sort_by(|a, b| {
+            (self.pid(a).cmp(&self.pid(b)))
+                .then_with(|| b.total.cmp(&a.total))
+                .then_with(|| a.name.cmp(&b.name))
+                .then_with(|| a.rank.cmp(&b.rank))
+        });
     }
-    rows.sort_by(|a, b| {
-        (a.rank.cmp(&b.rank))
-            .then_with(|| b.total.cmp(&a.total))
-            .then_with(|| a.name.cmp(&b.name))
-    });
 }
 
 /// What an operation on memory does, as databases call it.

@@ -2,6 +2,7 @@
 
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
+use rpd_core::compat::Compat;
 use rpd_core::stats::StatTable;
 
 pub use rpd_core::stats::Unit;
@@ -54,8 +55,8 @@ fn one_line(text: &str) -> String {
 }
 
 /// The table with its title, `indent` blanks in front of each line, an empty line before, between and after; empty
-/// for a table without rows. `title` is what stands between `RPD` and `SUMMARY`.
-pub fn render(table: &StatTable, unit: Unit, indent: usize) -> String {
+/// for a table without rows. The table's title stands between the name of the tool that `compat` asks for and `SUMMARY`.
+pub fn render(table: &StatTable, unit: Unit, indent: usize, compat: Compat) -> String {
     if table.rows.is_empty() {
         return String::new();
     }
@@ -119,9 +120,10 @@ pub fn render(table: &StatTable, unit: Unit, indent: usize) -> String {
     }
 
     let margin = " ".repeat(indent);
+    let brand = compat.brand();
     let title = match table.title.as_str() {
-        "" => "RPD SUMMARY".to_owned(),
-        title => format!("RPD {title} SUMMARY"),
+        "" => format!("{brand} SUMMARY"),
+        title => format!("{brand} {title} SUMMARY"),
     };
     let mut text = format!("\n{margin}{title}:\n\n");
     for line in printed.lines() {

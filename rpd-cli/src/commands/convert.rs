@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::{Parser, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
+use rpd_core::compat::{Compat, Difference};
 use rpd_core::naming::{self, Facts, Namer, Target};
 use rpd_core::options::{AgentIndex, Format, Options};
 use rpd_core::session::{LoadOptions, Session};
@@ -12,14 +13,13 @@ use rpd_formats::rocpd::read::Settings;
 use rpd_summary::Statistics;
 
 use super::window::WindowOptions;
-use super::{Inputs, Naming, each_recording, parse, spread};
+use super::{
+    Inputs, Naming, ROCPD_DIRECTORY, ROCPD_FILE, each_recording, inherited, parse, spread,
+};
 use crate::failure::Failure;
 use crate::report::write::{FORMATS, write};
 
 const NAME: &str = "convert";
-/// What the original's converter calls files and their directory when it is told nothing.
-const ROCPD_FILE: &str = "out";
-const ROCPD_DIRECTORY: &str = "rocpd-output-data";
 /// How the name of a database ends.
 const SUFFIX: &str = "_results";
 
@@ -46,9 +46,10 @@ struct Arguments {
         value_name = "DIR"
     )]
     output_path: Option<String>,
-    /// run: files per process as a run writes them; rocpd: one set for all, as rocpd convert writes it (csv only)
-    #[arg(long, value_enum, default_value = "run")]
-    layout: Layout,
+    /// run: files per process as a run writes them; rocpd: as rocpd convert names them, one set of CSV files for all
+    /// [default: run]
+    #[arg(long, value_enum)]
+    layout: Option<Layout>,
     #[command(flatten)]
     naming: Naming,
     /// How agents are numbered: absolute, relative or type-relative
@@ -63,6 +64,28 @@ struct Arguments {
     stats: bool,
     #[command(flatten)]
     window: WindowOptions,
+    #[command(flatten)]
+    perfetto: Perfetto,
+}
+
+/// Settings of a tracing service that rpd does without.
+#[derive(Debug, Args)]
+#[command(
+    next_help_heading = "Perfetto (accepted, of no effect: there is no buffer that could be full)"
+)]
+struct Perfetto {
+    /// inprocess or system
+    #[arg(long, value_name = "BACKEND", value_parser = ["inprocess", "system"])]
+    perfetto_backend: Option<String>,
+    /// discard or ring_buffer
+    #[arg(long, value_name = "POLICY", value_parser = ["discard", "ring_buffer"])]
+    perfetto_buffer_fill_policy: Option<String>,
+    /// Size of the buffer
+    #[arg(long, value_name = "KIB")]
+    perfetto_buffer_size: Option<u64>,
+    /// Hint for shared memory
+    #[arg(long, value_name = "KIB")]
+    perfetto_shmem_size_hint: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -91,14 +114,13 @@ fn agent_index(text: &str) -> Result<AgentIndex, String> {
 }
 
 /// Runs the sub-command.
-pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let is_format = |word: &str| word.split(',').all(|part| format(part).is_ok());
     let words = spread(arguments, &["-f", "--output-format", "--format"], is_format);
     let Some(mut given) = parse::<Arguments>(NAME, &words)? else {
         return Ok(0);
     };
     // As the original's tools have it.
-    let inherited = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     given.output_file = given.output_file.or_else(|| inherited("ROCPD_OUTPUT_NAME"));
     given.output_path = given.output_path.or_else(|| inherited("ROCPD_OUTPUT_PATH"));
     let mut seen = Vec::new();
@@ -107,6 +129,12 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         seen.push(*format);
         is_new
     });
+    if layout(&given, compat) == Layout::Rocpd {
+        given.output_file = given.output_file.or_else(|| Some(ROCPD_FILE.to_owned()));
+        given.output_path = given
+            .output_path
+            .or_else(|| Some(ROCPD_DIRECTORY.to_owned()));
+    }
     let paths = given.inputs.paths(NAME)?;
     let window = given.window.resolve(NAME, &paths)?;
     let load = LoadOptions {
@@ -115,13 +143,13 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             .iter()
             .any(|format| matches!(format, Format::Json | Format::Pftrace | Format::Rocpd)),
     };
-    if given.layout == Layout::Rocpd {
-        if given.formats != [Format::Csv] {
-            return Err(Failure::usage(
-                "convert: argument --layout: the rocpd layout is one of csv only; give -f csv alone with it",
-            )
-            .into());
+    if compat.has(Difference::RocpdWords) {
+        for format in &given.formats {
+            let format = format!("{format:?}").to_lowercase();
+            crate::print(&format!("Converting database(s) to {format} format:\n"))?;
         }
+    }
+    if layout(&given, compat) == Layout::Rocpd && given.formats.contains(&Format::Csv) {
         let mut sessions = Vec::new();
         let mut settings = Settings::default();
         each_recording(&paths, load, window.as_ref(), |_, _, session, own| {
@@ -129,7 +157,11 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             settings = own;
             Ok(())
         })?;
-        return combined(&given, &sessions, &settings);
+        combined(&given, &sessions, &settings, compat)?;
+        given.formats.retain(|format| *format != Format::Csv);
+        if given.formats.is_empty() {
+            return Ok(0);
+        }
     }
     let mut namer = Namer::default();
     let mut complete = true;
@@ -138,7 +170,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         load,
         window.as_ref(),
         |path, index, session, settings| {
-            complete &= one(&given, &paths, path, index, &session, &settings, &mut namer)?;
+            let files = one(&given, &paths, path, index, &session, &settings, &mut namer)?;
+            complete &= files.is_complete;
+            report(&files.written, compat);
             Ok(())
         },
     )?;
@@ -192,7 +226,25 @@ fn target(session: &Session, options: &Options, namer: &mut Namer, index: usize)
     namer.target(&facts, index > 0)
 }
 
-/// Writes the files of one recording; false when one could not be written.
+/// The layout that is asked for.
+fn layout(given: &Arguments, compat: Compat) -> Layout {
+    given
+        .layout
+        .unwrap_or(match compat.has(Difference::RocpdLayout) {
+            true => Layout::Rocpd,
+            false => Layout::Run,
+        })
+}
+
+/// What became of one recording.
+#[derive(Debug)]
+struct Files {
+    written: Vec<PathBuf>,
+    /// None could not be written.
+    is_complete: bool,
+}
+
+/// Writes the files of one recording.
 fn one(
     given: &Arguments,
     inputs: &[PathBuf],
@@ -201,7 +253,7 @@ fn one(
     session: &Session,
     settings: &Settings,
     namer: &mut Namer,
-) -> Result<bool> {
+) -> Result<Files> {
     let file = given.output_file.clone().unwrap_or_else(|| prefix(path));
     let directory = given.output_path.as_deref().unwrap_or(".");
     let options = given.options(settings, file, directory)?;
@@ -220,45 +272,55 @@ fn one(
     }
     if session.is_empty() {
         eprintln!("rpd: {}: no records to write", path.display());
-        return Ok(true);
+        return Ok(Files {
+            written: Vec::new(),
+            is_complete: true,
+        });
     }
     let stats = match options.stats {
         true => Some(Statistics::new(session, options.kernel_names)?.session_stats()?),
         false => None,
     };
-    let mut complete = true;
+    let mut files = Files {
+        written: Vec::new(),
+        is_complete: true,
+    };
     for format in &options.formats {
         match write(*format, session, stats.as_ref(), &options, &target) {
-            Ok(files) => report(&files),
+            Ok(written) => files.written.extend(written),
             Err(error) => {
                 eprintln!("rpd: {}", crate::failure::line(&error));
-                complete = false;
+                files.is_complete = false;
             }
         }
     }
-    Ok(complete)
+    Ok(files)
 }
 
-fn combined(given: &Arguments, sessions: &[Session], settings: &Settings) -> Result<u8> {
-    let file = given
-        .output_file
-        .clone()
-        .unwrap_or_else(|| ROCPD_FILE.to_owned());
-    let directory = given.output_path.as_deref().unwrap_or(ROCPD_DIRECTORY);
+fn combined(
+    given: &Arguments,
+    sessions: &[Session],
+    settings: &Settings,
+    compat: Compat,
+) -> Result<()> {
+    let file = given.output_file.clone().unwrap_or_default();
+    let directory = given.output_path.as_deref().unwrap_or_default();
     let options = given.options(settings, file, directory)?;
     let Some(first) = sessions.first() else {
         eprintln!("rpd: no records to write");
-        return Ok(0);
+        return Ok(());
     };
     let target = target(first, &options, &mut Namer::default(), 0);
-    report(&rpd_formats::csv::write_combined(
-        sessions, &options, &target,
-    )?);
-    Ok(0)
+    let files = rpd_formats::csv::write_combined(sessions, &options, &target)?;
+    report(&files, compat);
+    Ok(())
 }
 
-fn report(files: &[PathBuf]) {
+fn report(files: &[PathBuf], compat: Compat) {
     for file in files {
-        eprintln!("rpd: wrote {}", crate::report::shown(file));
+        match compat.has(Difference::ResultFiles) {
+            true => eprintln!("Opened result file: {}", file.display()),
+            false => eprintln!("rpd: wrote {}", crate::report::shown(file)),
+        }
     }
 }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
+use rpd_core::compat::Compat;
 
-use super::{Inputs, parse};
+use super::{Inputs, output_directory, parse};
 
 const NAME: &str = "merge";
 
@@ -33,12 +34,12 @@ struct Arguments {
 }
 
 /// Runs the sub-command.
-pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let Some(given) = parse::<Arguments>(NAME, arguments)? else {
         return Ok(0);
     };
     let paths = given.inputs.paths(NAME)?;
-    let mut output = given.output_path.unwrap_or_default().join(&given.output);
+    let mut output = output_directory(given.output_path.as_deref(), compat).join(&given.output);
     if output.extension().is_none_or(|extension| extension != "db") {
         output.as_mut_os_string().push(".db");
     }

@@ -5,6 +5,7 @@ pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod merge;
 pub(crate) mod query;
+pub(crate) mod rocpd;
 pub(crate) mod summary;
 mod window;
 
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, ValueEnum};
+use rpd_core::compat::{Compat, Difference};
 use rpd_core::options::KernelNames;
 use rpd_core::session::{LoadOptions, Session, Window};
 use rpd_formats::rocpd::read::{Database, Settings};
@@ -199,6 +201,8 @@ enum Form {
     /// A markdown table
     #[value(alias = "md")]
     Markdown,
+    /// A page with one table
+    Html,
 }
 
 impl Form {
@@ -208,6 +212,7 @@ impl Form {
             Form::Csv => Look::Csv,
             Form::Json => Look::Json,
             Form::Markdown => Look::Markdown,
+            Form::Html => Look::Html,
         }
     }
 }
@@ -255,6 +260,37 @@ fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> 
     drop(out);
     file.persist(path).with_context(context)?;
     Ok(())
+}
+
+/// Tells that a file was written, in the words of the tool that is asked for.
+fn tell_written(path: &Path, compat: Compat) -> Result<()> {
+    if compat.has(Difference::RocpdWords) {
+        let path = std::path::absolute(path)?;
+        crate::print(&format!("Exported to: {}\n\n", path.display()))?;
+    } else {
+        eprintln!("rpd: wrote {}", crate::report::shown(path));
+    }
+    Ok(())
+}
+
+/// What the original's database commands call their files, when they are told nothing.
+const ROCPD_FILE: &str = "out";
+/// The original's default for the directory of files that its database commands write.
+const ROCPD_DIRECTORY: &str = "rocpd-output-data";
+
+/// Where the files of `query` and `summary` go, when nothing says so.
+fn output_directory(given: Option<&Path>, compat: Compat) -> PathBuf {
+    match given {
+        Some(given) => given.to_owned(),
+        None if compat.has(Difference::RocpdTables) => inherited("ROCPD_OUTPUT_PATH")
+            .map_or_else(|| PathBuf::from(ROCPD_DIRECTORY), PathBuf::from),
+        None => PathBuf::new(),
+    }
+}
+
+/// A variable that is set to something.
+fn inherited(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// Whether writing failed because nobody reads on.

@@ -6,11 +6,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
+use rpd_core::compat::{Compat, Difference};
 use rpd_formats::rocpd::query::{Combined, QueryError};
 use rpd_formats::table::{Look, Printer};
 
 use super::window::WindowOptions;
-use super::{Form, expand, is_closed_pipe, parse, write_file};
+use super::{
+    Form, ROCPD_FILE, expand, inherited, is_closed_pipe, output_directory, parse, tell_written,
+    write_file,
+};
 use crate::failure::Failure;
 
 const NAME: &str = "query";
@@ -52,7 +56,7 @@ struct Arguments {
 }
 
 /// Runs the sub-command.
-pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let Some(given) = parse::<Arguments>(NAME, arguments)? else {
         return Ok(0);
     };
@@ -89,7 +93,14 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         database.run(&text(script)?).map_err(explain)?;
     }
     let look = given.format.look();
-    let rows = match &given.output_file {
+    let output_file = match compat.has(Difference::RocpdTables) {
+        false => given.output_file.clone(),
+        true if given.format == Form::Table => None,
+        true => (given.output_file.clone())
+            .or_else(|| inherited("ROCPD_OUTPUT_NAME"))
+            .or_else(|| Some(ROCPD_FILE.to_owned())),
+    };
+    let rows = match &output_file {
         None => {
             let mut out = BufWriter::new(std::io::stdout().lock());
             match print(&database, &sql, look, &mut out) {
@@ -98,14 +109,14 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             }
         }
         Some(name) => {
-            let directory = given.output_path.clone().unwrap_or_default();
+            let directory = output_directory(given.output_path.as_deref(), compat);
             let path = directory.join(format!("{name}.{}", look.extension()));
             let mut rows = 0;
             write_file(&path, |out| {
                 rows = print(&database, &sql, look, out)?;
                 Ok(())
             })?;
-            eprintln!("rpd: wrote {}", path.display());
+            tell_written(&path, compat)?;
             rows
         }
     };

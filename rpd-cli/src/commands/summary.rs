@@ -5,12 +5,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Parser;
+use rpd_core::compat::{Compat, Difference};
 use rpd_core::session::LoadOptions;
 use rpd_formats::table::{Cell, Look, Printer};
 use rpd_summary::database::{DatabaseSummary, SummaryTable};
 
 use super::window::WindowOptions;
-use super::{Form, Inputs, Naming, each_recording, parse, spread, write_file};
+use super::{
+    Form, Inputs, Naming, each_recording, inherited, output_directory, parse, spread, tell_written,
+    write_file,
+};
 
 const NAME: &str = "summary";
 
@@ -50,13 +54,18 @@ struct Rank {
 }
 
 /// Runs the sub-command.
-pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let words = spread(arguments, &["--region-categories"], |word| {
         !word.starts_with('-') && !Path::new(word).exists()
     });
     let Some(given) = parse::<Arguments>(NAME, &words)? else {
         return Ok(0);
     };
+    let has_defaults = compat.has(Difference::RocpdTables);
+    let output_file = given.output_file.clone();
+    let output_file =
+        output_file.or_else(|| inherited("ROCPD_OUTPUT_NAME").filter(|_| has_defaults));
+    let directory = output_directory(given.output_path.as_deref(), compat);
     let paths = given.inputs.paths(NAME)?;
     let window = given.window.resolve(NAME, &paths)?;
     let mut summary = DatabaseSummary::default();
@@ -80,7 +89,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     for (title, by_rank) in sets {
         let mut tables = summary.tables(by_rank, given.region_categories.as_deref())?;
         if given.domain_summary {
-            tables.push(DatabaseSummary::domains(&tables, by_rank));
+            tables.push(summary.domains(&tables, by_rank, compat));
         }
         text.extend_from_slice(format!("\n{title}\n").as_bytes());
         for table in tables.iter().filter(|table| !table.rows.is_empty()) {
@@ -90,26 +99,24 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
                 continue;
             }
             let look = given.format.look();
-            let prefix = match given.output_file.as_deref() {
+            let prefix = match output_file.as_deref() {
                 Some(prefix) if !prefix.is_empty() => format!("{prefix}_"),
                 _ => String::new(),
             };
-            let directory = given.output_path.clone().unwrap_or_default();
             let path = directory.join(format!("{prefix}{}.{}", table.name, look.extension()));
             write_file(&path, |out| print(table, by_rank, &ranks, look, out))?;
-            eprintln!("rpd: wrote {}", crate::report::shown(&path));
+            tell_written(&path, compat)?;
         }
     }
     if given.format != Form::Table {
         return Ok(0);
     }
     let text = String::from_utf8_lossy(&text);
-    match &given.output_file {
-        Some(name) if !name.is_empty() => {
-            let directory = given.output_path.clone().unwrap_or_default();
+    match &output_file {
+        Some(name) if !name.is_empty() && !has_defaults => {
             let path = directory.join(format!("{name}.txt"));
             write_file(&path, |out| Ok(out.write_all(text.as_bytes())?))?;
-            eprintln!("rpd: wrote {}", crate::report::shown(&path));
+            tell_written(&path, compat)?;
             Ok(0)
         }
         _ => crate::print(&text),

@@ -12,7 +12,7 @@ use crate::options::parse::truth;
 use crate::options::table::{Form, OPTIONS, Spec};
 
 /// Options that are none of a job's.
-const NOT_IN_JOBS: [&str; 3] = ["input", "version", "doctor"];
+const NOT_IN_JOBS: [&str; 4] = ["input", "version", "doctor", "compat"];
 /// Spellings of the published schema.
 const ALIASES: [(&str, &str); 2] = [
     ("hsa_finalize_trace", "hsa-finalizer-trace"),

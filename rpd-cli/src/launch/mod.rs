@@ -30,7 +30,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Runs all passes; the exit status.
 pub(crate) fn run(plan: &Plan, settled: &Settled, around: &Surroundings) -> Result<u8> {
     for warning in &plan.warnings {
-        eprintln!("rpd: {warning}");
+        eprintln!("{}", around.compat.warning(warning));
     }
     let mut runner = Runner {
         around,

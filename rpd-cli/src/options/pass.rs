@@ -1,5 +1,6 @@
 //! One pass: from what was given for it to its options.
 
+use rpd_core::compat::Difference;
 use rpd_core::environment::Kept;
 use rpd_core::naming;
 use rpd_core::options::{
@@ -48,7 +49,9 @@ impl Resolver<'_> {
             rocjpeg: on("rocjpeg-trace"),
         };
         let (counters, auto) = self.counters(draft)?;
-        if !listing && !traces.any() && !counters.any() {
+        let compat = self.around.compat;
+        let queue_is_trace = on("group-by-queue") && compat.has(Difference::QueueIsTrace);
+        if !listing && !traces.any() && !counters.any() && !queue_is_trace {
             if let Some(long) = summary::needs_traces(given) {
                 return Err(Failure::failed(format!(
                     "No tracing options were enabled for --{long} option"
@@ -111,11 +114,14 @@ impl Resolver<'_> {
         }
         launch_environment.extend(ranks.naming);
         let options = Options {
+            compat,
             collector: CollectorOptions {
                 traces,
                 hip_args: arguments_shown && (traces.hip_runtime || traces.hip_compiler),
                 annotate_args: on("annotate-args"),
                 kernel_rename: on("kernel-rename"),
+                original_semantics: compat.has(Difference::PauseResume)
+                    && compat.has(Difference::RenamingMarks),
                 streams: !on("group-by-queue"),
                 disable_signal_handlers: on("disable-signal-handlers"),
                 kokkos: on("kokkos-trace"),
@@ -287,11 +293,16 @@ impl Resolver<'_> {
             );
             return Err(Failure::failed(message));
         }
-        let periods = words
+        let mut periods = words
             .into_iter()
             .map(|word| filters::period(word, unit))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|message| given.refused(PERIOD, message))?;
+        if self.around.compat.has(Difference::EndlessPeriod) {
+            for period in periods.iter_mut().filter(|period| period.repeat == 0) {
+                period.repeat = 1;
+            }
+        }
         if let Some(at) = periods.iter().position(|period| period.repeat == 0)
             && at + 1 < periods.len()
         {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use rpd_core::compat::Compat;
 use rpd_core::naming;
 
 use super::given::{Given, Value};
@@ -21,11 +22,13 @@ pub(crate) struct Surroundings {
     pub(crate) environment: BTreeMap<String, String>,
     /// Current directory.
     pub(crate) cwd: PathBuf,
+    /// Whose behaviour is asked for, by the name that rpd was called by or by `--compat`.
+    pub(crate) compat: Compat,
 }
 
 impl Surroundings {
     /// Those of this process. Variables that are not text bear on no option and are left out.
-    pub(crate) fn current() -> std::io::Result<Surroundings> {
+    pub(crate) fn current(compat: Compat) -> std::io::Result<Surroundings> {
         Ok(Surroundings {
             environment: std::env::vars_os()
                 .filter_map(|(name, value)| {
@@ -33,6 +36,7 @@ impl Surroundings {
                 })
                 .collect(),
             cwd: std::env::current_dir()?,
+            compat,
         })
     }
 

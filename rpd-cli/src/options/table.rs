@@ -372,6 +372,8 @@ pub(crate) const OPTIONS: &[Spec] = &[
     switch(Attach, "attach-children", "Attach to children").missing(ATTACH),
     switch(Attach, "attach-sync-output", "Wait for the output").missing(ATTACH),
 
+    option(Advanced, "compat", Form::Choice(&["none", "rocprofv3"], false), "Behave as this manual says (none) or as rocprofv3 does where they differ; a link named rocprofv3 does so by itself; see docs/drop-in.md [default: none]")
+        .value("TOOL"),
     option(Advanced, "backend", Form::Choice(&["auto", "rocm", "sim"], false), "What the target runs on: the ROCm installation, the simulated GPU, or auto: ROCm if there is a device and an SDK [default: auto]")
         .value("BACKEND"),
     option(Advanced, "rocm-root", Form::Text, "Root of the ROCm installation").aliases(&["rocm-path"]).value("DIR"),

@@ -18,6 +18,7 @@ use super::parse::{Parsed, parse};
 use super::plan::{Pass, Plan};
 use super::resolve::{Surroundings, resolve};
 use super::table::{FORMATS, Form, OPTIONS, Support};
+use crate::called::Called;
 use crate::failure::Failure;
 
 enum Got {
@@ -46,6 +47,7 @@ fn run_with(line: &str, environment: &[(&str, &str)]) -> Got {
 
 fn run_in(folder: &Path, line: &str, environment: &[(&str, &str)]) -> Got {
     let around = Surroundings {
+        compat: Called::by(None, &words(line)).compat,
         environment: environment
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -615,5 +617,32 @@ fn the_manual_lists_the_same_options() {
                 "the manual knows --{long}"
             );
         }
+    }
+}
+
+#[test]
+fn what_the_mode_of_the_original_changes_in_options() {
+    let own = plan_with("--hip-trace -P 1:2:0 --stats -- ./app", &[]);
+    let options = &own.passes[0].options;
+    assert_eq!(options.compat, rpd_core::compat::Compat::None);
+    assert_eq!(options.collector.periods[0].repeat, 0);
+    assert!(!options.collector.original_semantics);
+    let original = plan_with(
+        "--compat rocprofv3 --hip-trace -P 1:2:0 0:1:3 --stats -- ./app",
+        &[],
+    );
+    let options = &original.passes[0].options;
+    assert_eq!(options.compat, rpd_core::compat::Compat::Rocprofv3);
+    let repeats: Vec<u64> = (options.collector.periods.iter())
+        .map(|period| period.repeat)
+        .collect();
+    assert_eq!(repeats, [1, 3]);
+    assert!(options.collector.original_semantics);
+    // Only the original counts this as a trace.
+    let line = "--group-by-queue --summary -- ./app";
+    assert!(matches!(run_with(line, &[]), Got::Failure(failure) if failure.status == 1));
+    plan_with(&format!("--compat=rocprofv3 {line}"), &[]);
+    for bad in ["--compat -s -- ./app", "--compat rocprof -s -- ./app"] {
+        assert!(matches!(run_with(bad, &[]), Got::Failure(failure) if failure.status == 2));
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod write;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use rpd_core::compat::Difference;
 use rpd_core::ids::ProcessId;
 use rpd_core::naming::{self, Facts, Namer, Target};
 use rpd_core::options::Options;
@@ -62,6 +63,11 @@ pub(crate) fn finish(
             continue;
         }
         let outcome = report.process(recording, &mut state);
+        if options.compat.has(Difference::ResultFiles) {
+            for file in &outcome.files {
+                eprintln!("Opened result file: {}", file.display());
+            }
+        }
         if let (Some(comparison), Some(session)) = (comparison.as_mut(), &outcome.session) {
             comparison.add(session, options, &hostname);
         }
@@ -169,7 +175,7 @@ impl Report<'_> {
         let title = self
             .several
             .then(|| format!("rpd: {}:\n", ledger::name(&session.process)));
-        let deliver = || tables.deliver(&options.summary, &target, title.as_deref());
+        let deliver = || tables.deliver(options, &target, title.as_deref());
         outcome.files.extend(self.progress.aside(deliver)?);
         Ok(())
     }

@@ -4,8 +4,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use rpd_core::compat::Difference;
 use rpd_core::naming::Target;
-use rpd_core::options::{Options, SummaryOptions};
+use rpd_core::options::Options;
 use rpd_core::session::Session;
 use rpd_core::stats::SessionStats;
 use rpd_summary::Statistics;
@@ -25,9 +26,12 @@ enum Destination<'a> {
     File(&'a str),
 }
 
-fn destination(summary: &SummaryOptions) -> Destination<'_> {
-    match summary.output.as_str() {
-        "" | "stderr" | "STDERR" => Destination::Stderr,
+fn destination(options: &Options) -> Destination<'_> {
+    match options.summary.output.as_str() {
+        "" | "stderr" | "STDERR" => match options.compat.has(Difference::SummaryStream) {
+            true => Destination::Stdout,
+            false => Destination::Stderr,
+        },
         "stdout" | "STDOUT" => Destination::Stdout,
         name => Destination::File(name),
     }
@@ -35,7 +39,7 @@ fn destination(summary: &SummaryOptions) -> Destination<'_> {
 
 /// What was computed of a session.
 pub(super) struct Tables {
-    /// For statistics files, when `--stats` was given.
+    /// For statistics files and documents, when `--stats` or a table was asked for.
     pub(super) stats: Option<SessionStats>,
     /// Empty when there is nothing to show.
     text: String,
@@ -53,24 +57,24 @@ impl Tables {
             return Ok(tables);
         }
         let statistics = Statistics::new(session, options.kernel_names)?;
-        if options.stats {
-            tables.stats = Some(statistics.session_stats()?);
-        }
+        tables.stats = Some(statistics.session_stats()?);
         if rpd_formats::csv::record_bytes(session) < options.minimum_output_bytes {
             return Ok(tables);
         }
-        let indent = match destination(summary) {
+        let indent = match destination(options) {
             Destination::File(_) => 0,
             _ => INDENT,
         };
         let shown = if summary.any() {
             statistics.summaries(summary)?
+        } else if options.compat.has(Difference::StatsTables) {
+            Vec::new()
         } else {
             let stats = tables.stats.iter().flat_map(|stats| &stats.domains);
             stats.map(|(_, table)| table.clone()).collect()
         };
         for table in &shown {
-            tables.text += &render(table, summary.unit, indent);
+            tables.text += &render(table, summary.unit, indent, options.compat);
         }
         Ok(tables)
     }
@@ -78,15 +82,16 @@ impl Tables {
     /// Sends the text where it is to go; the file, if that is one. `title` says on a terminal whose tables they are.
     pub(super) fn deliver(
         &self,
-        summary: &SummaryOptions,
+        options: &Options,
         target: &Target,
         title: Option<&str>,
     ) -> Result<Option<PathBuf>> {
         if self.text.is_empty() {
             return Ok(None);
         }
+        let title = title.filter(|_| !options.compat.has(Difference::SummaryStream));
         let titled = || format!("{}{}", title.unwrap_or_default(), self.text);
-        match destination(summary) {
+        match destination(options) {
             // Standard error may be closed; the files matter more.
             Destination::Stderr => drop(std::io::stderr().write_all(titled().as_bytes())),
             Destination::Stdout => {
@@ -104,6 +109,7 @@ impl Tables {
 
 #[cfg(test)]
 mod tests {
+    use rpd_core::compat::Compat;
     use rpd_core::domain::Kind;
     use rpd_core::ids::{CorrelationId, Nanoseconds, StringId, ThreadId};
     use rpd_core::session::ArgsRef;
@@ -158,8 +164,16 @@ mod tests {
             "RPD SUMMARY:",
         ];
         assert_eq!(titles(&options), all);
+        options.compat = Compat::Rocprofv3;
+        assert_eq!(titles(&options)[2], "ROCPROFV3 SUMMARY:");
         options.minimum_output_bytes = 1 << 20;
         assert!(titles(&options).is_empty());
+        let silent = Options {
+            stats: true,
+            compat: Compat::Rocprofv3,
+            ..Options::default()
+        };
+        assert!(titles(&silent).is_empty());
         assert!(titles(&Options::default()).is_empty());
     }
 
@@ -172,11 +186,15 @@ mod tests {
             ("StdOut", Destination::File("StdOut")),
             ("summary", Destination::File("summary")),
         ] {
-            let summary = SummaryOptions {
-                output: output.to_owned(),
-                ..SummaryOptions::default()
+            let mut options = Options::default();
+            options.summary.output = output.to_owned();
+            assert_eq!(destination(&options), expected, "{output}");
+            options.compat = Compat::Rocprofv3;
+            let expected = match expected {
+                Destination::Stderr => Destination::Stdout,
+                other => other,
             };
-            assert_eq!(destination(&summary), expected, "{output}");
+            assert_eq!(destination(&options), expected, "{output}");
         }
     }
 
@@ -193,7 +211,7 @@ mod tests {
         options.summary.unit = rpd_core::stats::Unit::Usec;
         let tables = Tables::of(&session(), &options).expect("tables");
         let file = tables
-            .deliver(&options.summary, &target, Some("rpd: a[1]:\n"))
+            .deliver(&options, &target, Some("rpd: a[1]:\n"))
             .expect("delivered")
             .expect("a file");
         assert_eq!(file, folder.path().join("deep/run_summary.txt"));

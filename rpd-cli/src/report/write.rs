@@ -20,7 +20,8 @@ pub(crate) const FORMATS: &[(&str, Format)] = &[
     ("html", Format::Html),
 ];
 
-/// Writes a session in one format; the files.
+/// Writes a session in one format; the files. Statistics, where there are some, go into documents that hold them; files of
+/// their own are for `--stats` alone.
 pub(crate) fn write(
     format: Format,
     session: &Session,
@@ -29,7 +30,10 @@ pub(crate) fn write(
     target: &Target,
 ) -> Result<Vec<PathBuf>> {
     let file = match format {
-        Format::Csv => return Ok(rpd_formats::csv::write(session, stats, options, target)?),
+        Format::Csv => {
+            let stats = stats.filter(|_| options.stats);
+            return Ok(rpd_formats::csv::write(session, stats, options, target)?);
+        }
         Format::Rocpd => rpd_formats::rocpd::write(session, options, target)?,
         Format::Json => rpd_formats::results_json::write(session, stats, options, target)?,
         Format::Pftrace => rpd_formats::perfetto::write(session, options, target)?,

@@ -7,7 +7,7 @@ use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, Nanoseconds, StringId};
 use rpd_core::kernel_name::{KernelLabels, KernelSpellings, spellings};
 use rpd_core::naming::Target;
-use rpd_core::options::{Format, Options};
+use rpd_core::options::Options;
 use rpd_core::session::{CodeObject, CounterDimension, HostFunction, KernelSymbol, Session};
 use rpd_core::stats::{SessionStats, StatRow};
 
@@ -17,6 +17,7 @@ use crate::file::TextFile;
 use crate::json::{Object, escape_bytes, quote, quote_bytes};
 use crate::operations::Operations;
 use crate::rocpd::identity::Node;
+use crate::settings;
 
 /// The largest id up to which arrays that are indexed by id get blanks for ids that are missing.
 const LAST_BLANK: u64 = 1 << 16;
@@ -152,10 +153,6 @@ fn by_id(
     array(file, start, all)
 }
 
-fn boolean(value: bool) -> &'static str {
-    if value { "true" } else { "false" }
-}
-
 fn texts<'a>(values: impl Iterator<Item = &'a str>) -> Vec<String> {
     values
         .map(|value| {
@@ -185,42 +182,10 @@ fn metadata(session: &Session, options: &Options, target: &Target) -> String {
         .number("init_time", process.init_time)
         .number("fini_time", process.fini_time)
         .array("command", texts(process.command.iter().map(String::as_str)))
-        .json("config", &config(session, options, target))
-        .end()
-}
-
-/// The settings of outputs. Those of Perfetto's buffers are what the original has when nothing is asked for: our
-/// writer has no buffer.
-fn config(session: &Session, options: &Options, target: &Target) -> String {
-    let writes = |format| boolean(options.formats.contains(&format));
-    let summary = &options.summary;
-    Object::new()
-        .text("output_path", &target.directory.to_string_lossy())
-        .text("output_file", &target.prefix)
-        .text("tmp_directory", &session.process.cwd)
-        .text("raw_output_path", &options.output_directory)
-        .text("raw_output_file", &options.output_file)
-        .text("raw_tmp_directory", "%cwd%")
-        .number("perfetto_shmem_size_hint", 64)
-        .number("perfetto_buffer_size", 1_048_576)
-        .text("perfetto_buffer_fill_policy", "discard")
-        .text("perfetto_backend", "inprocess")
-        .json("summary", boolean(summary.overall))
-        .json("summary_per_domain", boolean(summary.per_domain))
-        .array(
-            "summary_groups",
-            texts(summary.groups.iter().map(String::as_str)),
+        .json(
+            "config",
+            &settings::of_outputs(session, options, target).to_string(),
         )
-        .text("summary_unit", summary.unit.label())
-        .text("summary_file", &summary.output)
-        .json("csv_output", writes(Format::Csv))
-        .json("json_output", writes(Format::Json))
-        .json("pftrace_output", writes(Format::Pftrace))
-        .json("otf2_output", writes(Format::Otf2))
-        .json("summary_output", boolean(options.stats || summary.any()))
-        .json("rocpd_output", writes(Format::Rocpd))
-        .json("kernel_rename", boolean(options.kernel_names.rename))
-        .json("group_by_queue", boolean(options.group_by_queue))
         .end()
 }
 

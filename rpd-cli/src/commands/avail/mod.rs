@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, Parser, Subcommand};
+use rpd_core::compat::{Compat, Difference};
 use rpd_core::options::{Backend, Options};
 
 use super::parse;
@@ -26,6 +27,7 @@ const SUFFIXES: [&str; 2] = [".1", ""];
 /// What the GPUs can count and sample
 #[derive(Debug, Parser)]
 #[command(
+    infer_long_args = true,
     after_help = "Without a command it lists the counters of every GPU. The provider is asked in a process of its own; \
     counters that it knows and cannot collect are listed apart."
 )]
@@ -57,11 +59,15 @@ struct Common {
     /// File with further counter definitions (YAML)
     #[arg(short = 'E', long, value_name = "FILE", global = true)]
     extra_counters: Option<PathBuf>,
+    /// Whose listings are asked for.
+    #[arg(skip)]
+    compat: Compat,
 }
 
 #[derive(Debug, Clone, Subcommand)]
 enum Action {
     /// Names of counters, agents, and GPUs that can sample program counters
+    #[command(infer_long_args = true)]
     List {
         /// Names of counters [the default]
         #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = truth)]
@@ -77,6 +83,7 @@ enum Action {
         spm: Option<bool>,
     },
     /// All about counters and PC sampling; without more, agents and names of counters
+    #[command(infer_long_args = true)]
     Info {
         /// Names of counters to describe
         #[arg(value_name = "NAME")]
@@ -92,6 +99,7 @@ enum Action {
         spm: Option<Vec<String>>,
     },
     /// Whether counters can be collected in one pass
+    #[command(infer_long_args = true)]
     PmcCheck {
         /// Names; NAME:device=N asks one GPU
         #[arg(value_name = "NAME")]
@@ -177,10 +185,14 @@ struct Listed {
 }
 
 /// Runs the sub-command.
-pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
-    let Some(given) = parse::<Arguments>(NAME, arguments)? else {
+pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
+    let Some(mut given) = parse::<Arguments>(NAME, arguments)? else {
         return Ok(0);
     };
+    if given.command.is_none() && compat.has(Difference::AvailDefault) {
+        return Ok(0);
+    }
+    given.common.compat = compat;
     let common = &given.common;
     let action = given.command.unwrap_or(Action::List {
         pmc: None,
@@ -206,7 +218,10 @@ pub(crate) fn list_avail(plan: &Plan) -> Result<()> {
     };
     let mut census = Census::open(&pass.options, &pass.sdk_suffixes)?;
     told(&census);
-    let common = Common::default();
+    let common = Common {
+        compat: pass.options.compat,
+        ..Common::default()
+    };
     let sampling = Wanted {
         sampling: Some(Detail::Configurations),
         ..Wanted::default()
@@ -215,9 +230,13 @@ pub(crate) fn list_avail(plan: &Plan) -> Result<()> {
         described: true,
         ..Wanted::default()
     };
-    let mut shown = text(&mut census, &sampling, &common)?;
-    shown += &text(&mut census, &described, &common)?;
-    crate::print(&shown)?;
+    let mut parts = [sampling, described];
+    if common.compat.has(Difference::ListOrder) && !pass.options.command.is_empty() {
+        parts.reverse();
+    }
+    for wanted in &parts {
+        crate::print(&text(&mut census, wanted, &common)?)?;
+    }
     Ok(())
 }
 
@@ -289,14 +308,21 @@ fn text(census: &mut Census, wanted: &Wanted, common: &Common) -> Result<String>
     for of in &listed {
         show::gpu(census, wanted, of, common, &mut text);
     }
-    if wanted.agents && !wanted.names && common.device.is_none() {
+    let whole = !common.compat.has(Difference::AvailCounters);
+    if wanted.agents && !wanted.names && common.device.is_none() && whole {
         show::cpus(census, &mut text);
     }
     if wanted.spm {
         text += "The streaming performance monitor is not supported: SDK 1.0 has no such service\n";
     }
     if let Some(detail) = wanted.sampling {
-        show::sampling(census, detail, &sampling, &refused, &mut text);
+        show::sampling(
+            census,
+            detail,
+            &sampling,
+            whole.then_some(&*refused),
+            &mut text,
+        );
     }
     Ok(text)
 }
@@ -322,6 +348,11 @@ fn listed(census: &mut Census, wanted: &Wanted, common: &Common) -> Result<Vec<L
                 })
                 .collect(),
         };
+        if common.compat.has(Difference::AvailCounters) {
+            let counters = indices.into_iter().map(|index| (index, None)).collect();
+            all.push(Listed { gpu, counters });
+            continue;
+        }
         let names: Vec<String> = indices
             .iter()
             .map(|index| known.counters[*index].name.clone())
@@ -339,7 +370,9 @@ fn listed(census: &mut Census, wanted: &Wanted, common: &Common) -> Result<Vec<L
             .collect();
         all.push(Listed { gpu, counters });
     }
-    unknown(census, &only, common)?;
+    if !common.compat.has(Difference::AvailUnknown) {
+        unknown(census, &only, common)?;
+    }
     Ok(all)
 }
 

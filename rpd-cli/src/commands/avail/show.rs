@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 
+use rpd_core::compat::Difference;
+
 use super::{Common, Detail, Listed, Wanted};
 use crate::counters::wire::{Agent, Counter, Extent, Sampling};
 use crate::counters::{Census, Gpu};
@@ -44,7 +46,7 @@ pub(super) fn gpu(
             "GPU:{}\nName:{}",
             agent.logical_node_type_id, agent.name
         );
-        if of.counters.is_empty() {
+        if of.counters.is_empty() && !common.compat.has(Difference::AvailUnknown) {
             none(known, common, text);
         }
         for (index, reason) in &of.counters {
@@ -173,18 +175,20 @@ fn described(counter: &Counter, reason: Option<&str>, text: &mut String) {
     }
 }
 
-/// PC sampling of the GPUs that offer it; `refused` is why one does not.
+/// PC sampling of the GPUs that offer it; `refused` is why one does not, if that is to be said.
 pub(super) fn sampling(
     census: &Census,
     detail: Detail,
     offered: &[(usize, Vec<Sampling>)],
-    refused: &str,
+    refused: Option<&str>,
     text: &mut String,
 ) {
     if detail == Detail::Gpus {
         text.push_str("Agents supporting PC Sampling\n\n");
     }
-    if offered.is_empty() {
+    if let Some(refused) = refused
+        && offered.is_empty()
+    {
         let why = match refused {
             "" => String::new(),
             refused => format!(" ({refused})"),

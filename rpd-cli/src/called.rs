@@ -1,0 +1,171 @@
+//! The name that rpd was called by, and whose behaviour follows from it.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use rpd_core::compat::{Compat, Difference};
+
+use crate::failure::{self, USAGE};
+
+/// Programs that one binary is, by its file name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// `rpd`, and every name that is none of the others.
+    Rpd,
+    /// The profiler alone.
+    Rocprofv3,
+    /// `rpd avail`.
+    Rocprofv3Avail,
+    /// `rpd convert`, `query`, `summary` and `merge`.
+    Rocpd,
+}
+
+/// The original's programs: name, and what its usage line says.
+const PROGRAMS: [(&str, Program, &str); 3] = [
+    (
+        "rocprofv3",
+        Program::Rocprofv3,
+        "[options] -- <application> [application options]",
+    ),
+    ("rocprofv3-avail", Program::Rocprofv3Avail, "[options]"),
+    (
+        "rocpd",
+        Program::Rocpd,
+        "[-h] [-v] {convert,query,summary,merge} ...",
+    ),
+];
+
+/// How rpd was called.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Called {
+    pub(crate) program: Program,
+    pub(crate) compat: Compat,
+}
+
+impl Called {
+    /// `name` is the program's own name, possibly with a path, `words` are those behind it. `--compat` wins over the name.
+    pub(crate) fn by(name: Option<&OsStr>, words: &[OsString]) -> Called {
+        let file = name.and_then(|name| Path::new(name).file_name());
+        let program = PROGRAMS
+            .iter()
+            .find(|(known, ..)| file == Some(OsStr::new(known)))
+            .map_or(Program::Rpd, |(_, program, _)| *program);
+        let by_name = match program {
+            Program::Rpd => Compat::None,
+            Program::Rocprofv3 | Program::Rocprofv3Avail | Program::Rocpd => Compat::Rocprofv3,
+        };
+        let has_option = matches!(program, Program::Rpd | Program::Rocprofv3);
+        Called {
+            program,
+            compat: given(words).filter(|_| has_option).unwrap_or(by_name),
+        }
+    }
+
+    /// What is printed about an error that ends rpd.
+    pub(crate) fn error(&self, error: &anyhow::Error) -> String {
+        let line = failure::line(error);
+        if !self.compat.has(Difference::Diagnostics) {
+            return format!("rpd: {line}\n");
+        }
+        if failure::status(error) != USAGE {
+            return format!("Fatal error: {line}\n");
+        }
+        let (name, _, usage) = PROGRAMS
+            .into_iter()
+            .find(|(_, program, _)| *program == self.program)
+            .unwrap_or(PROGRAMS[0]);
+        format!("usage: {name} {usage}\n{name}: error: {line}\n")
+    }
+}
+
+/// The last `--compat` in front of the program to run. What is wrong with its value is said by the parser.
+fn given(words: &[OsString]) -> Option<Compat> {
+    let own: Vec<&str> = words
+        .iter()
+        .take_while(|word| *word != "--")
+        .map(|word| word.to_str().unwrap_or_default())
+        .collect();
+    (own.iter().enumerate())
+        .filter_map(|(index, word)| match word.strip_prefix("--compat")? {
+            "" => Compat::from_label(own.get(index + 1)?),
+            value => Compat::from_label(value.strip_prefix('=')?),
+        })
+        .next_back()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::Failure;
+
+    fn called(words: &[&str]) -> Called {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        Called::by(words.first().map(OsString::as_os_str), &words[1..])
+    }
+
+    #[test]
+    fn names_and_the_option_choose_the_mode() {
+        for (words, program, compat) in [
+            (&["rpd"][..], Program::Rpd, Compat::None),
+            (
+                &["/opt/rocm/bin/rocprofv3"],
+                Program::Rocprofv3,
+                Compat::Rocprofv3,
+            ),
+            (
+                &["rocprofv3-avail"],
+                Program::Rocprofv3Avail,
+                Compat::Rocprofv3,
+            ),
+            (&["./rocpd"], Program::Rocpd, Compat::Rocprofv3),
+            (&["rocprofv3.old"], Program::Rpd, Compat::None),
+            (
+                &["rpd", "-s", "--compat", "rocprofv3"],
+                Program::Rpd,
+                Compat::Rocprofv3,
+            ),
+            (
+                &["rocprofv3", "--compat=none"],
+                Program::Rocprofv3,
+                Compat::None,
+            ),
+            (
+                &["rpd", "--", "app", "--compat=rocprofv3"],
+                Program::Rpd,
+                Compat::None,
+            ),
+            (
+                &["rpd", "--compat=rocprofv3", "--compat", "none"],
+                Program::Rpd,
+                Compat::None,
+            ),
+        ] {
+            let called = called(words);
+            assert_eq!(
+                (called.program, called.compat),
+                (program, compat),
+                "{words:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn errors_in_the_words_of_either_tool() {
+        let usage = || Failure::usage("unrecognized arguments: --x").into();
+        let failed = || Failure::failed("No application provided").into();
+        assert_eq!(
+            called(&["rpd"]).error(&usage()),
+            "rpd: unrecognized arguments: --x\n"
+        );
+        let original = called(&["rocprofv3"]);
+        assert_eq!(
+            original.error(&usage()),
+            "usage: rocprofv3 [options] -- <application> [application options]\n\
+             rocprofv3: error: unrecognized arguments: --x\n"
+        );
+        assert_eq!(
+            original.error(&failed()),
+            "Fatal error: No application provided\n"
+        );
+    }
+}

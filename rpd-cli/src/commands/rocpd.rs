@@ -1,0 +1,53 @@
+//! `rocpd`: the commands on databases by the original's name, with its defaults.
+
+use std::ffi::OsString;
+
+use anyhow::Result;
+use rpd_core::compat::{Compat, Difference};
+
+use super::{convert, merge, query, summary};
+use crate::failure::Failure;
+
+const HELP: &str = "\
+Aggregates and analyses databases of profiles (rocpd), as rpd does it
+
+Usage: rocpd [-h] [-v] {convert,query,summary,merge} ...
+
+Commands:
+  convert  Write databases in other formats
+  query    Run SQL over databases
+  summary  Sum up durations
+  merge    Put databases into one
+
+Options:
+  -h, --help     Print this help; behind a command, that of the command
+  -v, --version  Print version information
+";
+
+/// Runs one of the commands.
+pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
+    let Some((word, rest)) = arguments.split_first() else {
+        return crate::print(HELP);
+    };
+    let command: fn(&[OsString], Compat) -> Result<u8> = match word.to_str() {
+        Some("-h" | "--help") => return crate::print(HELP),
+        Some("-v" | "--version") => return crate::print(&crate::version::text()),
+        Some("convert") => convert::run,
+        Some("query") => query::run,
+        Some("summary") => summary::run,
+        Some("merge") => merge::run,
+        _ => {
+            return Err(Failure::usage(format!(
+                "argument command: invalid choice: '{}' (choose from convert, query, summary, merge)",
+                word.display()
+            ))
+            .into());
+        }
+    };
+    let status = command(rest, compat)?;
+    let is_help = rest.iter().any(|word| word == "-h" || word == "--help");
+    if status == 0 && !is_help && compat.has(Difference::RocpdWords) {
+        crate::print("Done. Exiting...\n")?;
+    }
+    Ok(status)
+}

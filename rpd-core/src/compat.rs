@@ -1,0 +1,165 @@
+//! Whether rpd behaves as its own manual says, or as rocprofv3 does.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Which tool's behaviour the options ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compat {
+    /// rpd's own.
+    #[default]
+    None,
+    /// That of rocprofv3, rocprofv3-avail and rocpd, also where their manual says otherwise.
+    Rocprofv3,
+}
+
+/// One difference between the modes. Code asks [`Compat::has`] for one of these and for nothing else, so that
+/// [`DIFFERENCES`] lists all there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Difference {
+    /// Words above summary tables.
+    SummaryTitle,
+    /// Where summary tables go.
+    SummaryStream,
+    /// Tables of `--stats` alone.
+    StatsTables,
+    /// When pause and resume are obeyed.
+    PauseResume,
+    /// What a mark does to renamed kernels.
+    RenamingMarks,
+    /// Repeat 0 of a collection period.
+    EndlessPeriod,
+    /// Whether `--group-by-queue` is a trace.
+    QueueIsTrace,
+    /// Words of errors and warnings.
+    Diagnostics,
+    /// A line for each result file.
+    ResultFiles,
+    /// Order of the parts of `--list-avail` with a program.
+    ListOrder,
+    /// The listing program without a command.
+    AvailDefault,
+    /// Which counters and agents the listing program shows.
+    AvailCounters,
+    /// Counter names that no GPU has.
+    AvailUnknown,
+    /// Names and directories of converted files.
+    RocpdLayout,
+    /// What database commands say on standard output.
+    RocpdWords,
+    /// Where tables of database commands go.
+    RocpdTables,
+    /// Means and deviations in domain summaries.
+    DomainSummary,
+}
+
+/// A row of the table of differences.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// Which one.
+    pub difference: Difference,
+    /// What it concerns.
+    pub subject: &'static str,
+    /// What rpd does.
+    pub own: &'static str,
+    /// What rocprofv3 does, and rpd in its mode.
+    pub original: &'static str,
+}
+
+const fn row(
+    difference: Difference,
+    subject: &'static str,
+    own: &'static str,
+    original: &'static str,
+) -> Row {
+    Row {
+        difference,
+        subject,
+        own,
+        original,
+    }
+}
+
+/// Every difference between the modes, in the order in which the manual lists them.
+#[rustfmt::skip]
+pub const DIFFERENCES: &[Row] = &[
+    row(Difference::SummaryTitle, "Title of summary tables", "`RPD HIP_API SUMMARY:`", "`ROCPROFV3 HIP_API SUMMARY:`"),
+    row(Difference::SummaryStream, "Summary tables for `stderr`, the default", "go to standard error; with several processes a line names the process", "go to standard output; no line names the process"),
+    row(Difference::StatsTables, "`--stats` without a summary option", "writes the statistics files and prints one table per domain", "writes the statistics files only"),
+    row(Difference::PauseResume, "`roctxProfilerPause` and `roctxProfilerResume`", "are always obeyed", "are obeyed with `--marker-trace` or `--selected-regions` only"),
+    row(Difference::RenamingMarks, "`roctxMark` with `--kernel-rename`", "renames nothing: kernels are named after the innermost open push range", "is pushed on the stack of ranges, and the next pop takes it off"),
+    row(Difference::EndlessPeriod, "Repeat 0 in `--collection-period`", "repeats the period endlessly", "runs the period once"),
+    row(Difference::QueueIsTrace, "`--group-by-queue` with a summary option and no trace", "is refused: nothing is traced", "is accepted: the option counts as a trace"),
+    row(Difference::Diagnostics, "Errors and warnings before the run", "`rpd: MESSAGE`", "`Fatal error: MESSAGE`, `Warning: MESSAGE`; mistakes in options as a usage line and `rocprofv3: error: MESSAGE`"),
+    row(Difference::ResultFiles, "Files that were written", "the line of each process names them", "further lines, `Opened result file: PATH`, on standard error"),
+    row(Difference::ListOrder, "`--list-avail` with a program", "lists PC sampling, then counters; then the program runs", "lists counters, then PC sampling; then the program runs"),
+    row(Difference::AvailDefault, "`rocprofv3-avail` without a command", "`rpd avail` lists the counters", "prints nothing"),
+    row(Difference::AvailCounters, "Listings", "counters that the provider refuses are listed apart with the reason; `list --agent` has CPUs; missing PC sampling is reported", "every counter that the provider defines, GPUs only; GPUs without PC sampling are left out"),
+    row(Difference::AvailUnknown, "`info --pmc NAME` with a name that no GPU has", "is an error", "prints the GPU and no counter"),
+    row(Difference::RocpdLayout, "Converted files", "`rpd convert` names them after the database, in the current directory, per process", "`rocpd convert` writes `rocpd-output-data/out_*`, with one set of CSV files for all databases"),
+    row(Difference::RocpdWords, "Words of database commands", "on standard error, `rpd: wrote PATH`", "on standard output: `Converting database(s) to csv format:`, `Exported to: PATH`, `Done. Exiting...`"),
+    row(Difference::RocpdTables, "Tables of `rocpd query` and `rocpd summary`", "`-o` sends a table to a file in the current directory", "tables in the console format go to standard output whatever `-o` says; the others to `rocpd-output-data`"),
+    row(Difference::DomainSummary, "Mean and deviation in `--domain-summary`", "those of all records of the domain", "the sums of the means and of the deviations of its names"),
+];
+
+impl Compat {
+    /// The word of the command line.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Compat::None => "none",
+            Compat::Rocprofv3 => "rocprofv3",
+        }
+    }
+
+    /// The mode with this label.
+    pub fn from_label(label: &str) -> Option<Compat> {
+        [Compat::None, Compat::Rocprofv3]
+            .into_iter()
+            .find(|mode| mode.label() == label)
+    }
+
+    /// Whether this mode does what [`Row::original`] says.
+    pub const fn has(self, _: Difference) -> bool {
+        matches!(self, Compat::Rocprofv3)
+    }
+
+    /// What stands in front of `SUMMARY` in titles of tables.
+    pub const fn brand(self) -> &'static str {
+        match self.has(Difference::SummaryTitle) {
+            true => "ROCPROFV3",
+            false => "RPD",
+        }
+    }
+
+    /// A warning about the command line as one line.
+    pub fn warning(self, message: impl fmt::Display) -> String {
+        match self.has(Difference::Diagnostics) {
+            true => format!("Warning: {message}"),
+            false => format!("rpd: {message}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_difference_has_one_row_and_the_modes_their_labels() {
+        for (index, row) in DIFFERENCES.iter().enumerate() {
+            assert_eq!(row.difference as usize, index, "{}", row.subject);
+            assert!(!Compat::None.has(row.difference));
+            assert!(Compat::Rocprofv3.has(row.difference));
+        }
+        assert_eq!(
+            DIFFERENCES.len(),
+            Difference::DomainSummary as usize + 1,
+            "a difference without a row"
+        );
+        assert_eq!(Compat::from_label("rocprofv3"), Some(Compat::Rocprofv3));
+        assert_eq!(Compat::from_label("rocprof"), None);
+        assert_eq!(Compat::None.brand(), "RPD");
+    }
+}
