@@ -21,6 +21,20 @@ fn rpd(directory: &Path, arguments: &[&str]) -> Output {
         .expect("rpd runs")
 }
 
+/// Runs rpd under another name in `directory`.
+fn named(name: &str, directory: &Path, arguments: &[&str]) -> Output {
+    let links = tempfile::tempdir().expect("a directory");
+    let link = links.path().join(name);
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_rpd"), &link).expect("a link");
+    Command::new(&link)
+        .args(arguments)
+        .current_dir(directory)
+        .env_remove("ROCPD_OUTPUT_NAME")
+        .env_remove("ROCPD_OUTPUT_PATH")
+        .output()
+        .expect("rpd runs")
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
@@ -175,15 +189,21 @@ fn several_formats_and_a_prefix() {
     assert!(line.contains("is an input too"), "{line}");
 }
 
-/// The original prints `Done. Exiting...` behind its tables; we do not.
 #[test]
 fn summaries_are_the_original_s() {
     let out = directory();
     let golden = std::fs::read_to_string(Path::new(TOOLS).join("summary.stdout.txt"))
         .expect("the golden summary");
+    let original = named("rocpd", out.path(), &["summary", "-i", &database()]);
+    let lines = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(|line| line.trim_end().to_owned());
+        lines.filter(|line| !line.is_empty()).collect()
+    };
+    assert_eq!(lines(&text(&original.stdout)), lines(&golden));
     let golden = golden
         .strip_suffix("Done. Exiting...\n")
-        .expect("its last line");
+        .expect("its last line")
+        .replace("NaN", "  -");
     assert_eq!(
         good(out.path(), &["summary", &database()]).trim_end(),
         golden.trim_end()
@@ -221,6 +241,148 @@ fn summaries_are_the_original_s() {
     assert!(
         ranks.lines().nth(1).expect("a row").starts_with("4333,"),
         "{ranks}"
+    );
+}
+
+/// Cells of a CSV file whose fields hold no commas or are quoted names in front.
+fn cells(path: &Path) -> Vec<Vec<String>> {
+    let text =
+        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let fields = |line: &str| {
+        let mut fields: Vec<String> = line.rsplitn(8, ',').map(str::to_owned).collect();
+        fields.reverse();
+        fields
+    };
+    text.lines().skip(1).map(fields).collect()
+}
+
+#[test]
+fn domain_summaries_in_both_modes() {
+    let out = directory();
+    let words = [
+        "summary",
+        "-i",
+        &database(),
+        "-f",
+        "csv",
+        "--domain-summary",
+        "--summary-by-rank",
+    ];
+    good(out.path(), &words);
+    let names = |path: &str| -> Vec<String> {
+        let rows = cells(&out.path().join(path));
+        rows.into_iter().map(|row| row[0].clone()).collect()
+    };
+    let by_duration = names("domain_summary.csv");
+    assert!(
+        by_duration.contains(&"KERNELS".to_owned()),
+        "{by_duration:?}"
+    );
+    let by_rank = names("domain_summary_by_rank.csv");
+    let mut sorted = by_rank.clone();
+    sorted.sort();
+    assert_eq!(by_rank, sorted, "of one process ordered by name");
+    assert_eq!(by_rank.len(), by_duration.len());
+    assert!(by_rank[0].starts_with("4333,"), "{by_rank:?}");
+
+    let output = named("rocpd", out.path(), &words);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let stdout = text(&output.stdout);
+    let folder = out.path().join("rocpd-output-data");
+    let exported = format!(
+        "Exported to: {}\n",
+        folder.join("kernels_summary.csv").display()
+    );
+    assert!(stdout.contains(&exported), "{stdout}");
+    assert!(stdout.ends_with("Done. Exiting...\n"), "{stdout}");
+    let sum = |column: usize| -> f64 {
+        let rows = cells(&folder.join("kernels_summary.csv"));
+        let values = rows.iter().filter(|row| !row[column].is_empty());
+        values
+            .map(|row| row[column].parse::<f64>().expect("a number"))
+            .sum()
+    };
+    let domains = cells(&folder.join("domain_summary.csv"));
+    let kernels = domains.iter().find(|row| row[0] == "KERNELS");
+    let kernels = kernels.expect("a row of kernels");
+    for column in [3, 7] {
+        let value: f64 = kernels[column].parse().expect("a number");
+        assert!((value - sum(column)).abs() < 1e-6, "{kernels:?}");
+    }
+}
+
+#[test]
+fn the_original_s_commands_by_name() {
+    let out = directory();
+    let run = |name: &str, words: &[&str]| named(name, out.path(), words);
+    let output = run(
+        "rocpd",
+        &["convert", "-i", &database(), "-f", "csv", "pftrace"],
+    );
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let found = names(&out.path().join("rocpd-output-data"));
+    assert!(
+        found.contains(&"out_kernel_trace.csv".to_owned()),
+        "{found:?}"
+    );
+    assert!(
+        found.contains(&"out_results.pftrace".to_owned()),
+        "{found:?}"
+    );
+    assert!(
+        found.iter().all(|name| name.starts_with("out_")),
+        "{found:?}"
+    );
+    let stdout = text(&output.stdout);
+    assert_eq!(
+        stdout,
+        "Converting database(s) to csv format:\nConverting database(s) to pftrace format:\nDone. Exiting...\n"
+    );
+    assert!(text(&output.stderr).contains("Opened result file: "));
+
+    let sql = "SELECT 1 a";
+    let output = run(
+        "rocpd",
+        &["query", "-i", &database(), "--query", sql, "-o", "x"],
+    );
+    assert_eq!(text(&output.stdout), " a\n 1\nDone. Exiting...\n");
+    let words = [
+        "query",
+        "-i",
+        &database(),
+        "--query",
+        sql,
+        "--format",
+        "html",
+    ];
+    let output = run("rocpd", &words);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let html = std::fs::read_to_string(out.path().join("rocpd-output-data/out.html"));
+    assert!(html.expect("a page").contains("<td>1</td>"));
+
+    let output = run("rocpd", &["reverse"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text(&output.stderr).contains("rocpd: error: argument command: invalid choice: 'reverse'")
+    );
+    assert!(text(&run("rocpd", &[]).stdout).starts_with("Aggregates"));
+
+    let output = run("rocprofv3-avail", &[]);
+    assert_eq!(
+        (output.status.code(), text(&output.stdout)),
+        (Some(0), String::new())
+    );
+    let output = run("rocprofv3", &["--hip-trase", "--", "x"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        "usage: rocprofv3 [options] -- <application> [application options]\n\
+         rocprofv3: error: unrecognized arguments: --hip-trase; did you mean --hip-trace?\n"
+    );
+    let output = run("rocprofv3", &["--stats", "--", "x"]);
+    assert_eq!(
+        text(&output.stderr),
+        "Fatal error: No tracing options were enabled for --stats option\n"
     );
 }
 

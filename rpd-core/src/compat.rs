@@ -53,6 +53,8 @@ pub enum Difference {
     RocpdTables,
     /// Means and deviations in domain summaries.
     DomainSummary,
+    /// A value that is no number in tables for people.
+    NoNumber,
 }
 
 /// A row of the table of differences.
@@ -102,6 +104,7 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::RocpdWords, "Words of database commands", "on standard error, `rpd: wrote PATH`", "on standard output: `Converting database(s) to csv format:`, `Exported to: PATH`, `Done. Exiting...`"),
     row(Difference::RocpdTables, "Tables of `rocpd query` and `rocpd summary`", "`-o` sends a table to a file in the current directory", "tables in the console format go to standard output whatever `-o` says; the others to `rocpd-output-data`"),
     row(Difference::DomainSummary, "Mean and deviation in `--domain-summary`", "those of all records of the domain", "the sums of the means and of the deviations of its names"),
+    row(Difference::NoNumber, "The deviation of a single call in tables for people", "`-`", "`NaN`"),
 ];
 
 impl Compat {
@@ -133,6 +136,14 @@ impl Compat {
         }
     }
 
+    /// What stands in tables for people where there is no number.
+    pub const fn no_number(self) -> &'static str {
+        match self.has(Difference::NoNumber) {
+            true => "NaN",
+            false => "-",
+        }
+    }
+
     /// A warning about the command line as one line.
     pub fn warning(self, message: impl fmt::Display) -> String {
         match self.has(Difference::Diagnostics) {
@@ -146,6 +157,16 @@ impl Compat {
 mod tests {
     use super::*;
 
+    /// The manual lists what the table lists.
+    #[test]
+    fn the_manual_has_every_row() {
+        let manual = include_str!("../../docs/drop-in.md");
+        for row in DIFFERENCES {
+            let line = format!("| {} | {} | {} |\n", row.subject, row.own, row.original);
+            assert!(manual.contains(&line), "docs/drop-in.md lacks: {line}");
+        }
+    }
+
     #[test]
     fn each_difference_has_one_row_and_the_modes_their_labels() {
         for (index, row) in DIFFERENCES.iter().enumerate() {
@@ -155,7 +176,7 @@ mod tests {
         }
         assert_eq!(
             DIFFERENCES.len(),
-            Difference::DomainSummary as usize + 1,
+            Difference::NoNumber as usize + 1,
             "a difference without a row"
         );
         assert_eq!(Compat::from_label("rocprofv3"), Some(Compat::Rocprofv3));

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use rpd_core::compat::Compat;
+
 /// What a table looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
@@ -68,6 +70,7 @@ pub struct Printer<W: Write> {
     columns: Vec<String>,
     kept: Vec<Vec<Cell>>,
     rows: u64,
+    no_number: &'static str,
     out: W,
 }
 
@@ -82,6 +85,7 @@ impl<W: Write> Printer<W> {
             columns,
             kept: Vec::new(),
             rows: 0,
+            no_number: Compat::None.no_number(),
             out,
         };
         match look {
@@ -106,6 +110,13 @@ impl<W: Write> Printer<W> {
             Look::Console => {}
         }
         Ok(printer)
+    }
+
+    /// Puts what stands for a missing number in tables for people as the tool does that `compat` asks for.
+    #[must_use]
+    pub fn compat(mut self, compat: Compat) -> Printer<W> {
+        self.no_number = compat.no_number();
+        self
     }
 
     /// How many rows there were so far.
@@ -135,11 +146,17 @@ impl<W: Write> Printer<W> {
                 writeln!(self.out, "{}", fields.join(","))
             }
             Look::Markdown => {
-                let fields: Vec<String> = cells.iter().map(|cell| shown(cell, pipe)).collect();
+                let fields: Vec<String> = cells
+                    .iter()
+                    .map(|cell| shown(cell, pipe, self.no_number))
+                    .collect();
                 writeln!(self.out, "| {} |", fields.join(" | "))
             }
             Look::Html => {
-                let fields: Vec<String> = cells.iter().map(|cell| shown(cell, html)).collect();
+                let fields: Vec<String> = cells
+                    .iter()
+                    .map(|cell| shown(cell, html, self.no_number))
+                    .collect();
                 writeln!(
                     self.out,
                     "    <tr>\n      <td>{}</td>\n    </tr>",
@@ -176,7 +193,7 @@ impl<W: Write> Printer<W> {
             Look::Json => writeln!(self.out, "\n]")?,
             Look::Console => self
                 .out
-                .write_all(console(&self.columns, &self.kept).as_bytes())?,
+                .write_all(console(&self.columns, &self.kept, self.no_number).as_bytes())?,
             Look::Html => writeln!(self.out, "  </tbody>\n</table>")?,
             Look::Csv | Look::Markdown => {}
         }
@@ -195,14 +212,11 @@ fn plain(cell: &Cell) -> String {
     }
 }
 
-/// What stands in a cell for people where a number has no value.
-const NO_NUMBER: &str = "-";
-
-/// A cell for people; `text` prepares free text.
-fn shown(cell: &Cell, text: fn(&str) -> String) -> String {
+/// A cell for people; `text` prepares free text, `no_number` stands for a number that is none.
+fn shown(cell: &Cell, text: fn(&str) -> String, no_number: &str) -> String {
     match cell {
         Cell::Text(value) => text(value),
-        Cell::Float(value) if value.is_nan() => NO_NUMBER.to_owned(),
+        Cell::Float(value) if value.is_nan() => no_number.to_owned(),
         other => plain(other),
     }
 }
@@ -236,7 +250,7 @@ fn one_line(text: &str) -> String {
 
 /// As the data frames of the original print themselves: right-aligned, numbers one blank further from what is left of
 /// them, floating-point columns with as many decimals as one of them needs, at most six.
-fn console(columns: &[String], rows: &[Vec<Cell>]) -> String {
+fn console(columns: &[String], rows: &[Vec<Cell>], no_number: &str) -> String {
     let width = |text: &String| text.chars().count();
     let mut printed: Vec<Vec<String>> = Vec::new();
     for (index, name) in columns.iter().enumerate() {
@@ -256,7 +270,7 @@ fn console(columns: &[String], rows: &[Vec<Cell>]) -> String {
                     _ => f64::NAN,
                 })
                 .collect();
-            column.extend(floats(&values));
+            column.extend(floats(&values, no_number));
         } else {
             column.extend(cells.iter().map(|cell| match cell {
                 Cell::Null => "NULL".to_owned(),
@@ -280,12 +294,12 @@ fn console(columns: &[String], rows: &[Vec<Cell>]) -> String {
 }
 
 /// A column of numbers: fixed, or all with exponents when that is shorter or some are tiny.
-fn floats(values: &[f64]) -> Vec<String> {
+fn floats(values: &[f64], no_number: &str) -> Vec<String> {
     const DIGITS: usize = 6;
     let mut texts: Vec<String> = values
         .iter()
         .map(|value| match value.is_nan() {
-            true => NO_NUMBER.to_owned(),
+            true => no_number.to_owned(),
             false => format!("{value:.DIGITS$}"),
         })
         .collect();
@@ -376,18 +390,18 @@ mod tests {
 
     #[test]
     fn numbers_are_printed_as_the_original_s_tables_print_them() {
-        assert_eq!(floats(&[5097.5, 5075.0]), ["5097.5", "5075.0"]);
-        assert_eq!(floats(&[60_557_983.0, 0.0]), ["60557983.0", "0.0"]);
+        assert_eq!(floats(&[5097.5, 5075.0], "NaN"), ["5097.5", "5075.0"]);
+        assert_eq!(floats(&[60_557_983.0, 0.0], "NaN"), ["60557983.0", "0.0"]);
         assert_eq!(
-            floats(&[207_929.875, 349_999.5]),
+            floats(&[207_929.875, 349_999.5], "NaN"),
             ["207929.875", "349999.500"]
         );
         assert_eq!(
-            floats(&[43_701_240.0, 4.390_941, f64::NAN]),
-            ["4.370124e+07", "4.390941e+00", "-"]
+            floats(&[43_701_240.0, 4.390_941, f64::NAN], "NaN"),
+            ["4.370124e+07", "4.390941e+00", "NaN"]
         );
         assert_eq!(
-            floats(&[0.000_000_1, 1.0]),
+            floats(&[0.000_000_1, 1.0], "NaN"),
             ["1.000000e-07", "1.000000e+00"]
         );
     }

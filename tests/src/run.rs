@@ -136,6 +136,43 @@ impl Rpd {
         this
     }
 
+    /// `<name> -d out --backend <backend> <options>`, through a link to `rpd` with this name.
+    ///
+    /// # Panics
+    /// When no temporary folder or link can be made.
+    #[must_use]
+    pub fn called<A: AsRef<OsStr>>(name: &str, options: impl IntoIterator<Item = A>) -> Self {
+        let backend = env::var_os("RPD_TEST_BACKEND").unwrap_or_else(|| "sim".into());
+        let mut this = Self::bare(name, ["-d", "out", "--backend"]);
+        this.command.arg(backend).args(options);
+        this
+    }
+
+    /// `<name> <arguments>` and nothing else, through a link to `rpd` with this name.
+    ///
+    /// # Panics
+    /// When no temporary folder or link can be made.
+    #[must_use]
+    pub fn bare<A: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = A>) -> Self {
+        let folder = temporary_folder();
+        let link = folder.path().join(name);
+        std::os::unix::fs::symlink(install::rpd(), &link).expect("a link");
+        let mut command = clean_command(&link);
+        command.args(arguments);
+        Self {
+            command,
+            folder,
+            limit: LIMIT,
+        }
+    }
+
+    /// Adds options behind those that are there.
+    #[must_use]
+    pub fn option<A: AsRef<OsStr>>(mut self, options: impl IntoIterator<Item = A>) -> Self {
+        self.command.args(options);
+        self
+    }
+
     /// `rpd <arguments>` and nothing else, for sub-commands and for command lines under test.
     ///
     /// # Panics

@@ -48,6 +48,7 @@ pub(crate) fn run() -> Result<()> {
             libraries.join("rpd-sim-lib").join(soname),
         )?;
     }
+    compat_links(&tree)?;
     for document in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         copy(&root.join(document), &documents.join(document))?;
     }
@@ -67,6 +68,16 @@ pub(crate) fn run() -> Result<()> {
         archive.display(),
         fs::metadata(&archive)?.len()
     );
+    Ok(())
+}
+
+/// Names of the original's programs, in a folder of their own: users put it on their path by choice.
+fn compat_links(tree: &Path) -> Result<()> {
+    let folder = tree.join("share/rpd/compat/bin");
+    fs::create_dir_all(&folder)?;
+    for name in ["rocprofv3", "rocprofv3-avail", "rocpd"] {
+        symlink("../../../../bin/rpd", folder.join(name))?;
+    }
     Ok(())
 }
 
@@ -118,4 +129,21 @@ fn third_party() -> Result<String> {
         "Crates linked into rpd and its libraries, and the terms they are offered under:\n\n{}\n",
         lines.join("\n")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_original_lead_to_the_binary() {
+        let tree = tempfile::tempdir().expect("a folder");
+        fs::create_dir(tree.path().join("bin")).expect("made");
+        fs::write(tree.path().join("bin/rpd"), "the binary").expect("written");
+        compat_links(tree.path()).expect("links");
+        for name in ["rocprofv3", "rocprofv3-avail", "rocpd"] {
+            let link = tree.path().join("share/rpd/compat/bin").join(name);
+            assert_eq!(fs::read_to_string(link).expect(name), "the binary");
+        }
+    }
 }

@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let rows = match &output_file {
         None => {
             let mut out = BufWriter::new(std::io::stdout().lock());
-            match print(&database, &sql, look, &mut out) {
+            match print(compat, &database, &sql, look, &mut out) {
                 Err(error) if is_closed_pipe(&error) => return Ok(0),
                 other => other?,
             }
@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             let path = directory.join(format!("{name}.{}", look.extension()));
             let mut rows = 0;
             write_file(&path, |out| {
-                rows = print(&database, &sql, look, out)?;
+                rows = print(compat, &database, &sql, look, out)?;
                 Ok(())
             })?;
             tell_written(&path, compat)?;
@@ -135,7 +135,13 @@ fn text(path: &Path) -> Result<String> {
 }
 
 /// Prints the result; how many rows it has.
-fn print(database: &Combined, sql: &str, look: Look, out: &mut dyn Write) -> Result<u64> {
+fn print(
+    compat: Compat,
+    database: &Combined,
+    sql: &str,
+    look: Look,
+    out: &mut dyn Write,
+) -> Result<u64> {
     let cell = std::cell::RefCell::new((Some(out), None));
     database
         .query(
@@ -143,7 +149,7 @@ fn print(database: &Combined, sql: &str, look: Look, out: &mut dyn Write) -> Res
             |columns| {
                 let (out, printer) = &mut *cell.borrow_mut();
                 if let Some(out) = out.take() {
-                    *printer = Some(Printer::new(look, columns, out)?);
+                    *printer = Some(Printer::new(look, columns, out)?.compat(compat));
                 }
                 Ok(())
             },

@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         for table in tables.iter().filter(|table| !table.rows.is_empty()) {
             if given.format == Form::Table {
                 text.extend_from_slice(format!("\n{}:\n", table.name.to_uppercase()).as_bytes());
-                print(table, by_rank, &ranks, Look::Console, &mut text)?;
+                print(compat, table, by_rank, &ranks, Look::Console, &mut text)?;
                 continue;
             }
             let look = given.format.look();
@@ -104,7 +104,9 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
                 _ => String::new(),
             };
             let path = directory.join(format!("{prefix}{}.{}", table.name, look.extension()));
-            write_file(&path, |out| print(table, by_rank, &ranks, look, out))?;
+            write_file(&path, |out| {
+                print(compat, table, by_rank, &ranks, look, out)
+            })?;
             tell_written(&path, compat)?;
         }
     }
@@ -124,6 +126,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
 }
 
 fn print(
+    compat: Compat,
     table: &SummaryTable,
     by_rank: bool,
     ranks: &[Rank],
@@ -145,7 +148,7 @@ fn print(
         "STD_DEV",
     ]);
     let columns = columns.into_iter().map(str::to_owned).collect();
-    let mut printer = Printer::new(look, columns, out)?;
+    let mut printer = Printer::new(look, columns, out)?.compat(compat);
     for row in &table.rows {
         let mut cells = Vec::new();
         if by_rank {
