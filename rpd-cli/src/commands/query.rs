@@ -8,12 +8,16 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use rpd_formats::rocpd::query::{Combined, QueryError};
 use rpd_formats::table::{Look, Printer};
+use rpd_spool::regular_file;
 
 use super::window::WindowOptions;
 use super::{Form, expand, is_closed_pipe, parse, write_file};
 use crate::failure::Failure;
 
 const NAME: &str = "query";
+
+/// Bytes of the largest file of SQL.
+const LARGEST_SQL: u64 = 16 << 20;
 
 /// Runs SQL over databases, seen as one
 #[derive(Debug, Parser)]
@@ -120,7 +124,7 @@ fn usage(message: &str) -> anyhow::Error {
 }
 
 fn text(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
+    regular_file::read_text(path, LARGEST_SQL).with_context(|| path.display().to_string())
 }
 
 /// Prints the result; how many rows it has.

@@ -10,10 +10,15 @@ mod yaml;
 use std::path::Path;
 use std::sync::Arc;
 
+use rpd_spool::regular_file;
+
 use self::node::{Content, Node};
 use crate::failure::Failure;
 use crate::options::given::{Given, Place};
 use crate::options::plan::Stem;
+
+/// Bytes of the largest input file: some ten thousand jobs.
+const LARGEST: u64 = 1 << 20;
 
 /// What an input file asks for.
 #[derive(Debug)]
@@ -37,15 +42,8 @@ pub(crate) fn read(name: &str, cwd: &Path) -> Result<Input, Failure> {
             "--input {name}: no recognized extension (known are .txt, .text, .yaml, .yml, .json)"
         ))
     })?;
-    let bytes = std::fs::read(cwd.join(name)).map_err(|error| {
-        let reason = match error.kind() {
-            std::io::ErrorKind::NotFound => "No such file".to_owned(),
-            _ => error.to_string(),
-        };
-        Failure::failed(format!("--input {name}: {reason}"))
-    })?;
-    let source = String::from_utf8(bytes)
-        .map_err(|_| Failure::failed(format!("--input {name}: it is not valid UTF-8")))?;
+    let source = regular_file::read_text(&cwd.join(name), LARGEST)
+        .map_err(|error| Failure::failed(format!("--input {name}: {error}")))?;
     parse(
         kind,
         name,
