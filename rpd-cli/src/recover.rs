@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use rpd_core::naming::{self, Namer};
 use rpd_core::options::Options;
+use rpd_formats::file::remove_abandoned;
 
 use crate::failure::{Failure, line};
 use crate::report::{self, Confined};
@@ -79,6 +80,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let mut found = Vec::new();
     for folder in &given.folders {
         let Found { runs, cleaned } = find_runs(folder);
+        remove_abandoned(folder);
         if runs.is_empty() && cleaned {
             eprintln!(
                 "rpd: {}: nothing is left to write; what finished runs had left is removed",
@@ -115,6 +117,7 @@ fn finish(run: &RunDirectory, given: &Path, output: Option<&str>) -> Result<bool
         return Ok(true);
     }
     let mut options = run.options()?;
+    remove_abandoned(&run.output()?);
     let confined = match output {
         Some(directory) => elsewhere(&mut options, directory)?,
         None => {

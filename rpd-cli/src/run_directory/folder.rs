@@ -255,6 +255,7 @@ impl Folder {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
     use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 
     use super::*;
@@ -289,7 +290,7 @@ mod tests {
         let outer = Folder::open(place.path()).expect("opened");
         let path = place.path().join("open");
         std::fs::create_dir(&path).expect("made");
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o777)).expect("changed");
+        std::fs::set_permissions(&path, Permissions::from_mode(0o777)).expect("changed");
         assert!(message(outer.folder("open")).contains("others may write to it (mode 777)"));
         // For a new run the permission is taken away.
         outer.make_or_open("open").expect("usable");

@@ -4,6 +4,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rpd_core::ids::ProcessId;
+use rpd_core::procfs;
 use rpd_spool::SPOOL_VARIABLE;
 
 /// The rpd that made a run called `<pid>-<time>`, if it still runs.
@@ -39,27 +40,19 @@ pub(super) fn attached(run: &Path) -> Vec<ProcessId> {
 
 /// Whether the process that was loaded at this time still runs; a zombie does not.
 pub(super) fn is_alive(pid: ProcessId, loaded: u64) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+    let Some(stat) = procfs::stat(pid.0) else {
         return false;
     };
-    // The command name, in parentheses, may hold anything.
-    let Some((_, rest)) = stat.rsplit_once(") ") else {
-        return false;
-    };
-    let fields: Vec<&str> = rest.split(' ').collect();
-    let state = fields.first().copied().unwrap_or_default();
-    let start_ticks: u64 = fields
-        .get(19)
-        .and_then(|field| field.parse().ok())
-        .unwrap_or(0);
     let ticks_per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK)
         .ok()
         .flatten()
         .and_then(|ticks| u64::try_from(ticks).ok())
         .unwrap_or(100);
-    let started = start_ticks.saturating_mul(1_000_000_000 / ticks_per_second.max(1));
+    let started = stat
+        .start
+        .saturating_mul(1_000_000_000 / ticks_per_second.max(1));
     // Another process that got the same number started after the recording.
-    !matches!(state, "Z" | "X") && started <= loaded
+    stat.runs && started <= loaded
 }
 
 #[cfg(test)]
