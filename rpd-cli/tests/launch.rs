@@ -263,19 +263,28 @@ fn hostile_files_and_words_are_answered_at_once() {
         let file = std::fs::File::create(path(name)).expect("made");
         file.set_len(100 << 20).expect("sparse");
     }
-    // As many small jobs as there may be.
-    let mut jobs = "jobs:\n".to_owned();
-    while jobs.len() < (1 << 20) - 64 {
-        jobs += "  - no_such_option: [A]\n";
-    }
+    // Many small jobs, and many different keys.
+    let of_size = |head: &str, line: &str| {
+        let mut text = head.to_owned();
+        while text.len() < (4 << 20) - 64 {
+            text += line;
+        }
+        text
+    };
+    let jobs = of_size("jobs:\n", "  - no_such_option: [A]\n");
     std::fs::write(path("jobs.yaml"), jobs).expect("written");
-    let mut keys = "jobs:\n  - pmc: [A]\n".to_owned();
+    std::fs::write(path("jobs.txt"), of_size("", "pmc: A\n")).expect("written");
+    let mut keys = "jobs:\n  - kernel_trace: maybe\n".to_owned();
     for number in 0.. {
-        if keys.len() > (1 << 20) - 64 {
+        if keys.len() > (4 << 20) - 64 {
             break;
         }
         keys += &format!("    k{number}: 1\n");
     }
+    let merged = keys.replace("jobs:\n  - ", "base: &base\n    ") + "jobs:\n  - <<: *base\n";
+    std::fs::write(path("merged.yaml"), merged).expect("written");
+    // Read to the end, and then refused for its last key.
+    let keys = keys.replacen("maybe", "true", 1) + "    hip_trace: maybe\n";
     std::fs::write(path("keys.yaml"), keys).expect("written");
     for name in ["pipe.yaml", "pipe"] {
         let made = Command::new("mkfifo").arg(path(name)).status();
@@ -284,7 +293,7 @@ fn hostile_files_and_words_are_answered_at_once() {
     std::os::unix::fs::symlink("/dev/zero", path("zero.json")).expect("a link");
     let word = format!("--{}", "x".repeat(100 << 10));
     let too_large =
-        "is too large: it has more than 1048576 bytes, the most that is read; name a smaller file";
+        "is too large: it has more than 4194304 bytes, the most that is read; name a smaller file";
     let pipe = "is a pipe, not a regular file; write its content to a file and name that";
     let device = "is a device, not a regular file; write its content to a file and name that";
     for (arguments, expected) in [
@@ -293,8 +302,22 @@ fn hostile_files_and_words_are_answered_at_once() {
         (&["-i", "large.txt", "--", "true"], too_large),
         (&["-i", "pipe.yaml", "--", "true"], pipe),
         (&["-i", "zero.json", "--", "true"], device),
-        (&["-i", "jobs.yaml", "--", "true"], "no_such_option"),
-        (&["-i", "keys.yaml", "--", "true"], "k0"),
+        (
+            &["-i", "jobs.yaml", "--", "true"],
+            "too many jobs: a file may have 16384",
+        ),
+        (
+            &["-i", "jobs.txt", "--", "true"],
+            "too many jobs: a file may have 16384",
+        ),
+        (
+            &["-i", "keys.yaml", "--", "true"],
+            "hip_trace: invalid truth value 'maybe'",
+        ),
+        (
+            &["-i", "merged.yaml", "--", "true"],
+            "kernel_trace: invalid truth value 'maybe'",
+        ),
         (&["-E", "pipe", "--pmc", "A", "--", "true"], pipe),
         (&["-E", "/dev/zero", "--pmc", "A", "--", "true"], device),
         (
@@ -305,6 +328,7 @@ fn hostile_files_and_words_are_answered_at_once() {
         (&["query", "x.db", "--file", "pipe"], pipe),
         (&["query", "x.db", "--file", "large.sql"], "is too large"),
         (&[&word, "--", "true"], "unrecognized arguments"),
+        (&["-f", &word[2..], "--", "true"], "invalid choice"),
         (&[&word[2..]], "unrecognized arguments"),
         (&["query", &word], "query: "),
     ] {
@@ -316,7 +340,8 @@ fn hostile_files_and_words_are_answered_at_once() {
         let said = text(&output.stderr);
         let head: String = said.chars().take(300).collect();
         assert!(said.contains(expected), "{shown}: {head}");
-        // A second where nothing else runs.
-        assert!(took.as_secs() < 10, "{shown}: {took:?}");
+        println!("{shown}: {took:?}");
+        // A release build on a machine of its own takes less than a second.
+        assert!(took.as_secs() < 20, "{shown}: {took:?}");
     }
 }

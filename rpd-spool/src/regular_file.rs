@@ -6,8 +6,11 @@
 use std::fmt;
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+
+/// The number of `/dev/null`.
+const NULL_DEVICE: u64 = libc::makedev(1, 3);
 
 /// What stands where a regular file is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +112,7 @@ pub enum Links {
     Refuse,
 }
 
-/// Opens a regular file for reading, without waiting for anybody.
+/// Opens a regular file for reading, without waiting for anybody. `/dev/null` is taken for an empty one.
 ///
 /// # Errors
 /// When it cannot be opened or is no regular file.
@@ -130,6 +133,10 @@ pub fn open(path: &Path, links: Links) -> Result<(File, Metadata), FileError> {
         })?;
     let metadata = file.metadata()?;
     match Kind::of(metadata.file_type()) {
+        // The usual name of an empty file.
+        Some(Kind::Device) if links == Links::Follow && metadata.rdev() == NULL_DEVICE => {
+            Ok((file, metadata))
+        }
         Some(kind) => Err(FileError::NotRegular(kind)),
         None => Ok((file, metadata)),
     }
@@ -198,6 +205,14 @@ mod tests {
         }
         assert_eq!(
             kind(Path::new("/dev/zero"), Links::Follow),
+            Some(Kind::Device)
+        );
+        assert_eq!(
+            read(Path::new("/dev/null"), Links::Follow, 1).expect("empty"),
+            b""
+        );
+        assert_eq!(
+            kind(Path::new("/dev/null"), Links::Refuse),
             Some(Kind::Device)
         );
         assert!(matches!(

@@ -17,8 +17,11 @@ use crate::failure::Failure;
 use crate::options::given::{Given, Place};
 use crate::options::plan::Stem;
 
-/// Bytes of the largest input file: some ten thousand jobs.
-const LARGEST: u64 = 1 << 20;
+/// Bytes of the largest input file: some ten thousand jobs with several counters each.
+const LARGEST: u64 = 4 << 20;
+
+/// Jobs of an input file. Each is a run of the program.
+const MOST_JOBS: usize = 1 << 14;
 
 /// What an input file asks for.
 #[derive(Debug)]
@@ -84,6 +87,11 @@ fn parse(kind: Kind, name: &str, source: &str) -> Result<Input, Failure> {
         };
         return Err(Failure::failed(format!("{name}: no job: {missing}")));
     }
+    if input.jobs.len() > MOST_JOBS {
+        return Err(Failure::failed(format!(
+            "{name}: too many jobs: a file may have {MOST_JOBS}; use several files"
+        )));
+    }
     Ok(input)
 }
 
@@ -136,6 +144,8 @@ fn documented(root: &Node, file: &Arc<str>) -> Result<Input, Failure> {
     };
     let jobs = items
         .iter()
+        // One more is enough to be refused.
+        .take(MOST_JOBS + 1)
         .map(|item| typed::job(item, file, &mut remarks))
         .collect::<Result<_, _>>()?;
     Ok(Input {

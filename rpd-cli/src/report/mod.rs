@@ -45,13 +45,17 @@ pub(crate) fn finish(
     if state.root.is_none() {
         state.root = recordings.first().map(|recording| recording.pid);
     }
-    // Before the first recording is removed: without it, a later report takes another process for the root.
-    run.set_state(&state)?;
     let hostname = naming::hostname();
     let several = recordings.len() > 1;
     let mut lines = Vec::new();
     let mut idle = Vec::new();
     let mut complete = true;
+    // Before the first recording is removed: without it, a later report takes another process for the root.
+    let kept = run.set_state(&state);
+    if let Err(error) = &kept {
+        complete = false;
+        lines.push(crate::failure::line(error));
+    }
     let mut lossless = true;
     let ended = recordings.iter().filter(|recording| !recording.alive);
     let bytes: u64 = ended.map(|recording| run.size_of(recording)).sum();
@@ -75,6 +79,7 @@ pub(crate) fn finish(
         complete &= outcome.complete();
         lossless &= outcome.lossless();
         if outcome.complete()
+            && kept.is_ok()
             && let Err(error) = run.discard(recording)
         {
             lines.push(crate::failure::line(&error));

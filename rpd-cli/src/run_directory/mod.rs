@@ -115,7 +115,9 @@ impl RunDirectory {
                     });
                 }
                 // A run that ended has just removed the folder.
-                Err(_) if attempts < ATTEMPTS && !path.parent().is_some_and(Path::exists) => {}
+                Err(error)
+                    if attempts < ATTEMPTS
+                        && (is_missing(&error) || !path.parent().is_some_and(Path::exists)) => {}
                 Err(error) => {
                     return Err(match error.downcast::<io::Error>() {
                         Ok(error) => failed(error).into(),
@@ -328,6 +330,13 @@ impl RunDirectory {
     }
 }
 
+/// Whether something was not there.
+fn is_missing(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
 /// Whether a path is that of a folder of run directories.
 fn is_spool(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == SPOOL_FOLDER)
@@ -533,6 +542,58 @@ mod tests {
         assert_eq!(run.attached(), []);
         run.remove_if_done().expect("removable");
         assert!(!run.path().exists());
+    }
+
+    #[test]
+    fn runs_begin_while_others_end() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let folder = folder.path();
+                scope.spawn(move || {
+                    for run in 0..200 {
+                        let run = RunDirectory::make(folder, thread * 1000 + run).expect("made");
+                        assert!(run.path().is_dir());
+                        run.remove();
+                        assert!(!run.path().exists());
+                    }
+                });
+            }
+        });
+        assert!(!folder.path().join(SPOOL_FOLDER).exists());
+    }
+
+    #[test]
+    fn what_is_left_of_finished_runs_is_removed() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let spool = folder.path().join(SPOOL_FOLDER);
+        let leave = || {
+            std::fs::create_dir_all(spool.join("done-1-2/proc-3-4")).expect("made");
+            std::fs::create_dir_all(spool.join("done-list")).expect("made");
+        };
+        leave();
+        let run = RunDirectory::make(folder.path(), 1).expect("made");
+        assert!(!spool.join("done-1-2").exists(), "by the next run");
+        assert!(spool.join("done-list").exists(), "no name of a run");
+        std::fs::create_dir(run.path().join("done-3-4")).expect("made");
+        run.remove_reported();
+        assert!(!run.path().join("done-3-4").exists());
+        run.remove();
+        for given in [
+            folder.path().to_owned(),
+            spool.clone(),
+            spool.join("run-1-2"),
+        ] {
+            leave();
+            std::fs::remove_dir(spool.join("done-list")).expect("removed");
+            let found = find_runs(&given);
+            assert!(
+                found.cleaned && found.runs.is_empty(),
+                "{}",
+                given.display()
+            );
+            assert!(!spool.exists(), "{}", given.display());
+        }
     }
 
     #[test]
