@@ -114,13 +114,10 @@ fn system() -> u32 {
         let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         let namespace = namespace.as_os_str().as_encoded_bytes();
         // FNV-1a: the same in all versions of rpd.
-        let hash = boot
-            .iter()
-            .chain(namespace)
-            .fold(0x811c_9dc5_u32, |hash, byte| {
-                (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
-            });
-        hash
+        let bytes = boot.iter().chain(namespace);
+        bytes.fold(0x811c_9dc5_u32, |hash, byte| {
+            (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+        })
     });
     *SYSTEM
 }
