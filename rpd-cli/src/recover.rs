@@ -1,56 +1,102 @@
 //! `rpd recover DIR`: finishes runs whose front end was killed.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use rpd_core::naming::Namer;
+use anyhow::{Context as _, Result};
+use rpd_core::naming::{self, Namer};
+use rpd_core::options::Options;
+use rpd_formats::file::remove_abandoned;
 
 use crate::failure::{Failure, line};
-use crate::report;
-use crate::run_directory::{RunDirectory, find_runs};
+use crate::report::{self, Confined};
+use crate::run_directory::{Found, RunDirectory, find_runs};
 
 const USAGE: &str = "Finishes what a killed rpd left behind\n\n\
-    Usage: rpd recover DIR...\n\n\
+    Usage: rpd recover [--output-directory OUT] DIR...\n\n\
     DIR is an output directory (with the pass_N below it), its .rpd folder, or one run-* folder in there. Processes\n\
-    that still run are named and left alone.\n";
+    that still run are named and left alone.\n\n\
+    Files are written inside the output directory that holds the run, whatever the run's own options say. Runs that\n\
+    belong to another user, and folders that others may change, are refused.\n\n\
+    Options:\n  \
+    -d, --output-directory OUT  Write to OUT instead; needed for a run whose files went elsewhere, or that was moved\n  \
+    -h, --help                  Print help\n";
+
+/// What the words behind the sub-command say.
+#[derive(Debug, Default)]
+struct Given {
+    folders: Vec<PathBuf>,
+    output: Option<String>,
+}
+
+/// Takes the words apart; None when help is asked for.
+fn parse(arguments: &[OsString]) -> Result<Option<Given>, Failure> {
+    let mut given = Given::default();
+    let mut words = arguments.iter();
+    let mut only_folders = false;
+    while let Some(word) = words.next() {
+        let text = word.to_str().filter(|_| !only_folders);
+        let value = match text {
+            Some("-h" | "--help") => return Ok(None),
+            Some("--") => {
+                only_folders = true;
+                continue;
+            }
+            Some("-d" | "--output-directory") => words.next().map(|value| value.to_str()),
+            Some(long) if long.starts_with("--output-directory=") => {
+                Some(long.strip_prefix("--output-directory="))
+            }
+            Some(other) if other.starts_with('-') => {
+                return Err(Failure::usage(format!(
+                    "recover: unrecognized arguments: {other}"
+                )));
+            }
+            _ => {
+                given.folders.push(PathBuf::from(word));
+                continue;
+            }
+        };
+        let directory = value.flatten().filter(|directory| !directory.is_empty());
+        given.output = Some(directory.map(str::to_owned).ok_or_else(|| {
+            Failure::usage(
+                "recover: --output-directory: expected the name of a directory, in UTF-8",
+            )
+        })?);
+    }
+    if given.folders.is_empty() {
+        return Err(Failure::usage(
+            "recover: expected at least one argument: the output directory of the run",
+        ));
+    }
+    Ok(Some(given))
+}
 
 /// Runs the sub-command.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
-    let mut folders = Vec::new();
-    for argument in arguments {
-        match argument.to_str() {
-            Some("-h" | "--help") => return crate::print(USAGE),
-            Some("--") => {}
-            Some(word) if word.starts_with('-') => {
-                return Err(
-                    Failure::usage(format!("recover: unrecognized arguments: {word}")).into(),
-                );
-            }
-            _ => folders.push(Path::new(argument)),
-        }
-    }
-    if folders.is_empty() {
-        return Err(Failure::usage(
-            "recover: expected at least one argument: the output directory of the run",
-        )
-        .into());
-    }
-    let mut runs = Vec::new();
-    for folder in folders {
-        let found = find_runs(folder);
-        if found.is_empty() {
+    let Some(given) = parse(arguments)? else {
+        return crate::print(USAGE);
+    };
+    let mut status = 0;
+    let mut found = Vec::new();
+    for folder in &given.folders {
+        let Found { runs, cleaned } = find_runs(folder);
+        remove_abandoned(folder);
+        if runs.is_empty() && cleaned {
+            eprintln!(
+                "rpd: {}: nothing is left to write; what finished runs had left is removed",
+                folder.display()
+            );
+        } else if runs.is_empty() {
             let problem = match folder.is_dir() {
                 true => "holds no unfinished run",
                 false => "No such directory",
             };
             return Err(Failure::failed(format!("{}: {problem}", folder.display())).into());
         }
-        runs.extend(found);
+        found.extend(runs.into_iter().map(|run| (folder, run)));
     }
-    let mut status = 0;
-    for run in runs {
-        match finish(&run) {
+    for (folder, run) in found {
+        match run.and_then(|run| finish(&run, folder, given.output.as_deref())) {
             Ok(true) => {}
             Ok(false) => status = 1,
             Err(error) => {
@@ -62,7 +108,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     Ok(status)
 }
 
-fn finish(run: &RunDirectory) -> Result<bool> {
+fn finish(run: &RunDirectory, given: &Path, output: Option<&str>) -> Result<bool> {
     if let Some(pid) = run.front_end() {
         eprintln!(
             "rpd: {}: its rpd (process {pid}) still runs and will finish it",
@@ -70,6 +116,56 @@ fn finish(run: &RunDirectory) -> Result<bool> {
         );
         return Ok(true);
     }
-    let options = run.options()?;
-    report::finish(run, &options, None, None, &mut Namer::default())
+    let mut options = run.options()?;
+    remove_abandoned(&run.output()?);
+    let confined = match output {
+        Some(directory) => elsewhere(&mut options, directory)?,
+        None => {
+            let own = run.output()?;
+            // The directory of all passes, if that was given.
+            let given = std::fs::canonicalize(given).unwrap_or_else(|_| own.clone());
+            Confined::to(if own.starts_with(&given) {
+                &given
+            } else {
+                &own
+            })?
+        }
+    };
+    eprintln!(
+        "rpd: {}: files are written to {}",
+        run.path().display(),
+        confined.root().display()
+    );
+    report::finish(
+        run,
+        &options,
+        None,
+        None,
+        &mut Namer::default(),
+        Some(&confined),
+    )
+}
+
+/// Has the outputs made in another directory, which may have placeholders in its name.
+fn elsewhere(options: &mut Options, directory: &str) -> Result<Confined> {
+    naming::check(directory)
+        .map_err(|error| Failure::usage(format!("recover: --output-directory: {error}")))?;
+    let cwd = std::env::current_dir().context("the current directory")?;
+    let directory = cwd.join(directory);
+    let text = directory.to_str().ok_or_else(|| {
+        Failure::failed("the name of the current directory is not UTF-8; change to another")
+    })?;
+    let root = naming::literal_parent(text);
+    std::fs::create_dir_all(&root)
+        .with_context(|| format!("the output directory {} cannot be made", root.display()))?;
+    let confined = Confined::to(&root)?;
+    options.output_directory = text.to_owned();
+    // A prefix that leads out of a directory keeps its last component.
+    let leads_out = |prefix: &str| prefix.split('/').any(|part| part == "..");
+    let prefix = &options.output_file;
+    if prefix.starts_with('/') || leads_out(prefix) {
+        let last = prefix.rsplit('/').next().unwrap_or_default();
+        options.output_file = last.to_owned();
+    }
+    Ok(confined)
 }

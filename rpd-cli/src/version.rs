@@ -1,5 +1,7 @@
 //! What `--version` prints.
 
+use rpd_spool::regular_file;
+
 /// One line per fact, labels right-aligned.
 pub(crate) fn text() -> String {
     let system = nix::sys::utsname::uname().ok();
@@ -10,7 +12,7 @@ pub(crate) fn text() -> String {
             .unwrap_or_default()
     };
     let rocm = std::env::var("ROCM_PATH").unwrap_or_else(|_| "/opt/rocm".to_owned());
-    let rocm = std::fs::read_to_string(std::path::Path::new(&rocm).join(".info/version"))
+    let rocm = regular_file::read_text(&std::path::Path::new(&rocm).join(".info/version"), 4096)
         .map(|text| text.trim().to_owned())
         .unwrap_or_else(|_| "none".to_owned());
     let facts = [

@@ -253,3 +253,95 @@ fn signals_are_passed_on() {
     }
     assert!(!setup.work().join("out/.rpd").exists());
 }
+
+/// Files that are no files, or far too large, and words that are far too long, get an answer at once.
+#[test]
+fn hostile_files_and_words_are_answered_at_once() {
+    let setup = Setup::new();
+    let path = |name: &str| setup.work().join(name);
+    for name in ["large.yaml", "large.json", "large.txt", "large.sql"] {
+        let file = std::fs::File::create(path(name)).expect("made");
+        file.set_len(100 << 20).expect("sparse");
+    }
+    // Many small jobs, and many different keys.
+    let of_size = |head: &str, line: &str| {
+        let mut text = head.to_owned();
+        while text.len() < (4 << 20) - 64 {
+            text += line;
+        }
+        text
+    };
+    let jobs = of_size("jobs:\n", "  - no_such_option: [A]\n");
+    std::fs::write(path("jobs.yaml"), jobs).expect("written");
+    std::fs::write(path("jobs.txt"), of_size("", "pmc: A\n")).expect("written");
+    let mut keys = "jobs:\n  - kernel_trace: maybe\n".to_owned();
+    for number in 0.. {
+        if keys.len() > (4 << 20) - 64 {
+            break;
+        }
+        keys += &format!("    k{number}: 1\n");
+    }
+    let merged = keys.replace("jobs:\n  - ", "base: &base\n    ") + "jobs:\n  - <<: *base\n";
+    std::fs::write(path("merged.yaml"), merged).expect("written");
+    // Read to the end, and then refused for its last key.
+    let keys = keys.replacen("maybe", "true", 1) + "    hip_trace: maybe\n";
+    std::fs::write(path("keys.yaml"), keys).expect("written");
+    for name in ["pipe.yaml", "pipe"] {
+        let made = Command::new("mkfifo").arg(path(name)).status();
+        assert!(made.expect("mkfifo").success());
+    }
+    std::os::unix::fs::symlink("/dev/zero", path("zero.json")).expect("a link");
+    let word = format!("--{}", "x".repeat(100 << 10));
+    let too_large =
+        "is too large: it has more than 4194304 bytes, the most that is read; name a smaller file";
+    let pipe = "is a pipe, not a regular file; write its content to a file and name that";
+    let device = "is a device, not a regular file; write its content to a file and name that";
+    for (arguments, expected) in [
+        (&["-i", "large.yaml", "--", "true"][..], too_large),
+        (&["-i", "large.json", "--", "true"], too_large),
+        (&["-i", "large.txt", "--", "true"], too_large),
+        (&["-i", "pipe.yaml", "--", "true"], pipe),
+        (&["-i", "zero.json", "--", "true"], device),
+        (
+            &["-i", "jobs.yaml", "--", "true"],
+            "too many jobs: a file may have 16384",
+        ),
+        (
+            &["-i", "jobs.txt", "--", "true"],
+            "too many jobs: a file may have 16384",
+        ),
+        (
+            &["-i", "keys.yaml", "--", "true"],
+            "hip_trace: invalid truth value 'maybe'",
+        ),
+        (
+            &["-i", "merged.yaml", "--", "true"],
+            "kernel_trace: invalid truth value 'maybe'",
+        ),
+        (&["-E", "pipe", "--pmc", "A", "--", "true"], pipe),
+        (&["-E", "/dev/zero", "--pmc", "A", "--", "true"], device),
+        (
+            &["-E", "large.sql", "--pmc", "A", "--", "true"],
+            "is too large",
+        ),
+        (&["avail", "-E", "/dev/zero"], device),
+        (&["query", "x.db", "--file", "pipe"], pipe),
+        (&["query", "x.db", "--file", "large.sql"], "is too large"),
+        (&[&word, "--", "true"], "unrecognized arguments"),
+        (&["-f", &word[2..], "--", "true"], "invalid choice"),
+        (&[&word[2..]], "unrecognized arguments"),
+        (&["query", &word], "query: "),
+    ] {
+        let begin = std::time::Instant::now();
+        let output = setup.run(arguments);
+        let took = begin.elapsed();
+        let shown: String = arguments.join(" ").chars().take(60).collect();
+        assert!(!output.status.success(), "{shown}");
+        let said = text(&output.stderr);
+        let head: String = said.chars().take(300).collect();
+        assert!(said.contains(expected), "{shown}: {head}");
+        println!("{shown}: {took:?}");
+        // A release build on a machine of its own takes less than a second.
+        assert!(took.as_secs() < 20, "{shown}: {took:?}");
+    }
+}

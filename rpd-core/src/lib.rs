@@ -10,6 +10,7 @@ pub mod kernel_name;
 pub mod naming;
 pub mod near;
 pub mod options;
+pub mod procfs;
 pub mod session;
 pub mod stats;
 

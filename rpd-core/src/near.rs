@@ -1,14 +1,23 @@
 //! "Did you mean": the word of a list that looks most like another.
 
+/// Bytes of the longest word that is compared. Names of options, counters and sub-commands are shorter; the comparison
+/// takes time in proportion to the product of two lengths.
+const LONGEST: usize = 64;
+
 /// The candidate nearest to `word`, if one is near enough to be worth mentioning. Case and the difference
-/// between dashes and underscores do not count; a beginning of a candidate is near.
+/// between dashes and underscores do not count; a beginning of a candidate is near. Words of more than 64 bytes are near
+/// nothing.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > LONGEST {
+        return None;
+    }
     let word = normal(word);
     if word.is_empty() {
         return None;
     }
     candidates
         .into_iter()
+        .filter(|candidate| candidate.len() <= LONGEST)
         .filter_map(|candidate| {
             let other = normal(candidate);
             let distance = distance(&word, &other);
@@ -61,5 +70,8 @@ mod tests {
         assert_eq!(near("--kernal-trace"), Some("--kernel-trace"));
         assert_eq!(near("--foo"), None);
         assert_eq!(near(""), None);
+        assert_eq!(near(&"-".repeat(1 << 20)), None);
+        let long = "x".repeat(1 << 20);
+        assert_eq!(nearest("xx", [long.as_str()]), None);
     }
 }

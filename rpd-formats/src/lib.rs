@@ -5,7 +5,7 @@
 
 pub mod csv;
 mod describe;
-mod file;
+pub mod file;
 pub mod html;
 mod json;
 mod operations;

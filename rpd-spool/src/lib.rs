@@ -13,6 +13,7 @@ pub mod kernel_name;
 mod mapping;
 pub mod options;
 pub mod reader;
+pub mod regular_file;
 pub mod writer;
 
 /// Name of the file in a run's directory that holds the resolved options (JSON).

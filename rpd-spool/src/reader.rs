@@ -4,14 +4,15 @@
 //! is kept as a [`Damage`], and reading goes on with the next segment. Memory is bounded by [`MAX_RECORD`].
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 use super::format::{MAGIC, RecordHeader, SegmentHeader, VERSION};
+use super::regular_file::{self, FileError, Links};
 
 /// Bytes of the longest record. Writers keep to it, readers take anything longer for damage.
 pub const MAX_RECORD: usize = 16 << 20;
@@ -32,9 +33,9 @@ pub enum DamageKind {
     /// The file could not be opened or read.
     #[error("cannot be read: {0}")]
     Unreadable(#[from] io::Error),
-    /// Not a regular file.
-    #[error("is no regular file")]
-    NotAFile,
+    /// It was not opened, for instance because it is a pipe or a symbolic link.
+    #[error("{0}")]
+    Refused(FileError),
     /// Shorter than its own head.
     #[error("is shorter than a segment header")]
     NoHeader,
@@ -150,13 +151,23 @@ pub struct Stream {
     pub pid: u32,
     /// Thread it belongs to; 0 when none.
     pub tid: u32,
-    segments: Vec<(u32, PathBuf)>,
+    /// The folder as damage names it.
+    shown: PathBuf,
+    segments: Vec<Segment>,
+}
+
+/// A segment's file, ordered by number.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Segment {
+    number: u32,
+    path: PathBuf,
 }
 
 impl Stream {
     /// Reads its records in the order of writing.
     pub fn records(&self) -> Records<'_> {
         Records {
+            shown: &self.shown,
             segments: &self.segments,
             next_segment: 0,
             file: None,
@@ -173,7 +184,7 @@ impl Stream {
 
     /// The files.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.segments.iter().map(|(_, path)| path.as_path())
+        self.segments.iter().map(|segment| segment.path.as_path())
     }
 }
 
@@ -184,6 +195,8 @@ pub struct ProcessSpool {
     pub directory: PathBuf,
     /// The streams: meta first, then by number of stream.
     pub streams: Vec<Stream>,
+    /// Keeps the descriptor open through which segments are found.
+    _held: Option<OwnedFd>,
 }
 
 impl ProcessSpool {
@@ -192,7 +205,21 @@ impl ProcessSpool {
     /// # Errors
     /// When the directory cannot be listed. Unreadable segments are no error here; [`Records`] describes them.
     pub fn open(directory: &Path) -> io::Result<ProcessSpool> {
-        let mut found: BTreeMap<String, Vec<(u32, PathBuf)>> = BTreeMap::new();
+        Self::list(directory, directory, None)
+    }
+
+    /// Lists the streams in a directory that is open already, so that nobody can put another in its place. Messages
+    /// name it `shown`.
+    ///
+    /// # Errors
+    /// As [`ProcessSpool::open`].
+    pub fn open_at(directory: OwnedFd, shown: &Path) -> io::Result<ProcessSpool> {
+        let path = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+        Self::list(&path, shown, Some(directory))
+    }
+
+    fn list(directory: &Path, shown: &Path, held: Option<OwnedFd>) -> io::Result<ProcessSpool> {
+        let mut found: BTreeMap<String, Vec<Segment>> = BTreeMap::new();
         for entry in std::fs::read_dir(directory)? {
             let entry = entry?;
             let name = entry.file_name();
@@ -204,10 +231,10 @@ impl ProcessSpool {
                 continue;
             };
             if let Ok(number) = number.parse::<u32>() {
-                found
-                    .entry(stream.to_owned())
-                    .or_default()
-                    .push((number, entry.path()));
+                found.entry(stream.to_owned()).or_default().push(Segment {
+                    number,
+                    path: entry.path(),
+                });
             }
         }
         let mut streams: Vec<Stream> = found
@@ -216,7 +243,7 @@ impl ProcessSpool {
                 segments.sort();
                 let head = segments
                     .iter()
-                    .find_map(|(_, path)| open_segment(path).ok().flatten())
+                    .find_map(|segment| open_segment(&segment.path).ok().flatten())
                     .map(|(_, head, _)| head);
                 Stream {
                     name,
@@ -224,14 +251,16 @@ impl ProcessSpool {
                     id: head.map_or(u32::MAX, |head| head.stream_id),
                     pid: head.map_or(0, |head| head.pid),
                     tid: head.map_or(0, |head| head.tid),
+                    shown: shown.to_owned(),
                     segments,
                 }
             })
             .collect();
         streams.sort_by_key(|stream| (stream.kind != super::format::stream::META, stream.id));
         Ok(ProcessSpool {
-            directory: directory.to_owned(),
+            directory: shown.to_owned(),
             streams,
+            _held: held,
         })
     }
 }
@@ -265,15 +294,11 @@ pub fn processes(run: &Path) -> io::Result<Vec<PathBuf>> {
 /// Opens a segment: the file behind its head, the head, and the file's size. `None`: it was never begun (a process
 /// killed while it made the file leaves that).
 fn open_segment(path: &Path) -> Result<Option<(File, SegmentHeader, u64)>, DamageKind> {
-    let mut file = OpenOptions::new()
-        .read(true)
-        // A pipe or a link put there by somebody else must neither block nor lead away.
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC)
-        .open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(DamageKind::NotAFile);
-    }
+    let (mut file, metadata) =
+        regular_file::open(path, Links::Refuse).map_err(|error| match error {
+            FileError::Io(error) => DamageKind::Unreadable(error),
+            other => DamageKind::Refused(other),
+        })?;
     if metadata.len() == 0 {
         return Ok(None);
     }
@@ -298,7 +323,8 @@ fn open_segment(path: &Path) -> Result<Option<(File, SegmentHeader, u64)>, Damag
 /// The records of a stream, read in chunks. Not an `Iterator`, since records borrow the chunk.
 #[derive(Debug)]
 pub struct Records<'a> {
-    segments: &'a [(u32, PathBuf)],
+    shown: &'a Path,
+    segments: &'a [Segment],
     next_segment: usize,
     file: Option<File>,
     /// Committed bytes of the current segment not yet in the buffer.
@@ -398,8 +424,13 @@ impl Records<'_> {
         self.next_segment
             .checked_sub(1)
             .and_then(|index| self.segments.get(index))
-            .map(|(_, path)| path.clone())
+            .map(|segment| self.shown(&segment.path))
             .unwrap_or_default()
+    }
+
+    /// How damage names a segment.
+    fn shown(&self, path: &Path) -> PathBuf {
+        self.shown.join(path.file_name().unwrap_or_default())
     }
 
     /// Gives up the rest of the current segment because of a record that claims `len` bytes.
@@ -463,16 +494,16 @@ impl Records<'_> {
 
     fn open_next(&mut self) -> bool {
         self.close();
-        while let Some((number, path)) = self.segments.get(self.next_segment) {
+        while let Some(Segment { number, path }) = self.segments.get(self.next_segment) {
             let expected = match self.next_segment.checked_sub(1) {
-                Some(previous) => self.segments[previous].0.saturating_add(1),
+                Some(previous) => self.segments[previous].number.saturating_add(1),
                 None => 0,
             };
             self.next_segment += 1;
             let last = self.next_segment == self.segments.len();
             if *number > expected {
                 self.note(
-                    path.clone(),
+                    self.shown(path),
                     DamageKind::MissingSegments {
                         from: expected,
                         to: *number - 1,
@@ -481,17 +512,17 @@ impl Records<'_> {
             }
             match open_segment(path) {
                 Ok(None) if last => {}
-                Ok(None) => self.note(path.clone(), DamageKind::NoHeader),
-                Err(kind) => self.note(path.clone(), kind),
+                Ok(None) => self.note(self.shown(path), DamageKind::NoHeader),
+                Err(kind) => self.note(self.shown(path), kind),
                 Ok(Some((file, header, size))) => {
                     if header.segment != *number {
-                        self.note(path.clone(), DamageKind::WrongNumber(header.segment));
+                        self.note(self.shown(path), DamageKind::WrongNumber(header.segment));
                     }
                     self.dropped = self.dropped.saturating_add(header.dropped);
                     let present = size - SEGMENT_HEADER;
                     if header.committed > present {
                         let missing = header.committed - present;
-                        self.note(path.clone(), DamageKind::Truncated { missing });
+                        self.note(self.shown(path), DamageKind::Truncated { missing });
                     }
                     self.file = Some(file);
                     self.file_left = header.committed.min(present);

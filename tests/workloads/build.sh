@@ -58,6 +58,7 @@ program no-gpu-linked no-gpu -Wl,--no-as-needed -lhip
 program static no-gpu -static
 program empty-tool.so tools/empty-tool -shared -fPIC -ldl
 program event-log.so tools/event-log -shared -fPIC -ldl
+program kill-at.so tools/kill-at -shared -fPIC -ldl
 program exec-timer tools/exec-timer
 
 mkdir -p "$out/kernels"

@@ -10,7 +10,6 @@ pub(crate) mod summary;
 mod window;
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +19,7 @@ use clap::{Args, Parser, ValueEnum};
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::options::KernelNames;
 use rpd_core::session::{LoadOptions, Session, Window};
+use rpd_formats::file::PendingFile;
 use rpd_formats::rocpd::read::{Database, Settings};
 use rpd_formats::table::Look;
 
@@ -242,23 +242,13 @@ fn each_recording(
 
 /// Writes a file that appears under its name when `write` is done with it.
 fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let context = || format!("{} cannot be written", path.display());
-    std::fs::create_dir_all(parent).with_context(context)?;
-    let file = tempfile::Builder::new()
-        .prefix(".rpd-")
-        .suffix(".part")
-        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
-        .tempfile_in(parent)
-        .with_context(context)?;
-    let mut out: BufWriter<&File> = BufWriter::new(file.as_file());
+    let mut file = PendingFile::create(path.to_owned())?;
+    let mut out = BufWriter::new(file.file());
     write(&mut out)?;
-    out.flush().with_context(context)?;
+    out.flush()
+        .with_context(|| format!("cannot write {}", path.display()))?;
     drop(out);
-    file.persist(path).with_context(context)?;
+    file.finish()?;
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use clap::Parser;
 use rpd_core::compat::{Compat, Difference};
 use rpd_formats::rocpd::query::{Combined, QueryError};
 use rpd_formats::table::{Look, Printer};
+use rpd_spool::regular_file;
 
 use super::window::WindowOptions;
 use super::{
@@ -18,6 +19,9 @@ use super::{
 use crate::failure::Failure;
 
 const NAME: &str = "query";
+
+/// Bytes of the largest file of SQL.
+const LARGEST_SQL: u64 = 16 << 20;
 
 /// Runs SQL over databases, seen as one
 #[derive(Debug, Parser)]
@@ -131,7 +135,7 @@ fn usage(message: &str) -> anyhow::Error {
 }
 
 fn text(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
+    regular_file::read_text(path, LARGEST_SQL).with_context(|| path.display().to_string())
 }
 
 /// Prints the result; how many rows it has.

@@ -2,12 +2,22 @@
 //! some of what it cannot do ends the program.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use rpd_metric::Definitions;
 use rpd_metric::definitions::{Form, Source};
+use rpd_spool::regular_file::{self, FileError};
 
 use super::census::Census;
 use crate::failure::Failure;
+
+/// Bytes of the largest file of definitions. Those of all GPUs that ROCm knows take half a megabyte.
+const LARGEST: u64 = 4 << 20;
+
+/// The text of a file of definitions.
+pub(crate) fn read(path: &Path) -> Result<String, FileError> {
+    regular_file::read_text(path, LARGEST)
+}
 
 /// Definitions that a provider can be given.
 pub(crate) struct Checked {

@@ -10,10 +10,18 @@ mod yaml;
 use std::path::Path;
 use std::sync::Arc;
 
+use rpd_spool::regular_file;
+
 use self::node::{Content, Node};
 use crate::failure::Failure;
 use crate::options::given::{Given, Place};
 use crate::options::plan::Stem;
+
+/// Bytes of the largest input file: some ten thousand jobs with several counters each.
+const LARGEST: u64 = 4 << 20;
+
+/// Jobs of an input file. Each is a run of the program.
+const MOST_JOBS: usize = 1 << 14;
 
 /// What an input file asks for.
 #[derive(Debug)]
@@ -37,15 +45,8 @@ pub(crate) fn read(name: &str, cwd: &Path) -> Result<Input, Failure> {
             "--input {name}: no recognized extension (known are .txt, .text, .yaml, .yml, .json)"
         ))
     })?;
-    let bytes = std::fs::read(cwd.join(name)).map_err(|error| {
-        let reason = match error.kind() {
-            std::io::ErrorKind::NotFound => "No such file".to_owned(),
-            _ => error.to_string(),
-        };
-        Failure::failed(format!("--input {name}: {reason}"))
-    })?;
-    let source = String::from_utf8(bytes)
-        .map_err(|_| Failure::failed(format!("--input {name}: it is not valid UTF-8")))?;
+    let source = regular_file::read_text(&cwd.join(name), LARGEST)
+        .map_err(|error| Failure::failed(format!("--input {name}: {error}")))?;
     parse(
         kind,
         name,
@@ -85,6 +86,11 @@ fn parse(kind: Kind, name: &str, source: &str) -> Result<Input, Failure> {
             _ => "the list 'jobs' is empty",
         };
         return Err(Failure::failed(format!("{name}: no job: {missing}")));
+    }
+    if input.jobs.len() > MOST_JOBS {
+        return Err(Failure::failed(format!(
+            "{name}: too many jobs: a file may have {MOST_JOBS}; use several files"
+        )));
     }
     Ok(input)
 }
@@ -138,6 +144,8 @@ fn documented(root: &Node, file: &Arc<str>) -> Result<Input, Failure> {
     };
     let jobs = items
         .iter()
+        // One more is enough to be refused.
+        .take(MOST_JOBS + 1)
         .map(|item| typed::job(item, file, &mut remarks))
         .collect::<Result<_, _>>()?;
     Ok(Input {

@@ -18,11 +18,6 @@ impl Key {
     pub(super) fn normal(&self) -> String {
         self.text.replace('-', "_")
     }
-
-    /// Both mean the same.
-    pub(super) fn is(&self, other: &Key) -> bool {
-        self.text == other.text || self.normal() == other.normal()
-    }
 }
 
 /// What a node holds.

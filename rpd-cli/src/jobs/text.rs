@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Input;
+use super::{Input, MOST_JOBS};
 use crate::options::counters;
 use crate::options::given::{Given, Origin, Place, Value};
 use crate::options::plan::Stem;
@@ -22,6 +22,9 @@ pub(super) fn jobs(source: &str, file: &Arc<str>) -> Input {
         let line = line.split('#').next().unwrap_or_default();
         if !line.contains(MARK) {
             continue;
+        }
+        if input.jobs.len() > MOST_JOBS {
+            break;
         }
         let words: Vec<String> = line
             .replace(MARK, " ")

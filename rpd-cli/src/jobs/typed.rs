@@ -43,10 +43,15 @@ static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
     names
 });
 
+/// Different keys that are told. What helps with a slip of the pen is no help in a file of another kind.
+const MOST_REMARKS: usize = 100;
+
 /// Keys that are not as they should be: told once each, however many jobs have them.
 #[derive(Debug, Default)]
 pub(super) struct Remarks {
     remarks: Vec<Remark>,
+    /// Keys beyond those that are told.
+    more: usize,
     known: HashMap<(bool, String), usize>,
 }
 
@@ -81,6 +86,7 @@ impl Remarks {
     fn add(&mut self, unknown: bool, key: &Key, what: impl FnOnce() -> What) {
         match self.known.entry((unknown, key.text.clone())) {
             Entry::Occupied(at) => self.remarks[*at.get()].times += 1,
+            Entry::Vacant(_) if self.remarks.len() == MOST_REMARKS => self.more += 1,
             Entry::Vacant(at) => {
                 at.insert(self.remarks.len());
                 self.remarks.push(Remark {
@@ -117,7 +123,9 @@ impl Remarks {
             };
             format!("{file}:{}:{}: {said}", key.line, key.column)
         };
-        self.remarks.iter().map(line).collect()
+        let more = (self.more > 0)
+            .then(|| format!("{file}: {} more keys are unknown or stand twice", self.more));
+        self.remarks.iter().map(line).chain(more).collect()
     }
 }
 

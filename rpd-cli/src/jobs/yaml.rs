@@ -1,6 +1,6 @@
 //! YAML documents: from the parser's events to a tree with its places.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
@@ -150,10 +150,11 @@ fn merged(mut node: Node) -> Node {
     let (bases, mut own): (Vec<_>, Vec<_>) = std::mem::take(entries)
         .into_iter()
         .partition(|(key, _)| key.text == "<<");
+    let mut known: HashSet<String> = own.iter().map(|(key, _)| key.normal()).collect();
     let mut add = |base: Node| {
         if let Content::Map(entries) = base.content {
             for (key, value) in entries {
-                if !own.iter().any(|(known, _)| known.is(&key)) {
+                if known.insert(key.normal()) {
                     own.push((key, value));
                 }
             }

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use rpd_core::options::{LogLevel, Options};
+use rpd_spool::regular_file::{self, Links};
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 
 use super::backend::Provider;
@@ -169,7 +170,8 @@ fn check_tool(tool: &OsStr, path: &[PathBuf]) -> Result<(), Failure> {
     let readable = found.as_ref().is_some_and(|file| {
         use std::io::Read;
         let mut magic = [0; 4];
-        std::fs::File::open(file).is_ok_and(|mut file| file.read_exact(&mut magic).is_ok())
+        regular_file::open(file, Links::Follow)
+            .is_ok_and(|(mut file, _)| file.read_exact(&mut magic).is_ok())
             && magic == *b"\x7fELF"
     });
     if readable {

@@ -141,6 +141,7 @@ impl Runner<'_> {
             Some(ending),
             self.comparison.as_mut(),
             &mut self.names,
+            None,
         );
         self.signals = Some(watch.stop()?);
         Ok(End { ending, written })

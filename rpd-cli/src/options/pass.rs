@@ -18,6 +18,7 @@ use super::plan::Pass;
 use super::ranks;
 use super::resolve::Resolver;
 use super::summary;
+use crate::counters::extra;
 use crate::failure::Failure;
 
 /// Options that pick dispatches for counting.
@@ -348,13 +349,8 @@ impl Resolver<'_> {
         if let Some(text) = self.extra_counters.get(file) {
             return Ok(text.clone());
         }
-        let text = std::fs::read_to_string(self.around.cwd.join(file)).map_err(|error| {
-            let reason = match error.kind() {
-                std::io::ErrorKind::NotFound => "No such file".to_owned(),
-                _ => error.to_string(),
-            };
-            given.refused(EXTRA, format_args!("{file}: {reason}"))
-        })?;
+        let text = extra::read(&self.around.cwd.join(file))
+            .map_err(|error| given.refused(EXTRA, format_args!("{file}: {error}")))?;
         if text.trim().is_empty() {
             let name = given.name(EXTRA);
             self.warn(format!("{name}: {file} is empty: it defines no counters"));

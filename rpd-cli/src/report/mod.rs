@@ -2,6 +2,7 @@
 
 mod comparison;
 mod config;
+mod confine;
 mod counted;
 mod ledger;
 mod place;
@@ -11,7 +12,7 @@ pub(crate) mod write;
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use rpd_core::compat::Difference;
 use rpd_core::ids::ProcessId;
 use rpd_core::naming::{self, Facts, Namer, Target};
@@ -21,6 +22,7 @@ use rpd_core::session::{LoadOptions, Session};
 use crate::launch::spawn::Ending;
 use crate::run_directory::{Recording, RunDirectory, State};
 pub(crate) use comparison::Comparison;
+pub(crate) use confine::Confined;
 use ledger::Outcome;
 use progress::Progress;
 use tables::Tables;
@@ -28,16 +30,18 @@ use tables::Tables;
 /// Makes the outputs of every recorded process that has ended, prints tables and ledger, and removes what is
 /// done. `ending` is how the target ended, if this rpd started it. False when an output could not be written, or lacks records
 /// for which there was no room. What was counted goes to `comparison`, too. `names` are taken by earlier runs of the same
-/// command; those of this one are added.
+/// command; those of this one are added. With `confined`, outputs are made there only.
 pub(crate) fn finish(
     run: &RunDirectory,
     options: &Options,
     ending: Option<Ending>,
     mut comparison: Option<&mut Comparison<'_>>,
     names: &mut Namer,
+    confined: Option<&Confined>,
 ) -> Result<bool> {
+    run.remove_reported();
     let recordings = run.recordings()?;
-    let mut state = run.state();
+    let mut state = run.state()?;
     state.names.extend(names);
     if state.root.is_none() {
         state.root = recordings.first().map(|recording| recording.pid);
@@ -47,15 +51,22 @@ pub(crate) fn finish(
     let mut lines = Vec::new();
     let mut idle = Vec::new();
     let mut complete = true;
+    // Before the first recording is removed: without it, a later report takes another process for the root.
+    let kept = run.set_state(&state);
+    if let Err(error) = &kept {
+        complete = false;
+        lines.push(crate::failure::line(error));
+    }
     let mut lossless = true;
     let ended = recordings.iter().filter(|recording| !recording.alive);
-    let bytes: u64 = ended.map(|recording| progress::size(&recording.path)).sum();
+    let bytes: u64 = ended.map(|recording| run.size_of(recording)).sum();
     let report = Report {
         progress: Progress::new(bytes * (1 + options.formats.len() as u64)),
         run,
         options,
         hostname: &hostname,
         several,
+        confined,
     };
     for recording in &recordings {
         if recording.alive {
@@ -73,9 +84,11 @@ pub(crate) fn finish(
         }
         complete &= outcome.complete();
         lossless &= outcome.lossless();
-        if outcome.complete() {
-            std::fs::remove_dir_all(&recording.path)
-                .with_context(|| format!("cannot remove {}", recording.path.display()))?;
+        if outcome.complete()
+            && kept.is_ok()
+            && let Err(error) = run.discard(recording)
+        {
+            lines.push(crate::failure::line(&error));
         }
         let ending = ending.filter(|_| state.root == Some(recording.pid));
         let replaced = recordings
@@ -110,6 +123,8 @@ struct Report<'a> {
     /// Tables need to say whose they are.
     several: bool,
     progress: Progress,
+    /// Where outputs may be made; anywhere if None.
+    confined: Option<&'a Confined>,
 }
 
 impl Report<'_> {
@@ -120,16 +135,23 @@ impl Report<'_> {
         let load = LoadOptions {
             args: collector.hip_args || collector.annotate_args,
         };
-        let weight = progress::size(&recording.path);
+        let weight = self.run.size_of(recording);
         self.progress.step("reading", weight, 0);
-        match Session::open(&recording.path, load) {
+        let opened = self.run.open_recording(recording).and_then(|folder| {
+            Ok(Session::open_at(
+                folder,
+                &self.run.path_of(recording),
+                load,
+            )?)
+        });
+        match opened {
             Ok(session) => {
                 if let Err(error) = self.outputs(recording, &session, weight, state, &mut outcome) {
                     outcome.errors.push(crate::failure::line(&error));
                 }
                 outcome.session = Some(session);
             }
-            Err(error) => outcome.errors.push(crate::failure::line(&error.into())),
+            Err(error) => outcome.errors.push(crate::failure::line(&error)),
         }
         outcome
     }
@@ -146,7 +168,7 @@ impl Report<'_> {
         if session.is_empty() && !options.output_config {
             return Ok(());
         }
-        let target = self.target(recording, session, state);
+        let target = self.target(recording, session, state)?;
         // Before the first file: whoever reports the rest of this run must not use these names again.
         self.run.set_state(state)?;
         if options.output_config {
@@ -181,10 +203,21 @@ impl Report<'_> {
     }
 
     /// Where the recording's files go: the same place at every attempt.
-    fn target(&self, recording: &Recording, session: &Session, state: &mut State) -> Target {
-        let folder = recording.folder();
-        if let Some(target) = state.targets.get(&folder) {
-            return target.clone();
+    fn target(
+        &self,
+        recording: &Recording,
+        session: &Session,
+        state: &mut State,
+    ) -> Result<Target> {
+        let check = |target: &Target| match self.confined {
+            Some(confined) => confined.check(target, &self.options.summary),
+            None => Ok(()),
+        };
+        let folder = &recording.folder;
+        if let Some(target) = state.targets.get(folder)
+            && check(target).is_ok()
+        {
+            return Ok(target.clone());
         }
         let facts = Facts {
             process: &session.process,
@@ -193,8 +226,9 @@ impl Report<'_> {
         };
         let descendant = state.root != Some(session.process.pid);
         let target = state.names.target(&facts, descendant);
-        state.targets.insert(folder, target.clone());
-        target
+        check(&target)?;
+        state.targets.insert(folder.clone(), target.clone());
+        Ok(target)
     }
 }
 

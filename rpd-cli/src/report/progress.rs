@@ -1,8 +1,6 @@
 //! One line on the terminal while outputs are written: how far, how fast, how long still.
 
 use std::io::IsTerminal as _;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -159,15 +157,6 @@ impl Drop for Progress {
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Bytes on disk of the files in a folder.
-pub(super) fn size(folder: &Path) -> u64 {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.metadata().ok())
-        .map(|metadata| metadata.blocks() * 512)
-        .sum()
 }
 
 #[cfg(test)]

@@ -37,6 +37,14 @@ fn destination(options: &Options) -> Destination<'_> {
     }
 }
 
+/// The file that tables go to, if they go to one.
+pub(super) fn file(summary: &SummaryOptions, target: &Target) -> Option<PathBuf> {
+    match destination(summary) {
+        Destination::File(name) => Some(target.file(&format!("{name}.txt"))),
+        Destination::Stderr | Destination::Stdout => None,
+    }
+}
+
 /// What was computed of a session.
 pub(super) struct Tables {
     /// For statistics files and documents, when `--stats` or a table was asked for.
@@ -97,8 +105,10 @@ impl Tables {
             Destination::Stdout => {
                 crate::print(&titled())?;
             }
-            Destination::File(name) => {
-                let path = target.file(&format!("{name}.txt"));
+            Destination::File(_) => {
+                let Some(path) = file(summary, target) else {
+                    return Ok(None);
+                };
                 place::file(&path, self.text.as_bytes())?;
                 return Ok(Some(path));
             }

@@ -86,13 +86,7 @@ impl Parts {
             path: anchor.to_owned(),
             source,
         };
-        let parent = anchor.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(parent).map_err(failed)?;
-        let directory = tempfile::Builder::new()
-            .prefix(".rpd-")
-            .suffix(".part")
-            .tempdir_in(parent)
-            .map_err(failed)?;
+        let directory = crate::file::pending_directory(anchor).map_err(failed)?;
         let name = anchor.file_stem().unwrap_or_default();
         Ok(Parts {
             directory,
@@ -126,6 +120,9 @@ impl Parts {
 
 /// Empties a directory of an earlier archive. What is no part of an archive stays, and stands in the way.
 fn remove_events(directory: &Path) -> std::io::Result<()> {
+    if directory.is_symlink() {
+        return std::fs::remove_file(directory);
+    }
     let entries = match std::fs::read_dir(directory) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         other => other?,

@@ -6,6 +6,7 @@ mod database;
 mod main_job;
 mod names;
 mod odd_programs;
+mod recovery;
 mod refusals;
 mod sdk_events;
 mod sudden_ends;

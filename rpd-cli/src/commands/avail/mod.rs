@@ -250,7 +250,7 @@ fn ask(common: &Common) -> Result<Census> {
     let extra_counters = match &common.extra_counters {
         None => String::new(),
         Some(file) => {
-            let text = std::fs::read_to_string(file)
+            let text = extra::read(file)
                 .with_context(|| format!("--extra-counters {}", file.display()))?;
             let checked = extra::check(text)?;
             for warning in &checked.warnings {

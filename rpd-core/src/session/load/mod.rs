@@ -8,6 +8,7 @@ mod meta;
 mod order;
 mod records;
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use super::Session;
@@ -56,7 +57,28 @@ impl Session {
     /// # Errors
     /// When it cannot be listed or there is no process description in it.
     pub fn open(directory: &Path, options: LoadOptions) -> Result<Session, LoadError> {
-        let spool = ProcessSpool::open(directory).map_err(|source| LoadError::Unreadable {
+        Self::load(directory, ProcessSpool::open(directory), options)
+    }
+
+    /// As [`Session::open`], with a directory that is open already, so that nobody can put another in its place. Messages
+    /// name it `shown`.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_at(
+        directory: OwnedFd,
+        shown: &Path,
+        options: LoadOptions,
+    ) -> Result<Session, LoadError> {
+        Self::load(shown, ProcessSpool::open_at(directory, shown), options)
+    }
+
+    fn load(
+        directory: &Path,
+        spool: std::io::Result<ProcessSpool>,
+        options: LoadOptions,
+    ) -> Result<Session, LoadError> {
+        let spool = spool.map_err(|source| LoadError::Unreadable {
             path: directory.to_owned(),
             source,
         })?;

@@ -1,0 +1,134 @@
+//! Where `rpd recover` may write: what a run's folder says is not believed.
+
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use rpd_core::naming::Target;
+use rpd_core::options::SummaryOptions;
+
+use super::tables;
+use crate::failure::Failure;
+
+/// A directory that outputs must not leave.
+#[derive(Debug)]
+pub(crate) struct Confined {
+    root: PathBuf,
+}
+
+impl Confined {
+    /// Only in this directory, which must exist.
+    pub(crate) fn to(root: &Path) -> Result<Confined> {
+        let root = std::fs::canonicalize(root).with_context(|| root.display().to_string())?;
+        Ok(Confined { root })
+    }
+
+    /// The directory, without symbolic links.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Refuses a target with files outside.
+    pub(super) fn check(&self, target: &Target, summary: &SummaryOptions) -> Result<()> {
+        let mut folders = vec![target.parent()];
+        if let Some(file) = tables::file(summary, target) {
+            folders.push(file.parent().unwrap_or(Path::new("/")).to_owned());
+        }
+        for folder in folders {
+            if !resolved(&folder).is_some_and(|path| path.starts_with(&self.root)) {
+                return Err(Failure::failed(format!(
+                    "its files would go to {}, which is outside of {}; `rpd recover --output-directory DIR` writes them \
+                     to a directory of your choice",
+                    folder.display(),
+                    self.root.display()
+                ))
+                .into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The path without symbolic links, of which the end need not exist. None if that cannot be told.
+fn resolved(path: &Path) -> Option<PathBuf> {
+    let mut existing = path;
+    while std::fs::symlink_metadata(existing).is_err() {
+        existing = existing.parent()?;
+    }
+    let rest = path.strip_prefix(existing).ok()?;
+    // What comes behind a directory that is yet to be made can only lead down.
+    let down = rest
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let existing = match existing.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => existing,
+    };
+    match down {
+        true => Some(std::fs::canonicalize(existing).ok()?.join(rest)),
+        false => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn outputs_stay_inside() {
+        let place = tempfile::tempdir().expect("a folder");
+        let root = place.path().join("out");
+        std::fs::create_dir_all(root.join("sub")).expect("made");
+        std::fs::create_dir(place.path().join("else")).expect("made");
+        symlink("../else", root.join("leads-out")).expect("a link");
+        symlink("sub", root.join("leads-in")).expect("a link");
+        symlink("nowhere", root.join("dangling")).expect("a link");
+        let confined = Confined::to(&root).expect("it exists");
+        let accepts = |directory: &Path, prefix: &str, output: &str| {
+            let target = Target {
+                directory: directory.to_owned(),
+                prefix: prefix.to_owned(),
+            };
+            let summary = SummaryOptions {
+                output: output.to_owned(),
+                ..SummaryOptions::default()
+            };
+            confined.check(&target, &summary).is_ok()
+        };
+        for (prefix, output, expected) in [
+            ("x", "", true),
+            ("new/deep/x", "stdout", true),
+            ("sub/../x", "file", true),
+            ("leads-in/x", "", true),
+            ("leads-out/x", "", false),
+            ("dangling/x", "", false),
+            ("../x", "", false),
+            ("new/../../x", "", false),
+            ("/etc/x", "", false),
+            ("x", "/../../etc/y", false),
+        ] {
+            assert_eq!(
+                accepts(&root, prefix, output),
+                expected,
+                "{prefix} {output}"
+            );
+        }
+        assert!(!accepts(place.path(), "x", ""));
+        let error = confined.check(
+            &Target {
+                directory: "/etc".into(),
+                prefix: "x".to_owned(),
+            },
+            &SummaryOptions::default(),
+        );
+        assert_eq!(
+            error.expect_err("outside").to_string(),
+            format!(
+                "its files would go to /etc, which is outside of {}; `rpd recover --output-directory DIR` writes them to a \
+                 directory of your choice",
+                confined.root().display()
+            )
+        );
+    }
+}

@@ -1,0 +1,342 @@
+//! A directory that is held open, and that only its owner can change.
+//!
+//! What is done in it goes through its descriptor, so that a directory or symbolic link that somebody else puts in its place
+//! is never used.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context as _, Result};
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, open, openat, renameat};
+use nix::sys::stat::{Mode, fchmod, fstat, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
+use rpd_spool::regular_file::{self, FileError, Links};
+
+use crate::failure::Failure;
+
+const PRIVATE: Mode = Mode::S_IRWXU;
+const OTHERS_WRITE: u32 = 0o022;
+
+/// A directory that is held open.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    fd: OwnedFd,
+    /// For messages.
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Opens a directory that the user named.
+    pub(crate) fn open(path: &Path) -> io::Result<Folder> {
+        let fd = open(path, OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+        Ok(Folder {
+            fd,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Where it was when it was opened.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The same directory, opened once more.
+    pub(crate) fn reopen(&self) -> io::Result<Folder> {
+        Ok(Folder {
+            fd: self.descriptor()?,
+            path: self.path.clone(),
+        })
+    }
+
+    /// Its descriptor, once more.
+    pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
+        self.fd.try_clone()
+    }
+
+    /// A path to something in it that does not depend on where the folder is by now. For this process only.
+    pub(crate) fn inside(&self, name: impl AsRef<Path>) -> PathBuf {
+        Path::new(&format!("/proc/self/fd/{}", self.fd.as_raw_fd())).join(name)
+    }
+
+    /// Opens a directory in it that must belong to this user alone.
+    ///
+    /// # Errors
+    /// When it does not exist, is a symbolic link, belongs to somebody else, or others may write to it.
+    pub(crate) fn folder(&self, name: &str) -> Result<Folder> {
+        let folder = self.own(name)?;
+        let mode = folder.mode()?;
+        if mode & OTHERS_WRITE != 0 {
+            return Err(Failure::failed(format!(
+                "{}: others may write to it (mode {:o}), so what it holds cannot be trusted; if you know its content, take \
+                 the permission away: chmod go-w",
+                folder.path.display(),
+                mode & 0o7777
+            ))
+            .into());
+        }
+        Ok(folder)
+    }
+
+    /// Opens the directory `name` in it for this user alone, and makes it if it is not there. Permissions of others are
+    /// taken away.
+    pub(crate) fn make_or_open(&self, name: &str) -> Result<Folder> {
+        match mkdirat(&self.fd, name, PRIVATE) {
+            Ok(()) | Err(Errno::EEXIST) => {}
+            Err(error) => return Err(self.failed("make", name, error.into())),
+        }
+        let folder = self.own(name)?;
+        if folder.mode()? & OTHERS_WRITE != 0 {
+            // File systems without modes refuse, or do nothing.
+            let _ = fchmod(&folder.fd, PRIVATE);
+        }
+        Ok(folder)
+    }
+
+    /// Makes a new directory in it for this user alone.
+    pub(crate) fn make(&self, name: &str) -> io::Result<Folder> {
+        mkdirat(&self.fd, name, PRIVATE)?;
+        self.descend(name)
+    }
+
+    fn descend(&self, name: &str) -> io::Result<Folder> {
+        let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        Ok(Folder {
+            fd: openat(&self.fd, name, flags, Mode::empty())?,
+            path: self.path.join(name),
+        })
+    }
+
+    /// Opens a directory in it that must belong to this user.
+    ///
+    /// # Errors
+    /// When it does not exist, is a symbolic link or belongs to somebody else.
+    pub(crate) fn own(&self, name: &str) -> Result<Folder> {
+        let folder = self.descend(name).map_err(|error| {
+            let path = self.path.join(name);
+            let path = path.display();
+            let link = std::fs::symlink_metadata(self.inside(name))
+                .is_ok_and(|found| found.file_type().is_symlink());
+            let text = match error.raw_os_error() {
+                _ if link => format!(
+                    "{path} is a symbolic link; rpd uses only a directory here: remove the link"
+                ),
+                Some(libc::ENOTDIR) => {
+                    format!("{path} is no directory; rpd needs a directory here: remove it")
+                }
+                Some(libc::ENOENT) => format!("{path}: No such directory"),
+                _ => format!("{path} cannot be opened: {error}"),
+            };
+            anyhow::Error::from(Failure::failed(text))
+        })?;
+        folder.check_owner()?;
+        Ok(folder)
+    }
+
+    /// Whether what has this name in it is that directory.
+    pub(crate) fn is_at(&self, name: &str, folder: &Folder) -> bool {
+        let here = fstatat(&self.fd, name, AtFlags::AT_SYMLINK_NOFOLLOW);
+        let (Ok(here), Ok(there)) = (here, fstat(&folder.fd)) else {
+            return false;
+        };
+        (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+    }
+
+    /// Whether there is something of this name in it.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        fstatat(&self.fd, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    fn mode(&self) -> Result<u32> {
+        let found = fstat(&self.fd).with_context(|| self.path.display().to_string())?;
+        Ok(found.st_mode)
+    }
+
+    /// Refuses a directory of another user.
+    fn check_owner(&self) -> Result<()> {
+        let context = || self.path.display().to_string();
+        let owner = fstat(&self.fd).with_context(context)?.st_uid;
+        let own = geteuid().as_raw();
+        if owner == own || self.owner_of_new_files() == Some(owner) {
+            return Ok(());
+        }
+        Err(Failure::failed(format!(
+            "{} belongs to user {owner}, not to you (user {own}); choose an output directory of your own, or run rpd as its \
+             owner",
+            self.path.display()
+        ))
+        .into())
+    }
+
+    /// Whose the files are that this process makes here: on some network file systems not those of the process's user.
+    fn owner_of_new_files(&self) -> Option<u32> {
+        let file = tempfile::tempfile_in(self.inside("")).ok()?;
+        fstat(file.as_fd()).ok().map(|found| found.st_uid)
+    }
+
+    /// Names of what is in it.
+    pub(crate) fn names(&self) -> Result<Vec<String>> {
+        let context = || format!("{} cannot be read", self.path.display());
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(self.inside("")).with_context(context)? {
+            // Names that are no text are none of rpd's.
+            if let Ok(name) = entry.with_context(context)?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// The content of a regular file of at most `limit` bytes.
+    pub(crate) fn read(&self, name: &str, limit: u64) -> Result<Vec<u8>, FileError> {
+        regular_file::read(&self.inside(name), Links::Refuse, limit)
+    }
+
+    /// Writes a file, or replaces it in one step.
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<()> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let fresh = format!(".{name}.{}-{number}", std::process::id());
+        let flags =
+            OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let attempt = || -> io::Result<()> {
+            let create = || {
+                openat(
+                    &self.fd,
+                    fresh.as_str(),
+                    flags,
+                    Mode::S_IRUSR | Mode::S_IWUSR,
+                )
+            };
+            let file = match create() {
+                // Left by a process that was killed and had the same number.
+                Err(Errno::EEXIST) => {
+                    unlinkat(&self.fd, fresh.as_str(), UnlinkatFlags::NoRemoveDir)?;
+                    create()
+                }
+                other => other,
+            }?;
+            let written = File::from(file)
+                .write_all(content)
+                .and_then(|()| Ok(renameat(&self.fd, fresh.as_str(), &self.fd, name)?));
+            if written.is_err() {
+                let _ = unlinkat(&self.fd, fresh.as_str(), UnlinkatFlags::NoRemoveDir);
+            }
+            written
+        };
+        attempt().map_err(|error| self.failed("write", name, error))
+    }
+
+    /// Gives something in it another name, in one step.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(renameat(&self.fd, from, &self.fd, to)?)
+    }
+
+    /// Removes a directory in it with its content. Symbolic links are removed, not followed.
+    pub(crate) fn remove_all(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        std::fs::remove_dir_all(self.inside(Path::new(name.as_ref())))
+    }
+
+    /// Removes an empty directory in it.
+    pub(crate) fn remove_empty(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(&self.fd, name, UnlinkatFlags::RemoveDir)?)
+    }
+
+    fn failed(&self, what: &str, name: &str, error: io::Error) -> anyhow::Error {
+        let path = self.path.join(name);
+        Failure::failed(format!("cannot {what} {}: {error}", path.display())).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+
+    use super::*;
+
+    fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
+        result.expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn links_and_files_are_no_folders() {
+        let place = tempfile::tempdir().expect("a folder");
+        let outer = Folder::open(place.path()).expect("opened");
+        std::fs::create_dir(place.path().join("real")).expect("made");
+        symlink("real", place.path().join("link")).expect("a link");
+        symlink("none", place.path().join("dangling")).expect("a link");
+        std::fs::write(place.path().join("file"), "").expect("written");
+        for (name, part) in [
+            ("link", "is a symbolic link"),
+            ("dangling", "is a symbolic link"),
+            ("file", "is no directory"),
+        ] {
+            assert!(message(outer.make_or_open(name)).contains(part), "{name}");
+            assert!(message(outer.folder(name)).contains(part), "{name}");
+        }
+        assert!(message(outer.folder("none")).ends_with("none: No such directory"));
+        outer.folder("real").expect("a directory");
+    }
+
+    #[test]
+    fn folders_that_others_can_change_are_not_believed() {
+        let place = tempfile::tempdir().expect("a folder");
+        let outer = Folder::open(place.path()).expect("opened");
+        let path = place.path().join("open");
+        std::fs::create_dir(&path).expect("made");
+        std::fs::set_permissions(&path, Permissions::from_mode(0o777)).expect("changed");
+        assert!(message(outer.folder("open")).contains("others may write to it (mode 777)"));
+        // For a new run the permission is taken away.
+        outer.make_or_open("open").expect("usable");
+        outer.folder("open").expect("private by now");
+    }
+
+    #[test]
+    fn folders_of_others_are_refused() {
+        if !geteuid().is_root() {
+            eprintln!("skipped: folders of another user: only root can make them");
+            return;
+        }
+        let place = tempfile::tempdir().expect("a folder");
+        let outer = Folder::open(place.path()).expect("opened");
+        let path = place.path().join("theirs");
+        std::fs::create_dir(&path).expect("made");
+        chown(&path, Some(54_321), None).expect("root may");
+        for refused in [outer.folder("theirs"), outer.make_or_open("theirs")] {
+            let text = message(refused);
+            assert!(
+                text.contains("theirs belongs to user 54321, not to you (user 0)"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_replaces_the_folder_is_not_used() {
+        let place = tempfile::tempdir().expect("a folder");
+        let outer = Folder::open(place.path()).expect("opened");
+        let folder = outer.make("mine").expect("made");
+        let path = |name: &str| place.path().join(name);
+        std::fs::rename(path("mine"), path("moved")).expect("moved");
+        std::fs::create_dir(path("mine")).expect("made");
+        let victim = path("victim");
+        std::fs::write(&victim, "precious").expect("written");
+        symlink(&victim, path("mine/state")).expect("a link");
+        symlink(&victim, path("moved/state")).expect("a link");
+        folder.write("state", b"fresh").expect("written");
+        assert_eq!(std::fs::read_to_string(&victim).expect("there"), "precious");
+        assert_eq!(folder.read("state", 10).expect("read"), b"fresh");
+        assert_eq!(
+            std::fs::read_to_string(path("moved/state")).expect("there"),
+            "fresh"
+        );
+        assert!(path("mine/state").is_symlink());
+        assert_eq!(folder.names().expect("listed"), ["state"]);
+    }
+}

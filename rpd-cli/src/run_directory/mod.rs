@@ -1,0 +1,644 @@
+//! The directory of a run: where the collector leaves what it records, until all outputs exist.
+//!
+//! A recording whose outputs are complete is renamed from `proc-*` to `done-*` before its first file is removed, and so is a
+//! run, from `run-*` to `done-*`. Whatever is called `done-*` only has to be removed, by whoever finds it.
+
+mod folder;
+mod processes;
+mod state;
+
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use rpd_core::ids::ProcessId;
+use rpd_core::naming;
+use rpd_core::options::Options;
+use rpd_spool::kernel_filter;
+use rpd_spool::{EXCLUDE_FILE, EXTRA_COUNTERS_FILE, INCLUDE_FILE, OPTIONS_FILE};
+
+use crate::failure::Failure;
+use folder::Folder;
+pub(crate) use state::State;
+
+/// Folder within an output directory that holds run directories.
+const SPOOL_FOLDER: &str = ".rpd";
+const RUN_PREFIX: &str = "run-";
+const PROCESS_PREFIX: &str = "proc-";
+/// What the names of runs and recordings begin with whose outputs are complete.
+const DONE_PREFIX: &str = "done-";
+/// Bytes of the largest file of options. They hold definitions of counters and the environment.
+const LARGEST_OPTIONS: u64 = 64 << 20;
+/// Attempts at making a run directory while runs that end at the same time remove the folder it goes to.
+const ATTEMPTS: usize = 100;
+
+/// A run's directory.
+#[derive(Debug)]
+pub(crate) struct RunDirectory {
+    path: PathBuf,
+    name: String,
+    /// The folder that holds it.
+    spool: Folder,
+    folder: Folder,
+}
+
+/// What one process image recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Recording {
+    /// Name of its folder.
+    pub(crate) folder: String,
+    pub(crate) pid: ProcessId,
+    /// When the image was loaded, `CLOCK_BOOTTIME` ns.
+    pub(crate) loaded: u64,
+    /// Whether it still runs.
+    pub(crate) alive: bool,
+}
+
+/// Makes sure that outputs can be written where `options` want them, before anything starts. Mode bits do
+/// not stop root, so a file is really made.
+fn probe(directory: &Path) -> Result<(), Failure> {
+    let refuse = |error: std::io::Error| {
+        Failure::failed(format!(
+            "the output directory {} cannot be written: {error}",
+            directory.display()
+        ))
+    };
+    std::fs::create_dir_all(directory).map_err(refuse)?;
+    let mut file = tempfile::tempfile_in(directory).map_err(refuse)?;
+    file.write_all(b"probe").map_err(refuse)
+}
+
+impl RunDirectory {
+    /// Makes the directory for a run with these options.
+    pub(crate) fn create(options: &Options, cwd: &Path) -> Result<RunDirectory> {
+        let literal = naming::literal_parent(&options.output_directory);
+        let output = cwd.join(literal);
+        check_prefix(options, &output)?;
+        probe(&output)?;
+        let run = Self::make(&output, options.launch_time)?;
+        let text = serde_json::to_vec_pretty(options).context("the options")?;
+        let written = run
+            .write_selection(options)
+            .and_then(|()| run.folder.write(OPTIONS_FILE, &text));
+        if let Err(error) = written {
+            run.remove();
+            return Err(error.context(format!(
+                "the output directory {} cannot be written",
+                output.display()
+            )));
+        }
+        Ok(run)
+    }
+
+    fn make(output: &Path, launch_time: u64) -> Result<RunDirectory> {
+        let name = format!("{RUN_PREFIX}{}-{launch_time}", std::process::id());
+        let path = output.join(SPOOL_FOLDER).join(&name);
+        let failed =
+            |error: io::Error| Failure::failed(format!("cannot make {}: {error}", path.display()));
+        let output = Folder::open(output).map_err(failed)?;
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let made = output.make_or_open(SPOOL_FOLDER).and_then(|spool| {
+                let folder = spool.make(&name)?;
+                Ok((spool, folder))
+            });
+            match made {
+                Ok((spool, folder)) => {
+                    remove_done(&spool);
+                    return Ok(RunDirectory {
+                        path,
+                        name,
+                        spool,
+                        folder,
+                    });
+                }
+                // A run that ended has just removed the folder.
+                Err(error)
+                    if attempts < ATTEMPTS
+                        && (is_missing(&error) || !path.parent().is_some_and(Path::exists)) => {}
+                Err(error) => {
+                    return Err(match error.downcast::<io::Error>() {
+                        Ok(error) => failed(error).into(),
+                        Err(error) => error,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Files for the collector: which kernels to count, and the user's counters.
+    fn write_selection(&self, options: &Options) -> Result<()> {
+        for (pattern, file) in [
+            (&options.kernel_include, INCLUDE_FILE),
+            (&options.kernel_exclude, EXCLUDE_FILE),
+        ] {
+            if !pattern.is_empty() {
+                let table = kernel_filter::compile(pattern)
+                    .with_context(|| format!("the kernel filter {pattern}"))?;
+                self.folder.write(file, &table)?;
+            }
+        }
+        if !options.extra_counters.is_empty() {
+            self.folder
+                .write(EXTRA_COUNTERS_FILE, options.extra_counters.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that a run directory could be created, and leaves nothing behind.
+    pub(crate) fn check(options: &Options, cwd: &Path) -> Result<()> {
+        let output = cwd.join(naming::literal_parent(&options.output_directory));
+        check_prefix(options, &output)?;
+        let missing: Vec<&Path> = output
+            .ancestors()
+            .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+            .collect();
+        let probed = probe(&output);
+        if probed.is_ok()
+            && let Ok(output) = Folder::open(&output)
+            && output.has(SPOOL_FOLDER)
+        {
+            output.own(SPOOL_FOLDER)?;
+        }
+        for folder in missing {
+            // Whatever is in it by now is not ours.
+            let _ = std::fs::remove_dir(folder);
+        }
+        Ok(probed?)
+    }
+
+    /// An existing run directory in an open folder, which must belong to this user.
+    fn open(spool: Folder, name: &str) -> Result<RunDirectory> {
+        let folder = spool.folder(name)?;
+        Ok(RunDirectory {
+            path: folder.path().to_owned(),
+            name: name.to_owned(),
+            spool,
+            folder,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The output directory that the run belongs to, without symbolic links.
+    pub(crate) fn output(&self) -> Result<PathBuf> {
+        let spool = std::fs::canonicalize(self.spool.path())
+            .with_context(|| self.spool.path().display().to_string())?;
+        Ok(match spool.parent() {
+            Some(parent) if is_spool(&spool) => parent.to_owned(),
+            _ => spool,
+        })
+    }
+
+    /// Where a recording is, for messages.
+    pub(crate) fn path_of(&self, recording: &Recording) -> PathBuf {
+        self.path.join(&recording.folder)
+    }
+
+    /// Bytes on disk of a recording's files.
+    pub(crate) fn size_of(&self, recording: &Recording) -> u64 {
+        use std::os::unix::fs::MetadataExt as _;
+        let Ok(folder) = self.folder.folder(&recording.folder) else {
+            return 0;
+        };
+        let entries = std::fs::read_dir(folder.inside(""));
+        let files = entries.into_iter().flatten().flatten();
+        files
+            .filter_map(|entry| entry.metadata().ok())
+            .map(|metadata| metadata.blocks() * 512)
+            .sum()
+    }
+
+    /// Opens the folder of a recording.
+    pub(crate) fn open_recording(&self, recording: &Recording) -> Result<OwnedFd> {
+        Ok(self.folder.folder(&recording.folder)?.descriptor()?)
+    }
+
+    /// The rpd that made this run, if it still runs.
+    pub(crate) fn front_end(&self) -> Option<u32> {
+        processes::front_end(self.name.strip_prefix(RUN_PREFIX)?)
+    }
+
+    /// The options of the run.
+    pub(crate) fn options(&self) -> Result<Options> {
+        let file = self.path.join(OPTIONS_FILE);
+        let text = self
+            .folder
+            .read(OPTIONS_FILE, LARGEST_OPTIONS)
+            .with_context(|| format!("{} cannot be read", file.display()))?;
+        serde_json::from_slice(&text).with_context(|| format!("{} is damaged", file.display()))
+    }
+
+    /// What has been reported before.
+    pub(crate) fn state(&self) -> Result<State> {
+        State::read(&self.folder)
+    }
+
+    /// Keeps what has been reported.
+    pub(crate) fn set_state(&self, state: &State) -> Result<()> {
+        state.write(&self.folder)
+    }
+
+    /// The recorded process images, in the order in which they were loaded.
+    pub(crate) fn recordings(&self) -> Result<Vec<Recording>> {
+        let mut found: Vec<Recording> = Vec::new();
+        for name in self.folder.names()? {
+            let Some((pid, loaded)) = name
+                .strip_prefix(PROCESS_PREFIX)
+                .and_then(|rest| rest.split_once('-'))
+                .and_then(|(pid, time)| Some((pid.parse().ok()?, time.parse().ok()?)))
+            else {
+                continue;
+            };
+            found.push(Recording {
+                folder: name,
+                pid: ProcessId(pid),
+                loaded,
+                alive: false,
+            });
+        }
+        found.sort_by_key(|recording| (recording.loaded, recording.pid));
+        for index in 0..found.len() {
+            let recording = &found[index];
+            // An image that a later one of the same process has replaced is over.
+            let replaced = found[index + 1..]
+                .iter()
+                .any(|later| later.pid == recording.pid);
+            found[index].alive = !replaced && processes::is_alive(recording.pid, recording.loaded);
+        }
+        Ok(found)
+    }
+
+    /// Running processes that were started with this directory to record to, whether they have recorded or
+    /// not: one that was forked makes its recording when there is something to record.
+    pub(crate) fn attached(&self) -> Vec<ProcessId> {
+        processes::attached(&self.path)
+    }
+
+    /// Marks a recording as reported, in one step, and then removes it.
+    pub(crate) fn discard(&self, recording: &Recording) -> Result<()> {
+        let context = || format!("cannot remove {}", self.path_of(recording).display());
+        let rest = recording.folder.strip_prefix(PROCESS_PREFIX);
+        let done = format!("{DONE_PREFIX}{}", rest.unwrap_or(&recording.folder));
+        self.folder
+            .rename(&recording.folder, &done)
+            .with_context(context)?;
+        self.folder.remove_all(&done).with_context(context)
+    }
+
+    /// Removes the directory if nothing recorded is left in it and nobody will record to it, and what of
+    /// `.rpd` is empty then.
+    pub(crate) fn remove_if_done(&self) -> Result<()> {
+        // In this order: what an attached process makes after the second look keeps the directory as well.
+        let attached = self.attached();
+        let recordings = self.recordings()?;
+        for pid in &attached {
+            if !recordings.iter().any(|recording| recording.pid == *pid) {
+                eprintln!(
+                    "rpd: process {pid}, started by the target, still runs; once it has ended, \
+                     `rpd recover {}` writes what it did",
+                    self.path.display()
+                );
+            }
+        }
+        if attached.is_empty() && recordings.is_empty() {
+            self.remove();
+        }
+        Ok(())
+    }
+
+    /// Marks the run as done, in one step, and removes its directory. A failure leaves files behind and harms nothing.
+    pub(crate) fn remove(&self) {
+        let rest = self.name.strip_prefix(RUN_PREFIX).unwrap_or(&self.name);
+        let done = format!("{DONE_PREFIX}{rest}");
+        // The folder that is open, not one that somebody has put in its place since.
+        if self.spool.is_at(&self.name, &self.folder)
+            && self.spool.rename(&self.name, &done).is_ok()
+        {
+            let _ = self.spool.remove_all(&done);
+        }
+        remove_spool(&self.spool);
+    }
+
+    /// Removes recordings that were reported before rpd was killed.
+    pub(crate) fn remove_reported(&self) {
+        remove_done(&self.folder);
+    }
+}
+
+/// Whether something was not there.
+fn is_missing(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Whether a path is that of a folder of run directories.
+fn is_spool(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == SPOOL_FOLDER)
+}
+
+/// Whether a name is this prefix, a process id and a time.
+fn is_named(name: &str, prefix: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    name.strip_prefix(prefix)
+        .and_then(|rest| rest.split_once('-'))
+        .is_some_and(|(pid, time)| is_number(pid) && is_number(time))
+}
+
+/// The directory that holds a path.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Removes what only has to be removed.
+fn remove_done(folder: &Folder) {
+    for name in folder.names().unwrap_or_default() {
+        if is_named(&name, DONE_PREFIX) {
+            let _ = folder.remove_all(&name);
+        }
+    }
+}
+
+/// Removes the folder of run directories if it is empty.
+fn remove_spool(spool: &Folder) {
+    if is_spool(spool.path())
+        && let Ok(output) = Folder::open(parent(spool.path()))
+        && output.is_at(SPOOL_FOLDER, spool)
+    {
+        let _ = output.remove_empty(SPOOL_FOLDER);
+    }
+}
+
+/// What `rpd recover` finds in a directory.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Runs that are not done, and why one cannot be finished.
+    pub(crate) runs: Vec<Result<RunDirectory>>,
+    /// Folders of runs that were done and only had to be removed, or are empty.
+    pub(crate) cleaned: bool,
+}
+
+/// The run directories that `path` means: itself, those in it or in its `.rpd`, and those of the passes below it.
+pub(crate) fn find_runs(path: &Path) -> Found {
+    let mut found = Found::default();
+    let name = path.file_name().and_then(|name| name.to_str());
+    if let Some(name) = name
+        && is_named(name, RUN_PREFIX)
+        && let Ok(place) = std::fs::canonicalize(parent(path))
+    {
+        found.find_run(&place, name);
+        return found;
+    }
+    let own = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if is_spool(&own) {
+        if let Ok(output) = Folder::open(parent(&own)) {
+            found.look_in(output.folder(SPOOL_FOLDER));
+        }
+        return found;
+    }
+    if path.join(OPTIONS_FILE).is_file() {
+        if let Some(name) = own.file_name().and_then(|name| name.to_str())
+            && let Ok(place) = Folder::open(parent(&own))
+        {
+            found.runs.push(RunDirectory::open(place, name));
+        }
+        return found;
+    }
+    let mut outputs: Vec<PathBuf> = std::fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            name.starts_with("pass_") || name.starts_with("pmc_")
+        })
+        .map(|entry| entry.path())
+        .collect();
+    outputs.push(path.to_owned());
+    outputs.sort();
+    for output in outputs {
+        if let Ok(output) = Folder::open(&output)
+            && output.has(SPOOL_FOLDER)
+        {
+            found.look_in(output.folder(SPOOL_FOLDER));
+        }
+    }
+    found
+}
+
+impl Found {
+    /// Adds the run of this name, unless it is done meanwhile.
+    fn find_run(&mut self, place: &Path, name: &str) {
+        let spool = match (is_spool(place), Folder::open(parent(place))) {
+            (true, Ok(output)) => output.folder(SPOOL_FOLDER),
+            _ => Folder::open(place).map_err(anyhow::Error::from),
+        };
+        let spool = match spool {
+            Ok(spool) => spool,
+            Err(error) => return self.runs.push(Err(error)),
+        };
+        let done = name.replacen(RUN_PREFIX, DONE_PREFIX, 1);
+        if spool.has(name) {
+            self.runs.push(RunDirectory::open(spool, name));
+        } else if is_spool(place) && spool.has(&done) {
+            let _ = spool.remove_all(&done);
+            remove_spool(&spool);
+            self.cleaned = true;
+        }
+    }
+
+    /// Adds the runs in a folder of run directories.
+    fn look_in(&mut self, spool: Result<Folder>) {
+        let spool = match spool {
+            Ok(spool) => spool,
+            Err(error) => return self.runs.push(Err(error)),
+        };
+        let names = spool.names().unwrap_or_default();
+        for name in names.iter().filter(|name| is_named(name, RUN_PREFIX)) {
+            let opened = spool
+                .reopen()
+                .map_err(anyhow::Error::from)
+                .and_then(|spool| RunDirectory::open(spool, name));
+            match opened {
+                Ok(run) if run.is_unused() => {
+                    run.remove();
+                    self.cleaned = true;
+                }
+                other => self.runs.push(other),
+            }
+        }
+        self.cleaned |= names.is_empty() || names.iter().any(|name| is_named(name, DONE_PREFIX));
+        remove_done(&spool);
+        remove_spool(&spool);
+    }
+}
+
+impl RunDirectory {
+    /// Whether its rpd was killed before it had written the options, so that no target was started.
+    fn is_unused(&self) -> bool {
+        self.front_end().is_none()
+            && !self.folder.has(OPTIONS_FILE)
+            && self
+                .recordings()
+                .is_ok_and(|recordings| recordings.is_empty())
+    }
+}
+
+/// Where the prefix adds directories, what stands in the way is found out before the start.
+fn check_prefix(options: &Options, output: &Path) -> Result<(), Failure> {
+    let literal = naming::literal_parent(&options.output_file);
+    let mut path = output.to_owned();
+    let folders = Path::new(&options.output_file)
+        .parent()
+        .map_or(0, |parent| parent.components().count());
+    for component in literal.components().take(folders) {
+        path.push(component);
+        if path.exists() && !path.is_dir() {
+            return Err(Failure::failed(format!(
+                "{} is in the way: it should be a directory for --output-file {}",
+                path.display(),
+                options.output_file
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rpd_spool::SPOOL_VARIABLE;
+
+    use super::*;
+
+    #[test]
+    fn processes_that_may_yet_record_keep_the_directory() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let run = RunDirectory::make(folder.path(), 1).expect("made");
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .env(SPOOL_VARIABLE, run.path())
+            .spawn()
+            .expect("sleep starts");
+        // In the middle of its exec a process shows no environment.
+        while std::fs::read(format!("/proc/{}/environ", child.id()))
+            .is_ok_and(|text| text.is_empty())
+        {
+            std::thread::yield_now();
+        }
+        assert_eq!(run.attached(), [ProcessId(child.id())]);
+        run.remove_if_done().expect("nothing to do");
+        assert!(run.path().is_dir());
+        child.kill().expect("it runs");
+        child.wait().expect("it ends");
+        assert_eq!(run.attached(), []);
+        run.remove_if_done().expect("removable");
+        assert!(!run.path().exists());
+    }
+
+    #[test]
+    fn runs_begin_while_others_end() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let folder = folder.path();
+                scope.spawn(move || {
+                    for run in 0..200 {
+                        let run = RunDirectory::make(folder, thread * 1000 + run).expect("made");
+                        assert!(run.path().is_dir());
+                        run.remove();
+                        assert!(!run.path().exists());
+                    }
+                });
+            }
+        });
+        assert!(!folder.path().join(SPOOL_FOLDER).exists());
+    }
+
+    #[test]
+    fn what_is_left_of_finished_runs_is_removed() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let spool = folder.path().join(SPOOL_FOLDER);
+        let leave = || {
+            std::fs::create_dir_all(spool.join("done-1-2/proc-3-4")).expect("made");
+            std::fs::create_dir_all(spool.join("done-list")).expect("made");
+        };
+        leave();
+        let run = RunDirectory::make(folder.path(), 1).expect("made");
+        assert!(!spool.join("done-1-2").exists(), "by the next run");
+        assert!(spool.join("done-list").exists(), "no name of a run");
+        std::fs::create_dir(run.path().join("done-3-4")).expect("made");
+        run.remove_reported();
+        assert!(!run.path().join("done-3-4").exists());
+        run.remove();
+        for given in [
+            folder.path().to_owned(),
+            spool.clone(),
+            spool.join("run-1-2"),
+        ] {
+            leave();
+            std::fs::remove_dir(spool.join("done-list")).expect("removed");
+            let found = find_runs(&given);
+            assert!(
+                found.cleaned && found.runs.is_empty(),
+                "{}",
+                given.display()
+            );
+            assert!(!spool.exists(), "{}", given.display());
+        }
+    }
+
+    #[test]
+    fn only_the_last_image_of_a_process_can_be_alive() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let run = RunDirectory::make(folder.path(), 1).expect("made");
+        let pid = std::process::id();
+        for name in [
+            format!("proc-{pid}-{}", u64::MAX),
+            format!("proc-{pid}-{}", u64::MAX - 1),
+            "proc-4294967295-5".to_owned(),
+            "other".to_owned(),
+        ] {
+            std::fs::create_dir(run.path().join(name)).expect("a sub-folder");
+        }
+        let recordings = run.recordings().expect("readable");
+        let alive: Vec<bool> = recordings.iter().map(|recording| recording.alive).collect();
+        assert_eq!(alive, [false, false, true]);
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_found_before_the_start() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("taken"), "").expect("writable");
+        let text = |path: &Path| path.to_str().expect("text").to_owned();
+        for (directory, prefix, fails) in [
+            (folder.path().join("new/deep"), "x", false),
+            (folder.path().join("taken"), "x", true),
+            (folder.path().join("taken/deep"), "x", true),
+            (folder.path().to_owned(), "taken/x", true),
+            (folder.path().to_owned(), "taken", false),
+            (PathBuf::from("/proc/nowhere"), "x", true),
+        ] {
+            let options = Options {
+                output_directory: text(&directory),
+                output_file: prefix.to_owned(),
+                ..Options::default()
+            };
+            let run = RunDirectory::create(&options, Path::new("/"));
+            assert_eq!(run.is_err(), fails, "{} {prefix}", directory.display());
+            if let Ok(run) = run {
+                assert_eq!(run.options().expect("written"), options);
+                run.remove();
+                assert!(!directory.join(SPOOL_FOLDER).exists());
+            }
+        }
+    }
+}

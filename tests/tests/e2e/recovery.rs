@@ -1,0 +1,457 @@
+//! `rpd recover`: after kills at every moment, in folders of other users, and in hostile ones.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rpd_tests::run::{Outcome, Rpd, skipped};
+use rpd_tests::workloads;
+
+/// The content of the files below a folder but for what is in `.rpd`, by their names.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).expect("a folder").flatten() {
+            let path = entry.path();
+            if entry.file_name() == ".rpd" {
+                continue;
+            }
+            if entry.file_type().expect("a type").is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).expect("below").to_owned();
+                found.insert(name, fs::read(&path).expect("readable"));
+            }
+        }
+    }
+    found
+}
+
+/// Replaces a folder by a copy of another.
+fn restore(from: &Path, to: &Path) {
+    if to.exists() {
+        fs::remove_dir_all(to).expect("removed");
+    }
+    let status = Command::new("cp").arg("-a").arg(from).arg(to).status();
+    assert!(status.expect("cp").success());
+}
+
+/// The only folder in `folder` whose name begins so.
+fn only(folder: &Path, begin: &str) -> PathBuf {
+    let found: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("a folder")
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(begin))
+        .map(|entry| entry.path())
+        .collect();
+    assert_eq!(found.len(), 1, "{begin}: {found:?}");
+    found.into_iter().next().expect("one")
+}
+
+fn recover(folder: &Path) -> Outcome {
+    Rpd::plain(["recover".as_ref(), folder.as_os_str()]).run()
+}
+
+/// Runs `rpd recover` until the `at`th change that it makes; None if it makes fewer.
+fn killed_recovery(folder: &Path, at: u32) -> Option<()> {
+    let outcome = killing(
+        Rpd::plain(["recover".as_ref(), folder.as_os_str()]),
+        at,
+        None,
+    )
+    .run();
+    match outcome.code() {
+        137 => Some(()),
+        0 => None,
+        other => panic!("status {other} before change {at}: {}", outcome.stderr),
+    }
+}
+
+fn killing(rpd: Rpd, at: u32, after: Option<&str>) -> Rpd {
+    let rpd = rpd
+        .env("LD_PRELOAD", workloads::path("kill-at.so"))
+        .env("KILL_NAME", "rpd")
+        .env("KILL_AT", at.to_string());
+    match after {
+        Some(after) => rpd.env("KILL_AFTER", after),
+        None => rpd,
+    }
+}
+
+/// A run whose rpd was killed before it removed the first recording, without its outputs.
+fn killed_run(options: &[&str], mode: &str) -> Outcome {
+    let rpd = killing(Rpd::new(options), 1, Some("proc-"));
+    let outcome = rpd.workload("fork-exec", [mode]).expect_code(137);
+    for entry in fs::read_dir(outcome.out()).expect("a folder").flatten() {
+        if entry.file_name() == ".rpd" {
+            continue;
+        }
+        match entry.path().is_dir() {
+            true => fs::remove_dir_all(entry.path()).expect("removed"),
+            false => fs::remove_file(entry.path()).expect("removed"),
+        }
+    }
+    outcome
+}
+
+const OPTIONS: [&str; 7] = [
+    "-s",
+    "--stats",
+    "--output-config",
+    "-f",
+    "csv",
+    "json",
+    "rocpd",
+];
+
+#[test]
+fn kills_while_a_recovery_writes_and_cleans_lose_nothing() {
+    let outcome = killed_run(&OPTIONS, "tree");
+    let (out, saved) = (outcome.out(), outcome.folder.path().join("saved"));
+    fs::rename(&out, &saved).expect("renamed");
+    restore(&saved, &out);
+    let _ = recover(&out).success();
+    let expected = contents(&out);
+    assert!(expected.len() > 9, "{:?}", expected.keys());
+    assert!(!out.join(".rpd").exists());
+    let mut kills = 0;
+    for at in 1.. {
+        restore(&saved, &out);
+        if killed_recovery(&out, at).is_none() {
+            break;
+        }
+        kills += 1;
+        let left = out.join(".rpd").exists();
+        let second = recover(&out).expect_code(if left { 0 } else { 1 });
+        assert!(
+            !second.stderr.contains("DROPPED") && !second.stderr.contains("holds no recording"),
+            "change {at}: {}",
+            second.stderr
+        );
+        let found = contents(&out);
+        let names = |of: &BTreeMap<PathBuf, _>| of.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(
+            names(&found),
+            names(&expected),
+            "change {at}: {}",
+            second.stderr
+        );
+        for (name, content) in &expected {
+            assert!(found[name] == *content, "change {at}: {}", name.display());
+        }
+        assert!(!out.join(".rpd").exists(), "change {at}");
+    }
+    println!("{kills} kills");
+    assert!(kills > 30, "{kills} kills");
+}
+
+#[test]
+fn kills_while_the_front_end_cleans_lose_nothing() {
+    let mut kills = 0;
+    for at in 1.. {
+        // What is counted begins when the first recording is marked as reported.
+        let rpd = killing(Rpd::new(["-s", "-f", "csv"]), at, Some("proc-"));
+        let outcome = rpd.workload("fork-exec", ["child"]);
+        if outcome.code() == 0 {
+            break;
+        }
+        let outcome = outcome.expect_code(137);
+        kills += 1;
+        let complete = contents(&outcome.out());
+        assert_eq!(outcome.csv("kernel_trace").rows.len(), 3);
+        if outcome.out().join(".rpd").exists() {
+            let _ = recover(&outcome.out()).success();
+        }
+        assert!(contents(&outcome.out()) == complete, "change {at}");
+        assert!(!outcome.out().join(".rpd").exists(), "change {at}");
+    }
+    println!("{kills} kills");
+    assert!(kills > 5, "{kills} kills");
+}
+
+#[test]
+fn a_process_that_still_runs_is_kept_through_kills() {
+    let outcome = killed_run(&["-s", "-f", "csv"], "late");
+    let (out, saved) = (outcome.out(), outcome.folder.path().join("saved"));
+    let run = only(&out.join(".rpd"), "run-");
+    let mut names: Vec<_> = fs::read_dir(&run)
+        .expect("a folder")
+        .flatten()
+        .map(|entry| entry.file_name().into_string().expect("text"))
+        .filter(|name| name.starts_with("proc-"))
+        .collect();
+    names.sort();
+    assert_eq!(names.len(), 3, "{names:?}");
+    // This process, which runs as long as the test, stands for the last of them.
+    let ended = names.pop().expect("three");
+    let alive = format!("proc-{}-{}", std::process::id(), u64::MAX);
+    fs::rename(run.join(&ended), run.join(&alive)).expect("renamed");
+    fs::rename(&out, &saved).expect("renamed");
+    for at in 1.. {
+        restore(&saved, &out);
+        let killed = killed_recovery(&out, at);
+        let second = recover(&out).success();
+        assert!(second.stderr.contains("still runs"), "{}", second.stderr);
+        let before = contents(&out);
+        assert!(run.join(&alive).is_dir(), "change {at}");
+        fs::rename(run.join(&alive), run.join(&ended)).expect("renamed");
+        let _ = recover(&out).success();
+        let after = contents(&out);
+        for (name, content) in &before {
+            assert!(after[name] == *content, "change {at}: {}", name.display());
+        }
+        let traces = |of: &BTreeMap<PathBuf, Vec<u8>>| {
+            let names = of.keys().map(|name| name.to_string_lossy());
+            names
+                .filter(|name| name.ends_with("kernel_trace.csv"))
+                .count()
+        };
+        assert_eq!((traces(&before), traces(&after)), (2, 3), "change {at}");
+        assert!(!out.join(".rpd").exists(), "change {at}");
+        if killed.is_none() {
+            break;
+        }
+    }
+}
+
+#[test]
+fn temporary_files_of_killed_runs_are_removed() {
+    let parts = |outcome: &Outcome| -> Vec<String> {
+        let names = outcome.files();
+        names
+            .into_iter()
+            .filter(|name| name.contains(".part"))
+            .collect()
+    };
+    // Killed right before it makes its third temporary file; the first two are still there or complete.
+    let mut left = None;
+    for at in 1..20 {
+        let rpd = killing(Rpd::new(["-s", "-f", "csv", "rocpd"]), at, Some(".part"));
+        let outcome = rpd.workload("fork-exec", ["child"]);
+        if outcome.code() == 137 && !parts(&outcome).is_empty() {
+            left = Some(outcome);
+            break;
+        }
+    }
+    let outcome = left.expect("a kill in the middle of writing");
+    let _ = recover(&outcome.out()).success();
+    assert_eq!(parts(&outcome), Vec::<String>::new());
+    assert_eq!(outcome.csv("kernel_trace").rows.len(), 3);
+}
+
+#[test]
+fn files_go_into_the_output_directory_or_where_the_user_says() {
+    let outcome = killed_run(&["-s", "-f", "csv", "-o", "x"], "child");
+    let out = outcome.out();
+    let run = only(&out.join(".rpd"), "run-");
+    let options = run.join("options.json");
+    let text = fs::read_to_string(&options).expect("readable");
+    // What it says of the first attempt is as little believed, but names a place inside.
+    fs::remove_file(run.join("report.json")).expect("removed");
+    let away = outcome.folder.path().join("away");
+    let here = fs::canonicalize(&out).expect("it exists");
+    for (from, to) in [
+        (
+            "\"output_file\": \"x\"".to_owned(),
+            format!("\"output_file\": \"{}/x\"", away.display()),
+        ),
+        (
+            "\"output_file\": \"x\"".to_owned(),
+            "\"output_file\": \"../away/x\"".to_owned(),
+        ),
+    ] {
+        assert!(text.contains(&from), "{text}");
+        fs::write(&options, text.replace(&from, &to)).expect("written");
+        let refused = recover(&out).expect_code(1);
+        assert!(
+            refused.stderr.contains(&format!(
+                "which is outside of {}; `rpd recover --output-directory DIR`",
+                here.display()
+            )),
+            "{}",
+            refused.stderr
+        );
+        assert!(!away.exists() && run.is_dir());
+    }
+    let chosen = outcome.folder.path().join("chosen");
+    let recovered = Rpd::plain([
+        "recover".as_ref(),
+        "--output-directory".as_ref(),
+        chosen.as_os_str(),
+        out.as_os_str(),
+    ])
+    .run()
+    .success();
+    let chosen = fs::canonicalize(&chosen).expect("made");
+    assert!(
+        recovered
+            .stderr
+            .contains(&format!("files are written to {}\n", chosen.display())),
+        "{}",
+        recovered.stderr
+    );
+    assert!(chosen.join("x_kernel_trace.csv").is_file());
+    assert!(!away.exists() && !out.join(".rpd").exists());
+}
+
+#[test]
+fn hostile_folders_neither_hang_nor_lead_away() {
+    let outcome = killed_run(&["-s", "-f", "csv", "-o", "x"], "child");
+    let (out, saved) = (outcome.out(), outcome.folder.path().join("saved"));
+    fs::rename(&out, &saved).expect("renamed");
+    let victim = outcome.folder.path().join("victim");
+    let fifo = |path: &Path| {
+        let status = Command::new("mkfifo").arg(path).status();
+        assert!(status.expect("mkfifo").success());
+    };
+    type Change<'a> = (&'a str, Box<dyn Fn(&Path, &Path) + 'a>);
+    let cases: [Change<'_>; 8] = [
+        (
+            "options.json is a pipe, not a regular file",
+            Box::new(|run, _| {
+                fs::remove_file(run.join("options.json")).expect("removed");
+                fifo(&run.join("options.json"));
+            }),
+        ),
+        (
+            "options.json cannot be read: is a symbolic link",
+            Box::new(|run, _| {
+                fs::remove_file(run.join("options.json")).expect("removed");
+                symlink("/dev/zero", run.join("options.json")).expect("a link");
+            }),
+        ),
+        (
+            "options.json cannot be read: is too large",
+            Box::new(|run, _| {
+                let file = fs::File::create(run.join("options.json")).expect("made");
+                file.set_len(1 << 40).expect("sparse");
+            }),
+        ),
+        (
+            "report.json cannot be read: is a symbolic link",
+            Box::new(|run, _| {
+                let _ = fs::remove_file(run.join("report.json"));
+                symlink(&victim, run.join("report.json")).expect("a link");
+            }),
+        ),
+        (
+            "is a symbolic link",
+            Box::new(|run, process| {
+                fs::rename(process, run.join("elsewhere")).expect("renamed");
+                symlink("elsewhere", process).expect("a link");
+            }),
+        ),
+        (
+            "is a pipe",
+            Box::new(|_, process| {
+                fs::remove_dir_all(process).expect("removed");
+                fs::create_dir(process).expect("made");
+                fifo(&process.join("meta-0.seg"));
+            }),
+        ),
+        (
+            "is a symbolic link",
+            Box::new(|run, _| {
+                let spool = run.parent().expect("in .rpd");
+                let moved = spool.with_file_name("moved");
+                fs::rename(spool, &moved).expect("renamed");
+                symlink(&moved, spool).expect("a link");
+            }),
+        ),
+        (
+            "others may write to it (mode 777)",
+            Box::new(|run, _| {
+                fs::set_permissions(run, fs::Permissions::from_mode(0o777)).expect("changed");
+            }),
+        ),
+    ];
+    for (expected, change) in cases {
+        restore(&saved, &out);
+        fs::write(&victim, "precious").expect("written");
+        let run = only(&out.join(".rpd"), "run-");
+        change(&run, &only(&run, "proc-"));
+        let begin = Instant::now();
+        let refused = recover(&out).expect_code(1);
+        assert!(
+            refused
+                .stderr
+                .contains(expected.trim_start_matches("options.json ")),
+            "{expected}: {}",
+            refused.stderr
+        );
+        assert!(begin.elapsed() < Duration::from_secs(20), "{expected}");
+        assert_eq!(fs::read_to_string(&victim).expect("there"), "precious");
+        assert!(
+            contents(&out).is_empty() || out.join("moved").exists(),
+            "{expected}"
+        );
+    }
+}
+
+/// Whether this is root, who alone can make folders of other users.
+fn is_root(check: &str) -> bool {
+    // SAFETY: takes and changes nothing.
+    let root = unsafe { libc::geteuid() } == 0;
+    if !root {
+        skipped(check, "only root can make folders of other users");
+    }
+    root
+}
+
+#[test]
+fn folders_of_other_users_are_refused() {
+    if !is_root("folders of other users") {
+        return;
+    }
+    let outcome = killed_run(&["-s", "-f", "csv", "-o", "x"], "child");
+    let out = outcome.out();
+    let run = only(&out.join(".rpd"), "run-");
+    let process = only(&run, "proc-");
+    for folder in [&process, &run, &out.join(".rpd")] {
+        chown(folder, Some(54_321), None).expect("root may");
+        let refused = recover(&out).expect_code(1);
+        assert!(
+            refused.stderr.contains(&format!(
+                "{} belongs to user 54321, not to you (user 0)",
+                folder.strip_prefix(&out).expect("below").display()
+            )),
+            "{}",
+            refused.stderr
+        );
+        assert!(contents(&out).is_empty());
+        chown(folder, Some(0), None).expect("root may");
+    }
+    let _ = recover(&out).success();
+    assert!(out.join("x_kernel_trace.csv").is_file());
+
+    // A run does not begin in such a folder.
+    for link in [false, true] {
+        let rpd = Rpd::new(["-s", "-f", "csv", "-o", "x"]);
+        let out = rpd.folder().join("out");
+        fs::create_dir(&out).expect("made");
+        if link {
+            let theirs = rpd.folder().join("theirs");
+            fs::create_dir(&theirs).expect("made");
+            symlink(&theirs, out.join(".rpd")).expect("a link");
+        } else {
+            fs::create_dir(out.join(".rpd")).expect("made");
+            chown(out.join(".rpd"), Some(54_321), None).expect("root may");
+        }
+        let refused = rpd.workload("fork-exec", ["child"]).expect_code(1);
+        let expected = match link {
+            false => {
+                "out/.rpd belongs to user 54321, not to you (user 0); choose an output directory of your own, or run \
+                      rpd as its owner\n"
+            }
+            true => {
+                "out/.rpd is a symbolic link; rpd uses only a directory here: remove the link\n"
+            }
+        };
+        assert!(refused.stderr.ends_with(expected), "{}", refused.stderr);
+        assert_eq!(refused.stdout, "", "the target was not started");
+    }
+}
