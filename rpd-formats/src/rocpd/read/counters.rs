@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::agent::number;
 use super::info::{Info, json};
+use super::super::sql::identifier;
 use super::scan::{Source, bits, bytes, integer, text};
 
 /// Columns of later schemas that say where an instance is: name, and the dimension with the provider's number.
@@ -63,7 +64,7 @@ pub(super) fn any(source: &Source<'_>) -> Result<bool> {
 
 /// The names of a view's columns; none when there is no such view.
 fn columns(source: &Source<'_>, view: &str) -> Result<Vec<String>> {
-    let sql = format!("PRAGMA table_info(\"{view}\")");
+    let sql = format!("PRAGMA table_info({})", identifier(view));
     let mut statement = source.connection.prepare(&sql)?;
     let names = statement.query_map([], |row| row.get(1))?;
     names.collect()
