@@ -125,15 +125,17 @@ impl Guarded {
 
     /// What an error means when the guard caused it.
     pub(super) fn guard_problem(&self, error: &rusqlite::Error) -> Option<Problem> {
-        use rusqlite::ErrorCode::{AuthorizationForStatementDenied, OperationInterrupted};
-        match error.sqlite_error_code() {
-            Some(AuthorizationForStatementDenied) => self.guard.take_refused().map(Problem::Refused),
-            Some(OperationInterrupted) => self.guard.exhausted().map(|limit| match limit {
-                Exhausted::Time(seconds) => Problem::TooLong(seconds),
-                Exhausted::Memory(bytes) => Problem::TooMuch(bytes >> 20),
-            }),
-            _ => None,
+        // For functions the error has another code than for other actions.
+        if let Some(what) = self.guard.take_refused() {
+            return Some(Problem::Refused(what));
         }
+        if error.sqlite_error_code() != Some(rusqlite::ErrorCode::OperationInterrupted) {
+            return None;
+        }
+        self.guard.exhausted().map(|limit| match limit {
+            Exhausted::Time(seconds) => Problem::TooLong(seconds),
+            Exhausted::Memory(bytes) => Problem::TooMuch(bytes >> 20),
+        })
     }
 
     /// What an error of a statement that reads means.
