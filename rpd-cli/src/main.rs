@@ -20,6 +20,7 @@ macro_rules! eprintln {
 mod commands;
 mod counters;
 mod failure;
+mod isolation;
 mod jobs;
 mod launch;
 mod options;
@@ -40,6 +41,7 @@ use crate::options::parse::{self, Parsed};
 use crate::options::resolve::{Surroundings, resolve};
 
 fn main() -> ExitCode {
+    isolation::install();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     match run(&arguments) {
         Ok(status) => ExitCode::from(status),
@@ -119,7 +121,7 @@ fn sub_command(name: &str, arguments: &[OsString]) -> Result<u8> {
         return counters::child::run();
     }
     if let Some((_, run)) = SUB_COMMANDS.iter().find(|(known, _)| *known == name) {
-        return run(arguments);
+        return isolation::isolated(name, || run(arguments));
     }
     let known: Vec<&str> = SUB_COMMANDS.iter().map(|(known, _)| *known).collect();
     let near = rpd_core::near::nearest(name, known.iter().copied());

@@ -17,6 +17,8 @@ use rpd_core::naming::{self, Facts, Namer, Target};
 use rpd_core::options::Options;
 use rpd_core::session::{LoadOptions, Session};
 
+use crate::failure::line;
+use crate::isolation::isolated;
 use crate::launch::spawn::Ending;
 use crate::run_directory::{Recording, RunDirectory, State};
 pub(crate) use comparison::Comparison;
@@ -61,9 +63,13 @@ pub(crate) fn finish(
             lines.push(ledger::still_running(recording, run.path()));
             continue;
         }
-        let outcome = report.process(recording, &mut state);
+        let mut outcome = report.process(recording, &mut state);
         if let (Some(comparison), Some(session)) = (comparison.as_mut(), &outcome.session) {
-            comparison.add(session, options, &hostname);
+            let added = isolated("comparison of passes", || {
+                comparison.add(session, options, &hostname);
+                Ok(())
+            });
+            outcome.errors.extend(added.err().map(|error| line(&error)));
         }
         complete &= outcome.complete();
         lossless &= outcome.lossless();
@@ -116,14 +122,15 @@ impl Report<'_> {
         };
         let weight = progress::size(&recording.path);
         self.progress.step("reading", weight, 0);
-        match Session::open(&recording.path, load) {
+        let open = || Ok(Session::open(&recording.path, load)?);
+        match isolated("reading the recording", open) {
             Ok(session) => {
                 if let Err(error) = self.outputs(recording, &session, weight, state, &mut outcome) {
-                    outcome.errors.push(crate::failure::line(&error));
+                    outcome.errors.push(line(&error));
                 }
                 outcome.session = Some(session);
             }
-            Err(error) => outcome.errors.push(crate::failure::line(&error.into())),
+            Err(error) => outcome.errors.push(line(&error)),
         }
         outcome
     }
@@ -144,14 +151,16 @@ impl Report<'_> {
         // Before the first file: whoever reports the rest of this run must not use these names again.
         self.run.set_state(state)?;
         if options.output_config {
-            outcome
-                .files
-                .push(config::write(session, options, &target)?);
+            match isolated("configuration", || config::write(session, options, &target)) {
+                Ok(file) => outcome.files.push(file),
+                Err(error) => outcome.errors.push(line(&error)),
+            }
         }
         if session.is_empty() {
             return Ok(());
         }
-        let tables = Tables::of(session, options)?;
+        let tables = Tables::of(session, options);
+        outcome.errors.extend(tables.errors.iter().map(line));
         let stats = tables.stats.as_ref();
         for format in &options.formats {
             // One format that fails does not keep the others from being written.
@@ -163,7 +172,7 @@ impl Report<'_> {
             let written = write::write(*format, session, stats, options, &target);
             match written {
                 Ok(files) => outcome.files.extend(files),
-                Err(error) => outcome.errors.push(crate::failure::line(&error)),
+                Err(error) => outcome.errors.push(line(&error)),
             }
         }
         let title = self
