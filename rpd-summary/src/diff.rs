@@ -322,11 +322,14 @@ impl Durations {
             floats(&runs, "total")?,
         );
         for (index, key) in keys.iter().enumerate() {
-            by_key.entry(key.unwrap_or_default()).or_default().push(Run {
-                median: medians[index],
-                mean: means[index],
-                total: totals[index],
-            });
+            by_key
+                .entry(key.unwrap_or_default())
+                .or_default()
+                .push(Run {
+                    median: medians[index],
+                    mean: means[index],
+                    total: totals[index],
+                });
         }
 
         let keys = sides.column("key")?.u32()?.clone();
@@ -356,7 +359,11 @@ impl Durations {
             let side = Side {
                 calls: calls[index] as u64,
                 total: totals[index] as u64,
-                share: if all > 0.0 { totals[index] * 100.0 / all } else { 0.0 },
+                share: if all > 0.0 {
+                    totals[index] * 100.0 / all
+                } else {
+                    0.0
+                },
                 mean: means[index],
                 p95: p95s[index],
                 runs: by_key.remove(&key).unwrap_or_default(),
@@ -488,7 +495,11 @@ mod tests {
         let a = &found[0];
         let change = a.change(Measure::Median).expect("on both sides");
         assert_eq!(change.percent(), Some(100.0));
-        assert_eq!(change.is_beyond_chance(), None, "one run tells nothing of chance");
+        assert_eq!(
+            change.is_beyond_chance(),
+            None,
+            "one run tells nothing of chance"
+        );
         let before = a.before.as_ref().expect("it was there");
         assert_eq!((before.calls, before.total), (3, 300));
         assert!((before.share - 300.0 * 100.0 / 315.0).abs() < 1e-9);
@@ -516,7 +527,10 @@ mod tests {
     fn chance_is_what_runs_differ_by() {
         let found = change(&[100, 101, 99], &[110, 111, 109]);
         // Both sides deviate by 1; four degrees of freedom.
-        assert!((found.spread.expect("three runs") - 1.437).abs() < 5e-3, "{found:?}");
+        assert!(
+            (found.spread.expect("three runs") - 1.437).abs() < 5e-3,
+            "{found:?}"
+        );
         assert_eq!(found.is_beyond_chance(), Some(true));
         assert_eq!(
             change(&[100, 101, 99], &[105, 106, 104]).is_beyond_chance(),
@@ -527,7 +541,10 @@ mod tests {
             Some(false)
         );
         assert_eq!(change(&[100], &[110, 111, 109]).is_beyond_chance(), None);
-        assert_eq!(change(&[100, 100], &[101, 101]).is_beyond_chance(), Some(true));
+        assert_eq!(
+            change(&[100, 100], &[101, 101]).is_beyond_chance(),
+            Some(true)
+        );
     }
 
     #[test]

@@ -399,7 +399,10 @@ fn resident() -> u64 {
         .ok()
         .and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
     let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE);
-    let page = page.ok().flatten().and_then(|size| u64::try_from(size).ok());
+    let page = page
+        .ok()
+        .flatten()
+        .and_then(|size| u64::try_from(size).ok());
     pages.unwrap_or(0) * page.unwrap_or(4096)
 }
 
@@ -484,7 +487,10 @@ mod tests {
 
     #[test]
     fn schemas_of_files_make_tables_and_nothing_else() {
-        allowed(Trust::Schema, "CREATE TABLE x (a DEFAULT 1); CREATE INDEX i ON x (a)");
+        allowed(
+            Trust::Schema,
+            "CREATE TABLE x (a DEFAULT 1); CREATE INDEX i ON x (a)",
+        );
         allowed(Trust::Schema, "CREATE VIEW v AS SELECT zeroblob(a) FROM t");
         refused(
             Trust::Schema,

@@ -420,10 +420,7 @@ fn write_code(
         known.insert(symbol.id);
         if known_code.insert(symbol.code_object) {
             let id = symbol.code_object.0.cast_signed();
-            connection.execute(
-                &format!("INSERT INTO {code_table} (id) VALUES (?)"),
-                [id],
-            )?;
+            connection.execute(&format!("INSERT INTO {code_table} (id) VALUES (?)"), [id])?;
         }
         insert.execute(params![
             symbol.id.0.cast_signed(),

@@ -98,7 +98,11 @@ pub fn merge(inputs: &[PathBuf], output: &Path) -> std::result::Result<PathBuf, 
     for (base, selects) in &views.0 {
         let all: Vec<&str> = selects.iter().map(|(_, select)| &**select).collect();
         // A comment at the end of one must not hide the next.
-        let sql = format!("CREATE VIEW {} AS {}", identifier(base), all.join("\nUNION ALL "));
+        let sql = format!(
+            "CREATE VIEW {} AS {}",
+            identifier(base),
+            all.join("\nUNION ALL ")
+        );
         make(&connection, "view", base, &sql).map_err(|error| match (error, selects.first()) {
             (Failed::Input(problem), Some((path, _))) => ReadError::new(path, problem).into(),
             (Failed::Input(_), None) => refused(rusqlite::Error::InvalidQuery).into(),
@@ -109,7 +113,9 @@ pub fn merge(inputs: &[PathBuf], output: &Path) -> std::result::Result<PathBuf, 
     for statement in data_views() {
         connection.execute(statement, []).map_err(refused)?;
     }
-    connection.close().map_err(|error| MergeError::from(refused(error)))?;
+    connection
+        .close()
+        .map_err(|error| MergeError::from(refused(error)))?;
     Ok(file.finish()?)
 }
 
@@ -148,11 +154,19 @@ fn schema(connection: &Guarded, kind: &str) -> std::result::Result<Vec<(String, 
 }
 
 /// Carries out a statement of an input's schema: one, which makes what its name says and does nothing else.
-fn make(connection: &Guarded, kind: &str, name: &str, sql: &str) -> std::result::Result<(), Failed> {
+fn make(
+    connection: &Guarded,
+    kind: &str,
+    name: &str,
+    sql: &str,
+) -> std::result::Result<(), Failed> {
     connection.set_trust(Trust::Schema);
     // This takes one statement and no more.
     let done = connection.execute(sql, []);
-    let refused = done.as_ref().err().and_then(|error| connection.guard_problem(error));
+    let refused = done
+        .as_ref()
+        .err()
+        .and_then(|error| connection.guard_problem(error));
     connection.set_trust(Trust::Own);
     if let Some(problem) = refused {
         return Err(problem.into());
@@ -169,7 +183,9 @@ fn make(connection: &Guarded, kind: &str, name: &str, sql: &str) -> std::result:
     )?;
     match made {
         true => Ok(()),
-        false => Err(Problem::Damaged(format!("the statement of {kind} {name} makes another one")).into()),
+        false => Err(
+            Problem::Damaged(format!("the statement of {kind} {name} makes another one")).into(),
+        ),
     }
 }
 
@@ -202,18 +218,19 @@ fn copy_rows(connection: &Guarded, name: &str) -> std::result::Result<(), Failed
     };
     match read() {
         Err(error) => Err(connection.meaning(&error).into()),
-        Ok(()) if matches!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::ConstraintViolation)) => {
+        Ok(())
+            if matches!(
+                error.sqlite_error_code(),
+                Some(rusqlite::ErrorCode::ConstraintViolation)
+            ) =>
+        {
             Err(Problem::from_sqlite(&error).into())
         }
         Ok(()) => Err(error.into()),
     }
 }
 
-fn copy(
-    connection: &Guarded,
-    path: &Path,
-    views: &mut Views,
-) -> std::result::Result<(), Failed> {
+fn copy(connection: &Guarded, path: &Path, views: &mut Views) -> std::result::Result<(), Failed> {
     connection.attach(path, "input")?;
     let tables = schema(connection, "table")?;
     connection.set_trust(Trust::Own);
@@ -268,17 +285,29 @@ fn copy(
     Ok(())
 }
 
-/// What a view selects.
+/// What a view selects: all behind the first AS that is no part of a name or a comment.
 fn select_of(sql: &str) -> Option<&str> {
-    let mut from = 0;
-    for word in sql.split_ascii_whitespace() {
-        let at = from + sql[from..].find(word)?;
-        from = at + word.len();
+    let mut rest = sql;
+    loop {
+        let first = rest.chars().next()?;
+        let end = match first {
+            '"' | '`' | '\'' => rest[1..].find(first)? + 2,
+            '[' => rest.find(']')? + 1,
+            '-' if rest.starts_with("--") => rest.find('\n')? + 1,
+            '/' if rest.starts_with("/*") => rest.find("*/")? + 2,
+            _ if is_of_word(first) => rest.find(|letter| !is_of_word(letter))?,
+            _ => first.len_utf8(),
+        };
+        let (word, behind) = rest.split_at(end);
         if word.eq_ignore_ascii_case("as") {
-            return Some(sql[from..].trim().trim_end_matches(';'));
+            return Some(behind.trim().trim_end_matches(';'));
         }
+        rest = behind;
     }
-    None
+}
+
+fn is_of_word(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '$')
 }
 
 /// The select of a pass-through view: ours where the table is stored compactly, else all of the table.
@@ -329,6 +358,14 @@ mod tests {
         assert_eq!(
             select_of("CREATE VIEW IF NOT EXISTS v as SELECT 1 AS a"),
             Some("SELECT 1 AS a")
+        );
+        assert_eq!(
+            select_of("CREATE VIEW \"a\"\" AS b\" -- AS c\n/* AS d */AS SELECT 1"),
+            Some("SELECT 1")
+        );
+        assert_eq!(
+            select_of("CREATE VIEW [x AS y] AS SELECT 1"),
+            Some("SELECT 1")
         );
         assert_eq!(select_of("CREATE TABLE t (a)"), None);
     }

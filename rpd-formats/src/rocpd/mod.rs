@@ -19,14 +19,14 @@ mod sql;
 
 use std::path::PathBuf;
 
-use rpd_core::naming::Target;
-use rpd_core::options::Options;
-use rpd_core::session::Session;
 use crate::WriteError;
 use crate::file::PendingFile;
 use identity::Node;
 pub use merge::{MergeError, merge};
 pub(crate) use rows::allocation_kind;
+use rpd_core::naming::Target;
+use rpd_core::options::Options;
+use rpd_core::session::Session;
 
 const SCHEMA: &str = include_str!("schema.sql");
 const VIEWS: &str = include_str!("views.sql");

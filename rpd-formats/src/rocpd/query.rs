@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rpd_core::session::Window;
+use rusqlite::Batch;
 use rusqlite::fallible_iterator::FallibleIterator as _;
 use rusqlite::types::ValueRef;
-use rusqlite::Batch;
 
 use super::connection::Guarded;
 use super::guard::Trust;
@@ -191,7 +191,9 @@ impl Combined {
                 "it took more than {seconds} s of processor time and was stopped; --time-limit SECONDS allows more"
             ),
             Some(TooMuch(mib)) => {
-                format!("it took more than {mib} MiB of memory and was stopped; ask for less at once")
+                format!(
+                    "it took more than {mib} MiB of memory and was stopped; ask for less at once"
+                )
             }
             _ => return failed(error, sql),
         };

@@ -2,6 +2,7 @@
 
 mod counters;
 mod database;
+mod gate;
 mod main_job;
 mod names;
 mod odd_programs;

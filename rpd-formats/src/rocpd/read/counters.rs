@@ -11,9 +11,9 @@ use rusqlite::{Result, Row};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::super::sql::identifier;
 use super::agent::number;
 use super::info::{Info, json};
-use super::super::sql::identifier;
 use super::scan::{Source, bits, bytes, integer, text};
 
 /// Columns of later schemas that say where an instance is: name, and the dimension with the provider's number.

@@ -27,7 +27,9 @@ pub enum Problem {
     #[error("is a directory; name the databases in it (they end in _results.db)")]
     Directory,
     /// A pipe, a device or a socket.
-    #[error("is no regular file (a pipe, a device or a socket); name a database, which ends in _results.db")]
+    #[error(
+        "is no regular file (a pipe, a device or a socket); name a database, which ends in _results.db"
+    )]
     NotRegular,
     /// A file that belongs to the database is no regular one.
     #[error("cannot be read: {} belongs to it and is no regular file; remove that", .0.display())]
@@ -48,7 +50,9 @@ pub enum Problem {
     #[error("has the virtual table {0}, which no recording has, and is not read; record again")]
     VirtualTable(String),
     /// A view does what no view of a recording does.
-    #[error("has a view or table that uses {0}, which no recording needs, and is not read; record again")]
+    #[error(
+        "has a view or table that uses {0}, which no recording needs, and is not read; record again"
+    )]
     Refused(String),
     /// Reading takes too long.
     #[error(

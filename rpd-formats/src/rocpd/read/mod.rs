@@ -13,10 +13,10 @@ mod scan;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use rpd_core::options::KernelNames;
-use rpd_core::session::{LoadOptions, Session};
 use super::connection::Guarded;
 use super::sql::identifier;
+use rpd_core::options::KernelNames;
+use rpd_core::session::{LoadOptions, Session};
 
 pub use error::{Problem, ReadError};
 

@@ -6,9 +6,9 @@ use std::path::Path;
 use rusqlite::types::ValueRef;
 use rusqlite::{Result, Row, Rows};
 
-use super::error::Problem;
 use super::super::connection::Guarded;
 use super::super::sql::literal;
+use super::error::Problem;
 
 /// Rows from which on a second thread pays.
 const ROWS_PER_THREAD: i64 = 100_000;
