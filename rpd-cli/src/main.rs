@@ -21,6 +21,7 @@ mod called;
 mod commands;
 mod counters;
 mod failure;
+mod isolation;
 mod jobs;
 mod launch;
 mod options;
@@ -43,6 +44,7 @@ use crate::options::parse::{self, Parsed};
 use crate::options::resolve::{Surroundings, resolve};
 
 fn main() -> ExitCode {
+    isolation::install();
     let mut words = std::env::args_os();
     let name = words.next();
     let arguments: Vec<OsString> = words.collect();
@@ -131,7 +133,7 @@ const SUB_COMMANDS: &[SubCommand] = &[
 
 fn sub_command(name: &str, arguments: &[OsString]) -> Result<u8> {
     if let Some((_, run)) = SUB_COMMANDS.iter().find(|(known, _)| *known == name) {
-        return run(arguments, Compat::None);
+        return isolation::isolated(name, || run(arguments, Compat::None));
     }
     let known: Vec<&str> = SUB_COMMANDS.iter().map(|(known, _)| *known).collect();
     let near = rpd_core::near::nearest(name, known.iter().copied());

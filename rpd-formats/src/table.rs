@@ -248,6 +248,9 @@ fn one_line(text: &str) -> String {
     text.replace(|letter: char| letter.is_control(), " ")
 }
 
+/// Letters of a text up to which the others of its column are aligned with it.
+const WIDEST: usize = 4_096;
+
 /// As the data frames of the original print themselves: right-aligned, numbers one blank further from what is left of
 /// them, floating-point columns with as many decimals as one of them needs, at most six.
 fn console(columns: &[String], rows: &[Vec<Cell>], no_number: &str) -> String {
@@ -278,9 +281,12 @@ fn console(columns: &[String], rows: &[Vec<Cell>], no_number: &str) -> String {
                 other => plain(other),
             }));
         }
-        let widest = column.iter().map(width).max().unwrap_or(0);
+        // One huge text must not make every row as wide as itself.
+        let widest = column.iter().map(width).filter(|width| *width <= WIDEST);
+        let widest = widest.max().unwrap_or(0);
         for text in &mut column {
-            *text = format!("{}{text}", " ".repeat(widest - width(text)));
+            let blanks = " ".repeat(widest.saturating_sub(width(text)));
+            *text = blanks + text;
         }
         printed.push(column);
     }
@@ -386,6 +392,13 @@ mod tests {
         );
         // Programs read nothing where there is no number.
         assert_eq!(print(Look::Csv, &["n", "v"], vec![nothing]), "n,v\n<a>,\n");
+    }
+
+    #[test]
+    fn a_huge_text_does_not_widen_the_other_rows() {
+        let rows = vec![vec!["x".repeat(100_000).as_str().into()], vec!["y".into()]];
+        let text = print(Look::Console, &["n"], rows);
+        assert_eq!(text.len(), 100_000 + "n\ny\n".len() + 1);
     }
 
     #[test]

@@ -211,3 +211,62 @@ fn damage_is_survived() {
         }
     }
 }
+
+/// A program that has the database open in WAL mode keeps what it wrote beside it.
+#[test]
+fn what_is_still_in_the_write_ahead_log_is_read() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("x_results.db");
+    std::fs::write(&path, std::fs::read(golden()).expect("readable")).expect("written");
+    let writer = rusqlite::Connection::open(&path).expect("a database");
+    let mode: String = writer
+        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+        .expect("a mode");
+    assert_eq!(mode, "wal");
+    let changed = writer.execute(
+        "UPDATE rocpd_info_node_00000057_e5b7_75b7_b481_79f7795676a5 SET hostname = 'changed'",
+        [],
+    );
+    assert_eq!(changed, Ok(1));
+    let session = read(&path, false);
+    assert_eq!(session.origin.expect("an origin").hostname, "changed");
+    let merged = directory.path().join("merged.db");
+    rocpd::merge(std::slice::from_ref(&path), &merged).expect("merged");
+    let session = read(&merged, false);
+    assert_eq!(session.origin.expect("an origin").hostname, "changed");
+    drop(writer);
+    // A log that cannot be used: what is wrong is the input.
+    let wal = directory.path().join("x_results.db-wal");
+    std::fs::create_dir(&wal).expect("a directory");
+    let error = rocpd::merge(std::slice::from_ref(&path), &merged).expect_err("no log");
+    assert!(
+        error.to_string().starts_with(&path.display().to_string())
+            && error.to_string().contains("x_results.db-wal"),
+        "{error}"
+    );
+}
+
+/// A program that was killed while it changed the database leaves a journal, which has to be carried out.
+#[test]
+fn an_unfinished_change_is_named() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("x_results.db");
+    std::fs::write(&path, std::fs::read(golden()).expect("readable")).expect("written");
+    let writer = rusqlite::Connection::open(&path).expect("a database");
+    writer
+        .execute_batch(
+            "PRAGMA cache_size = 1; BEGIN;
+            UPDATE rocpd_string_00000057_e5b7_75b7_b481_79f7795676a5 SET string = string || 'x'",
+        )
+        .expect("changed");
+    let name = |ending: &str| path.with_file_name(format!("y_results.db{ending}"));
+    for ending in ["", "-journal"] {
+        let from = path.with_file_name(format!("x_results.db{ending}"));
+        std::fs::copy(from, name(ending)).expect("copied");
+    }
+    let error = Database::open(&name("")).expect_err("a journal");
+    assert!(
+        matches!(&error.problem, Problem::Unfinished(journal) if *journal == name("-journal")),
+        "{error}"
+    );
+}

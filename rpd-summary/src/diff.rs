@@ -37,23 +37,91 @@ impl Group {
     const ALL: [Group; 4] = [Group::Kernel, Group::Api, Group::Region, Group::Copy];
 }
 
-/// Figures of one side. Times in nanoseconds.
+/// What one run says about a name. Times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Run {
+    /// Median of the durations.
+    pub median: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Sum.
+    pub total: f64,
+}
+
+/// Figures of one side. Times in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Side {
     /// Records.
     pub calls: u64,
     /// Sum of durations.
     pub total: u64,
+    /// Share of the time of its group on this side, 0 to 100.
+    pub share: f64,
     /// Mean.
     pub mean: f64,
-    /// Half the width of the 95 % confidence interval of the mean; `None` for one record.
-    pub margin: Option<f64>,
-    /// Median.
-    pub p50: f64,
     /// 95th percentile.
     pub p95: f64,
-    /// Square of the standard error of the mean.
-    error: f64,
+    /// The runs in which the name occurs, in the order in which they were added.
+    pub runs: Vec<Run>,
+}
+
+/// A figure of which each run has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// The median of a run's durations.
+    Median,
+    /// Their mean.
+    Mean,
+    /// Their sum.
+    Total,
+}
+
+impl Measure {
+    /// As messages call it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Measure::Median => "median",
+            Measure::Mean => "mean",
+            Measure::Total => "total",
+        }
+    }
+
+    const fn of(self, run: &Run) -> f64 {
+        match self {
+            Measure::Median => run.median,
+            Measure::Mean => run.mean,
+            Measure::Total => run.total,
+        }
+    }
+}
+
+/// A measure on both sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Change {
+    /// Median of the runs before.
+    pub before: f64,
+    /// Median of the runs after.
+    pub after: f64,
+    /// How much runs of the same program differ, in percent; `None` with one run on a side: then chance is unknown.
+    pub spread: Option<f64>,
+}
+
+impl Change {
+    /// In percent of what was before; `None` when that is 0.
+    pub fn percent(&self) -> Option<f64> {
+        (self.before > 0.0).then(|| (self.after - self.before) * 100.0 / self.before)
+    }
+
+    /// Whether it is more than chance explains: more than four times the spread. `None` when chance is unknown.
+    pub fn is_beyond_chance(&self) -> Option<bool> {
+        let spread = self.spread?;
+        Some(self.percent()?.abs() > BEYOND * spread)
+    }
+
+    /// The smallest change in percent that is beyond chance; `None` when chance is unknown.
+    pub fn detectable(&self) -> Option<f64> {
+        Some(BEYOND * self.spread?)
+    }
 }
 
 /// One name.
@@ -67,52 +135,89 @@ pub struct Difference {
     pub before: Option<Side>,
     /// After.
     pub after: Option<Side>,
+    /// Spreads of its group in percent by measure, when chance is known.
+    typical: [Option<f64>; 3],
 }
 
 impl Difference {
-    /// Change of the mean in percent; `None` unless it occurs on both sides.
-    pub fn mean_change(&self) -> Option<f64> {
-        let (before, after) = (self.before?, self.after?);
-        (before.mean > 0.0).then(|| (after.mean - before.mean) * 100.0 / before.mean)
+    /// A measure on both sides; `None` unless the name occurs on both.
+    pub fn change(&self, measure: Measure) -> Option<Change> {
+        let (before, after) = (self.before.as_ref()?, self.after.as_ref()?);
+        let own = spread(before, after, measure);
+        let typical = self.typical[measure as usize];
+        let freedom = (before.runs.len() + after.runs.len()).saturating_sub(2);
+        Some(Change {
+            before: before.middle(measure)?,
+            after: after.middle(measure)?,
+            // The noise of a machine is in all names. That of one name, from a few runs, may be small by chance.
+            spread: own.map(|own| own.max(typical.unwrap_or(0.0)) * uncertainty(freedom)),
+        })
     }
 
-    /// Change of the total in percent.
-    pub fn total_change(&self) -> Option<f64> {
-        let (before, after) = (self.before?, self.after?);
-        (before.total > 0)
-            .then(|| (after.total as f64 - before.total as f64) * 100.0 / before.total as f64)
+    /// Its share of the time of its group on the side where that is greater, 0 to 100.
+    pub fn share(&self) -> f64 {
+        let sides = [&self.before, &self.after];
+        let shares = sides.into_iter().flatten().map(|side| side.share);
+        shares.fold(0.0, f64::max)
     }
 
     /// Change of the total in nanoseconds: by it differences are ordered.
     pub fn effect(&self) -> f64 {
-        let total = |side: Option<Side>| side.map_or(0.0, |side| side.total as f64);
-        total(self.after) - total(self.before)
+        let total = |side: &Option<Side>| side.as_ref().map_or(0.0, |side| side.total as f64);
+        total(&self.after) - total(&self.before)
     }
+}
 
-    /// Whether the means differ by more than chance explains (95 % confidence). `None` where a side has too few
-    /// records to tell.
-    pub fn is_significant(&self) -> Option<bool> {
-        let (before, after) = (self.before?, self.after?);
-        if before.calls < 2 || after.calls < 2 {
-            return None;
+/// A change is no chance from so many spreads on.
+const BEYOND: f64 = 4.0;
+
+impl Side {
+    /// Median of the runs.
+    pub fn middle(&self, measure: Measure) -> Option<f64> {
+        let mut values: Vec<f64> = self.runs.iter().map(|run| measure.of(run)).collect();
+        values.sort_by(f64::total_cmp);
+        let half = values.len() / 2;
+        match values.len() {
+            0 => None,
+            count if count % 2 == 1 => Some(values[half]),
+            _ => Some((values[half - 1] + values[half]) / 2.0),
         }
-        let error = before.error + after.error;
-        let difference = (after.mean - before.mean).abs();
-        if error == 0.0 {
-            return Some(difference > 0.0);
-        }
-        // Welch's degrees of freedom.
-        let part = |side: Side| side.error * side.error / (side.calls - 1) as f64;
-        let freedom = error * error / (part(before) + part(after));
-        Some(difference > student(freedom) * error.sqrt())
     }
+}
+
+/// Standard deviation between the runs of the same side, pooled over both, in percent of what was before.
+fn spread(before: &Side, after: &Side, measure: Measure) -> Option<f64> {
+    if before.runs.len() < 2 || after.runs.len() < 2 {
+        return None;
+    }
+    let squares = |side: &Side| -> f64 {
+        let count = side.runs.len() as f64;
+        let mean = side.runs.iter().map(|run| measure.of(run)).sum::<f64>() / count;
+        let distance = |run: &Run| (measure.of(run) - mean).powi(2);
+        side.runs.iter().map(distance).sum()
+    };
+    let freedom = before.runs.len() + after.runs.len() - 2;
+    let deviation = ((squares(before) + squares(after)) / freedom as f64).sqrt();
+    let base = before.middle(measure)?;
+    (base > 0.0).then(|| deviation * 100.0 / base)
+}
+
+/// By how much a standard deviation of so many degrees of freedom may be too small: the factor that leads to its upper
+/// 75 % bound (Wilson and Hilferty's approximation of the chi-squared distribution).
+fn uncertainty(freedom: usize) -> f64 {
+    const QUARTILE: f64 = 0.674_49;
+    let part = 2.0 / (9.0 * freedom.max(1) as f64);
+    (1.0 - part - QUARTILE * part.sqrt()).powf(-1.5)
 }
 
 /// The durations of one side.
 #[derive(Debug, Default)]
 pub struct Durations {
     names: HashMap<(Group, String), u32>,
+    /// The run that records are added to.
+    runs: u32,
     key: Vec<u32>,
+    run: Vec<u32>,
     duration: Vec<u64>,
 }
 
@@ -120,6 +225,11 @@ impl Durations {
     fn key(&mut self, group: Group, name: &str) -> u32 {
         let next = self.names.len() as u32;
         *self.names.entry((group, name.to_owned())).or_insert(next)
+    }
+
+    /// Recordings that are added from now on are of another run.
+    pub fn next_run(&mut self) {
+        self.runs += 1;
     }
 
     /// Adds a recording.
@@ -175,77 +285,103 @@ impl Durations {
 
     fn push(&mut self, key: u32, start: u64, end: u64) {
         self.key.push(key);
+        self.run.push(self.runs);
         self.duration.push(end.saturating_sub(start));
     }
 
     fn sides(self) -> Result<HashMap<(Group, String), Side>, SummaryError> {
-        let quantile = |at: f64| {
-            col("duration")
-                .quantile(lit(at), QuantileMethod::Linear)
-                .alias(format!("q{at}"))
-        };
-        let frame = DataFrame::new_infer_height(vec![
+        let calls = DataFrame::new_infer_height(vec![
             Column::new("key".into(), self.key),
+            Column::new("run".into(), self.run),
             Column::new("duration".into(), self.duration),
         ])?
-        .lazy()
-        .group_by([col("key")])
-        .agg([
+        .lazy();
+        let total = || col("duration").cast(DataType::Float64).sum().alias("total");
+        let figures = [
             len().cast(DataType::UInt64).alias("calls"),
-            col("duration").sum().alias("total"),
+            total(),
             col("duration").mean().alias("mean"),
-            col("duration").std(1).alias("std"),
-            quantile(0.5),
-            quantile(0.95),
-        ])
-        .collect()?;
+        ];
+        let quantile = |at: f64| col("duration").quantile(lit(at), QuantileMethod::Linear);
+        let sides = calls
+            .clone()
+            .group_by([col("key")])
+            .agg([&figures[..], &[quantile(0.95).alias("p95")]].concat())
+            .collect()?;
+        let runs = calls
+            .group_by([col("key"), col("run")])
+            .agg([&figures[..], &[quantile(0.5).alias("median")]].concat())
+            .sort(["run"], SortMultipleOptions::default())
+            .collect()?;
+
+        let mut by_key: HashMap<u32, Vec<Run>> = HashMap::new();
+        let keys = runs.column("key")?.u32()?.clone();
+        let (medians, means, totals) = (
+            floats(&runs, "median")?,
+            floats(&runs, "mean")?,
+            floats(&runs, "total")?,
+        );
+        for (index, key) in keys.iter().enumerate() {
+            by_key
+                .entry(key.unwrap_or_default())
+                .or_default()
+                .push(Run {
+                    median: medians[index],
+                    mean: means[index],
+                    total: totals[index],
+                });
+        }
+
+        let keys = sides.column("key")?.u32()?.clone();
+        let (calls, totals, means, p95s) = (
+            floats(&sides, "calls")?,
+            floats(&sides, "total")?,
+            floats(&sides, "mean")?,
+            floats(&sides, "p95")?,
+        );
         let names: HashMap<u32, (Group, String)> = self
             .names
             .into_iter()
             .map(|(name, key)| (key, name))
             .collect();
-        let float = |name: &str| -> PolarsResult<Vec<f64>> {
-            let column = frame.column(name)?.cast(&DataType::Float64)?;
-            Ok(column
-                .f64()?
-                .iter()
-                .map(Option::unwrap_or_default)
-                .collect())
-        };
-        let keys = frame.column("key")?.u32()?.clone();
-        let (calls, totals) = (
-            frame.column("calls")?.u64()?.clone(),
-            frame.column("total")?.u64()?.clone(),
-        );
-        let (mean, std, p50, p95) = (
-            float("mean")?,
-            float("std")?,
-            float("q0.5")?,
-            float("q0.95")?,
-        );
-        let mut sides = HashMap::new();
-        for index in 0..frame.height() {
-            let Some(name) = keys.get(index).and_then(|key| names.get(&key)) else {
+        let mut of_groups: HashMap<Group, f64> = HashMap::new();
+        let mut found = Vec::new();
+        for (index, key) in keys.iter().enumerate() {
+            let key = key.unwrap_or_default();
+            let Some(name) = names.get(&key) else {
                 continue;
             };
-            let calls = calls.get(index).unwrap_or(0);
-            let error = std[index] * std[index] / calls.max(1) as f64;
-            let margin = (calls > 1).then(|| student((calls - 1) as f64) * error.sqrt());
-            sides.insert(
-                name.clone(),
-                Side {
-                    calls,
-                    total: totals.get(index).unwrap_or(0),
-                    mean: mean[index],
-                    margin,
-                    p50: p50[index],
-                    p95: p95[index],
-                    error,
-                },
-            );
+            *of_groups.entry(name.0).or_default() += totals[index];
+            found.push((index, key, name.clone()));
         }
-        Ok(sides)
+        let side = |(index, key, name): (usize, u32, (Group, String))| {
+            let all = of_groups.get(&name.0).copied().unwrap_or_default();
+            let side = Side {
+                calls: calls[index] as u64,
+                total: totals[index] as u64,
+                share: if all > 0.0 {
+                    totals[index] * 100.0 / all
+                } else {
+                    0.0
+                },
+                mean: means[index],
+                p95: p95s[index],
+                runs: by_key.remove(&key).unwrap_or_default(),
+            };
+            (name, side)
+        };
+        Ok(found.into_iter().map(side).collect())
     }
+}
+
+/// A column of numbers.
+fn floats(frame: &DataFrame, name: &str) -> PolarsResult<Vec<f64>> {
+    let column = frame.column(name)?.cast(&DataType::Float64)?;
+    Ok(column
+        .f64()?
+        .iter()
+        .map(Option::unwrap_or_default)
+        .collect())
 }
 
 /// Compares; what changed the total time most comes first.
@@ -261,6 +397,7 @@ pub fn differences(before: Durations, after: Durations) -> Result<Vec<Difference
             before: before.remove(&(group, name.clone())),
             name,
             after: Some(side),
+            typical: [None; 3],
         });
     }
     found.extend(before.into_iter().map(|((group, name), side)| Difference {
@@ -268,7 +405,14 @@ pub fn differences(before: Durations, after: Durations) -> Result<Vec<Difference
         name,
         before: Some(side),
         after: None,
+        typical: [None; 3],
     }));
+    for group in Group::ALL {
+        let typical = [Measure::Median, Measure::Mean, Measure::Total]
+            .map(|measure| typical_spread(&found, group, measure));
+        let of_group = found.iter_mut().filter(|row| row.group == group);
+        of_group.for_each(|row| row.typical = typical);
+    }
     found.sort_by(|a, b| {
         let effects = b.effect().abs().total_cmp(&a.effect().abs());
         effects.then_with(|| (a.group, &a.name).cmp(&(b.group, &b.name)))
@@ -276,23 +420,24 @@ pub fn differences(before: Durations, after: Durations) -> Result<Vec<Difference
     Ok(found)
 }
 
+/// Root mean square of the spreads of all names of a group, each with the weight of its share.
+fn typical_spread(found: &[Difference], group: Group, measure: Measure) -> Option<f64> {
+    let of_group = found.iter().filter(|row| row.group == group);
+    let (mut squares, mut weights) = (0.0, 0.0);
+    for row in of_group {
+        if let (Some(before), Some(after)) = (&row.before, &row.after)
+            && let Some(own) = spread(before, after, measure)
+        {
+            squares += own * own * row.share();
+            weights += row.share();
+        }
+    }
+    (weights > 0.0).then(|| (squares / weights).sqrt())
+}
+
 /// The groups by label.
 pub fn group(label: &str) -> Option<Group> {
     Group::ALL.into_iter().find(|group| group.label() == label)
-}
-
-/// The two-sided 95 % quantile of Student's distribution.
-fn student(freedom: f64) -> f64 {
-    const SMALL: [f64; 10] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-    ];
-    if freedom < 11.0 {
-        return SMALL[(freedom.max(1.0) as usize - 1).min(9)];
-    }
-    // Cornish and Fisher's expansion around the normal quantile; good to three digits from 10 on.
-    let z: f64 = 1.959_964;
-    let (z3, z5) = (z.powi(3), z.powi(5));
-    z + (z3 + z) / (4.0 * freedom) + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * freedom * freedom)
 }
 
 #[cfg(test)]
@@ -302,7 +447,7 @@ mod tests {
     use rpd_core::ids::{CorrelationId, Nanoseconds, StringId, ThreadId};
     use rpd_core::session::ArgsRef;
 
-    fn durations(calls: &[(&str, u64)]) -> Durations {
+    fn session(calls: &[(&str, u64)]) -> Session {
         let mut session = Session::default();
         session.strings.intern("");
         for &(name, duration) in calls {
@@ -318,52 +463,111 @@ mod tests {
             api.ancestor.push(CorrelationId(0));
             api.args.push(ArgsRef::default());
         }
+        session
+    }
+
+    /// A side of one run for each list.
+    fn side(runs: &[&[(&str, u64)]]) -> Durations {
         let mut durations = Durations::default();
-        durations.add(&session, KernelNames::default());
+        for calls in runs {
+            durations.next_run();
+            durations.add(&session(calls), KernelNames::default());
+        }
         durations
     }
 
-    #[test]
-    fn quantiles_of_student() {
-        for (freedom, expected) in [
-            (1.0, 12.706),
-            (10.0, 2.228),
-            (12.0, 2.179),
-            (30.0, 2.042),
-            (1e6, 1.96),
-        ] {
-            assert!(
-                (student(freedom) - expected).abs() < 2e-3,
-                "{freedom}: {}",
-                student(freedom)
-            );
-        }
+    fn change(before: &[u64], after: &[u64]) -> Change {
+        let runs = |values: &[u64]| {
+            let calls: Vec<[(&str, u64); 1]> = values.iter().map(|&value| [("a", value)]).collect();
+            side(&calls.iter().map(|call| &call[..]).collect::<Vec<_>>())
+        };
+        let found = differences(runs(before), runs(after)).expect("figures");
+        found[0].change(Measure::Median).expect("on both sides")
     }
 
     #[test]
     fn what_changed_most_comes_first() -> Result<(), SummaryError> {
-        let before = durations(&[("a", 100), ("a", 102), ("a", 98), ("b", 10), ("gone", 5)]);
-        let after = durations(&[("a", 200), ("a", 201), ("a", 199), ("b", 10), ("new", 7)]);
+        let before = side(&[&[("a", 100), ("a", 102), ("a", 98), ("b", 10), ("gone", 5)]]);
+        let after = side(&[&[("a", 200), ("a", 201), ("a", 199), ("b", 10), ("new", 7)]]);
         let found = differences(before, after)?;
         let names: Vec<&str> = found.iter().map(|row| &*row.name).collect();
         assert_eq!(names, ["a", "new", "gone", "b"]);
         let a = &found[0];
-        assert_eq!(a.mean_change(), Some(100.0));
-        assert_eq!(a.is_significant(), Some(true));
-        let side = a.before.expect("it was there");
-        assert_eq!((side.calls, side.total, side.p50), (3, 300, 100.0));
-        // 4.303 * 2 / sqrt(3)
-        assert!((side.margin.expect("three calls") - 4.968).abs() < 1e-2);
-        assert_eq!(found[1].mean_change(), None);
-        assert_eq!(found[3].is_significant(), None);
+        let change = a.change(Measure::Median).expect("on both sides");
+        assert_eq!(change.percent(), Some(100.0));
+        assert_eq!(
+            change.is_beyond_chance(),
+            None,
+            "one run tells nothing of chance"
+        );
+        let before = a.before.as_ref().expect("it was there");
+        assert_eq!((before.calls, before.total), (3, 300));
+        assert!((before.share - 300.0 * 100.0 / 315.0).abs() < 1e-9);
+        assert_eq!(found[1].change(Measure::Median), None);
         Ok(())
     }
 
     #[test]
-    fn noise_is_no_difference() -> Result<(), SummaryError> {
-        let before = durations(&[("a", 100), ("a", 300), ("a", 200)]);
-        let after = durations(&[("a", 150), ("a", 350), ("a", 220)]);
-        assert_eq!(differences(before, after)?[0].is_significant(), Some(false));
+    fn a_run_counts_once_however_many_calls_it_has() -> Result<(), SummaryError> {
+        let before = side(&[
+            &[("a", 100); 9],
+            &[("a", 110)],
+            &[("a", 120), ("a", 1000), ("a", 10)],
+        ]);
+        let after = side(&[&[("a", 110)], &[("a", 110)]]);
+        let found = differences(before, after)?;
+        let medians = found[0].change(Measure::Median).expect("on both sides");
+        assert_eq!((medians.before, medians.after), (110.0, 110.0));
+        let totals = found[0].change(Measure::Total).expect("on both sides");
+        assert_eq!((totals.before, totals.after), (900.0, 110.0));
         Ok(())
+    }
+
+    #[test]
+    fn chance_is_what_runs_differ_by() {
+        let found = change(&[100, 101, 99], &[110, 111, 109]);
+        // Both sides deviate by 1; four degrees of freedom.
+        assert!(
+            (found.spread.expect("three runs") - 1.437).abs() < 5e-3,
+            "{found:?}"
+        );
+        assert_eq!(found.is_beyond_chance(), Some(true));
+        assert_eq!(
+            change(&[100, 101, 99], &[105, 106, 104]).is_beyond_chance(),
+            Some(false)
+        );
+        assert_eq!(
+            change(&[100, 130, 70], &[150, 200, 120]).is_beyond_chance(),
+            Some(false)
+        );
+        assert_eq!(change(&[100], &[110, 111, 109]).is_beyond_chance(), None);
+        assert_eq!(
+            change(&[100, 100], &[101, 101]).is_beyond_chance(),
+            Some(true)
+        );
+    }
+
+    #[test]
+    fn one_name_that_repeats_by_chance_has_the_spread_of_its_group() -> Result<(), SummaryError> {
+        let before = side(&[
+            &[("still", 100), ("noisy", 100)],
+            &[("still", 100), ("noisy", 150)],
+        ]);
+        let after = side(&[
+            &[("still", 110), ("noisy", 100)],
+            &[("still", 110), ("noisy", 150)],
+        ]);
+        for row in differences(before, after)? {
+            let change = row.change(Measure::Median).expect("on both sides");
+            assert_eq!(change.is_beyond_chance(), Some(false), "{}", row.name);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_spread_of_few_runs_is_uncertain() {
+        for (freedom, factor) in [(2, 1.86), (4, 1.44), (8, 1.256), (18, 1.147)] {
+            assert!((uncertainty(freedom) - factor).abs() < 0.02, "{freedom}");
+        }
     }
 }

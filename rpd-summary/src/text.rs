@@ -44,14 +44,25 @@ fn scientific(value: f64) -> String {
     }
 }
 
+/// Letters of a name in one line of its cell. A longer name goes on in the next lines: columns and the widths of
+/// formatting have an upper limit, and every row is as wide as the widest.
+const LONGEST: usize = 4_096;
+
 /// Header text in the middle of its column, the odd blank on the right.
 fn centred(text: &str, width: usize) -> String {
     format!("{text:^width$}")
 }
 
-/// Names may hold anything; a table cell holds one line.
-fn one_line(text: &str) -> String {
-    text.replace(|letter: char| letter.is_control(), " ")
+/// Names may hold anything; a table cell holds lines of at most [`LONGEST`] letters.
+fn cell(text: &str) -> String {
+    let mut cell = String::with_capacity(text.len());
+    for (index, letter) in text.chars().enumerate() {
+        if index > 0 && index % LONGEST == 0 {
+            cell.push('\n');
+        }
+        cell.push(if letter.is_control() { ' ' } else { letter });
+    }
+    cell
 }
 
 /// The table with its title, `indent` blanks in front of each line, an empty line before, between and after; empty
@@ -61,10 +72,10 @@ pub fn render(table: &StatTable, unit: Unit, indent: usize, compat: Compat) -> S
         return String::new();
     }
     let width = |text: &str| text.chars().count();
-    let names: Vec<String> = table.rows.iter().map(|row| one_line(&row.name)).collect();
+    let names: Vec<String> = table.rows.iter().map(|row| cell(&row.name)).collect();
     let name_width = names
         .iter()
-        .map(|name| width(name))
+        .flat_map(|name| name.lines().map(width))
         .max()
         .unwrap_or(0)
         .max(40);
@@ -133,4 +144,46 @@ pub fn render(table: &StatTable, unit: Unit, indent: usize, compat: Compat) -> S
     }
     text.push('\n');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use rpd_core::domain::Domain;
+    use rpd_core::stats::StatRow;
+
+    use super::*;
+
+    #[test]
+    fn a_name_of_any_length_is_printed_whole() {
+        let row = |name: String| StatRow {
+            name,
+            domain: Domain::MarkerApi,
+            calls: 1,
+            total: 1,
+            average: 1.0,
+            percentage: 50.0,
+            min: 1,
+            max: 1,
+            std_dev: 0.0,
+        };
+        for length in [
+            LONGEST,
+            LONGEST + 1,
+            65_533,
+            65_534,
+            65_535,
+            65_536,
+            300_000,
+        ] {
+            let table = StatTable {
+                title: String::new(),
+                rows: vec![row("x".repeat(length)), row("short".to_owned())],
+            };
+            let text = render(&table, Unit::Nsec, 4);
+            assert_eq!(text.matches('x').count(), length);
+            assert!(text.contains("| short "), "{length}");
+            let widest = text.lines().map(str::len).max().unwrap_or(0);
+            assert!(widest < LONGEST + 200, "{length}: {widest}");
+        }
+    }
 }

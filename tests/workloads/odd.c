@@ -12,6 +12,7 @@
  *   daemon SECONDS   a daemon (two forks, no terminal) does the 3 launches SECONDS after the parent's end
  *   bare-exec PATH   execs PATH with an empty environment
  *   pause            the 3 launches while paused, then 4 more
+ *   long-name LENGTH the 3 launches in a ROCTx range whose message has that many letters
  *   thread-exits     a thread does the 3 launches and calls exit(7)
  *   catch            catches SIGINT and SIGTERM: does the 3 launches and exits with 5
  *   ignore           ignores SIGINT and SIGTERM; the 3 launches after a third signal, SIGUSR1
@@ -156,6 +157,18 @@ int main(int argc, char **argv) {
         roctxProfilerResume(thread);
         roctxMarkA("after");
         checked_work(NULL, 4, 4);
+        puts("ok");
+        return 0;
+    } else if (!strcmp(mode, "long-name")) {
+        /* A range whose message has as many letters as the argument says. */
+        size_t length = strtoul(argument, NULL, 10);
+        char *name = malloc(length + 1);
+        memset(name, 'x', length);
+        name[length] = 0;
+        roctxRangePushA(name);
+        checked_work(NULL, 3, 3);
+        roctxRangePop();
+        free(name);
         puts("ok");
         return 0;
     } else if (!strcmp(mode, "thread-exits")) {

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Parser;
 use rpd_core::session::LoadOptions;
 use rpd_formats::table::{Cell, Look, Printer};
-use rpd_summary::diff::{Difference, Durations, Group, Side, differences, group};
+use rpd_summary::diff::{Change, Difference, Durations, Group, Measure, Side, differences, group};
 
 use super::{Form, Naming, each_recording, expand, is_closed_pipe, parse, spread, write_file};
 use crate::failure::Failure;
@@ -18,29 +18,45 @@ const SLOWER: u8 = 3;
 /// Rows of the table on a terminal.
 const ROWS: usize = 30;
 
-/// Compares durations of two sets of recordings, name by name
+/// What a gate looks at unless --of says otherwise.
+const JUDGED: [Group; 3] = [Group::Kernel, Group::Copy, Group::Region];
+
+/// Compares durations of two sets of runs, name by name
 #[derive(Debug, Parser)]
 #[command(
-    after_help = "Rows are ordered by how much they changed the total time. +/- is half the 95 % confidence interval \
-    of the mean; a change is marked when chance does not explain it (Welch's test).\n\nExit status: 0, or 3 when \
-    --fail-above finds something slower than allowed."
+    after_help = "A run is one of the words that name databases; a directory is one run, with all its processes. Rows are \
+    ordered by how much they changed the total time. Median is the median of the runs' medians, Spread by how much runs \
+    of the same side differ, and a change is beyond chance when it is more than four times the spread.\n\n\
+    Exit status: 0, or 3 when something is slower than --fail-above, --fail-mean-above or --fail-total-above allows."
 )]
 struct Arguments {
-    /// The database before and the one after
+    /// The run before and the one after
     #[arg(value_name = "A B")]
     databases: Vec<PathBuf>,
-    /// Databases before, instead of A
+    /// Runs before, instead of A; three or more tell chance from change
     #[arg(short = 'a', long, value_name = "DB", num_args = 1..)]
     before: Vec<PathBuf>,
-    /// Databases after, instead of B
+    /// Runs after, instead of B
     #[arg(short = 'b', long, value_name = "DB", num_args = 1..)]
     after: Vec<PathBuf>,
-    /// What to compare: kernel, api, region, copy [default: all]
+    /// What to compare: kernel, api, region, copy [default: all; the gates look at kernel, copy and region]
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = what)]
     of: Vec<Group>,
-    /// End with status 3 when the mean or the total of something grew by more than this many percent, beyond chance
+    /// End with status 3 when a median grew by more than this many percent, beyond chance
     #[arg(long, value_name = "PCT", value_parser = percentage)]
     fail_above: Option<f64>,
+    /// The same for the mean of a run
+    #[arg(long, value_name = "PCT", value_parser = percentage)]
+    fail_mean_above: Option<f64>,
+    /// The same for the total of a run, which grows with the number of calls, too
+    #[arg(long, value_name = "PCT", value_parser = percentage)]
+    fail_total_above: Option<f64>,
+    /// Gates look at names with at least this share of the time of their kind
+    #[arg(long, value_name = "PCT", value_parser = percentage, default_value = "1")]
+    min_share: f64,
+    /// Let gates fail with one run on a side, too, where nobody knows what is chance
+    #[arg(long)]
+    fail_on_single: bool,
     /// Rows to show; 0 shows all [default: 30 in tables, else all]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -93,10 +109,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         .iter()
         .filter(|row| given.of.is_empty() || given.of.contains(&row.group))
         .collect();
-    let slower: Vec<&&Difference> = match given.fail_above {
-        Some(limit) => rows.iter().filter(|row| is_slower(row, limit)).collect(),
-        None => Vec::new(),
-    };
+    let verdict = given.judge(&rows);
     let look = given.format.look();
     let limit = match (given.limit, look) {
         (Some(0), _) => usize::MAX,
@@ -121,66 +134,163 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     if rows.is_empty() {
         eprintln!("rpd: diff: neither side has records to compare");
     }
-    for row in &slower {
-        let percent =
-            |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:+.1} %"));
-        eprintln!(
-            "rpd: slower: {} {}: mean {}, total {}",
+    verdict.print();
+    Ok(if verdict.slower.is_empty() { 0 } else { SLOWER })
+}
+
+/// What the gates found.
+#[derive(Default)]
+struct Verdict {
+    /// What is slower than allowed.
+    slower: Vec<String>,
+    /// How many figures have a gate.
+    judged: usize,
+    /// Of those, how many have one run on a side.
+    unknown: usize,
+    /// Changes above the limit that were not judged because of that.
+    ignored: usize,
+    /// Of those with a known spread, how many differ too much from run to run to find a change as small as the limit.
+    noisy: usize,
+    /// The largest change in percent that could not be told from chance.
+    blind: f64,
+}
+
+impl Arguments {
+    fn judge(&self, rows: &[&Difference]) -> Verdict {
+        let gates = [
+            (Measure::Median, self.fail_above),
+            (Measure::Mean, self.fail_mean_above),
+            (Measure::Total, self.fail_total_above),
+        ];
+        let mut verdict = Verdict::default();
+        for row in rows {
+            // With --of the rows are those that were asked for.
+            let is_judged = !self.of.is_empty() || JUDGED.contains(&row.group);
+            if !is_judged || row.share() < self.min_share {
+                continue;
+            }
+            for (measure, limit) in gates {
+                if let (Some(limit), Some(change)) = (limit, row.change(measure)) {
+                    verdict.add(row, measure, change, limit, self.fail_on_single);
+                }
+            }
+        }
+        verdict
+    }
+}
+
+impl Verdict {
+    fn add(
+        &mut self,
+        row: &Difference,
+        measure: Measure,
+        change: Change,
+        limit: f64,
+        fail_on_single: bool,
+    ) {
+        self.judged += 1;
+        let percent = change.percent().unwrap_or(0.0);
+        let chance = match (change.spread, change.detectable()) {
+            (Some(spread), Some(detectable)) => {
+                if detectable > limit {
+                    self.noisy += 1;
+                    self.blind = self.blind.max(detectable);
+                }
+                format!("runs differ by {spread:.1} %")
+            }
+            _ => {
+                self.unknown += 1;
+                "one run a side: perhaps chance".to_owned()
+            }
+        };
+        if percent <= limit {
+            return;
+        }
+        match change.is_beyond_chance() {
+            Some(true) => {}
+            Some(false) => return,
+            None if fail_on_single => {}
+            None => {
+                self.ignored += 1;
+                return;
+            }
+        }
+        self.slower.push(format!(
+            "{} {}: {} {:.0} -> {:.0} nsec ({percent:+.1} %, {chance})",
             row.group.label(),
             row.name,
-            percent(row.mean_change()),
-            percent(row.total_change())
-        );
+            measure.label(),
+            change.before,
+            change.after
+        ));
     }
-    Ok(if slower.is_empty() { 0 } else { SLOWER })
+
+    fn print(&self) {
+        for line in &self.slower {
+            eprintln!("rpd: slower: {line}");
+        }
+        if self.ignored > 0 || (self.unknown > 0 && self.unknown == self.judged) {
+            let ignored = match self.ignored {
+                0 => String::new(),
+                count => format!(", and {count} above the limit did not count"),
+            };
+            eprintln!(
+                "rpd: diff: with one run on a side nobody knows what is chance{ignored}; name several runs a side \
+                 (--before A1 A2 A3 --after B1 B2 B3), or give --fail-on-single"
+            );
+        }
+        if self.noisy > 0 {
+            eprintln!(
+                "rpd: diff: {} of {} figures differ so much from run to run that a change as small as the limit cannot \
+                 be told from chance (the largest needs {:.0} %); record on a quieter machine, or longer runs",
+                self.noisy, self.judged, self.blind
+            );
+        }
+    }
 }
 
+/// The durations of one side; each path is a run.
 fn durations(paths: &[PathBuf], naming: &Naming) -> Result<Durations> {
-    let paths = expand(&paths.iter().collect::<Vec<_>>())?;
     let mut durations = Durations::default();
     let load = LoadOptions { args: false };
-    each_recording(&paths, load, None, |_, _, session, settings| {
-        durations.add(&session, naming.over(&settings));
-        Ok(())
-    })?;
+    for path in paths {
+        durations.next_run();
+        let databases = expand(&[path])?;
+        each_recording(&databases, load, None, |_, _, session, settings| {
+            durations.add(&session, naming.over(&settings));
+            Ok(())
+        })?;
+    }
     Ok(durations)
-}
-
-/// Whether it got slower by more than `limit` percent and not by chance. Where there are too few records to tell, the
-/// change alone decides; a total counts only when the number of calls explains what the mean does not.
-fn is_slower(row: &Difference, limit: f64) -> bool {
-    let beyond = |change: Option<f64>| change.is_some_and(|change| change > limit);
-    let by_mean = beyond(row.mean_change()) && row.is_significant() != Some(false);
-    let more_calls = match (row.before, row.after) {
-        (Some(before), Some(after)) => after.calls > before.calls,
-        _ => false,
-    };
-    by_mean || (more_calls && beyond(row.total_change()))
 }
 
 fn print(rows: &[&Difference], look: Look, out: &mut dyn std::io::Write) -> Result<()> {
     let columns = [
         "Kind",
         "Name",
+        "Share %",
+        "Runs A",
+        "Runs B",
         "Calls A",
         "Calls B",
         "Total A (nsec)",
         "Total B (nsec)",
         "Total %",
         "Mean A (nsec)",
-        "+/- A",
         "Mean B (nsec)",
-        "+/- B",
         "Mean %",
+        "Median A (nsec)",
+        "Median B (nsec)",
+        "Median %",
+        "Spread %",
         "Beyond chance",
-        "P50 A",
-        "P50 B",
         "P95 A",
         "P95 B",
     ];
     let mut printer = Printer::new(look, columns.map(str::to_owned).to_vec(), out)?;
     for row in rows {
-        let integer = |side: Option<Side>, get: fn(Side) -> u64| {
+        let (a, b) = (row.before.as_ref(), row.after.as_ref());
+        let integer = |side: Option<&Side>, get: fn(&Side) -> u64| {
             side.map_or(Cell::Null, |side| get(side).into())
         };
         let float = |value: Option<f64>| {
@@ -189,29 +299,32 @@ fn print(rows: &[&Difference], look: Look, out: &mut dyn std::io::Write) -> Resu
                 Cell::Float((value * 10.0).round() / 10.0)
             })
         };
-        let (a, b) = (row.before, row.after);
-        let mean = |side: Option<Side>| float(side.map(|side| side.mean));
-        let margin = |side: Option<Side>| float(side.and_then(|side| side.margin));
+        let runs = |side: Option<&Side>| integer(side, |side| side.runs.len() as u64);
+        let median = row.change(Measure::Median);
+        let percent = |measure| float(row.change(measure).and_then(|change| change.percent()));
         printer.row(vec![
             row.group.label().into(),
             Cell::from(&*row.name),
+            float(Some(row.share())),
+            runs(a),
+            runs(b),
             integer(a, |side| side.calls),
             integer(b, |side| side.calls),
             integer(a, |side| side.total),
             integer(b, |side| side.total),
-            float(row.total_change()),
-            mean(a),
-            margin(a),
-            mean(b),
-            margin(b),
-            float(row.mean_change()),
-            match row.is_significant() {
+            percent(Measure::Total),
+            float(a.map(|side| side.mean)),
+            float(b.map(|side| side.mean)),
+            percent(Measure::Mean),
+            float(a.and_then(|side| side.middle(Measure::Median))),
+            float(b.and_then(|side| side.middle(Measure::Median))),
+            percent(Measure::Median),
+            float(median.and_then(|change| change.spread)),
+            match median.and_then(|change| change.is_beyond_chance()) {
                 Some(true) => "yes".into(),
                 Some(false) => "no".into(),
                 None => "".into(),
             },
-            float(a.map(|side| side.p50)),
-            float(b.map(|side| side.p50)),
             float(a.map(|side| side.p95)),
             float(b.map(|side| side.p95)),
         ])?;

@@ -2,12 +2,13 @@
 
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use rpd_core::compat::{Compat, Difference};
-use rpd_formats::rocpd::query::{Combined, QueryError};
+use rpd_formats::rocpd::query::{Combined, Limit, QueryError};
 use rpd_formats::table::{Look, Printer};
 use rpd_spool::regular_file;
 
@@ -55,6 +56,9 @@ struct Arguments {
     /// Directory of that file [default: the current directory]
     #[arg(short = 'd', long = "output-path", value_name = "DIR")]
     output_path: Option<PathBuf>,
+    /// Seconds of processor time after which SQL is stopped; 0: never [default: 60, and 10 for each MiB of the databases]
+    #[arg(long, value_name = "SECONDS")]
+    time_limit: Option<u64>,
     #[command(flatten)]
     window: WindowOptions,
 }
@@ -89,7 +93,10 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     }
     let paths = expand(&databases)?;
     let window = given.window.resolve(NAME, &paths)?;
-    let database = Combined::open(&paths).map_err(explain)?;
+    let mut database = Combined::open(&paths).map_err(explain)?;
+    if let Some(seconds) = given.time_limit {
+        database.set_limit(NonZeroU64::new(seconds).map_or(Limit::None, Limit::Seconds));
+    }
     if let Some(window) = &window {
         database.set_window(window).map_err(explain)?;
     }

@@ -83,7 +83,7 @@ impl WindowOptions {
             ))
             .into());
         }
-        let (whole, cut) = (last - first, end - start);
+        let (whole, cut) = (last.saturating_sub(first), end - start);
         let reduced = 100.0 * (1.0 - cut as f64 / whole.max(1) as f64);
         eprintln!("#  Initial time bounds: {first} : {last} nsec (delta={whole} nsec)");
         eprintln!("# Windowed time bounds: {start} : {end} nsec (delta={cut} nsec)");
@@ -109,7 +109,8 @@ fn time(name: &str, option: &str, text: &str, first: u64, last: u64) -> Result<u
             if !(0.0..=100.0).contains(&share) {
                 return Err(refuse("a percentage lies between 0% and 100%"));
             }
-            Ok(first + ((last - first) as f64 * share / 100.0).round() as u64)
+            let offset = (last.saturating_sub(first) as f64 * share / 100.0).round() as u64;
+            Ok(first.saturating_add(offset))
         }
         None => text
             .parse()

@@ -19,6 +19,8 @@ use rpd_core::naming::{self, Facts, Namer, Target};
 use rpd_core::options::Options;
 use rpd_core::session::{LoadOptions, Session};
 
+use crate::failure::line;
+use crate::isolation::isolated;
 use crate::launch::spawn::Ending;
 use crate::run_directory::{Recording, RunDirectory, State};
 pub(crate) use comparison::Comparison;
@@ -73,14 +75,18 @@ pub(crate) fn finish(
             lines.push(ledger::still_running(recording, run.path()));
             continue;
         }
-        let outcome = report.process(recording, &mut state);
+        let mut outcome = report.process(recording, &mut state);
         if options.compat.has(Difference::ResultFiles) {
             for file in &outcome.files {
                 eprintln!("Opened result file: {}", file.display());
             }
         }
         if let (Some(comparison), Some(session)) = (comparison.as_mut(), &outcome.session) {
-            comparison.add(session, options, &hostname);
+            let added = isolated("comparison of passes", || {
+                comparison.add(session, options, &hostname);
+                Ok(())
+            });
+            outcome.errors.extend(added.err().map(|error| line(&error)));
         }
         complete &= outcome.complete();
         lossless &= outcome.lossless();
@@ -137,21 +143,19 @@ impl Report<'_> {
         };
         let weight = self.run.size_of(recording);
         self.progress.step("reading", weight, 0);
-        let opened = self.run.open_recording(recording).and_then(|folder| {
-            Ok(Session::open_at(
-                folder,
-                &self.run.path_of(recording),
-                load,
-            )?)
-        });
-        match opened {
+        let open = || {
+            let folder = self.run.open_recording(recording)?;
+            let path = self.run.path_of(recording);
+            Ok(Session::open_at(folder, &path, load)?)
+        };
+        match isolated("reading the recording", open) {
             Ok(session) => {
                 if let Err(error) = self.outputs(recording, &session, weight, state, &mut outcome) {
-                    outcome.errors.push(crate::failure::line(&error));
+                    outcome.errors.push(line(&error));
                 }
                 outcome.session = Some(session);
             }
-            Err(error) => outcome.errors.push(crate::failure::line(&error)),
+            Err(error) => outcome.errors.push(line(&error)),
         }
         outcome
     }
@@ -172,14 +176,16 @@ impl Report<'_> {
         // Before the first file: whoever reports the rest of this run must not use these names again.
         self.run.set_state(state)?;
         if options.output_config {
-            outcome
-                .files
-                .push(config::write(session, options, &target)?);
+            match isolated("configuration", || config::write(session, options, &target)) {
+                Ok(file) => outcome.files.push(file),
+                Err(error) => outcome.errors.push(line(&error)),
+            }
         }
         if session.is_empty() {
             return Ok(());
         }
-        let tables = Tables::of(session, options)?;
+        let tables = Tables::of(session, options);
+        outcome.errors.extend(tables.errors.iter().map(line));
         let stats = tables.stats.as_ref();
         for format in &options.formats {
             // One format that fails does not keep the others from being written.
@@ -191,7 +197,7 @@ impl Report<'_> {
             let written = write::write(*format, session, stats, options, &target);
             match written {
                 Ok(files) => outcome.files.extend(files),
-                Err(error) => outcome.errors.push(crate::failure::line(&error)),
+                Err(error) => outcome.errors.push(line(&error)),
             }
         }
         let title = self

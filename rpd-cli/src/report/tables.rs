@@ -13,6 +13,7 @@ use rpd_summary::Statistics;
 use rpd_summary::text::render;
 
 use super::place;
+use crate::isolation::isolated;
 
 /// Blanks in front of tables on a terminal.
 const INDENT: usize = 4;
@@ -51,23 +52,31 @@ pub(super) struct Tables {
     pub(super) stats: Option<SessionStats>,
     /// Empty when there is nothing to show.
     text: String,
+    /// Why some are missing.
+    pub(super) errors: Vec<anyhow::Error>,
 }
 
 impl Tables {
-    /// Computes what `options` ask for.
-    pub(super) fn of(session: &Session, options: &Options) -> Result<Tables> {
-        let summary = &options.summary;
+    /// Computes what `options` ask for. A table that cannot be made keeps no other from being made.
+    pub(super) fn of(session: &Session, options: &Options) -> Tables {
         let mut tables = Tables {
             stats: None,
             text: String::new(),
+            errors: Vec::new(),
         };
-        if !options.stats && !summary.any() {
-            return Ok(tables);
+        if options.stats || options.summary.any() {
+            let computed = isolated("statistics", || tables.compute(session, options));
+            tables.errors.extend(computed.err());
         }
+        tables
+    }
+
+    fn compute(&mut self, session: &Session, options: &Options) -> Result<()> {
+        let summary = &options.summary;
         let statistics = Statistics::new(session, options.kernel_names)?;
-        tables.stats = Some(statistics.session_stats()?);
+        self.stats = Some(statistics.session_stats()?);
         if rpd_formats::csv::record_bytes(session) < options.minimum_output_bytes {
-            return Ok(tables);
+            return Ok(());
         }
         let indent = match destination(options) {
             Destination::File(_) => 0,
@@ -78,13 +87,18 @@ impl Tables {
         } else if options.compat.has(Difference::StatsTables) {
             Vec::new()
         } else {
-            let stats = tables.stats.iter().flat_map(|stats| &stats.domains);
+            let stats = self.stats.iter().flat_map(|stats| &stats.domains);
             stats.map(|(_, table)| table.clone()).collect()
         };
         for table in &shown {
-            tables.text += &render(table, summary.unit, indent, options.compat);
+            match isolated(&format!("table {}", table.title), || {
+                Ok(render(table, summary.unit, indent, options.compat))
+            }) {
+                Ok(text) => self.text += &text,
+                Err(error) => self.errors.push(error),
+            }
         }
-        Ok(tables)
+        Ok(())
     }
 
     /// Sends the text where it is to go; the file, if that is one. `title` says on a terminal whose tables they are.
@@ -148,7 +162,7 @@ mod tests {
     }
 
     fn titles(options: &Options) -> Vec<String> {
-        let tables = Tables::of(&session(), options).expect("tables");
+        let tables = Tables::of(&session(), options);
         let lines = tables.text.lines();
         lines
             .filter(|line| line.ends_with("SUMMARY:"))
@@ -219,7 +233,7 @@ mod tests {
         options.summary.overall = true;
         options.summary.output = "summary".to_owned();
         options.summary.unit = rpd_core::stats::Unit::Usec;
-        let tables = Tables::of(&session(), &options).expect("tables");
+        let tables = Tables::of(&session(), &options);
         let file = tables
             .deliver(&options, &target, Some("rpd: a[1]:\n"))
             .expect("delivered")

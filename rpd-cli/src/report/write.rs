@@ -9,6 +9,8 @@ use rpd_core::session::Session;
 use rpd_core::stats::SessionStats;
 use rpd_summary::Statistics;
 
+use crate::isolation::isolated;
+
 /// Formats that this build writes, as options name them.
 pub(crate) const FORMATS: &[(&str, Format)] = &[
     ("csv", Format::Csv),
@@ -21,8 +23,22 @@ pub(crate) const FORMATS: &[(&str, Format)] = &[
 ];
 
 /// Writes a session in one format; the files. Statistics, where there are some, go into documents that hold them; files of
-/// their own are for `--stats` alone.
+/// their own are for `--stats` alone. A panic in a writer is an error of that format.
 pub(crate) fn write(
+    format: Format,
+    session: &Session,
+    stats: Option<&SessionStats>,
+    options: &Options,
+    target: &Target,
+) -> Result<Vec<PathBuf>> {
+    let name = FORMATS.iter().find(|(_, known)| *known == format);
+    let name = name.map_or("output", |(name, _)| *name);
+    isolated(&format!("output {name}"), || {
+        files(format, session, stats, options, target)
+    })
+}
+
+fn files(
     format: Format,
     session: &Session,
     stats: Option<&SessionStats>,

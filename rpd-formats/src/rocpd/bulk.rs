@@ -2,6 +2,8 @@
 
 use rusqlite::{Connection, Statement};
 
+use super::sql::identifier;
+
 /// Parameters of one statement: more gain little, and SQLite's time to prepare grows.
 const PARAMETERS: usize = 480;
 
@@ -27,13 +29,14 @@ pub(super) struct Bulk<'c> {
 }
 
 impl<'c> Bulk<'c> {
+    /// Inserts into `table`, an identifier in quotes.
     pub(super) fn new(
         connection: &'c Connection,
         table: &str,
         columns: &[&str],
     ) -> rusqlite::Result<Bulk<'c>> {
-        let quoted: Vec<String> = columns.iter().map(|name| format!("\"{name}\"")).collect();
-        let head = format!("INSERT INTO \"{table}\" ({}) VALUES ", quoted.join(","));
+        let columns_text: Vec<String> = columns.iter().map(|name| identifier(name)).collect();
+        let head = format!("INSERT INTO {table} ({}) VALUES ", columns_text.join(","));
         let rows = PARAMETERS / columns.len();
         let statement = connection.prepare(&statement_text(&head, columns.len(), rows))?;
         Ok(Bulk {

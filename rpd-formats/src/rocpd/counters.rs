@@ -30,7 +30,7 @@ pub(super) fn write(
     }
     let nobody = (None, "{}".to_owned());
     let mut insert = connection.prepare(&format!(
-        "INSERT INTO \"{}\" (id, agent_id, target_arch, name, symbol, description, component, value_type, block,
+        "INSERT INTO {} (id, agent_id, target_arch, name, symbol, description, component, value_type, block,
             expression, is_constant, is_derived, extdata)
             VALUES (?, ?, ?, ?, ?, ?, 'rocm', 'ABS', ?, ?, ?, ?, ?)",
         names.table("rocpd_info_pmc")

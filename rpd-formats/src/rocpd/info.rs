@@ -63,7 +63,7 @@ pub(super) fn write(
     target: &Target,
 ) -> rusqlite::Result<Ids> {
     let mut insert = connection.prepare(&format!(
-        "INSERT INTO \"{}\" (tag, value) VALUES (?, ?)",
+        "INSERT INTO {} (tag, value) VALUES (?, ?)",
         names.table("rocpd_metadata")
     ))?;
     insert.execute(params!["schema_version", SCHEMA_VERSION])?;
@@ -164,7 +164,7 @@ fn write_node_and_process(
 ) -> rusqlite::Result<()> {
     connection.execute(
         &format!(
-            "INSERT INTO \"{}\" (id, hash, machine_id, system_name, hostname, release, version, hardware_name,
+            "INSERT INTO {} (id, hash, machine_id, system_name, hostname, release, version, hardware_name,
                 domain_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             names.table("rocpd_info_node")
         ),
@@ -200,7 +200,7 @@ fn write_node_and_process(
     );
     connection.execute(
         &format!(
-            "INSERT INTO \"{}\" (id, nid, ppid, pid, init, fini, start, \"end\", command, environment, extdata)
+            "INSERT INTO {} (id, nid, ppid, pid, init, fini, start, \"end\", command, environment, extdata)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             names.table("rocpd_info_process")
         ),
@@ -329,7 +329,7 @@ fn write_agents(
 ) -> rusqlite::Result<HashMap<AgentHandle, i64>> {
     let table = names.table("rocpd_info_agent");
     let mut insert = connection.prepare(&format!(
-        "INSERT OR IGNORE INTO \"{table}\" (id, type, absolute_index, logical_index, type_index, uuid, name, model_name,
+        "INSERT OR IGNORE INTO {table} (id, type, absolute_index, logical_index, type_index, uuid, name, model_name,
             vendor_name, product_name, user_name, extdata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     ))?;
     let mut ids = HashMap::new();
@@ -374,7 +374,7 @@ fn write_agents(
     {
         if let std::collections::hash_map::Entry::Vacant(entry) = ids.entry(handle) {
             connection.execute(
-                &format!("INSERT INTO \"{table}\" (id, name) VALUES (?, ?)"),
+                &format!("INSERT INTO {table} (id, name) VALUES (?, ?)"),
                 params![next, format!("unknown agent {handle}")],
             )?;
             entry.insert(next);
@@ -393,7 +393,7 @@ fn write_code(
 ) -> rusqlite::Result<()> {
     let code_table = names.table("rocpd_info_code_object");
     let mut insert = connection.prepare(&format!(
-        "INSERT INTO \"{code_table}\" (id, agent_id, uri, load_base, load_size, load_delta, extdata)
+        "INSERT INTO {code_table} (id, agent_id, uri, load_base, load_size, load_delta, extdata)
             VALUES (?, ?, ?, ?, ?, ?, ?)",
     ))?;
     let mut known_code = BTreeSet::new();
@@ -410,7 +410,7 @@ fn write_code(
         ])?;
     }
     let mut insert = connection.prepare(&format!(
-        "INSERT INTO \"{}\" (id, code_object_id, kernel_name, display_name, kernel_object, kernarg_segment_size,
+        "INSERT INTO {} (id, code_object_id, kernel_name, display_name, kernel_object, kernarg_segment_size,
             kernarg_segment_alignment, group_segment_size, private_segment_size, sgpr_count, arch_vgpr_count,
             accum_vgpr_count, extdata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         names.table("rocpd_info_kernel_symbol")
@@ -420,10 +420,7 @@ fn write_code(
         known.insert(symbol.id);
         if known_code.insert(symbol.code_object) {
             let id = symbol.code_object.0.cast_signed();
-            connection.execute(
-                &format!("INSERT INTO \"{code_table}\" (id) VALUES (?)"),
-                [id],
-            )?;
+            connection.execute(&format!("INSERT INTO {code_table} (id) VALUES (?)"), [id])?;
         }
         insert.execute(params![
             symbol.id.0.cast_signed(),
@@ -446,7 +443,7 @@ fn write_code(
     for &kernel in session.dispatches.kernel.iter().chain(counted) {
         if known.insert(kernel) {
             connection.execute(
-                &format!("INSERT OR IGNORE INTO \"{code_table}\" (id) VALUES (0)"),
+                &format!("INSERT OR IGNORE INTO {code_table} (id) VALUES (0)"),
                 [],
             )?;
             let name = kernel.to_string();

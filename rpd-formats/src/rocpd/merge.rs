@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, Result};
+use rusqlite::Result;
 
+use super::connection::Guarded;
+use super::guard::Trust;
 use super::query::data_views;
 use super::read::{Problem, ReadError, list_recordings};
+use super::sql::identifier;
 use super::{Names, PRAGMAS, VIEWS};
 use crate::WriteError;
 use crate::file::PendingFile;
@@ -82,7 +85,7 @@ pub fn merge(inputs: &[PathBuf], output: &Path) -> std::result::Result<PathBuf, 
         path: output.to_owned(),
         source,
     };
-    let connection = Connection::open(file.temporary_path()).map_err(refused)?;
+    let connection = Guarded::create_guarded(file.temporary_path()).map_err(refused)?;
     connection.execute_batch(PRAGMAS).map_err(refused)?;
     let mut views = Views::default();
     for path in inputs {
@@ -91,55 +94,55 @@ pub fn merge(inputs: &[PathBuf], output: &Path) -> std::result::Result<PathBuf, 
             Failed::Output(source) => refused(source).into(),
         })?;
     }
-    let finish = || -> Result<()> {
-        for (base, selects) in &views.0 {
-            let all = selects.join(" UNION ALL ");
-            connection.execute_batch(&format!("CREATE VIEW \"{base}\" AS {all}"))?;
-        }
-        for statement in data_views() {
-            connection.execute_batch(statement)?;
-        }
-        Ok(())
-    };
-    finish().map_err(refused)?;
+    connection.set_trust(Trust::Schema);
+    for (base, selects) in &views.0 {
+        let all: Vec<&str> = selects.iter().map(|(_, select)| &**select).collect();
+        // A comment at the end of one must not hide the next.
+        let sql = format!(
+            "CREATE VIEW {} AS {}",
+            identifier(base),
+            all.join("\nUNION ALL ")
+        );
+        make(&connection, "view", base, &sql).map_err(|error| match (error, selects.first()) {
+            (Failed::Input(problem), Some((path, _))) => ReadError::new(path, problem).into(),
+            (Failed::Input(_), None) => refused(rusqlite::Error::InvalidQuery).into(),
+            (Failed::Output(source), _) => MergeError::from(refused(source)),
+        })?;
+    }
+    connection.set_trust(Trust::Schema);
+    for statement in data_views() {
+        connection.execute(statement, []).map_err(refused)?;
+    }
     connection
         .close()
-        .map_err(|(_, error)| MergeError::from(refused(error)))?;
+        .map_err(|error| MergeError::from(refused(error)))?;
     Ok(file.finish()?)
 }
 
-/// Selects of the `rocpd_*` views by their names.
+/// Selects of the `rocpd_*` views by their names, each with the file that it is from.
 #[derive(Default)]
-struct Views(BTreeMap<String, Vec<String>>);
+struct Views(BTreeMap<String, Vec<(PathBuf, String)>>);
 
 enum Failed {
     Input(Problem),
     Output(rusqlite::Error),
 }
 
-/// An error while rows go from one to the other: a damaged input shows as such, the rest is the output's.
-impl From<rusqlite::Error> for Failed {
-    fn from(error: rusqlite::Error) -> Failed {
-        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseCorrupt, DatabaseLocked, NotADatabase};
-        match error.sqlite_error_code() {
-            Some(DatabaseBusy | DatabaseCorrupt | DatabaseLocked | NotADatabase) => {
-                Failed::Input(Problem::from_sqlite(&error))
-            }
-            _ => Failed::Output(error),
-        }
+impl From<Problem> for Failed {
+    fn from(problem: Problem) -> Failed {
+        Failed::Input(problem)
     }
 }
 
-fn copy(
-    connection: &Connection,
-    path: &Path,
-    views: &mut Views,
-) -> std::result::Result<(), Failed> {
-    connection.execute(
-        "ATTACH DATABASE ?1 AS input",
-        [format!("file:{}?mode=ro", super::query::encoded(path))],
-    )?;
-    let master = |kind: &str| -> Result<Vec<(String, String)>> {
+impl From<rusqlite::Error> for Failed {
+    fn from(error: rusqlite::Error) -> Failed {
+        Failed::Output(error)
+    }
+}
+
+/// The tables or indices of the input: name and the statement that makes it.
+fn schema(connection: &Guarded, kind: &str) -> std::result::Result<Vec<(String, String)>, Problem> {
+    let read = || -> Result<Vec<(String, String)>> {
         let mut statement = connection.prepare(
             "SELECT name, sql FROM input.sqlite_master WHERE type = ?1 AND sql IS NOT NULL
                 AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid",
@@ -147,20 +150,99 @@ fn copy(
         let rows = statement.query_map([kind], |row| Ok((row.get(0)?, row.get(1)?)))?;
         rows.collect()
     };
-    let tables = master("table")?;
+    read().map_err(|error| connection.meaning(&error))
+}
+
+/// Carries out a statement of an input's schema: one, which makes what its name says and does nothing else.
+fn make(
+    connection: &Guarded,
+    kind: &str,
+    name: &str,
+    sql: &str,
+) -> std::result::Result<(), Failed> {
+    connection.set_trust(Trust::Schema);
+    // This takes one statement and no more.
+    let done = connection.execute(sql, []);
+    let refused = done
+        .as_ref()
+        .err()
+        .and_then(|error| connection.guard_problem(error));
+    connection.set_trust(Trust::Own);
+    if let Some(problem) = refused {
+        return Err(problem.into());
+    }
+    match done {
+        Err(error) if is_of_output(&error) => return Err(error.into()),
+        Err(error) => return Err(Problem::from_sqlite(&error).into()),
+        Ok(_) => {}
+    }
+    let made: bool = connection.query_row(
+        "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = ?1 AND name = ?2)",
+        [kind, name],
+        |row| row.get(0),
+    )?;
+    match made {
+        true => Ok(()),
+        false => Err(
+            Problem::Damaged(format!("the statement of {kind} {name} makes another one")).into(),
+        ),
+    }
+}
+
+/// Whether an error can only be one of the file that is written.
+fn is_of_output(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DiskFull, ReadOnly};
+    matches!(error.sqlite_error_code(), Some(DiskFull | ReadOnly))
+}
+
+/// Copies the rows of a table.
+fn copy_rows(connection: &Guarded, name: &str) -> std::result::Result<(), Failed> {
+    let name = identifier(name);
+    let error = match connection.execute(
+        &format!("INSERT INTO main.{name} SELECT * FROM input.{name}"),
+        [],
+    ) {
+        Ok(_) => return Ok(()),
+        Err(error) if is_of_output(&error) => return Err(error.into()),
+        Err(error) => error,
+    };
+    if let Some(problem) = connection.guard_problem(&error) {
+        return Err(problem.into());
+    }
+    // One statement reads and writes. Reading alone tells which of the two failed.
+    let read = || -> Result<()> {
+        let mut statement = connection.prepare(&format!("SELECT * FROM input.{name}"))?;
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+        Ok(())
+    };
+    match read() {
+        Err(error) => Err(connection.meaning(&error).into()),
+        Ok(())
+            if matches!(
+                error.sqlite_error_code(),
+                Some(rusqlite::ErrorCode::ConstraintViolation)
+            ) =>
+        {
+            Err(Problem::from_sqlite(&error).into())
+        }
+        Ok(()) => Err(error.into()),
+    }
+}
+
+fn copy(connection: &Guarded, path: &Path, views: &mut Views) -> std::result::Result<(), Failed> {
+    connection.attach(path, "input")?;
+    let tables = schema(connection, "table")?;
+    connection.set_trust(Trust::Own);
     connection.execute_batch("BEGIN")?;
     for (name, sql) in &tables {
-        connection.execute_batch(sql)?;
-        connection.execute_batch(&format!(
-            "INSERT INTO main.\"{name}\" SELECT * FROM input.\"{name}\""
-        ))?;
+        make(connection, "table", name, sql)?;
+        copy_rows(connection, name)?;
     }
-    for kind in ["index", "trigger"] {
-        for (_, sql) in master(kind)? {
-            connection.execute_batch(&sql)?;
-        }
+    for (name, sql) in schema(connection, "index")? {
+        make(connection, "index", &name, &sql)?;
     }
-    let found = master("view")?;
+    let found = schema(connection, "view")?;
     let suffixes: Vec<String> = tables
         .iter()
         .filter_map(|(name, _)| name.strip_prefix("rocpd_metadata"))
@@ -186,14 +268,14 @@ fn copy(
         let sql = found.iter().find(|(name, _)| *name == base);
         let selects = views.0.entry(base.clone()).or_default();
         match sql.and_then(|(_, sql)| select_of(sql)) {
-            Some(select) => selects.push(select.to_owned()),
+            Some(select) => selects.push((path.to_owned(), select.to_owned())),
             None => {
                 for suffix in &suffixes {
                     if tables
                         .iter()
                         .any(|(name, _)| *name == format!("{base}{suffix}"))
                     {
-                        selects.push(lost_view(connection, &base, suffix)?);
+                        selects.push((path.to_owned(), lost_view(connection, &base, suffix)?));
                     }
                 }
             }
@@ -203,31 +285,44 @@ fn copy(
     Ok(())
 }
 
-/// What a view selects.
+/// What a view selects: all behind the first AS that is no part of a name or a comment.
 fn select_of(sql: &str) -> Option<&str> {
-    let mut from = 0;
-    for word in sql.split_ascii_whitespace() {
-        let at = from + sql[from..].find(word)?;
-        from = at + word.len();
+    let mut rest = sql;
+    loop {
+        let first = rest.chars().next()?;
+        let end = match first {
+            '"' | '`' | '\'' => rest[1..].find(first)? + 2,
+            '[' => rest.find(']')? + 1,
+            '-' if rest.starts_with("--") => rest.find('\n')? + 1,
+            '/' if rest.starts_with("/*") => rest.find("*/")? + 2,
+            _ if is_of_word(first) => rest.find(|letter| !is_of_word(letter))?,
+            _ => first.len_utf8(),
+        };
+        let (word, behind) = rest.split_at(end);
         if word.eq_ignore_ascii_case("as") {
-            return Some(sql[from..].trim().trim_end_matches(';'));
+            return Some(behind.trim().trim_end_matches(';'));
         }
+        rest = behind;
     }
-    None
+}
+
+fn is_of_word(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '$')
 }
 
 /// The select of a pass-through view: ours where the table is stored compactly, else all of the table.
-fn lost_view(connection: &Connection, base: &str, suffix: &str) -> Result<String> {
-    let table = format!("{base}{suffix}");
+fn lost_view(connection: &Guarded, base: &str, suffix: &str) -> Result<String> {
+    let table = identifier(&format!("{base}{suffix}"));
     let columns: Vec<String> = connection
-        .prepare(&format!("PRAGMA main.table_info(\"{table}\")"))?
+        .prepare(&format!("PRAGMA main.table_info({table})"))?
         .query_map([], |row| row.get(1))?
         .collect::<Result<_>>()?;
-    let all = format!("SELECT * FROM \"{table}\"");
+    let all = format!("SELECT * FROM {table}");
     if base == "rocpd_metadata" || columns.iter().any(|column| column == "guid") {
         return Ok(all);
     }
-    let process = format!("SELECT guid, nid, id FROM \"rocpd_info_process{suffix}\" LIMIT 1");
+    let process = identifier(&format!("rocpd_info_process{suffix}"));
+    let process = format!("SELECT guid, nid, id FROM {process} LIMIT 1");
     let names = connection.query_row(&process, [], |row| {
         Ok(Names {
             guid: row.get(0)?,
@@ -236,6 +331,11 @@ fn lost_view(connection: &Connection, base: &str, suffix: &str) -> Result<String
             pid: row.get(2)?,
         })
     })?;
+    // Our statements take a suffix as it is.
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    if !suffix.chars().all(is_plain) {
+        return Ok(all);
+    }
     let ours = VIEWS
         .split(";\n")
         .map(Names::without_comments)
@@ -258,6 +358,14 @@ mod tests {
         assert_eq!(
             select_of("CREATE VIEW IF NOT EXISTS v as SELECT 1 AS a"),
             Some("SELECT 1 AS a")
+        );
+        assert_eq!(
+            select_of("CREATE VIEW \"a\"\" AS b\" -- AS c\n/* AS d */AS SELECT 1"),
+            Some("SELECT 1")
+        );
+        assert_eq!(
+            select_of("CREATE VIEW [x AS y] AS SELECT 1"),
+            Some("SELECT 1")
         );
         assert_eq!(select_of("CREATE TABLE t (a)"), None);
     }

@@ -5,27 +5,28 @@
 //! name, losing it costs nothing.
 
 mod bulk;
+mod connection;
 mod counters;
 mod dispatches;
+mod guard;
 pub(crate) mod identity;
 mod info;
 mod merge;
 pub mod query;
 pub mod read;
 mod rows;
+mod sql;
 
 use std::path::PathBuf;
-
-use rpd_core::naming::Target;
-use rpd_core::options::Options;
-use rpd_core::session::Session;
-use rusqlite::Connection;
 
 use crate::WriteError;
 use crate::file::PendingFile;
 use identity::Node;
 pub use merge::{MergeError, merge};
 pub(crate) use rows::allocation_kind;
+use rpd_core::naming::Target;
+use rpd_core::options::Options;
+use rpd_core::session::Session;
 
 const SCHEMA: &str = include_str!("schema.sql");
 const VIEWS: &str = include_str!("views.sql");
@@ -34,10 +35,11 @@ const INDICES: &str = include_str!("indices.sql");
 /// Value of `schema_version`.
 const SCHEMA_VERSION: &str = "3";
 
-/// Without a journal and without waiting for the disk; pages are kept in memory while indices are made.
+/// Without a journal and without waiting for the disk; pages are kept in memory while indices are made. The name of the
+/// database matters: without it databases that are attached later would be locked exclusively, too.
 const PRAGMAS: &str =
-    "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
-    PRAGMA foreign_keys = OFF; PRAGMA cache_size = -65536;";
+    "PRAGMA main.journal_mode = OFF; PRAGMA main.synchronous = OFF; PRAGMA main.locking_mode = EXCLUSIVE;
+    PRAGMA foreign_keys = OFF; PRAGMA main.cache_size = -65536;";
 
 /// Writes `<prefix>_results.db`; `None` for a session without records, or with fewer bytes of them than asked for.
 ///
@@ -68,7 +70,7 @@ fn fill(
     options: &Options,
     target: &Target,
 ) -> rusqlite::Result<()> {
-    let connection = Connection::open(file.temporary_path())?;
+    let connection = connection::create(file.temporary_path())?;
     connection.execute_batch(PRAGMAS)?;
     connection.execute_batch("BEGIN")?;
     let node = Node::of(session);
@@ -99,16 +101,16 @@ impl Names {
             None => identity::guid(&session.process, node),
         };
         Names {
-            suffix: format!("_{}", guid.replace('-', "_")),
+            suffix: suffix(&guid),
             guid,
             nid: node.id,
             pid: session.process.pid.0.into(),
         }
     }
 
-    /// The real name of a table.
+    /// The real name of a table, in quotes.
     fn table(&self, base: &str) -> String {
-        format!("{base}{}", self.suffix)
+        sql::identifier(&format!("{base}{}", self.suffix))
     }
 
     /// A statement without the comments in front of it.
@@ -123,10 +125,22 @@ impl Names {
         rest
     }
 
-    fn fill_in(&self, sql: &str) -> String {
-        sql.replace("%suffix%", &self.suffix)
-            .replace("%guid%", &self.guid)
+    /// A statement of ours with the constants in it.
+    fn fill_in(&self, statements: &str) -> String {
+        statements
+            .replace("%suffix%", &self.suffix)
+            .replace("'%guid%'", &sql::literal(&self.guid))
             .replace("%nid%", &self.nid.to_string())
             .replace("%pid%", &self.pid.to_string())
     }
+}
+
+/// What ends the tables of a recording: its guid, with an underscore for all that is no part of a plain name. A guid that
+/// was read from a database may be any text.
+fn suffix(guid: &str) -> String {
+    let plain = |letter: char| match letter.is_ascii_alphanumeric() {
+        true => letter,
+        false => '_',
+    };
+    format!("_{}", guid.chars().map(plain).collect::<String>())
 }

@@ -1,13 +1,18 @@
 //! SQL over one or several databases.
 
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rpd_core::session::Window;
+use rusqlite::Batch;
 use rusqlite::fallible_iterator::FallibleIterator as _;
 use rusqlite::types::ValueRef;
-use rusqlite::{Batch, Connection};
 
+use super::connection::Guarded;
+use super::guard::Trust;
 use super::read::{Database, Problem, ReadError};
+use super::sql::identifier;
 use super::{Names, VIEWS};
 use crate::table::Cell;
 
@@ -42,10 +47,23 @@ pub enum QueryError {
 /// Databases seen as one.
 #[derive(Debug)]
 pub struct Combined {
-    connection: Connection,
+    connection: Guarded,
     /// Bases of tables, with the columns that all databases together have.
     tables: Vec<(String, Vec<String>)>,
     databases: Vec<Vec<(String, Vec<String>)>>,
+    limit: Limit,
+}
+
+/// Processor time that SQL of the user may take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Limit {
+    /// A minute, and ten seconds for each MiB of the databases.
+    #[default]
+    BySize,
+    /// This many seconds.
+    Seconds(NonZeroU64),
+    /// Any.
+    None,
 }
 
 impl Combined {
@@ -60,49 +78,49 @@ impl Combined {
         for path in paths {
             Database::open(path)?;
         }
-        let connection = Connection::open_in_memory().map_err(|error| failed(&error, ""))?;
+        let connection = Guarded::memory().map_err(|error| failed(&error, ""))?;
         let mut combined = Combined {
             connection,
             tables: Vec::new(),
             databases: Vec::new(),
+            limit: Limit::default(),
         };
         for (index, path) in paths.iter().enumerate() {
             combined
                 .attach(index, path)
-                .map_err(|error| ReadError::sqlite(path, &error))?;
+                .map_err(|problem| ReadError::new(path, problem))?;
         }
         combined.make_views(None)?;
         Ok(combined)
     }
 
-    fn attach(&mut self, index: usize, path: &Path) -> rusqlite::Result<()> {
+    /// Sets the processor time that [`Combined::query`] and [`Combined::run`] may take, each.
+    pub fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
+    fn attach(&mut self, index: usize, path: &Path) -> Result<(), Problem> {
         let connection = &self.connection;
         let name = format!("db{index}");
-        connection.execute(
-            &format!("ATTACH DATABASE ?1 AS {name}"),
-            [format!("file:{}?mode=ro", encoded(path))],
-        )?;
-        let mut statement = connection.prepare(&format!(
+        connection.attach(path, &name)?;
+        let found = connection.texts(&format!(
             "SELECT name FROM {name}.sqlite_master WHERE type IN ('view', 'table') AND name LIKE 'rocpd\\_%' ESCAPE '\\'"
         ))?;
-        let found: Vec<String> = statement
-            .query_map([], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?;
-        let uuids: Vec<String> = connection
-            .prepare(&format!(
-                "SELECT value FROM {name}.rocpd_metadata WHERE tag = 'uuid'"
-            ))?
-            .query_map([], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?;
+        let uuids = connection.texts(&format!(
+            "SELECT value FROM {name}.rocpd_metadata WHERE tag = 'uuid'"
+        ))?;
         let mut tables = Vec::new();
         for view in found {
-            if uuids.iter().any(|uuid| view.ends_with(uuid)) {
+            let is_of_one = |uuid: &String| !uuid.is_empty() && view.ends_with(uuid.as_str());
+            if uuids.iter().any(is_of_one) {
                 continue;
             }
-            let columns: Vec<String> = connection
-                .prepare(&format!("PRAGMA {name}.table_info(\"{view}\")"))?
-                .query_map([], |row| row.get(1))?
-                .collect::<rusqlite::Result<_>>()?;
+            // Compiling it tells the columns, and whether it does what no view of a recording does.
+            let sql = format!("SELECT * FROM {name}.{}", identifier(&view));
+            let columns: Vec<String> = match connection.prepare(&sql) {
+                Ok(statement) => statement.column_names().map(str::to_owned).collect(),
+                Err(error) => return Err(connection.meaning(&error)),
+            };
             match self.tables.iter_mut().find(|(base, _)| *base == view) {
                 Some((_, all)) => {
                     for column in &columns {
@@ -131,32 +149,58 @@ impl Combined {
                 let list: Vec<String> = columns
                     .iter()
                     .map(|column| match own.contains(column) {
-                        true => format!("\"{column}\""),
+                        true => identifier(column),
                         // A later minor version of the schema has more columns.
-                        false => format!("NULL AS \"{column}\""),
+                        false => format!("NULL AS {}", identifier(column)),
                     })
                     .collect();
                 let condition = window.map_or_else(String::new, |window| condition(base, window));
                 selects.push(format!(
-                    "SELECT {} FROM db{index}.\"{base}\"{condition}",
-                    list.join(", ")
+                    "SELECT {} FROM db{index}.{}{condition}",
+                    list.join(", "),
+                    identifier(base)
                 ));
             }
             sql += &format!(
-                "DROP VIEW IF EXISTS temp.\"{base}\"; CREATE TEMPORARY VIEW \"{base}\" AS {};\n",
-                selects.join(" UNION ALL ")
+                "DROP VIEW IF EXISTS temp.{name}; CREATE TEMPORARY VIEW {name} AS {};\n",
+                selects.join(" UNION ALL "),
+                name = identifier(base)
             );
         }
         for statement in data_views() {
-            let name = view_name(statement).unwrap_or_default();
+            let name = identifier(view_name(statement).unwrap_or_default());
             sql += &format!(
-                "DROP VIEW IF EXISTS temp.\"{name}\"; {};\n",
+                "DROP VIEW IF EXISTS temp.{name}; {};\n",
                 statement.replacen("CREATE VIEW", "CREATE TEMPORARY VIEW", 1)
             );
         }
-        self.connection
-            .execute_batch(&sql)
-            .map_err(|error| failed(&error, ""))
+        self.connection.set_trust(Trust::Own);
+        let made = self.connection.execute_batch(&sql);
+        made.map_err(|error| failed(&error, ""))
+    }
+
+    /// What an error of a statement of rpd or of the user means.
+    fn failed(&self, error: &rusqlite::Error, sql: &str) -> QueryError {
+        use Problem::{Refused, TooLong, TooMuch};
+        let message = match self.connection.guard_problem(error) {
+            Some(Refused(what)) => format!(
+                "{what} is refused: databases are only read, and other files are not touched; temporary tables and \
+                 views are allowed"
+            ),
+            Some(TooLong(seconds)) => format!(
+                "it took more than {seconds} s of processor time and was stopped; --time-limit SECONDS allows more"
+            ),
+            Some(TooMuch(mib)) => {
+                format!(
+                    "it took more than {mib} MiB of memory and was stopped; ask for less at once"
+                )
+            }
+            _ => return failed(error, sql),
+        };
+        QueryError::Sql {
+            message,
+            position: None,
+        }
     }
 
     /// Leaves only the records that `window` keeps in all views.
@@ -178,6 +222,7 @@ impl Combined {
             UNION ALL SELECT min(start), max(\"end\") FROM rocpd_kernel_dispatch
             UNION ALL SELECT min(start), max(\"end\") FROM rocpd_memory_copy
             UNION ALL SELECT min(start), max(\"end\") FROM rocpd_memory_allocate)";
+        self.begin_reading();
         self.connection
             .query_row(sql, [], |row| {
                 let (first, last): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
@@ -185,7 +230,7 @@ impl Combined {
                     .zip(last)
                     .map(|(a, b)| (a.cast_unsigned(), b.cast_unsigned())))
             })
-            .map_err(|error| failed(&error, sql))
+            .map_err(|error| self.failed(&error, sql))
     }
 
     /// Times of the markers with this message.
@@ -203,7 +248,14 @@ impl Combined {
             })?;
             rows.collect()
         };
-        read().map_err(|error| failed(&error, sql))
+        self.begin_reading();
+        read().map_err(|error| self.failed(&error, sql))
+    }
+
+    /// Before statements of ours.
+    fn begin_reading(&self) {
+        self.connection.set_trust(Trust::Views);
+        self.connection.begin();
     }
 
     /// Runs statements that have no result of interest.
@@ -224,17 +276,27 @@ impl Combined {
         mut columns: impl FnMut(Vec<String>) -> std::io::Result<()>,
         mut row: impl FnMut(Vec<Cell>) -> std::io::Result<()>,
     ) -> Result<(), QueryError> {
+        self.connection.set_trust(Trust::User);
+        match self.limit {
+            Limit::BySize => self.connection.begin_for_user(),
+            Limit::Seconds(seconds) => {
+                let allowed = Duration::from_secs(seconds.get());
+                self.connection.begin_within(Some(allowed));
+            }
+            Limit::None => self.connection.begin_within(None),
+        }
+        let failed = |error: &rusqlite::Error| self.failed(error, sql);
         let mut batch = Batch::new(&self.connection, sql);
         let mut has_result = false;
-        while let Some(mut statement) = batch.next().map_err(|error| failed(&error, sql))? {
+        while let Some(mut statement) = batch.next().map_err(|error| failed(&error))? {
             let count = statement.column_count();
             let is_wanted = count > 0 && !has_result;
             if is_wanted {
                 has_result = true;
                 columns(statement.column_names().map(str::to_owned).collect())?;
             }
-            let mut rows = statement.query([]).map_err(|error| failed(&error, sql))?;
-            while let Some(found) = rows.next().map_err(|error| failed(&error, sql))? {
+            let mut rows = statement.query([]).map_err(|error| failed(&error))?;
+            while let Some(found) = rows.next().map_err(|error| failed(&error))? {
                 if is_wanted {
                     let cells = (0..count).map(|index| match found.get_ref(index) {
                         Ok(ValueRef::Integer(value)) => Cell::Integer(value),
@@ -254,21 +316,6 @@ impl Combined {
         }
         Ok(())
     }
-}
-
-/// A file name within a URI.
-pub(super) fn encoded(path: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt as _;
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let mut text = String::new();
-    for &byte in absolute.as_os_str().as_bytes() {
-        match byte {
-            b'/' | b'.' | b'_' | b'-' => text.push(byte.into()),
-            _ if byte.is_ascii_alphanumeric() => text.push(byte.into()),
-            _ => text += &format!("%{byte:02x}"),
-        }
-    }
-    text
 }
 
 /// The condition that cuts a window out of a table; empty for tables without times.

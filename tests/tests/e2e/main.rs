@@ -3,6 +3,7 @@
 mod compat;
 mod counters;
 mod database;
+mod gate;
 mod main_job;
 mod names;
 mod odd_programs;

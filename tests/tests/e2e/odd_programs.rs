@@ -187,3 +187,30 @@ fn two_million_calls() {
     let rows = fs::read_to_string(path).expect("the file").lines().count() - 1;
     assert!(rows >= 2_200_000, "{rows}");
 }
+
+/// Columns of tables and widths of formatting have upper limits; names do not.
+#[test]
+fn a_name_of_any_length_is_in_every_output() {
+    for length in [65_534, 65_535, 65_536, 200_000] {
+        let outcome = Rpd::new(["--sys-trace", "--stats", "-S", "-D", "-f", "csv", "rocpd"])
+            .workload("odd", ["long-name".to_owned(), length.to_string()])
+            .success();
+        assert!(!outcome.stderr.contains("internal error"), "{length}");
+        assert!(!outcome.stderr.contains("panicked"), "{length}");
+        let names = outcome.csv("marker_api_trace");
+        let longest = names.column("Function").iter().map(|name| name.len()).max();
+        // The collector keeps the beginning of longer messages and says so.
+        assert!(
+            longest.is_some_and(|longest| longest >= 65_000.min(length)),
+            "{length}: {longest:?}"
+        );
+        let printed = outcome.stderr.matches('x').count();
+        assert!(printed >= longest.unwrap_or(0), "{length}: {printed}");
+        assert_eq!(
+            outcome.database().number(
+                "SELECT count(*) FROM regions WHERE length(name) > 60000 OR length(extdata) > 60000"
+            ),
+            1
+        );
+    }
+}

@@ -11,6 +11,7 @@ use rusqlite::{Result, Row};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::super::sql::identifier;
 use super::agent::number;
 use super::info::{Info, json};
 use super::scan::{Source, bits, bytes, integer, text};
@@ -63,7 +64,7 @@ pub(super) fn any(source: &Source<'_>) -> Result<bool> {
 
 /// The names of a view's columns; none when there is no such view.
 fn columns(source: &Source<'_>, view: &str) -> Result<Vec<String>> {
-    let sql = format!("PRAGMA table_info(\"{view}\")");
+    let sql = format!("PRAGMA table_info({})", identifier(view));
     let mut statement = source.connection.prepare(&sql)?;
     let names = statement.query_map([], |row| row.get(1))?;
     names.collect()

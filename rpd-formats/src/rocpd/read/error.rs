@@ -1,10 +1,10 @@
 //! What can be wrong with a database, in words that say what to do.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
+
+use super::super::guard::LARGEST_VALUE;
 
 /// A database that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +26,49 @@ pub enum Problem {
     /// It is a directory.
     #[error("is a directory; name the databases in it (they end in _results.db)")]
     Directory,
+    /// A pipe, a device or a socket.
+    #[error(
+        "is no regular file (a pipe, a device or a socket); name a database, which ends in _results.db"
+    )]
+    NotRegular,
+    /// A file that belongs to the database is no regular one.
+    #[error("cannot be read: {} belongs to it and is no regular file; remove that", .0.display())]
+    Companion(PathBuf),
+    /// A program that wrote into it was stopped and left a journal.
+    #[error(
+        "has a change in it that was not completed ({} is still there); undo that with `sqlite3 FILE .schema`, which \
+         may write to it, or record again", .0.display()
+    )]
+    Unfinished(PathBuf),
+    /// Its write-ahead log cannot be read where it is.
+    #[error(
+        "keeps changes in {}, which cannot be used in this directory; copy both files to one that you can write to, \
+         and name the copy", .0.display()
+    )]
+    Wal(PathBuf),
+    /// A table whose content is made by a module.
+    #[error("has the virtual table {0}, which no recording has, and is not read; record again")]
+    VirtualTable(String),
+    /// A view does what no view of a recording does.
+    #[error(
+        "has a view or table that uses {0}, which no recording needs, and is not read; record again"
+    )]
+    Refused(String),
+    /// Reading takes too long.
+    #[error(
+        "has a view that does not end: reading took more than {0} s of processor time, which no recording of this \
+         size needs; record again"
+    )]
+    TooLong(u64),
+    /// Reading takes too much memory.
+    #[error(
+        "has a view that yields too much: reading took more than {0} MiB of memory, which no recording of this size \
+         needs; record again"
+    )]
+    TooMuch(u64),
+    /// A value in it is too large.
+    #[error("holds a value of more than {0} MiB, which no recording has; record again")]
+    TooBig(i32),
     /// Another kind of file.
     #[error("is no rocpd database: it is not an SQLite file; name one that ends in _results.db")]
     NotSqlite,
@@ -71,6 +114,8 @@ impl Problem {
             Some(ErrorCode::NotADatabase) => Problem::NotSqlite,
             Some(ErrorCode::DatabaseCorrupt) => Problem::Damaged(message(error)),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Problem::Locked,
+            Some(ErrorCode::TooBig) => Problem::TooBig(LARGEST_VALUE >> 20),
+            Some(ErrorCode::OutOfMemory) => Problem::Sqlite("it takes too much memory".to_owned()),
             _ => Problem::Sqlite(message(error)),
         }
     }
@@ -89,10 +134,6 @@ impl ReadError {
             problem,
         }
     }
-
-    pub(crate) fn sqlite(path: &Path, error: &rusqlite::Error) -> ReadError {
-        ReadError::new(path, Problem::from_sqlite(error))
-    }
 }
 
 /// SQLite's own words in one line.
@@ -102,43 +143,4 @@ fn message(error: &rusqlite::Error) -> String {
         other => other.to_string(),
     }
     .replace('\n', " ")
-}
-
-/// Looks at the file before SQLite does: SQLite reads an empty file as an empty database, and notices a missing end
-/// only when it gets there.
-pub(super) fn check_file(path: &Path) -> Result<(), Problem> {
-    let mut file = File::open(path).map_err(Problem::Io)?;
-    let metadata = file.metadata().map_err(Problem::Io)?;
-    if metadata.is_dir() {
-        return Err(Problem::Directory);
-    }
-    let mut header = [0; 100];
-    let mut have = 0;
-    while have < header.len() {
-        match file.read(&mut header[have..]).map_err(Problem::Io)? {
-            0 => break,
-            read => have += read,
-        }
-    }
-    if !header.starts_with(b"SQLite format 3\0") {
-        return Err(Problem::NotSqlite);
-    }
-    let word = |at: usize| {
-        u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
-    };
-    let page_size = match u16::from_be_bytes([header[16], header[17]]) {
-        1 => 65_536,
-        size => u64::from(size),
-    };
-    // The page count counts only when the last writer kept it up to date.
-    let expected = match word(24) == word(92) {
-        true => page_size * u64::from(word(28)),
-        false => 0,
-    };
-    let found = metadata.len();
-    if have < header.len() || found < expected {
-        let expected = expected.max(header.len() as u64);
-        return Err(Problem::Truncated { expected, found });
-    }
-    Ok(())
 }

@@ -10,11 +10,13 @@ mod info;
 mod records;
 mod scan;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
+use super::connection::Guarded;
+use super::sql::identifier;
 use rpd_core::options::KernelNames;
 use rpd_core::session::{LoadOptions, Session};
-use rusqlite::{Connection, OpenFlags};
 
 pub use error::{Problem, ReadError};
 
@@ -40,9 +42,6 @@ const VIEWS: [&str; 18] = [
     "rocpd_memory_allocate",
 ];
 
-/// How long a lock is waited for, in milliseconds.
-const PATIENCE: u64 = 2_000;
-
 /// A process in a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recording {
@@ -56,7 +55,7 @@ pub struct Recording {
 #[derive(Debug)]
 pub struct Database {
     path: PathBuf,
-    connection: Connection,
+    connection: Guarded,
     recordings: Vec<Recording>,
 }
 
@@ -76,17 +75,15 @@ impl Database {
     /// When it cannot, with what is wrong and what to do.
     pub fn open(path: &Path) -> Result<Database, ReadError> {
         let fail = |problem| ReadError::new(path, problem);
-        error::check_file(path).map_err(fail)?;
-        let connection = connect(path).map_err(|error| ReadError::sqlite(path, &error))?;
+        let connection = Guarded::read(path).map_err(fail)?;
         let database = Database {
             path: path.to_owned(),
             connection,
             recordings: Vec::new(),
         };
         database.check().map_err(fail)?;
-        let recordings = database
-            .list()
-            .map_err(|error| ReadError::sqlite(path, &error))?;
+        let listed = database.list();
+        let recordings = listed.map_err(|error| fail(database.connection.meaning(&error)))?;
         Ok(Database {
             recordings,
             ..database
@@ -117,33 +114,32 @@ impl Database {
             connection: &self.connection,
             // Comparing texts in every row costs; most databases hold one process.
             guid: (self.recordings.len() > 1).then_some(&*recording.guid),
+            problem: RefCell::default(),
         };
-        info::read(&source, recording)
-            .and_then(|(mut info, settings)| {
-                records::read(&source, &mut info, options)?;
-                Ok((info.session, settings))
-            })
-            .map_err(|error| ReadError::sqlite(&self.path, &error))
+        self.connection.begin();
+        let read = info::read(&source, recording).and_then(|(mut info, settings)| {
+            records::read(&source, &mut info, options)?;
+            Ok((info.session, settings))
+        });
+        read.map_err(|error| {
+            let problem = source.problem.take();
+            let problem = problem.unwrap_or_else(|| self.connection.meaning(&error));
+            ReadError::new(&self.path, problem)
+        })
     }
 
     fn check(&self) -> Result<(), Problem> {
-        let found: Vec<String> = {
-            let mut statement = self
-                .connection
-                .prepare("SELECT name FROM sqlite_master WHERE type IN ('view', 'table')")?;
-            let names = statement.query_map([], |row| row.get(0))?;
-            names.collect::<Result<_, _>>()?
-        };
+        let found = self
+            .connection
+            .texts("SELECT name FROM sqlite_master WHERE type IN ('view', 'table')")?;
         if !found.iter().any(|name| name.starts_with("rocpd_")) {
             return Err(Problem::NotRocpd);
         }
         let has = |view: &str| found.iter().any(|name| name == view);
         if has("rocpd_metadata") {
-            let versions: Vec<String> = self
+            let versions = self
                 .connection
-                .prepare("SELECT value FROM rocpd_metadata WHERE tag = 'schema_version'")?
-                .query_map([], |row| row.get(0))?
-                .collect::<Result<_, _>>()?;
+                .texts("SELECT value FROM rocpd_metadata WHERE tag = 'schema_version'")?;
             for version in versions {
                 if version != "3" && !version.starts_with("3.") {
                     return Err(Problem::Schema(version));
@@ -173,29 +169,22 @@ impl Database {
 /// Schema version and recordings of a database whose views may be missing.
 pub(super) fn list_recordings(path: &Path) -> Result<(String, Vec<String>), ReadError> {
     let read = || -> Result<(String, Vec<String>), Problem> {
-        error::check_file(path)?;
-        let connection = connect(path)?;
-        let tables: Vec<String> = connection
-            .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'rocpd%'")?
-            .query_map([], |row| row.get(0))?
-            .collect::<Result<_, _>>()?;
+        let connection = Guarded::read(path)?;
+        let tables = connection
+            .texts("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'rocpd%'")?;
         let (mut version, mut guids) = (None, Vec::new());
         for table in tables {
-            let column = |sql: &str| -> rusqlite::Result<Vec<String>> {
-                let mut statement = connection.prepare(sql)?;
-                let values = statement.query_map([], |row| row.get(0))?;
-                values.collect()
-            };
+            let name = identifier(&table);
             if table.starts_with("rocpd_metadata") {
-                let sql = format!("SELECT value FROM \"{table}\" WHERE tag = 'schema_version'");
-                for found in column(&sql)? {
+                let sql = format!("SELECT value FROM {name} WHERE tag = 'schema_version'");
+                for found in connection.texts(&sql)? {
                     if found != "3" && !found.starts_with("3.") {
                         return Err(Problem::Schema(found));
                     }
                     version = Some(found);
                 }
             } else if table.starts_with("rocpd_info_process") {
-                guids.extend(column(&format!("SELECT guid FROM \"{table}\""))?);
+                guids.extend(connection.texts(&format!("SELECT guid FROM {name}"))?);
             }
         }
         match version {
@@ -204,12 +193,4 @@ pub(super) fn list_recordings(path: &Path) -> Result<(String, Vec<String>), Read
         }
     };
     read().map_err(|problem| ReadError::new(path, problem))
-}
-
-/// A connection that cannot change the file.
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(std::time::Duration::from_millis(PATIENCE))?;
-    Ok(connection)
 }

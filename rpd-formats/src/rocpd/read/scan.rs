@@ -1,9 +1,14 @@
 //! Scans of one view in the order of its ids, by several threads when it is large.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Result, Row, Rows};
+use rusqlite::{Result, Row, Rows};
+
+use super::super::connection::Guarded;
+use super::super::sql::literal;
+use super::error::Problem;
 
 /// Rows from which on a second thread pays.
 const ROWS_PER_THREAD: i64 = 100_000;
@@ -13,9 +18,11 @@ const MAX_THREADS: usize = 8;
 /// One process in a database.
 pub(super) struct Source<'a> {
     pub(super) path: &'a Path,
-    pub(super) connection: &'a Connection,
+    pub(super) connection: &'a Guarded,
     /// Set when the database holds several.
     pub(super) guid: Option<&'a str>,
+    /// What went wrong on a connection other than this one.
+    pub(super) problem: RefCell<Option<Problem>>,
 }
 
 impl Source<'_> {
@@ -23,7 +30,7 @@ impl Source<'_> {
     /// several processes cannot match.
     pub(super) fn condition(&self) -> String {
         match self.guid {
-            Some(guid) => format!("guid = '{}'", guid.replace('\'', "''")),
+            Some(guid) => format!("guid = {}", literal(guid)),
             None => "1".to_owned(),
         }
     }
@@ -75,7 +82,7 @@ impl Source<'_> {
                 at(piece + 1) - 1
             )
         };
-        let run = |connection: &Connection, piece: usize| -> Result<T> {
+        let run = |connection: &Guarded, piece: usize| -> Result<T> {
             let mut statement = connection.prepare(&sql(piece))?;
             let mut rows = statement.query([])?;
             read(&mut rows)
@@ -88,13 +95,20 @@ impl Source<'_> {
             let workers: Vec<_> = (1..threads)
                 .map(|piece| {
                     let run = &run;
-                    scope.spawn(move || run(&super::connect(path)?, piece))
+                    scope.spawn(move || {
+                        let connection = Guarded::read(path)?;
+                        run(&connection, piece).map_err(|error| connection.meaning(&error))
+                    })
                 })
                 .collect();
             let mut pieces = vec![run(self.connection, 0)?];
             for worker in workers {
                 match worker.join() {
-                    Ok(piece) => pieces.push(piece?),
+                    Ok(Ok(piece)) => pieces.push(piece),
+                    Ok(Err(problem)) => {
+                        self.problem.replace(Some(problem));
+                        return Err(rusqlite::Error::InvalidQuery);
+                    }
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             }

@@ -1,0 +1,105 @@
+//! Panics: none stops what does not depend on the part that panicked, and none shows as anything but one line.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Result, anyhow};
+
+/// Calls of [`isolated`] that are under way.
+static DEPTH: AtomicUsize = AtomicUsize::new(0);
+/// The first panic of a thread that another one waits for, such as one that reads a part of a database.
+static ELSEWHERE: Mutex<Option<String>> = Mutex::new(None);
+
+thread_local! {
+    /// The last panic of this thread.
+    static HERE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Has panics described in one line: by [`isolated`] where one is under way, else at once on standard error.
+pub(crate) fn install() {
+    std::panic::set_hook(Box::new(|info| {
+        let text = describe(info);
+        if DEPTH.load(Ordering::SeqCst) == 0 {
+            eprintln!("rpd: {text}");
+            return;
+        }
+        let mut elsewhere = ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner);
+        elsewhere.get_or_insert_with(|| text.clone());
+        drop(elsewhere);
+        HERE.with(|here| here.replace(Some(text)));
+    }));
+}
+
+/// Runs `work`. A panic in it becomes an error that names `what`.
+///
+/// # Errors
+/// Those of `work`, and panics.
+pub(crate) fn isolated<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    DEPTH.fetch_add(1, Ordering::SeqCst);
+    // What `work` has changed by halves is not used after an error: results are kept apart from what is shared.
+    let result = catch_unwind(AssertUnwindSafe(work));
+    DEPTH.fetch_sub(1, Ordering::SeqCst);
+    result.unwrap_or_else(|_| {
+        let mut elsewhere = ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner);
+        let elsewhere = elsewhere.take();
+        let text = HERE.with(RefCell::take).or(elsewhere);
+        let text = text.unwrap_or_else(|| "internal error".to_owned());
+        Err(anyhow!("{what}: {text}"))
+    })
+}
+
+fn describe(info: &PanicHookInfo<'_>) -> String {
+    /// More of a message than this helps nobody: it may hold a name of any length.
+    const LONGEST: usize = 200;
+    let payload = info.payload();
+    let text = match (
+        payload.downcast_ref::<&str>(),
+        payload.downcast_ref::<String>(),
+    ) {
+        (Some(text), _) => text,
+        (_, Some(text)) => text.as_str(),
+        _ => "a panic",
+    };
+    let text: String = text
+        .chars()
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .take(LONGEST)
+        .collect();
+    let place = info
+        .location()
+        .map(|place| format!(" at {}:{}", place.file(), place.line()));
+    format!(
+        "internal error{}: {text}; please report this",
+        place.unwrap_or_default()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_one_line_that_names_the_part() {
+        install();
+        let error = isolated("table \"x\"", || -> Result<()> { panic!("two\nlines") });
+        let line = crate::failure::line(&error.expect_err("a panic"));
+        assert!(
+            line.starts_with("table \"x\": internal error at ")
+                && line.ends_with(": two lines; please report this"),
+            "{line}"
+        );
+        // A thread that panics is no other case for whoever waits for it.
+        let error = isolated("reading", || {
+            let worker = std::thread::spawn(|| panic!("in a thread"));
+            match worker.join() {
+                Ok(()) => Ok(()),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        });
+        let line = crate::failure::line(&error.expect_err("a panic"));
+        assert!(line.contains("in a thread"), "{line}");
+        assert_eq!(isolated("fine", || Ok(1)).expect("fine"), 1);
+    }
+}
