@@ -144,6 +144,9 @@ pub struct CollectorOptions {
     pub disable_signal_handlers: bool,
     /// Offer the Kokkos tools entry points.
     pub kokkos: bool,
+    /// Obey pause and resume only when markers are traced or regions are selected, and push marks on the stack that
+    /// renames kernels, as rocprofv3 does.
+    pub original_semantics: bool,
 }
 
 /// One boolean of [`CollectorOptions`] in its text form.
@@ -164,7 +167,7 @@ macro_rules! flags {
 }
 
 /// The text form's keys. A key that is absent is off, so the common case stays short.
-const FLAGS: [Flag; 27] = flags! {
+const FLAGS: [Flag; 28] = flags! {
     "hip_runtime" => traces.hip_runtime;
     "hip_compiler" => traces.hip_compiler;
     "hsa_core" => traces.hsa_core;
@@ -185,6 +188,7 @@ const FLAGS: [Flag; 27] = flags! {
     "streams" => streams;
     "disable_signal_handlers" => disable_signal_handlers;
     "kokkos" => kokkos;
+    "original_semantics" => original_semantics;
     "selected_regions" => selected_regions;
     "selected_regions_ref_count" => selected_regions_ref_count;
     "kernel_include" => counters.include;
