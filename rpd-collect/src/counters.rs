@@ -156,14 +156,17 @@ pub(crate) fn kernel_registered(id: u64, name: &[u8]) {
 }
 
 unsafe extern "C" fn on_dispatch(
-    dispatch: rocprofiler_dispatch_counting_service_data_t,
+    offered: rocprofiler_dispatch_counting_service_data_t,
     config: *mut rocprofiler_counter_config_id_t,
     user_data: *mut rocprofiler_user_data_t,
     _data: *mut c_void,
 ) {
     let chosen = OFFERS.told(|| {
         let counting = COUNTING.get()?;
-        let info = &dispatch.dispatch_info;
+        let info = &offered.dispatch_info;
+        if crate::recording::is_paused() {
+            dispatch::paused();
+        }
         if !crate::recording::is_on() || !counting.selection.takes(info.kernel_id) {
             return None;
         }
@@ -174,6 +177,9 @@ unsafe extern "C" fn on_dispatch(
             header: header(tag::SELECTED, size_of::<Selected>()),
             dispatch: info.dispatch_id,
         });
+        if let Some(process) = process::existing() {
+            process.totals.counted.begin();
+        }
         Some(config)
     });
     if let Some(Some(chosen)) = chosen
@@ -208,6 +214,9 @@ unsafe extern "C" fn on_counted(
         let agent = dispatch.dispatch_info.agent_id.handle;
         counter_facts::instances(counting.functions, agent, records);
         write(&dispatch, records, user_data.as_u64());
+        if let Some(process) = process::existing() {
+            process.totals.counted.end();
+        }
     });
 }
 

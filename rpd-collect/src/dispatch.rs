@@ -1,23 +1,26 @@
 //! Kernels that ran.
 //!
 //! Written at once, on the thread on which the provider learns that a kernel is complete: a target that ends suddenly
-//! loses only what its runtime has not handed over.
+//! loses only what its runtime has not handed over. How many were submitted is counted, so that the user is told of those.
 
 use std::ffi::c_void;
 
 use rocprofiler_sdk_sys::{
-    rocprofiler_callback_tracing_kernel_dispatch_data_t, rocprofiler_callback_tracing_record_t,
+    rocprofiler_callback_phase_t, rocprofiler_callback_tracing_kernel_dispatch_data_t,
+    rocprofiler_callback_tracing_record_t, rocprofiler_context_id_t,
     rocprofiler_kernel_dispatch_info_t, rocprofiler_user_data_t,
 };
 use rpd_spool::format::{Dispatch, RecordHeader, tag};
 
 use crate::guard::Service;
-use crate::process::{fork_time, header};
+use crate::process::{self, fork_time, header};
 use crate::register::Setup;
 use crate::stream::unpack;
 
 const KIND: &str = "KERNEL_DISPATCH";
-/// The one operation that has times; the others are about the packet.
+/// A packet is being submitted, on the thread that does it.
+const ENQUEUE: &str = "KERNEL_DISPATCH_ENQUEUE";
+/// The one operation that has times.
 const COMPLETE: &str = "KERNEL_DISPATCH_COMPLETE";
 
 static SERVICE: Service = Service::new("kernel dispatches");
@@ -30,16 +33,63 @@ pub(crate) fn configure(setup: &Setup<'_>) {
         crate::register::note_missing(COMPLETE);
         return;
     };
-    let data = std::ptr::null_mut();
-    setup.trace_callbacks(setup.client, kind, &[operation], Some(on_complete), data);
+    let operations: Vec<i32> = kind
+        .operation(ENQUEUE)
+        .into_iter()
+        .chain([operation])
+        .collect();
+    let complete = std::ptr::without_provenance_mut(operation as usize);
+    setup.trace_callbacks(setup.client, kind, &operations, Some(on_dispatch), complete);
 }
 
-unsafe extern "C" fn on_complete(
+/// The context that counts the dispatches submitted while the program has paused recording; whoever pauses starts it. None
+/// where nobody records dispatches, where those that are counted tell, and with the original's semantics: the provider's
+/// numbers of dispatches do not count what nobody listens to.
+pub(crate) fn configure_paused(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
+    let options = setup.options;
+    if !options.traces.kernel || setup.counting.is_some() || options.original_semantics {
+        return None;
+    }
+    let kind = setup.names.callback(KIND)?;
+    let operation = kind.operation(ENQUEUE)?;
+    let context = setup.context("how many dispatches a pause leaves out")?;
+    let data = std::ptr::null_mut();
+    setup
+        .trace_callbacks(context, kind, &[operation], Some(on_paused), data)
+        .then_some(context)
+}
+
+unsafe extern "C" fn on_paused(
     record: rocprofiler_callback_tracing_record_t,
     _user_data: *mut rocprofiler_user_data_t,
     _data: *mut c_void,
 ) {
+    if record.phase == rocprofiler_callback_phase_t::ENTER {
+        SERVICE.told(paused);
+    }
+}
+
+/// A dispatch is submitted and not recorded, because the program has paused recording.
+pub(crate) fn paused() {
+    if let Some(process) = process::current() {
+        process.totals.dispatches_paused.add_one();
+    }
+}
+
+unsafe extern "C" fn on_dispatch(
+    record: rocprofiler_callback_tracing_record_t,
+    _user_data: *mut rocprofiler_user_data_t,
+    complete: *mut c_void,
+) {
     SERVICE.told(|| {
+        if record.operation != complete.addr() as i32 {
+            if record.phase == rocprofiler_callback_phase_t::ENTER
+                && let Some(process) = process::current()
+            {
+                process.totals.dispatches.begin();
+            }
+            return;
+        }
         type Payload = rocprofiler_callback_tracing_kernel_dispatch_data_t;
         // SAFETY: the payload of this kind, within its callback.
         let payload = unsafe { crate::read::sized::<Payload>(record.payload) };
@@ -58,6 +108,9 @@ unsafe extern "C" fn on_complete(
             (payload.start_timestamp, payload.end_timestamp),
             &payload.dispatch_info,
         ));
+        if let Some(process) = process::existing() {
+            process.totals.dispatches.end();
+        }
     });
 }
 

@@ -8,10 +8,12 @@
 //! |---|---|
 //! | `process` | the process as the spool knows it: directory, meta stream, fork |
 //! | `meta` | records of the meta stream |
+//! | `totals` | sums that are kept up to date in place, also by forked children |
 //! | `thread` | streams of threads, and what a thread has open |
 //! | `guard` | nothing unwinds into foreign code |
 //! | `register` | how the provider finds, starts and ends us |
 //! | `recording` | when it is on: pause and resume, selected regions, collection periods |
+//! | `signals` | signals that end the target while work is under way |
 //! | `entry` | the end of the target's `main` |
 //! | `forked_end` | the end of a forked child whose provider waits for a thread it does not have |
 //! | `names` | kinds and operations by name |
@@ -51,7 +53,9 @@ mod recording;
 mod register;
 mod rename;
 mod runtime;
+mod signals;
 mod stream;
 mod thread;
+mod totals;
 
 pub use register::rocprofiler_configure;

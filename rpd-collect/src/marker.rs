@@ -74,11 +74,15 @@ pub(crate) fn configure(setup: &Setup<'_>) {
     }
 }
 
-/// Pause and resume, which are obeyed whether or not markers are recorded.
+/// Pause and resume, which are obeyed whether or not markers are recorded; with the original's semantics, only when they
+/// are or when the program selects regions.
 pub(crate) fn configure_control(setup: &Setup<'_>) {
     const KIND: &str = "MARKER_CONTROL_API";
     let options = setup.options;
     let recorded = options.traces.marker;
+    if options.original_semantics && !recorded && !crate::recording::by_regions(options) {
+        return;
+    }
     let Some(kind) = setup.names.callback(KIND) else {
         if crate::recording::by_regions(options) {
             crate::meta::note(

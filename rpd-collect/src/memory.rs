@@ -12,7 +12,7 @@ use rpd_spool::format::{Allocation, Copy, Scratch, tag};
 use rpd_spool::writer::now;
 
 use crate::guard::Service;
-use crate::process::{fork_time, header};
+use crate::process::{self, fork_time, header};
 use crate::register::Setup;
 use crate::stream::unpack;
 
@@ -72,11 +72,16 @@ unsafe extern "C" fn on_copy(
     _user_data: *mut rocprofiler_user_data_t,
     _data: *mut c_void,
 ) {
-    // At the beginning there is nothing to say yet: the times are the device's.
-    if record.phase != rocprofiler_callback_phase_t::EXIT {
-        return;
-    }
     COPIES.told(|| {
+        // At the beginning there is nothing to write yet: the times are the device's.
+        if record.phase != rocprofiler_callback_phase_t::EXIT {
+            if record.phase == rocprofiler_callback_phase_t::ENTER
+                && let Some(process) = process::current()
+            {
+                process.totals.copies.begin();
+            }
+            return;
+        }
         type Payload = rocprofiler_callback_tracing_memory_copy_data_t;
         // SAFETY: the payload of this kind, within its callback.
         let payload = unsafe { crate::read::sized::<Payload>(record.payload) };
@@ -101,6 +106,9 @@ unsafe extern "C" fn on_copy(
             region,
             reserved: 0,
         });
+        if let Some(process) = process::existing() {
+            process.totals.copies.end();
+        }
     });
 }
 

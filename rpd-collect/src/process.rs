@@ -15,6 +15,7 @@ use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 use zerocopy::IntoBytes;
 
 use crate::guard::Service;
+use crate::totals::Totals;
 
 /// Bytes of the first meta segment: most processes never use the GPU and need no more.
 const META_SEGMENT: usize = 4096;
@@ -31,6 +32,8 @@ pub(crate) struct Process {
     records: AtomicU64,
     /// The PROCESS record.
     head: OpenRecord,
+    /// Sums that the user is told.
+    pub(crate) totals: &'static Totals,
     /// The provider's version; 0 while none was met.
     version: AtomicU32,
     ended: AtomicBool,
@@ -93,6 +96,8 @@ static CURRENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 static MAKING: ForkLock = ForkLock::new();
 /// Set when this process is not to be recorded.
 static OFF: AtomicBool = AtomicBool::new(false);
+/// Set when this process, a forked child, was to be recorded and could not: then [`OFF`] is set, too.
+static LOST: AtomicBool = AtomicBool::new(false);
 /// When this process was forked off, on `CLOCK_BOOTTIME`; 0 when it was not.
 static FORK_TIME: AtomicU64 = AtomicU64::new(0);
 /// The process that was forked, as the child remembers it.
@@ -138,13 +143,30 @@ fn make() -> Option<&'static Process> {
             drop(guard);
             if parent.is_some() {
                 crate::recording::go_on_in_child();
+                crate::signals::go_on_in_child();
             }
             Some(process)
         }
         None => {
+            if let Some(parent) = parent {
+                parent.totals.lost_processes.add_one();
+                LOST.store(true, Ordering::Relaxed);
+            }
             OFF.store(true, Ordering::Relaxed);
             None
         }
+    }
+}
+
+/// Counts a record that this process has nowhere to write to, in what its parent left it.
+#[cold]
+pub(crate) fn lost_record() {
+    if !LOST.load(Ordering::Relaxed) {
+        return;
+    }
+    // SAFETY: either null or a leaked box of the parent process, copied by fork.
+    if let Some(parent) = unsafe { PARENT.load(Ordering::Acquire).as_ref() } {
+        parent.totals.lost_records.add_one();
     }
 }
 
@@ -173,16 +195,20 @@ fn create(parent: Option<&Process>) -> Option<Process> {
     let version = parent.map_or(0, |parent| parent.version.load(Ordering::Relaxed));
     let head = write_process(&mut meta, init_time, parent.is_some(), version);
     if head == OpenRecord::default() {
+        // Nothing in there says whose it is.
+        let _ = std::fs::remove_dir(directory.path());
         return None;
     }
+    let totals = Totals::append(&mut meta);
     let inherited = parent.map_or(0, |parent| inherit(&mut meta, parent));
     Some(Process {
         options,
         directory,
         lock: ForkLock::new(),
         meta: UnsafeCell::new(meta),
-        records: AtomicU64::new(1 + inherited),
+        records: AtomicU64::new(2 + inherited),
         head,
+        totals,
         version: AtomicU32::new(version),
         ended: AtomicBool::new(false),
     })
@@ -297,7 +323,8 @@ pub(crate) fn header(tag: u16, len: usize) -> RecordHeader {
 }
 
 /// Locks of services. Nothing but their own subject is touched while one is held, so their order is of no account.
-static SERVICES: [&ForkLock; 3] = [
+static SERVICES: [&ForkLock; 4] = [
+    &crate::signals::LOCK,
     &crate::rename::LOCK,
     &crate::kernel_selection::LOCK,
     &crate::counter_facts::LOCK,
@@ -360,9 +387,14 @@ extern "C" fn after_fork_in_child() {
         PARENT.store(std::ptr::from_ref(process).cast_mut(), Ordering::Release);
         CURRENT.store(std::ptr::null_mut(), Ordering::Release);
     }
+    // A child that could not record may have a child that can; else that one is counted, too.
+    if LOST.swap(false, Ordering::Relaxed) {
+        OFF.store(false, Ordering::Relaxed);
+    }
     for lock in SERVICES {
         lock.reset();
     }
+    crate::signals::forget_after_fork();
     crate::counter_config::MAKING.reset();
     MAKING.reset();
     crate::thread::forget_after_fork();

@@ -22,6 +22,10 @@ struct Recording {
     functions: &'static Functions,
     /// The context to switch, if anything is traced.
     client: Option<rocprofiler_context_id_t>,
+    /// The context that is on while the program pauses recording, if there is one.
+    paused: Option<rocprofiler_context_id_t>,
+    /// Recording waits for the program to resume it.
+    by_regions: bool,
     /// Nested pairs of resume and pause are balanced.
     ref_count: bool,
     periods: Vec<CollectionPeriod>,
@@ -41,6 +45,14 @@ pub(crate) fn is_on() -> bool {
     RESUMED.load(Ordering::SeqCst) > 0 && IN_PERIOD.load(Ordering::SeqCst)
 }
 
+/// Whether the program has paused recording that would be on otherwise.
+pub(crate) fn is_paused() -> bool {
+    RESUMED.load(Ordering::SeqCst) == 0
+        && RECORDING
+            .get()
+            .is_some_and(|recording| !recording.by_regions)
+}
+
 /// Whether recording waits for the program to resume it.
 pub(crate) fn by_regions(options: &CollectorOptions) -> bool {
     options.selected_regions || options.selected_regions_ref_count
@@ -52,6 +64,11 @@ pub(crate) fn begin(setup: &Setup<'_>) {
     let recording = RECORDING.get_or_init(|| Recording {
         functions: setup.functions,
         client: options.traces.any().then_some(setup.client),
+        paused: match by_regions(options) {
+            true => None,
+            false => crate::dispatch::configure_paused(setup),
+        },
+        by_regions: by_regions(options),
         ref_count: options.selected_regions_ref_count,
         periods: options.periods.clone(),
     });
@@ -68,23 +85,33 @@ pub(crate) fn begin(setup: &Setup<'_>) {
     }
 }
 
-/// Brings the context in line with what is wanted. Several threads may do so at once, and no lock is held while the
-/// provider is called: whoever calls it last looks again.
+/// Brings the contexts in line with what is wanted.
 fn settle(recording: &Recording) {
-    let Some(client) = recording.client else {
+    settle_one(recording, recording.client, is_on);
+    settle_one(recording, recording.paused, is_paused);
+}
+
+/// Starts or stops a context. Several threads may do so at once, and no lock is held while the provider is called: whoever
+/// calls it last looks again.
+fn settle_one(
+    recording: &Recording,
+    context: Option<rocprofiler_context_id_t>,
+    wanted: fn() -> bool,
+) {
+    let Some(context) = context else {
         return;
     };
     loop {
-        let on = is_on();
+        let on = wanted();
         // SAFETY: our own context. Starting it twice has no effect, and that it is stopped already is no error here: pauses
         // may be doubled.
         unsafe {
             match on {
-                true => (recording.functions.rocprofiler_start_context)(client),
-                false => (recording.functions.rocprofiler_stop_context)(client),
+                true => (recording.functions.rocprofiler_start_context)(context),
+                false => (recording.functions.rocprofiler_stop_context)(context),
             }
         };
-        if is_on() == on {
+        if wanted() == on {
             return;
         }
     }

@@ -15,7 +15,7 @@ use crate::guard::Service;
 use crate::names::{Catalogue, KindNames};
 use crate::{
     agents, api, code_object, counters, dispatch, marker, memory, meta, process, recording, rename,
-    runtime, stream,
+    runtime, signals, stream,
 };
 
 static SERVICE: Service = Service::new("registration");
@@ -257,12 +257,16 @@ fn set_up() -> bool {
         recording::begin(&setup);
         counters::begin(&setup, announced);
     }
+    if !announced {
+        signals::prepare();
+    }
     true
 }
 
 /// Has the provider end our recording, once; without one, the process is over for us at once.
 #[cfg(not(test))]
 pub(crate) fn end() {
+    signals::withdraw();
     let function = FINALIZE.swap(std::ptr::null_mut(), Ordering::AcqRel);
     // SAFETY: null becomes `None`; otherwise it is what the provider gave to `initialize`.
     let function =
@@ -288,6 +292,7 @@ pub(crate) fn end() {
 unsafe extern "C" fn finalize(_data: *mut c_void) {
     static ENDING: Service = Service::new("finalisation");
     crate::guard::over();
+    signals::withdraw();
     // The provider ends by itself.
     FINALIZE.store(std::ptr::null_mut(), Ordering::Release);
     ENDING.run(|| {

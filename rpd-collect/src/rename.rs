@@ -1,4 +1,7 @@
 //! Push ranges that rename kernels: each distinct message is a region with a number.
+//!
+//! With the original's semantics marks are pushed as well and stay until a pop takes them, which it does whatever is on
+//! top; a range or mark without a message is not pushed.
 
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
@@ -33,56 +36,76 @@ pub(crate) fn configure(setup: &Setup<'_>) {
     let Some(kind) = setup.callback_kind("MARKER_CORE_RANGE_API") else {
         return;
     };
-    // Marks have no extent and ranges across threads have no thread: neither names a kernel.
+    // Marks have no extent and ranges across threads have no thread: neither names a kernel by the manual.
     let Some(range) = kind.operation("roctxThreadRangeA") else {
         return;
     };
+    let mark = kind.operation("roctxMarkA");
     // The original listens to marks too, and who listens makes correlation ids: so the ids are the same.
-    let operations: Vec<i32> = kind
-        .operation("roctxMarkA")
-        .into_iter()
-        .chain([range])
-        .collect();
+    let operations: Vec<i32> = mark.into_iter().chain([range]).collect();
     // A context of its own: regions count also while recording is paused.
     let Some(context) = setup.context("kernel renaming") else {
         return;
     };
-    let data = std::ptr::without_provenance_mut(range as usize);
+    let original = setup.options.original_semantics;
+    let what = Renaming {
+        range,
+        mark: mark.filter(|_| original),
+        without_message: !original,
+    };
+    let data = std::ptr::from_mut(Box::leak(Box::new(what))).cast();
     if setup.trace_callbacks(context, kind, &operations, Some(on_range), data) {
         setup.start(context, "kernel renaming");
     }
 }
 
+/// What renames kernels.
+struct Renaming {
+    /// Operation of the ranges of a thread.
+    range: i32,
+    /// Operation of marks, where they count.
+    mark: Option<i32>,
+    /// Whether ranges without a message count.
+    without_message: bool,
+}
+
 unsafe extern "C" fn on_range(
     record: rocprofiler_callback_tracing_record_t,
     _user_data: *mut rocprofiler_user_data_t,
-    range: *mut c_void,
+    data: *mut c_void,
 ) {
-    if record.operation != range.addr() as i32 {
-        return;
-    }
-    SERVICE.told(|| match record.phase {
-        rocprofiler_callback_phase_t::ENTER => {
-            // SAFETY: thread ranges take a message.
-            let (message, _) = unsafe { crate::marker::message(&record) };
-            let message = message.unwrap_or_default();
-            let correlation = record.correlation_id.internal;
-            crate::thread::with(|thread| {
-                let region = match thread.region_cache.get(message) {
-                    Some(known) => *known,
-                    None => {
-                        let number = number(message, correlation);
-                        thread.region_cache.insert(message.into(), number);
-                        number
-                    }
-                };
-                thread.regions.push(region);
-            });
-        }
-        rocprofiler_callback_phase_t::EXIT => {
+    use rocprofiler_callback_phase_t as Phase;
+    SERVICE.told(|| {
+        // SAFETY: `data` is what `configure` leaked.
+        let what = unsafe { &*data.cast::<Renaming>() };
+        let is_range = record.operation == what.range;
+        let is_mark = Some(record.operation) == what.mark;
+        if is_range && record.phase == Phase::ENTER || is_mark && record.phase == Phase::EXIT {
+            push(&record, what.without_message);
+        } else if is_range && record.phase == Phase::EXIT {
             crate::thread::with(|thread| thread.regions.pop());
         }
-        _ => {}
+    });
+}
+
+fn push(record: &rocprofiler_callback_tracing_record_t, without_message: bool) {
+    // SAFETY: thread ranges and marks take a message.
+    let (message, _) = unsafe { crate::marker::message(record) };
+    if message.is_none() && !without_message {
+        return;
+    }
+    let message = message.unwrap_or_default();
+    let correlation = record.correlation_id.internal;
+    crate::thread::with(|thread| {
+        let region = match thread.region_cache.get(message) {
+            Some(known) => *known,
+            None => {
+                let number = number(message, correlation);
+                thread.region_cache.insert(message.into(), number);
+                number
+            }
+        };
+        thread.regions.push(region);
     });
 }
 

@@ -56,6 +56,7 @@ unsafe extern "C" fn on_initialization(
         crate::meta::write(tag::RUNTIME_INIT, 0, &init, b"");
         if hsa == Some(record.operation) {
             crate::counters::hsa_is_there();
+            crate::signals::prepare();
         }
     });
 }

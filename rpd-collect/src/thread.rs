@@ -110,7 +110,10 @@ pub(crate) fn write<T: IntoBytes + Immutable>(record: &T) {
 /// Makes the calling thread's state.
 #[cold]
 fn begin() -> Option<*mut Thread> {
-    let process = process::current()?;
+    let Some(process) = process::current() else {
+        process::lost_record();
+        return None;
+    };
     let tid = id();
     let thread = Box::new(Thread {
         busy: AtomicBool::new(false),

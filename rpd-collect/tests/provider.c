@@ -320,6 +320,19 @@ static void tell_complete(void* data) {
         if (call->open[i])
             services[DISPATCH][i].callback(call->record, &call->slots[i], services[DISPATCH][i].data);
 }
+static void tell_submitted(callback_record_t record) {
+    user_data_t slot = {0};
+    record.operation = 1;
+    for (int i = 0; i < 4; ++i) {
+        if (!services[DISPATCH][i].used || !active[services[DISPATCH][i].context.handle] ||
+            !(services[DISPATCH][i].only >> 1 & 1))
+            continue;
+        record.phase = ENTER;
+        services[DISPATCH][i].callback(record, &slot, services[DISPATCH][i].data);
+        record.phase = EXIT;
+        services[DISPATCH][i].callback(record, &slot, services[DISPATCH][i].data);
+    }
+}
 static void launch(uint64_t agent, uint64_t kernel, uint64_t id, uint64_t started) {
     dispatch_t payload = {.size = sizeof payload, .start = started, .end = started + 1000};
     call_t call = {0};
@@ -338,6 +351,7 @@ static void launch(uint64_t agent, uint64_t kernel, uint64_t id, uint64_t starte
         call.open[i] = services[DISPATCH][i].used && active[services[DISPATCH][i].context.handle] &&
                        (services[DISPATCH][i].only >> 2 & 1);
     call.record.correlation.external.value = external_id(call.record.thread, services[DISPATCH][0].context);
+    tell_submitted(call.record);
 #ifndef WITHOUT_COUNTING
     counted_dispatch_t counted = {.data = {.size = sizeof counted.data}};
     counted.data.correlation.internal = call.record.correlation.internal;

@@ -44,6 +44,8 @@ static void script(char** words) {
             usleep((useconds_t) a * 1000);
         } else if (sscanf(*words, "push:%255s", name) == 1) {
             roctxRangePushA(strdup(name));
+        } else if (sscanf(*words, "mark:%255s", name) == 1) {
+            roctxMarkA(name);
         } else if (!strcmp(*words, "pop")) {
             roctxRangePop();
         } else if (!strcmp(*words, "stream")) {

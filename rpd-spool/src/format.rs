@@ -99,6 +99,8 @@ pub mod tag {
     pub const COUNTER: u16 = 15;
     /// [`super::CounterInstance`]; tail: see there. One of the values that a counter yields.
     pub const COUNTER_INSTANCE: u16 = 16;
+    /// [`super::Totals`]: sums that are kept up to date in place. One per process.
+    pub const TOTALS: u16 = 17;
     /// [`super::ApiCall`]; tail: arguments or message. aux: the provider's callback kind.
     pub const API: u16 = 32;
     /// [`super::RangeBegin`]; tail: message, counted. A process range was started. aux: kind.
@@ -157,6 +159,32 @@ pub struct Process {
     pub psize: u32,
     /// Zero.
     pub reserved: u32,
+}
+
+/// Sums over the life of a process. The collector adds to them in place, each with one atomic addition.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Totals {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Dispatches that were submitted and will be recorded when they are complete.
+    pub dispatches_begun: u64,
+    /// Those of them that the provider called complete.
+    pub dispatches_ended: u64,
+    /// Asynchronous copies that were submitted and will be recorded when they are complete.
+    pub copies_begun: u64,
+    /// Those of them that the provider called complete.
+    pub copies_ended: u64,
+    /// Dispatches that were submitted to be counted.
+    pub counted_begun: u64,
+    /// Those of them whose values the provider has handed over.
+    pub counted_ended: u64,
+    /// Dispatches that were submitted while the program had paused recording, and are not recorded for that reason.
+    pub dispatches_paused: u64,
+    /// Processes forked off by this one, or by its forked children, that could not open a recording of their own.
+    pub lost_processes: u64,
+    /// Records of those processes.
+    pub lost_records: u64,
 }
 
 /// A kind or operation name. Tail: the text.

@@ -126,6 +126,22 @@ pub fn abandon_all() {
     });
 }
 
+/// Maps the pages of a segment that hold `len` bytes at `address` a second time, for good: a child that is forked still
+/// reaches the file through this address, which [`abandon_all`] does not know. `None` where the kernel refuses.
+pub fn map_again(address: usize, len: usize) -> Option<NonNull<u8>> {
+    // SAFETY: the name is one that every system has.
+    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
+    let first = address / page * page;
+    let bytes = (address + len).next_multiple_of(page) - first;
+    // SAFETY: an old size of 0 makes a second mapping of a shared one and leaves the first alone; the kernel checks the
+    // range.
+    let made = unsafe { libc::mremap(first as *mut libc::c_void, 0, bytes, libc::MREMAP_MAYMOVE) };
+    if made == libc::MAP_FAILED {
+        return None;
+    }
+    NonNull::new((made as usize + (address - first)) as *mut u8)
+}
+
 /// Has the page cache hold the file's first `len` bytes, in as large units as the file system has. A mapping of a file
 /// whose blocks are only allocated would read each page from nowhere first.
 fn write_zeros(fd: libc::c_int, len: usize) {

@@ -16,7 +16,9 @@ use zerocopy::IntoBytes;
 
 use super::format::{ApiCall, MAGIC, SegmentHeader, VERSION};
 use super::mapping::Mapping;
-pub use super::mapping::{ForkGuard, ForkLock, abandon_all, hold_for_fork, release_after_fork};
+pub use super::mapping::{
+    ForkGuard, ForkLock, abandon_all, hold_for_fork, map_again, release_after_fork,
+};
 use super::reader::MAX_RECORD;
 
 const SEGMENT_HEADER: usize = size_of::<SegmentHeader>();

@@ -53,6 +53,7 @@ program segv-midway midway -DENDING='*(volatile int *)8 = 1' -Wno-array-bounds -
 program exit-midway midway -DENDING='_exit(3)' -lhip -lroctx
 program hsa-direct hsa-direct -lhsa
 program odd odd -lhip -lroctx
+program in-flight in-flight -lhip
 program no-gpu no-gpu
 program no-gpu-linked no-gpu -Wl,--no-as-needed -lhip
 program static no-gpu -static

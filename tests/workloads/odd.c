@@ -16,6 +16,9 @@
  *   thread-exits     a thread does the 3 launches and calls exit(7)
  *   catch            catches SIGINT and SIGTERM: does the 3 launches and exits with 5
  *   ignore           ignores SIGINT and SIGTERM; the 3 launches after a third signal, SIGUSR1
+ *   exit-launching   four threads launch without an end while the main thread calls exit(7), which takes a while
+ *   lost-child       a forked child, which may write no files, does the 3 launches
+ *   lost-user DIR    a forked child with user 65534 and root directory DIR does the 3 launches (needs root)
  *   stdin            copies standard input to standard output, no launches at all
  */
 #include "basic.h"
@@ -54,6 +57,28 @@ static void *three_launches(void *unused) {
     fflush(stdout);
     if (exits)
         exit(exits);
+    return NULL;
+}
+
+static int lingers;
+
+static void linger(void) {
+    if (lingers)
+        usleep(50000);
+}
+
+/* Exit handlers run in reverse order: this one after that which unregisters the kernels. */
+__attribute__((constructor(101))) static void linger_at_exit(void) {
+    atexit(linger);
+}
+
+static void *launches(void *unused) {
+    (void)unused;
+    for (;;) {
+        for (int i = 0; i < 8; ++i)
+            LAUNCH(empty_kernel, linear(1), linear(64), 0, NULL);
+        HIP(hipStreamSynchronize(NULL));
+    }
     return NULL;
 }
 
@@ -139,6 +164,29 @@ int main(int argc, char **argv) {
         }
         int status;
         must(waitpid(child, &status, 0) != child || status, "the child");
+        return 0;
+    } else if (!strcmp(mode, "exit-launching")) {
+        pthread_t thread;
+        for (int i = 0; i < 4; ++i)
+            must(pthread_create(&thread, NULL, launches, NULL), "a thread");
+        usleep(50000);
+        puts("ok");
+        lingers = 1;
+        exit(7);
+    } else if (!strcmp(mode, "lost-child") || !strcmp(mode, "lost-user")) {
+        pid_t child = fork();
+        if (child == 0) {
+            struct rlimit none = {0, 0};
+            if (*argument)
+                must(chroot(argument) || chdir("/") || setgroups(0, NULL) || setgid(65534) || setuid(65534), "setuid");
+            else
+                must(setrlimit(RLIMIT_FSIZE, &none), "setrlimit");
+            checked_work(NULL, 3, 3);
+            return 0;
+        }
+        int status;
+        must(waitpid(child, &status, 0) != child || status, "the child");
+        puts("ok");
         return 0;
     } else if (!strcmp(mode, "daemon")) {
         daemon_after(argument);

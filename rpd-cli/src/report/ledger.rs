@@ -47,7 +47,8 @@ impl Outcome {
     /// Whether everything that happened was recorded, as far as is known.
     pub(super) fn lossless(&self) -> bool {
         let session = self.session.as_ref();
-        session.is_none_or(|session| session.ledger.dropped == 0)
+        session
+            .is_none_or(|session| session.ledger.dropped == 0 && session.ledger.lost_processes == 0)
     }
 
     /// Whether there is nothing to say but that the process never used the GPU.
@@ -57,6 +58,7 @@ impl Outcome {
                 session.is_empty()
                     && !session.ledger.runtime_seen
                     && session.ledger.dropped == 0
+                    && session.ledger.lost_processes == 0
                     && session.ledger.notes.is_empty()
                     && session.ledger.damage.is_empty()
                     && session.ledger.open_calls.is_empty()
@@ -245,6 +247,34 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
             ledger.dropped
         ));
     }
+    if ledger.lost_processes > 0 {
+        lines.push(format!(
+            "{name}: WARNING: {} could not write in the folder of this run (after chroot or a change of user, or when it \
+             was removed); {} missing from the outputs",
+            count(ledger.lost_processes as usize, "forked process"),
+            match ledger.lost_records {
+                1 => "1 record is".to_owned(),
+                records => format!("{records} records are"),
+            }
+        ));
+    }
+    for (number, noun) in [
+        (ledger.unfinished_dispatches, "dispatch"),
+        (ledger.unfinished_copies, "copy"),
+    ] {
+        if number > 0 {
+            lines.push(format!(
+                "{name}: WARNING: {} never completed: recording ended first",
+                count(number as usize, noun)
+            ));
+        }
+    }
+    if ledger.paused_dispatches > 0 {
+        lines.push(format!(
+            "{name}: {} left out: the program had paused recording",
+            count(ledger.paused_dispatches as usize, "dispatch")
+        ));
+    }
     let launches = session
         .api
         .kind
@@ -257,7 +287,9 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
             }
         })
         .count();
-    if options.collector.traces.kernel && launches > 0 && session.dispatches.is_empty() {
+    let explained = ledger.unfinished_dispatches > 0 || ledger.paused_dispatches > 0;
+    let traced = options.collector.traces.kernel;
+    if traced && launches > 0 && session.dispatches.is_empty() && !explained {
         let launches = count(launches, "kernel launch call");
         lines.push(if ledger.ended {
             format!("{name}: WARNING: {launches}, but no dispatch was recorded")

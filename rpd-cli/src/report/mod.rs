@@ -265,6 +265,7 @@ fn count(number: usize, noun: &str) -> String {
     let plural = match (number, noun) {
         (1, _) => "",
         (_, "copy") => return format!("{number} copies"),
+        (_, noun) if noun.ends_with("ch") || noun.ends_with('s') => "es",
         _ => "s",
     };
     format!("{number} {noun}{plural}")

@@ -5,7 +5,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
 
 use rpd_spool::format::{
-    Allocation, ApiCall, Copy, Dispatch, Moment, Process, Region, Scratch, tag,
+    Allocation, ApiCall, Copy, Dispatch, Moment, Process, Region, Scratch, Totals, tag,
 };
 use rpd_spool::reader::{ProcessSpool, processes};
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
@@ -69,6 +69,7 @@ pub(crate) struct Call {
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
     pub(crate) process: Option<Process>,
+    pub(crate) totals: Option<Totals>,
     pub(crate) calls: Vec<Call>,
     pub(crate) dispatches: Vec<Dispatch>,
     pub(crate) copies: Vec<Copy>,
@@ -91,6 +92,7 @@ fn read(directory: &Path) -> Recorded {
             found.tags.push(record.header.tag);
             match record.header.tag {
                 tag::PROCESS => found.process = record.parse::<Process>().map(|found| found.0),
+                tag::TOTALS => found.totals = record.parse::<Totals>().map(|found| found.0),
                 tag::API => {
                     let (call, tail) = record.parse::<ApiCall>().expect("whole");
                     found.calls.push(Call {

@@ -15,7 +15,7 @@ use harness::{Call, Recorded, collector, provider, run, run_one};
 #[test]
 fn a_program_without_gpu_leaves_one_small_stream() {
     let found = run_one("hip_runtime=1,kernel=1", &["unused"]);
-    assert_eq!(found.tags, [tag::PROCESS, tag::END]);
+    assert_eq!(found.tags, [tag::PROCESS, tag::TOTALS, tag::END]);
     let process = found.process.expect("described");
     assert_eq!((process.forked, process.provider_version), (0, 0));
 }
@@ -78,6 +78,67 @@ fn pause_and_resume_may_be_doubled() {
             .count(),
         4
     );
+}
+
+#[test]
+fn pauses_are_obeyed_and_what_they_leave_out_is_counted() {
+    let script = [
+        "script",
+        "run:1:0:2",
+        "pause",
+        "run:1:0:3",
+        "resume",
+        "run:1:0:1",
+    ];
+    // Whether recording is paused, and whether anyone listens meanwhile; the original only looks where markers are traced
+    // or regions selected.
+    for (options, recorded, paused) in [
+        ("kernel=1", 3, 3),
+        ("kernel=1,marker=1", 3, 3),
+        ("kernel=1,original_semantics=1", 6, 0),
+        ("kernel=1,marker=1,original_semantics=1", 3, 0),
+        ("kernel=1,selected_regions=1,original_semantics=1", 1, 0),
+    ] {
+        let found = run_one(options, &script);
+        let totals = found.totals.expect("written");
+        assert_eq!(found.dispatches.len(), recorded, "{options}");
+        assert_eq!(totals.dispatches_begun, recorded as u64, "{options}");
+        assert_eq!(totals.dispatches_ended, recorded as u64, "{options}");
+        assert_eq!(totals.dispatches_paused, paused, "{options}");
+    }
+}
+
+#[test]
+fn marks_rename_kernels_only_where_they_do_in_the_original() {
+    // ROCTx itself does not tell of the second pop, since nothing is pushed.
+    let script = [
+        "script",
+        "push:outer",
+        "run:1:0",
+        "mark:mark",
+        "run:1:0",
+        "pop",
+        "run:1:0",
+        "pop",
+        "run:1:0",
+        "mark:later",
+        "run:1:0",
+    ];
+    for (options, expected) in [
+        ("kernel=1,kernel_rename=1", ["outer", "outer", "", "", ""]),
+        (
+            "kernel=1,kernel_rename=1,original_semantics=1",
+            ["outer", "mark", "outer", "outer", "later"],
+        ),
+    ] {
+        let found = run_one(options, &script);
+        let name = |region: u32| match region {
+            0 => "",
+            region => &found.regions[region as usize - 1],
+        };
+        let names: Vec<&str> = found.dispatches.iter().map(|d| name(d.region)).collect();
+        assert_eq!(names, expected, "{options}");
+    }
 }
 
 #[test]

@@ -288,6 +288,16 @@ pub struct Ledger {
     pub open_calls: Vec<OpenCall>,
     /// Dispatches that were to be counted and whose values never came.
     pub uncounted: u64,
+    /// Dispatches that were submitted to be recorded and that the provider never called complete.
+    pub unfinished_dispatches: u64,
+    /// Copies that were submitted to be recorded and that the provider never called complete.
+    pub unfinished_copies: u64,
+    /// Dispatches that are not recorded because the program had paused recording.
+    pub paused_dispatches: u64,
+    /// Processes forked off by this one that could not open a recording of their own.
+    pub lost_processes: u64,
+    /// Records of those processes.
+    pub lost_records: u64,
     /// Bytes of records read.
     pub bytes: u64,
     /// A runtime (HIP, HSA, ROCTx, ...) was initialised in this process.

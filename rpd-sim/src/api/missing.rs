@@ -41,6 +41,13 @@ fn say(name: &str, said: &AtomicBool) {
     }
 }
 
+/// Names an HSA call that this device does not have; its status.
+#[cold]
+pub(super) fn hsa(name: &str) -> u32 {
+    eprintln!("rpd-sim: {name} is not supported by the simulated device");
+    HSA_ERROR
+}
+
 macro_rules! api_missing {
     ($domain:ident, $name:ident, ($($a:ident: $t:ty),*) -> $r:ty) => {
         #[allow(non_snake_case, unused_variables)]

@@ -122,7 +122,7 @@ pub(crate) static HSA_IMAGE_EXT_API: Versioned<14> = Versioned::new(2, 1, &IMAGE
 pub(crate) static HSA_TOOLS: Versioned<6> =
     Versioned::new(1, 0, &[Code(tool_event as *const ()); 6]);
 pub(crate) static HSA_PC_SAMPLING: Versioned<7> =
-    Versioned::new(1, 0, &[Code(unimplemented_hsa as *const ()); 7]);
+    Versioned::new(1, 0, &super::old_names::PC_SAMPLING);
 pub(crate) static HSA: HsaTable = HsaTable {
     version: Version {
         major: 3,

@@ -83,6 +83,8 @@ fn load(device: &'static Device, binary: usize) -> HipResult<Arc<Module>> {
         }
     }
     loaded.insert((binary, device.ordinal), Arc::clone(&module));
+    // Before the handler that unregisters this binary, which was registered when the binary was.
+    runtime::notice_exit();
     Ok(module)
 }
 
@@ -285,6 +287,9 @@ pub(crate) unsafe extern "C" fn __hipUnregisterFatBinary(modules: *mut Handle) {
         // Nothing of it may run any more; tools see this as a call of its own.
         // SAFETY: no arguments.
         unsafe { crate::api::call::hipDeviceSynchronize() };
+        if runtime::exiting() {
+            return;
+        }
         let mut gone = Vec::new();
         lock(&runtime.functions.binaries).retain(|key, module| {
             let keep = key.0 != binary;

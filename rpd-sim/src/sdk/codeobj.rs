@@ -1,10 +1,15 @@
 //! Code objects and their kernels.
 
-use core::ptr;
+use core::{
+    ffi::{CStr, c_char, c_int, c_void},
+    ptr,
+    sync::atomic::{AtomicPtr, Ordering},
+};
 use std::{collections::HashMap, ffi::CString, sync::Mutex};
 
 use rocprofiler_sdk_sys::{
     hsa_agent_t, rocprofiler_address_t as Address, rocprofiler_callback_phase_t as Phase,
+    rocprofiler_callback_tracing_code_object_host_kernel_symbol_register_data_t as HostPayload,
     rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t as SymbolPayload,
     rocprofiler_callback_tracing_code_object_load_data_t as LoadPayload,
     rocprofiler_callback_tracing_kind_t as CallbackKind,
@@ -13,10 +18,12 @@ use rocprofiler_sdk_sys::{
     rocprofiler_code_object_storage_file_t as StorageFile,
     rocprofiler_code_object_storage_memory_t as StorageMemory,
     rocprofiler_code_object_storage_t as Storage,
-    rocprofiler_code_object_storage_type_t as StorageType, rocprofiler_user_data_t as UserData,
+    rocprofiler_code_object_storage_type_t as StorageType, rocprofiler_dim3_t as Dim3,
+    rocprofiler_user_data_t as UserData,
 };
 
-use super::{agents, context, lifecycle, thread};
+use super::{agents, context, lifecycle, register, thread};
+use crate::api::table::Slot;
 use crate::gpu::observe::{CodeObjectInfo, CodeObjectStorage};
 
 /// A kernel that was told about.
@@ -24,6 +31,8 @@ struct Symbol {
     payload: SymbolPayload,
     /// What the payload's name points to.
     _name: CString,
+    /// The host stub it is launched by, if the program registered one.
+    host: Option<HostPayload>,
     user: HashMap<usize, UserData>,
 }
 
@@ -47,9 +56,15 @@ struct State {
     objects: Vec<Object>,
     /// Kernel ids by kernel object address.
     kernels: HashMap<u64, u64>,
+    /// Host stubs by name of the kernel, as registered; without ids.
+    stubs: HashMap<&'static CStr, HostPayload>,
     last_object: u64,
     last_kernel: u64,
+    last_stub: u64,
 }
+
+// SAFETY: pointers in payloads lead to strings that are never freed.
+unsafe impl Send for State {}
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
@@ -61,6 +76,104 @@ pub(crate) fn kernel_id(kernel_object: u64) -> u64 {
         .and_then(|s| s.kernels.get(&kernel_object))
         .copied()
         .unwrap_or(0)
+}
+
+/// What `__hipRegisterFunction` did before the hook was put over it.
+static NEXT_REGISTER: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+type RegisterFn = unsafe extern "C" fn(
+    *mut c_void,
+    *const c_void,
+    *const c_char,
+    *const c_char,
+    u32,
+    *const Dim3,
+    *const Dim3,
+    *const Dim3,
+    *const Dim3,
+    *const c_int,
+);
+
+/// Learns of host stubs from the compiler's table: `slot` is that of `__hipRegisterFunction`. The SDK wraps traced calls
+/// around what the slot held before this hook, so that stubs stay unknown where that call is traced.
+pub(crate) fn watch_stubs(slot: &Slot) {
+    register::replace(slot, register_function as *const (), &NEXT_REGISTER);
+}
+
+unsafe extern "C" fn register_function(
+    modules: *mut c_void,
+    stub: *const c_void,
+    device_function: *const c_char,
+    device_name: *const c_char,
+    thread_limit: u32,
+    thread: *const Dim3,
+    block: *const Dim3,
+    block_size: *const Dim3,
+    grid_size: *const Dim3,
+    warp: *const c_int,
+) {
+    // SAFETY: `watch_stubs` stored the function of this type that the slot held.
+    let next = unsafe {
+        core::mem::transmute::<*mut c_void, RegisterFn>(NEXT_REGISTER.load(Ordering::Acquire))
+    };
+    if !device_function.is_null() {
+        // SAFETY: compilers pass text, and null or a readable value behind each of the other pointers.
+        let (name, [thread, block, block_size, grid_size], workgroup_size) = unsafe {
+            let name = CStr::from_ptr(device_function).to_owned();
+            let dimensions = [thread, block, block_size, grid_size];
+            let dimensions = dimensions.map(|at| at.as_ref().copied().unwrap_or_default());
+            (name, dimensions, warp.as_ref().copied().unwrap_or(0))
+        };
+        let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
+        let stubs = &mut state.get_or_insert_default().stubs;
+        if !stubs.contains_key(name.as_c_str()) {
+            let name: &'static CStr = Box::leak(name.into_boxed_c_str());
+            let payload = HostPayload {
+                size: size_of::<HostPayload>() as u64,
+                host_function: Address::from(stub as u64),
+                modules: Address::from(modules as u64),
+                device_function: name.as_ptr(),
+                thread_limit,
+                thread_ids: thread,
+                block_ids: block,
+                block_dims: block_size,
+                grid_dims: grid_size,
+                workgroup_size: workgroup_size as u64,
+                ..HostPayload::default()
+            };
+            stubs.insert(name, payload);
+        }
+    }
+    // SAFETY: the arguments are the caller's.
+    unsafe {
+        next(
+            modules,
+            stub,
+            device_function,
+            device_name,
+            thread_limit,
+            thread,
+            block,
+            block_size,
+            grid_size,
+            warp,
+        );
+    }
+}
+
+impl State {
+    /// The host stub of the kernel whose descriptor is called `symbol`, with ids.
+    fn host(&mut self, symbol: &str, kernel: u64, object: u64) -> Option<HostPayload> {
+        let name = CString::new(symbol.strip_suffix(".kd")?).ok()?;
+        let stub = *self.stubs.get(name.as_c_str())?;
+        self.last_stub += 1;
+        Some(HostPayload {
+            host_function_id: self.last_stub,
+            kernel_id: kernel,
+            code_object_id: object,
+            ..stub
+        })
+    }
 }
 
 fn wanting(operation: Operation) -> u64 {
@@ -89,14 +202,19 @@ fn tell(
 }
 
 impl Object {
-    /// Reports the object, then its kernels, to contexts of both masks.
-    fn report(&mut self, phase: Phase, objects: u64, symbols: u64) {
+    /// Reports the object, then its kernels, each followed by its host stub, to contexts of the masks.
+    fn report(&mut self, phase: Phase, objects: u64, symbols: u64, stubs: u64) {
         let at = ptr::from_mut(&mut self.payload).cast();
         tell(objects, Operation::LOAD, phase, at, &mut self.user);
         for symbol in &mut self.symbols {
             let at = ptr::from_mut(&mut symbol.payload).cast();
             let operation = Operation::DEVICE_KERNEL_SYMBOL_REGISTER;
             tell(symbols, operation, phase, at, &mut symbol.user);
+            if let Some(host) = &mut symbol.host {
+                let at = ptr::from_mut(host).cast();
+                let operation = Operation::HOST_KERNEL_SYMBOL_REGISTER;
+                tell(stubs, operation, phase, at, &mut symbol.user);
+            }
         }
     }
 }
@@ -136,6 +254,7 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
                 state
                     .kernels
                     .insert(kernel.kernel_object, state.last_kernel);
+                let host = state.host(&kernel.name, state.last_kernel, object_id);
                 let name = CString::new(kernel.name.as_str()).unwrap_or_default();
                 Symbol {
                     payload: SymbolPayload {
@@ -159,6 +278,7 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
                         ),
                     },
                     _name: name,
+                    host,
                     user: HashMap::new(),
                 }
             })
@@ -186,8 +306,9 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
     if lifecycle::finalized() == 0 {
         let objects = wanting(Operation::LOAD);
         let symbols = wanting(Operation::DEVICE_KERNEL_SYMBOL_REGISTER);
+        let stubs = wanting(Operation::HOST_KERNEL_SYMBOL_REGISTER);
         object.told = objects | symbols;
-        object.report(Phase::LOAD, objects, symbols);
+        object.report(Phase::LOAD, objects, symbols, stubs);
     }
     let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
     state.get_or_insert_default().objects.push(object);
@@ -196,7 +317,8 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
 fn unload(object: &mut Object) {
     let objects = object.told & wanting(Operation::LOAD);
     let symbols = object.told & wanting(Operation::DEVICE_KERNEL_SYMBOL_REGISTER);
-    object.report(Phase::UNLOAD, objects, symbols);
+    // Host stubs are not taken back.
+    object.report(Phase::UNLOAD, objects, symbols, 0);
 }
 
 /// A code object is about to go.

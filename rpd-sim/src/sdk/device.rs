@@ -228,7 +228,6 @@ impl Observer for Provider {
         let (enqueue, complete) = (DispatchOperation::ENQUEUE.0, DispatchOperation::COMPLETE.0);
         let (begin, _) = masks(ck, enqueue, bk, enqueue);
         let (callbacks, records) = masks(ck, complete, bk, complete);
-        let dispatch_id = NEXT_DISPATCH.fetch_add(1, Ordering::Relaxed);
         let (single, whole) = if lifecycle::finalized() == 0 {
             (counting::of_dispatches(), counting::of_devices())
         } else {
@@ -237,6 +236,8 @@ impl Observer for Provider {
         if begin | callbacks | records | single | whole == 0 {
             return 0;
         }
+        // Ids count what somebody sees.
+        let dispatch_id = NEXT_DISPATCH.fetch_add(1, Ordering::Relaxed);
         let id = Use::current();
         let tid = thread::current();
         let packet = dispatch.packet;

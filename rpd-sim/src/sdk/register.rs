@@ -14,8 +14,8 @@ use rocprofiler_sdk_sys::{
 };
 
 use super::{
-    allocation, context, counting, device, discovery, foreign, intercept, lifecycle, marker,
-    runtime, trace,
+    allocation, codeobj, context, counting, device, discovery, foreign, intercept, lifecycle,
+    marker, runtime, trace,
 };
 use crate::api::{
     stream,
@@ -145,6 +145,9 @@ impl Slots {
     }
 }
 
+/// Operation of the compiler's table that tells of a host stub, `__hipRegisterFunction`.
+const REGISTER_FUNCTION: usize = 3;
+
 /// Runtimes whose tables were handed over, a bit each.
 static SEEN: AtomicU32 = AtomicU32::new(0);
 /// HSA's bit.
@@ -192,6 +195,9 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
                 // SAFETY: as above.
                 let slots = unsafe { Slots::flat(table, 9) };
                 slots.remember(&next::HIP_COMPILER_API);
+                if let Some(slot) = slots.0.get(REGISTER_FUNCTION) {
+                    codeobj::watch_stubs(slot);
+                }
                 slots.wrap(&trace::HIP_COMPILER_API, &wrap::HIP_COMPILER_API);
             }
             intercept::offer(

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use rpd_tests::outputs::Table;
-use rpd_tests::run::{Outcome, Rpd, skipped};
+use rpd_tests::run::{self, Outcome, Rpd, skipped};
 use rpd_tests::workloads;
 
 const CSV: [&str; 3] = ["--sys-trace", "-f", "csv"];
@@ -58,6 +58,110 @@ fn pausing_leaves_out_what_happens_meanwhile() {
         "{functions:?}"
     );
     assert!(!functions.contains(&"paused"), "{functions:?}");
+    let said = "]: 3 dispatches left out: the program had paused recording\n";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    // Dispatches that are counted tell it themselves.
+    let outcome = Rpd::new(["--pmc", "SQ_WAVES", "-f", "csv"]).workload("odd", ["pause"]);
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+}
+
+#[test]
+fn numbers_of_dispatches_count_what_somebody_listens_to() {
+    let outcome = Rpd::new([
+        "--kernel-trace",
+        "--marker-trace",
+        "--pmc",
+        "SQ_WAVES",
+        "-f",
+        "csv",
+    ])
+    .workload("odd", ["pause"])
+    .success();
+    // Counting listens all the time.
+    let numbers = outcome.csv("kernel_trace").numbers("Dispatch_Id");
+    assert_eq!(numbers, [1, 2, 6, 7, 8, 9], "{}", outcome.stderr);
+}
+
+#[test]
+fn host_functions_belong_to_their_kernels() {
+    let functions = |options: &[&str]| -> Vec<(u64, String)> {
+        let rpd = Rpd::new(options.iter().copied().chain(["-f", "json"]));
+        let outcome = rpd.workload("vector-ops", ["1", "1"]).success();
+        let text = fs::read_to_string(outcome.file("_results.json")).expect("the file");
+        let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let tool = &document["rocprofiler-sdk-tool"][0];
+        let functions = tool["host_functions"].as_array().expect("an array");
+        let of = |function: &serde_json::Value| {
+            let kernel = function["kernel_id"].as_u64().expect("a number");
+            let symbol = &tool["kernel_symbols"][kernel as usize]["kernel_name"];
+            let name = function["device_function"].as_str().expect("a text");
+            let expected = if kernel == 0 {
+                name.to_owned()
+            } else {
+                format!("{name}.kd")
+            };
+            assert_eq!(symbol.as_str(), Some(&*expected));
+            assert_eq!(kernel != 0, function["host_function"]["handle"] != 0);
+            (
+                function["host_function_id"].as_u64().expect("a number"),
+                name.to_owned(),
+            )
+        };
+        functions.iter().map(of).collect()
+    };
+    let found = functions(&["--kernel-trace"]);
+    let ids: Vec<u64> = found.iter().map(|(id, _)| *id).collect();
+    assert_eq!(ids, [0, 1, 2, 3, 4]);
+    assert!(
+        found[1..]
+            .iter()
+            .any(|(_, name)| name == "_Z13divide_kernelPfPKfS1_ii")
+    );
+    // Where the registration itself is traced, SDK 1.0 does not learn of them.
+    assert_eq!(functions(&["--sys-trace"]).len(), 1);
+}
+
+#[test]
+fn an_exit_while_other_threads_launch_has_the_status_of_the_program() {
+    for _ in 0..8 {
+        let alone = run::simulated("odd", ["exit-launching"]).expect_code(7);
+        assert_eq!(
+            (&*alone.stdout, &*alone.stderr),
+            ("ok\n", ""),
+            "without rpd"
+        );
+        let outcome = odd(&["exit-launching"]).expect_code(7);
+        assert_eq!(outcome.stdout, "ok\n");
+        assert!(!outcome.stderr.contains("rpd-sim"), "{}", outcome.stderr);
+    }
+}
+
+/// What a forked child that cannot write lost is told with its parent.
+fn lost_child(outcome: &Outcome) {
+    assert_eq!(outcome.stdout, "ok\n", "{}", outcome.stderr);
+    assert_eq!(dispatches(outcome), [2], "{}", outcome.stderr);
+    let said = "]: WARNING: 1 forked process could not write in the folder of this run (after chroot or a change of user, or \
+                when it was removed); ";
+    let (_, rest) = outcome.stderr.split_once(said).expect(&outcome.stderr);
+    let records: usize = rest
+        .split_once(" records are missing from the outputs\n")
+        .and_then(|(number, _)| number.parse().ok())
+        .expect(rest);
+    // 3 dispatches, 3 copies and at least 3 x 3 calls.
+    assert!(records >= 15, "{records}");
+    assert_eq!(outcome.code(), 1, "{}", outcome.stderr);
+}
+
+#[test]
+fn children_that_cannot_record_are_counted() {
+    lost_child(&odd(&["lost-child"]));
+    if !is_root() {
+        return skipped("chroot and setuid of a child", "not root");
+    }
+    let jail = tempfile::tempdir().expect("a folder");
+    let path = jail.path().to_str().expect("text");
+    lost_child(&odd(&["lost-user", path]));
 }
 
 /// What cannot be recorded harms nobody and is said.

@@ -62,6 +62,75 @@ fn signals_end_the_target_and_rpd_reports() {
     }
 }
 
+/// Starts `in-flight` under rpd with `options`, sends it `signals` with the pauses (ms) before them once its kernel is on its
+/// way, and says what came of it and how long the end took after the first signal.
+fn in_flight(
+    options: &[&str],
+    arguments: [&str; 2],
+    signals: &[(u64, i32)],
+) -> (run::Outcome, Duration) {
+    let running = Rpd::new(options).start_workload("in-flight", arguments);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !running.folder().join("launched").exists() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let mut first = None;
+    for (pause, signal) in signals {
+        std::thread::sleep(Duration::from_millis(*pause));
+        first.get_or_insert_with(Instant::now);
+        running.signal(*signal);
+    }
+    let outcome = running.finish();
+    (outcome, first.unwrap_or_else(Instant::now).elapsed())
+}
+
+/// Dispatches in the CSV file.
+fn kernels(outcome: &run::Outcome) -> usize {
+    outcome.csv("kernel_trace").rows.len()
+}
+
+#[test]
+fn work_under_way_is_waited_for_when_a_signal_comes() {
+    const KERNELS: [&str; 3] = ["--kernel-trace", "-f", "csv"];
+    let lost = "]: WARNING: 1 dispatch never completed: recording ended first\n";
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT] {
+        let (outcome, _) = in_flight(&KERNELS, ["400", "sleep"], &[(20, signal)]);
+        let outcome = outcome.expect_code(128 + signal);
+        assert!(!outcome.stderr.contains("WARNING"), "{}", outcome.stderr);
+        assert!(kernels(&outcome) > 2);
+    }
+    let outcome = in_flight(&KERNELS, ["400", "abort"], &[]).0;
+    assert!(!outcome.expect_code(134).stderr.contains("WARNING"));
+    let outcome = in_flight(&KERNELS, ["400", "default"], &[(20, libc::SIGTERM)]).0;
+    assert!(!outcome.expect_code(143).stderr.contains("WARNING"));
+    // A signal to the process and one to its group are one.
+    let twice = [(20, libc::SIGTERM), (5, libc::SIGTERM)];
+    let outcome = in_flight(&KERNELS, ["400", "sleep"], &twice).0;
+    assert!(!outcome.expect_code(143).stderr.contains("WARNING"));
+
+    // Not longer than a second, not at all after a second signal, and not where that is switched off.
+    let (outcome, took) = in_flight(&KERNELS, ["20000", "sleep"], &[(20, libc::SIGTERM)]);
+    let outcome = outcome.expect_code(143);
+    assert!(outcome.stderr.contains(lost), "{}", outcome.stderr);
+    assert!((1.0..5.0).contains(&took.as_secs_f64()), "{took:?}");
+    let twice = [(20, libc::SIGTERM), (300, libc::SIGINT)];
+    let (outcome, took) = in_flight(&KERNELS, ["20000", "sleep"], &twice);
+    assert!(outcome.expect_code(130).stderr.contains(lost));
+    assert!(took.as_secs_f64() < 0.95, "{took:?}");
+    let without = ["--kernel-trace", "-f", "csv", "--disable-signal-handlers"];
+    let (outcome, took) = in_flight(&without, ["20000", "sleep"], &[(20, libc::SIGTERM)]);
+    assert!(outcome.expect_code(143).stderr.contains(lost));
+    assert!(took.as_secs_f64() < 0.9, "{took:?}");
+
+    // What the program does with signals is its own business.
+    let (outcome, _) = in_flight(&KERNELS, ["20000", "catch"], &[(20, libc::SIGTERM)]);
+    assert!(outcome.expect_code(5).stderr.contains(lost));
+    let outcome = in_flight(&KERNELS, ["10", "ignore"], &[]).0.expect_code(3);
+    assert!(!outcome.stderr.contains("WARNING"), "{}", outcome.stderr);
+    let outcome = in_flight(&KERNELS, ["100", "child"], &[]).0;
+    assert!(!outcome.expect_code(143).stderr.contains("WARNING"));
+}
+
 #[test]
 fn recovery_after_the_front_end_was_killed() {
     let rpd = Rpd::new(["--sys-trace", "--stats", "-f", "csv", "rocpd"]);

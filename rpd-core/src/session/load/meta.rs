@@ -169,6 +169,17 @@ impl Meta {
                     notes.push(text.into_owned());
                 }
             }
+            tag::TOTALS => {
+                let (totals, _) = record.parse::<format::Totals>()?;
+                let ledger = &mut session.ledger;
+                let left = |begun: u64, ended: u64| begun.saturating_sub(ended);
+                ledger.unfinished_dispatches =
+                    left(totals.dispatches_begun, totals.dispatches_ended);
+                ledger.unfinished_copies = left(totals.copies_begun, totals.copies_ended);
+                ledger.paused_dispatches = totals.dispatches_paused;
+                ledger.lost_processes = totals.lost_processes;
+                ledger.lost_records = totals.lost_records;
+            }
             // Streams and control are in the records themselves; tags we do not know are a newer collector's.
             _ => {}
         }
