@@ -136,7 +136,7 @@ fn tables_of_the_original_line_for_line() {
         .collect();
 
     let expected = TABLES;
-    for (ours, theirs) in sorted(&text).iter().zip(sorted(&expected)) {
+    for (ours, theirs) in sorted(&text).iter().zip(sorted(expected)) {
         assert_eq!(*ours, theirs);
     }
     assert_eq!(text.lines().count(), expected.lines().count());
@@ -148,7 +148,7 @@ fn tables_of_the_original_line_for_line() {
             .map(|(number, line)| (number, line.to_owned()))
             .collect()
     };
-    assert_eq!(frame(&text), frame(&expected));
+    assert_eq!(frame(&text), frame(expected));
 }
 
 #[test]

@@ -126,7 +126,6 @@ impl Resolver<'_> {
                 streams: !on("group-by-queue"),
                 disable_signal_handlers: on("disable-signal-handlers"),
                 kokkos: on("kokkos-trace"),
-                original_semantics: false,
                 counters: CounterOptions {
                     include: !kernel_include.is_empty(),
                     exclude: !kernel_exclude.is_empty(),

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use rpd_core::naming::Target;
-use rpd_core::options::SummaryOptions;
+use rpd_core::options::Options;
 
 use super::tables;
 use crate::failure::Failure;
@@ -28,9 +28,9 @@ impl Confined {
     }
 
     /// Refuses a target with files outside.
-    pub(super) fn check(&self, target: &Target, summary: &SummaryOptions) -> Result<()> {
+    pub(super) fn check(&self, target: &Target, options: &Options) -> Result<()> {
         let mut folders = vec![target.parent()];
-        if let Some(file) = tables::file(summary, target) {
+        if let Some(file) = tables::file(options, target) {
             folders.push(file.parent().unwrap_or(Path::new("/")).to_owned());
         }
         for folder in folders {
@@ -90,11 +90,9 @@ mod tests {
                 directory: directory.to_owned(),
                 prefix: prefix.to_owned(),
             };
-            let summary = SummaryOptions {
-                output: output.to_owned(),
-                ..SummaryOptions::default()
-            };
-            confined.check(&target, &summary).is_ok()
+            let mut options = Options::default();
+            options.summary.output = output.to_owned();
+            confined.check(&target, &options).is_ok()
         };
         for (prefix, output, expected) in [
             ("x", "", true),
@@ -120,7 +118,7 @@ mod tests {
                 directory: "/etc".into(),
                 prefix: "x".to_owned(),
             },
-            &SummaryOptions::default(),
+            &Options::default(),
         );
         assert_eq!(
             error.expect_err("outside").to_string(),

@@ -216,7 +216,7 @@ impl Report<'_> {
         state: &mut State,
     ) -> Result<Target> {
         let check = |target: &Target| match self.confined {
-            Some(confined) => confined.check(target, &self.options.summary),
+            Some(confined) => confined.check(target, self.options),
             None => Ok(()),
         };
         let folder = &recording.folder;

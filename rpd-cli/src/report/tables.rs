@@ -39,8 +39,8 @@ fn destination(options: &Options) -> Destination<'_> {
 }
 
 /// The file that tables go to, if they go to one.
-pub(super) fn file(summary: &SummaryOptions, target: &Target) -> Option<PathBuf> {
-    match destination(summary) {
+pub(super) fn file(options: &Options, target: &Target) -> Option<PathBuf> {
+    match destination(options) {
         Destination::File(name) => Some(target.file(&format!("{name}.txt"))),
         Destination::Stderr | Destination::Stdout => None,
     }
@@ -120,7 +120,7 @@ impl Tables {
                 crate::print(&titled())?;
             }
             Destination::File(_) => {
-                let Some(path) = file(summary, target) else {
+                let Some(path) = file(options, target) else {
                     return Ok(None);
                 };
                 place::file(&path, self.text.as_bytes())?;

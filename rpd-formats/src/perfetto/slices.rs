@@ -105,7 +105,7 @@ fn calls(
             signed_annotation(&mut numbers, trace::OPERATION, operation.number as u64);
             let name = session.strings.get(operation.name);
             let layout = layout(operation.kind, name).filter(|_| has_arguments);
-            let arguments = layout.map_or(&[][..], |layout| &layout.arguments);
+            let arguments = layout.map_or(&[][..], |layout| layout.arguments);
             Common {
                 category,
                 numbers,

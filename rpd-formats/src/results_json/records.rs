@@ -192,7 +192,7 @@ impl<'a> Calls<'a> {
                 _ => size::CALL,
             };
             let layout = layout(operation.kind, session.strings.get(operation.name));
-            let arguments = layout.map_or(&[][..], |layout| &layout.arguments);
+            let arguments = layout.map_or(&[][..], |layout| layout.arguments);
             Common {
                 start: format!(
                     "{{\"size\":{bytes},\"kind\":{},\"operation\":{},\"correlation_id\":{{\"internal\":",
