@@ -8,6 +8,10 @@ use std::{env, fs, io};
 /// The packages that make up what is installed.
 pub const PACKAGES: [&str; 3] = ["rpd-cli", "rpd-collect", "rpd-sim"];
 
+/// Selects what to build so that dependencies get the features that `cargo test --workspace` gives them. With another
+/// selection some features differ, and everything that depends on them, polars included, is built a second time.
+pub const SAME_DEPENDENCIES: &str = "--workspace";
+
 /// The root of the source tree.
 #[must_use]
 pub fn source_root() -> &'static Path {
@@ -56,9 +60,7 @@ pub fn bin_dir() -> &'static Path {
         if profile.ends_with("release") {
             cargo.arg("--release");
         }
-        for package in PACKAGES {
-            cargo.args(["--package", package]);
-        }
+        cargo.arg(SAME_DEPENDENCIES);
         let status = cargo.status().expect("cargo starts");
         assert!(status.success(), "{cargo:?} failed: {status}");
         profile

@@ -82,8 +82,12 @@ pub(crate) fn build(release: bool) -> Result<PathBuf> {
             build.env("RPD_GIT_REVISION", revision.trim());
         }
     }
-    for package in install::PACKAGES {
-        build.args(["--package", package]);
+    if release {
+        for package in install::PACKAGES {
+            build.args(["--package", package]);
+        }
+    } else {
+        build.arg(install::SAME_DEPENDENCIES);
     }
     run(&mut build)?;
     Ok(install::target_dir().join(if release { "release" } else { "debug" }))
