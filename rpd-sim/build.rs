@@ -1,7 +1,6 @@
 //! Turns the tables of API facts into dispatch tables, exported symbols and tracing wrappers.
 //!
-//! Inputs: `data/operations.csv` (which call has which slot), `data/api-args.csv` (its arguments),
-//! `api-returns.csv` (what it returns, where that is not a plain status) and the sources below `src/hip`,
+//! Inputs: the tables of `rpd-data` (which call has which slot, and its arguments), `api-returns.csv` (what it returns, where that is not a plain status) and the sources below `src/hip`,
 //! `src/hsa` and `src/roctx`, which are searched for implementations by name. What has none becomes a
 //! function that says so and returns the runtime's "not supported".
 
@@ -21,22 +20,17 @@ use std::{env, error::Error, fs, path::PathBuf};
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let inputs = [
-        "../data/operations.csv",
-        "../data/api-args.csv",
+    for input in [
         "api-returns.csv",
-        "../data/arg-enums.csv",
-    ];
-    for input in
-        inputs
-            .iter()
-            .copied()
-            .chain(["build.rs", "build", "src/hip", "src/hsa", "src/roctx"])
-    {
+        "build.rs",
+        "build",
+        "src/hip",
+        "src/hsa",
+        "src/roctx",
+    ] {
         println!("cargo::rerun-if-changed={input}");
     }
-    let text = |i: usize| fs::read_to_string(root.join(inputs[i]));
-    let domains = model::load(&text(0)?, &text(1)?, &text(2)?)?;
+    let domains = model::load(&fs::read_to_string(root.join("api-returns.csv"))?)?;
     let implemented = scan::find(&root, &["hip", "hsa", "roctx"], &domains)?;
     fs::write(out.join("api_fns.rs"), emit::functions(&domains)?)?;
     fs::write(
@@ -49,8 +43,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     )?;
     fs::write(out.join("api_streams.rs"), emit::streams(&domains)?)?;
     fs::write(out.join("api_args.rs"), emit::arguments(&domains)?)?;
-    fs::write(out.join("operations.rs"), emit::operations(&text(0)?)?)?;
-    fs::write(out.join("enums.rs"), emit::enums(&text(3)?)?)?;
+    fs::write(
+        out.join("operations.rs"),
+        emit::operations(&rpd_data::operations()?)?,
+    )?;
+    fs::write(
+        out.join("enums.rs"),
+        emit::enums(&rpd_data::enumerators()?)?,
+    )?;
     // Programs that were linked against the real libraries ask for versions of symbols. The definitions
     // alone satisfy the loader: it takes symbols without a version for any version asked for. (A second
     // script beside rustc's own, which lld, rustc's linker on this target, takes as an addition.)

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use rpd_spool::format::{self, RecordHeader, stream, tag};
 use rpd_spool::options::CollectorOptions;
 use rpd_spool::reader::ProcessSpool;
+use rpd_spool::record::{Fork, RecordKind};
 use rpd_spool::writer::{self, ForkLock, OpenRecord, SpoolDirectory, StreamWriter, record_len};
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 use zerocopy::IntoBytes;
@@ -231,20 +232,8 @@ fn inherit(meta: &mut StreamWriter, parent: &Process) -> u64 {
     let mut written = 0;
     for _ in 0..parent.records.load(Ordering::Relaxed) {
         let Some(record) = records.next() else { break };
-        let wanted = matches!(
-            record.header.tag,
-            tag::KIND_NAME
-                | tag::OPERATION_NAME
-                | tag::AGENT
-                | tag::CODE_OBJECT
-                | tag::KERNEL_SYMBOL
-                | tag::HOST_FUNCTION
-                | tag::RESOURCE_NAME
-                | tag::REGION
-                | tag::RUNTIME_INIT
-                | tag::COUNTER
-                | tag::COUNTER_INSTANCE
-        );
+        let wanted = RecordKind::from_tag(record.header.tag)
+            .is_some_and(|kind| kind.fork() == Fork::Repeated);
         if wanted && meta.append_parts(record.bytes, &[]) {
             written += 1;
         }

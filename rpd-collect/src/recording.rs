@@ -8,7 +8,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rocprofiler_sdk_sys::{Functions, rocprofiler_context_id_t};
-use rpd_spool::format::tag;
 use rpd_spool::options::{CollectionPeriod, CollectorOptions};
 use rpd_spool::writer::now;
 
@@ -131,7 +130,6 @@ pub(crate) fn pause() {
         Some(left)
     });
     settle(recording);
-    meta::write(tag::CONTROL, 1, &meta::moment(0, b""), b"");
 }
 
 /// The program resumes recording.
@@ -143,7 +141,6 @@ pub(crate) fn resume() {
         Some(if recording.ref_count { resumed + 1 } else { 1 })
     });
     settle(recording);
-    meta::write(tag::CONTROL, 2, &meta::moment(0, b""), b"");
 }
 
 /// The period that a round belongs to; `None` after the last.

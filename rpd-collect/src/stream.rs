@@ -11,7 +11,6 @@ use rocprofiler_sdk_sys::{
     rocprofiler_external_correlation_id_request_kind_t, rocprofiler_thread_id_t,
     rocprofiler_tracing_operation_t, rocprofiler_user_data_t,
 };
-use rpd_spool::format::tag;
 
 use crate::guard::Service;
 use crate::meta;
@@ -29,12 +28,8 @@ fn pack(region: u32, stream: u32) -> u64 {
     u64::from(region) << 32 | u64::from(stream)
 }
 
-/// Numbers of the operations.
-struct Operations {
-    create: Option<i32>,
-    destroy: Option<i32>,
-    set: Option<i32>,
-}
+/// Number of the operation that says on which stream a thread works.
+struct SetOperation(Option<i32>);
 
 pub(crate) fn configure(setup: &Setup<'_>) {
     if setup.options.streams {
@@ -52,12 +47,8 @@ fn configure_streams(setup: &Setup<'_>) {
     let Some(context) = setup.context("HIP streams") else {
         return;
     };
-    let operations = Box::leak(Box::new(Operations {
-        create: kind.operation("HIP_STREAM_CREATE"),
-        destroy: kind.operation("HIP_STREAM_DESTROY"),
-        set: kind.operation("HIP_STREAM_SET"),
-    }));
-    let data = std::ptr::from_mut(operations).cast();
+    let set = Box::leak(Box::new(SetOperation(kind.operation("HIP_STREAM_SET"))));
+    let data = std::ptr::from_mut(set).cast();
     if setup.trace_callbacks(context, kind, &[], Some(on_stream), data) {
         setup.start(context, "HIP streams");
     }
@@ -99,28 +90,23 @@ unsafe extern "C" fn on_stream(
 ) {
     STREAMS.told(|| {
         // SAFETY: `data` is what `configure_streams` leaked.
-        let operations = unsafe { &*data.cast::<Operations>() };
-        let operation = Some(record.operation);
+        let set = unsafe { &*data.cast::<SetOperation>() };
+        if set.0 != Some(record.operation) {
+            return;
+        }
         // SAFETY: the payload of this kind, within its callback.
         let payload = unsafe {
             crate::read::sized::<rocprofiler_callback_tracing_hip_stream_data_t>(record.payload)
         };
         let Some(payload) = payload else { return };
-        let id = payload.stream_id.handle;
-        if operation == operations.set {
-            match record.phase {
-                rocprofiler_callback_phase_t::ENTER => {
-                    crate::thread::with(|thread| thread.push_stream(id as u32));
-                }
-                rocprofiler_callback_phase_t::EXIT => {
-                    crate::thread::with(crate::thread::Thread::pop_stream);
-                }
-                _ => {}
+        match record.phase {
+            rocprofiler_callback_phase_t::ENTER => {
+                crate::thread::with(|thread| thread.push_stream(payload.stream_id.handle as u32));
             }
-        } else if operation == operations.create {
-            meta::write(tag::STREAM_LIFE, 1, &meta::moment(id, b""), b"");
-        } else if operation == operations.destroy {
-            meta::write(tag::STREAM_LIFE, 2, &meta::moment(id, b""), b"");
+            rocprofiler_callback_phase_t::EXIT => {
+                crate::thread::with(crate::thread::Thread::pop_stream);
+            }
+            _ => {}
         }
     });
 }

@@ -1,5 +1,9 @@
 //! The one place that knows domains and kinds and how they are called in files.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use crate::session::Table;
+
 /// What statistics, summaries and CSV files group by. The order is the order of tables in summaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
@@ -82,7 +86,33 @@ impl Domain {
     pub fn trace_file(self) -> String {
         match self {
             Domain::CounterCollection => "counter_collection".to_owned(),
-            other => format!("{}_trace", other.stem()),
+            Domain::HsaApi
+            | Domain::HipApi
+            | Domain::MarkerApi
+            | Domain::KernelDispatch
+            | Domain::MemoryCopy
+            | Domain::ScratchMemory
+            | Domain::RcclApi
+            | Domain::MemoryAllocation
+            | Domain::RocdecodeApi
+            | Domain::RocjpegApi => format!("{}_trace", self.stem()),
+        }
+    }
+
+    /// The table of a session that its records are rows of.
+    pub const fn table(self) -> Table {
+        match self {
+            Domain::HsaApi
+            | Domain::HipApi
+            | Domain::MarkerApi
+            | Domain::RcclApi
+            | Domain::RocdecodeApi
+            | Domain::RocjpegApi => Table::Calls,
+            Domain::KernelDispatch => Table::Dispatches,
+            Domain::MemoryCopy => Table::Copies,
+            Domain::ScratchMemory => Table::Scratch,
+            Domain::CounterCollection => Table::Counted,
+            Domain::MemoryAllocation => Table::Allocations,
         }
     }
 }
@@ -262,13 +292,7 @@ impl Kind {
 
     /// Whether records of this kind are calls on a thread (they live in [`crate::session::ApiTable`]).
     pub fn is_api(self) -> bool {
-        !matches!(
-            self.domain(),
-            Domain::KernelDispatch
-                | Domain::MemoryCopy
-                | Domain::ScratchMemory
-                | Domain::MemoryAllocation
-        )
+        self.domain().table() == Table::Calls
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::{Error, Write};
 
 use crate::{
     mangle,
-    model::{Domain, Function, fields},
+    model::{Domain, Function},
     scan::Implemented,
 };
 
@@ -168,19 +168,15 @@ pub(crate) fn arguments(domains: &[Domain]) -> Text {
 }
 
 /// Names of operations of all domains, by id from the first row's.
-pub(crate) fn operations(csv: &str) -> Text {
+pub(crate) fn operations(operations: &[rpd_data::Operation]) -> Text {
     let mut out = String::new();
-    let mut domains: Vec<(String, i32, Vec<String>)> = Vec::new();
-    for line in csv.lines().skip(1) {
-        let f = fields(line);
-        let [domain, id, name] = f.as_slice() else {
-            continue;
-        };
-        match domains.iter_mut().find(|d| d.0 == *domain) {
-            Some(d) => d.2.push(name.clone()),
-            None => domains.push((domain.clone(), id.parse().unwrap_or(0), vec![name.clone()])),
-        }
-    }
+    let domains: Vec<(&str, u32, Vec<&str>)> = operations
+        .chunk_by(|a, b| a.kind == b.kind)
+        .map(|group| {
+            let names = group.iter().map(|operation| operation.name).collect();
+            (group[0].kind, group[0].number, names)
+        })
+        .collect();
     for (domain, first, names) in &domains {
         writeln!(out, "/// Operations of {domain}, from id {first}.")?;
         writeln!(
@@ -210,13 +206,15 @@ pub(crate) fn operations(csv: &str) -> Text {
 }
 
 /// Enumerators as the argument iterators show them.
-pub(crate) fn enums(csv: &str) -> Text {
+pub(crate) fn enums(enumerators: &[rpd_data::Enumerator]) -> Text {
     let mut out = String::new();
     writeln!(out, "static NAMES: &[(&CStr, i32, &str)] = &[")?;
-    for line in csv.lines().skip(1) {
-        if let [name, value, text] = fields(line).as_slice() {
-            writeln!(out, "    (c\"{name}\", {value}, \"{text}\"),")?;
-        }
+    for found in enumerators {
+        writeln!(
+            out,
+            "    (c\"{}\", {}, \"{}\"),",
+            found.declared, found.value, found.text
+        )?;
     }
     writeln!(out, "];")?;
     Ok(out)

@@ -45,62 +45,31 @@ const DOMAINS: [&str; 9] = [
     "MARKER_NAME_API",
 ];
 
-/// Splits a CSV line; fields may be quoted, quotes inside fields do not occur.
-pub(crate) fn fields(line: &str) -> Vec<String> {
-    let mut out = vec![String::new()];
-    let mut quoted = false;
-    for c in line.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => out.push(String::new()),
-            c => {
-                if let Some(last) = out.last_mut() {
-                    last.push(c);
-                }
-            }
-        }
-    }
-    out
-}
-
-/// Reads the three tables.
-pub(crate) fn load(
-    operations: &str,
-    args: &str,
-    returns: &str,
-) -> Result<Vec<Domain>, Box<dyn Error>> {
-    let mut params: HashMap<(String, String), Vec<Param>> = HashMap::new();
-    for line in args.lines().skip(1) {
-        let f = fields(line);
-        let [domain, function, index, name, c_type] = f.as_slice() else {
-            return Err(format!("api-args.csv: bad line `{line}`").into());
-        };
-        if !DOMAINS.contains(&domain.as_str()) {
+/// Reads the tables of facts and `returns`, the table of results that are no plain status.
+pub(crate) fn load(returns: &str) -> Result<Vec<Domain>, Box<dyn Error>> {
+    let mut params: HashMap<(&str, &str), Vec<Param>> = HashMap::new();
+    for parameter in rpd_data::parameters()? {
+        if !DOMAINS.contains(&parameter.kind) {
             continue;
         }
         let list = params
-            .entry((domain.clone(), function.clone()))
+            .entry((parameter.kind, parameter.operation))
             .or_default();
-        if list.len() != index.parse::<usize>()? {
-            return Err(format!("api-args.csv: arguments out of order at `{line}`").into());
-        }
+        let c_type = parameter.declared;
         list.push(Param {
-            name: name.clone(),
-            c_type: c_type.clone(),
+            name: parameter.name.to_owned(),
+            c_type: c_type.to_owned(),
             abi: abi::of(c_type).ok_or_else(|| format!("no ABI known for C type `{c_type}`"))?,
         });
     }
-    let mut rets: HashMap<String, Option<abi::Abi>> = HashMap::new();
-    for line in returns.lines().skip(1) {
-        let f = fields(line);
-        let [name, c_type] = f.as_slice() else {
-            return Err(format!("api-returns.csv: bad line `{line}`").into());
-        };
-        let ret = match c_type.as_str() {
+    let mut rets: HashMap<&str, Option<abi::Abi>> = HashMap::new();
+    for row in rpd_data::rows("api-returns.csv", returns) {
+        let [name, c_type] = row?.fields;
+        let ret = match c_type {
             "void" => None,
             t => Some(abi::of(t).ok_or_else(|| format!("no ABI known for C type `{t}`"))?),
         };
-        rets.insert(name.clone(), ret);
+        rets.insert(name, ret);
     }
     let mut domains: Vec<Domain> = DOMAINS
         .iter()
@@ -109,28 +78,19 @@ pub(crate) fn load(
             functions: Vec::new(),
         })
         .collect();
-    for line in operations.lines().skip(1) {
-        let f = fields(line);
-        let [domain, id, name] = f.as_slice() else {
-            return Err(format!("operations.csv: bad line `{line}`").into());
-        };
-        let Some(d) = domains.iter_mut().find(|d| d.name == domain) else {
+    for operation in rpd_data::operations()? {
+        let Some(d) = domains.iter_mut().find(|d| d.name == operation.kind) else {
             continue;
         };
-        if d.functions.len() != id.parse::<usize>()? {
-            return Err(format!("operations.csv: ids out of order at `{line}`").into());
+        // The number is a slot of the dispatch table.
+        if d.functions.len() != operation.number as usize {
+            return Err(format!("operations.csv: {} does not begin at 0", operation.kind).into());
         }
-        let ret = match rets.remove(name) {
-            Some(r) => r,
-            None => Some(abi::Abi::U32),
-        };
-        let params = params
-            .remove(&(domain.clone(), name.clone()))
-            .unwrap_or_default();
+        let name = operation.name;
         d.functions.push(Function {
-            name: name.clone(),
-            params,
-            ret,
+            name: name.to_owned(),
+            params: params.remove(&(operation.kind, name)).unwrap_or_default(),
+            ret: rets.remove(name).unwrap_or(Some(abi::Abi::U32)),
         });
     }
     match rets.keys().next() {

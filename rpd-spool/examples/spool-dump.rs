@@ -1,11 +1,14 @@
 //! Prints the records of a spool as text: `spool-dump <run or process directory>...`
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use rpd_spool::format::{self, api_flag, space, tag};
+use rpd_spool::format::{self, api_flag, space};
 use rpd_spool::reader::{Counted, ProcessSpool, Record, processes};
+use rpd_spool::record::RecordKind;
 
 type Names = HashMap<(u32, u32, u32), String>;
 
@@ -78,15 +81,20 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
         };
     }
     let aux = record.header.aux;
-    match record.header.tag {
-        tag::PROCESS => {
+    let tag = record.header.tag;
+    let Some(kind) = RecordKind::from_tag(tag) else {
+        write!(out, "tag {tag}, {} bytes", record.bytes.len())?;
+        return Ok(Some(()));
+    };
+    match kind {
+        RecordKind::Process => {
             let (process, tail) = parse!(format::Process);
             write!(out, "PROCESS {process:?}")?;
             for text in Counted(tail).take(3).flatten() {
                 write!(out, " {:?}", String::from_utf8_lossy(text))?;
             }
         }
-        tag::KIND_NAME | tag::OPERATION_NAME => {
+        RecordKind::KindName | RecordKind::OperationName => {
             let (fixed, text) = parse!(format::Name, text_len);
             write!(
                 out,
@@ -98,7 +106,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
                 text.into_owned(),
             );
         }
-        tag::AGENT => {
+        RecordKind::Agent => {
             let (fixed, tail) = parse!(format::AgentRecord);
             write!(out, "AGENT {:#x}", fixed.handle)?;
             for (index, part) in Counted(tail).take(8).flatten().enumerate() {
@@ -108,35 +116,34 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
                 }
             }
         }
-        tag::CODE_OBJECT => {
+        RecordKind::CodeObject => {
             let (fixed, text) = parse!(format::CodeObject, uri_len);
             write!(out, "{fixed:?} {text}")?;
         }
-        tag::KERNEL_SYMBOL => {
+        RecordKind::KernelSymbol => {
             let (fixed, text) = parse!(format::KernelSymbol, name_len);
             write!(out, "{fixed:?} {text}")?;
         }
-        tag::HOST_FUNCTION => {
+        RecordKind::HostFunction => {
             let (fixed, text) = parse!(format::HostFunction, name_len);
             write!(out, "{fixed:?} {text}")?;
         }
-        tag::RESOURCE_NAME => {
+        RecordKind::ResourceName => {
             let (fixed, text) = parse!(format::NamedResource, name_len);
             write!(out, "{fixed:?} {text}")?;
         }
-        tag::REGION => {
+        RecordKind::Region => {
             let (fixed, text) = parse!(format::Region, text_len);
             write!(out, "{fixed:?} {text}")?;
         }
-        tag::RUNTIME_INIT => write!(out, "{:?}", parse!(format::RuntimeInit).0)?,
-        tag::END => write!(out, "END {:?}", parse!(format::Moment).0)?,
-        tag::NOTE => {
+        RecordKind::RuntimeInit => write!(out, "{:?}", parse!(format::RuntimeInit).0)?,
+        RecordKind::End => write!(out, "END {:?}", parse!(format::Moment).0)?,
+        RecordKind::Note => {
             let (_, text) = parse!(format::Moment, text_len);
             write!(out, "NOTE {text}")?;
         }
-        tag::STREAM_LIFE => write!(out, "STREAM_LIFE {:?}", parse!(format::Moment).0)?,
-        tag::CONTROL => write!(out, "CONTROL {:?}", parse!(format::Moment).0)?,
-        tag::API => {
+        RecordKind::Totals => write!(out, "{:?}", parse!(format::Totals).0)?,
+        RecordKind::Call => {
             let (call, tail) = parse!(format::ApiCall);
             write!(
                 out,
@@ -157,16 +164,16 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
                 write!(out, " flags {:#x} {} bytes", call.flags, tail.len())?;
             }
         }
-        tag::RANGE_BEGIN => {
+        RecordKind::RangeBegin => {
             let (fixed, tail) = parse!(format::RangeBegin);
             write!(out, "{fixed:?}")?;
             for text in Counted(tail).take(1).flatten() {
                 write!(out, " message {:?}", String::from_utf8_lossy(text))?;
             }
         }
-        tag::RANGE_END => write!(out, "{:?}", parse!(format::RangeEnd).0)?,
-        tag::DISPATCH => write!(out, "{:?}", parse!(format::Dispatch).0)?,
-        tag::COPY => {
+        RecordKind::RangeEnd => write!(out, "{:?}", parse!(format::RangeEnd).0)?,
+        RecordKind::Dispatch => write!(out, "{:?}", parse!(format::Dispatch).0)?,
+        RecordKind::Copy => {
             let (copy, _) = parse!(format::Copy);
             write!(
                 out,
@@ -174,7 +181,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
                 operation_of(names, "MEMORY_COPY", copy.operation)
             )?;
         }
-        tag::ALLOCATION => {
+        RecordKind::Allocation => {
             let (allocation, _) = parse!(format::Allocation);
             write!(
                 out,
@@ -182,7 +189,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
                 operation_of(names, "MEMORY_ALLOCATION", allocation.operation)
             )?;
         }
-        tag::SCRATCH => {
+        RecordKind::Scratch => {
             let (scratch, _) = parse!(format::Scratch);
             write!(
                 out,
@@ -190,17 +197,16 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
                 operation_of(names, "SCRATCH_MEMORY", scratch.operation)
             )?;
         }
-        tag::COUNTER => {
+        RecordKind::Counter => {
             let (counter, tail) = parse!(format::Counter);
             write!(out, "{counter:?}")?;
             for text in Counted(tail).take(1).flatten() {
                 write!(out, " {}", String::from_utf8_lossy(text))?;
             }
         }
-        tag::COUNTER_INSTANCE => write!(out, "{:?}", parse!(format::CounterInstance).0)?,
-        tag::COUNTED => write!(out, "{:?}", parse!(format::Counted).0)?,
-        tag::SELECTED => write!(out, "{:?}", parse!(format::Selected).0)?,
-        other => write!(out, "tag {other}, {} bytes", record.bytes.len())?,
+        RecordKind::CounterInstance => write!(out, "{:?}", parse!(format::CounterInstance).0)?,
+        RecordKind::Counted => write!(out, "{:?}", parse!(format::Counted).0)?,
+        RecordKind::Selected => write!(out, "{:?}", parse!(format::Selected).0)?,
     }
     Ok(Some(()))
 }

@@ -1,8 +1,8 @@
 //! Layout of the spool files. Little endian, every record a multiple of 8 bytes.
 //!
 //! A segment is one file of fixed size: [`SegmentHeader`], then records up to `committed`. A record starts
-//! with [`RecordHeader`]; its fixed part is the struct named after its tag; a variable tail may follow.
-//! Readers skip tags they do not know.
+//! with [`RecordHeader`]; its fixed part is the struct that the table of kinds ([`crate::record`]) names; a variable tail
+//! may follow. Readers count what has a tag they do not know.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -19,8 +19,6 @@ pub mod stream {
     /// Calls and markers of one thread, and what the provider told on it about finished work, which names the thread
     /// that submitted it itself. File `t<tid>`.
     pub const THREAD: u16 = 2;
-    /// Records that belong to no thread, file `a<number>`. The collector has none yet.
-    pub const ASYNC: u16 = 3;
 }
 
 /// Head of a segment file, 64 bytes.
@@ -65,61 +63,7 @@ pub struct RecordHeader {
     pub aux: u16,
 }
 
-/// Record tags.
-pub mod tag {
-    /// [`super::Process`]; tail: see there. First record of the meta stream.
-    pub const PROCESS: u16 = 1;
-    /// [`super::Name`]; tail: the text. A kind of the provider.
-    pub const KIND_NAME: u16 = 2;
-    /// [`super::Name`]; tail: the text. An operation of a kind.
-    pub const OPERATION_NAME: u16 = 3;
-    /// [`super::AgentRecord`]; tail: see there.
-    pub const AGENT: u16 = 4;
-    /// [`super::CodeObject`]; tail: URI.
-    pub const CODE_OBJECT: u16 = 5;
-    /// [`super::KernelSymbol`]; tail: the kernel's name as registered.
-    pub const KERNEL_SYMBOL: u16 = 6;
-    /// [`super::HostFunction`]; tail: the function's name.
-    pub const HOST_FUNCTION: u16 = 7;
-    /// [`super::NamedResource`]; tail: the name given through ROCTx.
-    pub const RESOURCE_NAME: u16 = 8;
-    /// [`super::Region`]; tail: the message. A region that renames kernels.
-    pub const REGION: u16 = 9;
-    /// [`super::RuntimeInit`]: a runtime handed its tables over.
-    pub const RUNTIME_INIT: u16 = 10;
-    /// [`super::Moment`]: recording ended in good order (finalise function or exit handler).
-    pub const END: u16 = 11;
-    /// [`super::Moment`]; tail: text for the user (a feature the provider lacks, a service switched off).
-    pub const NOTE: u16 = 12;
-    /// [`super::Moment`], aux 1 created, 2 destroyed; `value` is the stream id.
-    pub const STREAM_LIFE: u16 = 13;
-    /// [`super::Moment`], aux 1 pause, 2 resume.
-    pub const CONTROL: u16 = 14;
-    /// [`super::Counter`]; tail: see there. A counter that is collected.
-    pub const COUNTER: u16 = 15;
-    /// [`super::CounterInstance`]; tail: see there. One of the values that a counter yields.
-    pub const COUNTER_INSTANCE: u16 = 16;
-    /// [`super::Totals`]: sums that are kept up to date in place. One per process.
-    pub const TOTALS: u16 = 17;
-    /// [`super::ApiCall`]; tail: arguments or message. aux: the provider's callback kind.
-    pub const API: u16 = 32;
-    /// [`super::RangeBegin`]; tail: message, counted. A process range was started. aux: kind.
-    pub const RANGE_BEGIN: u16 = 33;
-    /// [`super::RangeEnd`]: a process range was stopped, on whatever thread.
-    pub const RANGE_END: u16 = 34;
-    /// [`super::Dispatch`]: a kernel ran.
-    pub const DISPATCH: u16 = 64;
-    /// [`super::Copy`]: an asynchronous copy ran.
-    pub const COPY: u16 = 65;
-    /// [`super::Allocation`]: memory was allocated or freed.
-    pub const ALLOCATION: u16 = 66;
-    /// [`super::Scratch`]: scratch memory changed.
-    pub const SCRATCH: u16 = 67;
-    /// [`super::Counted`]; tail: see there. What was counted in a dispatch.
-    pub const COUNTED: u16 = 68;
-    /// [`super::Selected`]: a dispatch is going to be counted.
-    pub const SELECTED: u16 = 69;
-}
+pub use crate::record::tag;
 
 /// Which name space a kind number is from, in [`Name::space`].
 pub mod space {
@@ -357,7 +301,7 @@ pub struct Moment {
     pub header: RecordHeader,
     /// When, `CLOCK_BOOTTIME` ns.
     pub time: u64,
-    /// Depends on the tag.
+    /// Zero.
     pub value: u64,
     /// Bytes of text in the tail.
     pub text_len: u32,

@@ -13,6 +13,7 @@ pub mod kernel_name;
 mod mapping;
 pub mod options;
 pub mod reader;
+pub mod record;
 pub mod regular_file;
 pub mod writer;
 

@@ -215,11 +215,7 @@ impl Statistics {
 
         let api = &session.api;
         for index in 0..api.len() {
-            // A marker goes by its message, a call by its function.
-            let name = match api.message[index] {
-                StringId(0) => api.operation[index],
-                message => message,
-            };
+            let name = session.api_label(index);
             gathered[slot(api.kind[index].domain())].add(name.0, api.start[index], api.end[index]);
         }
 
@@ -408,4 +404,37 @@ fn finished(mut rows: Vec<StatRow>) -> Vec<StatRow> {
     }
     rows.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.name.cmp(&b.name)));
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rpd_core::domain::Kind;
+
+    #[test]
+    fn marks_without_a_message_go_by_the_name_that_traces_show() {
+        let mut session = Session::default();
+        session.strings.intern("");
+        for (operation, message) in [
+            ("roctxMarkA", ""),
+            ("roctxMarkA", "mark"),
+            ("roctxGetThreadId", ""),
+        ] {
+            let operation = session.strings.intern(operation);
+            let message = session.strings.intern(message);
+            let api = &mut session.api;
+            api.kind.push(Kind::MarkerCoreRange);
+            api.operation.push(operation);
+            api.message.push(message);
+            api.start.push(Nanoseconds(1));
+            api.end.push(Nanoseconds(2));
+        }
+        let statistics = Statistics::new(&session, KernelNames::default()).expect("frames");
+        let stats = statistics.session_stats().expect("tables");
+        let [(Domain::MarkerApi, table)] = stats.domains.as_slice() else {
+            panic!("{stats:?}");
+        };
+        let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names, ["", "mark", "roctxGetThreadId"]);
+    }
 }

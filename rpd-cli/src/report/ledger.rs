@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::ProcessId;
 use rpd_core::options::{Options, Traces};
-use rpd_core::session::{Process, Session};
+use rpd_core::session::{Process, Session, Table};
 
 use super::{count, counted, label, shown};
 use crate::launch::spawn::Ending;
@@ -151,22 +151,21 @@ fn counts(session: &Session, options: &Options) -> String {
         .iter()
         .filter(|kind| kind.domain() == Domain::MarkerApi)
         .count();
-    let figures = [
-        (any_call(traces), session.api.len() - markers, "call"),
-        (traces.marker, markers, "marker"),
-        (traces.kernel, session.dispatches.len(), "dispatch"),
-        (traces.memory_copy, session.copies.len(), "copy"),
-        (
-            traces.memory_allocation,
-            session.allocations.len(),
-            "allocation",
-        ),
-        (
-            traces.scratch_memory,
-            session.scratch.len(),
-            "scratch operation",
-        ),
-    ];
+    let figures = Table::ALL.iter().flat_map(|table| {
+        let number = session.records(*table);
+        match table {
+            Table::Calls => vec![
+                (any_call(traces), number - markers, "call"),
+                (traces.marker, markers, "marker"),
+            ],
+            Table::Dispatches => vec![(traces.kernel, number, "dispatch")],
+            Table::Copies => vec![(traces.memory_copy, number, "copy")],
+            Table::Allocations => vec![(traces.memory_allocation, number, "allocation")],
+            Table::Scratch => vec![(traces.scratch_memory, number, "scratch operation")],
+            // Not traced but counted: see below.
+            Table::Counted => vec![],
+        }
+    });
     let mut texts = Vec::new();
     let mut untraced = Vec::new();
     for (traced, number, noun) in figures {
@@ -305,6 +304,12 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
                 .into_iter()
                 .map(|remark| format!("{name}: {remark}")),
         );
+    }
+    if ledger.cut_calls > 0 {
+        lines.push(format!(
+            "{name}: {} with an argument or message of which only the beginning was kept",
+            count(ledger.cut_calls as usize, "call"),
+        ));
     }
     limited(name, "damaged recording: ", &ledger.damage, lines);
     if !ledger.ended {

@@ -8,9 +8,10 @@ mod tables;
 mod window;
 
 pub use load::{LoadError, LoadOptions};
+pub use rpd_spool::record::Table;
 pub use tables::{
-    AllocationTable, ApiTable, ArgsRef, CopyTable, CountedTable, CounterValue, DispatchTable,
-    ScratchTable,
+    AllocationTable, ApiTable, ArgsRef, Columns, CopyTable, CountedTable, CounterValue,
+    DispatchTable, ScratchTable,
 };
 pub use window::Window;
 
@@ -286,6 +287,8 @@ pub struct Ledger {
     pub notes: Vec<String>,
     /// Calls that had not returned, innermost last per thread.
     pub open_calls: Vec<OpenCall>,
+    /// Calls with an argument or a message that was longer than the collector keeps: its beginning is there.
+    pub cut_calls: u64,
     /// Dispatches that were to be counted and whose values never came.
     pub uncounted: u64,
     /// Dispatches that were submitted to be recorded and that the provider never called complete.
@@ -376,12 +379,7 @@ pub struct Session {
 impl Session {
     /// Number of records of all tables.
     pub fn len(&self) -> usize {
-        self.api.len()
-            + self.dispatches.len()
-            + self.copies.len()
-            + self.allocations.len()
-            + self.scratch.len()
-            + self.counted.len()
+        Table::ALL.iter().map(|table| self.records(*table)).sum()
     }
 
     /// Whether nothing was recorded.

@@ -1,10 +1,14 @@
 //! The columns. Index `i` of every vector of a table belongs to record `i`.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use super::Session;
 use crate::domain::Kind;
 use crate::ids::{
     AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId, StringId,
     ThreadId,
 };
+use crate::spool::record::Table;
 
 /// Where the raw arguments of a call lie in [`ApiTable::arena`]; length 0 means none were recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,6 +19,49 @@ pub struct ArgsRef {
     pub len: u32,
     /// Flags of the spool record ([`crate::spool::format::api_flag`]).
     pub flags: u32,
+}
+
+/// What all tables have.
+pub trait Columns {
+    /// Begins.
+    fn starts(&self) -> &[Nanoseconds];
+
+    /// Ends.
+    fn ends(&self) -> &[Nanoseconds];
+
+    /// Puts every column in the order given, or cuts records out: `order[i]` is the old index of the new record `i`.
+    fn reorder(&mut self, order: &[u32]);
+}
+
+impl Session {
+    /// The columns of a table.
+    pub fn columns(&self, table: Table) -> &dyn Columns {
+        match table {
+            Table::Calls => &self.api,
+            Table::Dispatches => &self.dispatches,
+            Table::Copies => &self.copies,
+            Table::Allocations => &self.allocations,
+            Table::Scratch => &self.scratch,
+            Table::Counted => &self.counted,
+        }
+    }
+
+    /// The columns of a table, to be changed.
+    pub fn columns_mut(&mut self, table: Table) -> &mut dyn Columns {
+        match table {
+            Table::Calls => &mut self.api,
+            Table::Dispatches => &mut self.dispatches,
+            Table::Copies => &mut self.copies,
+            Table::Allocations => &mut self.allocations,
+            Table::Scratch => &mut self.scratch,
+            Table::Counted => &mut self.counted,
+        }
+    }
+
+    /// Number of records in a table.
+    pub fn records(&self, table: Table) -> usize {
+        self.columns(table).starts().len()
+    }
 }
 
 macro_rules! table {
@@ -39,12 +86,26 @@ macro_rules! table {
                 self.start.is_empty()
             }
 
-            /// Puts every column in the order given: `order[i]` is the old index of the new record `i`.
+            /// As [`Columns::reorder`].
             pub fn reorder(&mut self, order: &[u32]) {
                 $(self.$field = order.iter().map(|&old| self.$field[old as usize]).collect();)*
                 $($(if !self.$optional.is_empty() {
                     self.$optional = order.iter().map(|&old| self.$optional[old as usize]).collect();
                 })*)?
+            }
+        }
+
+        impl Columns for $name {
+            fn starts(&self) -> &[Nanoseconds] {
+                &self.start
+            }
+
+            fn ends(&self) -> &[Nanoseconds] {
+                &self.end
+            }
+
+            fn reorder(&mut self, order: &[u32]) {
+                self.reorder(order);
             }
         }
     };
@@ -251,9 +312,23 @@ impl CountedTable {
             })
     }
 
-    /// Puts the dispatches in the order given, or cuts some out: `order[i]` is the old index of the new dispatch `i`.
+    /// As [`Columns::reorder`].
     pub fn reorder(&mut self, order: &[u32]) {
         self.dispatches.reorder(order);
         self.ranges = order.iter().map(|&old| self.ranges[old as usize]).collect();
+    }
+}
+
+impl Columns for CountedTable {
+    fn starts(&self) -> &[Nanoseconds] {
+        &self.dispatches.start
+    }
+
+    fn ends(&self) -> &[Nanoseconds] {
+        &self.dispatches.end
+    }
+
+    fn reorder(&mut self, order: &[u32]) {
+        self.reorder(order);
     }
 }

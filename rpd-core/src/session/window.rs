@@ -1,7 +1,7 @@
 //! Sessions made elsewhere than from a spool: putting them in order, and cutting a stretch of time out of them.
 
-use super::Session;
 use super::load::put_in_order;
+use super::{Session, Table};
 use crate::ids::Nanoseconds;
 
 /// A stretch of time, both ends included.
@@ -32,47 +32,31 @@ impl Session {
         put_in_order(self);
     }
 
-    /// Begin of the first and end of the last record of calls, dispatches, copies and allocations; `None` without any.
+    /// Begin of the first and end of the last record of all tables; `None` without any.
     pub fn span(&self) -> Option<(Nanoseconds, Nanoseconds)> {
         let mut span: Option<(Nanoseconds, Nanoseconds)> = None;
-        macro_rules! widen {
-            ($($table:ident)*) => {$(
-                let (starts, ends) = (&self.$table.start, &self.$table.end);
-                if let (Some(&start), Some(&end)) = (starts.iter().min(), ends.iter().max()) {
-                    let (first, last) = span.unwrap_or((start, end));
-                    span = Some((first.min(start), last.max(end)));
-                }
-            )*};
-        }
-        widen!(api dispatches copies allocations scratch);
-        let counted = &self.counted.dispatches;
-        for (&start, &end) in counted.start.iter().zip(&counted.end) {
-            let (first, last) = span.unwrap_or((start, end));
-            span = Some((first.min(start), last.max(end)));
+        for table in Table::ALL {
+            let columns = self.columns(*table);
+            let (starts, ends) = (columns.starts(), columns.ends());
+            if let (Some(&start), Some(&end)) = (starts.iter().min(), ends.iter().max()) {
+                let (first, last) = span.unwrap_or((start, end));
+                span = Some((first.min(start), last.max(end)));
+            }
         }
         span
     }
 
     /// Removes the records that `window` does not keep.
     pub fn retain(&mut self, window: &Window) {
-        macro_rules! cut {
-            ($($table:ident)*) => {$(
-                let (starts, ends) = (&self.$table.start, &self.$table.end);
-                let kept: Vec<u32> = (0..starts.len() as u32)
-                    .filter(|&index| window.keeps(starts[index as usize], ends[index as usize]))
-                    .collect();
-                if kept.len() < starts.len() {
-                    self.$table.reorder(&kept);
-                }
-            )*};
-        }
-        cut!(api dispatches copies allocations scratch);
-        let table = &self.counted.dispatches;
-        let kept: Vec<u32> = (0..table.len() as u32)
-            .filter(|&index| window.keeps(table.start[index as usize], table.end[index as usize]))
-            .collect();
-        if kept.len() < table.len() {
-            self.counted.reorder(&kept);
+        for table in Table::ALL {
+            let columns = self.columns_mut(*table);
+            let (starts, ends) = (columns.starts(), columns.ends());
+            let kept: Vec<u32> = (0..starts.len() as u32)
+                .filter(|&index| window.keeps(starts[index as usize], ends[index as usize]))
+                .collect();
+            if kept.len() < starts.len() {
+                columns.reorder(&kept);
+            }
         }
     }
 }

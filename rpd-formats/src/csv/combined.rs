@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
-use rpd_core::session::Session;
+use rpd_core::session::{Session, Table};
 
 use super::{agents, trace};
 use crate::WriteError;
@@ -88,13 +88,13 @@ impl Begin {
 
     fn new(session: &Session, domain: Domain, header: bool) -> Begin {
         let mut begin = Begin::of(session, header);
-        match domain {
-            Domain::ScratchMemory => begin.row.clear(),
-            Domain::CounterCollection => {
+        match domain.table() {
+            Table::Scratch => begin.row.clear(),
+            Table::Counted => {
                 begin.row = format!("{},", session.process.pid).into_bytes();
                 begin.is_pid = true;
             }
-            _ => {}
+            Table::Calls | Table::Dispatches | Table::Copies | Table::Allocations => {}
         }
         begin
     }

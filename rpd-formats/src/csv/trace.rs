@@ -1,5 +1,7 @@
 //! The trace files.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -7,7 +9,8 @@ use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{AgentHandle, KernelId, StreamId, StringId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
-use rpd_core::session::{DispatchTable, KernelSymbol, Session};
+use rpd_core::session::{DispatchTable, KernelSymbol, Session, Table};
+use rpd_core::spool::format::CountedValue;
 
 use super::combined::Begin;
 use super::row::quote;
@@ -17,31 +20,28 @@ use crate::file::TextFile;
 
 /// Bytes of the records of a domain, for `--minimum-output-data`: what they take in the spool without tails.
 pub(super) fn bytes(session: &Session, domain: Domain) -> u64 {
-    let (records, size) = match domain {
-        Domain::KernelDispatch => (session.dispatches.len(), 112),
-        Domain::MemoryCopy => (session.copies.len(), 96),
-        Domain::MemoryAllocation => (session.allocations.len(), 80),
-        Domain::ScratchMemory => (session.scratch.len(), 80),
-        Domain::CounterCollection => {
+    let table = domain.table();
+    let records = match table {
+        Table::Calls => {
+            let is_wanted = wanted(domain);
+            let kinds = session.api.kind.iter();
+            kinds.filter(|kind| is_wanted[**kind as usize]).count()
+        }
+        Table::Counted => {
             let counted = session.counted.ranges.iter();
             let (dispatches, values) = counted
                 .filter(|(_, count)| *count > 0)
                 .fold((0, 0), |(dispatches, values), (_, count)| {
                     (dispatches + 1, values + u64::from(*count))
                 });
-            return dispatches * 120 + values * 16;
+            return dispatches * table.record_len() as u64
+                + values * size_of::<CountedValue>() as u64;
         }
-        _ => {
-            let kinds = &session.api.kind;
-            let is_wanted = wanted(domain);
-            let records = kinds
-                .iter()
-                .filter(|kind| is_wanted[**kind as usize])
-                .count();
-            (records, 56)
+        Table::Dispatches | Table::Copies | Table::Allocations | Table::Scratch => {
+            session.records(table)
         }
     };
-    records as u64 * size
+    (records * table.record_len()) as u64
 }
 
 /// Which kinds belong to a domain, by number of kind.
@@ -73,13 +73,13 @@ pub(super) fn write_rows(
     options: &Options,
     begin: &Begin,
 ) -> Result<(), WriteError> {
-    match domain {
-        Domain::KernelDispatch => write_kernels(file, session, options, begin),
-        Domain::MemoryCopy => write_copies(file, session, options, begin),
-        Domain::MemoryAllocation => write_allocations(file, session, options, begin),
-        Domain::ScratchMemory => write_scratch(file, session, options, begin),
-        Domain::CounterCollection => counters::write_rows(file, session, options, begin),
-        _ => write_calls(file, session, domain, begin),
+    match domain.table() {
+        Table::Calls => write_calls(file, session, domain, begin),
+        Table::Dispatches => write_kernels(file, session, options, begin),
+        Table::Copies => write_copies(file, session, options, begin),
+        Table::Allocations => write_allocations(file, session, options, begin),
+        Table::Scratch => write_scratch(file, session, options, begin),
+        Table::Counted => counters::write_rows(file, session, options, begin),
     }
 }
 

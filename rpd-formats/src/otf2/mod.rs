@@ -277,7 +277,15 @@ impl<'a> Trace<'a> {
                 known.or_else(|| {
                     let paradigm = match kind.domain() {
                         Domain::MarkerApi | Domain::RocdecodeApi => Paradigm::User,
-                        _ => Paradigm::Hip,
+                        Domain::HsaApi
+                        | Domain::HipApi
+                        | Domain::KernelDispatch
+                        | Domain::MemoryCopy
+                        | Domain::ScratchMemory
+                        | Domain::CounterCollection
+                        | Domain::RcclApi
+                        | Domain::MemoryAllocation
+                        | Domain::RocjpegApi => Paradigm::Hip,
                     };
                     let id = self.region(session.strings.get(label), Role::Function, paradigm);
                     if let Some(slot) = regions.get_mut(label.0 as usize) {

@@ -8,7 +8,7 @@ use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, Nanoseconds, StringId};
 use rpd_core::kernel_name::{KernelLabels, KernelSpellings, spellings};
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
-use rpd_core::session::{CodeObject, CounterDimension, HostFunction, KernelSymbol, Session};
+use rpd_core::session::{CodeObject, CounterDimension, HostFunction, KernelSymbol, Session, Table};
 use rpd_core::stats::{SessionStats, StatRow};
 
 use crate::WriteError;
@@ -430,17 +430,19 @@ fn squares<'a>(
             }
         };
     }
-    match domain {
-        Domain::KernelDispatch => {
+    match domain.table() {
+        Table::Dispatches => {
             let table = &session.dispatches;
             for index in 0..table.len() {
                 add(labels.dispatch(index), table.start[index], table.end[index]);
             }
         }
-        Domain::MemoryCopy => by_operation!(session.copies),
-        Domain::MemoryAllocation => by_operation!(session.allocations),
-        Domain::ScratchMemory => by_operation!(session.scratch),
-        _ => {
+        Table::Copies => by_operation!(session.copies),
+        Table::Allocations => by_operation!(session.allocations),
+        Table::Scratch => by_operation!(session.scratch),
+        // These statistics are about durations.
+        Table::Counted => {}
+        Table::Calls => {
             let api = &session.api;
             for (index, kind) in api.kind.iter().enumerate() {
                 if kind.domain() == domain {

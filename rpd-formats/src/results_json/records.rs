@@ -177,6 +177,22 @@ struct Common {
     arguments: Vec<Vec<u8>>,
 }
 
+/// Whether the records of a domain have arguments and what the call returned: those of the provider's `_EXT` kinds.
+fn has_returns(domain: Domain) -> bool {
+    match domain {
+        Domain::HipApi | Domain::RocdecodeApi => true,
+        Domain::HsaApi
+        | Domain::MarkerApi
+        | Domain::KernelDispatch
+        | Domain::MemoryCopy
+        | Domain::ScratchMemory
+        | Domain::CounterCollection
+        | Domain::RcclApi
+        | Domain::MemoryAllocation
+        | Domain::RocjpegApi => false,
+    }
+}
+
 struct Calls<'a> {
     session: &'a Session,
     operations: &'a Operations,
@@ -187,9 +203,9 @@ struct Calls<'a> {
 impl<'a> Calls<'a> {
     fn new(session: &'a Session, options: &Options, operations: &'a Operations) -> Calls<'a> {
         let common = operations.list.iter().map(|operation| {
-            let bytes = match operation.kind.domain() {
-                Domain::HipApi | Domain::RocdecodeApi => size::CALL_WITH_ARGUMENTS,
-                _ => size::CALL,
+            let bytes = match has_returns(operation.kind.domain()) {
+                true => size::CALL_WITH_ARGUMENTS,
+                false => size::CALL,
             };
             let layout = layout(operation.kind, session.strings.get(operation.name));
             let arguments = layout.map_or(&[][..], |layout| layout.arguments);
@@ -227,7 +243,7 @@ impl<'a> Calls<'a> {
         for kind in Kind::all() {
             wanted[kind as usize] = kind.domain() == domain;
         }
-        let returns = matches!(domain, Domain::HipApi | Domain::RocdecodeApi);
+        let returns = has_returns(domain);
         let mut first = true;
         for (index, &kind) in api.kind.iter().enumerate() {
             if !wanted[kind as usize] {

@@ -6,18 +6,19 @@ use std::collections::BTreeMap;
 use super::super::{
     CodeObject, HostFunction, KernelSymbol, Process, Region, ResourceKind, ResourceName, Session,
 };
-use super::note_damage;
 use crate::agent::Agent;
 use crate::domain::Kind;
 use crate::ids::{
     AgentHandle, CodeObjectId, CorrelationId, KernelId, Nanoseconds, ProcessId, StringId,
 };
-use crate::spool::format::{self, space, tag};
+use crate::spool::format::{self, space};
 use crate::spool::reader::{Counted, Record};
 
 /// Kind and operation numbers beyond these name nothing.
 const MAX_KINDS: u32 = 256;
 const MAX_OPERATIONS: u32 = 1 << 13;
+/// What a code object's record has in `aux` when it was loaded.
+const LOADED: u16 = 1;
 /// Notes kept.
 const MAX_NOTES: usize = 200;
 
@@ -48,141 +49,62 @@ pub(super) struct Meta {
 }
 
 impl Meta {
-    /// Takes a record of the rare kinds.
-    pub(super) fn take(&mut self, record: &Record<'_>, session: &mut Session) {
-        if self.try_take(record, session).is_none() {
-            note_damage(
-                &mut session.ledger.damage,
-                format!("a record with tag {} is too short", record.header.tag),
-            );
+    pub(super) fn take_process(
+        &mut self,
+        record: &Record<'_>,
+        session: &mut Session,
+    ) -> Option<()> {
+        let (fixed, tail) = record.parse::<format::Process>()?;
+        if !self.has_process {
+            session.process = process(&fixed, tail);
+            self.has_process = true;
         }
+        Some(())
     }
 
-    fn try_take(&mut self, record: &Record<'_>, session: &mut Session) -> Option<()> {
-        match record.header.tag {
-            tag::PROCESS => {
-                let (fixed, tail) = record.parse::<format::Process>()?;
-                if !self.has_process {
-                    session.process = process(&fixed, tail);
-                    self.has_process = true;
-                }
-            }
-            tag::KIND_NAME | tag::OPERATION_NAME => {
-                let (fixed, text) = record.parse_text::<format::Name>(|name| name.text_len)?;
-                if fixed.kind < MAX_KINDS {
-                    let kind = self.names.entry((fixed.space, fixed.kind)).or_default();
-                    if record.header.tag == tag::KIND_NAME {
-                        kind.name = text.into_owned();
-                    } else if fixed.operation < MAX_OPERATIONS {
-                        kind.operations.insert(fixed.operation, text.into_owned());
-                    }
-                    self.dirty = true;
-                }
-            }
-            tag::AGENT => {
-                let (fixed, tail) = record.parse::<format::AgentRecord>()?;
-                session
-                    .agents
-                    .push(Agent::parse(AgentHandle(fixed.handle), tail));
-            }
-            tag::CODE_OBJECT if record.header.aux == 1 => {
-                let (fixed, uri) = record.parse_text::<format::CodeObject>(|code| code.uri_len)?;
-                session.code_objects.push(CodeObject {
-                    id: CodeObjectId(fixed.id),
-                    agent: AgentHandle(fixed.agent),
-                    uri: uri.into_owned(),
-                    load_base: fixed.load_base,
-                    load_size: fixed.load_size,
-                    load_delta: fixed.load_delta,
-                    storage_type: fixed.storage_type,
-                    memory_base: fixed.memory_base,
-                    memory_size: fixed.memory_size,
-                    size: fixed.size,
-                });
-            }
-            tag::KERNEL_SYMBOL => {
-                let (fixed, name) =
-                    record.parse_text::<format::KernelSymbol>(|symbol| symbol.name_len)?;
-                session.kernel_symbols.push(KernelSymbol {
-                    id: KernelId(fixed.id),
-                    code_object: CodeObjectId(fixed.code_object),
-                    name: name.into_owned(),
-                    kernel_object: fixed.kernel_object,
-                    kernarg_size: fixed.kernarg_size,
-                    kernarg_align: fixed.kernarg_align,
-                    group_size: fixed.group_size,
-                    private_size: fixed.private_size,
-                    sgpr_count: fixed.sgpr_count,
-                    arch_vgpr_count: fixed.arch_vgpr_count,
-                    accum_vgpr_count: fixed.accum_vgpr_count,
-                    entry_offset: fixed.entry_offset,
-                    kernel_address: fixed.kernel_address,
-                    size: fixed.size,
-                });
-            }
-            tag::HOST_FUNCTION => {
-                let (fixed, name) =
-                    record.parse_text::<format::HostFunction>(|function| function.name_len)?;
-                session.host_functions.push(HostFunction {
-                    id: fixed.id,
-                    kernel: KernelId(fixed.kernel),
-                    code_object: CodeObjectId(fixed.code_object),
-                    address: fixed.address,
-                    name: name.into_owned(),
-                });
-            }
-            tag::RESOURCE_NAME => {
-                let (fixed, name) =
-                    record.parse_text::<format::NamedResource>(|resource| resource.name_len)?;
-                let kind = match record.header.aux {
-                    1 => ResourceKind::Thread,
-                    2 => ResourceKind::HipDevice,
-                    3 => ResourceKind::HipStream,
-                    4 => ResourceKind::HsaAgent,
-                    _ => return Some(()),
-                };
-                session.resource_names.push(ResourceName {
-                    kind,
-                    resource: fixed.resource,
-                    name: name.into_owned(),
-                });
-            }
-            tag::REGION => {
-                let (fixed, message) =
-                    record.parse_text::<format::Region>(|region| region.text_len)?;
-                let region = Region {
-                    message: session.strings.intern(&message),
-                    correlation: CorrelationId(fixed.correlation),
-                };
-                self.regions.entry(fixed.id).or_insert(region);
-            }
-            tag::RUNTIME_INIT => session.ledger.runtime_seen = true,
-            tag::END => {
-                let (fixed, _) = record.parse::<format::Moment>()?;
-                self.end_time = self.end_time.max(fixed.time);
-                session.ledger.ended = true;
-            }
-            tag::NOTE => {
-                let (_, text) = record.parse_text::<format::Moment>(|moment| moment.text_len)?;
-                let notes = &mut session.ledger.notes;
-                if notes.len() < MAX_NOTES && !notes.iter().any(|note| *note == text) {
-                    notes.push(text.into_owned());
-                }
-            }
-            tag::TOTALS => {
-                let (totals, _) = record.parse::<format::Totals>()?;
-                let ledger = &mut session.ledger;
-                let left = |begun: u64, ended: u64| begun.saturating_sub(ended);
-                ledger.unfinished_dispatches =
-                    left(totals.dispatches_begun, totals.dispatches_ended);
-                ledger.unfinished_copies = left(totals.copies_begun, totals.copies_ended);
-                ledger.paused_dispatches = totals.dispatches_paused;
-                ledger.lost_processes = totals.lost_processes;
-                ledger.lost_records = totals.lost_records;
-            }
-            // Streams and control are in the records themselves; tags we do not know are a newer collector's.
-            _ => {}
+    pub(super) fn take_kind_name(&mut self, record: &Record<'_>) -> Option<()> {
+        let (_, kind, text) = self.name(record)?;
+        if let Some(kind) = kind {
+            kind.name = text;
         }
+        Some(())
+    }
+
+    pub(super) fn take_operation_name(&mut self, record: &Record<'_>) -> Option<()> {
+        let (operation, kind, text) = self.name(record)?;
+        if let Some(kind) = kind
+            && operation < MAX_OPERATIONS
+        {
+            kind.operations.insert(operation, text);
+        }
+        Some(())
+    }
+
+    /// Number of the operation, names of its kind (`None` when the number is none), and the text.
+    fn name(&mut self, record: &Record<'_>) -> Option<(u32, Option<&mut KindNames>, String)> {
+        let (fixed, text) = record.parse_text::<format::Name>(|name| name.text_len)?;
+        let key = (fixed.space, fixed.kind);
+        let kind = (fixed.kind < MAX_KINDS).then(|| {
+            self.dirty = true;
+            self.names.entry(key).or_default()
+        });
+        Some((fixed.operation, kind, text.into_owned()))
+    }
+
+    pub(super) fn take_region(&mut self, record: &Record<'_>, session: &mut Session) -> Option<()> {
+        let (fixed, message) = record.parse_text::<format::Region>(|region| region.text_len)?;
+        let region = Region {
+            message: session.strings.intern(&message),
+            correlation: CorrelationId(fixed.correlation),
+        };
+        self.regions.entry(fixed.id).or_insert(region);
+        Some(())
+    }
+
+    pub(super) fn take_end(&mut self, record: &Record<'_>, session: &mut Session) -> Option<()> {
+        let (fixed, _) = record.parse::<format::Moment>()?;
+        self.end_time = self.end_time.max(fixed.time);
+        session.ledger.ended = true;
         Some(())
     }
 
@@ -260,6 +182,113 @@ impl Meta {
             .provider_names
             .extend(numbered(&self.names, space::BUFFER));
     }
+}
+
+pub(super) fn take_agent(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (fixed, tail) = record.parse::<format::AgentRecord>()?;
+    session
+        .agents
+        .push(Agent::parse(AgentHandle(fixed.handle), tail));
+    Some(())
+}
+
+pub(super) fn take_code_object(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (fixed, uri) = record.parse_text::<format::CodeObject>(|code| code.uri_len)?;
+    // A session keeps what was unloaded, too: its dispatches refer to it.
+    if record.header.aux != LOADED {
+        return Some(());
+    }
+    session.code_objects.push(CodeObject {
+        id: CodeObjectId(fixed.id),
+        agent: AgentHandle(fixed.agent),
+        uri: uri.into_owned(),
+        load_base: fixed.load_base,
+        load_size: fixed.load_size,
+        load_delta: fixed.load_delta,
+        storage_type: fixed.storage_type,
+        memory_base: fixed.memory_base,
+        memory_size: fixed.memory_size,
+        size: fixed.size,
+    });
+    Some(())
+}
+
+pub(super) fn take_kernel_symbol(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (fixed, name) = record.parse_text::<format::KernelSymbol>(|symbol| symbol.name_len)?;
+    session.kernel_symbols.push(KernelSymbol {
+        id: KernelId(fixed.id),
+        code_object: CodeObjectId(fixed.code_object),
+        name: name.into_owned(),
+        kernel_object: fixed.kernel_object,
+        kernarg_size: fixed.kernarg_size,
+        kernarg_align: fixed.kernarg_align,
+        group_size: fixed.group_size,
+        private_size: fixed.private_size,
+        sgpr_count: fixed.sgpr_count,
+        arch_vgpr_count: fixed.arch_vgpr_count,
+        accum_vgpr_count: fixed.accum_vgpr_count,
+        entry_offset: fixed.entry_offset,
+        kernel_address: fixed.kernel_address,
+        size: fixed.size,
+    });
+    Some(())
+}
+
+pub(super) fn take_host_function(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (fixed, name) = record.parse_text::<format::HostFunction>(|function| function.name_len)?;
+    session.host_functions.push(HostFunction {
+        id: fixed.id,
+        kernel: KernelId(fixed.kernel),
+        code_object: CodeObjectId(fixed.code_object),
+        address: fixed.address,
+        name: name.into_owned(),
+    });
+    Some(())
+}
+
+pub(super) fn take_resource_name(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (fixed, name) = record.parse_text::<format::NamedResource>(|resource| resource.name_len)?;
+    let kind = match record.header.aux {
+        1 => ResourceKind::Thread,
+        2 => ResourceKind::HipDevice,
+        3 => ResourceKind::HipStream,
+        4 => ResourceKind::HsaAgent,
+        _ => return Some(()),
+    };
+    session.resource_names.push(ResourceName {
+        kind,
+        resource: fixed.resource,
+        name: name.into_owned(),
+    });
+    Some(())
+}
+
+/// A runtime was initialised.
+pub(super) fn take_runtime(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    record.parse::<format::RuntimeInit>()?;
+    session.ledger.runtime_seen = true;
+    Some(())
+}
+
+pub(super) fn take_note(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (_, text) = record.parse_text::<format::Moment>(|moment| moment.text_len)?;
+    let notes = &mut session.ledger.notes;
+    if notes.len() < MAX_NOTES && !notes.iter().any(|note| *note == text) {
+        notes.push(text.into_owned());
+    }
+    Some(())
+}
+
+pub(super) fn take_totals(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (totals, _) = record.parse::<format::Totals>()?;
+    let ledger = &mut session.ledger;
+    let left = |begun: u64, ended: u64| begun.saturating_sub(ended);
+    ledger.unfinished_dispatches = left(totals.dispatches_begun, totals.dispatches_ended);
+    ledger.unfinished_copies = left(totals.copies_begun, totals.copies_ended);
+    ledger.paused_dispatches = totals.dispatches_paused;
+    ledger.lost_processes = totals.lost_processes;
+    ledger.lost_records = totals.lost_records;
+    Some(())
 }
 
 /// The kinds of a name space and their operations, each at the place that its number says.

@@ -3,21 +3,24 @@
 //! Streams are read one after the other, each record once, straight into the columns. Streams are sorted in themselves
 //! (almost: clock ties, joined ranges), so putting everything in order is a merge.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 mod counters;
 mod meta;
 mod order;
 mod records;
 
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use super::Session;
+use super::{Session, Table};
 use crate::ids::Nanoseconds;
-use crate::spool::format::tag;
 use crate::spool::reader::ProcessSpool;
+use crate::spool::record::RecordKind;
 use meta::Meta;
 pub(super) use order::put_in_order;
-use records::Collector;
+use records::Rows;
 
 /// What to load besides the columns.
 #[derive(Debug, Clone, Copy, Default)]
@@ -83,7 +86,8 @@ impl Session {
             source,
         })?;
         let mut meta = Meta::default();
-        let mut collector = Collector::new(options);
+        let mut rows = Rows::new(options);
+        let mut strange = Strange::default();
         let mut session = Session::default();
         session.strings.intern("");
 
@@ -95,11 +99,42 @@ impl Session {
             }
             let mut records = stream.records();
             while let Some(record) = records.next() {
-                match record.header.tag {
-                    tag::COUNTER | tag::COUNTER_INSTANCE | tag::API..=tag::SELECTED => {
-                        collector.take(&record, stream.tid, &meta, &mut session);
+                let Some(kind) = RecordKind::from_tag(record.header.tag) else {
+                    strange.unknown(record.header.tag);
+                    continue;
+                };
+                let taken = match kind {
+                    RecordKind::Call => rows.take_call(&record, stream.tid, &meta, &mut session),
+                    RecordKind::RangeBegin => {
+                        rows.take_range(&record, stream.tid, &meta, &mut session)
                     }
-                    _ => meta.take(&record, &mut session),
+                    RecordKind::RangeEnd => rows.take_range_end(&record),
+                    RecordKind::Dispatch => records::take_dispatch(&record, &mut session),
+                    RecordKind::Copy => records::take_copy(&record, &meta, &mut session),
+                    RecordKind::Allocation => {
+                        records::take_allocation(&record, &meta, &mut session)
+                    }
+                    RecordKind::Scratch => records::take_scratch(&record, &meta, &mut session),
+                    RecordKind::Counted => rows.counters.take_counted(&record, &mut session),
+                    RecordKind::Selected => rows.counters.take_selected(&record),
+                    RecordKind::Counter => rows.counters.take_counter(&record),
+                    RecordKind::CounterInstance => rows.counters.take_instance(&record),
+                    RecordKind::Process => meta.take_process(&record, &mut session),
+                    RecordKind::KindName => meta.take_kind_name(&record),
+                    RecordKind::OperationName => meta.take_operation_name(&record),
+                    RecordKind::Agent => meta::take_agent(&record, &mut session),
+                    RecordKind::CodeObject => meta::take_code_object(&record, &mut session),
+                    RecordKind::KernelSymbol => meta::take_kernel_symbol(&record, &mut session),
+                    RecordKind::HostFunction => meta::take_host_function(&record, &mut session),
+                    RecordKind::ResourceName => meta::take_resource_name(&record, &mut session),
+                    RecordKind::Region => meta.take_region(&record, &mut session),
+                    RecordKind::RuntimeInit => meta::take_runtime(&record, &mut session),
+                    RecordKind::End => meta.take_end(&record, &mut session),
+                    RecordKind::Note => meta::take_note(&record, &mut session),
+                    RecordKind::Totals => meta::take_totals(&record, &mut session),
+                };
+                if taken.is_none() {
+                    strange.short(kind);
                 }
             }
             let ledger = &mut session.ledger;
@@ -118,12 +153,57 @@ impl Session {
                 },
             });
         }
-        collector.finish(&meta, &mut session);
+        rows.finish(&meta, &mut session);
+        strange.finish(&mut session.ledger.damage);
         let said = meta.end_time;
         meta.finish(&mut session);
         order::put_in_order(&mut session);
         session.process.fini_time = end_of_recording(&session, said);
         Ok(session)
+    }
+}
+
+/// Records that cannot be used, whatever they say.
+#[derive(Debug, Default)]
+struct Strange {
+    /// Records shorter than the fixed part of their kind, by kind.
+    short: BTreeMap<RecordKind, u64>,
+    /// Records with tags that no kind has.
+    unknown: u64,
+    /// The first of these tags.
+    tag: u16,
+}
+
+impl Strange {
+    #[cold]
+    fn short(&mut self, kind: RecordKind) {
+        *self.short.entry(kind).or_default() += 1;
+    }
+
+    #[cold]
+    fn unknown(&mut self, tag: u16) {
+        if self.unknown == 0 {
+            self.tag = tag;
+        }
+        self.unknown += 1;
+    }
+
+    fn finish(self, damage: &mut Vec<String>) {
+        for (kind, count) in self.short {
+            note_damage(
+                damage,
+                format!("{count} records are too short to be {kind:?}"),
+            );
+        }
+        if self.unknown > 0 {
+            let Strange { unknown, tag, .. } = self;
+            note_damage(
+                damage,
+                format!(
+                    "{unknown} records of unknown kinds are left out (tag {tag}): use the rpd that recorded them"
+                ),
+            );
+        }
     }
 }
 
@@ -137,24 +217,16 @@ fn note_damage(damage: &mut Vec<String>, text: String) {
 
 /// The latest time known: what the collector called the end, or the end of the last record.
 fn end_of_recording(session: &Session, said: u64) -> Nanoseconds {
-    let last = |times: &[Nanoseconds]| times.iter().max().map_or(0, |time| time.0);
-    let open = session.ledger.open_calls.iter().map(|call| call.start.0);
-    Nanoseconds(
-        [
-            said,
-            session.process.init_time.0,
-            last(&session.api.end),
-            last(&session.dispatches.end),
-            last(&session.copies.end),
-            last(&session.allocations.end),
-            last(&session.scratch.end),
-            last(&session.counted.dispatches.end),
-            open.max().unwrap_or(0),
-        ]
+    let open = session.ledger.open_calls.iter().map(|call| call.start);
+    let last = Table::ALL
+        .iter()
+        .filter_map(|table| session.columns(*table).ends().iter().max().copied());
+    [Nanoseconds(said), session.process.init_time]
         .into_iter()
+        .chain(open)
+        .chain(last)
         .max()
-        .unwrap_or(0),
-    )
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

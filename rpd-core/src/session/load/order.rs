@@ -1,39 +1,43 @@
 //! Start ascending, end descending, then name.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::cmp::{Ordering, Reverse};
 
-use super::super::{DispatchTable, Session, Strings};
+use super::super::{DispatchTable, Session, Strings, Table};
 use crate::ids::{Nanoseconds, StringId};
 
 /// Puts every table of `session` in order.
 pub(in crate::session) fn put_in_order(session: &mut Session) {
-    let labels = |session: &Session, index: u32| session.api_label(index as usize);
-    if let Some(order) = order(&session.api.start, &session.api.end, |a, b| {
-        by_name(&session.strings, labels(session, a), labels(session, b))
-    }) {
-        session.api.reorder(&order);
+    for table in Table::ALL {
+        if let Some(order) = order_of(session, *table) {
+            session.columns_mut(*table).reorder(&order);
+        }
     }
-    if let Some(order) = dispatch_order(session, &session.dispatches) {
-        session.dispatches.reorder(&order);
+}
+
+/// The order in which the records of a table belong, or `None` when that is the order they are in.
+fn order_of(session: &Session, table: Table) -> Option<Vec<u32>> {
+    let strings = &session.strings;
+    let by_operation = |operations: &[StringId]| {
+        let columns = session.columns(table);
+        order(columns.starts(), columns.ends(), |a, b| {
+            by_name(strings, operations[a as usize], operations[b as usize])
+        })
+    };
+    match table {
+        Table::Calls => {
+            let label = |index: u32| session.api_label(index as usize);
+            order(&session.api.start, &session.api.end, |a, b| {
+                by_name(strings, label(a), label(b))
+            })
+        }
+        Table::Dispatches => dispatch_order(session, &session.dispatches),
+        Table::Counted => dispatch_order(session, &session.counted.dispatches),
+        Table::Copies => by_operation(&session.copies.operation),
+        Table::Allocations => by_operation(&session.allocations.operation),
+        Table::Scratch => by_operation(&session.scratch.operation),
     }
-    if let Some(order) = dispatch_order(session, &session.counted.dispatches) {
-        session.counted.reorder(&order);
-    }
-    macro_rules! by_operation {
-        ($($table:ident)*) => {$(
-            let operations = &session.$table.operation;
-            if let Some(order) = order(&session.$table.start, &session.$table.end, |a, b| {
-                by_name(
-                    &session.strings,
-                    operations[a as usize],
-                    operations[b as usize],
-                )
-            }) {
-                session.$table.reorder(&order);
-            }
-        )*};
-    }
-    by_operation!(copies allocations scratch);
 }
 
 fn dispatch_order(session: &Session, table: &DispatchTable) -> Option<Vec<u32>> {

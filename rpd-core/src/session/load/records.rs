@@ -12,7 +12,7 @@ use crate::ids::{
     AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId, StringId,
     ThreadId,
 };
-use crate::spool::format::{self, api_flag, tag};
+use crate::spool::format::{self, api_flag};
 use crate::spool::reader::{Counted, Record};
 
 /// A process range that was started.
@@ -28,7 +28,7 @@ struct StartedRange {
 
 /// Takes records and fills the columns of a session.
 #[derive(Default)]
-pub(super) struct Collector {
+pub(super) struct Rows {
     options: LoadOptions,
     started: Vec<StartedRange>,
     /// End times by correlation id.
@@ -36,49 +36,18 @@ pub(super) struct Collector {
     pub(super) counters: Counters,
     /// Records of kinds without a name.
     nameless: u64,
-    short: u64,
 }
 
-impl Collector {
-    pub(super) fn new(options: LoadOptions) -> Collector {
-        Collector {
+impl Rows {
+    pub(super) fn new(options: LoadOptions) -> Rows {
+        Rows {
             options,
-            ..Collector::default()
-        }
-    }
-
-    /// Takes one record that `thread` wrote.
-    #[inline]
-    pub(super) fn take(
-        &mut self,
-        record: &Record<'_>,
-        thread: u32,
-        meta: &Meta,
-        session: &mut Session,
-    ) {
-        let taken = match record.header.tag {
-            tag::API => self.take_call(record, thread, meta, session),
-            tag::RANGE_BEGIN => self.take_range(record, thread, meta, session),
-            tag::RANGE_END => record.parse::<format::RangeEnd>().map(|(range, _)| {
-                self.stopped.insert(range.correlation, range.end);
-            }),
-            tag::DISPATCH => take_dispatch(record, session),
-            tag::COPY => take_copy(record, meta, session),
-            tag::ALLOCATION => take_allocation(record, meta, session),
-            tag::SCRATCH => take_scratch(record, meta, session),
-            tag::COUNTER => self.counters.take_counter(record),
-            tag::COUNTER_INSTANCE => self.counters.take_instance(record),
-            tag::COUNTED => self.counters.take_counted(record, session),
-            tag::SELECTED => self.counters.take_selected(record),
-            _ => Some(()),
-        };
-        if taken.is_none() {
-            self.short += 1;
+            ..Rows::default()
         }
     }
 
     #[inline]
-    fn take_call(
+    pub(super) fn take_call(
         &mut self,
         record: &Record<'_>,
         thread: u32,
@@ -86,6 +55,7 @@ impl Collector {
         session: &mut Session,
     ) -> Option<()> {
         let (call, tail) = record.parse::<format::ApiCall>()?;
+        note_cut(call.flags, session);
         let Some((kind, operation)) = meta
             .callback(record.header.aux, call.operation)
             .filter(|(kind, _)| kind.is_api())
@@ -136,7 +106,7 @@ impl Collector {
         Some(())
     }
 
-    fn take_range(
+    pub(super) fn take_range(
         &mut self,
         record: &Record<'_>,
         thread: u32,
@@ -144,6 +114,7 @@ impl Collector {
         session: &mut Session,
     ) -> Option<()> {
         let (range, tail) = record.parse::<format::RangeBegin>()?;
+        note_cut(range.flags, session);
         let Some((kind, operation)) = meta
             .callback(record.header.aux, range.operation)
             .filter(|(kind, _)| kind.is_api())
@@ -164,6 +135,12 @@ impl Collector {
             correlation: range.correlation,
             ancestor: range.ancestor,
         });
+        Some(())
+    }
+
+    pub(super) fn take_range_end(&mut self, record: &Record<'_>) -> Option<()> {
+        let (range, _) = record.parse::<format::RangeEnd>()?;
+        self.stopped.insert(range.correlation, range.end);
         Some(())
     }
 
@@ -198,9 +175,6 @@ impl Collector {
         }
         self.counters.finish(session);
         let damage = &mut session.ledger.damage;
-        if self.short > 0 {
-            note_damage(damage, format!("{} records are too short", self.short));
-        }
         if self.nameless > 0 {
             let why = if meta.is_stale() {
                 "the names came later"
@@ -226,6 +200,12 @@ fn named(name: StringId, kind: Kind, operation: u32, session: &mut Session) -> S
         .intern(&format!("{}_{operation}", kind.provider_name()))
 }
 
+/// Counts the record if its texts were cut off.
+#[inline]
+fn note_cut(flags: u32, session: &mut Session) {
+    session.ledger.cut_calls += u64::from(flags & api_flag::TRUNCATED != 0);
+}
+
 fn message(tail: &[u8], session: &mut Session) -> StringId {
     match Counted(tail).next() {
         Some(Some(text)) => session.strings.intern(&String::from_utf8_lossy(text)),
@@ -238,7 +218,7 @@ fn thread_id(id: u64) -> ThreadId {
     ThreadId(u32::try_from(id).unwrap_or(0))
 }
 
-fn take_dispatch(record: &Record<'_>, session: &mut Session) -> Option<()> {
+pub(super) fn take_dispatch(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (dispatch, _) = record.parse::<format::Dispatch>()?;
     push_dispatch(&mut session.dispatches, &dispatch);
     Some(())
@@ -264,7 +244,7 @@ pub(super) fn push_dispatch(table: &mut DispatchTable, dispatch: &format::Dispat
     table.grid.push(dispatch.grid);
 }
 
-fn take_copy(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<()> {
+pub(super) fn take_copy(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<()> {
     let (copy, _) = record.parse::<format::Copy>()?;
     let operation = meta.operation(Kind::MemoryCopy, copy.operation);
     let operation = named(operation, Kind::MemoryCopy, copy.operation, session);
@@ -284,7 +264,11 @@ fn take_copy(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<
     Some(())
 }
 
-fn take_allocation(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<()> {
+pub(super) fn take_allocation(
+    record: &Record<'_>,
+    meta: &Meta,
+    session: &mut Session,
+) -> Option<()> {
     let (allocation, _) = record.parse::<format::Allocation>()?;
     let kind = Kind::MemoryAllocation;
     let operation = meta.operation(kind, allocation.operation);
@@ -307,7 +291,7 @@ fn take_allocation(record: &Record<'_>, meta: &Meta, session: &mut Session) -> O
     Some(())
 }
 
-fn take_scratch(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<()> {
+pub(super) fn take_scratch(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<()> {
     let (scratch, _) = record.parse::<format::Scratch>()?;
     let kind = Kind::ScratchMemory;
     let operation = meta.operation(kind, scratch.operation);

@@ -7,6 +7,7 @@ use super::*;
 use crate::domain::Kind;
 use crate::ids::{CorrelationId, ProcessId};
 use crate::spool::format::{self, RecordHeader, api_flag, space, stream};
+use crate::spool::record::{RecordKind, Role};
 use crate::spool::writer::{SpoolDirectory, StreamWriter, record_len};
 
 fn counted(parts: &[&str]) -> Vec<u8> {
@@ -444,6 +445,85 @@ fn no_process_is_an_error_and_unknown_things_are_reported() {
         damage.contains("1 calls are of an unknown kind"),
         "{damage}"
     );
+}
+
+/// A record without anything but its head's tag and zeros.
+fn blank(kind: RecordKind, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    let header = RecordHeader {
+        len: len as u32,
+        tag: kind.tag(),
+        aux: 7,
+    };
+    bytes[..size_of::<RecordHeader>()].copy_from_slice(header.as_bytes());
+    bytes
+}
+
+#[test]
+fn every_kind_of_record_goes_where_the_table_says() {
+    for kind in RecordKind::ALL {
+        let run = tempfile::tempdir().expect("a directory");
+        let (directory, _meta) = spool(run.path());
+        let mut one = thread(&directory, 1);
+        // Zeros behind the fixed part are empty texts.
+        let mut record = blank(*kind, kind.fixed_len() + 32);
+        if *kind == RecordKind::Call {
+            let end = std::mem::offset_of!(format::ApiCall, end);
+            record[end] = 1;
+        }
+        assert!(one.append_parts(&record, &[]));
+        let session = open(&directory);
+        assert!(session.ledger.damage.is_empty(), "{kind:?}");
+        for table in Table::ALL {
+            let rows = usize::from(kind.role() == Role::Row(*table));
+            assert_eq!(session.records(*table), rows, "{kind:?} {table:?}");
+        }
+
+        assert!(one.append_parts(&blank(*kind, size_of::<RecordHeader>()), &[]));
+        let damage = format!("1 records are too short to be {kind:?}");
+        assert_eq!(open(&directory).ledger.damage, [damage]);
+    }
+}
+
+#[test]
+fn records_of_unknown_kinds_are_counted() {
+    let run = tempfile::tempdir().expect("a directory");
+    let (directory, _meta) = spool(run.path());
+    let mut one = thread(&directory, 1);
+    call(&mut one, 7, 1, 1, 2, 1);
+    for tag in [999_u16, 998] {
+        let mut record = blank(RecordKind::End, 24);
+        record[4..6].copy_from_slice(&tag.to_le_bytes());
+        assert!(one.append_parts(&record, &[]));
+    }
+    call(&mut one, 7, 1, 3, 4, 2);
+    let session = open(&directory);
+    assert_eq!(session.api.len(), 2);
+    assert_eq!(
+        session.ledger.damage,
+        ["2 records of unknown kinds are left out (tag 999): use the rpd that recorded them"]
+    );
+}
+
+#[test]
+fn calls_with_texts_that_were_cut_are_counted() {
+    let run = tempfile::tempdir().expect("a directory");
+    let (directory, _meta) = spool(run.path());
+    let mut one = thread(&directory, 1);
+    for (end, flags) in [(1, api_flag::TRUNCATED), (2, 0), (3, api_flag::TRUNCATED)] {
+        put!(
+            one,
+            API,
+            7,
+            ApiCall {
+                operation: 1,
+                end: end,
+                flags: flags
+            },
+            &[]
+        );
+    }
+    assert_eq!(open(&directory).ledger.cut_calls, 2);
 }
 
 /// Spoils every byte of a small spool in turn, and cuts it at many lengths: never a panic.

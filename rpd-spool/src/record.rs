@@ -1,0 +1,209 @@
+//! The kinds of record: one table that says of each what its tag and fixed part are, what becomes of
+//! it when the process forks, and what it is for the session that is made of a recording.
+//!
+//! What else depends on the kind of a record, above all how a session takes it, is an exhaustive `match` over
+//! [`RecordKind`] or, for what ends as a row, over [`Table`]: a new kind compiles when every one of them has an answer.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use crate::format;
+
+/// What becomes of a record in a child that is forked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fork {
+    /// The child repeats it: the provider tells the fact once only, and records of the child refer to it.
+    Repeated,
+    /// It is about the parent alone.
+    Left,
+}
+
+/// What a record is for the session that is made of a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A row of a table.
+    Row(Table),
+    /// One of two records that make a row of a table.
+    HalfRow(Table),
+    /// What rows refer to, or what the process is: kept once for each id.
+    Fact,
+    /// How complete the recording is.
+    Completeness,
+}
+
+macro_rules! record_kinds {
+    ($($(#[$doc:meta])* $kind:ident = $constant:ident $tag:literal, $fixed:ident, $fork:ident, $role:expr;)*) => {
+        /// What a record is.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum RecordKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl RecordKind {
+            /// Every kind, in the order of tags.
+            pub const ALL: &'static [RecordKind] = &[$(RecordKind::$kind,)*];
+
+            /// The kind that [`format::RecordHeader::tag`] names; `None` for what a newer collector writes.
+            #[inline]
+            pub const fn from_tag(tag: u16) -> Option<RecordKind> {
+                match tag {
+                    $($tag => Some(RecordKind::$kind),)*
+                    _ => None,
+                }
+            }
+
+            /// Its number in [`format::RecordHeader::tag`].
+            pub const fn tag(self) -> u16 {
+                match self {
+                    $(RecordKind::$kind => $tag,)*
+                }
+            }
+
+            /// Bytes of the fixed part, head included; a variable tail may follow.
+            pub const fn fixed_len(self) -> usize {
+                match self {
+                    $(RecordKind::$kind => size_of::<format::$fixed>(),)*
+                }
+            }
+
+            /// What becomes of it in a child that is forked.
+            pub const fn fork(self) -> Fork {
+                match self {
+                    $(RecordKind::$kind => Fork::$fork,)*
+                }
+            }
+
+            /// What it is for a session.
+            pub const fn role(self) -> Role {
+                match self {
+                    $(RecordKind::$kind => $role,)*
+                }
+            }
+        }
+
+        /// Record tags.
+        pub mod tag {
+            $(#[doc = concat!("[`super::RecordKind::", stringify!($kind), "`], [`crate::format::", stringify!($fixed), "`].")]
+            pub const $constant: u16 = $tag;)*
+        }
+    };
+}
+
+// Tags 13 and 14 were events of streams and of recording, which nothing read.
+record_kinds! {
+    /// The process. Tail: see [`format::Process`]. First record of the meta stream.
+    Process = PROCESS 1, Process, Left, Role::Fact;
+    /// A kind of the provider. Tail: the text.
+    KindName = KIND_NAME 2, Name, Repeated, Role::Fact;
+    /// An operation of a kind. Tail: the text.
+    OperationName = OPERATION_NAME 3, Name, Repeated, Role::Fact;
+    /// An agent. Tail: see [`format::AgentRecord`].
+    Agent = AGENT 4, AgentRecord, Repeated, Role::Fact;
+    /// A code object was loaded or unloaded. Tail: URI.
+    CodeObject = CODE_OBJECT 5, CodeObject, Repeated, Role::Fact;
+    /// A kernel symbol was registered. Tail: the kernel's name as registered.
+    KernelSymbol = KERNEL_SYMBOL 6, KernelSymbol, Repeated, Role::Fact;
+    /// A host stub of a kernel is known. Tail: the function's name.
+    HostFunction = HOST_FUNCTION 7, HostFunction, Repeated, Role::Fact;
+    /// A name was given through ROCTx. Tail: the name.
+    ResourceName = RESOURCE_NAME 8, NamedResource, Repeated, Role::Fact;
+    /// A region that renames kernels. Tail: the message.
+    Region = REGION 9, Region, Repeated, Role::Fact;
+    /// A runtime handed its tables over.
+    RuntimeInit = RUNTIME_INIT 10, RuntimeInit, Repeated, Role::Completeness;
+    /// Recording ended in good order (finalise function or exit handler).
+    End = END 11, Moment, Left, Role::Completeness;
+    /// A text for the user (a feature the provider lacks, a service switched off). Tail: the text.
+    Note = NOTE 12, Moment, Left, Role::Completeness;
+    /// A counter that is collected. Tail: see [`format::Counter`].
+    Counter = COUNTER 15, Counter, Repeated, Role::Fact;
+    /// One of the values that a counter yields. Tail: see [`format::CounterInstance`].
+    CounterInstance = COUNTER_INSTANCE 16, CounterInstance, Repeated, Role::Fact;
+    /// Sums that are kept up to date in place. One per process.
+    Totals = TOTALS 17, Totals, Left, Role::Completeness;
+    /// A call or marker. Tail: arguments or message. aux: the provider's callback kind.
+    Call = API 32, ApiCall, Left, Role::Row(Table::Calls);
+    /// A process range was started. Tail: message, counted. aux: the provider's callback kind.
+    RangeBegin = RANGE_BEGIN 33, RangeBegin, Left, Role::HalfRow(Table::Calls);
+    /// A process range was stopped, on whatever thread.
+    RangeEnd = RANGE_END 34, RangeEnd, Left, Role::HalfRow(Table::Calls);
+    /// A kernel ran.
+    Dispatch = DISPATCH 64, Dispatch, Left, Role::Row(Table::Dispatches);
+    /// An asynchronous copy ran.
+    Copy = COPY 65, Copy, Left, Role::Row(Table::Copies);
+    /// Memory was allocated or freed.
+    Allocation = ALLOCATION 66, Allocation, Left, Role::Row(Table::Allocations);
+    /// Scratch memory changed.
+    Scratch = SCRATCH 67, Scratch, Left, Role::Row(Table::Scratch);
+    /// What was counted in a dispatch. Tail: see [`format::Counted`].
+    Counted = COUNTED 68, Counted, Left, Role::Row(Table::Counted);
+    /// A dispatch is going to be counted.
+    Selected = SELECTED 69, Selected, Left, Role::Completeness;
+}
+
+macro_rules! tables {
+    ($($(#[$doc:meta])* $table:ident,)*) => {
+        /// The tables of a session that records become rows of.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Table {
+            $($(#[$doc])* $table,)*
+        }
+
+        impl Table {
+            /// Every table.
+            pub const ALL: &'static [Table] = &[$(Table::$table,)*];
+
+            /// Bytes that the record of a row takes in the spool, without its tail.
+            pub fn record_len(self) -> usize {
+                RecordKind::ALL
+                    .iter()
+                    .find(|kind| kind.role() == Role::Row(self))
+                    .map_or(0, |kind| kind.fixed_len())
+            }
+        }
+    };
+}
+
+tables! {
+    /// Calls and markers.
+    Calls,
+    /// Kernel dispatches.
+    Dispatches,
+    /// Memory copies.
+    Copies,
+    /// Allocations and frees.
+    Allocations,
+    /// Scratch operations.
+    Scratch,
+    /// Dispatches with what was counted in them.
+    Counted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_those_of_the_table_and_ascend() {
+        for kind in RecordKind::ALL {
+            assert_eq!(RecordKind::from_tag(kind.tag()), Some(*kind));
+            assert!(kind.fixed_len() >= size_of::<format::RecordHeader>());
+        }
+        assert!(RecordKind::ALL.is_sorted_by(|a, b| a.tag() < b.tag()));
+        assert_eq!(RecordKind::from_tag(13), None);
+        assert_eq!(tag::COUNTED, RecordKind::Counted.tag());
+    }
+
+    #[test]
+    fn what_a_child_repeats_is_no_row() {
+        for kind in RecordKind::ALL {
+            let is_row = matches!(kind.role(), Role::Row(_) | Role::HalfRow(_));
+            assert!(!is_row || kind.fork() == Fork::Left, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn every_table_has_a_record() {
+        let sizes = Table::ALL.iter().map(|table| table.record_len());
+        assert!(sizes.eq([56, 112, 96, 80, 80, 120]));
+    }
+}
