@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::error::{HipResult, code};
 use super::function::Function;
-use super::props::LDS_BYTES;
 use super::stream::{KERNEL_HEADER, Step, Stream};
 use super::types::Dim3;
 use crate::gpu::aql::KernelDispatchPacket;
@@ -48,7 +47,8 @@ pub(crate) fn check(function: &Function, geometry: &Geometry) -> HipResult {
     {
         return Err(code::INVALID_CONFIGURATION);
     }
-    if function.symbol.group_size as usize + geometry.shared as usize > LDS_BYTES {
+    let lds_bytes = function.device.figures.layout.lds_bytes as usize;
+    if function.symbol.group_size as usize + geometry.shared as usize > lds_bytes {
         return Err(code::INVALID_VALUE);
     }
     if block.volume() > u64::from(function.max_threads()) {
