@@ -19,7 +19,7 @@ pub(super) struct Layout {
     counts: [u32; 3],
     /// Scratch bytes of a wave.
     scratch: u64,
-    /// LDS bytes of a workgroup.
+    /// LDS bytes given to a workgroup.
     lds: usize,
     /// Registers to clear when a wave starts.
     registers: [usize; 2],
@@ -84,7 +84,8 @@ impl Layout {
             groups,
             counts,
             scratch,
-            lds: lds as usize,
+            // All of what is given out can be accessed, whatever was asked for.
+            lds: lds.next_multiple_of(d.device.layout.lds_granule) as usize,
             registers: [split.min(256), (vgprs - split).min(256)],
         })
     }

@@ -4,6 +4,8 @@
 
 mod decode;
 mod kernels;
+mod litmus;
+mod spills;
 
 use super::*;
 use crate::codeobj::{ArgKind, CodeObject, Image};
