@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let text = |i: usize| fs::read_to_string(root.join(inputs[i]));
     let domains = model::load(&text(0)?, &text(1)?, &text(2)?)?;
     let implemented = scan::find(&root, &["hip", "hsa", "roctx"], &domains)?;
+    fs::write(out.join("api_counts.rs"), emit::counts(&domains)?)?;
     fs::write(out.join("api_fns.rs"), emit::functions(&domains)?)?;
     fs::write(
         out.join("api_impls.rs"),

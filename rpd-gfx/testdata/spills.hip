@@ -77,3 +77,15 @@ KERNEL pressure(u32 *out, const u32 *in, u32 n) {
   for (u32 k = 0; k < 40; k++) sum = mix(sum, v[k] ^ s[k % 24]);
   out[i] = sum;
 }
+
+// Recursion: how much stack it needs only the program knows.
+__device__ __attribute__((noinline)) u32 depth(u32 n) {
+  volatile u32 local[4] = {n, n + 1, n + 2, n + 3};
+  if (n == 0) return local[3];
+  return depth(n - 1) + local[n & 3];
+}
+
+KERNEL recurse(u32 *out, u32 n) {
+  u32 i = global_x();
+  out[i] = depth(n + (i & 1));
+}
