@@ -158,7 +158,7 @@ fn scans_with_look_back_are_right() {
     }
 }
 
-/// All tests for a minute: `cargo test -p rpd-gfx --release litmus -- --ignored`.
+/// All tests for a minute: `cargo test -p rpd-gfx litmus -- --ignored`.
 #[test]
 #[ignore = "takes a minute"]
 fn litmus_for_a_minute() {

@@ -70,7 +70,7 @@ fn pressed(input: &[u32], i: u32) -> u32 {
         for k in 0..40 {
             if v[k] & 1 != 0 {
                 v[k] = mix(v[k], s[k % 24]);
-            } else if v[k] % 3 == 0 {
+            } else if v[k].is_multiple_of(3) {
                 v[k] = v[(k + 7) % 40] / (s[k % 24] | 1);
             }
             s[k % 24] = s[k % 24].wrapping_add(mix(round, n + k as u32));
