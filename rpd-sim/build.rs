@@ -32,6 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let domains = model::load(&fs::read_to_string(root.join("api-returns.csv"))?)?;
     let implemented = scan::find(&root, &["hip", "hsa", "roctx"], &domains)?;
+    fs::write(out.join("api_counts.rs"), emit::counts(&domains)?)?;
     fs::write(out.join("api_fns.rs"), emit::functions(&domains)?)?;
     fs::write(
         out.join("api_impls.rs"),

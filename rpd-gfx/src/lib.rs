@@ -1,8 +1,9 @@
 //! Code of AMD GPUs: what it is stored in, what executes it, and what that costs.
 //!
 //! [`codeobj`] reads offload bundles and code objects, [`isa`] decodes and executes instructions, [`perf`] derives
-//! counter values from what was executed.
+//! counter values from what was executed. What differs from device to device is in [`device`].
 
 pub mod codeobj;
+pub mod device;
 pub mod isa;
 pub mod perf;

@@ -81,6 +81,20 @@ pub(crate) fn implementations(domains: &[Domain], implemented: &Implemented) -> 
     Ok(out)
 }
 
+/// The number of slots of each table, as a constant of the table's name.
+pub(crate) fn counts(domains: &[Domain]) -> Text {
+    let mut out = String::new();
+    for d in domains {
+        writeln!(
+            out,
+            "pub(crate) const {}: usize = {};",
+            d.name,
+            d.functions.len()
+        )?;
+    }
+    Ok(out)
+}
+
 /// `api_missing!` for every call without an implementation.
 pub(crate) fn missing(domains: &[Domain], implemented: &Implemented) -> Text {
     let mut out = String::new();

@@ -179,7 +179,7 @@ mod tests {
                 title: String::new(),
                 rows: vec![row("x".repeat(length)), row("short".to_owned())],
             };
-            let text = render(&table, Unit::Nsec, 4);
+            let text = render(&table, Unit::Nsec, 4, Compat::None);
             assert_eq!(text.matches('x').count(), length);
             assert!(text.contains("| short "), "{length}");
             let widest = text.lines().map(str::len).max().unwrap_or(0);

@@ -40,6 +40,17 @@ pub(crate) fn run() -> Result<()> {
         ]))
     })?;
     step("tests", || test::run(&[]))?;
+    step("litmus tests of the simulated memory", || {
+        shell::run(shell::cargo().args([
+            "test",
+            "--package",
+            "rpd-gfx",
+            "--lib",
+            "litmus_for_a_minute",
+            "--",
+            "--ignored",
+        ]))
+    })?;
     step("documentation", || {
         shell::run(
             shell::cargo()

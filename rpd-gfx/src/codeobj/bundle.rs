@@ -46,15 +46,6 @@ pub struct Target {
 }
 
 impl Target {
-    /// The simulated device: gfx90a with ECC on and XNACK off, as an MI200 boots.
-    pub fn gfx90a() -> Self {
-        Self {
-            processor: "gfx90a".into(),
-            sramecc: Toggle::On,
-            xnack: Toggle::Off,
-        }
-    }
-
     /// Reads `processor[:feature+|-]...`, with or without a triple in front
     /// (`hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-`).
     pub fn parse(text: &str) -> Result<Self, Error> {

@@ -2,13 +2,20 @@
 
 use super::*;
 
+use crate::device::Device;
+
 const OBJECT: &[u8] = include_bytes!("../../testdata/kernels-O3.co");
 const PLAIN: &[u8] = include_bytes!("../../testdata/small-plain.hipfb");
 const COMPRESSED: &[u8] = include_bytes!("../../testdata/small-compressed.hipfb");
 
+/// The target of the device that most tests are for.
+fn gfx90a() -> Target {
+    Device::find("gfx90a").unwrap().target()
+}
+
 #[test]
 fn targets() {
-    let device = Target::gfx90a();
+    let device = gfx90a();
     for (text, runs) in [
         ("gfx90a", true),
         ("hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-", true),
@@ -29,7 +36,7 @@ fn targets() {
 
 #[test]
 fn bundles_plain_and_compressed() {
-    let device = Target::gfx90a();
+    let device = gfx90a();
     for bundle in [PLAIN, COMPRESSED] {
         let code = bundle::pick(bundle, &device).unwrap();
         let object = CodeObject::parse(&code).unwrap();
@@ -104,7 +111,7 @@ fn other_compressed_forms() {
     two.extend([0; 8]);
     two.extend(zlib);
     for data in [one, two, three] {
-        assert!(bundle::pick(&data, &Target::gfx90a()).is_ok());
+        assert!(bundle::pick(&data, &gfx90a()).is_ok());
         // SAFETY: the bundle is whole and outlives the slice.
         let extent = unsafe { bundle::from_pointer(data.as_ptr()) }.unwrap();
         assert_eq!(extent.len(), data.len());
@@ -161,7 +168,7 @@ fn metadata_and_descriptors() {
 /// Whatever is done to the data, the answer is a result.
 #[test]
 fn hostile_input_never_panics() {
-    let small = bundle::pick(PLAIN, &Target::gfx90a()).unwrap().into_owned();
+    let small = bundle::pick(PLAIN, &gfx90a()).unwrap().into_owned();
     let mut state = 1u64;
     let mut random = move || {
         state ^= state << 13;
@@ -170,7 +177,7 @@ fn hostile_input_never_panics() {
         state
     };
     let attempt = |data: &[u8]| {
-        if let Ok(code) = bundle::pick(data, &Target::gfx90a())
+        if let Ok(code) = bundle::pick(data, &gfx90a())
             && let Ok(object) = CodeObject::parse(&code)
             // A mutated size may be honest but huge: those are mapped without being touched.
             && let Ok(image) = Image::load(&object, |_| Some(0))

@@ -5,6 +5,7 @@ use super::memory::Cache;
 use super::program::PAGE;
 use super::trace::Trace;
 use super::{Access, Dispatch, Fault, Stats};
+use std::sync::atomic::{Ordering, fence};
 
 /// A vector register: one value for each lane.
 pub(super) type Lanes = [u32; 64];
@@ -86,6 +87,8 @@ pub(super) struct Exec<'d> {
     pub(super) stats: Stats,
     /// Who watches it, if someone does.
     pub(super) trace: Option<Box<Trace<'d>>>,
+    /// Whether the host may still execute a load before a store to global memory that was executed earlier.
+    pub(super) stores_unordered: bool,
     /// Why the wave stopped.
     pub(super) fault: Option<Fault>,
     /// The dispatch.
@@ -103,6 +106,7 @@ impl<'d> Exec<'d> {
             mem,
             stats: Stats::default(),
             trace: None,
+            stores_unordered: false,
             fault: None,
             d,
             entry,
@@ -136,6 +140,15 @@ impl Exec<'_> {
     #[inline(always)]
     pub(super) fn set(&mut self, code: u16, value: u32) {
         self.w.s[usize::from(code) & 127] = value;
+    }
+
+    /// Lets no later load be executed before the stores so far, nor seen so by others.
+    #[inline(always)]
+    pub(super) fn order_stores(&mut self) {
+        if self.stores_unordered {
+            self.stores_unordered = false;
+            fence(Ordering::SeqCst);
+        }
     }
 
     /// The VCC mask.

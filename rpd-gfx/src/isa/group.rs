@@ -4,10 +4,6 @@ use super::exec::{Exec, State, Wave};
 use super::inst::EXEC;
 use super::{Dispatch, Extent, Fault, Workgroup};
 
-/// LDS of a compute unit.
-const LDS_BYTES: u32 = 64 * 1024;
-/// Most work-items of a workgroup.
-const MAX_WORK_ITEMS: u32 = 1024;
 /// Instructions of a wave after which the next one gets a turn.
 const TURN: u64 = 1 << 14;
 /// First register of the flat scratch base.
@@ -23,7 +19,7 @@ pub(super) struct Layout {
     counts: [u32; 3],
     /// Scratch bytes of a wave.
     scratch: u64,
-    /// LDS bytes of a workgroup.
+    /// LDS bytes given to a workgroup.
     lds: usize,
     /// Registers to clear when a wave starts.
     registers: [usize; 2],
@@ -38,16 +34,18 @@ impl Layout {
             })
         };
         let size: u32 = d.workgroup.iter().map(|s| u32::from(*s)).product();
-        if size == 0 || size > MAX_WORK_ITEMS {
+        let max_work_items = d.device.code.max_work_items;
+        if size == 0 || size > max_work_items {
             return refuse(format!(
-                "workgroups of {}x{}x{} work-items; 1 to {MAX_WORK_ITEMS} are possible",
+                "workgroups of {}x{}x{} work-items; 1 to {max_work_items} are possible",
                 d.workgroup[0], d.workgroup[1], d.workgroup[2]
             ));
         }
         let lds = d.group_segment_size.max(d.descriptor.group_segment_size);
-        if lds > LDS_BYTES {
+        let lds_bytes = d.device.layout.lds_bytes;
+        if lds > lds_bytes {
             return refuse(format!(
-                "{lds} bytes of LDS; a workgroup can have {LDS_BYTES}"
+                "{lds} bytes of LDS; a workgroup can have {lds_bytes}"
             ));
         }
         if d.descriptor.properties >> 10 & 1 != 0 {
@@ -79,14 +77,15 @@ impl Layout {
         if d.descriptor.preload & 0x7f != 0 {
             entry = entry.wrapping_add(256);
         }
-        let vgprs = d.descriptor.vgprs().min(512) as usize;
+        let vgprs = d.descriptor.vgprs().min(d.device.layout.vector_registers) as usize;
         let split = (d.descriptor.accum_offset() as usize).min(vgprs);
         Ok(Self {
             entry,
             groups,
             counts,
             scratch,
-            lds: lds as usize,
+            // All of what is given out can be accessed, whatever was asked for.
+            lds: lds.next_multiple_of(d.device.layout.lds_granule) as usize,
             registers: [split.min(256), (vgprs - split).min(256)],
         })
     }

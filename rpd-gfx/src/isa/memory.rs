@@ -1,5 +1,12 @@
 //! Global memory as waves reach it: checked accesses, and the transfers that buffer, global, flat and
 //! scratch instructions share.
+//!
+//! The memory model: an aligned access of up to 16 bytes is one access of the host, so that no other wave or host
+//! thread sees a part of it. The host (x86-64) keeps loads in order, and stores in order; caches are coherent. So
+//! what the model leaves to the cache bits of an instruction (glc, slc, scc) and to invalidations is true of every
+//! access. What the host may do is to execute a load before an earlier store to another place. Code that forbids it
+//! waits for the store (`s_waitcnt vmcnt`) or writes the caches back (`buffer_wbl2`): these are fences of the host,
+//! see [`Exec::order_stores`].
 
 #![expect(
     clippy::needless_range_loop,
@@ -10,7 +17,7 @@ use super::exec::{Exec, Lanes64};
 use super::float::{f16_to_f32, f64_to_f16, max64, min64};
 use super::inst::{GLC, Handler, Inst};
 use super::{Access, Class, Extent, Memory, Operation};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// Checks accesses, remembering the ranges that were allowed.
 pub(super) struct Cache<'d> {
@@ -136,6 +143,143 @@ pub(super) unsafe fn write32(address: u64, value: u32) {
     }
 }
 
+/// Reads 16 aligned bytes at once. (A processor with AVX reads them as one; an older one may read halves.)
+///
+/// # Safety
+/// The bytes at `address` are mapped, and `address` is a multiple of 16.
+#[inline(always)]
+unsafe fn read128(address: u64) -> [u32; 4] {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let value: std::arch::x86_64::__m128i;
+        // SAFETY: mapped and aligned. The compiler may split a vector access of its own, but not this instruction.
+        unsafe {
+            std::arch::asm!(
+                "movdqa {value}, xmmword ptr [{address}]",
+                address = in(reg) address,
+                value = out(xmm_reg) value,
+                options(nostack, preserves_flags, readonly),
+            );
+            std::mem::transmute(value)
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        // SAFETY: mapped and aligned.
+        let [low, high] = unsafe { [read64(address), read64(address + 8)] };
+        [
+            low as u32,
+            (low >> 32) as u32,
+            high as u32,
+            (high >> 32) as u32,
+        ]
+    }
+}
+
+/// Writes 16 aligned bytes at once, see [`read128`].
+///
+/// # Safety
+/// The bytes at `address` are mapped and writable, and `address` is a multiple of 16.
+#[inline(always)]
+unsafe fn write128(address: u64, value: [u32; 4]) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: mapped, writable and aligned; any 16 bytes are a vector.
+    unsafe {
+        let value: std::arch::x86_64::__m128i = std::mem::transmute(value);
+        std::arch::asm!(
+            "movdqa xmmword ptr [{address}], {value}",
+            address = in(reg) address,
+            value = in(xmm_reg) value,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let wide = |n: usize| u64::from(value[n]) | u64::from(value[n + 1]) << 32;
+        // SAFETY: mapped, writable and aligned.
+        unsafe {
+            write64(address, wide(0));
+            write64(address + 8, wide(2));
+        }
+    }
+}
+
+/// Reads 8 aligned bytes at once.
+///
+/// # Safety
+/// The bytes at `address` are mapped, and `address` is a multiple of 8.
+#[inline(always)]
+unsafe fn read64(address: u64) -> u64 {
+    // SAFETY: mapped and aligned.
+    unsafe { AtomicU64::from_ptr(address as *mut u64) }.load(Ordering::Relaxed)
+}
+
+/// Writes 8 aligned bytes at once.
+///
+/// # Safety
+/// The bytes at `address` are mapped and writable, and `address` is a multiple of 8.
+#[inline(always)]
+unsafe fn write64(address: u64, value: u64) {
+    // SAFETY: mapped, writable and aligned.
+    unsafe { AtomicU64::from_ptr(address as *mut u64) }.store(value, Ordering::Relaxed);
+}
+
+/// Reads dwords that [`Cache::allows`] allowed, as many at once as the alignment lets.
+///
+/// # Safety
+/// The bytes at `address` are mapped.
+#[inline(always)]
+pub(super) unsafe fn read(address: u64, to: &mut [u32]) {
+    let mut n = 0;
+    while n < to.len() {
+        let (at, left) = (address + 4 * n as u64, to.len() - n);
+        // SAFETY: mapped; the alignment is tested.
+        unsafe {
+            if left >= 4 && at & 15 == 0 {
+                to[n..n + 4].copy_from_slice(&read128(at));
+                n += 4;
+            } else if left >= 2 && at & 7 == 0 {
+                let value = read64(at);
+                to[n] = value as u32;
+                to[n + 1] = (value >> 32) as u32;
+                n += 2;
+            } else {
+                to[n] = read32(at);
+                n += 1;
+            }
+        }
+    }
+}
+
+/// Writes dwords that [`Cache::allows`] allowed, as many at once as the alignment lets.
+///
+/// # Safety
+/// The bytes at `address` are mapped and writable.
+#[inline(always)]
+unsafe fn write(address: u64, from: &[u32]) {
+    let mut n = 0;
+    while n < from.len() {
+        let (at, rest) = (address + 4 * n as u64, &from[n..]);
+        // SAFETY: mapped and writable; the alignment is tested.
+        unsafe {
+            if at & 15 == 0
+                && let Some(four) = rest.first_chunk::<4>()
+            {
+                write128(at, *four);
+                n += 4;
+            } else if at & 7 == 0
+                && let [low, high, ..] = *rest
+            {
+                write64(at, u64::from(low) | u64::from(high) << 32);
+                n += 2;
+            } else {
+                write32(at, rest[0]);
+                n += 1;
+            }
+        }
+    }
+}
+
 /// Whether the lanes' addresses follow each other `step` bytes apart.
 #[inline(always)]
 fn consecutive(addresses: &Lanes64, step: u64) -> bool {
@@ -165,9 +309,8 @@ pub(super) fn load<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes
         && consecutive(addresses, 4)
         && x.mem.allows(addresses[0], 256, false)
     {
-        let to = x.vgpr_mut(i.dst).as_mut_ptr();
         // SAFETY: 256 bytes were allowed, and a register has 256.
-        unsafe { std::ptr::copy_nonoverlapping(addresses[0] as *const u32, to, 64) };
+        unsafe { read(addresses[0], x.vgpr_mut(i.dst)) };
     } else {
         for l in 0..64 {
             if mask >> l & 1 == 0 {
@@ -177,9 +320,10 @@ pub(super) fn load<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes
             if !x.mem.allows(address, bytes, false) {
                 return x.memory_fault(i, address, bytes as u32, Access::Read);
             }
-            for n in 0..N {
-                // SAFETY: just allowed.
-                let value = unsafe { read32(address + 4 * n as u64) };
+            let mut values = [0; N];
+            // SAFETY: just allowed.
+            unsafe { read(address, &mut values) };
+            for (n, value) in values.into_iter().enumerate() {
                 x.vgpr_mut(i.dst + n as u16)[l] = value;
             }
         }
@@ -199,9 +343,8 @@ pub(super) fn store<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lane
         && consecutive(addresses, 4)
         && x.mem.allows(addresses[0], 256, true)
     {
-        let from = x.vgpr(i.src[1]).as_ptr();
         // SAFETY: 256 bytes were allowed, and a register has 256.
-        unsafe { std::ptr::copy_nonoverlapping(from, addresses[0] as *mut u32, 64) };
+        unsafe { write(addresses[0], x.vgpr(i.src[1])) };
     } else {
         for l in 0..64 {
             if mask >> l & 1 == 0 {
@@ -211,14 +354,13 @@ pub(super) fn store<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lane
             if !x.mem.allows(address, bytes, true) {
                 return x.memory_fault(i, address, bytes as u32, Access::Write);
             }
-            for n in 0..N {
-                let value = x.vgpr(i.src[1] + n as u16)[l];
-                // SAFETY: just allowed.
-                unsafe { write32(address + 4 * n as u64, value) };
-            }
+            let values: [u32; N] = std::array::from_fn(|n| x.vgpr(i.src[1] + n as u16)[l]);
+            // SAFETY: just allowed.
+            unsafe { write(address, &values) };
         }
     }
     if !x.mem.last_was_own() {
+        x.stores_unordered = true;
         x.stats.bytes_stored += bytes * u64::from(mask.count_ones());
     }
 }
@@ -279,7 +421,9 @@ pub(super) fn load_small<const BYTES: usize>(
         // SAFETY: just allowed.
         let value = u32::from(unsafe {
             if BYTES == 1 {
-                u16::from((address as *const u8).read())
+                u16::from(AtomicU8::from_ptr(address as *mut u8).load(Ordering::Relaxed))
+            } else if address & 1 == 0 {
+                AtomicU16::from_ptr(address as *mut u16).load(Ordering::Relaxed)
             } else {
                 (address as *const u16).read_unaligned()
             }
@@ -313,13 +457,16 @@ pub(super) fn store_small<const BYTES: usize>(
         // SAFETY: just allowed.
         unsafe {
             if BYTES == 1 {
-                (address as *mut u8).write(value as u8);
+                AtomicU8::from_ptr(address as *mut u8).store(value as u8, Ordering::Relaxed);
+            } else if address & 1 == 0 {
+                AtomicU16::from_ptr(address as *mut u16).store(value as u16, Ordering::Relaxed);
             } else {
                 (address as *mut u16).write_unaligned(value as u16);
             }
         }
     }
     if !x.mem.last_was_own() {
+        x.stores_unordered = true;
         x.stats.bytes_stored += BYTES as u64 * u64::from(mask.count_ones());
     }
 }

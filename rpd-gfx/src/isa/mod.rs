@@ -25,7 +25,7 @@ mod smem;
 mod sop;
 mod stats;
 #[cfg(test)]
-pub mod tests;
+pub(crate) mod tests;
 mod trace;
 mod vop;
 mod vop1;
@@ -41,6 +41,7 @@ pub use stats::{Class, Stats};
 pub use trace::{Probe, Space, Step, Transfer, Workgroup};
 
 use crate::codeobj::KernelDescriptor;
+use crate::device::Device;
 use std::sync::atomic::AtomicBool;
 
 /// A range of memory that a kernel may access.
@@ -75,6 +76,8 @@ pub trait Memory: Sync {
 /// One kernel dispatch.
 #[derive(Debug, Clone, Copy)]
 pub struct Dispatch<'a> {
+    /// The device that executes it.
+    pub device: &'static Device,
     /// Name for messages.
     pub kernel: &'a str,
     /// The instructions.

@@ -9,9 +9,15 @@ use super::memory::{Addressing, handler};
 pub(super) fn decode(words: [u32; 3]) -> Inst {
     let [w, v, _] = words;
     let opcode = w >> 18 & 0x7f;
-    // Cache write-backs and invalidations: memory is coherent here.
+    // Caches are coherent, so that invalidations do nothing and a write-back is the order of stores.
     if matches!(opcode, 0x28 | 0x29 | 0x3e | 0x3f) {
-        return Inst::new(|_, _| {}, Format::Mubuf, Class::Other, opcode, 2);
+        return Inst::new(
+            |x, _| x.order_stores(),
+            Format::Mubuf,
+            Class::Other,
+            opcode,
+            2,
+        );
     }
     let Some((class, run)) = handler::<Buffer>(opcode).filter(|_| w >> 16 & 1 == 0) else {
         return Inst::unknown(Format::Mubuf, opcode);
@@ -59,7 +65,7 @@ impl Addressing for Buffer {
         let element = 2u64 << (descriptor[3] >> 19 & 3);
 
         let scalar = u64::from(x.s32(i.src[2], 0));
-        let constant = u64::from(i.literal) + 4 * dword;
+        let constant = i.literal + 4 * dword as u32;
         let mut mask = x.exec();
         let mut addresses = [0; 64];
         for (l, address) in addresses.iter_mut().enumerate() {
@@ -69,10 +75,12 @@ impl Addressing for Buffer {
                 0
             };
             let offset = if i.has(OFFEN) {
-                u64::from(x.vgpr(i.src[0] + u16::from(i.has(IDXEN)))[l])
+                x.vgpr(i.src[0] + u16::from(i.has(IDXEN)))[l]
             } else {
                 0
-            } + constant;
+            };
+            // The sum has 32 bits: an offset in a register may be negative.
+            let offset = u64::from(offset.wrapping_add(constant));
             let lane = if by_lane { index + l as u64 } else { index };
             let within = if swizzled {
                 let (row, column) = (lane / index_stride, lane % index_stride);

@@ -2,7 +2,7 @@
 
 use super::exec::Exec;
 use super::inst::{Format, Handler, Inst, SCALAR_OFFSET};
-use super::memory::read32;
+use super::memory::read;
 use super::{Access, Class};
 
 /// Immediate offset in use besides the scalar one.
@@ -106,9 +106,11 @@ fn fetch(x: &mut Exec<'_>, i: &Inst, address: u64, dwords: u16) {
     if let Some(trace) = &mut x.trace {
         trace.scalar(address, bytes);
     }
-    for n in 0..dwords {
-        // SAFETY: just allowed.
-        let value = unsafe { read32(address + 4 * u64::from(n)) };
-        x.set(i.dst + n, value);
+    let mut values = [0; 16];
+    let values = &mut values[..usize::from(dwords)];
+    // SAFETY: just allowed.
+    unsafe { read(address, values) };
+    for (n, value) in values.iter().enumerate() {
+        x.set(i.dst + n as u16, *value);
     }
 }

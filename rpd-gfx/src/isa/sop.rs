@@ -563,8 +563,15 @@ fn branch_if(x: &mut Exec<'_>, i: &Inst, condition: bool) {
 
 fn sopp(opcode: u32) -> Option<Handler> {
     let handler: Handler = match opcode {
-        // No-ops, waits (memory is in order here), priorities, cache and performance hints.
-        0x00 | 0x03 | 0x0c | 0x0f | 0x13..=0x16 => |_, _| {},
+        // No-ops, priorities, cache and performance hints.
+        0x00 | 0x03 | 0x0f | 0x13..=0x16 => |_, _| {},
+        // Results are there at once; what a wait has to do is to let stores reach memory.
+        0x0c => |x, i| {
+            let vmcnt = i.literal & 15 | i.literal >> 10 & 0x30;
+            if vmcnt != 63 {
+                x.order_stores();
+            }
+        },
         0x01 | 0x1b | 0x1e => |x, _| x.w.state = State::Ended,
         0x02 => branch,
         0x04 => |x, i| branch_if(x, i, !x.w.scc),

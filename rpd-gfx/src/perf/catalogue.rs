@@ -248,12 +248,12 @@ pub(super) const TCC: &[Event<Channel>] = &[
     event(26, "TCC_EA_WRREQ", |c| c.memory_writes),
     event(27, "TCC_EA_WRREQ_64B", |c| c.memory_writes_64),
     event(35, "TCC_EA_WRREQ_LEVEL", |c| {
-        super::timing::L2_TO_MEMORY * c.memory_writes
+        c.memory_cycles * c.memory_writes
     }),
     event(38, "TCC_EA_RDREQ", |c| c.memory_reads),
     event(39, "TCC_EA_RDREQ_32B", |c| c.memory_reads_32),
     event(44, "TCC_EA_RDREQ_LEVEL", |c| {
-        super::timing::L2_TO_MEMORY * c.memory_reads
+        c.memory_cycles * c.memory_reads
     }),
     event(68, "TCC_NORMAL_WRITEBACK", |c| c.writebacks),
     event(73, "TCC_ALL_TC_OP_WB_WRITEBACK", |c| c.final_writebacks),

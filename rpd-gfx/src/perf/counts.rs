@@ -2,11 +2,11 @@
 
 use super::catalogue::{self, Event};
 use super::tally::{Channel, Device, Engine, Unit};
-use super::{ENGINES, UNITS_PER_ENGINE};
 
 /// What a counted dispatch made the counters advance by.
 #[derive(Debug, Clone)]
 pub struct Counts {
+    pub(super) units_per_engine: usize,
     pub(super) engines: Vec<Engine>,
     pub(super) units: Vec<Unit>,
     pub(super) channels: Vec<Channel>,
@@ -58,8 +58,8 @@ impl Counts {
     }
 
     fn unit(&self, engine: usize, instance: usize) -> Option<&Unit> {
-        let there = engine < ENGINES && instance < UNITS_PER_ENGINE;
-        let unit = self.units.get(engine * UNITS_PER_ENGINE + instance);
+        let there = engine < self.engines.len() && instance < self.units_per_engine;
+        let unit = self.units.get(engine * self.units_per_engine + instance);
         unit.filter(|_| there)
     }
 }

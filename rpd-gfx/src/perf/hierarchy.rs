@@ -3,20 +3,15 @@
 use super::cache::Cache;
 use super::pages::{Address, Pages};
 use super::tally::{Channel, Unit};
-use super::timing::{L1_TO_L2, L2_TO_MEMORY};
-use super::{CHANNELS, ENGINES, UNITS, UNITS_PER_ENGINE};
+use crate::device::{CacheShape, Cycles, Device};
 use crate::isa::{Operation, Space, Transfer};
 
 /// Bytes of a line of the first-level, scalar and instruction caches, and of a request to the second level.
 const LINE: u64 = 64;
 /// Bytes of a line of the second-level cache.
 const L2_LINE: u64 = 128;
-/// Bytes of addresses that go to one channel before the next has its turn.
-const INTERLEAVE: u64 = 256;
 /// Lanes whose addresses are looked at together.
 const QUAD: usize = 4;
-/// Compute units that share a scalar and an instruction cache.
-const SHARING: usize = 2;
 /// Bytes of an instruction fetch.
 pub(super) const FETCH: u64 = 32;
 
@@ -33,11 +28,11 @@ pub(super) enum Served {
 
 impl Served {
     /// Cycles that the way behind the first cache took.
-    pub(super) fn latency(self) -> u64 {
+    pub(super) fn latency(self, cycles: &Cycles) -> u64 {
         match self {
             Self::First => 0,
-            Self::Second => L1_TO_L2,
-            Self::Memory => L1_TO_L2 + L2_TO_MEMORY,
+            Self::Second => cycles.second,
+            Self::Memory => cycles.second + cycles.memory,
         }
     }
 }
@@ -64,14 +59,15 @@ struct Bytes {
 
 /// All caches of the device. They are empty when a dispatch begins.
 pub(super) struct Hierarchy<'a> {
+    device: &'static Device,
     pages: Pages<'a>,
-    /// 16 KiB, 64 ways, of each compute unit.
+    /// Of each compute unit.
     vector: Vec<Option<Cache<()>>>,
-    /// 16 KiB, 4 ways, of each pair of compute units.
+    /// Of the compute units that share one.
     scalar: Vec<Option<Cache<()>>>,
-    /// 32 KiB, 4 ways, of each pair of compute units.
+    /// Of the same compute units.
     code: Vec<Option<Cache<()>>>,
-    /// 8 MiB, 16 ways, in channels.
+    /// Of each channel.
     second: Vec<Option<Cache<Bytes>>>,
     /// What the channels counted.
     pub(super) channels: Vec<Channel>,
@@ -80,15 +76,21 @@ pub(super) struct Hierarchy<'a> {
 
 impl<'a> Hierarchy<'a> {
     /// Empty caches. `local` tells whether a host address is in the device's own memory.
-    pub(super) fn new(local: &'a dyn Fn(u64) -> bool) -> Self {
-        let none = || (0..UNITS).map(|_| None).collect();
+    pub(super) fn new(device: &'static Device, local: &'a dyn Fn(u64) -> bool) -> Self {
+        let none = || (0..device.layout.units()).map(|_| None).collect();
+        let channels = device.caches.channels as usize;
+        let channel = Channel {
+            memory_cycles: device.cycles.memory,
+            ..Channel::default()
+        };
         Self {
+            device,
             pages: Pages::new(local),
             vector: none(),
             scalar: none(),
             code: none(),
-            second: (0..CHANNELS).map(|_| None).collect(),
-            channels: vec![Channel::default(); CHANNELS],
+            second: (0..channels).map(|_| None).collect(),
+            channels: vec![channel; channels],
             lookups: Vec::new(),
         }
     }
@@ -178,7 +180,8 @@ impl<'a> Hierarchy<'a> {
         coherent: bool,
         tally: &mut Unit,
     ) -> Served {
-        let cache = self.vector[unit].get_or_insert_with(|| Cache::new(4, 64));
+        let shape = &self.device.caches.vector;
+        let cache = self.vector[unit].get_or_insert_with(|| cache(shape, LINE));
         let address = Address(line * LINE);
         match transfer.operation {
             Operation::Load => {
@@ -191,13 +194,13 @@ impl<'a> Hierarchy<'a> {
                 }
                 let served = self.read(address);
                 tally.l2_reads += 1;
-                tally.l2_read_latency += served.latency();
+                tally.l2_read_latency += served.latency(&self.device.cycles);
                 served
             }
             Operation::Store => {
                 self.write(address, bytes);
                 tally.l2_writes += 1;
-                tally.l2_write_latency += Served::Second.latency();
+                tally.l2_write_latency += Served::Second.latency(&self.device.cycles);
                 Served::Second
             }
             Operation::Atomic(returns) => {
@@ -205,10 +208,10 @@ impl<'a> Hierarchy<'a> {
                 let served = self.modify(address, bytes);
                 if returns {
                     tally.l2_atomics_returning += 1;
-                    tally.l2_read_latency += served.latency();
+                    tally.l2_read_latency += served.latency(&self.device.cycles);
                 } else {
                     tally.l2_atomics += 1;
-                    tally.l2_write_latency += served.latency();
+                    tally.l2_write_latency += served.latency(&self.device.cycles);
                 }
                 served
             }
@@ -226,8 +229,10 @@ impl<'a> Hierarchy<'a> {
                 }
             }
         }
+        let at = self.shared(unit);
+        let shape = &self.device.caches.scalar;
         let look_up = |line| {
-            let cache = self.scalar[shared(unit)].get_or_insert_with(|| Cache::new(64, 4));
+            let cache = self.scalar[at].get_or_insert_with(|| cache(shape, LINE));
             if cache.get(line).is_some() {
                 return Served::First;
             }
@@ -240,7 +245,9 @@ impl<'a> Hierarchy<'a> {
     /// An instruction fetch.
     pub(super) fn fetch(&mut self, unit: usize, offset: u64) -> Served {
         let line = self.pages.code(offset).0 / LINE;
-        let cache = self.code[shared(unit)].get_or_insert_with(|| Cache::new(128, 4));
+        let at = self.shared(unit);
+        let shape = &self.device.caches.instruction;
+        let cache = self.code[at].get_or_insert_with(|| cache(shape, LINE));
         if cache.get(line).is_some() {
             return Served::First;
         }
@@ -250,14 +257,14 @@ impl<'a> Hierarchy<'a> {
 
     /// A read of 64 bytes from the second-level cache. On a miss the whole line comes.
     fn read(&mut self, address: Address) -> Served {
-        let (channel, number, shift) = place(address);
+        let (channel, number, shift) = self.place(address);
         self.channels[channel].reads += 1;
         self.demand(address, channel, number, u128::from(u64::MAX) << shift)
     }
 
     /// A write of some bytes of a 64-byte line, which need not be fetched first.
     fn write(&mut self, address: Address, bytes: u64) {
-        let (channel, number, shift) = place(address);
+        let (channel, number, shift) = self.place(address);
         let mask = u128::from(bytes) << shift;
         self.channels[channel].writes += 1;
         if let Some(line) = self.second(channel).get(number) {
@@ -276,7 +283,7 @@ impl<'a> Hierarchy<'a> {
 
     /// An atomic operation on some bytes of a 64-byte line.
     fn modify(&mut self, address: Address, bytes: u64) -> Served {
-        let (channel, number, shift) = place(address);
+        let (channel, number, shift) = self.place(address);
         let mask = u128::from(bytes) << shift;
         self.channels[channel].atomics += 1;
         let served = self.demand(address, channel, number, mask);
@@ -321,7 +328,11 @@ impl<'a> Hierarchy<'a> {
     }
 
     fn second(&mut self, channel: usize) -> &mut Cache<Bytes> {
-        self.second[channel].get_or_insert_with(|| Cache::new(128, 16))
+        let (shape, channels) = (&self.device.caches.second, self.second.len());
+        self.second[channel].get_or_insert_with(|| {
+            let bytes = shape.bytes / channels as u32;
+            cache(&CacheShape { bytes, ..*shape }, L2_LINE)
+        })
     }
 
     fn insert(&mut self, channel: usize, number: u64, line: Bytes) {
@@ -333,7 +344,7 @@ impl<'a> Hierarchy<'a> {
     }
 
     fn write_back(&mut self, channel: usize, number: u64, line: Bytes) {
-        let local = self.pages.is_local(address_of(channel, number));
+        let local = self.pages.is_local(self.address_of(channel, number));
         for dirty in [line.dirty as u64, (line.dirty >> 64) as u64] {
             if dirty != 0 {
                 let tally = &mut self.channels[channel];
@@ -344,9 +355,40 @@ impl<'a> Hierarchy<'a> {
         }
     }
 
+    /// The scalar and instruction caches of a compute unit.
+    fn shared(&self, unit: usize) -> usize {
+        let layout = &self.device.layout;
+        let (units, sharing) = (
+            layout.units_per_engine as usize,
+            layout.units_per_scalar_cache as usize,
+        );
+        unit / units * units.div_ceil(sharing) + unit % units / sharing
+    }
+
+    /// Channel of an address, number of its line there, and where its 64 bytes are in the line.
+    fn place(&self, address: Address) -> (usize, u64, u32) {
+        let (at, channels) = (address.0, self.second.len() as u64);
+        let interleave = u64::from(self.device.caches.interleave);
+        let lines = interleave / L2_LINE;
+        let number = at / (interleave * channels) * lines + at / L2_LINE % lines;
+        (
+            (at / interleave % channels) as usize,
+            number,
+            (at % L2_LINE / LINE * LINE) as u32,
+        )
+    }
+
+    /// Address of a channel's line.
+    fn address_of(&self, channel: usize, number: u64) -> Address {
+        let interleave = u64::from(self.device.caches.interleave);
+        let lines = interleave / L2_LINE;
+        let block = number / lines * self.second.len() as u64 + channel as u64;
+        Address(block * interleave + number % lines * L2_LINE)
+    }
+
     /// The end of the dispatch: what memory does not have yet is written back.
     pub(super) fn release(&mut self) {
-        for channel in 0..CHANNELS {
+        for channel in 0..self.second.len() {
             let Some(mut cache) = self.second[channel].take() else {
                 continue;
             };
@@ -368,48 +410,32 @@ fn is_half(bytes: u64) -> bool {
     bytes >> 32 == 0 || bytes as u32 == 0
 }
 
-/// The scalar and instruction caches of a compute unit.
-fn shared(unit: usize) -> usize {
-    let pairs = UNITS_PER_ENGINE.div_ceil(SHARING);
-    debug_assert!(pairs * ENGINES <= UNITS);
-    unit / UNITS_PER_ENGINE * pairs + unit % UNITS_PER_ENGINE / SHARING
-}
-
-/// Channel of an address, number of its line there, and where its 64 bytes are in the line.
-fn place(address: Address) -> (usize, u64, u32) {
-    let at = address.0;
-    let channel = at / INTERLEAVE % CHANNELS as u64;
-    let lines = INTERLEAVE / L2_LINE;
-    let number = at / (INTERLEAVE * CHANNELS as u64) * lines + at / L2_LINE % lines;
-    (
-        channel as usize,
-        number,
-        (at % L2_LINE / LINE * LINE) as u32,
-    )
-}
-
-/// Address of a channel's line.
-fn address_of(channel: usize, number: u64) -> Address {
-    let lines = INTERLEAVE / L2_LINE;
-    let block = number / lines * CHANNELS as u64 + channel as u64;
-    Address(block * INTERLEAVE + number % lines * L2_LINE)
+/// An empty cache.
+fn cache<T>(shape: &CacheShape, line: u64) -> Cache<T> {
+    let lines = u64::from(shape.bytes) / line;
+    Cache::new(lines as usize / shape.ways as usize, shape.ways as usize)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn caches<'a>(local: &'a dyn Fn(u64) -> bool) -> Hierarchy<'a> {
+        Hierarchy::new(Device::find("gfx90a").expect("a device"), local)
+    }
+
     #[test]
     fn a_line_is_found_where_it_was_put() {
+        let caches = caches(&|_| true);
         for at in (0..1 << 20).step_by(L2_LINE as usize) {
-            let (channel, number, shift) = place(Address(at + LINE));
-            assert_eq!((address_of(channel, number).0, shift), (at, 64));
+            let (channel, number, shift) = caches.place(Address(at + LINE));
+            assert_eq!((caches.address_of(channel, number).0, shift), (at, 64));
         }
     }
 
     #[test]
     fn half_a_line_that_was_written_is_not_fetched() {
-        let mut caches = Hierarchy::new(&|_| true);
+        let mut caches = caches(&|_| true);
         caches.write(Address(0), u64::MAX);
         caches.write(Address(64), ones(32));
         // The written half is there; of the other, 32 bytes are missing.
@@ -426,12 +452,12 @@ mod tests {
 
     #[test]
     fn channels_take_turns_and_sets_overflow() {
-        let mut caches = Hierarchy::new(&|_| false);
+        let mut caches = caches(&|_| false);
         // 17 lines of one set of one channel: 128 sets of lines 8 KiB apart in pairs.
         for n in 0..17 {
             caches.write(Address(n * 64 * 8192), 1);
         }
-        caches.read(Address(INTERLEAVE));
+        caches.read(Address(256));
         assert_eq!(caches.channels[0].evictions, 1);
         assert_eq!(caches.channels[0].writebacks, 1);
         assert_eq!(caches.channels[1].reads, 1);

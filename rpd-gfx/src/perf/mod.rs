@@ -20,14 +20,3 @@ mod timing;
 pub use catalogue::{accumulates, determined, determined_events};
 pub use counts::Counts;
 pub use model::Model;
-
-/// Shader engines of the device.
-const ENGINES: usize = 8;
-/// Compute units of an engine.
-const UNITS_PER_ENGINE: usize = 13;
-/// Compute units of the device.
-const UNITS: usize = ENGINES * UNITS_PER_ENGINE;
-/// SIMDs of a compute unit.
-const SIMDS: usize = 4;
-/// Channels of the second-level cache.
-const CHANNELS: usize = 32;

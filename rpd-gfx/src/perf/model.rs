@@ -4,25 +4,16 @@ use std::collections::BTreeMap;
 
 use super::counts::Counts;
 use super::hierarchy::{self, Hierarchy, Served};
+use super::lds;
 use super::tally::{Accesses, Device, Engine, Port, Unit};
-use super::timing::{self, Batch, Wave};
-use super::{ENGINES, SIMDS, UNITS, UNITS_PER_ENGINE, lds};
+use super::timing::{Batch, Wave};
+use crate::device;
 use crate::isa::{Dispatch, Kind, Operation, Probe, Space, Step, Vmem, Workgroup};
-
-/// Vector registers of a SIMD, for each lane.
-const VGPRS: u32 = 512;
-/// Wave slots of a SIMD.
-const WAVES_PER_SIMD: u32 = 8;
-/// LDS of a compute unit, and the unit in which it is given out.
-const LDS_BYTES: u32 = 64 * 1024;
-const LDS_UNIT: u32 = 512;
-/// Workgroups of more than one wave that a compute unit can keep apart.
-const BARRIERS: u32 = 16;
-/// Quad-cycles for sending the addresses of a vector memory instruction.
-const ADDRESS_QUADS: u64 = 4;
 
 /// Watches one dispatch and counts.
 pub struct Model<'a> {
+    layout: &'static device::Layout,
+    cycles: &'static device::Cycles,
     /// Workgroups that a compute unit has room for.
     resident: u64,
     caches: Hierarchy<'a>,
@@ -54,13 +45,17 @@ struct Group {
 impl<'a> Model<'a> {
     /// For a dispatch. `local` tells whether a host address is in the device's own memory.
     pub fn new(dispatch: &Dispatch<'_>, local: &'a dyn Fn(u64) -> bool) -> Self {
+        let layout = &dispatch.device.layout;
+        let units = layout.units() as usize;
         Self {
+            layout,
+            cycles: &dispatch.device.cycles,
             resident: resident(dispatch),
-            caches: Hierarchy::new(local),
-            engines: vec![Engine::default(); ENGINES],
-            units: vec![Unit::default(); UNITS],
-            dealt: vec![(0, 0); UNITS],
-            busy: vec![0; UNITS],
+            caches: Hierarchy::new(dispatch.device, local),
+            engines: vec![Engine::default(); layout.engines as usize],
+            units: vec![Unit::default(); units],
+            dealt: vec![(0, 0); units],
+            busy: vec![0; units],
             groups: Vec::new(),
             recent: 0,
             batches: BTreeMap::new(),
@@ -69,6 +64,7 @@ impl<'a> Model<'a> {
 
     /// What was counted, the dispatch having ended.
     pub fn finish(mut self) -> Counts {
+        let units_per_engine = self.layout.units_per_engine as usize;
         for ((unit, _), batch) in std::mem::take(&mut self.batches) {
             self.close(unit, &batch);
         }
@@ -77,19 +73,20 @@ impl<'a> Model<'a> {
         for (engine, busy) in self
             .engines
             .iter_mut()
-            .zip(self.busy.chunks(UNITS_PER_ENGINE))
+            .zip(self.busy.chunks(units_per_engine))
         {
             engine.busy = 4 * busy.iter().copied().max().unwrap_or(0);
             engine.busy_units = busy.iter().sum();
             device.busy = device.busy.max(engine.busy);
         }
-        device.cycles = timing::LAUNCH + device.busy;
+        device.cycles = self.cycles.launch + device.busy;
         let mut channels = self.caches.channels;
         channels.iter_mut().for_each(|c| c.cycles = device.cycles);
         self.engines
             .iter_mut()
             .for_each(|e| e.cycles = device.cycles);
         Counts {
+            units_per_engine,
             engines: self.engines,
             units: self.units,
             channels,
@@ -100,11 +97,16 @@ impl<'a> Model<'a> {
     fn close(&mut self, unit: usize, batch: &Batch) {
         let taken = batch.take();
         self.busy[unit] += taken.quads;
-        let engine = &mut self.engines[unit / UNITS_PER_ENGINE];
+        let engine = self.engine_of(unit);
+        let engine = &mut self.engines[engine];
         engine.wave_quads += taken.waves;
         engine.wait_quads += taken.waiting;
         engine.issue_wait_quads += taken.contention;
         engine.lds_wait_quads += taken.lds;
+    }
+
+    fn engine_of(&self, unit: usize) -> usize {
+        unit / self.layout.units_per_engine as usize
     }
 
     fn find(&mut self, id: u64) -> Option<usize> {
@@ -123,43 +125,50 @@ impl<'a> Model<'a> {
 fn resident(dispatch: &Dispatch<'_>) -> u64 {
     let items: u32 = dispatch.workgroup.iter().map(|&n| u32::from(n)).product();
     let waves = items.div_ceil(64).max(1);
-    let per_simd = (VGPRS / dispatch.descriptor.vgprs().max(1)).clamp(1, WAVES_PER_SIMD);
-    let by_waves = per_simd * SIMDS as u32 / waves;
+    let layout = &dispatch.device.layout;
+    let per_simd = layout.waves_by_registers(dispatch.descriptor.vgprs());
+    let by_waves = per_simd * layout.simds_per_unit / waves;
     let segment = dispatch.group_segment_size;
     let lds = segment.max(dispatch.descriptor.group_segment_size);
-    let by_lds = match lds.next_multiple_of(LDS_UNIT) {
+    let by_lds = match lds.next_multiple_of(layout.lds_granule) {
         0 => u32::MAX,
-        bytes => LDS_BYTES / bytes,
+        bytes => layout.lds_bytes / bytes,
     };
-    let by_barriers = if waves > 1 { BARRIERS } else { u32::MAX };
+    let by_barriers = if waves > 1 {
+        layout.barriers_per_unit
+    } else {
+        u32::MAX
+    };
     u64::from(by_waves.min(by_lds).min(by_barriers).max(1))
 }
 
 /// Compute unit of a workgroup: engines take turns, and the units of each engine do.
-fn unit_of(group: u64) -> usize {
-    let engine = group % ENGINES as u64;
-    let unit = group / ENGINES as u64 % UNITS_PER_ENGINE as u64;
-    engine as usize * UNITS_PER_ENGINE + unit as usize
+fn unit_of(layout: &device::Layout, group: u64) -> usize {
+    let engines = u64::from(layout.engines);
+    let units = u64::from(layout.units_per_engine);
+    (group % engines * units + group / engines % units) as usize
 }
 
 impl Probe for Model<'_> {
     fn started(&mut self, group: &Workgroup) {
-        let unit = unit_of(group.id);
+        let unit = unit_of(self.layout, group.id);
         let count = group.items.div_ceil(64) as usize;
         let (groups, waves) = &mut self.dealt[unit];
         let first = *waves;
+        let simds = self.layout.simds_per_unit as usize;
         self.groups.push(Group {
             id: group.id,
             unit,
             slot: unit as u64 * 32 + *groups % self.resident,
             batch: *groups / self.resident,
-            waves: (0..count).map(|n| Wave::new((first + n) % SIMDS)).collect(),
+            waves: (0..count).map(|n| Wave::new((first + n) % simds)).collect(),
             address_cycles: 0,
             lds_cycles: 0,
         });
         *groups += 1;
         *waves += count;
-        let engine = &mut self.engines[unit / UNITS_PER_ENGINE];
+        let engine = self.engine_of(unit);
+        let engine = &mut self.engines[engine];
         engine.groups += 1;
         engine.waves += count as u64;
         engine.items += u64::from(group.items);
@@ -176,12 +185,14 @@ impl Probe for Model<'_> {
         let Some(at) = self.find(step.group) else {
             return;
         };
+        let engine = self.engine_of(self.groups[at].unit);
         let group = &mut self.groups[at];
         let mut now = Now {
+            cycles: self.cycles,
             unit: group.unit,
             slot: group.slot,
             caches: &mut self.caches,
-            engine: &mut self.engines[group.unit / UNITS_PER_ENGINE],
+            engine: &mut self.engines[engine],
             tally: &mut self.units[group.unit],
             wave: &mut group.waves[step.wave],
             address_cycles: &mut group.address_cycles,
@@ -208,14 +219,16 @@ impl Probe for Model<'_> {
             return;
         };
         let group = self.groups.swap_remove(at);
-        let engine = &mut self.engines[group.unit / UNITS_PER_ENGINE];
+        let engine = self.engine_of(group.unit);
+        let engine = &mut self.engines[engine];
         for wave in &group.waves {
             for (sum, part) in engine.active.iter_mut().zip(wave.ports) {
                 *sum += part;
             }
         }
         let key = (group.unit, group.batch);
-        let batch = self.batches.entry(key).or_default();
+        let simds = self.layout.simds_per_unit as usize;
+        let batch = self.batches.entry(key).or_insert_with(|| Batch::new(simds));
         batch.add(&group.waves, group.address_cycles, group.lds_cycles);
         if batch.ended == self.resident
             && let Some(batch) = self.batches.remove(&key)
@@ -227,6 +240,7 @@ impl Probe for Model<'_> {
 
 /// Everything that an instruction in execution may count in.
 struct Now<'m, 'a> {
+    cycles: &'static device::Cycles,
     unit: usize,
     slot: u64,
     caches: &'m mut Hierarchy<'a>,
@@ -251,9 +265,9 @@ impl Now<'_, '_> {
             self.engine.fetches += 1;
             self.engine.fetch_hits += u64::from(hit);
             self.engine.fetch_misses += u64::from(!hit);
-            self.engine.fetch_level += timing::FETCH + served.latency();
+            self.engine.fetch_level += self.cycles.fetch + served.latency(self.cycles);
             // What hits is there in time.
-            self.wave.stall(served.latency());
+            self.wave.stall(served.latency(self.cycles));
         }
     }
 
@@ -306,7 +320,7 @@ impl Now<'_, '_> {
         self.engine.scalar_hits += hits;
         self.engine.scalar_misses += lines.len() as u64 - hits;
         let farthest = lines.into_iter().max().unwrap_or(Served::First);
-        let cycles = timing::SCALAR + farthest.latency();
+        let cycles = self.cycles.scalar + farthest.latency(self.cycles);
         self.engine.smem_level += cycles;
         self.wave.start_scalar(cycles);
     }
@@ -323,17 +337,18 @@ impl Now<'_, '_> {
         }
         self.engine.lds_active += active;
         *self.lds_cycles += active;
-        self.engine.lds_level += timing::LDS + active;
-        timing::LDS + active
+        self.engine.lds_level += self.cycles.lds + active;
+        self.cycles.lds + active
     }
 
     fn vector(&mut self, step: &Step<'_>, instruction: Vmem) {
         self.wave.issue(Port::Vmem, 1);
         let engine = &mut *self.engine;
-        let sent = ADDRESS_QUADS + u64::from(instruction.dwords);
+        let send_address = self.cycles.send_address / 4;
+        let sent = send_address + u64::from(instruction.dwords);
         if instruction.operation == Operation::Load {
             engine.vmem_reads += 1;
-            engine.send_read_quads += ADDRESS_QUADS;
+            engine.send_read_quads += send_address;
         } else {
             engine.vmem_writes += 1;
             engine.send_write_quads += sent;
@@ -391,7 +406,7 @@ impl Now<'_, '_> {
                 tally.buffer_coalesced_writes += requests;
             }
         }
-        let cycles = timing::L1 + served.latency() + requests;
+        let cycles = self.cycles.vector + served.latency(self.cycles) + requests;
         tally.latency += cycles;
         cycles
     }

@@ -121,6 +121,8 @@ impl Accesses {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Channel {
     pub(super) cycles: u64,
+    /// Cycles that each request to memory takes.
+    pub(super) memory_cycles: u64,
     pub(super) reads: u64,
     pub(super) writes: u64,
     pub(super) atomics: u64,

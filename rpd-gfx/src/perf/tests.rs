@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 use super::*;
-use crate::codeobj::bundle::{Target, pick};
+use crate::codeobj::bundle::pick;
+use crate::device::Device;
 use crate::isa::tests::{Everything, Module, OBJECTS};
 use crate::isa::{Dispatch, watch_dispatch};
 use std::sync::atomic::AtomicBool;
@@ -34,7 +35,7 @@ fn count(
     workgroup: [u16; 3],
     args: &[&[u8]],
 ) -> Counts {
-    let object = pick(bundle, &Target::gfx90a()).unwrap();
+    let object = pick(bundle, &Device::find("gfx90a").unwrap().target()).unwrap();
     let module = Module::load(&object);
     module.dispatch(kernel, grid, workgroup, 0, args, watch)
 }

@@ -1,23 +1,7 @@
 //! How long waves take. The unit is the quad-cycle, in which each SIMD issues an instruction of each kind.
 
-use super::SIMDS;
 use super::tally::{PORTS, Port};
 use std::collections::VecDeque;
-
-/// Cycles from an LDS instruction to its result, besides those the access itself takes.
-pub(super) const LDS: u64 = 64;
-/// Cycles from a scalar load to its result in the scalar cache.
-pub(super) const SCALAR: u64 = 52;
-/// Cycles from a vector load to its result in the first-level cache.
-pub(super) const L1: u64 = 120;
-/// Further cycles for a way to the second-level cache and back.
-pub(super) const L1_TO_L2: u64 = 128;
-/// Further cycles for a way to memory and back.
-pub(super) const L2_TO_MEMORY: u64 = 352;
-/// Cycles of an instruction fetch that hits.
-pub(super) const FETCH: u64 = 16;
-/// Cycles from the beginning of a dispatch to its first wave.
-pub(super) const LAUNCH: u64 = 1000;
 
 /// A wave's clock, as if it were alone.
 #[derive(Debug, Default)]
@@ -95,13 +79,14 @@ fn start(queue: &mut VecDeque<u64>, now: u64, cycles: u64) {
 }
 
 /// Workgroups that share a compute unit from their start to the end of the last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Batch {
     /// Workgroups that have ended.
     pub(super) ended: u64,
     /// Quad-cycles of each wave alone, and of these issuing.
     waves: Vec<(u64, u64)>,
-    ports: [[u64; PORTS]; SIMDS],
+    /// Quad-cycles of each port of each SIMD.
+    ports: Vec<[u64; PORTS]>,
     address_cycles: u64,
     lds_cycles: u64,
 }
@@ -122,6 +107,17 @@ pub(super) struct Taken {
 }
 
 impl Batch {
+    /// On a compute unit with so many SIMDs.
+    pub(super) fn new(simds: usize) -> Self {
+        Self {
+            ended: 0,
+            waves: Vec::new(),
+            ports: vec![[0; PORTS]; simds],
+            address_cycles: 0,
+            lds_cycles: 0,
+        }
+    }
+
     /// A workgroup has ended.
     pub(super) fn add(&mut self, waves: &[Wave], address_cycles: u64, lds_cycles: u64) {
         self.ended += 1;
@@ -198,7 +194,7 @@ mod tests {
                 wave
             })
             .collect();
-        let mut batch = Batch::default();
+        let mut batch = Batch::new(4);
         batch.add(&waves, 0, 0);
         let taken = batch.take();
         // 80 quad-cycles of instructions on the SIMD, where each wave alone would take 20.

@@ -5,7 +5,10 @@ use core::{
     sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering},
 };
 
+use std::sync::OnceLock;
+
 use super::imp;
+use crate::gpu::thread;
 
 /// A slot: the address of the function that is called now. Tools may store into it at any time.
 pub(crate) type Slot = AtomicPtr<c_void>;
@@ -109,14 +112,21 @@ unsafe extern "C" fn tool_event(_event: *mut c_void) -> u32 {
     0
 }
 
-pub(crate) static HIP_RUNTIME_API: Flat<477> = Flat::new(&imp::HIP_RUNTIME_API);
-pub(crate) static HIP_COMPILER_API: Flat<9> = Flat::new(&imp::HIP_COMPILER_API);
-pub(crate) static MARKER_CORE_API: Flat<6> = Flat::new(&imp::MARKER_CORE_API);
-pub(crate) static MARKER_CONTROL_API: Flat<2> = Flat::new(&imp::MARKER_CONTROL_API);
-pub(crate) static MARKER_NAME_API: Flat<4> = Flat::new(&imp::MARKER_NAME_API);
-pub(crate) static HSA_CORE_API: Versioned<125> = Versioned::new(2, 0, &imp::HSA_CORE_API);
-pub(crate) static HSA_AMD_EXT_API: Versioned<74> = Versioned::new(2, 7, &imp::HSA_AMD_EXT_API);
-pub(crate) static HSA_FINALIZE_EXT_API: Versioned<6> =
+pub(crate) static HIP_RUNTIME_API: Flat<{ count::HIP_RUNTIME_API }> =
+    Flat::new(&imp::HIP_RUNTIME_API);
+pub(crate) static HIP_COMPILER_API: Flat<{ count::HIP_COMPILER_API }> =
+    Flat::new(&imp::HIP_COMPILER_API);
+pub(crate) static MARKER_CORE_API: Flat<{ count::MARKER_CORE_API }> =
+    Flat::new(&imp::MARKER_CORE_API);
+pub(crate) static MARKER_CONTROL_API: Flat<{ count::MARKER_CONTROL_API }> =
+    Flat::new(&imp::MARKER_CONTROL_API);
+pub(crate) static MARKER_NAME_API: Flat<{ count::MARKER_NAME_API }> =
+    Flat::new(&imp::MARKER_NAME_API);
+pub(crate) static HSA_CORE_API: Versioned<{ count::HSA_CORE_API }> =
+    Versioned::new(2, 0, &imp::HSA_CORE_API);
+pub(crate) static HSA_AMD_EXT_API: Versioned<{ count::HSA_AMD_EXT_API }> =
+    Versioned::new(2, 7, &imp::HSA_AMD_EXT_API);
+pub(crate) static HSA_FINALIZE_EXT_API: Versioned<{ count::HSA_FINALIZE_EXT_API }> =
     Versioned::new(2, 0, &imp::HSA_FINALIZE_EXT_API);
 pub(crate) static HSA_IMAGE_EXT_API: Versioned<14> = Versioned::new(2, 1, &IMAGE);
 pub(crate) static HSA_TOOLS: Versioned<6> =
@@ -138,19 +148,32 @@ pub(crate) static HSA: HsaTable = HsaTable {
     pc_sampling: &HSA_PC_SAMPLING,
 };
 
+/// Slots of each table, as `data/operations.csv` has them.
+pub(crate) mod count {
+    include!(concat!(env!("OUT_DIR"), "/api_counts.rs"));
+}
+
 /// What tracing wrappers call: the functions the tables held before anything was put in front of them.
 pub(crate) mod next {
-    use super::{Slot, imp, slots};
+    use super::{Slot, count, imp, slots};
 
-    pub(crate) static HIP_RUNTIME_API: [Slot; 477] = slots(&imp::HIP_RUNTIME_API);
-    pub(crate) static HIP_COMPILER_API: [Slot; 9] = slots(&imp::HIP_COMPILER_API);
-    pub(crate) static MARKER_CORE_API: [Slot; 6] = slots(&imp::MARKER_CORE_API);
-    pub(crate) static MARKER_CONTROL_API: [Slot; 2] = slots(&imp::MARKER_CONTROL_API);
-    pub(crate) static MARKER_NAME_API: [Slot; 4] = slots(&imp::MARKER_NAME_API);
-    pub(crate) static HSA_CORE_API: [Slot; 125] = slots(&imp::HSA_CORE_API);
-    pub(crate) static HSA_AMD_EXT_API: [Slot; 74] = slots(&imp::HSA_AMD_EXT_API);
-    pub(crate) static HSA_FINALIZE_EXT_API: [Slot; 6] = slots(&imp::HSA_FINALIZE_EXT_API);
-    pub(crate) static HSA_IMAGE_EXT_API: [Slot; 13] = slots(&imp::HSA_IMAGE_EXT_API);
+    pub(crate) static HIP_RUNTIME_API: [Slot; count::HIP_RUNTIME_API] =
+        slots(&imp::HIP_RUNTIME_API);
+    pub(crate) static HIP_COMPILER_API: [Slot; count::HIP_COMPILER_API] =
+        slots(&imp::HIP_COMPILER_API);
+    pub(crate) static MARKER_CORE_API: [Slot; count::MARKER_CORE_API] =
+        slots(&imp::MARKER_CORE_API);
+    pub(crate) static MARKER_CONTROL_API: [Slot; count::MARKER_CONTROL_API] =
+        slots(&imp::MARKER_CONTROL_API);
+    pub(crate) static MARKER_NAME_API: [Slot; count::MARKER_NAME_API] =
+        slots(&imp::MARKER_NAME_API);
+    pub(crate) static HSA_CORE_API: [Slot; count::HSA_CORE_API] = slots(&imp::HSA_CORE_API);
+    pub(crate) static HSA_AMD_EXT_API: [Slot; count::HSA_AMD_EXT_API] =
+        slots(&imp::HSA_AMD_EXT_API);
+    pub(crate) static HSA_FINALIZE_EXT_API: [Slot; count::HSA_FINALIZE_EXT_API] =
+        slots(&imp::HSA_FINALIZE_EXT_API);
+    pub(crate) static HSA_IMAGE_EXT_API: [Slot; count::HSA_IMAGE_EXT_API] =
+        slots(&imp::HSA_IMAGE_EXT_API);
 }
 
 /// A runtime that registers its tables on its own.
@@ -164,6 +187,14 @@ pub(crate) enum Library {
     HipCompiler,
     /// `roctx`.
     Roctx,
+}
+
+/// Who is offered the tables of each library.
+static REGISTRAR: OnceLock<fn(Library)> = OnceLock::new();
+
+/// Names who is offered the tables of each library at its first use; only the first one named is.
+pub(crate) fn offer_to(registrar: fn(Library)) {
+    let _ = REGISTRAR.set(registrar);
 }
 
 /// Which libraries have been offered to the SDK (bit by library), and how far that is.
@@ -183,7 +214,7 @@ pub(crate) fn ensure(library: Library) {
 /// The slow path of [`ensure`]; other threads wait until the slots hold what they shall hold.
 #[cold]
 fn offer(library: Library) {
-    let me = crate::sdk::thread::current();
+    let me = thread::current();
     let nested = OWNER.load(Ordering::Relaxed) == me;
     // A tool that calls a runtime while that runtime registers gets the plain functions.
     static IN_PROGRESS: AtomicU32 = AtomicU32::new(0);
@@ -201,7 +232,9 @@ fn offer(library: Library) {
     }
     let before = OWNER.swap(me, Ordering::Relaxed);
     IN_PROGRESS.fetch_or(bit, Ordering::Relaxed);
-    crate::sdk::register::library(library);
+    if let Some(registrar) = REGISTRAR.get() {
+        registrar(library);
+    }
     OFFERED.fetch_or(bit, Ordering::Release);
     IN_PROGRESS.fetch_and(!bit, Ordering::Relaxed);
     OWNER.store(before, Ordering::Relaxed);
@@ -223,7 +256,10 @@ mod tests {
         assert_eq!(size_of_val(&MARKER_CORE_API), 56);
         assert_eq!(size_of_val(&MARKER_CONTROL_API), 24);
         assert_eq!(size_of_val(&MARKER_NAME_API), 40);
-        assert_eq!(HIP_RUNTIME_API.size, 8 + 8 * 477);
+        assert_eq!(
+            size_of_val(&HIP_RUNTIME_API),
+            8 + 8 * count::HIP_RUNTIME_API
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! The agents of the simulated machine: one CPU, and GPUs of type gfx90a.
+//! The agents of the simulated machine: one CPU, and GPUs.
 
+use rpd_gfx::device::Device;
 use std::sync::OnceLock;
 
 /// What kind of processor an agent is.
@@ -80,13 +81,15 @@ impl Pool {
     }
 }
 
-/// An agent; its address is its HSA handle. Figures are those a gfx90a partition reports.
+/// An agent; its address is its HSA handle.
 #[derive(Debug)]
 pub(crate) struct Agent {
     /// Position among all agents, also the topology's node id.
     pub(crate) index: usize,
     /// CPU or GPU.
     pub(crate) kind: AgentKind,
+    /// What a GPU is; `None` for the CPU.
+    pub(crate) device: Option<&'static Device>,
     /// Short name: the processor's model, or the GPU's architecture.
     pub(crate) name: String,
     /// `CPU` or `AMD`.
@@ -198,21 +201,20 @@ impl Agent {
     pub(crate) fn is_gpu(&self) -> bool {
         self.kind == AgentKind::Gpu
     }
-
-    /// Full name of the instruction set, with target features; empty for CPUs.
-    pub(crate) fn isa_name(&self) -> &'static str {
-        if self.is_gpu() {
-            "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-"
-        } else {
-            ""
-        }
-    }
 }
 
 /// Most GPUs the simulator offers.
 pub(crate) const MAX_GPUS: usize = 8;
-/// Bytes of device memory a GPU has: 64 GiB less what the firmware keeps.
-const GPU_MEMORY_BYTES: u64 = 0xF_FF00_0000;
+/// Processor of the simulated GPUs.
+const PROCESSOR: &str = "gfx90a";
+
+/// The device that is simulated, of which there are one or more.
+pub(crate) fn device() -> &'static Device {
+    match Device::find(PROCESSOR) {
+        Some(device) => device,
+        None => unreachable!("{PROCESSOR} is described in rpd-gfx/data"),
+    }
+}
 
 struct Machinery {
     agents: Vec<Agent>,
@@ -225,7 +227,7 @@ fn machinery() -> &'static Machinery {
     MACHINERY.get_or_init(|| {
         let gpus = gpu_count();
         let mut agents = vec![cpu()];
-        agents.extend((0..gpus).map(gpu));
+        agents.extend((0..gpus).map(|ordinal| gpu(ordinal, device())));
         let system = agents[0].memory_bytes;
         let pool = |agent, kind, bytes| Pool { agent, kind, bytes };
         let mut pools = vec![
@@ -302,6 +304,7 @@ fn cpu() -> Agent {
     Agent {
         index: 0,
         kind: AgentKind::Cpu,
+        device: None,
         product: name.clone(),
         name,
         vendor: "CPU",
@@ -356,67 +359,62 @@ fn cpu() -> Agent {
     }
 }
 
-fn gpu(ordinal: usize) -> Agent {
+fn gpu(ordinal: usize, device: &'static Device) -> Agent {
+    let (layout, identity, queues) = (&device.layout, &device.identity, &device.queues);
+    let cache = |level, bytes, name| Cache { level, bytes, name };
     Agent {
         index: ordinal + 1,
         kind: AgentKind::Gpu,
-        name: "gfx90a".to_owned(),
+        device: Some(device),
+        name: device.name.to_owned(),
         vendor: "AMD",
-        product: "Virtual AMD GPU".to_owned(),
-        model: "aldebaran",
+        product: device.product.to_owned(),
+        model: device.model,
         uuid: format!("GPU-{:016x}", 0x7270_6473_696d_0000_u64 + ordinal as u64),
         cpu_cores: 0,
-        simds: 416,
+        simds: layout.simds(),
         simd_id_base: 0x8000_1000 + ordinal as u32 * 0x1000,
-        max_waves_per_simd: 8,
-        lds_kib: 64,
-        gws: 64,
-        wave_size: 64,
-        xccs: 1,
-        cus: 104,
-        arrays: 8,
-        shader_banks: 8,
-        arrays_per_engine: 1,
-        cus_per_array: 14,
-        simds_per_cu: 4,
-        scratch_slots_per_cu: 32,
-        gfx_version: 90010,
-        vendor_id: 4098,
-        device_id: 29704,
+        max_waves_per_simd: layout.waves_per_simd,
+        lds_kib: layout.lds_bytes / 1024,
+        gws: layout.global_wave_syncs,
+        wave_size: device.code.wave_size,
+        xccs: layout.dies,
+        cus: layout.units(),
+        arrays: layout.engines * layout.arrays_per_engine,
+        shader_banks: layout.engines,
+        arrays_per_engine: layout.arrays_per_engine,
+        cus_per_array: layout.unit_slots_per_array,
+        simds_per_cu: layout.simds_per_unit,
+        scratch_slots_per_cu: layout.scratch_waves_per_unit,
+        gfx_version: device.code.version,
+        vendor_id: identity.vendor,
+        device_id: identity.device,
         location_id: 768 + ordinal as u32 * 256,
         domain: 0,
         drm_render_minor: 128 + ordinal as u32,
-        sdma_engines: 2,
-        sdma_xgmi_engines: 0,
-        sdma_queues_per_engine: 8,
-        cp_queues: 24,
-        cpu_clock_mhz: 2500,
-        gpu_clock_mhz: 1700,
-        sdma_fw: 8,
-        cp_fw: 78,
-        capability: 8832,
-        cus_per_engine: 13,
-        max_waves_per_cu: 32,
-        family_id: 141,
-        workgroup_max_size: 1024,
-        grid_max_size: u32::MAX,
-        workgroup_max_dim: [1024; 3],
-        grid_max_dim: [i32::MAX as u32, 65535, 65535],
-        memory_width: 4096,
-        memory_clock_mhz: 1600,
-        memory_bytes: GPU_MEMORY_BYTES,
+        sdma_engines: queues.copy_engines,
+        sdma_xgmi_engines: queues.link_copy_engines,
+        sdma_queues_per_engine: queues.queues_per_copy_engine,
+        cp_queues: queues.command_queues,
+        cpu_clock_mhz: device.clocks.host_mhz,
+        gpu_clock_mhz: device.clocks.shader_mhz,
+        sdma_fw: identity.copy_firmware,
+        cp_fw: identity.command_firmware,
+        capability: identity.capability,
+        cus_per_engine: layout.units_per_engine,
+        max_waves_per_cu: layout.waves_per_unit(),
+        family_id: identity.family,
+        workgroup_max_size: device.code.max_work_items,
+        grid_max_size: device.limits.grid,
+        workgroup_max_dim: [device.code.max_work_items; 3],
+        grid_max_dim: device.limits.grid_dimensions,
+        memory_width: device.memory.bus_bits,
+        memory_clock_mhz: device.memory.clock_mhz,
+        memory_bytes: device.memory.bytes,
         gpu_id: 1 + ordinal as u64,
         caches: vec![
-            Cache {
-                level: 1,
-                bytes: 16 * 1024,
-                name: "L1",
-            },
-            Cache {
-                level: 2,
-                bytes: 8 * 1024 * 1024,
-                name: "L2",
-            },
+            cache(1, device.caches.vector.bytes, "L1"),
+            cache(2, device.caches.second.bytes, "L2"),
         ],
     }
 }

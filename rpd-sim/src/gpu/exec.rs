@@ -146,7 +146,9 @@ pub(crate) fn run(
     let items = grid
         .iter()
         .fold(1u64, |n, &size| n.saturating_mul(u64::from(size)));
+    let device = agent.device.unwrap_or_else(agents::device);
     let dispatch = Dispatch {
+        device,
         kernel: name,
         program: &kernel.program,
         kernel_object: packet.kernel_object,

@@ -16,4 +16,5 @@ pub(crate) mod observe;
 pub(crate) mod processor;
 pub(crate) mod queue;
 pub(crate) mod signal;
+pub(crate) mod thread;
 pub(crate) mod wake;

@@ -194,7 +194,7 @@ pub(crate) fn run(stream: &Stream, op: &CopyOp) -> HipResult {
             let runtime = runtime::get()?;
             let ends = (dst.seen(op.dst), src.seen(op.src));
             let agents = (dst.agent(runtime), src.agent(runtime));
-            engine(&mut step, &op, ends, agents).map(|_| ())
+            engine(&mut step, &op, ends, agents, false).map(|_| ())
         }
     }
 }
@@ -215,14 +215,15 @@ unsafe fn on_host(op: &CopyOp) {
     }
 }
 
-/// Has a copy engine do it, after everything before it in the stream.
+/// Has a copy engine do it, after everything before it in the stream. `waits`: the caller waits for its end.
 fn engine(
     step: &mut Step<'_>,
     op: &CopyOp,
     (dst, src): (CopyBox, CopyBox),
     (dst_agent, src_agent): (u64, u64),
+    waits: bool,
 ) -> HipResult<Arc<Signal>> {
-    let deps = step.before_copy()?;
+    let deps = step.before_copy(waits)?;
     let handles: Vec<u64> = deps.iter().map(|signal| signal.handle()).collect();
     let done = step.pending()?;
     let device = step.stream().device;
@@ -283,7 +284,7 @@ fn from_pageable_to_engine(step: &mut Step<'_>, op: &CopyOp, dst: &Side) -> HipR
             address: buffer,
             ..op.src
         };
-        engine(step, op, (to, from), agents)?.wait();
+        engine(step, op, (to, from), agents, true)?.wait();
         return Ok(());
     }
     let pinned = hsa::lock(
@@ -302,6 +303,7 @@ fn from_pageable_to_engine(step: &mut Step<'_>, op: &CopyOp, dst: &Side) -> HipR
             },
         ),
         agents,
+        true,
     );
     if let Ok(done) = &copied {
         done.wait();
@@ -321,7 +323,7 @@ fn from_engine_to_pageable(step: &mut Step<'_>, op: &CopyOp, src: &Side) -> HipR
             address: buffer,
             ..op.dst
         };
-        engine(step, op, (to, from), agents)?.wait();
+        engine(step, op, (to, from), agents, true)?.wait();
         // SAFETY: as above, in the other direction.
         unsafe {
             std::ptr::copy_nonoverlapping(buffer as *const u8, op.dst.address as *mut u8, op.width)
@@ -344,6 +346,7 @@ fn from_engine_to_pageable(step: &mut Step<'_>, op: &CopyOp, src: &Side) -> HipR
             from,
         ),
         agents,
+        true,
     );
     if let Ok(done) = &copied {
         done.wait();

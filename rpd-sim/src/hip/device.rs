@@ -65,6 +65,12 @@ impl std::fmt::Debug for Device {
     }
 }
 
+/// Indices of [`Device::limits`], which are values of `hipLimit_t`.
+pub(crate) mod limit {
+    /// Stack of a work-item whose kernel calls what the compiler does not know.
+    pub(crate) const STACK: usize = 0;
+}
+
 /// Limits a device starts with, in bytes.
 const LIMITS: [usize; 3] = [1024, 1 << 20, 8 << 20];
 

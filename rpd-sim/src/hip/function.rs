@@ -108,7 +108,11 @@ impl Module {
             explicit,
             hidden,
             max_dynamic_shared: AtomicU32::new(
-                (super::props::LDS_BYTES as u32).saturating_sub(symbol.group_size),
+                self.device
+                    .figures
+                    .layout
+                    .lds_bytes
+                    .saturating_sub(symbol.group_size),
             ),
             kernel,
         });

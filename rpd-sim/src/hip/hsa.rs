@@ -8,10 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::error::{HipError, HipResult, code};
 use crate::api::call;
-use crate::gpu::aql::{BarrierPacket, HsaQueue, KernelDispatchPacket, PACKET_BYTES};
 use crate::hsa::types::{
-    CONDITION_LT, Dim3 as HsaDim3, PitchedPtr as HsaPitchedPtr, ProfilingTime, SignalHandler,
-    status,
+    BarrierPacket, CONDITION_LT, Dim3 as HsaDim3, HsaQueue, KernelDispatchPacket, PACKET_BYTES,
+    PitchedPtr as HsaPitchedPtr, ProfilingTime, SignalHandler, status,
 };
 
 /// The HIP error for a failed HSA call.

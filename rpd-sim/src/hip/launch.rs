@@ -2,13 +2,14 @@
 
 use core::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use super::device::limit;
 use super::error::{HipResult, code};
 use super::function::Function;
-use super::props::LDS_BYTES;
 use super::stream::{KERNEL_HEADER, Step, Stream};
 use super::types::Dim3;
-use crate::gpu::aql::KernelDispatchPacket;
+use crate::hsa::types::KernelDispatchPacket;
 use rpd_gfx::codeobj::ArgKind;
 
 /// Shape of a launch.
@@ -48,7 +49,8 @@ pub(crate) fn check(function: &Function, geometry: &Geometry) -> HipResult {
     {
         return Err(code::INVALID_CONFIGURATION);
     }
-    if function.symbol.group_size as usize + geometry.shared as usize > LDS_BYTES {
+    let lds_bytes = function.device.figures.layout.lds_bytes as usize;
+    if function.symbol.group_size as usize + geometry.shared as usize > lds_bytes {
         return Err(code::INVALID_VALUE);
     }
     if block.volume() > u64::from(function.max_threads()) {
@@ -166,7 +168,7 @@ pub(crate) fn enqueue(
         grid_size_x: grid.x * wg.x,
         grid_size_y: grid.y * wg.y,
         grid_size_z: grid.z * wg.z,
-        private_segment_size: function.symbol.private_size,
+        private_segment_size: private_segment(function),
         group_segment_size: function.symbol.group_size + geometry.shared,
         kernel_object: function.symbol.object,
         kernarg_address: kernarg_address as u64,
@@ -174,6 +176,17 @@ pub(crate) fn enqueue(
     };
     // SAFETY: the kernel is loaded, its arguments lie in the ring.
     unsafe { step.dispatch(&packet) }
+}
+
+/// Scratch bytes of a work-item. Where the compiler does not know how deep calls go, it is the stack size of
+/// `hipDeviceSetLimit`, if that is more.
+fn private_segment(function: &Function) -> u32 {
+    let known = function.symbol.private_size;
+    if !function.kernel.uses_dynamic_stack {
+        return known;
+    }
+    let limit = function.device.limits[limit::STACK].load(Ordering::Relaxed);
+    known.max(u32::try_from(limit).unwrap_or(u32::MAX))
 }
 
 fn dimensions(geometry: &Geometry) -> u16 {

@@ -266,7 +266,8 @@ pub(crate) unsafe extern "C" fn hipFuncSetAttribute(
         match which {
             MAX_DYNAMIC_SHARED => {
                 let bytes = u32::try_from(value).map_err(|_| code::INVALID_VALUE)?;
-                if (bytes + function.symbol.group_size) as usize > super::props::LDS_BYTES {
+                let lds_bytes = function.device.figures.layout.lds_bytes;
+                if bytes.saturating_add(function.symbol.group_size) > lds_bytes {
                     return Err(code::INVALID_VALUE);
                 }
                 function.max_dynamic_shared.store(bytes, Ordering::Relaxed);

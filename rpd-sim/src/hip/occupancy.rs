@@ -6,30 +6,18 @@ use super::error::{HipResult, api, code, put};
 use super::fatbin;
 use super::function::Function;
 use super::module;
-use super::props::LDS_BYTES;
 use super::types::Handle;
-
-/// SIMDs of a compute unit.
-const SIMDS: u32 = 4;
-/// Vector registers a lane has on a SIMD, architected and accumulation together.
-const REGISTERS: u32 = 512;
-/// Registers are handed out in eights.
-const GRANULE: u32 = 8;
-/// Waves a SIMD holds.
-const WAVES: u32 = 8;
 
 /// Workgroups of `block` work-items with `shared` bytes of dynamic local memory on one compute unit.
 pub(crate) fn blocks_per_unit(function: &Function, block: u64, shared: usize) -> u32 {
-    let used = function
-        .kernel
-        .vgpr_count
-        .next_multiple_of(GRANULE)
-        .max(GRANULE);
-    let waves_per_simd = (REGISTERS / used).min(WAVES);
-    let waves = u32::try_from(block.div_ceil(64)).unwrap_or(u32::MAX).max(1);
-    let by_waves = waves_per_simd * SIMDS / waves;
+    let figures = &function.device.figures;
+    let layout = figures.layout;
+    let waves_per_simd = layout.waves_by_registers(function.kernel.vgpr_count);
+    let waves = block.div_ceil(u64::from(figures.wavefront));
+    let waves = u32::try_from(waves).unwrap_or(u32::MAX).max(1);
+    let by_waves = waves_per_simd * layout.simds_per_unit / waves;
     let lds = function.symbol.group_size as usize + shared;
-    let by_lds = LDS_BYTES
+    let by_lds = (layout.lds_bytes as usize)
         .checked_div(lds)
         .map_or(u32::MAX, |groups| groups as u32);
     by_waves.min(by_lds)

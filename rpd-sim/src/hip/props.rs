@@ -4,6 +4,7 @@ use core::ffi::c_char;
 
 use super::error::{HipResult, code};
 use super::hsa;
+use rpd_gfx::device::{self as gfx, Layout};
 
 /// What the runtime knows of an agent, as the driver reports it.
 #[derive(Debug, Clone)]
@@ -30,12 +31,9 @@ pub(crate) struct Figures {
     /// kHz.
     pub(crate) timestamp: u32,
     pub(crate) asic_revision: u32,
+    /// What its compute units have.
+    pub(crate) layout: &'static Layout,
 }
-
-/// Local memory of a compute unit in bytes.
-pub(crate) const LDS_BYTES: usize = 64 << 10;
-/// 32-bit registers of a compute unit's vector files (512 a lane on each of 4 SIMDs).
-pub(crate) const REGISTERS_PER_CU: u32 = 4 * 512 * 64;
 
 impl Figures {
     pub(crate) fn read(agent: u64) -> HipResult<Self> {
@@ -63,6 +61,8 @@ impl Figures {
             .rsplit_once("--")
             .map_or(isa.as_str(), |(_, id)| id)
             .to_owned();
+        let processor = target.split(':').next().unwrap_or_default();
+        let layout = &gfx::Device::find(processor).ok_or(code::NO_DEVICE)?.layout;
         let caches: [u32; 4] = hsa::agent_info(agent, CACHE_SIZE).unwrap_or_default();
         Ok(Self {
             product: hsa::agent_text(agent, PRODUCT_NAME)?,
@@ -81,6 +81,7 @@ impl Figures {
             timestamp: hsa::agent_info::<u64>(agent, TIMESTAMP_FREQUENCY)
                 .map_or(100_000, |hz| (hz / 1000) as u32),
             asic_revision: number(ASIC_REVISION, 0),
+            layout,
         })
     }
 
@@ -324,12 +325,16 @@ impl Properties {
         p.name = text(&figures.product);
         p.uuid = figures.uuid_bytes();
         p.total_global_mem = total;
-        p.shared_mem_per_block = LDS_BYTES;
-        p.shared_mem_per_block_optin = LDS_BYTES;
-        p.shared_mem_per_multiprocessor = LDS_BYTES * figures.compute_units as usize;
-        p.max_shared_memory_per_multi_processor = LDS_BYTES;
-        p.regs_per_block = REGISTERS_PER_CU as i32 / 2;
-        p.regs_per_multiprocessor = REGISTERS_PER_CU as i32 / 2;
+        let lds_bytes = figures.layout.lds_bytes as usize;
+        // 32-bit registers of the architected half of a compute unit's vector register files.
+        let layout = figures.layout;
+        let registers = layout.simds_per_unit * layout.vector_registers * figures.wavefront / 2;
+        p.shared_mem_per_block = lds_bytes;
+        p.shared_mem_per_block_optin = lds_bytes;
+        p.shared_mem_per_multiprocessor = lds_bytes * figures.compute_units as usize;
+        p.max_shared_memory_per_multi_processor = lds_bytes;
+        p.regs_per_block = registers as i32;
+        p.regs_per_multiprocessor = registers as i32;
         p.warp_size = figures.wavefront as i32;
         p.max_threads_per_block = figures.workgroup_max as i32;
         p.max_threads_dim = [figures.workgroup_max as i32; 3];

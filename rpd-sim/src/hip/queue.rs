@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use super::error::HipResult;
 use super::hsa;
 use super::runtime::lock;
-use crate::gpu::aql::HsaQueue;
+use crate::hsa::types::HsaQueue;
 
 /// Hardware queues a device gives to streams of one priority.
 const QUEUES_PER_PRIORITY: usize = 4;

@@ -18,7 +18,7 @@ use super::queue::HwQueue;
 use super::runtime::{self, lock, read};
 use super::signal::Signal;
 use super::types::{Handle, STREAM_LEGACY, STREAM_NON_BLOCKING, STREAM_PER_THREAD};
-use crate::gpu::aql::{
+use crate::hsa::types::{
     BarrierPacket, HEADER_ACQUIRE_SHIFT, HEADER_BARRIER, HEADER_RELEASE_SHIFT,
     KernelDispatchPacket, packet_type,
 };
@@ -337,11 +337,15 @@ impl<'a> Step<'a> {
         Ok(())
     }
 
-    /// What a copy on an engine has to wait for. Kernels are waited for here, as long as they are quick.
-    pub(crate) fn before_copy(&mut self) -> HipResult<Vec<Arc<Signal>>> {
+    /// What a copy on an engine has to wait for. `waits`: the host waits for the copy anyway, so it waits for kernels
+    /// here, as long as they are quick.
+    pub(crate) fn before_copy(&mut self, waits: bool) -> HipResult<Vec<Arc<Signal>>> {
         if matches!(self.state.tail, Tail::Packet(_))
             && let Some(kernels) = self.last()?
         {
+            if !waits {
+                return Ok(vec![kernels]);
+            }
             let ticks = runtime::get()?.clock_hz.saturating_mul(HOST_WAIT_SECONDS);
             if !kernels.wait_for(ticks) {
                 return Ok(vec![kernels]);

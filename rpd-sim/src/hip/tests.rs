@@ -757,3 +757,117 @@ fn threads_have_streams_of_their_own() {
         .into_iter()
         .for_each(|thread| thread.join().expect("the thread's checks hold"));
 }
+
+#[test]
+fn recursion_has_the_stack_of_the_device_limit() {
+    const STACK: u32 = 0;
+    static SPILLS: &[u8] = include_bytes!("../../../rpd-gfx/testdata/spills.co");
+    let (mut module, mut function) = (null_mut(), null_mut());
+    ok!(hipModuleLoadData(&mut module, SPILLS.as_ptr().cast()));
+    ok!(hipModuleGetFunction(
+        &mut function,
+        module,
+        c"recurse".as_ptr()
+    ));
+    let out = device_memory(256 * 4);
+    let depth = |n: u32| 3 + (1..=n).map(|n| n + (n & 3)).sum::<u32>();
+    let check = |levels: u32| {
+        let (mut pointer, mut n) = (out, levels);
+        launch(
+            function,
+            1,
+            256,
+            0,
+            null_mut(),
+            &mut [arg(&mut pointer), arg(&mut n)],
+        );
+        let expected: Vec<u32> = (0..256).map(|i| depth(levels + (i & 1))).collect();
+        assert_eq!(download(out, 256), expected, "{levels} levels");
+    };
+    let mut before = 0;
+    ok!(hipDeviceGetLimit(&mut before, STACK));
+    assert_eq!(before, 1024);
+    // A frame takes 96 bytes: more than the kernel's own 128, less than the limit.
+    check(6);
+    ok!(hipDeviceSetLimit(STACK, 16 << 10));
+    check(100);
+    ok!(hipDeviceSetLimit(STACK, before));
+    ok!(hipFree(out));
+    ok!(hipModuleUnload(module));
+}
+
+#[test]
+fn asynchronous_copies_return_while_a_kernel_runs() {
+    const N: usize = 1024;
+    let host_memory = || {
+        let mut pointer = null_mut();
+        ok!(hipHostMalloc(&mut pointer, 4 * N, 0));
+        pointer.cast::<u32>()
+    };
+    let (flag, from, to) = (host_memory(), host_memory(), host_memory());
+    // SAFETY: pinned memory of so many numbers.
+    unsafe {
+        flag.write_volatile(0);
+        (0..N).for_each(|n| from.add(n).write(n as u32));
+        (0..N).for_each(|n| to.add(n).write(0));
+    }
+    let (busy, free) = (
+        new_stream(STREAM_NON_BLOCKING),
+        new_stream(STREAM_NON_BLOCKING),
+    );
+    let data = device_memory(4 * N);
+    let mut pointer = flag;
+    launch(
+        kernel(c"await_host"),
+        1,
+        64,
+        0,
+        busy,
+        &mut [arg(&mut pointer)],
+    );
+    let begin = std::time::Instant::now();
+    // Behind the kernel, in both directions: enqueued, not waited for.
+    ok!(hipMemcpyAsync(
+        data,
+        from.cast(),
+        4 * N,
+        kind::HOST_TO_DEVICE,
+        busy
+    ));
+    ok!(hipMemcpyAsync(
+        to.cast(),
+        data,
+        4 * N,
+        kind::DEVICE_TO_HOST,
+        busy
+    ));
+    // Beside it: done before the kernel ends.
+    let other = device_memory(4 * N);
+    ok!(hipMemcpyAsync(
+        other,
+        from.cast(),
+        4 * N,
+        kind::HOST_TO_DEVICE,
+        free
+    ));
+    ok!(hipStreamSynchronize(free));
+    assert!(begin.elapsed().as_millis() < 1900, "{:?}", begin.elapsed());
+    fails!(hipStreamQuery(busy), NOT_READY);
+    // SAFETY: as above; the kernel reads the flag meanwhile.
+    unsafe {
+        assert_eq!(to.add(5).read_volatile(), 0);
+        flag.write_volatile(1);
+    }
+    ok!(hipStreamSynchronize(busy));
+    // SAFETY: the copies have ended.
+    assert!(unsafe { (0..N).all(|n| to.add(n).read() == n as u32) });
+    [busy, free]
+        .into_iter()
+        .for_each(|stream| ok!(hipStreamDestroy(stream)));
+    [data, other]
+        .into_iter()
+        .for_each(|pointer| ok!(hipFree(pointer)));
+    [flag, from, to]
+        .into_iter()
+        .for_each(|pointer| ok!(hipHostFree(pointer.cast())));
+}

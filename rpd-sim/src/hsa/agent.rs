@@ -1,6 +1,7 @@
 //! Agents, their instruction set, caches and wavefronts.
 
 use core::ffi::{c_char, c_void};
+use std::sync::OnceLock;
 
 use super::support::{agent, api, each, ensure, put, put_text, text};
 use super::types::{Dim3, HandleCallback, Status, status};
@@ -210,53 +211,50 @@ pub(crate) unsafe extern "C" fn hsa_cache_get_info(
     })
 }
 
-/// An instruction set: gfx90a with its features chosen or left open; its address is its handle.
+/// An instruction set: the device's with its features chosen or left open; its address is its handle.
 struct Isa {
-    name: &'static str,
+    name: String,
+    target: Target,
 }
 
-static ISAS: [Isa; 9] = [
-    Isa {
-        name: "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-",
-    },
-    Isa {
-        name: "amdgcn-amd-amdhsa--gfx90a",
-    },
-    Isa {
-        name: "amdgcn-amd-amdhsa--gfx90a:sramecc+",
-    },
-    Isa {
-        name: "amdgcn-amd-amdhsa--gfx90a:xnack-",
-    },
-    Isa {
-        name: "amdgcn-amd-amdhsa--gfx90a:sramecc-",
-    },
-    Isa {
-        name: "amdgcn-amd-amdhsa--gfx90a:xnack+",
-    },
-    Isa {
-        name: "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack+",
-    },
-    Isa {
-        name: "amdgcn-amd-amdhsa--gfx90a:sramecc-:xnack-",
-    },
-    Isa {
-        name: "amdgcn-amd-amdhsa--gfx90a:sramecc-:xnack+",
-    },
-];
+/// The device's own instruction set first, then the other choices of its features.
+fn isas() -> &'static [Isa] {
+    static ISAS: OnceLock<Vec<Isa>> = OnceLock::new();
+    ISAS.get_or_init(|| {
+        let own = agents::device().target();
+        let states = [Toggle::Any, Toggle::On, Toggle::Off];
+        let others = states.map(|sramecc| {
+            states.map(|xnack| Target {
+                sramecc,
+                xnack,
+                ..own.clone()
+            })
+        });
+        let others = others.into_iter().flatten().filter(|other| *other != own);
+        [own.clone()]
+            .into_iter()
+            .chain(others)
+            .map(|target| Isa {
+                name: format!("{PREFIX}{target}"),
+                target,
+            })
+            .collect()
+    })
+}
 
 /// The wavefront of all instruction sets here; its address is its handle.
 static WAVEFRONT: u32 = 64;
 
 fn isa_of(agent: &Agent) -> u64 {
-    let found = ISAS
-        .iter()
-        .find(|isa| agent.is_gpu() && isa.name == agent.isa_name());
-    found.map_or(0, |isa| std::ptr::from_ref(isa) as u64)
+    match isas().first() {
+        Some(isa) if agent.is_gpu() => std::ptr::from_ref(isa) as u64,
+        _ => 0,
+    }
 }
 
 fn isa(handle: u64) -> Result<&'static Isa, Status> {
-    ISAS.iter()
+    isas()
+        .iter()
         .find(|isa| std::ptr::from_ref(*isa) as u64 == handle)
         .ok_or(status::ERROR_INVALID_ISA)
 }
@@ -274,9 +272,9 @@ pub(crate) unsafe extern "C" fn hsa_isa_from_name(name: *const c_char, result: *
             .strip_prefix(PREFIX)
             .and_then(|_| Target::parse(wanted).ok())
             .ok_or(status::ERROR_INVALID_ISA_NAME)?;
-        let isa = ISAS
+        let isa = isas()
             .iter()
-            .find(|isa| Target::parse(isa.name).is_ok_and(|target| target == wanted))
+            .find(|isa| isa.target == wanted)
             .ok_or(status::ERROR_INVALID_ISA_NAME)?;
         // SAFETY: the program's pointer is writable.
         unsafe { put(result, std::ptr::from_ref(isa) as u64) }
@@ -327,7 +325,7 @@ pub(crate) unsafe extern "C" fn hsa_isa_get_info_alt(
         unsafe {
             match attribute {
                 0 => put(value, isa.name.len() as u32 + 1),
-                1 => put_text(value, isa.name, isa.name.len() + 1),
+                1 => put_text(value, &isa.name, isa.name.len() + 1),
                 2 => put(value, 1u32),
                 3 => put(value, gpu.wave_size),
                 4 => put(value, gpu.max_waves_per_cu),
@@ -420,16 +418,12 @@ pub(crate) unsafe extern "C" fn hsa_isa_compatible(
     result: *mut bool,
 ) -> Status {
     api(|| {
-        let parse = |handle| {
-            let isa = isa(handle)?;
-            Target::parse(isa.name).map_err(|_| status::ERROR_INVALID_ISA)
-        };
-        let (code, device): (Target, Target) = (parse(code_object_isa)?, parse(agent_isa)?);
+        let (code, device) = (&isa(code_object_isa)?.target, &isa(agent_isa)?.target);
         let open = |toggle| toggle == Toggle::Any;
         // Code that insists on a feature needs a device that has it settled.
         let settled = (open(code.sramecc) || !open(device.sramecc))
             && (open(code.xnack) || !open(device.xnack));
         // SAFETY: the program's pointer is null or writable.
-        unsafe { put(result, settled && code.runs_on(&device)) }
+        unsafe { put(result, settled && code.runs_on(device)) }
     })
 }

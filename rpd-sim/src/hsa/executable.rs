@@ -14,7 +14,7 @@ use crate::gpu::exec::Kernel;
 use crate::gpu::machine::machine;
 use crate::gpu::memory::Use;
 use crate::gpu::observe::{self, CodeObjectInfo, KernelInfo};
-use rpd_gfx::codeobj::{CodeObject, Error, Image, KernelDescriptor, Target};
+use rpd_gfx::codeobj::{CodeObject, Error, Image, KernelDescriptor};
 use rpd_gfx::isa::Program;
 
 const STATE_FROZEN: u32 = 1;
@@ -198,12 +198,12 @@ fn load(
     ensure(!contents.frozen, status::ERROR_FROZEN_EXECUTABLE)?;
     let refused = |error| refuse(&reader, &error);
     let object = CodeObject::parse(&reader.bytes).map_err(refused)?;
-    if !object.target().runs_on(&Target::gfx90a()) {
+    let target = agents::device().target();
+    if !object.target().runs_on(&target) {
         eprintln!(
-            "rpd-sim: code object {}: made for {}, the agent is {}",
+            "rpd-sim: code object {}: made for {}, the agent is {target}",
             reader.uri,
             object.target(),
-            Target::gfx90a()
         );
         return Err(status::ERROR_INCOMPATIBLE_ARGUMENTS);
     }

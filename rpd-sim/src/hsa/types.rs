@@ -2,7 +2,10 @@
 //!
 //! Handles stay plain `u64`s and enums `u32`s: both are what the C ABI passes.
 
-pub(crate) use crate::gpu::aql::{AmdQueue, Dim3, HsaQueue};
+pub(crate) use crate::gpu::aql::{
+    AmdQueue, BarrierPacket, Dim3, HEADER_ACQUIRE_SHIFT, HEADER_BARRIER, HEADER_RELEASE_SHIFT,
+    HsaQueue, KernelDispatchPacket, PACKET_BYTES, packet_type,
+};
 
 /// `hsa_status_t`.
 pub(crate) type Status = u32;

@@ -45,7 +45,7 @@ pub(crate) unsafe extern "C" fn roctxGetThreadId(tid: *mut u64) -> i32 {
         return -1;
     }
     // SAFETY: the caller hands a writable place, not null as just seen.
-    unsafe { tid.write(crate::sdk::thread::current()) };
+    unsafe { tid.write(crate::gpu::thread::current()) };
     0
 }
 

@@ -31,7 +31,10 @@ pub(crate) mod runtime;
 pub(crate) mod service;
 pub(crate) mod status;
 pub(crate) mod stream;
-pub(crate) mod thread;
+pub(crate) mod stream_wrap;
 pub(crate) mod trace;
 pub(crate) mod unsupported;
 pub(crate) mod worker;
+pub(crate) mod wrap;
+
+use crate::gpu::thread;

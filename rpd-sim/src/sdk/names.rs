@@ -296,13 +296,15 @@ pub unsafe extern "C" fn rocprofiler_query_intercept_table_name(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::table::count as table;
 
     #[test]
     fn kinds_have_the_operations_of_the_tables() {
         let count = |k| buffer_operations(k).map(|o| o.names.len());
-        assert_eq!(count(BufferKind::HIP_RUNTIME_API), Some(477));
-        assert_eq!(count(BufferKind::HIP_RUNTIME_API_EXT), Some(477));
-        assert_eq!(count(BufferKind::HSA_CORE_API), Some(125));
+        let hip = Some(table::HIP_RUNTIME_API);
+        assert_eq!(count(BufferKind::HIP_RUNTIME_API), hip);
+        assert_eq!(count(BufferKind::HIP_RUNTIME_API_EXT), hip);
+        assert_eq!(count(BufferKind::HSA_CORE_API), Some(table::HSA_CORE_API));
         assert_eq!(count(BufferKind::MARKER_CORE_RANGE_API), Some(4));
         assert_eq!(count(BufferKind::CORRELATION_ID_RETIREMENT), None);
         assert_eq!(count(BufferKind::NONE), None);
@@ -330,7 +332,12 @@ mod tests {
                 Status::ERROR_INVALID_ARGUMENT
             );
             assert_eq!(
-                query(BufferKind(5), 477, &mut name, &mut length),
+                query(
+                    BufferKind(5),
+                    table::HIP_RUNTIME_API as i32,
+                    &mut name,
+                    &mut length
+                ),
                 Status::ERROR_OPERATION_NOT_FOUND
             );
             assert_eq!(

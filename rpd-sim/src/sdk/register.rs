@@ -15,12 +15,18 @@ use rocprofiler_sdk_sys::{
 
 use super::{
     allocation, codeobj, context, counting, device, discovery, foreign, intercept, lifecycle,
-    marker, runtime, trace,
+    marker, runtime, stream_wrap as stream, trace, wrap,
 };
-use crate::api::{
-    stream,
-    table::{self, Code, Library, Slot, next},
-    wrap,
+use crate::api::table::{self, Code, Library, Slot, count, next};
+
+/// Runs when the loader has mapped the library: from then on runtimes offer their tables to this module.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ON_LOAD: extern "C" fn() = {
+    extern "C" fn on_load() {
+        table::offer_to(library);
+    }
+    on_load
 };
 
 /// Value of a variable that is a truth value; `None` when unset or neither.
@@ -172,7 +178,7 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
     match name {
         "hip" => {
             // SAFETY: this is what runtimes of that name hand over.
-            let slots = unsafe { Slots::flat(table, 477) };
+            let slots = unsafe { Slots::flat(table, count::HIP_RUNTIME_API) };
             let own = first(0);
             if own {
                 slots.remember(&next::HIP_RUNTIME_API);
@@ -193,7 +199,7 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
         "hip_compiler" => {
             if first(1) {
                 // SAFETY: as above.
-                let slots = unsafe { Slots::flat(table, 9) };
+                let slots = unsafe { Slots::flat(table, count::HIP_COMPILER_API) };
                 slots.remember(&next::HIP_COMPILER_API);
                 if let Some(slot) = slots.0.get(REGISTER_FUNCTION) {
                     codeobj::watch_stubs(slot);
@@ -216,9 +222,9 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
                 // SAFETY: as above.
                 let slots = unsafe {
                     [
-                        Slots::flat(core, 6),
-                        Slots::flat(control, 2),
-                        Slots::flat(name, 4),
+                        Slots::flat(core, count::MARKER_CORE_API),
+                        Slots::flat(control, count::MARKER_CONTROL_API),
+                        Slots::flat(name, count::MARKER_NAME_API),
                     ]
                 };
                 slots[0].remember(&next::MARKER_CORE_API);
@@ -250,10 +256,10 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
                 // SAFETY: as above; the version block takes the first two words.
                 let slots = unsafe {
                     [
-                        Slots::versioned(sub[2], 125),
-                        Slots::versioned(sub[3], 74),
-                        Slots::versioned(sub[4], 6),
-                        Slots::versioned(sub[5], 13),
+                        Slots::versioned(sub[2], count::HSA_CORE_API),
+                        Slots::versioned(sub[3], count::HSA_AMD_EXT_API),
+                        Slots::versioned(sub[4], count::HSA_FINALIZE_EXT_API),
+                        Slots::versioned(sub[5], count::HSA_IMAGE_EXT_API),
                     ]
                 };
                 slots[0].remember(&next::HSA_CORE_API);

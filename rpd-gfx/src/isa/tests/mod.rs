@@ -4,13 +4,16 @@
 
 mod decode;
 mod kernels;
+mod litmus;
+mod spills;
 
 use super::*;
 use crate::codeobj::{ArgKind, CodeObject, Image};
+use crate::device::Device;
 use std::sync::atomic::AtomicBool;
 
 /// All memory is allowed but the first page and what lies above user space.
-pub struct Everything;
+pub(crate) struct Everything;
 
 impl Memory for Everything {
     fn extent(&self, address: u64) -> Option<Extent> {
@@ -24,14 +27,14 @@ impl Memory for Everything {
 }
 
 /// The test code objects, each at another optimisation level.
-pub const OBJECTS: [(&str, &[u8]); 3] = [
+pub(crate) const OBJECTS: [(&str, &[u8]); 3] = [
     ("O0", include_bytes!("../../../testdata/kernels-O0.co")),
     ("O1", include_bytes!("../../../testdata/kernels-O1.co")),
     ("O3", include_bytes!("../../../testdata/kernels-O3.co")),
 ];
 
 /// A loaded code object.
-pub struct Module {
+pub(crate) struct Module {
     pub(super) object: CodeObject,
     pub(super) image: Image,
     pub(super) program: Program,
@@ -39,7 +42,7 @@ pub struct Module {
 }
 
 impl Module {
-    pub fn load(bytes: &[u8]) -> Self {
+    pub(crate) fn load(bytes: &[u8]) -> Self {
         let object = CodeObject::parse(bytes).unwrap();
         let image = Image::load(&object, |_| None).unwrap();
         let (start, size) = image.code()[0];
@@ -73,7 +76,7 @@ impl Module {
     }
 
     /// Makes the dispatch of a kernel and hands it to `act`.
-    pub fn dispatch<R>(
+    pub(crate) fn dispatch<R>(
         &self,
         name: &str,
         grid: [u32; 3],
@@ -129,6 +132,7 @@ impl Module {
         }
         let private = if kernel.uses_dynamic_stack { 4096 } else { 0 };
         let dispatch = Dispatch {
+            device: Device::find("gfx90a").unwrap(),
             kernel: name,
             program: &self.program,
             kernel_object,

@@ -32,3 +32,8 @@ __kernel void reverse(__global u32 *data, __local u32 *scratch) {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
   data[i] = scratch[size - 1 - l];
 }
+
+// Runs until the host says so.
+__kernel void await_host(__global volatile u32 *flag) {
+  while (*flag == 0) __builtin_amdgcn_s_sleep(8);
+}

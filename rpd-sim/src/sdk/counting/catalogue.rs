@@ -13,15 +13,10 @@ use rpd_metric::{
     expression::Resolution,
 };
 
-use super::{
-    hardware::{self, Block},
-    info::Info,
-};
+use super::{hardware, info::Info};
 use crate::{gpu::agents as device, sdk::agents};
-use rpd_gfx::perf;
+use rpd_gfx::{device::Block, perf};
 
-/// The counters of the architecture that is simulated.
-const BUILT_IN: &str = include_str!("../../../../rpd-gfx/data/gfx90a-counters.csv");
 /// Ids have this many bits.
 const ID_BITS: u32 = 16;
 
@@ -185,7 +180,8 @@ impl Catalogue {
                 let source = match &definition.source {
                     Defined::Expression(expression) => Source::Derived(expression.clone()),
                     Defined::Event { block, event } => Source::Event {
-                        block: hardware::find(block)
+                        block: device::device()
+                            .block(block)
                             .ok_or_else(|| format!("{name}: {} has no block {block}", gpu.name))?,
                         event: *event,
                     },
@@ -240,7 +236,7 @@ impl Catalogue {
 /// Dimensions of what is not derived.
 fn shape_of(source: &Source) -> Shape {
     match source {
-        Source::Event { block, .. } => block.shape(),
+        Source::Event { block, .. } => hardware::shape(block),
         _ => Shape::single(),
     }
 }
@@ -286,7 +282,8 @@ impl Metrics for Sketch<'_> {
 
 /// The counters that come with the simulator.
 fn built_in() -> impl Iterator<Item = Entry> {
-    BUILT_IN
+    device::device()
+        .counters
         .lines()
         .filter(|line| !line.starts_with('#'))
         .map(|line| {
@@ -294,7 +291,7 @@ fn built_in() -> impl Iterator<Item = Entry> {
             let mut field = || fields.next().unwrap_or_default();
             let (name, block, event, formula, description) =
                 (field(), field(), field(), field(), field());
-            let source = match (hardware::find(block), event.parse()) {
+            let source = match (device::device().block(block), event.parse()) {
                 (Some(block), Ok(event)) => Source::Event { block, event },
                 _ => match Expression::parse(formula) {
                     Ok(expression) => Source::Derived(expression),

@@ -25,6 +25,7 @@ use super::{
     DEVICE,
     catalogue::Need,
     config::{self, Config, Counted},
+    hardware,
 };
 use crate::sdk::{
     agents,
@@ -69,7 +70,7 @@ struct Sums(HashMap<(u64, rpd_metric::expression::Resolution, u32, u32), f64>);
 impl Sums {
     fn add(&mut self, needs: &[Need], counts: &Counts) {
         for need in needs {
-            for position in need.block.shape().positions() {
+            for position in hardware::shape(need.block).positions() {
                 let engine = position.get(rpd_metric::Dimension::ShaderEngine).into();
                 let instance = position.get(rpd_metric::Dimension::Instance).into();
                 if let Some(value) = Counted::value(counts, need, engine, instance) {

@@ -4,11 +4,11 @@
 
 use core::{ffi::c_void, sync::atomic::Ordering};
 
-use super::{
+use super::trace::{self, Call};
+use crate::api::{
     table::{Code, next},
     types::{ChannelFormatDesc, ControlDirectives, Dim3, Extent, IpcHandle, PitchedPtr},
 };
-use crate::sdk::trace::{self, Call};
 
 macro_rules! api_fn {
     ($domain:ident, $n:literal, $name:ident, ($($a:ident: $t:ty),*) -> $r:ty) => {

@@ -7,14 +7,15 @@ use core::{
     sync::atomic::{AtomicPtr, Ordering},
 };
 
-use super::{
-    table::{Code, Slot},
+use super::stream;
+use crate::api::{
+    table::{Code, Slot, count},
     types::{Dim3, Extent, PitchedPtr},
 };
-use crate::sdk::stream;
 
 /// What the functions here call: what was in the slot before them.
-pub(crate) static NEXT: [Slot; 477] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 477];
+pub(crate) static NEXT: [Slot; count::HIP_RUNTIME_API] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; count::HIP_RUNTIME_API];
 
 macro_rules! call_next {
     ($n:literal, ($($a:ident: $t:ty),*) -> $r:ty) => {{
