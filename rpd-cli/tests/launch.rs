@@ -107,8 +107,8 @@ fn mistakes_start_and_write_nothing() {
 #[test]
 fn the_target_finds_what_it_needs_in_its_environment() {
     let setup = Setup::new();
-    let script = "echo $LD_PRELOAD; echo $ROCP_TOOL_LIBRARIES; echo $LD_LIBRARY_PATH; echo $RPD_COLLECT; \
-        test -f $RPD_SPOOL/options.json && echo spool; echo $ROCPROFILER_LIBRARY_CTOR";
+    let script = "echo $LD_PRELOAD; echo $ROCPROFILER_REGISTER_LIBRARY; echo $RPD_SDK; echo $LD_LIBRARY_PATH; echo $RPD_COLLECT; \
+        test -f $RPD_SPOOL/options.json && echo spool; echo ${ROCP_TOOL_LIBRARIES-none} ${ROCPROFILER_LIBRARY_CTOR-none}";
     let output = setup
         .command(&[
             "--backend",
@@ -120,6 +120,7 @@ fn the_target_finds_what_it_needs_in_its_environment() {
             script,
         ])
         .env("LD_LIBRARY_PATH", "/somewhere")
+        .env("ROCPROFILER_LIBRARY_CTOR", "1")
         .output()
         .expect("rpd starts");
     let bin = setup.bin().canonicalize().expect("there");
@@ -128,12 +129,13 @@ fn the_target_finds_what_it_needs_in_its_environment() {
     assert_eq!(
         text(&output.stdout).lines().collect::<Vec<_>>(),
         [
-            format!("{bin}/librpd_collect.so:{folder}/librocprofiler-sdk-roctx.so.1").as_str(),
-            format!("{bin}/librpd_collect.so:").as_str(),
+            format!("{bin}/librpd_register.so:{folder}/librocprofiler-sdk-roctx.so.1").as_str(),
+            format!("{bin}/librpd_register.so").as_str(),
+            format!("{folder}/librocprofiler-sdk.so.1").as_str(),
             format!("{folder}:/somewhere").as_str(),
             "marker=1,streams=1",
             "spool",
-            ""
+            "none none"
         ],
         "{}",
         text(&output.stderr)
@@ -176,7 +178,7 @@ fn a_rocm_installation_needs_no_device() {
         text(&output.stdout).lines().collect::<Vec<_>>(),
         [
             format!(
-                "{}/librpd_collect.so:{lib}/librocprofiler-sdk-roctx.so.1",
+                "{}/librpd_register.so:{lib}/librocprofiler-sdk-roctx.so.1",
                 bin.display()
             ),
             format!("{lib}")

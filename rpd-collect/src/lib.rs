@@ -14,7 +14,6 @@
 //! | `register` | how the provider finds, starts and ends us |
 //! | `recording` | when it is on: pause and resume, selected regions, collection periods |
 //! | `signals` | signals that end the target while work is under way |
-//! | `entry` | the end of the target's `main` |
 //! | `forked_end` | the end of a forked child whose provider waits for a thread it does not have |
 //! | `names` | kinds and operations by name |
 //! | `api` | calls of HIP, HSA, RCCL, rocDecode, rocJPEG |
@@ -38,7 +37,6 @@ mod counter_config;
 mod counter_facts;
 mod counters;
 mod dispatch;
-mod entry;
 mod forked_end;
 mod guard;
 mod kernel_selection;
@@ -58,4 +56,4 @@ mod stream;
 mod thread;
 mod totals;
 
-pub use register::rocprofiler_configure;
+pub use register::{rocprofiler_configure, rpd_collect_end, rpd_collect_note};

@@ -1,6 +1,7 @@
 //! How the provider finds, starts and ends the collector.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -133,10 +134,29 @@ pub(crate) fn note_missing(kind: &str) {
     ));
 }
 
-/// Looks a function of the provider up among everything the process has loaded.
+/// The provider's library, or null: the program itself is the provider, whose functions are in the global scope.
+static PROVIDER: AtomicPtr<c_void> = AtomicPtr::new(libc::RTLD_DEFAULT);
+
+/// The loaded library that `code` lies in; null when it is the program, which the loader knows by no name.
+fn library_of(code: *const c_void) -> *mut c_void {
+    let mut info = MaybeUninit::<libc::Dl_info>::uninit();
+    // SAFETY: any address may be asked for; the record is written when the answer is not zero, and its name is that of a
+    // loaded object.
+    unsafe {
+        if libc::dladdr(code, info.as_mut_ptr()) == 0 {
+            return std::ptr::null_mut();
+        }
+        libc::dlopen(
+            info.assume_init().dli_fname,
+            libc::RTLD_NOLOAD | libc::RTLD_LAZY,
+        )
+    }
+}
+
+/// Looks a function of the provider up in its library.
 fn look_up(name: &CStr) -> *mut c_void {
-    // SAFETY: the name is NUL-terminated.
-    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+    // SAFETY: the handle is open or `RTLD_DEFAULT`, and the name is text.
+    unsafe { libc::dlsym(PROVIDER.load(Ordering::Acquire), name.as_ptr()) }
 }
 
 /// The provider's question who is there. Null declines.
@@ -196,6 +216,9 @@ unsafe extern "C" fn initialize(
 ) -> c_int {
     let finalize = finalize.map_or(std::ptr::null_mut(), |function| function as *mut c_void);
     FINALIZE.store(finalize, Ordering::Release);
+    // The provider's functions are taken from where this one is: another SDK may be in the process, or this one out of the
+    // global scope.
+    PROVIDER.store(library_of(finalize), Ordering::Release);
     match SERVICE.run(set_up) {
         Some(true) => 0,
         _ => -1,
@@ -264,8 +287,7 @@ fn set_up() -> bool {
 }
 
 /// Has the provider end our recording, once; without one, the process is over for us at once.
-#[cfg(not(test))]
-pub(crate) fn end() {
+fn end() {
     signals::withdraw();
     let function = FINALIZE.swap(std::ptr::null_mut(), Ordering::AcqRel);
     // SAFETY: null becomes `None`; otherwise it is what the provider gave to `initialize`.
@@ -285,6 +307,29 @@ pub(crate) fn end() {
     SERVICE.run(|| {
         if let Some(process) = process::existing() {
             meta::end(process);
+        }
+    });
+}
+
+/// For `librpd_register.so`: the target's `main` has returned, so recording ends.
+#[unsafe(no_mangle)]
+pub extern "C" fn rpd_collect_end() {
+    SERVICE.run(end);
+}
+
+/// For `librpd_register.so`: has the user told at the end of the run why nothing is recorded, unless a provider has
+/// configured the collector.
+///
+/// # Safety
+///
+/// `text` is NUL-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rpd_collect_note(text: *const c_char) {
+    SERVICE.run(|| {
+        // SAFETY: by the contract of this function.
+        let text = unsafe { CStr::from_ptr(text) };
+        if functions().is_none() {
+            meta::note(&text.to_string_lossy());
         }
     });
 }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::{env, fs, io};
 
 /// The packages that make up what is installed.
-pub const PACKAGES: [&str; 3] = ["rpd-cli", "rpd-collect", "rpd-sim"];
+pub const PACKAGES: [&str; 4] = ["rpd-cli", "rpd-collect", "rpd-register", "rpd-sim"];
 
 /// Selects what to build so that dependencies get the features that `cargo test --workspace` gives them. With another
 /// selection some features differ, and everything that depends on them, polars included, is built a second time.
@@ -39,7 +39,7 @@ pub fn target_dir() -> PathBuf {
     profile.parent().unwrap_or(&profile).to_owned()
 }
 
-/// The folder with `rpd`, `librpd_collect.so` and `librpd_sim.so`: `RPD_BIN_DIR`, or the profile's
+/// The folder with `rpd` and its libraries: `RPD_BIN_DIR`, or the profile's
 /// folder after a `cargo build` of them, made once per process.
 ///
 /// # Panics
@@ -77,6 +77,12 @@ pub fn rpd() -> PathBuf {
 #[must_use]
 pub fn collector() -> PathBuf {
     bin_dir().join("librpd_collect.so")
+}
+
+/// The library that gives the SDK the collector and the runtimes' tables.
+#[must_use]
+pub fn register() -> PathBuf {
+    bin_dir().join("librpd_register.so")
 }
 
 /// A folder in which the simulator has the sonames that programs ask for, as links to the built

@@ -42,6 +42,7 @@ program transpose transpose -lhip
 program copies copies -lhip
 program api-loop api-loop -lhip
 program launch-loop launch-loop -lhip
+program allocations allocations -rdynamic -lhip -lroctx
 program spin spin -lhip
 program fork-exec fork-exec -lhip
 program regions regions -lhip -lroctx

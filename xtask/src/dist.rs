@@ -39,7 +39,7 @@ pub(crate) fn run() -> Result<()> {
     }
 
     copy(&built.join("rpd"), &tree.join("bin/rpd"))?;
-    for library in ["librpd_collect.so", "librpd_sim.so"] {
+    for library in ["librpd_collect.so", "librpd_register.so", "librpd_sim.so"] {
         copy(&built.join(library), &libraries.join(library))?;
     }
     for soname in install::sonames().context("rpd-sim/sonames.txt")? {

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 
 const SIMULATOR: &str = "librpd_sim.so";
 const COLLECTOR: &str = "librpd_collect.so";
+const REGISTER: &str = "librpd_register.so";
 const DEVICE: &str = "/dev/kfd";
 const SDK: &str = "librocprofiler-sdk.so";
 const ROCTX: &str = "librocprofiler-sdk-roctx.so";
@@ -32,6 +33,8 @@ pub(crate) struct Provider {
     pub(crate) roctx: Option<PathBuf>,
     /// The collector.
     pub(crate) collector: PathBuf,
+    /// The library that gives the SDK the collector and the runtimes' tables.
+    pub(crate) register: PathBuf,
     /// Why `auto` fell back to the simulator.
     pub(crate) fallback: Option<String>,
 }
@@ -44,6 +47,7 @@ pub(crate) fn choose(
     spare: &Path,
 ) -> Result<Provider, Failure> {
     let collector = libraries::own(COLLECTOR)?;
+    let register = libraries::own(REGISTER)?;
     let sdk = match options.backend {
         Backend::Sim => None,
         Backend::Rocm => Some(find_sdk(options, suffixes, library_path).map_err(|tried| {
@@ -55,13 +59,15 @@ pub(crate) fn choose(
         })?),
         Backend::Auto => {
             if !Path::new(DEVICE).exists() {
-                return simulator(collector, spare, Some(format!("{DEVICE} does not exist")));
+                let reason = format!("{DEVICE} does not exist");
+                return simulator(collector, register, spare, Some(reason));
             }
             match find_sdk(options, suffixes, library_path) {
                 Ok(found) => Some(found),
                 Err(_) => {
                     return simulator(
                         collector,
+                        register,
                         spare,
                         Some(format!("no {} found", names(suffixes).join(" or "))),
                     );
@@ -70,7 +76,7 @@ pub(crate) fn choose(
         }
     };
     match sdk {
-        None => simulator(collector, spare, None),
+        None => simulator(collector, register, spare, None),
         Some(sdk) => {
             let folder = sdk.parent().unwrap_or(Path::new("/")).to_owned();
             let roctx = ["1", ""].iter().find_map(|version| {
@@ -84,6 +90,7 @@ pub(crate) fn choose(
                 folder,
                 roctx,
                 collector,
+                register,
                 fallback: None,
             })
         }
@@ -142,6 +149,7 @@ fn find_sdk(
 
 fn simulator(
     collector: PathBuf,
+    register: PathBuf,
     spare: &Path,
     reason: Option<String>,
 ) -> Result<Provider, Failure> {
@@ -167,6 +175,7 @@ fn simulator(
         folder,
         roctx,
         collector,
+        register,
         fallback: reason,
     })
 }

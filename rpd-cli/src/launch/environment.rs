@@ -12,8 +12,14 @@ use super::backend::Provider;
 use super::libraries;
 use crate::failure::Failure;
 
-/// Variables that differ from the inherited ones.
-pub(crate) type Changes = BTreeMap<&'static str, OsString>;
+/// Variables that differ from the inherited ones; `None` is one that the target does not have.
+pub(crate) type Changes = BTreeMap<&'static str, Option<OsString>>;
+
+/// The SDK for `librpd_register.so` to open.
+const SDK_VARIABLE: &str = "RPD_SDK";
+
+/// What the registration library hands the runtimes' tables to.
+const REGISTER_VARIABLE: &str = "ROCPROFILER_REGISTER_LIBRARY";
 
 /// What to change for one pass.
 pub(crate) fn changes(
@@ -24,9 +30,11 @@ pub(crate) fn changes(
     inherited: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Changes, Failure> {
     let collector = provider.collector.as_os_str();
+    let register = provider.register.as_os_str();
     let mut changes = Changes::new();
-    changes.insert(SPOOL_VARIABLE, run_directory.into());
-    changes.insert(COLLECT_VARIABLE, options.collector.to_text().into());
+    let mut set = |name, value| changes.insert(name, Some(value));
+    set(SPOOL_VARIABLE, run_directory.into());
+    set(COLLECT_VARIABLE, options.collector.to_text().into());
 
     // The loader only warns, once for each process, and goes on without.
     for library in &options.preload {
@@ -38,7 +46,7 @@ pub(crate) fn changes(
         }
     }
     let mut preload = preloaded(options, inherited("LD_PRELOAD"));
-    push_unique(&mut preload, collector);
+    push_unique(&mut preload, register);
     // Pause and resume are heard through it, too.
     let collector_options = &options.collector;
     if (collector_options.traces.marker || collector_options.selected_regions)
@@ -47,27 +55,41 @@ pub(crate) fn changes(
     {
         push_unique(&mut preload, roctx.as_os_str());
     }
-    changes.insert("LD_PRELOAD", join(&preload, ":"));
+    set("LD_PRELOAD", join(&preload, ":"));
 
     let path = folders(provider, inherited("LD_LIBRARY_PATH").as_deref());
     let mut tools = words(inherited("ROCP_TOOL_LIBRARIES"), &[':']);
-    tools.retain(|tool| tool != collector);
-    for tool in &tools {
+    for tool in tools.iter().filter(|tool| *tool != collector) {
         check_tool(tool, &path)?;
     }
-    tools.push(collector.to_owned());
-    // What follows the last colon is ignored by the registration library.
-    let mut tools = join(&tools, ":");
-    tools.push(":");
-    changes.insert("ROCP_TOOL_LIBRARIES", tools);
-
-    changes.insert("LD_LIBRARY_PATH", joined(path));
+    if tools.is_empty() {
+        // The SDK must not begin before `librpd_register.so` has given it the collector.
+        const EARLY: &str = "ROCPROFILER_LIBRARY_CTOR";
+        for name in [EARLY, "ROCP_TOOL_LIBRARIES"] {
+            if inherited(name).is_some() {
+                changes.insert(name, None);
+            }
+        }
+    } else {
+        // The collector is one more of the tools that the SDK opens. SDK 1.0 ignores what follows the last colon.
+        push_unique(&mut tools, collector);
+        let mut tools = join(&tools, ":");
+        tools.push(":");
+        changes.insert("ROCP_TOOL_LIBRARIES", Some(tools));
+    }
+    let sdk = inherited(REGISTER_VARIABLE)
+        .filter(|library| !library.is_empty() && library != register)
+        .unwrap_or_else(|| provider.sdk.clone().into_os_string());
+    let mut set = |name, value| changes.insert(name, Some(value));
+    set(SDK_VARIABLE, sdk);
+    set(REGISTER_VARIABLE, register.to_owned());
+    set("LD_LIBRARY_PATH", joined(path));
 
     changes.extend(rank_variables(options));
     if options.collector.kokkos {
         let mut libraries = words(inherited("KOKKOS_TOOLS_LIBS"), &[';']);
         push_unique(&mut libraries, collector);
-        changes.insert("KOKKOS_TOOLS_LIBS", join(&libraries, ";"));
+        changes.insert("KOKKOS_TOOLS_LIBS", Some(join(&libraries, ";")));
     }
     let level = match options.log_level {
         Some(LogLevel::Fatal) => "fatal",
@@ -83,7 +105,7 @@ pub(crate) fn changes(
             "ROCPROFILER_LOG_LEVEL",
             "ROCTX_LOG_LEVEL",
         ] {
-            changes.insert(variable, level.into());
+            changes.insert(variable, Some(level.into()));
         }
     }
     Ok(changes)
@@ -93,7 +115,7 @@ pub(crate) fn changes(
 pub(crate) fn rank_variables(options: &Options) -> Changes {
     ["ROCPROF_MPI_RANK_VAR", "ROCPROF_MPI_SIZE_VAR"]
         .into_iter()
-        .filter_map(|name| Some((name, options.launch_environment.get(name)?.into())))
+        .filter_map(|name| Some((name, Some(options.launch_environment.get(name)?.into()))))
         .collect()
 }
 
@@ -200,6 +222,7 @@ mod tests {
             folder: PathBuf::from("/sdk"),
             roctx: Some(PathBuf::from("/sdk/roctx")),
             collector: PathBuf::from("/rpd/collect"),
+            register: PathBuf::from("/rpd/register"),
             fallback: None,
         }
     }
@@ -222,10 +245,12 @@ mod tests {
                     .map(|(_, value)| OsString::from(value))
             },
         )
-        .expect("no inherited tools")
+        .expect("no inherited tools that are missing")
         .get(name)
-        .map(|value| value.to_string_lossy().into_owned())
-        .unwrap_or_default()
+        .map_or_else(String::new, |value| match value {
+            Some(value) => value.to_string_lossy().into_owned(),
+            None => "(removed)".to_owned(),
+        })
     }
 
     /// Conformance cases 224 to 230; the SDK core stays out of the list by design.
@@ -242,17 +267,17 @@ mod tests {
         let mut regions = with(&[], false);
         regions.collector.selected_regions = true;
         for (case, options, inherited, expected) in [
-            (224, with(&["A", "B"], false), "", "A:B:/rpd/collect"),
-            (225, with(&["A"], false), "X", "A:X:/rpd/collect"),
-            (228, with(&[], true), "", "/rpd/collect:/sdk/roctx"),
+            (224, with(&["A", "B"], false), "", "A:B:/rpd/register"),
+            (225, with(&["A"], false), "X", "A:X:/rpd/register"),
+            (228, with(&[], true), "", "/rpd/register:/sdk/roctx"),
             (
                 230,
                 with(&["A"], true),
                 "X Y",
-                "A:X:Y:/rpd/collect:/sdk/roctx",
+                "A:X:Y:/rpd/register:/sdk/roctx",
             ),
-            (0, with(&[], false), ":/rpd/collect:", "/rpd/collect"),
-            (0, regions, "", "/rpd/collect:/sdk/roctx"),
+            (0, with(&[], false), ":/rpd/register:", "/rpd/register"),
+            (0, regions, "", "/rpd/register:/sdk/roctx"),
         ] {
             let environment = [("LD_PRELOAD", inherited)];
             assert_eq!(
@@ -269,7 +294,11 @@ mod tests {
             &|_| None,
         )
         .expect("no inherited tools");
-        assert_eq!(hidden["LD_PRELOAD"], "/rpd/collect", "case 229");
+        assert_eq!(
+            hidden["LD_PRELOAD"].as_deref(),
+            Some(OsStr::new("/rpd/register")),
+            "case 229"
+        );
         let asked = preload(&with(&["A"], true), Some("X:Y".into()));
         assert_eq!(asked, "A:X:Y", "nothing of rpd's in who is only asked");
     }
@@ -286,11 +315,64 @@ mod tests {
             value(&options, false, &environment, "LD_LIBRARY_PATH"),
             "/a:/b:/sdk"
         );
-        assert_eq!(
-            value(&options, false, &[], "ROCP_TOOL_LIBRARIES"),
-            "/rpd/collect:"
-        );
         assert_eq!(value(&options, false, &[], "RPD_SPOOL"), "/run");
+    }
+
+    #[test]
+    fn tables_of_runtimes_go_through_the_register_library() {
+        let value = |environment: &[(&str, &str)], name: &str| {
+            value(&Options::default(), false, environment, name)
+        };
+        let sdk = |environment: &[(&str, &str)]| value(environment, "RPD_SDK");
+        let library = |path| [("ROCPROFILER_REGISTER_LIBRARY", path)];
+        assert_eq!(
+            value(&library("/other"), "ROCPROFILER_REGISTER_LIBRARY"),
+            "/rpd/register"
+        );
+        assert_eq!(sdk(&[]), "/sdk/sdk");
+        assert_eq!(sdk(&library("/other")), "/other");
+        assert_eq!(sdk(&library("")), "/sdk/sdk");
+        assert_eq!(sdk(&library("/rpd/register")), "/sdk/sdk", "rpd under rpd");
+        assert!(
+            include_str!("../../../rpd-register/src/sdk.rs")
+                .contains(&format!("VARIABLE: &str = \"{SDK_VARIABLE}\"")),
+            "the library that reads it calls it otherwise"
+        );
+    }
+
+    #[test]
+    fn the_collector_is_one_of_the_tools_only_where_there_are_others() {
+        let value = |environment: &[(&str, &str)], name: &str| {
+            value(&Options::default(), false, environment, name)
+        };
+        let early = ("ROCPROFILER_LIBRARY_CTOR", "1");
+        for (list, expected, constructor) in [
+            (None, "", "(removed)"),
+            (Some(""), "(removed)", "(removed)"),
+            (Some(":"), "(removed)", "(removed)"),
+            (Some("libc.so.6"), "libc.so.6:/rpd/collect:", ""),
+            (
+                Some("libc.so.6:libm.so.6"),
+                "libc.so.6:libm.so.6:/rpd/collect:",
+                "",
+            ),
+            (
+                Some("/rpd/collect:libc.so.6"),
+                "/rpd/collect:libc.so.6:",
+                "",
+            ),
+            (Some("/rpd/collect"), "/rpd/collect:", ""),
+        ] {
+            let mut environment = vec![early];
+            environment.extend(list.map(|list| ("ROCP_TOOL_LIBRARIES", list)));
+            assert_eq!(
+                value(&environment, "ROCP_TOOL_LIBRARIES"),
+                expected,
+                "{list:?}"
+            );
+            assert_eq!(value(&environment, early.0), constructor, "{list:?}");
+        }
+        assert_eq!(value(&[], early.0), "");
     }
 
     #[test]

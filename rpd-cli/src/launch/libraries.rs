@@ -1,4 +1,4 @@
-//! Finding shared libraries: rpd's own two, and those of a ROCm installation.
+//! Finding shared libraries: rpd's own, and those of a ROCm installation.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

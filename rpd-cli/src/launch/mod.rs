@@ -169,7 +169,7 @@ impl Runner<'_> {
             && provider.simulated
         {
             let path = environment::library_path(&provider, inherited.as_deref());
-            changes.insert("LD_LIBRARY_PATH", path);
+            changes.insert("LD_LIBRARY_PATH", Some(path));
         }
         let target = spawn::start(program, &options.command, &changes, &signals)?;
         let ending = spawn::wait(target, &signals)?;
@@ -223,7 +223,10 @@ fn show(options: &Options, changes: &environment::Changes) {
         Some(LogLevel::Info | LogLevel::Trace | LogLevel::Env)
     ) {
         for (name, value) in changes {
-            eprintln!("rpd: {name}={}", value.to_string_lossy());
+            match value {
+                Some(value) => eprintln!("rpd: {name}={}", value.to_string_lossy()),
+                None => eprintln!("rpd: {name} is removed"),
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -163,7 +163,10 @@ pub(crate) fn start(
 ) -> Result<Pid> {
     let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     for (name, value) in changes {
-        environment.insert((*name).into(), value.clone());
+        match value {
+            Some(value) => environment.insert((*name).into(), value.clone()),
+            None => environment.remove(OsStr::new(name)),
+        };
     }
     let environment: Vec<CString> = environment
         .into_iter()

@@ -1,10 +1,10 @@
-//! rpd in a folder of its own. The collector and the simulator beside it are stand-ins that do nothing, so that only
-//! the front end is looked at.
+//! rpd in a folder of its own. The libraries beside it are stand-ins that do nothing, so that only the front end is
+//! tested.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder with rpd and its two libraries, and a folder to work in.
+/// A folder with rpd and its libraries, and a folder to work in.
 pub(crate) struct Setup {
     folder: tempfile::TempDir,
 }
@@ -19,7 +19,7 @@ impl Setup {
         std::fs::create_dir_all(&bin).expect("a folder");
         std::fs::create_dir_all(folder.path().join("work")).expect("a folder");
         std::fs::hard_link(env!("CARGO_BIN_EXE_rpd"), bin.join("rpd")).expect("the same disk");
-        for name in ["librpd_collect.so", "librpd_sim.so"] {
+        for name in ["librpd_collect.so", "librpd_register.so", "librpd_sim.so"] {
             let status = Command::new("cc")
                 .args(["-shared", "-nostdlib", "-x", "c", "/dev/null", "-o"])
                 .arg(bin.join(name))

@@ -1,5 +1,7 @@
 //! The end-to-end tests: one program, so that everything is linked once; a module for each subject.
 
+mod allocations;
+mod binding;
 mod compat;
 mod counters;
 mod database;

@@ -101,7 +101,7 @@ fn an_inherited_preload_stays_in_front() {
     assert!(
         parts[1..]
             .iter()
-            .any(|part| part.ends_with("librpd_collect.so")),
+            .any(|part| part.ends_with("librpd_register.so")),
         "{preload}"
     );
 }

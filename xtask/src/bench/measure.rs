@@ -1,10 +1,10 @@
 //! Running a workload bare, with an empty tool, with an idle collector, or under `rpd`.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fs};
 
 use anyhow::{Context, Result, anyhow, bail};
 use rpd_tests::{install, workloads};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// How a workload is run.
 #[derive(Clone, Copy)]
 pub(super) enum Mode<'a> {
-    /// On the simulator alone.
+    /// On its runtimes alone.
     Bare,
     /// With an SDK tool that subscribes to these callback kinds and does nothing in them.
     EmptyTool(&'a str),
@@ -33,10 +33,13 @@ pub(super) struct Measured {
     pub(super) folder: TempDir,
 }
 
-/// The built programs and where they find the simulator.
+/// The built programs and the runtimes that they run on.
 pub(super) struct Bench {
     bin: PathBuf,
-    simulator: PathBuf,
+    /// The folder with the libraries of the runtimes and the SDK.
+    libraries: PathBuf,
+    /// The installation of ROCm that they belong to; none for the simulator.
+    rocm: Option<PathBuf>,
 }
 
 impl Bench {
@@ -44,7 +47,26 @@ impl Bench {
         let simulator = bin.join("rpd-sim-lib");
         install::link_sonames(&simulator, &bin.join("librpd_sim.so"))
             .context("links to the simulator")?;
-        Ok(Self { bin, simulator })
+        Ok(Self {
+            bin,
+            libraries: simulator,
+            rocm: None,
+        })
+    }
+
+    /// The same programs on the installation of ROCm in `ROCM_PATH` or `/opt/rocm`, where there is one whose HIP library
+    /// they ask for (`RPD_HIP_SONAME`).
+    pub(super) fn on_rocm(&self) -> Option<Self> {
+        let root = env::var_os("ROCM_PATH").filter(|root| !root.is_empty());
+        let root = root.map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
+        let libraries = root.join("lib");
+        let hip = env::var("RPD_HIP_SONAME").unwrap_or_else(|_| "libamdhip64.so.6".to_owned());
+        let present = |name: &str| libraries.join(name).is_file();
+        (present(&hip) && present("librocprofiler-sdk.so.1")).then(|| Self {
+            bin: self.bin.clone(),
+            libraries: libraries.clone(),
+            rocm: Some(root),
+        })
     }
 
     /// Runs `program` (a workload, or anything on `PATH`) to a successful end.
@@ -64,7 +86,11 @@ impl Bench {
         let mut command = match mode {
             Mode::Rpd(options) => {
                 let mut rpd = Command::new(self.bin.join("rpd"));
-                rpd.args(["--backend", "sim", "-d", "out"])
+                match &self.rocm {
+                    Some(root) => rpd.args(["--backend", "rocm", "--rocm-root"]).arg(root),
+                    None => rpd.args(["--backend", "sim"]),
+                };
+                rpd.args(["-d", "out"])
                     .args(options)
                     .arg("--")
                     .arg(&program);
@@ -77,13 +103,18 @@ impl Bench {
             .current_dir(folder.path())
             .stdin(Stdio::null());
         for name in [
-            "LD_PRELOAD",
             "ROCP_TOOL_LIBRARIES",
+            "ROCPROFILER_REGISTER_LIBRARY",
+            "RPD_SDK",
             "RPD_EMPTY_TOOL",
             "RPD_COLLECT",
             "RPD_SPOOL",
         ] {
             command.env_remove(name);
+        }
+        // What is preloaded on ROCm may be the driver.
+        if self.rocm.is_none() {
+            command.env_remove("LD_PRELOAD");
         }
         match mode {
             Mode::Bare => {}
@@ -94,15 +125,16 @@ impl Bench {
                     .env("ROCP_TOOL_LIBRARIES", tool);
             }
             Mode::Idle => {
-                let collector = self.bin.join("librpd_collect.so");
+                let register = self.bin.join("librpd_register.so");
                 command
-                    .env("LD_PRELOAD", &collector)
-                    .env("ROCP_TOOL_LIBRARIES", &collector);
+                    .env("LD_PRELOAD", &register)
+                    .env("ROCPROFILER_REGISTER_LIBRARY", &register)
+                    .env("RPD_SDK", self.libraries.join("librocprofiler-sdk.so.1"));
             }
             Mode::Rpd(_) => {}
         }
         if !matches!(mode, Mode::Rpd(_)) {
-            command.env("LD_LIBRARY_PATH", &self.simulator);
+            command.env("LD_LIBRARY_PATH", &self.libraries);
         }
         let output = command
             .output()

@@ -10,12 +10,13 @@ use super::{Row, Settings, Target, examples};
 type Measure = fn(&Bench, &Settings) -> Result<Vec<Row>>;
 
 /// Every row by the name that selects it.
-pub(super) const ALL: [(&str, Measure); 12] = [
+pub(super) const ALL: [(&str, Measure); 13] = [
     ("call", call),
     ("launch", launch),
     ("counters", counters),
     ("jobs", jobs),
     ("idle", idle),
+    ("start", start),
     ("load", load),
     ("exit", exit),
     ("spool", spool),
@@ -148,6 +149,49 @@ fn idle(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
         ));
     }
     Ok(rows)
+}
+
+fn start(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
+    let mut rows = start_on(bench, "simulator")?;
+    if let Some(rocm) = bench.on_rocm() {
+        rows.extend(start_on(&rocm, "ROCm")?);
+    }
+    Ok(rows)
+}
+
+/// Runs in pairs, so that both of a pair meet the same load of the machine.
+fn start_on(bench: &Bench, runtimes: &str) -> Result<Vec<Row>> {
+    const PAIRS: usize = 21;
+    let program = rpd_tests::workloads::path("api-loop");
+    let arguments = ["1", &program.to_string_lossy(), "1"];
+    let took = |mode| -> Result<f64> {
+        Ok(bench.run(mode, "exec-timer", &arguments)?.timer("median")? * 1e3)
+    };
+    let mut bare = Vec::new();
+    let mut added = Vec::new();
+    for _ in 0..PAIRS {
+        let alone = took(Mode::Bare)?;
+        bare.push(alone);
+        added.push(took(Mode::Rpd(&["--sys-trace", "-f", "csv"]))? - alone);
+    }
+    let median = |figures: &mut Vec<f64>| {
+        figures.sort_by(f64::total_cmp);
+        figures[figures.len() / 2]
+    };
+    Ok(vec![
+        Row::new(
+            format!("small GPU program on the {runtimes}, bare"),
+            median(&mut bare),
+            "ms",
+            Target::None,
+        ),
+        Row::new(
+            format!("small GPU program on the {runtimes}: added"),
+            median(&mut added),
+            "ms",
+            Target::AtMost(15.0),
+        ),
+    ])
 }
 
 fn load(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {

@@ -1,8 +1,7 @@
 //! Recording ends where the target's `main` returns.
 //!
-//! What exit handlers still do, such as the runtime's own clean-up, is no work of the program and is recorded by no
-//! tool of this kind. A program that ends by `exit` never returns from `main`; there the provider's own exit handler
-//! ends the recording.
+//! What exit handlers still do, such as the clean-up of the runtime, is not recorded, as with other tools of this kind. In a
+//! program that ends by `exit` and never returns from `main`, the SDK's own exit handler ends the recording.
 
 #[cfg(not(test))]
 use std::ffi::{c_char, c_int, c_void};
@@ -33,7 +32,12 @@ unsafe extern "C" fn main(
     let Some(main) = MAIN.get() else { return 127 };
     // SAFETY: what the C runtime hands to `main`, handed on.
     let status = unsafe { main(count, arguments, environment) };
-    crate::register::end();
+    let end = || {
+        if let Some(collector) = crate::collector::opened() {
+            collector.end();
+        }
+    };
+    let _ = std::panic::catch_unwind(end);
     status
 }
 
@@ -53,16 +57,16 @@ pub(crate) unsafe extern "C" fn __libc_start_main(
     loader_fini: *mut c_void,
     stack_end: *mut c_void,
 ) -> c_int {
-    // SAFETY: the name is text; what lies behind ours is the C library's, or that of another tool in between.
+    // SAFETY: the name is text; the next definition is the C library's, or that of another preloaded library.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"__libc_start_main".as_ptr()) };
     // SAFETY: null becomes `None`; otherwise the symbol has this type.
     let Some(next) = (unsafe { std::mem::transmute::<*mut c_void, Option<Start>>(next) }) else {
-        // No C library behind a program that just started through it: there is nothing to go on with.
+        // Without a C library the program cannot run.
         std::process::abort();
     };
-    // A process that is not recorded runs its `main` as if nobody were here.
+    // A process that is not recorded runs its `main` unwrapped.
     let wrapped = match program {
-        Some(program) if crate::process::existing().is_some() => {
+        Some(program) if crate::collector::opened().is_some() => {
             let _ = MAIN.set(program);
             Some(main as Main)
         }

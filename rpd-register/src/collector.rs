@@ -1,0 +1,146 @@
+//! The collector's library, which lies beside this one, and its place in `ROCP_TOOL_LIBRARIES`.
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_void};
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::OnceLock;
+
+use rocprofiler_sdk_sys::rocprofiler_configure_func_t;
+
+use crate::sdk::{symbol, variable};
+
+const FILE_NAME: &[u8] = b"librpd_collect.so";
+const TOOLS: &str = "ROCP_TOOL_LIBRARIES";
+
+/// The open collector; never closed.
+pub(crate) struct Collector {
+    /// Its entry point for an SDK.
+    pub(crate) configure: rocprofiler_configure_func_t,
+    end: Option<unsafe extern "C" fn()>,
+    note: Option<unsafe extern "C" fn(*const c_char)>,
+}
+
+static COLLECTOR: OnceLock<Option<Collector>> = OnceLock::new();
+
+/// Where the collector lies: in the folder of this library.
+fn path() -> Option<CString> {
+    let mut info = MaybeUninit::<libc::Dl_info>::uninit();
+    // SAFETY: any address may be asked for; the record is written when the answer is not zero.
+    let own = unsafe {
+        if libc::dladdr(path as *const c_void, info.as_mut_ptr()) == 0 {
+            return None;
+        }
+        CStr::from_ptr(info.assume_init().dli_fname)
+    };
+    let own = own.to_bytes();
+    let folder = own.len() - crate::sdk::file_name(own).len();
+    CString::new([&own[..folder], FILE_NAME].concat()).ok()
+}
+
+/// Opens the collector on the first call. Local scope keeps its `rocprofiler_configure` out of sight of the SDK.
+pub(crate) fn open() -> Option<&'static Collector> {
+    let open = || {
+        let path = path()?;
+        // SAFETY: the path is text; the library's constructor only begins the recording of this process.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
+        if handle.is_null() {
+            return None;
+        }
+        // SAFETY: null becomes `None`; the other two are the collector's functions for this library, and the first has
+        // the type that the SDK's ABI gives it.
+        unsafe {
+            Some(Collector {
+                configure: std::mem::transmute::<*mut c_void, rocprofiler_configure_func_t>(
+                    symbol(handle, c"rocprofiler_configure"),
+                ),
+                end: std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn()>>(symbol(
+                    handle,
+                    c"rpd_collect_end",
+                )),
+                note: std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char)>>(
+                    symbol(handle, c"rpd_collect_note"),
+                ),
+            })
+        }
+    };
+    COLLECTOR.get_or_init(open).as_ref()
+}
+
+/// The collector if it has been opened.
+pub(crate) fn opened() -> Option<&'static Collector> {
+    COLLECTOR.get()?.as_ref()
+}
+
+impl Collector {
+    /// Ends the recording: the target's `main` has returned.
+    pub(crate) fn end(&self) {
+        if let Some(end) = self.end {
+            // SAFETY: the collector's function for this purpose; it may be called at any time.
+            unsafe { end() };
+        }
+    }
+
+    /// Has the user told at the end of the run why nothing is recorded; left out when an SDK has configured the collector
+    /// all the same.
+    pub(crate) fn note(&self, text: &str) {
+        if let (Some(note), Ok(text)) = (self.note, CString::new(text)) {
+            // SAFETY: the collector's function for this purpose; the text lives through the call.
+            unsafe { note(text.as_ptr()) };
+        }
+    }
+}
+
+/// Whether the environment names tools for the SDK to open.
+pub(crate) fn tools_are_listed() -> bool {
+    !variable(TOOLS).is_empty()
+}
+
+/// Names the collector in `ROCP_TOOL_LIBRARIES`, where an SDK that is about to look for tools finds it.
+pub(crate) fn list() {
+    let Some(path) = path() else { return };
+    if let Some(list) = with_tool(&variable(TOOLS), path.to_bytes()) {
+        // SAFETY: either the process has one thread, because it has not begun `main`, or a runtime is being initialised,
+        // in which the SDK changes the environment, too.
+        unsafe { std::env::set_var(TOOLS, OsStr::from_bytes(&list)) };
+    }
+}
+
+/// The list with the tool at its end; `None` when it is there. SDK 1.0 ignores what follows the last colon.
+fn with_tool(list: &[u8], tool: &[u8]) -> Option<Vec<u8>> {
+    let named = || {
+        list.split(|byte| *byte == b':')
+            .filter(|name| !name.is_empty())
+    };
+    if named().any(|name| name == tool) {
+        return None;
+    }
+    let mut with = Vec::new();
+    for name in named().chain([tool]) {
+        with.extend_from_slice(name);
+        with.push(b':');
+    }
+    Some(with)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tool_is_appended_once() {
+        let with = |list: &str| {
+            with_tool(list.as_bytes(), b"/c.so")
+                .map(|list| String::from_utf8_lossy(&list).into_owned())
+        };
+        assert_eq!(with("").as_deref(), Some("/c.so:"));
+        assert_eq!(with("/a.so").as_deref(), Some("/a.so:/c.so:"));
+        assert_eq!(with("/a.so::/b.so:").as_deref(), Some("/a.so:/b.so:/c.so:"));
+        assert_eq!(with("/c.so:/b.so:"), None);
+    }
+
+    #[test]
+    fn the_collector_lies_beside() {
+        let path = path().expect("this program has a path");
+        assert!(path.to_bytes().ends_with(b"/librpd_collect.so"), "{path:?}");
+    }
+}

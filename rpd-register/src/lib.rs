@@ -1,0 +1,99 @@
+//! The library that stands between the registration library of ROCm and the SDK.
+//!
+//! `rpd` preloads it into the target and names it in `ROCPROFILER_REGISTER_LIBRARY`. The runtimes hand their dispatch
+//! tables to the registration library, and that one to [`rocprofiler_set_api_table`] here. The first call opens the SDK,
+//! gives it the collector's entry point with `rocprofiler_force_configure`, and every call is forwarded to the function
+//! of the same name in the SDK.
+//!
+//! The collector is opened with local scope, so that no `rocprofiler_configure` is globally visible: an SDK that sees one
+//! parses the ELF file of every loaded library, which takes some 350 ms at the start of each program that uses the GPU.
+//!
+//! Programs that bring an SDK or a tool of their own are served by `ROCP_TOOL_LIBRARIES` instead (see `binding`).
+//! Without `RPD_SDK` in the environment the library only forwards.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `binding` | the first table: SDK and collector are brought together, once |
+//! | `sdk` | the SDK's library |
+//! | `collector` | the collector's library, and its place in `ROCP_TOOL_LIBRARIES` |
+//! | `objects` | what else the process has loaded |
+//! | `program` | the end of the target's `main` |
+
+// Unit tests are loaded by nobody and do not wrap `main`.
+#[cfg_attr(test, allow(dead_code))]
+mod binding;
+#[cfg_attr(test, allow(dead_code))]
+mod collector;
+mod objects;
+mod program;
+mod sdk;
+
+use std::ffi::{c_char, c_int, c_void};
+use std::panic::catch_unwind;
+
+use rocprofiler_sdk_sys::rocprofiler_status_t;
+
+/// What callers get when the SDK is not there.
+const FAILED: c_int = rocprofiler_status_t::ERROR.0 as c_int;
+
+/// Forwards the tables of a runtime to the SDK, once for each name and instance; a repetition is answered as the first
+/// call was.
+///
+/// # Safety
+///
+/// Called by a registration library: `name` is text, and `tables` holds `num_tables` tables of the shape that the name
+/// implies, which live as long as the process.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_set_api_table(
+    name: *const c_char,
+    lib_version: u64,
+    lib_instance: u64,
+    tables: *mut *mut c_void,
+    num_tables: u64,
+) -> c_int {
+    catch_unwind(|| {
+        // SAFETY: the caller's contract is that of the function called.
+        unsafe { binding::forward(name, lib_version, lib_instance, tables, num_tables) }
+    })
+    .unwrap_or(FAILED)
+}
+
+/// Calls the SDK's `rocprofiler_attach` (SDK 1.1 and later), which tells the tools that recording begins. 1 when the SDK
+/// has no such function.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocprofiler_attach() -> c_int {
+    catch_unwind(|| binding::call(c"rocprofiler_attach")).unwrap_or(FAILED)
+}
+
+/// Calls the SDK's `rocprofiler_detach` (SDK 1.1 and later), which tells the tools that recording ends. 1 when the SDK
+/// has no such function.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocprofiler_detach() -> c_int {
+    catch_unwind(|| binding::call(c"rocprofiler_detach")).unwrap_or(FAILED)
+}
+
+/// Calls the SDK's `rocprofiler_load_attachment_tool` (SDK 1.4 and later), which opens a tool library in a running
+/// process. 1 when the SDK has no such function.
+///
+/// # Safety
+///
+/// `path` is null or text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_load_attachment_tool(path: *const c_char) -> c_int {
+    catch_unwind(|| {
+        // SAFETY: the caller's contract is that of the function called.
+        unsafe { binding::load_tool(path) }
+    })
+    .unwrap_or(FAILED)
+}
+
+/// Runs when the library is loaded, before the target's `main`.
+#[cfg(not(test))]
+extern "C" fn on_load() {
+    let _ = catch_unwind(binding::prepare);
+}
+
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ON_LOAD: extern "C" fn() = on_load;

@@ -1,0 +1,474 @@
+//! The library between a registration library, an SDK and a collector in C, each of which says what is done with it.
+//!
+//! `RPD_TEST_REGISTRATION` may name a `librocprofiler-register.so.0` of ROCm, which then takes the place of the one here.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The folder with everything that was built:
+///
+/// - `rpd`: the library, and a collector beside it;
+/// - `lib`: the registration library and the SDK; `old`, `new`: an SDK without `rocprofiler_force_configure`, one with the
+///   functions to attach; `empty`: a library under the SDK's name that is none;
+/// - programs and tools.
+fn folder() -> &'static Path {
+    static BUILT: OnceLock<tempfile::TempDir> = OnceLock::new();
+    BUILT
+        .get_or_init(|| build().expect("the folder can be written"))
+        .path()
+}
+
+fn build() -> std::io::Result<tempfile::TempDir> {
+    let temporary = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+    let folder = temporary.path();
+    for name in ["rpd", "lib", "old", "new", "empty"] {
+        std::fs::create_dir(folder.join(name))?;
+    }
+    std::fs::copy(library(), folder.join("rpd/librpd_register.so"))?;
+    let compile = |source: &str, output: &str, flags: &[&str]| {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/binding");
+        let status = Command::new("cc")
+            .args(["-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-pthread"])
+            .arg(sources.join(source))
+            .arg("-o")
+            .arg(folder.join(output))
+            .arg(format!("-L{}", folder.join("lib").display()))
+            .args(flags)
+            .arg("-ldl")
+            .status()
+            .expect("a C compiler");
+        assert!(status.success(), "{output}");
+    };
+    let shared = ["-shared", "-fPIC"];
+    let with = |flags: &[&'static str]| [&shared, flags].concat();
+    let soname = "-Wl,-soname,librocprofiler-sdk.so.1";
+    compile(
+        "tool.c",
+        "rpd/librpd_collect.so",
+        &with(&["-DCOLLECTOR", "-DNAME=\"collector\""]),
+    );
+    compile("tool.c", "tool.so", &with(&["-DNAME=\"tool\""]));
+    match std::env::var_os("RPD_TEST_REGISTRATION") {
+        Some(real) => {
+            std::fs::copy(real, folder.join("lib/librocprofiler-register.so.0"))?;
+        }
+        None => compile(
+            "registration.c",
+            "lib/librocprofiler-register.so.0",
+            &with(&["-Wl,-soname,librocprofiler-register.so.0"]),
+        ),
+    }
+    let sdk = "librocprofiler-sdk.so.1";
+    compile("sdk.c", &format!("lib/{sdk}"), &with(&[soname]));
+    compile(
+        "sdk.c",
+        &format!("old/{sdk}"),
+        &with(&[soname, "-DWITHOUT_FORCE"]),
+    );
+    compile(
+        "sdk.c",
+        &format!("new/{sdk}"),
+        &with(&[soname, "-DWITH_ATTACH"]),
+    );
+    compile("sdk.c", "other-sdk.so", &with(&["-DNAME=\"other sdk\""]));
+    compile("registration.c", &format!("empty/{sdk}"), &with(&[]));
+    for folder in ["lib", "old", "new", "empty"].map(|name| folder.join(name)) {
+        std::os::unix::fs::symlink(sdk, folder.join("librocprofiler-sdk.so"))?;
+    }
+    let register = "-l:librocprofiler-register.so.0";
+    compile("program.c", "program", &[register]);
+    compile(
+        "program.c",
+        "with-tool",
+        &[register, "-DOWN_TOOL", "-rdynamic"],
+    );
+    compile(
+        "program.c",
+        "with-sdk",
+        &[register, "-Wl,--no-as-needed", "-l:librocprofiler-sdk.so.1"],
+    );
+    Ok(temporary)
+}
+
+/// The built library: beside the folder of the test programs, or in it.
+fn library() -> PathBuf {
+    let program = std::env::current_exe().expect("the test's own path");
+    let candidates = program.ancestors().skip(1).take(2);
+    candidates
+        .map(|folder| folder.join("librpd_register.so"))
+        .filter(|path| path.exists())
+        .max_by_key(|path| path.metadata().and_then(|found| found.modified()).ok())
+        .expect("cargo builds the library before its tests")
+}
+
+/// How a program is started.
+struct Start {
+    command: Command,
+}
+
+impl Start {
+    /// As rpd starts it: the library is preloaded and named, and so is the SDK.
+    fn new(program: &str, words: &[&str]) -> Start {
+        let mut start = Start::bare(program, words);
+        start.set("LD_PRELOAD", "rpd/librpd_register.so");
+        start.set("ROCPROFILER_REGISTER_LIBRARY", "rpd/librpd_register.so");
+        start.set("RPD_SDK", "lib/librocprofiler-sdk.so.1");
+        start
+    }
+
+    fn bare(program: &str, words: &[&str]) -> Start {
+        let mut command = Command::new(folder().join(program));
+        command
+            .args(words)
+            .env("LD_LIBRARY_PATH", folder().join("lib"));
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy();
+            if name.starts_with("ROC") || name.starts_with("RPD") {
+                command.env_remove(&*name);
+            }
+        }
+        Start { command }
+    }
+
+    /// Sets a variable to a path within the folder.
+    fn set(&mut self, name: &str, path: &str) {
+        self.command.env(name, folder().join(path));
+    }
+
+    fn with(mut self, name: &str, value: &str) -> Start {
+        self.command
+            .env(name, value.replace('@', &folder().display().to_string()));
+        self
+    }
+
+    fn without(mut self, name: &str) -> Start {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// What everyone says, with the folder's path as `@`. The program must end with its own status.
+    fn says(mut self, status: i32) -> Vec<String> {
+        let output = self.command.output().expect("starts");
+        let text =
+            String::from_utf8_lossy(&output.stdout).replace(&folder().display().to_string(), "@");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{text}{error}");
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+/// The status with which the program returns from `main`.
+const RETURNED: i32 = 5;
+
+#[test]
+fn the_collector_is_forced_and_tables_are_forwarded() {
+    assert_eq!(
+        Start::new(
+            "program",
+            &["visible", "hsa", "hip", "hip", "visible", "list"]
+        )
+        .says(RETURNED),
+        [
+            "collector: loaded",
+            "program: sees no rocprofiler_configure",
+            "sdk: forced",
+            "collector: configured by 10000 as 0",
+            "collector: initialized",
+            "sdk: hsa 0, version 70000, 1 table(s)",
+            "sdk: call",
+            "sdk: hip 0, version 70000, 1 table(s)",
+            "sdk: call",
+            "sdk: hip 1, version 70000, 1 table(s)",
+            "sdk: call",
+            "program: sees no rocprofiler_configure",
+            "program: tools none",
+            "collector: end",
+            "program: after main",
+        ]
+    );
+}
+
+#[test]
+fn a_preload_that_is_lost_does_no_harm() {
+    let said = Start::new("program", &["hip"])
+        .without("LD_PRELOAD")
+        .says(RETURNED);
+    assert_eq!(
+        said,
+        [
+            "collector: loaded",
+            "sdk: forced",
+            "collector: configured by 10000 as 0",
+            "collector: initialized",
+            "sdk: hip 0, version 70000, 1 table(s)",
+            "sdk: call",
+            "program: after main",
+        ]
+    );
+}
+
+#[test]
+fn without_rpd_tables_are_only_forwarded() {
+    let said = Start::new("program", &["hip"])
+        .without("RPD_SDK")
+        .says(RETURNED);
+    assert_eq!(
+        said,
+        [
+            "sdk: hip 0, version 70000, 1 table(s)",
+            "sdk: call",
+            "program: after main"
+        ]
+    );
+    let said = Start::bare("program", &["hip"]).says(RETURNED);
+    assert_eq!(said[0], "program: hip is refused: 1", "no tools: {said:?}");
+}
+
+#[test]
+fn a_program_without_gpu_meets_no_sdk() {
+    assert_eq!(
+        Start::new("program", &[]).says(RETURNED),
+        ["collector: loaded", "collector: end", "program: after main"]
+    );
+    // Whoever calls exit() does not return from main.
+    assert_eq!(
+        Start::new("program", &["exit"]).says(0),
+        ["collector: loaded", "program: after main"]
+    );
+}
+
+#[test]
+fn a_table_is_forwarded_once() {
+    let said = Start::new("program", &["hsa", "rocjpeg", "replay"]).says(RETURNED);
+    assert_eq!(
+        said[4..said.len() - 2],
+        [
+            "sdk: hsa 0, version 70000, 1 table(s)",
+            "sdk: call",
+            "sdk: rocjpeg 0, version 70000, 1 table(s)",
+            "program: rocjpeg is refused: 6",
+            "program: call",
+            "program: replay 6",
+        ]
+    );
+}
+
+#[test]
+fn a_table_may_come_while_the_sdk_is_configured() {
+    let said = Start::new("program", &["hip"])
+        .with("NESTED", "1")
+        .says(RETURNED);
+    assert_eq!(
+        said[1..said.len() - 2],
+        [
+            "sdk: forced",
+            "collector: configured by 10000 as 0",
+            "collector: initialized",
+            "sdk: rccl 0, version 20000, 1 table(s)",
+            "collector: nested 0",
+            "sdk: hip 0, version 70000, 1 table(s)",
+            "sdk: call",
+        ]
+    );
+}
+
+#[test]
+fn threads_and_forked_children_bind_as_well() {
+    let said = Start::new("program", &["thread=hip", "fork", "roctx"]).says(RETURNED);
+    let count = |text: &str| said.iter().filter(|line| *line == text).count();
+    assert_eq!(count("sdk: forced"), 1, "{said:?}");
+    assert_eq!(
+        count("sdk: roctx 0, version 70000, 1 table(s)"),
+        1,
+        "{said:?}"
+    );
+    assert_eq!(count("collector: end"), 2, "{said:?}");
+    let said = Start::new("program", &["fork", "hip"]).says(RETURNED);
+    assert_eq!(
+        said.iter().filter(|line| *line == "sdk: forced").count(),
+        1,
+        "{said:?}"
+    );
+}
+
+#[test]
+fn the_users_library_takes_the_place_of_the_sdk() {
+    let said = Start::new("program", &["hip"])
+        .with("RPD_SDK", "@/other-sdk.so")
+        .says(RETURNED);
+    assert_eq!(
+        said[1..said.len() - 2],
+        [
+            "other sdk: forced",
+            "collector: configured by 10000 as 0",
+            "collector: initialized",
+            "other sdk: hip 0, version 70000, 1 table(s)",
+            "other sdk: call",
+        ]
+    );
+}
+
+/// What is said when the SDK finds the collector in `ROCP_TOOL_LIBRARIES`.
+const LISTED: [&str; 4] = [
+    "collector: configured by 10000 as 0",
+    "collector: initialized",
+    "sdk: hip 0, version 70000, 1 table(s)",
+    "sdk: call",
+];
+
+#[test]
+fn an_sdk_that_cannot_be_forced_finds_the_collector_itself() {
+    let said = Start::new("program", &["hip", "list"])
+        .with("RPD_SDK", "@/old/librocprofiler-sdk.so.1")
+        .says(RETURNED);
+    assert_eq!(said[1..5], LISTED);
+    assert_eq!(said[5], "program: tools @/rpd/librpd_collect.so:");
+}
+
+#[test]
+fn an_sdk_that_begins_in_its_constructor_finds_the_collector_itself() {
+    let said = Start::new("program", &["hip"])
+        .with("ROCPROFILER_LIBRARY_CTOR", "1")
+        .says(RETURNED);
+    assert_eq!(said[1..5], LISTED);
+}
+
+#[test]
+fn tools_of_the_user_are_found_and_so_is_the_collector() {
+    for list in [
+        "@/tool.so:",
+        "@/tool.so",
+        "@/tool.so:@/rpd/librpd_collect.so:",
+    ] {
+        let said = Start::new("program", &["hip"])
+            .with("ROCP_TOOL_LIBRARIES", list)
+            .says(RETURNED);
+        assert_eq!(
+            said[1..said.len() - 2],
+            [
+                "tool: configured by 10000 as 0",
+                "collector: configured by 10000 as 1",
+                "tool: initialized",
+                "collector: initialized",
+                "sdk: hip 0, version 70000, 1 table(s)",
+                "sdk: call",
+            ],
+            "{list}"
+        );
+    }
+}
+
+#[test]
+fn a_program_with_a_tool_of_its_own_keeps_it() {
+    let said = Start::new("with-tool", &["hip"]).says(RETURNED);
+    assert_eq!(
+        said[1..said.len() - 2],
+        [
+            "sdk: parses all libraries",
+            "collector: configured by 10000 as 0",
+            "own tool: configured by 10000 as 1",
+            "collector: initialized",
+            "own tool: initialized",
+            "sdk: hip 0, version 70000, 1 table(s)",
+            "sdk: call",
+        ]
+    );
+}
+
+#[test]
+fn a_program_that_is_linked_to_the_sdk_may_configure_it_first() {
+    let said = Start::new("with-sdk", &["force", "hip"]).says(RETURNED);
+    assert_eq!(
+        said[1..said.len() - 2],
+        [
+            "sdk: forced",
+            "program: configured by 10000 as 0",
+            "collector: configured by 10000 as 1",
+            "collector: initialized",
+            "program: force 0",
+            "sdk: hip 0, version 70000, 1 table(s)",
+            "sdk: call",
+        ]
+    );
+    // It is the SDK that it has which gets the tables.
+    let said = Start::new("with-sdk", &["hip"])
+        .with("RPD_SDK", "@/new/librocprofiler-sdk.so.1")
+        .says(RETURNED);
+    assert_eq!(said[1..5], LISTED);
+}
+
+#[test]
+fn an_sdk_that_the_program_opened_is_the_one() {
+    let path = folder().join("lib/librocprofiler-sdk.so.1");
+    let open = format!("open={}", path.display());
+    let said = Start::new("program", &[&open, "hip"])
+        .with("RPD_SDK", "@/new/librocprofiler-sdk.so.1")
+        .says(RETURNED);
+    assert_eq!(said[1..5], LISTED);
+}
+
+#[test]
+fn what_prevents_recording_is_noted_and_the_program_goes_on() {
+    let note = |start: Start| {
+        let said = start.says(RETURNED);
+        let notes: Vec<_> = said
+            .iter()
+            .filter_map(|line| line.strip_prefix("collector: note: "))
+            .collect();
+        assert_eq!(notes.len(), 1, "{said:?}");
+        (notes[0].to_owned(), said)
+    };
+    let start = || Start::new("program", &["hip"]);
+
+    let (text, said) = note(start().with("RPD_SDK", "/nonexistent/sdk.so"));
+    assert_eq!(
+        text,
+        "nothing is recorded: the SDK cannot be opened: /nonexistent/sdk.so: cannot open shared object file: \
+         No such file or directory"
+    );
+    assert!(said.iter().any(|line| line == "program: call"), "{said:?}");
+
+    let (text, _) = note(start().with("RPD_SDK", "@/empty/librocprofiler-sdk.so.1"));
+    assert_eq!(
+        text.replace(&folder().display().to_string(), "@"),
+        "nothing is recorded: @/empty/librocprofiler-sdk.so.1 is no SDK: it takes no tables of runtimes"
+    );
+
+    // The program opens an SDK and configures it before any runtime comes up.
+    let open = format!("open={}/lib/librocprofiler-sdk.so.1", folder().display());
+    let (text, said) = note(Start::new("program", &[&open, "force", "hip"]));
+    assert_eq!(
+        text,
+        "nothing is recorded: another tool had initialised the SDK before the first runtime came up; name \
+         librpd_collect.so in ROCP_TOOL_LIBRARIES, where that SDK looks for tools"
+    );
+    assert!(said.iter().any(|line| line == "sdk: call"), "{said:?}");
+}
+
+#[test]
+fn attach_functions_are_forwarded() {
+    let attach = |sdk: &str| {
+        Start::new("program", &["attach", "hip"])
+            .with("RPD_SDK", sdk)
+            .says(RETURNED)
+    };
+    assert_eq!(
+        attach("@/new/librocprofiler-sdk.so.1")[1..10],
+        [
+            "sdk: forced",
+            "collector: configured by 10000 as 0",
+            "collector: initialized",
+            "sdk: attach",
+            "program: attach 7",
+            "sdk: detach",
+            "program: detach 8",
+            "sdk: tool /tool.so",
+            "program: load 9",
+        ]
+    );
+    assert_eq!(
+        attach("@/lib/librocprofiler-sdk.so.1")[4..7],
+        ["program: attach 1", "program: detach 1", "program: load 1"]
+    );
+}
