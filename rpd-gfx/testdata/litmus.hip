@@ -5,11 +5,11 @@
 #define RELAXED __ATOMIC_RELAXED
 #define AGENT __HIP_MEMORY_SCOPE_AGENT
 
-// Waits until all workgroups are here.
+// Waits until all workgroups are here; without sleeping, so that no thread that waits takes the other workgroup, too.
 __device__ static void meet(u32 *arrived, u32 groups) {
   if (lane_x() == 0) {
     __hip_atomic_fetch_add(arrived, 1, RELAXED, AGENT);
-    while (__hip_atomic_load(arrived, RELAXED, AGENT) < groups) __builtin_amdgcn_s_sleep(1);
+    while (__hip_atomic_load(arrived, RELAXED, AGENT) < groups) {}
   }
   sync();
 }

@@ -138,23 +138,23 @@ fn look_back(groups: usize, threads: usize) {
 
 #[test]
 fn aligned_accesses_are_not_torn() {
-    tearing(4_000);
+    tearing(60_000);
 }
 
 #[test]
 fn what_was_stored_before_a_flag_is_seen_behind_it() {
-    message_passing(3_000);
+    message_passing(20_000);
 }
 
 #[test]
 fn sequential_consistency_forbids_store_buffering() {
-    store_buffering(320);
+    store_buffering(3_200);
 }
 
 #[test]
 fn scans_with_look_back_are_right() {
     for threads in [1, 2, 4] {
-        look_back(500, threads);
+        look_back(3_000, threads);
     }
 }
 
