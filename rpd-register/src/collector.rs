@@ -14,11 +14,17 @@ const TOOLS: &str = "ROCP_TOOL_LIBRARIES";
 
 /// The open collector; never closed.
 pub(crate) struct Collector {
+    handle: *mut c_void,
     /// Its entry point for an SDK.
     pub(crate) configure: rocprofiler_configure_func_t,
     end: Option<unsafe extern "C" fn()>,
     note: Option<unsafe extern "C" fn(*const c_char)>,
 }
+
+// SAFETY: the handle is only given to the loader, which any thread may ask.
+unsafe impl Send for Collector {}
+// SAFETY: as above.
+unsafe impl Sync for Collector {}
 
 static COLLECTOR: OnceLock<Option<Collector>> = OnceLock::new();
 
@@ -50,6 +56,7 @@ pub(crate) fn open() -> Option<&'static Collector> {
         // the type that the SDK's ABI gives it.
         unsafe {
             Some(Collector {
+                handle,
                 configure: std::mem::transmute::<*mut c_void, rocprofiler_configure_func_t>(
                     symbol(handle, c"rocprofiler_configure"),
                 ),
@@ -72,6 +79,11 @@ pub(crate) fn opened() -> Option<&'static Collector> {
 }
 
 impl Collector {
+    /// What it, or the C library behind it, defines under a name; null when there is no such thing.
+    pub(crate) fn function(&self, name: &CStr) -> *mut c_void {
+        symbol(self.handle, name)
+    }
+
     /// Ends the recording: the target's `main` has returned.
     pub(crate) fn end(&self) {
         if let Some(end) = self.end {

@@ -18,6 +18,7 @@
 //! | `collector` | the collector's library, and its place in `ROCP_TOOL_LIBRARIES` |
 //! | `objects` | what else the process has loaded |
 //! | `program` | the end of the target's `main` |
+//! | `signals` | the target's own signal handlers |
 
 // Unit tests are loaded by nobody and do not wrap `main`.
 #[cfg_attr(test, allow(dead_code))]
@@ -27,6 +28,8 @@ mod collector;
 mod objects;
 mod program;
 mod sdk;
+#[cfg(not(test))]
+mod signals;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::catch_unwind;

@@ -239,6 +239,17 @@ fn a_program_without_gpu_meets_no_sdk() {
 }
 
 #[test]
+fn signal_handlers_are_the_collectors_business() {
+    let start = || Start::new("program", &["signals"]);
+    assert_eq!(
+        start().says(RETURNED)[1..3],
+        ["collector: signal 10", "program: does not ignore"]
+    );
+    let said = start().without("RPD_SDK").says(RETURNED);
+    assert_eq!(said[0], "program: ignores");
+}
+
+#[test]
 fn a_table_is_forwarded_once() {
     let said = Start::new("program", &["hsa", "rocjpeg", "replay"]).says(RETURNED);
     assert_eq!(

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,11 @@ int main(int count, char** words) {
             SAY("tools %s\n", getenv("ROCP_TOOL_LIBRARIES") ? getenv("ROCP_TOOL_LIBRARIES") : "none");
         } else if (!strncmp(word, "open=", 5)) {
             if (!dlopen(word + 5, RTLD_LAZY | RTLD_GLOBAL)) SAY("%s\n", dlerror());
+        } else if (!strcmp(word, "signals")) {
+            struct sigaction before;
+            signal(SIGUSR1, SIG_IGN);
+            sigaction(SIGUSR1, NULL, &before);
+            SAY("%s\n", before.sa_handler == SIG_IGN ? "ignores" : "does not ignore");
         } else if (!strcmp(word, "exit")) {
             exit(0);
         } else if (!strncmp(word, "thread=", 7)) {

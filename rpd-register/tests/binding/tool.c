@@ -1,6 +1,7 @@
 /* A tool of the SDK that says what is done with it; with -DCOLLECTOR, with the functions of rpd's collector. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,11 @@ void* rocprofiler_configure(uint32_t version, const char* text, uint32_t priorit
 
 #ifdef COLLECTOR
 __attribute__((constructor)) static void loaded(void) { SAY("loaded\n"); }
+void (*signal(int number, void (*handler)(int)))(int) {
+    (void) handler;
+    SAY("signal %d\n", number);
+    return SIG_DFL;
+}
 void rpd_collect_end(void) { SAY("end\n"); }
 void rpd_collect_note(const char* text) {
     if (!configured) SAY("note: %s\n", text);
