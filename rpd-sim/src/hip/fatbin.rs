@@ -10,6 +10,7 @@ use super::function::{Function, Module};
 use super::memory;
 use super::runtime::{self, lock, read, write};
 use super::types::{Dim3, Handle};
+use crate::hsa::executable::{exiting, notice_exit};
 use rpd_gfx::codeobj::{Target, bundle};
 
 /// A kernel's host stub or a variable's host shadow.
@@ -84,7 +85,7 @@ fn load(device: &'static Device, binary: usize) -> HipResult<Arc<Module>> {
     }
     loaded.insert((binary, device.ordinal), Arc::clone(&module));
     // Before the handler that unregisters this binary, which was registered when the binary was.
-    runtime::notice_exit();
+    notice_exit();
     Ok(module)
 }
 
@@ -287,7 +288,16 @@ pub(crate) unsafe extern "C" fn __hipUnregisterFatBinary(modules: *mut Handle) {
         // Nothing of it may run any more; tools see this as a call of its own.
         // SAFETY: no arguments.
         unsafe { crate::api::call::hipDeviceSynchronize() };
-        if runtime::exiting() {
+        if exiting() {
+            // Other threads go on until the end of the process and need what they launch.
+            let loaded = lock(&runtime.functions.binaries);
+            let gone: Vec<_> = loaded
+                .iter()
+                .filter(|(key, _)| key.0 == binary)
+                .map(|(_, module)| Arc::clone(module))
+                .collect();
+            drop(loaded);
+            gone.iter().for_each(|module| module.unload());
             return;
         }
         let mut gone = Vec::new();

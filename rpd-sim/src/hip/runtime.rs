@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError, RwLock};
 
 use super::callback::Worker;
@@ -61,8 +61,6 @@ pub(crate) struct Runtime {
 }
 
 static RUNTIME: AtomicPtr<Runtime> = AtomicPtr::new(ptr::null_mut());
-/// The process has begun to exit.
-static EXITING: AtomicBool = AtomicBool::new(false);
 /// Held while the runtime is made.
 static MAKING: Mutex<()> = Mutex::new(());
 
@@ -118,24 +116,6 @@ pub(crate) fn device(ordinal: i32) -> HipResult<&'static Device> {
         .ok()
         .and_then(|ordinal| runtime.devices.get(ordinal))
         .ok_or(code::INVALID_DEVICE)
-}
-
-/// Whether the process has begun to exit. Its other threads run until its very end and may launch what they have: nothing
-/// is taken away from under them any more.
-pub(crate) fn exiting() -> bool {
-    EXITING.load(Ordering::Acquire)
-}
-
-/// Has the exit of the process noticed before the exit handlers that are registered by now run: handlers run in reverse
-/// order.
-pub(crate) fn notice_exit() {
-    // SAFETY: the handler is a function of this library and touches only one flag. A failure (no memory) leaves the exit
-    // unnoticed.
-    unsafe { libc::atexit(on_exit) };
-}
-
-extern "C" fn on_exit() {
-    EXITING.store(true, Ordering::Release);
 }
 
 #[cold]

@@ -2,6 +2,7 @@
 
 use core::ffi::{c_char, c_void};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::reader::{Reader, reader};
@@ -37,6 +38,9 @@ struct Contents {
     variables: HashMap<(String, Option<usize>), u64>,
 }
 
+/// The process has begun to exit.
+static EXITING: AtomicBool = AtomicBool::new(false);
+
 /// An executable.
 #[derive(Debug)]
 pub(crate) struct Executable {
@@ -52,7 +56,7 @@ impl Executable {
         lock(&self.contents).objects.clone()
     }
 
-    /// Reports its code objects as gone and frees them.
+    /// Reports its code objects as gone and frees them. While the process exits they stay in memory: see [`exiting`].
     fn unload(&self) {
         let contents = std::mem::take(&mut *lock(&self.contents));
         let observer = observe::get().filter(|_| contents.frozen);
@@ -67,6 +71,9 @@ impl Executable {
             if let Some(observer) = observer {
                 observer.code_object_unloaded(&object.info);
             }
+            if exiting() {
+                continue;
+            }
             for kernel in &object.info.kernels {
                 machine.kernels.remove(kernel.kernel_object);
             }
@@ -78,6 +85,22 @@ impl Executable {
             }
         }
     }
+}
+
+/// Whether the process has begun to exit. Its other threads run until its very end and may launch the kernels they have:
+/// code that is unloaded from now on is reported as gone, but stays in memory.
+pub(crate) fn exiting() -> bool {
+    EXITING.load(Ordering::Acquire)
+}
+
+/// Sets [`exiting`] before the exit handlers run that are registered by now: handlers run in reverse order.
+pub(crate) fn notice_exit() {
+    extern "C" fn on_exit() {
+        EXITING.store(true, Ordering::Release);
+    }
+    // SAFETY: the handler is a function of this library and touches only one flag. A failure (no memory) leaves the exit
+    // unnoticed.
+    unsafe { libc::atexit(on_exit) };
 }
 
 /// The executable of a handle.
