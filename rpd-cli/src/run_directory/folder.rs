@@ -128,7 +128,11 @@ impl Folder {
                 Some(libc::ENOTDIR) => {
                     format!("{path} is no directory; rpd needs a directory here: remove it")
                 }
-                Some(libc::ENOENT) => format!("{path}: No such directory"),
+                // Its kind tells callers that another rpd may just have removed it.
+                Some(libc::ENOENT) => {
+                    let text = format!("{path}: No such directory");
+                    return io::Error::new(io::ErrorKind::NotFound, text).into();
+                }
                 _ => format!("{path} cannot be opened: {error}"),
             };
             anyhow::Error::from(Failure::failed(text))
