@@ -15,24 +15,52 @@ use crate::compat::Compat;
 use crate::environment::Kept;
 use crate::stats::Unit;
 
-/// Output formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Format {
+macro_rules! formats {
+    ($($(#[$doc:meta])* $format:ident = $word:literal,)*) => {
+        /// Output formats. What else there is to know of each, its writer included, is one entry of `rpd-formats`, which a
+        /// new format here does not compile without.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum Format {
+            $($(#[$doc])* #[serde(rename = $word)] $format,)*
+        }
+
+        impl Format {
+            /// Every format, in the order in which help texts and error messages list them.
+            pub const ALL: &'static [Format] = &[$(Format::$format,)*];
+
+            /// The words of [`Format::ALL`], in its order.
+            pub const WORDS: &'static [&'static str] = &[$($word,)*];
+
+            /// What the user writes for it.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $(Format::$format => $word,)*
+                }
+            }
+
+            /// The format that a word (in lower case) means; `None` for any other word.
+            pub fn from_word(word: &str) -> Option<Format> {
+                Format::ALL.iter().copied().find(|format| format.word() == word)
+            }
+        }
+    };
+}
+
+formats! {
     /// Comma-separated values, one file per domain.
-    Csv,
+    Csv = "csv",
     /// One JSON document.
-    Json,
+    Json = "json",
     /// Perfetto protobuf trace.
-    Pftrace,
+    Pftrace = "pftrace",
     /// OTF2 archive.
-    Otf2,
+    Otf2 = "otf2",
     /// SQLite database.
-    Rocpd,
+    Rocpd = "rocpd",
     /// Parquet files, one per table.
-    Parquet,
-    /// One page to look at.
-    Html,
+    Parquet = "parquet",
+    /// A page for a web browser.
+    Html = "html",
 }
 
 /// How agents are written in CSV.

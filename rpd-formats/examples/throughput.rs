@@ -1,5 +1,5 @@
-//! Measures the writers: `throughput [RECORDS] [DIRECTORY]` writes that many synthetic records with each and prints one
-//! line per writer: name, records per second, bytes per record.
+//! Measures the writers: `throughput [RECORDS] [DIRECTORY] [FORMAT...]` writes that many synthetic records with each format,
+//! or with those named, and prints one line per writer: name, records per second, bytes per record.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -10,10 +10,10 @@ use rpd_core::ids::{
     ThreadId,
 };
 use rpd_core::naming::Target;
-use rpd_core::options::Options;
+use rpd_core::options::{Format, Options};
 use rpd_core::session::{ArgsRef, KernelSymbol, Session};
 use rpd_core::spool::format::api_flag;
-use rpd_formats::{WriteError, csv, html, otf2, parquet, perfetto, results_json, rocpd};
+use rpd_formats::{Output, registry};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -23,111 +23,74 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let parent = arguments.next().map_or(std::env::temp_dir(), PathBuf::from);
     let directory = tempfile::tempdir_in(parent)?;
 
+    let wanted: Vec<String> = arguments.collect();
+    let formats = || {
+        let formats = Format::ALL.iter().copied();
+        formats
+            .filter(|format| wanted.is_empty() || wanted.iter().any(|word| word == format.word()))
+    };
     let calls = session(records, false, false);
-    measure("csv", &calls, directory.path(), csv_files)?;
-    measure("rocpd", &calls, directory.path(), rocpd_file)?;
-    measure("json", &calls, directory.path(), json_file)?;
-    measure("pftrace", &calls, directory.path(), perfetto_file)?;
-    measure("otf2", &calls, directory.path(), otf2_file)?;
-    measure("parquet", &calls, directory.path(), parquet_files)?;
-    measure("html", &calls, directory.path(), html_file)?;
+    for format in formats() {
+        measure(format, "", &calls, directory.path())?;
+    }
     drop(calls);
     let with_arguments = session(records, true, false);
-    measure(
-        "rocpd, arguments",
-        &with_arguments,
-        directory.path(),
-        rocpd_file,
-    )?;
-    measure(
-        "json, arguments",
-        &with_arguments,
-        directory.path(),
-        json_file,
-    )?;
-    measure(
-        "pftrace, arguments",
-        &with_arguments,
-        directory.path(),
-        perfetto_file,
-    )?;
+    for format in formats().filter(|format| registry::entry(*format).arguments) {
+        measure(format, ", arguments", &with_arguments, directory.path())?;
+    }
     drop(with_arguments);
     let mixed = session(records, false, true);
-    measure("csv, mixed", &mixed, directory.path(), csv_files)?;
-    measure("rocpd, mixed", &mixed, directory.path(), rocpd_file)?;
-    measure("json, mixed", &mixed, directory.path(), json_file)?;
-    measure("pftrace, mixed", &mixed, directory.path(), perfetto_file)?;
-    measure("otf2, mixed", &mixed, directory.path(), otf2_file)?;
-    measure("parquet, mixed", &mixed, directory.path(), parquet_files)?;
-    measure("html, mixed", &mixed, directory.path(), html_file)?;
+    for format in formats() {
+        measure(format, ", mixed", &mixed, directory.path())?;
+    }
     Ok(())
 }
 
-fn csv_files(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteError> {
-    csv::write(session, None, &Options::default(), target)
-}
-
-fn rocpd_file(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteError> {
-    let file = rocpd::write(session, &Options::default(), target)?;
-    Ok(file.into_iter().collect())
-}
-
-fn json_file(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteError> {
-    let file = results_json::write(session, None, &Options::default(), target)?;
-    Ok(file.into_iter().collect())
-}
-
-fn perfetto_file(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteError> {
-    let file = perfetto::write(session, &Options::default(), target)?;
-    Ok(file.into_iter().collect())
-}
-
-/// All parts of an archive, for their sizes.
-fn otf2_file(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteError> {
-    let Some(anchor) = otf2::write(session, &Options::default(), target)? else {
-        return Ok(Vec::new());
+/// The files, for their sizes: those of an OTF2 archive that belong to its anchor, too.
+fn with_parts(files: Vec<PathBuf>) -> Vec<PathBuf> {
+    let parts = |file: PathBuf| {
+        let events = std::fs::read_dir(file.with_extension("")).into_iter();
+        let events = events.flatten().flatten().map(|entry| entry.path());
+        let definitions = Some(file.with_extension("def")).filter(|path| path.exists());
+        definitions
+            .into_iter()
+            .chain(events)
+            .chain([file])
+            .collect::<Vec<_>>()
     };
-    let events = std::fs::read_dir(anchor.with_extension("")).into_iter();
-    let events = events.flatten().flatten().map(|entry| entry.path());
-    Ok([anchor.with_extension("def"), anchor]
-        .into_iter()
-        .chain(events)
-        .collect())
-}
-
-fn parquet_files(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteError> {
-    parquet::write(session, &Options::default(), target)
+    files.into_iter().flat_map(parts).collect()
 }
 
 /// Without statistics, which are not computed here.
-fn html_file(session: &Session, target: &Target) -> Result<Vec<PathBuf>, WriteError> {
-    let stats = rpd_core::stats::SessionStats::default();
-    let file = html::write(session, &stats, &Options::default(), target)?;
-    Ok(file.into_iter().collect())
-}
-
 fn measure(
-    name: &str,
+    format: Format,
+    what: &str,
     session: &Session,
     directory: &Path,
-    write: impl Fn(&Session, &Target) -> Result<Vec<PathBuf>, WriteError>,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let target = Target {
         directory: directory.to_owned(),
         prefix: "throughput".to_owned(),
     };
     let (begin, begin_on_cpu) = (Instant::now(), seconds_on_cpu());
-    let files = write(session, &target)?;
+    let output = Output {
+        session,
+        stats: None,
+        options: &Options::default(),
+        target: &target,
+    };
+    let files = rpd_formats::write(format, &output)?;
     let seconds = begin.elapsed().as_secs_f64();
     let seconds_on_cpu = seconds_on_cpu() - begin_on_cpu;
     let mut bytes = 0;
-    for file in files {
+    for file in with_parts(files) {
         bytes += std::fs::metadata(&file)?.len();
         std::fs::remove_file(file)?;
     }
     let records = session.len() as f64;
     println!(
-        "{name}: {:.2} M records/s, {:.2} in processor time, {:.0} bytes a record",
+        "{}{what}: {:.2} M records/s, {:.2} in processor time, {:.0} bytes a record",
+        format.word(),
         records / seconds / 1e6,
         records / seconds_on_cpu / 1e6,
         bytes as f64 / records

@@ -13,6 +13,7 @@ pub mod otf2;
 pub mod parquet;
 pub mod perfetto;
 pub mod progress;
+pub mod registry;
 pub mod results_json;
 pub mod rocpd;
 pub mod settings;
@@ -21,6 +22,8 @@ pub mod table;
 mod texts;
 
 use std::path::PathBuf;
+
+pub use registry::{Output, write};
 
 /// Why an output could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -1,5 +1,8 @@
 //! Counters in every format: against the files that the original wrote, and through our own database and back.
 
+#[path = "support/write.rs"]
+mod written;
+
 #[path = "support/python.rs"]
 mod script;
 
@@ -7,15 +10,16 @@ use std::path::{Path, PathBuf};
 
 use rpd_core::ids::{AgentHandle, CounterId};
 use rpd_core::naming::Target;
-use rpd_core::options::{AgentIndex, KernelNames, Options};
+use rpd_core::options::{AgentIndex, Format, KernelNames, Options};
 use rpd_core::session::{
     Counter, CounterDimension, CounterInstance, CounterValue, LoadOptions, Region, Session,
 };
 use rpd_formats::rocpd::read::Database;
-use rpd_formats::{csv, parquet, perfetto, results_json, rocpd};
+use rpd_formats::{csv, rocpd};
 use rusqlite::Connection;
 use script::python;
 use serde_json::Value;
+use written::{write, write_one};
 
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
 
@@ -58,16 +62,28 @@ fn process(json: &str) -> Value {
 }
 
 fn json(session: &Session, directory: &Path) -> Value {
-    let path = results_json::write(session, None, &Options::default(), &target(directory))
-        .expect("written")
-        .expect("a file");
+    let path = write_one(
+        Format::Json,
+        session,
+        None,
+        &Options::default(),
+        &target(directory),
+    )
+    .expect("written")
+    .expect("a file");
     process(&text(&path))
 }
 
 fn database(session: &Session, directory: &Path) -> PathBuf {
-    rocpd::write(session, &Options::default(), &target(directory))
-        .expect("written")
-        .expect("a file")
+    write_one(
+        Format::Rocpd,
+        session,
+        None,
+        &Options::default(),
+        &target(directory),
+    )
+    .expect("written")
+    .expect("a file")
 }
 
 /// The golden run with counters alone, as the collector would have it: no dispatch was traced, and dimensions and
@@ -131,7 +147,8 @@ fn counted() -> Session {
 fn csv_is_that_of_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());
-    let files = csv::write(&counted(), None, &Options::default(), &target).expect("written");
+    let files =
+        write(Format::Csv, &counted(), None, &Options::default(), &target).expect("written");
     // The kernel trace was not asked for.
     let names: Vec<_> = files
         .iter()
@@ -150,7 +167,7 @@ fn csv_of_counters_and_trace_together_is_that_of_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let session = session(&golden("counters-plus-trace/trace_results.db"));
     let target = target(directory.path());
-    csv::write(&session, None, &Options::default(), &target).expect("written");
+    write(Format::Csv, &session, None, &Options::default(), &target).expect("written");
     for name in ["trace_counter_collection.csv", "trace_kernel_trace.csv"] {
         let golden = golden("counters-plus-trace").join(name);
         assert_eq!(text(&target.directory.join(name)), text(&golden), "{name}");
@@ -177,13 +194,13 @@ fn kernels_and_agents_are_called_as_asked() {
         ..Options::default()
     };
     let target = target(directory.path());
-    let files = csv::write(&session, None, &options, &target).expect("written");
+    let files = write(Format::Csv, &session, None, &options, &target).expect("written");
     let rows = text(&files[0]);
     let rows: Vec<&str> = rows.lines().collect();
     assert!(rows[1].starts_with("1,1,\"GPU 0\",1,"), "{}", rows[1]);
     assert!(rows[1].contains(",\"addition_kernel\","), "{}", rows[1]);
     assert!(rows[5].contains(",\"a \"\"phase\"\"\","), "{}", rows[5]);
-    let json = results_json::write(&session, None, &options, &target)
+    let json = write_one(Format::Json, &session, None, &options, &target)
         .expect("written")
         .expect("a file");
     let json = process(&text(&json));
@@ -358,7 +375,8 @@ fn odd_values_come_through() {
         );
         assert_eq!(ours, theirs, "{index}");
     }
-    let files = csv::write(
+    let files = write(
+        Format::Csv,
         &second,
         None,
         &Options::default(),
@@ -371,7 +389,8 @@ fn odd_values_come_through() {
     let mut nowhere = counted();
     let kept: Vec<u32> = Vec::new();
     nowhere.counted.reorder(&kept);
-    let files = csv::write(
+    let files = write(
+        Format::Csv,
         &nowhere,
         None,
         &Options::default(),
@@ -509,9 +528,15 @@ fn columns_of_later_schemas_are_used() {
 }
 
 fn trace(session: &Session, directory: &Path) -> PathBuf {
-    perfetto::write(session, &Options::default(), &target(directory))
-        .expect("written")
-        .expect("a file")
+    write_one(
+        Format::Pftrace,
+        session,
+        None,
+        &Options::default(),
+        &target(directory),
+    )
+    .expect("written")
+    .expect("a file")
 }
 
 const PERFETTO: &str = "perfetto, google.protobuf";
@@ -554,7 +579,8 @@ fn slices_of_counted_dispatches_tell_the_counts() {
     // Without calls, so that the first slice is a dispatch.
     session.api = Default::default();
     let path = trace(&session, directory.path());
-    let json = results_json::write(
+    let json = write_one(
+        Format::Json,
         &session,
         None,
         &Options::default(),
@@ -581,8 +607,14 @@ fn slices_of_counted_dispatches_tell_the_counts() {
 #[test]
 fn parquet_has_sums_values_and_what_they_are_of() {
     let directory = tempfile::tempdir().expect("a directory");
-    let files = parquet::write(&counted(), &Options::default(), &target(directory.path()))
-        .expect("written");
+    let files = write(
+        Format::Parquet,
+        &counted(),
+        None,
+        &Options::default(),
+        &target(directory.path()),
+    )
+    .expect("written");
     let names: Vec<_> = files
         .iter()
         .filter_map(|file| file.file_name()?.to_str())

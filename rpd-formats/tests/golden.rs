@@ -1,5 +1,8 @@
 //! A session rebuilt from a database that the original wrote must come out as the files the original wrote.
 
+#[path = "support/write.rs"]
+mod written;
+
 mod support;
 
 use std::collections::BTreeMap;
@@ -8,11 +11,11 @@ use std::path::Path;
 use rpd_core::args::layout;
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::naming::Target;
-use rpd_core::options::{AgentIndex, Options};
+use rpd_core::options::{AgentIndex, Format, Options};
 use rpd_core::session::Session;
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
-use rpd_formats::{csv, rocpd};
 use rusqlite::{Connection, OpenFlags, types::Value};
+use written::{write, write_one};
 
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
 
@@ -50,7 +53,8 @@ fn assert_same_rows(directory: &Path, name: &str) {
 fn csv_files_have_the_rows_of_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let session = support::session(&golden_database());
-    let files = csv::write(
+    let files = write(
+        Format::Csv,
         &session,
         None,
         &Options::default(),
@@ -121,7 +125,8 @@ fn statistics_files_have_the_number_formats_of_the_original() {
             .collect(),
         overall: read_statistics("domain_stats", Domain::HipApi),
     };
-    csv::write(
+    write(
+        Format::Csv,
         &session,
         Some(&stats),
         &Options::default(),
@@ -146,7 +151,14 @@ fn agents_are_numbered_as_asked() {
         group_by_queue: true,
         ..Options::default()
     };
-    csv::write(&session, None, &options, &target(directory.path())).expect("written");
+    write(
+        Format::Csv,
+        &session,
+        None,
+        &options,
+        &target(directory.path()),
+    )
+    .expect("written");
     let copies = std::fs::read_to_string(directory.path().join("trace_memory_copy_trace.csv"))
         .expect("copies");
     let row = copies.lines().nth(1).expect("a row");
@@ -166,28 +178,28 @@ fn little_data_is_not_written_when_more_is_asked_for() {
         ..Options::default()
     };
     assert!(
-        csv::write(&session, None, &options, &target)
+        write(Format::Csv, &session, None, &options, &target)
             .expect("nothing to do")
             .is_empty()
     );
     assert_eq!(
-        rocpd::write(&session, &options, &target).expect("nothing to do"),
+        write_one(Format::Rocpd, &session, None, &options, &target).expect("nothing to do"),
         None
     );
     // Enough in all, and in the HSA calls, but in no other domain.
     options.minimum_output_bytes = 50_000;
-    let files = csv::write(&session, None, &options, &target).expect("written");
+    let files = write(Format::Csv, &session, None, &options, &target).expect("written");
     let names: Vec<_> = files.iter().filter_map(|path| path.file_name()).collect();
     assert_eq!(names, ["trace_hsa_api_trace.csv", "trace_agent_info.csv"]);
     let empty = Session::default();
     let options = Options::default();
     assert!(
-        csv::write(&empty, None, &options, &target)
+        write(Format::Csv, &empty, None, &options, &target)
             .expect("nothing to do")
             .is_empty()
     );
     assert_eq!(
-        rocpd::write(&empty, &options, &target).expect("nothing to do"),
+        write_one(Format::Rocpd, &empty, None, &options, &target).expect("nothing to do"),
         None
     );
 }
@@ -251,9 +263,15 @@ fn every_view_of_the_database_has_the_rows_of_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let golden = golden_database();
     let session = support::session(&golden);
-    let path = rocpd::write(&session, &Options::default(), &target(directory.path()))
-        .expect("written")
-        .expect("a file");
+    let path = write_one(
+        Format::Rocpd,
+        &session,
+        None,
+        &Options::default(),
+        &target(directory.path()),
+    )
+    .expect("written")
+    .expect("a file");
     assert_eq!(path, directory.path().join("trace_results.db"));
     assert_eq!(
         std::fs::read_dir(directory.path())
@@ -348,8 +366,10 @@ fn every_view_of_the_database_has_the_rows_of_the_original() {
 fn the_original_s_way_of_reading_finds_the_same_rows() {
     let directory = tempfile::tempdir().expect("a directory");
     let golden = golden_database();
-    let path = rocpd::write(
+    let path = write_one(
+        Format::Rocpd,
         &support::session(&golden),
+        None,
         &Options::default(),
         &target(directory.path()),
     )

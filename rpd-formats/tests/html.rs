@@ -1,5 +1,8 @@
 //! The page in a real browser: what it shows, sorting by click, searching, at few and at many records.
 
+#[path = "support/write.rs"]
+mod written;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,10 +12,10 @@ use rpd_core::ids::{
     StreamId, ThreadId,
 };
 use rpd_core::naming::Target;
-use rpd_core::options::Options;
+use rpd_core::options::{Format, Options};
 use rpd_core::session::{ArgsRef, Counter, CounterInstance, CounterValue, KernelSymbol, Session};
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
-use rpd_formats::html;
+use written::write_one;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/read_page.py");
 
@@ -246,18 +249,25 @@ fn stats(session: &Session) -> SessionStats {
 fn page(directory: &Path, records: u64) -> (PathBuf, Session) {
     let session = session(records);
     let stats = stats(&session);
-    let file = html::write(&session, &stats, &Options::default(), &target(directory))
-        .expect("written")
-        .expect("a page");
+    let file = write_one(
+        Format::Html,
+        &session,
+        Some(&stats),
+        &Options::default(),
+        &target(directory),
+    )
+    .expect("written")
+    .expect("a page");
     (file, session)
 }
 
 #[test]
 fn a_session_without_records_has_no_page() {
     let directory = tempfile::tempdir().expect("a directory");
-    let written = html::write(
+    let written = write_one(
+        Format::Html,
         &Session::default(),
-        &SessionStats::default(),
+        Some(&SessionStats::default()),
         &Options::default(),
         &target(directory.path()),
     );
@@ -303,9 +313,15 @@ fn a_page_of_counters_alone_shows_when_they_were_counted() {
     session.api = Default::default();
     session.copies = Default::default();
     let (stats, options) = (SessionStats::default(), Options::default());
-    let file = html::write(&session, &stats, &options, &target(directory.path()))
-        .expect("written")
-        .expect("a page");
+    let file = write_one(
+        Format::Html,
+        &session,
+        Some(&stats),
+        &options,
+        &target(directory.path()),
+    )
+    .expect("written")
+    .expect("a page");
     let text = std::fs::read_to_string(file).expect("a page");
     let data = text.split_once("id=\"data\">").expect("data").1;
     let data = data.split_once("</script>").expect("data").0;

@@ -1,5 +1,8 @@
 //! Archives as `otf2-print`, the original's reader, reads them.
 
+#[path = "support/write.rs"]
+mod written;
+
 mod support;
 
 use std::collections::BTreeMap;
@@ -10,11 +13,12 @@ use std::process::{Command, Output};
 use rpd_core::domain::Kind;
 use rpd_core::ids::{CorrelationId, Nanoseconds, ProcessId, ThreadId};
 use rpd_core::naming::Target;
-use rpd_core::options::Options;
+use rpd_core::options::{Format, Options};
 use rpd_core::session::{ArgsRef, LoadOptions, Session};
 use rpd_formats::rocpd::read::Database;
 use rpd_formats::{WriteError, otf2};
 use rusqlite::{Connection, OpenFlags};
+use written::write_one;
 
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
 
@@ -152,7 +156,8 @@ fn the_golden_session_gives_the_definitions_of_the_original_and_every_record() {
     let session = support::session(&database);
     // Twice: the second replaces the first.
     for _ in 0..2 {
-        let file = otf2::write(&session, &Options::default(), &target).expect("written");
+        let file =
+            write_one(Format::Otf2, &session, None, &Options::default(), &target).expect("written");
         assert_eq!(file, Some(target.file("results.otf2")));
     }
     let mut names: Vec<_> = fs::read_dir(target.parent())
@@ -264,7 +269,7 @@ fn crossing_calls_are_told_apart_and_no_time_changes() {
     for (name, start, end) in calls {
         call(&mut session, name, start, end, 7);
     }
-    otf2::write(&session, &Options::default(), &target).expect("written");
+    write_one(Format::Otf2, &session, None, &Options::default(), &target).expect("written");
     let anchor = target.file("results.otf2");
     let text = print(&anchor, &["-G"]);
     let locations: Vec<_> = definitions(&text)
@@ -300,7 +305,8 @@ fn nothing_is_left_where_nothing_can_be_written() {
     let mut session = Session::default();
     session.strings.intern("");
     assert_eq!(
-        otf2::write(&session, &Options::default(), &target).expect("nothing to write"),
+        write_one(Format::Otf2, &session, None, &Options::default(), &target)
+            .expect("nothing to write"),
         None
     );
     call(&mut session, "a", 1, 2, 3);
@@ -309,7 +315,8 @@ fn nothing_is_left_where_nothing_can_be_written() {
     fs::create_dir_all(&taken).expect("a directory");
     fs::write(taken.join("notes.txt"), "mine").expect("a file");
     fs::write(taken.join("1.evt"), "old").expect("a file");
-    let Err(WriteError::Io { path, .. }) = otf2::write(&session, &Options::default(), &target)
+    let Err(WriteError::Io { path, .. }) =
+        write_one(Format::Otf2, &session, None, &Options::default(), &target)
     else {
         panic!("written over the user's directory");
     };
@@ -334,7 +341,7 @@ fn counters_alone_make_an_archive_without_events() {
         .session(&database.recordings()[0], LoadOptions::default())
         .expect("a session");
     session.dispatches = Default::default();
-    let anchor = otf2::write(&session, &Options::default(), &target)
+    let anchor = write_one(Format::Otf2, &session, None, &Options::default(), &target)
         .expect("written")
         .expect("an archive");
     // Nothing happened anywhere: there is no location either, which the reader notes with the original's archives too.

@@ -1,16 +1,19 @@
 //! Parquet files as DuckDB reads them.
 
+#[path = "support/write.rs"]
+mod written;
+
 mod support;
 
 use std::path::Path;
 use std::process::Command;
 
 use rpd_core::naming::Target;
-use rpd_core::options::Options;
+use rpd_core::options::{Format, Options};
 use rpd_core::session::Session;
-use rpd_formats::parquet;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
+use written::write;
 
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/read_parquet.py");
@@ -53,8 +56,14 @@ fn duckdb_reads_the_rows_of_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let database = golden_database();
     let session = support::session(&database);
-    let files =
-        parquet::write(&session, &Options::default(), &target(directory.path())).expect("written");
+    let files = write(
+        Format::Parquet,
+        &session,
+        None,
+        &Options::default(),
+        &target(directory.path()),
+    )
+    .expect("written");
     let names: Vec<_> = files
         .iter()
         .map(|file| file.file_name().expect("a name").to_string_lossy())
@@ -141,7 +150,13 @@ fn duckdb_reads_the_rows_of_the_original() {
 fn a_session_without_records_has_no_files() {
     let directory = tempfile::tempdir().expect("a directory");
     let session = Session::default();
-    let files = parquet::write(&session, &Options::default(), &target(directory.path()));
+    let files = write(
+        Format::Parquet,
+        &session,
+        None,
+        &Options::default(),
+        &target(directory.path()),
+    );
     assert!(files.expect("nothing to write").is_empty());
     assert_eq!(
         std::fs::read_dir(directory.path())

@@ -1,15 +1,19 @@
 //! A session read from a database that the original wrote must come out as the files that the original wrote, and one
 //! read from our own as the session that was written.
 
+#[path = "support/write.rs"]
+mod written;
+
 mod support;
 
 use std::path::{Path, PathBuf};
 
 use rpd_core::naming::Target;
-use rpd_core::options::Options;
+use rpd_core::options::{Format, Options};
 use rpd_core::session::{LoadOptions, Session};
+use rpd_formats::rocpd;
 use rpd_formats::rocpd::read::{Database, Problem};
-use rpd_formats::{csv, rocpd};
+use written::{write, write_one};
 
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
 
@@ -48,7 +52,7 @@ fn csv_from_the_golden_database_has_the_rows_of_the_golden_csv() {
     let directory = tempfile::tempdir().expect("a directory");
     let session = read(&golden(), false);
     let target = target(directory.path());
-    let files = csv::write(&session, None, &Options::default(), &target).expect("written");
+    let files = write(Format::Csv, &session, None, &Options::default(), &target).expect("written");
     assert_eq!(files.len(), 7);
     for file in files {
         let golden = Path::new(TESTDATA).join(file.file_name().expect("a name"));
@@ -98,9 +102,15 @@ fn the_reader_finds_what_the_tests_own_slow_reader_finds() {
 fn what_was_written_is_read_again_and_stays_the_same_recording() {
     let directory = tempfile::tempdir().expect("a directory");
     let first = read(&golden(), true);
-    let path = rocpd::write(&first, &Options::default(), &target(directory.path()))
-        .expect("written")
-        .expect("a file");
+    let path = write_one(
+        Format::Rocpd,
+        &first,
+        None,
+        &Options::default(),
+        &target(directory.path()),
+    )
+    .expect("written")
+    .expect("a file");
     let second = read(&path, true);
     assert_eq!(second.origin, first.origin);
     assert_eq!(second.agents, first.agents);

@@ -1,5 +1,8 @@
 //! `results.json` and `results.pftrace`, read by others: Python's JSON, and Perfetto's published descriptors.
 
+#[path = "support/write.rs"]
+mod written;
+
 mod support;
 
 #[path = "support/python.rs"]
@@ -13,14 +16,14 @@ use rpd_core::ids::{
     QueueId, StreamId, ThreadId,
 };
 use rpd_core::naming::Target;
-use rpd_core::options::Options;
+use rpd_core::options::{Format, Options};
 use rpd_core::session::{ArgsRef, KernelSymbol, Region, ResourceKind, ResourceName, Session};
 use rpd_core::spool::format::api_flag;
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
-use rpd_formats::{perfetto, results_json};
 use rusqlite::{Connection, OpenFlags};
 use script::python;
 use serde_json::Value;
+use written::write_one;
 
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
 const ODD: &str = "quote\" back\\slash \n\u{1}\u{7f} π \u{fffd} \u{2028}";
@@ -40,13 +43,13 @@ fn target(directory: &Path) -> Target {
 }
 
 fn write_json(session: &Session, options: &Options, directory: &Path) -> PathBuf {
-    results_json::write(session, None, options, &target(directory))
+    write_one(Format::Json, session, None, options, &target(directory))
         .expect("written")
         .expect("a file")
 }
 
 fn write_trace(session: &Session, options: &Options, directory: &Path) -> PathBuf {
-    perfetto::write(session, options, &target(directory))
+    write_one(Format::Pftrace, session, None, options, &target(directory))
         .expect("written")
         .expect("a file")
 }
@@ -579,7 +582,13 @@ fn the_summary_has_the_figures_of_the_original() {
     };
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());
-    let path = results_json::write(&session, Some(&stats), &Options::default(), &target);
+    let path = write_one(
+        Format::Json,
+        &session,
+        Some(&stats),
+        &Options::default(),
+        &target,
+    );
     let ours = parsed(&path.expect("written").expect("a file"));
     let ours = &ours["summary"][0];
     assert_eq!(ours["domain"], "MEMORY_COPY");
@@ -599,11 +608,11 @@ fn nothing_is_written_for_nothing() {
     let (empty, options) = (Session::default(), Options::default());
     let target = target(directory.path());
     assert_eq!(
-        results_json::write(&empty, None, &options, &target).expect("nothing"),
+        write_one(Format::Json, &empty, None, &options, &target).expect("nothing"),
         None
     );
     assert_eq!(
-        perfetto::write(&empty, &options, &target).expect("nothing"),
+        write_one(Format::Pftrace, &empty, None, &options, &target).expect("nothing"),
         None
     );
     let options = Options {
@@ -612,18 +621,25 @@ fn nothing_is_written_for_nothing() {
     };
     let session = odd_session();
     assert_eq!(
-        results_json::write(&session, None, &options, &target).expect("nothing"),
+        write_one(Format::Json, &session, None, &options, &target).expect("nothing"),
         None
     );
     assert_eq!(
-        perfetto::write(&session, &options, &target).expect("nothing"),
+        write_one(Format::Pftrace, &session, None, &options, &target).expect("nothing"),
         None
     );
     let target = Target {
         directory: "/proc/nowhere".into(),
         ..target
     };
-    let error = perfetto::write(&session, &Options::default(), &target).expect_err("no such place");
+    let error = write_one(
+        Format::Pftrace,
+        &session,
+        None,
+        &Options::default(),
+        &target,
+    )
+    .expect_err("no such place");
     assert!(
         error.to_string().starts_with("cannot write /proc/nowhere/"),
         "{error}"

@@ -1,5 +1,8 @@
 //! What the golden run does not have: renamed kernels, scratch memory, odd texts, unknown agents and kernels, failures.
 
+#[path = "support/write.rs"]
+mod written;
+
 use std::path::Path;
 
 use rpd_core::domain::Kind;
@@ -8,15 +11,16 @@ use rpd_core::ids::{
     ProcessId, QueueId, StreamId, ThreadId,
 };
 use rpd_core::naming::Target;
-use rpd_core::options::Options;
+use rpd_core::options::{Format, Options};
 use rpd_core::session::{
     ArgsRef, Counter, CounterInstance, CounterValue, KernelSymbol, LoadOptions, Region,
     ResourceKind, ResourceName, Session,
 };
 use rpd_core::spool::format::api_flag;
+use rpd_formats::WriteError;
 use rpd_formats::rocpd::read::Database;
-use rpd_formats::{WriteError, csv, parquet, perfetto, results_json, rocpd};
 use rusqlite::Connection;
+use written::{write, write_one};
 
 const ODD: &str = "quote\" 'single' ; comma, newline\n tab\t \u{fffd} π \\";
 
@@ -230,9 +234,15 @@ fn target(directory: &Path) -> Target {
 
 fn database(options: &Options) -> (tempfile::TempDir, Connection) {
     let directory = tempfile::tempdir().expect("a directory");
-    let path = rocpd::write(&session(), options, &target(directory.path()))
-        .expect("written")
-        .expect("a file");
+    let path = write_one(
+        Format::Rocpd,
+        &session(),
+        None,
+        options,
+        &target(directory.path()),
+    )
+    .expect("written")
+    .expect("a file");
     let connection = Connection::open(path).expect("a database");
     (directory, connection)
 }
@@ -252,7 +262,7 @@ fn csv_of_odd_things() {
     let target = target(directory.path());
     let mut options = Options::default();
     options.kernel_names.rename = true;
-    csv::write(&session(), None, &options, &target).expect("written");
+    write(Format::Csv, &session(), None, &options, &target).expect("written");
     let read = |name: &str| std::fs::read_to_string(target.file(name)).expect(name);
 
     let kernels = read("kernel_trace.csv");
@@ -351,7 +361,7 @@ fn counters_of_odd_things() {
     let mut options = Options::default();
     options.kernel_names.rename = true;
     let session = counting();
-    csv::write(&session, None, &options, &target).expect("written");
+    write(Format::Csv, &session, None, &options, &target).expect("written");
     let rows = std::fs::read_to_string(target.file("counter_collection.csv")).expect("a file");
     let quoted = ODD.replace('"', "\"\"");
     for row in [
@@ -362,7 +372,7 @@ fn counters_of_odd_things() {
         assert!(rows.contains(row), "{row}\n{rows}");
     }
 
-    let path = rocpd::write(&session, &options, &target)
+    let path = write_one(Format::Rocpd, &session, None, &options, &target)
         .expect("written")
         .expect("a file");
     let connection = Connection::open(&path).expect("a database");
@@ -395,7 +405,7 @@ fn counters_of_odd_things() {
     assert_eq!(names, [(0, "first"), (u64::MAX, ODD)]);
     assert_eq!((read.dispatches.len(), read.counted.len()), (4, 3));
 
-    let json = results_json::write(&read, None, &options, &target)
+    let json = write_one(Format::Json, &read, None, &options, &target)
         .expect("written")
         .expect("a file");
     let json = std::fs::read(json).expect("a file");
@@ -404,11 +414,11 @@ fn counters_of_odd_things() {
     assert_eq!(process["counters"][1]["name"], ODD);
     let records = &process["callback_records"]["counter_collection"][0]["records"];
     assert!(records[0]["value"].is_null());
-    perfetto::write(&session, &options, &target)
+    write_one(Format::Pftrace, &session, None, &options, &target)
         .expect("written")
         .expect("a file");
     assert!(
-        !parquet::write(&session, &options, &target)
+        !write(Format::Parquet, &session, None, &options, &target)
             .expect("written")
             .is_empty()
     );
@@ -475,7 +485,14 @@ fn a_failure_names_the_file_and_leaves_nothing() {
     let target = target(directory.path());
     // A directory has the name that the file is to get.
     std::fs::create_dir_all(target.file("results.db").join("full")).expect("a directory");
-    let error = rocpd::write(&session(), &Options::default(), &target).expect_err("refused");
+    let error = write_one(
+        Format::Rocpd,
+        &session(),
+        None,
+        &Options::default(),
+        &target,
+    )
+    .expect_err("refused");
     assert!(
         matches!(&error, WriteError::Io { path, .. } if *path == target.file("results.db")),
         "{error}"
@@ -491,6 +508,7 @@ fn a_failure_names_the_file_and_leaves_nothing() {
         prefix: "p".to_owned(),
     };
     std::fs::write(&blocked.directory, "").expect("a file");
-    let error = csv::write(&session(), None, &Options::default(), &blocked).expect_err("refused");
+    let error =
+        write(Format::Csv, &session(), None, &Options::default(), &blocked).expect_err("refused");
     assert!(error.to_string().contains("hsa_api_trace.csv"), "{error}");
 }

@@ -9,6 +9,7 @@ use rpd_core::compat::{Compat, Difference};
 use rpd_core::naming::{self, Facts, Namer, Target};
 use rpd_core::options::{AgentIndex, Format, Options};
 use rpd_core::session::{LoadOptions, Session};
+use rpd_formats::registry;
 use rpd_formats::rocpd::read::Settings;
 use rpd_summary::Statistics;
 
@@ -17,7 +18,7 @@ use super::{
     Inputs, Naming, ROCPD_DIRECTORY, ROCPD_FILE, each_recording, inherited, parse, spread,
 };
 use crate::failure::Failure;
-use crate::report::write::{FORMATS, write};
+use crate::report::write::write;
 
 const NAME: &str = "convert";
 /// How the name of a database ends.
@@ -31,8 +32,7 @@ const SUFFIX: &str = "_results";
 struct Arguments {
     #[command(flatten)]
     inputs: Inputs,
-    /// Formats to write
-    #[arg(short = 'f', long = "output-format", alias = "format", value_name = "FORMAT", required = true,
+    #[arg(short = 'f', long = "output-format", help = format!("Formats to write: {}", registry::list()), alias = "format", value_name = "FORMAT", required = true,
         value_delimiter = ',', value_parser = format)]
     formats: Vec<Format>,
     /// Prefix of the output files; may hold placeholders such as %pid% [default: that of the database]
@@ -97,11 +97,7 @@ enum Layout {
 fn format(text: &str) -> Result<Format, String> {
     let text = text.to_ascii_lowercase();
     let text = if text == "perfetto" { "pftrace" } else { &text };
-    let known = FORMATS.iter().find(|(name, _)| *name == text);
-    known.map(|(_, format)| *format).ok_or_else(|| {
-        let names: Vec<&str> = FORMATS.iter().map(|(name, _)| *name).collect();
-        format!("choose from {}", names.join(", "))
-    })
+    Format::from_word(text).ok_or_else(|| format!("choose from {}", Format::WORDS.join(", ")))
 }
 
 fn agent_index(text: &str) -> Result<AgentIndex, String> {
@@ -141,7 +137,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         args: given
             .formats
             .iter()
-            .any(|format| matches!(format, Format::Json | Format::Pftrace | Format::Rocpd)),
+            .any(|format| registry::entry(*format).arguments),
     };
     if compat.has(Difference::RocpdWords) {
         for format in &given.formats {
@@ -258,14 +254,18 @@ fn one(
     let directory = given.output_path.as_deref().unwrap_or(".");
     let options = given.options(settings, file, directory)?;
     let target = target(session, &options, namer, index);
-    if given.formats.contains(&Format::Rocpd) {
-        let database = target.file("results.db").canonicalize();
+    let names = options
+        .formats
+        .iter()
+        .filter_map(|format| registry::entry(*format).file);
+    for file in names.map(|name| target.file(name)) {
+        let written = file.canonicalize();
         let is_input =
-            |input: &PathBuf| input.canonicalize().ok() == database.as_ref().ok().cloned();
-        if database.is_ok() && inputs.iter().any(is_input) {
+            |input: &PathBuf| input.canonicalize().ok() == written.as_ref().ok().cloned();
+        if written.is_ok() && inputs.iter().any(is_input) {
             return Err(Failure::failed(format!(
                 "convert: {} is an input too; choose another name with -o or another directory with -d",
-                target.file("results.db").display()
+                file.display()
             ))
             .into());
         }

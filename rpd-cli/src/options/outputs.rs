@@ -8,7 +8,6 @@ use rpd_core::options::Format;
 use super::given::Given;
 use super::inherit::number;
 use super::resolve::Surroundings;
-use super::table::FORMATS;
 use crate::failure::Failure;
 
 /// Inherited formats, then those given, else the default.
@@ -31,21 +30,12 @@ pub(super) fn formats(given: &Given, around: &Surroundings) -> Result<Vec<Format
     }
     let mut formats = Vec::new();
     for (word, source) in words {
-        let format = match word.as_str() {
-            "csv" => Format::Csv,
-            "rocpd" => Format::Rocpd,
-            "json" => Format::Json,
-            "pftrace" => Format::Pftrace,
-            "otf2" => Format::Otf2,
-            "parquet" => Format::Parquet,
-            "html" => Format::Html,
-            _ => {
-                return Err(Failure::usage(format!(
-                    "{source}: invalid choice: '{word}' (choose from {})",
-                    FORMATS.join(", ")
-                )));
-            }
-        };
+        let format = Format::from_word(&word).ok_or_else(|| {
+            Failure::usage(format!(
+                "{source}: invalid choice: '{word}' (choose from {})",
+                Format::WORDS.join(", ")
+            ))
+        })?;
         if !formats.contains(&format) {
             formats.push(format);
         }

@@ -182,7 +182,10 @@ fn command_line() -> Command {
 fn argument(spec: &'static Spec) -> Arg {
     let mut arg = Arg::new(spec.long)
         .long(spec.long)
-        .help(spec.help)
+        .help(
+            spec.help
+                .replace("%formats%", &rpd_formats::registry::list()),
+        )
         .help_heading(spec.group.heading())
         .hide(spec.hidden)
         .action(ArgAction::Set);

@@ -4,9 +4,10 @@ use rpd_core::compat::Difference;
 use rpd_core::environment::Kept;
 use rpd_core::naming;
 use rpd_core::options::{
-    AgentIndex, Backend, CollectionPeriod, CollectorOptions, CounterOptions, Format, KernelNames,
-    LogLevel, Options, Traces,
+    AgentIndex, Backend, CollectionPeriod, CollectorOptions, CounterOptions, KernelNames, LogLevel,
+    Options, Traces,
 };
+use rpd_formats::registry;
 
 use super::counters::{self, CounterGroup};
 use super::filters;
@@ -102,7 +103,7 @@ impl Resolver<'_> {
         }
         let arguments_shown = formats
             .iter()
-            .any(|format| matches!(format, Format::Rocpd | Format::Json | Format::Pftrace));
+            .any(|format| registry::entry(*format).arguments);
         let mut launch_environment = self.naming.clone();
         let patterns = [&output_directory, &output_file];
         for name in patterns

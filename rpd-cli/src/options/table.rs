@@ -1,5 +1,7 @@
 //! The one table of options. Parser, help, refusals and the command-line page of the manual are made from it.
 
+use rpd_core::options::Format;
+
 /// Headings of the help, in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
@@ -101,6 +103,7 @@ pub(crate) struct Spec {
     pub(crate) form: Form,
     pub(crate) group: Group,
     pub(crate) value_name: &'static str,
+    /// `%formats%` stands for the list of formats.
     pub(crate) help: &'static str,
     pub(crate) hidden: bool,
     /// A key of jobs that the command line does not have.
@@ -187,9 +190,6 @@ impl Spec {
     }
 }
 
-/// Formats that `-f` knows.
-pub(crate) const FORMATS: &[&str] = &["csv", "json", "pftrace", "otf2", "rocpd", "parquet", "html"];
-
 const OMPT: &[&str] = &[
     "all", "thread", "parallel", "task", "sync", "mutex", "target", "device", "error",
 ];
@@ -216,7 +216,7 @@ pub(crate) const OPTIONS: &[Spec] = &[
         .short('o').value("PREFIX").from("ROCPROF_OUTPUT_FILE_NAME"),
     option(Output, "output-directory", Form::Text, "Directory of the output files; may hold placeholders [default: the current directory]")
         .short('d').value("DIR").from("ROCPROF_OUTPUT_PATH"),
-    option(Output, "output-format", Form::Choices(FORMATS), "Formats to write, separated by spaces: csv, json, pftrace (Perfetto), otf2, rocpd, parquet, html (a page to look at) [default: rocpd]")
+    option(Output, "output-format", Form::Choices(Format::WORDS), "Formats to write, separated by spaces: %formats% [default: rocpd]")
         .short('f'),
     switch(Output, "output-config", "Write the resolved options to <prefix>_config.json")
         .from("ROCPROF_OUTPUT_CONFIG_FILE"),

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::parse::{Parsed, parse};
 use super::plan::{Pass, Plan};
 use super::resolve::{Surroundings, resolve};
-use super::table::{FORMATS, Form, OPTIONS, Support};
+use super::table::{Form, OPTIONS, Support};
 use crate::called::Called;
 use crate::failure::Failure;
 
@@ -571,7 +571,7 @@ fn what_this_build_lacks_is_refused_by_name() {
             assert!(matches!(run_with(&line, &[]), Got::Plan(_)), "{line}");
         }
     }
-    for format in FORMATS {
+    for format in Format::WORDS {
         assert!(
             matches!(run_with(&format!("-s -f {format} -- a"), &[]), Got::Plan(_)),
             "{format}"
@@ -603,6 +603,16 @@ fn the_manual_lists_the_same_options() {
             manual.contains(&format!("`--{}`", spec.long)),
             "--{} is not in the manual",
             spec.long
+        );
+    }
+    let row = manual
+        .lines()
+        .find(|line| line.contains("`--output-format`"));
+    for format in Format::WORDS {
+        let word = format!("`{format}`");
+        assert!(
+            row.is_some_and(|row| row.contains(&word)),
+            "{format} is not in the manual"
         );
     }
     for word in manual.split('`').skip(1).step_by(2) {

@@ -190,7 +190,7 @@ impl Report<'_> {
         for format in &options.formats {
             // One format that fails does not keep the others from being written.
             self.progress.step(
-                &format!("writing {format:?}").to_lowercase(),
+                &format!("writing {}", format.word()),
                 weight,
                 records(session),
             );

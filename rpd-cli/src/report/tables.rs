@@ -75,7 +75,7 @@ impl Tables {
         let summary = &options.summary;
         let statistics = Statistics::new(session, options.kernel_names)?;
         self.stats = Some(statistics.session_stats()?);
-        if rpd_formats::csv::record_bytes(session) < options.minimum_output_bytes {
+        if session.record_bytes() < options.minimum_output_bytes {
             return Ok(());
         }
         let indent = match destination(options) {

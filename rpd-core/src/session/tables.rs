@@ -3,11 +3,12 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::Session;
-use crate::domain::Kind;
+use crate::domain::{Domain, Kind};
 use crate::ids::{
     AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId, StringId,
     ThreadId,
 };
+use crate::spool::format::CountedValue;
 use crate::spool::record::Table;
 
 /// Where the raw arguments of a call lie in [`ApiTable::arena`]; length 0 means none were recorded.
@@ -61,6 +62,56 @@ impl Session {
     /// Number of records in a table.
     pub fn records(&self, table: Table) -> usize {
         self.columns(table).starts().len()
+    }
+
+    /// Bytes of all records, as `--minimum-output-data` counts them: their fixed parts in the spool, and the values of
+    /// counters. A dispatch without values does not count as counted.
+    pub fn record_bytes(&self) -> u64 {
+        Table::ALL
+            .iter()
+            .map(|table| self.table_bytes(*table))
+            .sum()
+    }
+
+    /// As [`Session::record_bytes`], for the records of one domain.
+    pub fn domain_bytes(&self, domain: Domain) -> u64 {
+        let table = domain.table();
+        match table {
+            Table::Calls => {
+                // By number of kind: this runs over every call.
+                let mut is_wanted = [false; 1 << u8::BITS];
+                for kind in Kind::all() {
+                    is_wanted[kind as usize] = kind.domain() == domain;
+                }
+                let kinds = self.api.kind.iter();
+                let calls = kinds.filter(|kind| is_wanted[**kind as usize]).count();
+                (calls * table.record_len()) as u64
+            }
+            // The only domain of its table.
+            Table::Dispatches
+            | Table::Copies
+            | Table::Allocations
+            | Table::Scratch
+            | Table::Counted => self.table_bytes(table),
+        }
+    }
+
+    fn table_bytes(&self, table: Table) -> u64 {
+        let (records, values) = match table {
+            Table::Counted => {
+                let counts = self.counted.ranges.iter().map(|(_, count)| *count as usize);
+                let counts = counts.filter(|count| *count > 0);
+                counts.fold((0, 0), |(records, values), count| {
+                    (records + 1, values + count)
+                })
+            }
+            Table::Calls
+            | Table::Dispatches
+            | Table::Copies
+            | Table::Allocations
+            | Table::Scratch => (self.records(table), 0),
+        };
+        (records * table.record_len() + values * size_of::<CountedValue>()) as u64
     }
 }
 

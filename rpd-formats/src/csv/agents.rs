@@ -87,7 +87,7 @@ pub(super) fn write_rows(
     let mut columns = vec!["Node_Id", "Logical_Node_Id", "Agent_Type"];
     columns.extend(NUMBERS.iter().map(|(name, _)| name));
     columns.extend(["Name", "Vendor_Name", "Product_Name", "Model_Name"]);
-    write_header(file, begin, &columns);
+    write_header(file, begin, columns);
 
     let mut agents: Vec<&Agent> = session.agents.iter().collect();
     agents.sort_by_key(|agent| agent.node_id);

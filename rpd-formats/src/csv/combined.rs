@@ -29,7 +29,7 @@ pub fn write_combined(
     for domain in Domain::ALL {
         if sessions
             .iter()
-            .all(|session| trace::bytes(session, domain) == 0)
+            .all(|session| session.domain_bytes(domain) == 0)
         {
             continue;
         }

@@ -1,9 +1,11 @@
 //! The counter file: one row per dispatch and counter, its instances added up.
 
+use rpd_core::ids::Nanoseconds;
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
-use rpd_core::session::Session;
+use rpd_core::session::{DispatchTable, Session};
 
+use super::columns::{self, Columns as _, columns};
 use super::combined::Begin;
 use super::row::quote;
 use super::trace::{AgentNames, Resources};
@@ -18,6 +20,53 @@ pub(super) fn product(sizes: [u32; 3]) -> u64 {
         .fold(1, |product, size| product.saturating_mul(size.into()))
 }
 
+/// What rows of a dispatch have in common in front of the counter.
+struct Dispatches<'a> {
+    session: &'a Session,
+    table: &'a DispatchTable,
+    agents: AgentNames,
+    labels: KernelLabels<'a>,
+    resources: Resources<'a>,
+    index: usize,
+}
+
+columns!(Dispatches<'_>, |row, counted, begin|
+    "Correlation_Id" => row.number(counted.table.correlation[counted.index].0),
+    "Dispatch_Id" => row.number(counted.table.dispatch[counted.index].0),
+    "Agent_Id" => row.quoted(counted.agents.get(counted.table.agent[counted.index])),
+    "Queue_Id" => row.number(counted.table.queue[counted.index].0),
+    "Process_Id" => row.number(counted.session.process.pid.0),
+    "Thread_Id" => row.number(counted.table.thread[counted.index].0),
+    "Grid_Size" => row.number(product(counted.table.grid[counted.index])),
+    "Kernel_Id" => row.number(counted.table.kernel[counted.index].0),
+    "Kernel_Name" => row.text(counted.labels.counted(counted.index)),
+    "Workgroup_Size" => row.number(product(counted.table.workgroup[counted.index])),
+    "LDS_Block_Size" => row.number(counted.resources.lds(begin)),
+    "Scratch_Size" => row.number(counted.table.private_size[counted.index]),
+    "VGPR_Count" => row.number(counted.resources.arch_vgprs()),
+    "Accum_VGPR_Count" => row.number(counted.resources.accum_vgprs()),
+    "SGPR_Count" => row.number(counted.resources.sgprs()),
+);
+
+/// A counter in a dispatch.
+struct Value<'a> {
+    /// Name of the counter, in quotes.
+    name: &'a [u8],
+    value: f64,
+    start: Nanoseconds,
+    end: Nanoseconds,
+}
+
+columns!(Value<'_>, |row, counted, begin|
+    "Counter_Name" => row.quoted(counted.name),
+    "Counter_Value" => match begin.combined {
+        true => row.shortest(counted.value),
+        false => row.value(counted.value),
+    },
+    "Start_Timestamp" => row.number(counted.start.0),
+    "End_Timestamp" => row.number(counted.end.0),
+);
+
 /// Writes header and rows.
 pub(super) fn write_rows(
     file: &mut TextFile,
@@ -25,34 +74,12 @@ pub(super) fn write_rows(
     options: &Options,
     begin: &Begin,
 ) -> Result<(), WriteError> {
+    let columns = columns::names::<Dispatches<'_>>(begin);
     write_header(
         file,
         begin,
-        &[
-            "Correlation_Id",
-            "Dispatch_Id",
-            "Agent_Id",
-            "Queue_Id",
-            "Process_Id",
-            "Thread_Id",
-            "Grid_Size",
-            "Kernel_Id",
-            "Kernel_Name",
-            "Workgroup_Size",
-            "LDS_Block_Size",
-            "Scratch_Size",
-            "VGPR_Count",
-            "Accum_VGPR_Count",
-            "SGPR_Count",
-            "Counter_Name",
-            "Counter_Value",
-            "Start_Timestamp",
-            "End_Timestamp",
-        ],
+        columns.chain(columns::names::<Value<'_>>(begin)),
     );
-    let agents = AgentNames::new(session, options);
-    let labels = KernelLabels::new(session, options.kernel_names);
-    let resources = Resources::new(session, begin);
     let names: Vec<Vec<u8>> = session
         .counters
         .iter()
@@ -63,36 +90,30 @@ pub(super) fn write_rows(
         })
         .collect();
     let table = &session.counted.dispatches;
-    // What rows of a dispatch have in common before and behind the counter.
+    let mut dispatches = Dispatches {
+        session,
+        table,
+        agents: AgentNames::new(session, options),
+        labels: KernelLabels::new(session, options.kernel_names),
+        resources: Resources::new(session, table),
+        index: 0,
+    };
     let mut front = Vec::new();
     for index in 0..session.counted.len() {
+        dispatches.index = index;
+        dispatches.resources.select(index);
         front.clear();
-        let row = Row::new(&mut front, &begin.row)
-            .number(table.correlation[index].0)
-            .number(table.dispatch[index].0)
-            .quoted(agents.get(table.agent[index]))
-            .number(table.queue[index].0)
-            .number(session.process.pid.0)
-            .number(table.thread[index].0)
-            .number(product(table.grid[index]))
-            .number(table.kernel[index].0)
-            .text(labels.counted(index))
-            .number(product(table.workgroup[index]));
-        resources
-            .of(table, index)
-            .into_iter()
-            .fold(row, Row::number)
-            .open();
+        let row = Row::new(&mut front, &begin.row);
+        dispatches.fields(row, begin).open();
         for (counter, value) in session.counted.sums(index) {
-            let row = Row::new(&mut file.buffer, &front)
-                .quoted(names.get(counter as usize).map_or(b"\"\"", Vec::as_slice));
-            match begin.combined {
-                true => row.shortest(value),
-                false => row.value(value),
-            }
-            .number(table.start[index].0)
-            .number(table.end[index].0)
-            .end();
+            let mut value = Value {
+                name: names.get(counter as usize).map_or(b"\"\"", Vec::as_slice),
+                value,
+                start: table.start[index],
+                end: table.end[index],
+            };
+            let row = Row::new(&mut file.buffer, &front);
+            value.fields(row, begin).end();
             file.flush_if_full()?;
         }
     }

@@ -1,6 +1,7 @@
 //! Comma-separated values: one trace file and one statistics file per domain, agents, statistics of domains.
 
 mod agents;
+mod columns;
 mod combined;
 mod counters;
 mod passes;
@@ -10,42 +11,33 @@ mod trace;
 use std::path::PathBuf;
 
 use rpd_core::domain::Domain;
-use rpd_core::naming::Target;
-use rpd_core::options::Options;
-use rpd_core::session::Session;
-use rpd_core::stats::{SessionStats, StatRow};
+use rpd_core::stats::StatRow;
 
-use crate::WriteError;
 use crate::file::TextFile;
+use crate::{Output, WriteError};
+use columns::{Columns as _, columns};
 use combined::Begin;
 pub use combined::write_combined;
 pub use passes::{PassRow, write_passes};
 use row::Row;
 pub(crate) use row::{quote, scientific};
 
-/// Writes the CSV files of a session and returns their names. Domains without records have no file, and a session
-/// without records has none at all. Statistics files are written when `stats` is given.
+/// Writes the CSV files of a session and returns their names. Domains without records, or with fewer bytes of them than
+/// asked for, have no file. Statistics files are written when there are statistics.
 ///
 /// # Errors
 /// When a file cannot be written; files finished before that stay.
-pub fn write(
-    session: &Session,
-    stats: Option<&SessionStats>,
-    options: &Options,
-    target: &Target,
-) -> Result<Vec<PathBuf>, WriteError> {
-    let sizes: Vec<(Domain, u64)> = Domain::ALL
-        .into_iter()
-        .map(|domain| (domain, trace::bytes(session, domain)))
-        .filter(|(_, bytes)| *bytes > 0)
-        .collect();
+pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
+    let &Output {
+        session,
+        stats,
+        options,
+        target,
+    } = output;
     let mut files = Vec::new();
-    let total: u64 = sizes.iter().map(|(_, bytes)| bytes).sum();
-    if total == 0 || total < options.minimum_output_bytes {
-        return Ok(files);
-    }
-    for (domain, bytes) in sizes {
-        if bytes < options.minimum_output_bytes {
+    for domain in Domain::ALL {
+        let bytes = session.domain_bytes(domain);
+        if bytes == 0 || bytes < options.minimum_output_bytes {
             continue;
         }
         let table = stats.and_then(|stats| {
@@ -73,43 +65,37 @@ pub fn write(
     Ok(files)
 }
 
-/// Bytes of all records of a session, as `--minimum-output-data` counts them.
-pub fn record_bytes(session: &Session) -> u64 {
-    let domains = Domain::ALL.into_iter();
-    domains.map(|domain| trace::bytes(session, domain)).sum()
-}
-
-fn write_header(file: &mut TextFile, begin: &Begin, columns: &[&str]) {
+fn write_header<'a>(
+    file: &mut TextFile,
+    begin: &Begin,
+    columns: impl IntoIterator<Item = &'a str>,
+) {
     if begin.header {
-        let first = begin.column();
-        first
-            .iter()
-            .chain(columns)
-            .fold(Row::new(&mut file.buffer, b""), |row, column| {
-                row.text(column)
-            })
+        let columns = begin.column().into_iter().chain(columns);
+        columns
+            .fold(Row::new(&mut file.buffer, b""), Row::text)
             .end();
     }
 }
 
+columns!(&StatRow, |row, of, begin|
+    "Name" => row.text(&of.name),
+    "Calls" => row.number(of.calls),
+    "TotalDurationNs" => row.number(of.total),
+    "AverageNs" => row.duration(of.average),
+    "Percentage" => row.percentage(of.percentage),
+    "MinNs" => row.number(of.min),
+    "MaxNs" => row.number(of.max),
+    "StdDev" => row.duration(of.std_dev),
+);
+
 fn write_statistics(path: PathBuf, rows: &[StatRow]) -> Result<PathBuf, WriteError> {
     let mut file = TextFile::create(path)?;
-    write_header(
-        &mut file,
-        &Begin::run(),
-        &[
-            "Name",
-            "Calls",
-            "TotalDurationNs",
-            "AverageNs",
-            "Percentage",
-            "MinNs",
-            "MaxNs",
-            "StdDev",
-        ],
-    );
-    for row in rows {
-        Row::new(&mut file.buffer, b"").statistics(row).end();
+    let begin = Begin::run();
+    write_header(&mut file, &begin, columns::names::<&StatRow>(&begin));
+    for mut row in rows {
+        let fields = Row::new(&mut file.buffer, b"");
+        row.fields(fields, &begin).end();
         file.flush_if_full()?;
     }
     file.finish()

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::columns::{self, Columns as _, columns};
 use super::combined::Begin;
 use super::{Row, write_header};
 use crate::WriteError;
@@ -22,6 +23,14 @@ pub struct PassRow<'a> {
     pub pass: &'a str,
 }
 
+columns!(PassRow<'_>, |row, pass, begin|
+    "Kernel_Name" => row.text(pass.kernel),
+    "Dispatch_Index" => row.number(pass.dispatch),
+    "Counter_Name" => row.text(pass.counter),
+    "Counter_Value" => row.value(pass.value),
+    "Pass" => row.text(pass.pass),
+);
+
 /// Writes `path` with a row for each of `rows`, in their order, and returns its name; `None`, and no file, when there
 /// is no row.
 ///
@@ -36,25 +45,11 @@ pub fn write_passes<'a>(
         return Ok(None);
     }
     let mut file = TextFile::create(path)?;
-    write_header(
-        &mut file,
-        &Begin::run(),
-        &[
-            "Kernel_Name",
-            "Dispatch_Index",
-            "Counter_Name",
-            "Counter_Value",
-            "Pass",
-        ],
-    );
-    for row in rows {
-        Row::new(&mut file.buffer, b"")
-            .text(row.kernel)
-            .number(row.dispatch)
-            .text(row.counter)
-            .value(row.value)
-            .text(row.pass)
-            .end();
+    let begin = Begin::run();
+    write_header(&mut file, &begin, columns::names::<PassRow<'_>>(&begin));
+    for mut row in rows {
+        let fields = Row::new(&mut file.buffer, b"");
+        row.fields(fields, &begin).end();
         file.flush_if_full()?;
     }
     file.finish().map(Some)

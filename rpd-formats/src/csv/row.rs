@@ -1,7 +1,5 @@
 //! The one CSV writer: texts always in quotes, numbers never, embedded quotes doubled.
 
-use rpd_core::stats::StatRow;
-
 /// Appends one row to a buffer, field by field.
 pub(crate) struct Row<'a> {
     buffer: &'a mut Vec<u8>,
@@ -88,16 +86,14 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// The eight fields of a statistics row.
-    pub(crate) fn statistics(self, row: &StatRow) -> Self {
-        self.text(&row.name)
-            .number(row.calls)
-            .number(row.total)
-            .plain(&duration(row.average))
-            .plain(&percentage(row.percentage))
-            .number(row.min)
-            .number(row.max)
-            .plain(&duration(row.std_dev))
+    /// A mean or deviation in nanoseconds.
+    pub(crate) fn duration(self, value: f64) -> Self {
+        self.plain(&duration(value))
+    }
+
+    /// A share of the whole in percent.
+    pub(crate) fn percentage(self, value: f64) -> Self {
+        self.plain(&percentage(value))
     }
 
     /// Leaves it open for fields that another row appends.

@@ -9,49 +9,16 @@ use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{AgentHandle, KernelId, StreamId, StringId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
-use rpd_core::session::{DispatchTable, KernelSymbol, Session, Table};
-use rpd_core::spool::format::CountedValue;
+use rpd_core::session::{
+    AllocationTable, CopyTable, DispatchTable, KernelSymbol, ScratchTable, Session, Table,
+};
 
+use super::columns::{self, columns};
 use super::combined::Begin;
+use super::counters;
 use super::row::quote;
-use super::{Row, counters, write_header};
 use crate::WriteError;
 use crate::file::TextFile;
-
-/// Bytes of the records of a domain, for `--minimum-output-data`: what they take in the spool without tails.
-pub(super) fn bytes(session: &Session, domain: Domain) -> u64 {
-    let table = domain.table();
-    let records = match table {
-        Table::Calls => {
-            let is_wanted = wanted(domain);
-            let kinds = session.api.kind.iter();
-            kinds.filter(|kind| is_wanted[**kind as usize]).count()
-        }
-        Table::Counted => {
-            let counted = session.counted.ranges.iter();
-            let (dispatches, values) = counted
-                .filter(|(_, count)| *count > 0)
-                .fold((0, 0), |(dispatches, values), (_, count)| {
-                    (dispatches + 1, values + u64::from(*count))
-                });
-            return dispatches * table.record_len() as u64
-                + values * size_of::<CountedValue>() as u64;
-        }
-        Table::Dispatches | Table::Copies | Table::Allocations | Table::Scratch => {
-            session.records(table)
-        }
-    };
-    (records * table.record_len()) as u64
-}
-
-/// Which kinds belong to a domain, by number of kind.
-fn wanted(domain: Domain) -> [bool; 32] {
-    let mut wanted = [false; 32];
-    for kind in Kind::all() {
-        wanted[kind as usize] = kind.domain() == domain;
-    }
-    wanted
-}
 
 /// Writes the trace file of a domain.
 pub(super) fn write(
@@ -134,49 +101,56 @@ impl AgentNames {
     }
 }
 
+/// Calls of a domain.
+struct Calls<'a> {
+    session: &'a Session,
+    texts: Quoted<'a>,
+    /// By number of kind: its name in quotes when it belongs to the domain.
+    kinds: [Option<Vec<u8>>; 1 << u8::BITS],
+    index: usize,
+}
+
+columns!(Calls<'_>, |row, call, begin|
+    "Domain" => row.quoted(call.kind().unwrap_or_default()),
+    "Function" => row.quoted(call.texts.get(call.session.api_label(call.index))),
+    "Process_Id" => row.number(call.session.process.pid.0),
+    "Thread_Id" => row.number(call.session.api.thread[call.index].0),
+    "Correlation_Id" => row.number(call.session.api.correlation[call.index].0),
+    "Start_Timestamp" => row.number(call.session.api.start[call.index].0),
+    "End_Timestamp" => row.number(call.session.api.end[call.index].0),
+);
+
+impl Calls<'_> {
+    #[inline]
+    fn kind(&self) -> Option<&[u8]> {
+        self.kinds[self.session.api.kind[self.index] as usize].as_deref()
+    }
+}
+
 fn write_calls(
     file: &mut TextFile,
     session: &Session,
     domain: Domain,
     begin: &Begin,
 ) -> Result<(), WriteError> {
-    write_header(
-        file,
-        begin,
-        &[
-            "Domain",
-            "Function",
-            "Process_Id",
-            "Thread_Id",
-            "Correlation_Id",
-            "Start_Timestamp",
-            "End_Timestamp",
-        ],
-    );
-    // By number of kind: its name in quotes when it belongs to the domain.
-    let mut kinds: [Option<Vec<u8>>; 32] = [const { None }; 32];
+    let mut kinds = [const { None }; 1 << u8::BITS];
+    let mut is_wanted = [false; 1 << u8::BITS];
     for kind in Kind::all().filter(|kind| kind.domain() == domain) {
         quote(kinds[kind as usize].insert(Vec::new()), kind.file_name());
+        is_wanted[kind as usize] = true;
     }
-    let mut quoted = Quoted::new(session);
-    let api = &session.api;
-    let pid = session.process.pid.0;
-    for (index, &kind) in api.kind.iter().enumerate() {
-        let Some(name) = &kinds[kind as usize] else {
-            continue;
-        };
-        Row::new(&mut file.buffer, &begin.row)
-            .quoted(name)
-            .quoted(quoted.get(session.api_label(index)))
-            .number(pid)
-            .number(api.thread[index].0)
-            .number(api.correlation[index].0)
-            .number(api.start[index].0)
-            .number(api.end[index].0)
-            .end();
-        file.flush_if_full()?;
-    }
-    Ok(())
+    let mut calls = Calls {
+        session,
+        texts: Quoted::new(session),
+        kinds,
+        index: 0,
+    };
+    let selected = session.api.kind.iter().enumerate();
+    let selected = selected.filter(|(_, kind)| is_wanted[**kind as usize]);
+    let selected = selected.map(|(index, _)| index);
+    columns::write_rows(file, begin, &mut calls, selected, |calls, index| {
+        calls.index = index;
+    })
 }
 
 /// The stream to show: none when records are grouped by queue.
@@ -184,39 +158,87 @@ fn stream(id: StreamId, options: &Options) -> u32 {
     if options.group_by_queue { 0 } else { id.0 }
 }
 
-/// What kernels use, in the order of the columns from `LDS_Block_Size` to `SGPR_Count`.
+/// What the kernels of dispatches use.
 pub(super) struct Resources<'a> {
     symbols: HashMap<KernelId, &'a KernelSymbol>,
-    /// Databases do not say what the hardware rounds up to.
-    combined: bool,
+    table: &'a DispatchTable,
+    /// The selected dispatch.
+    index: usize,
+    symbol: Option<&'a KernelSymbol>,
 }
 
 impl<'a> Resources<'a> {
-    pub(super) fn new(session: &'a Session, begin: &Begin) -> Resources<'a> {
+    pub(super) fn new(session: &'a Session, table: &'a DispatchTable) -> Resources<'a> {
         let symbols = session.kernel_symbols.iter();
         Resources {
             symbols: symbols.map(|symbol| (symbol.id, symbol)).collect(),
-            combined: begin.combined,
+            table,
+            index: 0,
+            symbol: None,
         }
     }
 
-    pub(super) fn of(&self, table: &DispatchTable, index: usize) -> [u64; 5] {
-        let symbol = self.symbols.get(&table.kernel[index]);
-        let of_symbol =
-            |number: fn(&KernelSymbol) -> u32| symbol.map_or(0, |symbol| u64::from(number(symbol)));
-        let lds = match self.combined {
-            true => table.group_size[index].into(),
-            false => symbol.map_or(0, |symbol| symbol.granted_lds()),
-        };
-        [
-            lds,
-            table.private_size[index].into(),
-            of_symbol(|symbol| symbol.arch_vgpr_count),
-            of_symbol(|symbol| symbol.accum_vgpr_count),
-            of_symbol(|symbol| symbol.sgpr_count),
-        ]
+    #[inline]
+    pub(super) fn select(&mut self, index: usize) {
+        self.index = index;
+        self.symbol = self.symbols.get(&self.table.kernel[index]).copied();
+    }
+
+    /// Bytes of local memory: what the hardware grants, which databases do not say.
+    pub(super) fn lds(&self, begin: &Begin) -> u64 {
+        match begin.combined {
+            true => self.table.group_size[self.index].into(),
+            false => self.symbol.map_or(0, |symbol| symbol.granted_lds()),
+        }
+    }
+
+    pub(super) fn arch_vgprs(&self) -> u32 {
+        self.symbol.map_or(0, |symbol| symbol.arch_vgpr_count)
+    }
+
+    pub(super) fn accum_vgprs(&self) -> u32 {
+        self.symbol.map_or(0, |symbol| symbol.accum_vgpr_count)
+    }
+
+    pub(super) fn sgprs(&self) -> u32 {
+        self.symbol.map_or(0, |symbol| symbol.sgpr_count)
     }
 }
+
+/// Kernel dispatches.
+struct Kernels<'a> {
+    table: &'a DispatchTable,
+    options: &'a Options,
+    agents: AgentNames,
+    labels: KernelLabels<'a>,
+    resources: Resources<'a>,
+    index: usize,
+}
+
+columns!(Kernels<'_>, |row, kernel, begin|
+    "Kind" => row.text(Kind::KernelDispatch.file_name()),
+    "Agent_Id" => row.quoted(kernel.agents.get(kernel.table.agent[kernel.index])),
+    "Queue_Id" => row.number(kernel.table.queue[kernel.index].0),
+    "Stream_Id" => row.number(stream(kernel.table.stream[kernel.index], kernel.options)),
+    "Thread_Id" => row.number(kernel.table.thread[kernel.index].0),
+    "Dispatch_Id" => row.number(kernel.table.dispatch[kernel.index].0),
+    "Kernel_Id" => row.number(kernel.table.kernel[kernel.index].0),
+    "Kernel_Name" => row.text(kernel.labels.dispatch(kernel.index)),
+    "Correlation_Id" => row.number(kernel.table.correlation[kernel.index].0),
+    "Start_Timestamp" => row.number(kernel.table.start[kernel.index].0),
+    "End_Timestamp" => row.number(kernel.table.end[kernel.index].0),
+    "LDS_Block_Size" => row.number(kernel.resources.lds(begin)),
+    "Scratch_Size" => row.number(kernel.table.private_size[kernel.index]),
+    "VGPR_Count" => row.number(kernel.resources.arch_vgprs()),
+    "Accum_VGPR_Count" => row.number(kernel.resources.accum_vgprs()),
+    "SGPR_Count" => row.number(kernel.resources.sgprs()),
+    "Workgroup_Size_X" => row.number(kernel.table.workgroup[kernel.index][0]),
+    "Workgroup_Size_Y" => row.number(kernel.table.workgroup[kernel.index][1]),
+    "Workgroup_Size_Z" => row.number(kernel.table.workgroup[kernel.index][2]),
+    "Grid_Size_X" => row.number(kernel.table.grid[kernel.index][0]),
+    "Grid_Size_Y" => row.number(kernel.table.grid[kernel.index][1]),
+    "Grid_Size_Z" => row.number(kernel.table.grid[kernel.index][2]),
+);
 
 fn write_kernels(
     file: &mut TextFile,
@@ -224,62 +246,46 @@ fn write_kernels(
     options: &Options,
     begin: &Begin,
 ) -> Result<(), WriteError> {
-    write_header(
+    let table = &session.dispatches;
+    let mut kernels = Kernels {
+        table,
+        options,
+        agents: AgentNames::new(session, options),
+        labels: KernelLabels::new(session, options.kernel_names),
+        resources: Resources::new(session, table),
+        index: 0,
+    };
+    columns::write_rows(
         file,
         begin,
-        &[
-            "Kind",
-            "Agent_Id",
-            "Queue_Id",
-            "Stream_Id",
-            "Thread_Id",
-            "Dispatch_Id",
-            "Kernel_Id",
-            "Kernel_Name",
-            "Correlation_Id",
-            "Start_Timestamp",
-            "End_Timestamp",
-            "LDS_Block_Size",
-            "Scratch_Size",
-            "VGPR_Count",
-            "Accum_VGPR_Count",
-            "SGPR_Count",
-            "Workgroup_Size_X",
-            "Workgroup_Size_Y",
-            "Workgroup_Size_Z",
-            "Grid_Size_X",
-            "Grid_Size_Y",
-            "Grid_Size_Z",
-        ],
-    );
-    let agents = AgentNames::new(session, options);
-    let labels = KernelLabels::new(session, options.kernel_names);
-    let resources = Resources::new(session, begin);
-    let table = &session.dispatches;
-    for index in 0..table.len() {
-        let row = Row::new(&mut file.buffer, &begin.row)
-            .text(Kind::KernelDispatch.file_name())
-            .quoted(agents.get(table.agent[index]))
-            .number(table.queue[index].0)
-            .number(stream(table.stream[index], options))
-            .number(table.thread[index].0)
-            .number(table.dispatch[index].0)
-            .number(table.kernel[index].0)
-            .text(labels.dispatch(index))
-            .number(table.correlation[index].0)
-            .number(table.start[index].0)
-            .number(table.end[index].0);
-        resources
-            .of(table, index)
-            .into_iter()
-            .chain(table.workgroup[index].map(u64::from))
-            .chain(table.grid[index].map(u64::from))
-            .fold(row, Row::number)
-            .end();
-        file.flush_if_full()?;
-    }
-    Ok(())
+        &mut kernels,
+        0..table.len(),
+        |kernels, index| {
+            kernels.index = index;
+            kernels.resources.select(index);
+        },
+    )
 }
+
+/// Memory copies.
+struct Copies<'a> {
+    table: &'a CopyTable,
+    options: &'a Options,
+    agents: AgentNames,
+    texts: Quoted<'a>,
+    index: usize,
+}
+
+columns!(Copies<'_>, |row, copy, begin|
+    "Kind" => row.text(Kind::MemoryCopy.file_name()),
+    "Direction" => row.quoted(copy.texts.get(copy.table.operation[copy.index])),
+    "Stream_Id" => row.number(stream(copy.table.stream[copy.index], copy.options)),
+    "Source_Agent_Id" => row.quoted(copy.agents.get(copy.table.src_agent[copy.index])),
+    "Destination_Agent_Id" => row.quoted(copy.agents.get(copy.table.dst_agent[copy.index])),
+    "Correlation_Id" => row.number(copy.table.correlation[copy.index].0),
+    "Start_Timestamp" => row.number(copy.table.start[copy.index].0),
+    "End_Timestamp" => row.number(copy.table.end[copy.index].0),
+);
 
 fn write_copies(
     file: &mut TextFile,
@@ -287,38 +293,40 @@ fn write_copies(
     options: &Options,
     begin: &Begin,
 ) -> Result<(), WriteError> {
-    write_header(
-        file,
-        begin,
-        &[
-            "Kind",
-            "Direction",
-            "Stream_Id",
-            "Source_Agent_Id",
-            "Destination_Agent_Id",
-            "Correlation_Id",
-            "Start_Timestamp",
-            "End_Timestamp",
-        ],
-    );
-    let agents = AgentNames::new(session, options);
-    let mut quoted = Quoted::new(session);
     let table = &session.copies;
-    for index in 0..table.len() {
-        Row::new(&mut file.buffer, &begin.row)
-            .text(Kind::MemoryCopy.file_name())
-            .quoted(quoted.get(table.operation[index]))
-            .number(stream(table.stream[index], options))
-            .quoted(agents.get(table.src_agent[index]))
-            .quoted(agents.get(table.dst_agent[index]))
-            .number(table.correlation[index].0)
-            .number(table.start[index].0)
-            .number(table.end[index].0)
-            .end();
-        file.flush_if_full()?;
-    }
-    Ok(())
+    let mut copies = Copies {
+        table,
+        options,
+        agents: AgentNames::new(session, options),
+        texts: Quoted::new(session),
+        index: 0,
+    };
+    columns::write_rows(file, begin, &mut copies, 0..table.len(), |copies, index| {
+        copies.index = index;
+    })
 }
+
+/// Allocations and frees.
+struct Allocations<'a> {
+    table: &'a AllocationTable,
+    agents: AgentNames,
+    texts: Quoted<'a>,
+    index: usize,
+}
+
+columns!(Allocations<'_>, |row, allocation, begin|
+    "Kind" => row.text(Kind::MemoryAllocation.file_name()),
+    "Operation" => row.quoted(allocation.texts.get(allocation.table.operation[allocation.index])),
+    "Agent_Id" => row.quoted(match allocation.table.agent[allocation.index] {
+        AgentHandle(0) => begin.no_agent(Kind::MemoryAllocation),
+        handle => allocation.agents.get(handle),
+    }),
+    "Allocation_Size" => row.number(allocation.table.bytes[allocation.index]),
+    "Address" => row.address(allocation.table.address[allocation.index]),
+    "Correlation_Id" => row.number(allocation.table.correlation[allocation.index].0),
+    "Start_Timestamp" => row.number(allocation.table.start[allocation.index].0),
+    "End_Timestamp" => row.number(allocation.table.end[allocation.index].0),
+);
 
 fn write_allocations(
     file: &mut TextFile,
@@ -326,41 +334,38 @@ fn write_allocations(
     options: &Options,
     begin: &Begin,
 ) -> Result<(), WriteError> {
-    write_header(
-        file,
-        begin,
-        &[
-            "Kind",
-            "Operation",
-            "Agent_Id",
-            "Allocation_Size",
-            "Address",
-            "Correlation_Id",
-            "Start_Timestamp",
-            "End_Timestamp",
-        ],
-    );
-    let agents = AgentNames::new(session, options);
-    let mut quoted = Quoted::new(session);
     let table = &session.allocations;
-    for index in 0..table.len() {
-        Row::new(&mut file.buffer, &begin.row)
-            .text(Kind::MemoryAllocation.file_name())
-            .quoted(quoted.get(table.operation[index]))
-            .quoted(match table.agent[index] {
-                AgentHandle(0) => begin.no_agent(Kind::MemoryAllocation),
-                handle => agents.get(handle),
-            })
-            .number(table.bytes[index])
-            .address(table.address[index])
-            .number(table.correlation[index].0)
-            .number(table.start[index].0)
-            .number(table.end[index].0)
-            .end();
-        file.flush_if_full()?;
-    }
-    Ok(())
+    let mut allocations = Allocations {
+        table,
+        agents: AgentNames::new(session, options),
+        texts: Quoted::new(session),
+        index: 0,
+    };
+    let selected = 0..table.len();
+    columns::write_rows(file, begin, &mut allocations, selected, |records, index| {
+        records.index = index;
+    })
 }
+
+/// Scratch operations.
+struct Scratch<'a> {
+    table: &'a ScratchTable,
+    agents: AgentNames,
+    texts: Quoted<'a>,
+    index: usize,
+}
+
+columns!(Scratch<'_>, |row, scratch, begin|
+    "Kind" => row.text(Kind::ScratchMemory.file_name()),
+    "Operation" => row.quoted(scratch.texts.get(scratch.table.operation[scratch.index])),
+    "Agent_Id" => row.quoted(scratch.agents.get(scratch.table.agent[scratch.index])),
+    "Queue_Id" => row.number(scratch.table.queue[scratch.index].0),
+    "Thread_Id" => row.number(scratch.table.thread[scratch.index].0),
+    "Alloc_Flags" => row.number(scratch.table.flags[scratch.index]),
+    "Start_Timestamp" => row.number(scratch.table.start[scratch.index].0),
+    "End_Timestamp" => row.number(scratch.table.end[scratch.index].0),
+    "Allocation_Size" in run => row.number(scratch.table.bytes[scratch.index]),
+);
 
 fn write_scratch(
     file: &mut TextFile,
@@ -368,39 +373,20 @@ fn write_scratch(
     options: &Options,
     begin: &Begin,
 ) -> Result<(), WriteError> {
-    write_header(
+    let table = &session.scratch;
+    let mut scratch = Scratch {
+        table,
+        agents: AgentNames::new(session, options),
+        texts: Quoted::new(session),
+        index: 0,
+    };
+    columns::write_rows(
         file,
         begin,
-        &[
-            "Kind",
-            "Operation",
-            "Agent_Id",
-            "Queue_Id",
-            "Thread_Id",
-            "Alloc_Flags",
-            "Start_Timestamp",
-            "End_Timestamp",
-            "Allocation_Size",
-        ][..if begin.combined { 8 } else { 9 }],
-    );
-    let agents = AgentNames::new(session, options);
-    let mut quoted = Quoted::new(session);
-    let table = &session.scratch;
-    for index in 0..table.len() {
-        let row = Row::new(&mut file.buffer, &begin.row)
-            .text(Kind::ScratchMemory.file_name())
-            .quoted(quoted.get(table.operation[index]))
-            .quoted(agents.get(table.agent[index]))
-            .number(table.queue[index].0)
-            .number(table.thread[index].0)
-            .number(table.flags[index])
-            .number(table.start[index].0)
-            .number(table.end[index].0);
-        match begin.combined {
-            true => row.end(),
-            false => row.number(table.bytes[index]).end(),
-        }
-        file.flush_if_full()?;
-    }
-    Ok(())
+        &mut scratch,
+        0..table.len(),
+        |scratch, index| {
+            scratch.index = index;
+        },
+    )
 }

@@ -7,14 +7,17 @@ mod timeline;
 use std::path::PathBuf;
 
 use rpd_core::domain::Domain;
-use rpd_core::naming::{self, Target};
+use rpd_core::naming;
 use rpd_core::options::Options;
 use rpd_core::session::Session;
 use rpd_core::stats::SessionStats;
 
-use crate::WriteError;
 use crate::file::TextFile;
 use crate::json::{Object, quote};
+use crate::{Output, WriteError};
+
+/// What its file is called behind the prefix.
+pub(crate) const FILE: &str = "report.html";
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -23,22 +26,20 @@ const SCRIPT: &str = include_str!("page.js");
 /// Open calls that are named.
 const OPEN_CALLS: usize = 5;
 
-/// Writes `<prefix>_report.html`; `None` for a session without records, or with fewer bytes of them than asked for.
+/// Writes `<prefix>_report.html`. Without statistics its tables of durations are empty.
 ///
 /// # Errors
 /// When it cannot be written; nothing is left under its name then.
-pub fn write(
-    session: &Session,
-    stats: &SessionStats,
-    options: &Options,
-    target: &Target,
-) -> Result<Option<PathBuf>, WriteError> {
-    let bytes = crate::csv::record_bytes(session);
-    if bytes == 0 || bytes < options.minimum_output_bytes {
-        return Ok(None);
-    }
-    let mut file = TextFile::create(target.file("report.html"))?;
-    let data = data(session, stats, options);
+pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
+    let &Output {
+        session,
+        stats,
+        options,
+        target,
+    } = output;
+    let mut file = TextFile::create(target.file(FILE))?;
+    let none = SessionStats::default();
+    let data = data(session, stats.unwrap_or(&none), options);
     let title = format!("rpd: {}", program(session));
     let mut rest = PAGE;
     // In the order of the page; what is put in is not looked through again.
@@ -55,7 +56,7 @@ pub fn write(
         }
     }
     file.buffer.extend_from_slice(rest.as_bytes());
-    file.finish().map(Some)
+    Ok(vec![file.finish()?])
 }
 
 /// The file name of the program.

@@ -15,28 +15,29 @@ use rpd_core::options::Options;
 use rpd_core::session::Session;
 
 use crate::texts::Texts;
-use crate::{WriteError, progress};
+use crate::{Output, WriteError, progress};
 use library::{Archive, Definitions, Failure, GroupType, Library, LocationType, Paradigm, Role};
 use tracks::{Description, Location, Slice};
+
+/// What the anchor file is called behind the prefix.
+pub(crate) const FILE: &str = "results.otf2";
 
 /// Group 0 is the process; those of agents follow in the order of agents.
 const PROCESS_GROUP: u32 = 0;
 
 /// Writes `<prefix>_results.otf2`, `<prefix>_results.def` and the directory `<prefix>_results`, and returns the name of
-/// the first; `None` for a session without records, or with fewer bytes of them than asked for.
+/// the first.
 ///
 /// # Errors
 /// When libotf2 cannot be loaded, or the archive cannot be written; nothing is left under its name then.
-pub fn write(
-    session: &Session,
-    options: &Options,
-    target: &Target,
-) -> Result<Option<PathBuf>, WriteError> {
-    let bytes = crate::csv::record_bytes(session);
-    if bytes == 0 || bytes < options.minimum_output_bytes {
-        return Ok(None);
-    }
-    let anchor = target.file("results.otf2");
+pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
+    let &Output {
+        session,
+        options,
+        target,
+        ..
+    } = output;
+    let anchor = target.file(FILE);
     let failed = |failure| match failure {
         Failure::Missing(reason) => WriteError::Otf2Missing {
             path: anchor.clone(),
@@ -52,7 +53,7 @@ pub fn write(
     let parts = Parts::create(&anchor)?;
     fill(&library, &parts, session, options).map_err(failed)?;
     parts.finish()?;
-    Ok(Some(anchor))
+    Ok(vec![anchor])
 }
 
 /// Whether archives can be written on this machine, to be known before there is anything to write.
@@ -64,7 +65,7 @@ pub fn check(target: &Target) -> Result<(), WriteError> {
         Ok(_) => Ok(()),
         Err(Failure::Missing(reason) | Failure::Refused(_, reason)) => {
             Err(WriteError::Otf2Missing {
-                path: target.file("results.otf2"),
+                path: target.file(FILE),
                 reason,
             })
         }

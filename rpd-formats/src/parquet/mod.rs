@@ -14,29 +14,26 @@ use rpd_core::agent::Agent;
 use rpd_core::domain::Kind;
 use rpd_core::ids::AgentHandle;
 use rpd_core::kernel_name::KernelLabels;
-use rpd_core::naming::Target;
 use rpd_core::options::Options;
 use rpd_core::session::Session;
 
-use crate::WriteError;
 use crate::rocpd::identity::{self, Node};
 use crate::texts::Texts;
+use crate::{Output, WriteError};
 
 /// Writes `<prefix>_<table>.parquet` for every table that has rows, and returns their names: `regions`, `kernels`,
 /// `memory_copies`, `memory_allocations`, `scratch_memory`, and what describes them: `processes`, `agents`,
-/// `code_objects`, `kernel_symbols`. None for a session without records, or with fewer bytes of them than asked for.
+/// `code_objects`, `kernel_symbols`.
 ///
 /// # Errors
 /// When a file cannot be written; files finished before that stay.
-pub fn write(
-    session: &Session,
-    options: &Options,
-    target: &Target,
-) -> Result<Vec<PathBuf>, WriteError> {
-    let bytes = crate::csv::record_bytes(session);
-    if bytes == 0 || bytes < options.minimum_output_bytes {
-        return Ok(Vec::new());
-    }
+pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
+    let &Output {
+        session,
+        options,
+        target,
+        ..
+    } = output;
     let context = Context::new(session, options);
     let mut files = Vec::new();
     let tables = records::TABLES

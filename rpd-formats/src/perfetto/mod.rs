@@ -12,33 +12,30 @@ mod tracks;
 
 use std::path::PathBuf;
 
-use rpd_core::naming::Target;
-use rpd_core::options::Options;
-use rpd_core::session::Session;
-
-use crate::WriteError;
 use crate::file::TextFile;
+use crate::{Output, WriteError};
 use trace::Trace;
 use tracks::Tracks;
 
-/// Writes `<prefix>_results.pftrace`; `None` for a session without records, or with fewer bytes of them than asked for.
+/// What its file is called behind the prefix.
+pub(crate) const FILE: &str = "results.pftrace";
+
+/// Writes `<prefix>_results.pftrace`.
 ///
 /// # Errors
 /// When it cannot be written; nothing is left under its name then.
-pub fn write(
-    session: &Session,
-    options: &Options,
-    target: &Target,
-) -> Result<Option<PathBuf>, WriteError> {
-    let bytes = crate::csv::record_bytes(session);
-    if bytes == 0 || bytes < options.minimum_output_bytes {
-        return Ok(None);
-    }
-    let file = TextFile::create(target.file("results.pftrace"))?;
+pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
+    let &Output {
+        session,
+        options,
+        target,
+        ..
+    } = output;
+    let file = TextFile::create(target.file(FILE))?;
     let mut trace = Trace::new(file, session);
     let mut tracks = Tracks::new(&mut trace, session, options);
     slices::write(&mut trace, &mut tracks, session, options)?;
     counters::write(&mut trace, &mut tracks, session)?;
     pmc::write(&mut trace, &mut tracks, session)?;
-    trace.file.finish().map(Some)
+    Ok(vec![trace.file.finish()?])
 }

@@ -7,31 +7,27 @@ mod records;
 use std::path::PathBuf;
 
 use rpd_core::kernel_name::KernelLabels;
-use rpd_core::naming::Target;
-use rpd_core::options::Options;
-use rpd_core::session::Session;
-use rpd_core::stats::SessionStats;
 
-use crate::WriteError;
 use crate::file::TextFile;
 use crate::operations::Operations;
+use crate::{Output, WriteError};
 
-/// Writes `<prefix>_results.json`; `None` for a session without records, or with fewer bytes of them than asked for.
+/// What its file is called behind the prefix.
+pub(crate) const FILE: &str = "results.json";
+
+/// Writes `<prefix>_results.json`.
 /// The summary is empty without `stats`.
 ///
 /// # Errors
 /// When it cannot be written; nothing is left under its name then.
-pub fn write(
-    session: &Session,
-    stats: Option<&SessionStats>,
-    options: &Options,
-    target: &Target,
-) -> Result<Option<PathBuf>, WriteError> {
-    let bytes = crate::csv::record_bytes(session);
-    if bytes == 0 || bytes < options.minimum_output_bytes {
-        return Ok(None);
-    }
-    let mut file = TextFile::create(target.file("results.json"))?;
+pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
+    let &Output {
+        session,
+        stats,
+        options,
+        target,
+    } = output;
+    let mut file = TextFile::create(target.file(FILE))?;
     let operations = Operations::new(session);
     let labels = KernelLabels::new(session, options.kernel_names);
     file.buffer
@@ -48,5 +44,5 @@ pub fn write(
     counters::write(&mut file, session, options)?;
     records::write(&mut file, session, options, &operations)?;
     file.buffer.extend_from_slice(b"}]}");
-    file.finish().map(Some)
+    Ok(vec![file.finish()?])
 }

@@ -19,14 +19,17 @@ mod sql;
 
 use std::path::PathBuf;
 
-use crate::WriteError;
 use crate::file::PendingFile;
+use crate::{Output, WriteError};
 use identity::Node;
 pub use merge::{MergeError, merge};
 pub(crate) use rows::allocation_kind;
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
 use rpd_core::session::Session;
+
+/// What the database is called behind the prefix.
+pub(crate) const FILE: &str = "results.db";
 
 const SCHEMA: &str = include_str!("schema.sql");
 const VIEWS: &str = include_str!("views.sql");
@@ -41,27 +44,25 @@ const PRAGMAS: &str =
     "PRAGMA main.journal_mode = OFF; PRAGMA main.synchronous = OFF; PRAGMA main.locking_mode = EXCLUSIVE;
     PRAGMA foreign_keys = OFF; PRAGMA main.cache_size = -65536;";
 
-/// Writes `<prefix>_results.db`; `None` for a session without records, or with fewer bytes of them than asked for.
+/// Writes `<prefix>_results.db`.
 ///
 /// # Errors
 /// When it cannot be written; nothing is left under its name then.
-pub fn write(
-    session: &Session,
-    options: &Options,
-    target: &Target,
-) -> Result<Option<PathBuf>, WriteError> {
-    let bytes = crate::csv::record_bytes(session);
-    if bytes == 0 || bytes < options.minimum_output_bytes {
-        return Ok(None);
-    }
-    let file = PendingFile::create(target.file("results.db"))?;
+pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
+    let &Output {
+        session,
+        options,
+        target,
+        ..
+    } = output;
+    let file = PendingFile::create(target.file(FILE))?;
     if let Err(source) = fill(&file, session, options, target) {
         return Err(WriteError::Sqlite {
             path: file.path().to_owned(),
             source,
         });
     }
-    file.finish().map(Some)
+    Ok(vec![file.finish()?])
 }
 
 fn fill(

@@ -1,0 +1,145 @@
+//! The registry of output formats: what there is to know of each, and the one way to write it.
+//!
+//! [`Format`] lists the formats and their words. [`entry`] has an arm for each, without which it does not compile. The
+//! command line, `rpd convert`, reports and the measurement of writers read both.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use std::path::PathBuf;
+
+use rpd_core::naming::Target;
+use rpd_core::options::{Format, Options};
+use rpd_core::session::Session;
+use rpd_core::stats::SessionStats;
+
+use crate::{WriteError, csv, html, otf2, parquet, perfetto, results_json, rocpd};
+
+/// What a writer makes files from.
+#[derive(Debug, Clone, Copy)]
+pub struct Output<'a> {
+    /// The recording.
+    pub session: &'a Session,
+    /// Its statistics, where there are some.
+    pub stats: Option<&'a SessionStats>,
+    /// What was asked for.
+    pub options: &'a Options,
+    /// Directory and prefix of the files.
+    pub target: &'a Target,
+}
+
+/// Writes a recording in one format and returns the names of the files that it made. It is not called for a recording
+/// without records.
+pub type Writer = fn(&Output<'_>) -> Result<Vec<PathBuf>, WriteError>;
+
+/// What a format does with statistics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatisticsUse {
+    /// It does not show them.
+    Unused,
+    /// It has files of their own for them, written with `--stats` only.
+    OnRequest,
+    /// It shows those that were computed for another purpose.
+    WhenComputed,
+    /// It always shows them: they are computed for it.
+    Always,
+}
+
+/// What there is to know of a format besides its word.
+#[derive(Debug, Clone, Copy)]
+pub struct FormatEntry {
+    /// What the word does not say, for help texts; may be empty.
+    pub note: &'static str,
+    /// The name behind the prefix of the one file that it makes, or that the others belong to; `None` for a format with a
+    /// file per domain or table.
+    pub file: Option<&'static str>,
+    /// It shows arguments of calls, so that they are recorded.
+    pub arguments: bool,
+    /// What it does with statistics.
+    pub statistics: StatisticsUse,
+    /// Its writer; called by [`write`].
+    writer: Writer,
+}
+
+/// The registry.
+pub const fn entry(format: Format) -> FormatEntry {
+    match format {
+        Format::Csv => FormatEntry {
+            note: "",
+            file: None,
+            arguments: false,
+            statistics: StatisticsUse::OnRequest,
+            writer: csv::write,
+        },
+        Format::Json => FormatEntry {
+            note: "",
+            file: Some(results_json::FILE),
+            arguments: true,
+            statistics: StatisticsUse::WhenComputed,
+            writer: results_json::write,
+        },
+        Format::Pftrace => FormatEntry {
+            note: "Perfetto",
+            file: Some(perfetto::FILE),
+            arguments: true,
+            statistics: StatisticsUse::Unused,
+            writer: perfetto::write,
+        },
+        Format::Otf2 => FormatEntry {
+            note: "",
+            file: Some(otf2::FILE),
+            arguments: false,
+            statistics: StatisticsUse::Unused,
+            writer: otf2::write,
+        },
+        Format::Rocpd => FormatEntry {
+            note: "",
+            file: Some(rocpd::FILE),
+            arguments: true,
+            statistics: StatisticsUse::Unused,
+            writer: rocpd::write,
+        },
+        Format::Parquet => FormatEntry {
+            note: "",
+            file: None,
+            arguments: false,
+            statistics: StatisticsUse::Unused,
+            writer: parquet::write,
+        },
+        Format::Html => FormatEntry {
+            note: "a page to look at",
+            file: Some(html::FILE),
+            arguments: false,
+            statistics: StatisticsUse::Always,
+            writer: html::write,
+        },
+    }
+}
+
+/// Writes a recording in a format and returns the names of the files: none for a recording without records, or with fewer
+/// bytes of them than `--minimum-output-data` asks for.
+///
+/// # Errors
+/// When a file cannot be written; files finished before that stay.
+pub fn write(format: Format, output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
+    let bytes = output.session.record_bytes();
+    if bytes == 0 || bytes < output.options.minimum_output_bytes {
+        return Ok(Vec::new());
+    }
+    let entry = entry(format);
+    let stats = match entry.statistics {
+        StatisticsUse::Unused => None,
+        StatisticsUse::OnRequest => output.stats.filter(|_| output.options.stats),
+        StatisticsUse::WhenComputed | StatisticsUse::Always => output.stats,
+    };
+    (entry.writer)(&Output { stats, ..*output })
+}
+
+/// The words of all formats with their notes, as help texts list them.
+pub fn list() -> String {
+    let formats = Format::ALL.iter();
+    let words = formats.map(|format| match entry(*format).note {
+        "" => format.word().to_owned(),
+        note => format!("{} ({note})", format.word()),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
