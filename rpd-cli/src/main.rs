@@ -6,15 +6,13 @@
 
 // Those of the standard library panic where nobody reads standard error any more (`rpd ... 2>&1 | head`). Words may be lost
 // then; passes and files may not.
-macro_rules! eprint {
-    ($($text:tt)*) => {{
-        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!($($text)*));
-    }};
-}
+// One line each: what of it comes from elsewhere cannot begin another or move the cursor.
 macro_rules! eprintln {
-    ($($text:tt)*) => {
-        eprint!("{}\n", format_args!($($text)*))
-    };
+    ($($text:tt)*) => {{
+        let line = format!($($text)*);
+        let line = rpd_core::foreign::shown(&line);
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{line}\n").as_bytes());
+    }};
 }
 
 mod called;

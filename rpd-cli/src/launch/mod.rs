@@ -216,7 +216,9 @@ fn show(options: &Options, changes: &environment::Changes) {
         Some(LogLevel::Info | LogLevel::Trace | LogLevel::Config)
     ) && let Ok(text) = serde_json::to_string_pretty(options)
     {
-        eprintln!("rpd: options: {text}");
+        for line in format!("rpd: options: {text}").lines() {
+            eprintln!("{line}");
+        }
     }
     if matches!(
         level,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
 use rpd_core::domain::{Domain, Kind};
+use rpd_core::foreign;
 use rpd_core::ids::ProcessId;
 use rpd_core::options::{Options, Traces};
 use rpd_core::session::{Process, Session, Table};
@@ -74,7 +75,7 @@ pub(super) fn name(process: &Process) -> String {
         .filter(|program| !program.is_empty())
         .unwrap_or(&process.executable);
     let base = program.rsplit('/').next().unwrap_or_default();
-    label(&base.replace(char::is_control, " "), process.pid)
+    label(&foreign::shown(base), process.pid)
 }
 
 /// The lines about one process.
@@ -143,6 +144,10 @@ fn counts(session: &Session, options: &Options) -> String {
         } else {
             "no GPU call"
         };
+        // What was not stored may have been anything.
+        if ledger.dropped > 0 {
+            return format!("nothing could be stored of what it did, {dropped}");
+        }
         return format!("{why}, {dropped}");
     }
     let markers = session
@@ -242,7 +247,7 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     if ledger.dropped > 0 {
         lines.push(format!(
             "{name}: WARNING: {} records are missing from the outputs: the target could not store them \
-             (a full disk, a limit on file sizes, or a folder it could no longer reach)",
+             (a full disk, no free inodes, a limit on file sizes, or a folder it could no longer reach)",
             ledger.dropped
         ));
     }
@@ -384,7 +389,7 @@ pub(super) fn print(lines: Vec<String>, idle: Vec<String>) {
         .into_iter()
         .chain(idle.into_iter().filter(|_| !counted))
     {
-        text.push_str(&format!("rpd: {line}\n"));
+        text.push_str(&format!("rpd: {}\n", foreign::shown(&line)));
     }
     if counted {
         text.push_str(&format!(
