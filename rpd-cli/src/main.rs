@@ -50,7 +50,9 @@ fn main() -> ExitCode {
     match run(called, &arguments) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            eprint!("{}", called.error(&error));
+            for line in called.error(&error).lines() {
+                eprintln!("{line}");
+            }
             ExitCode::from(failure::status(&error))
         }
     }
@@ -109,8 +111,13 @@ fn run(called: Called, arguments: &[OsString]) -> Result<u8> {
     }
 }
 
-/// Prints to standard output; a closed pipe is no error.
+/// Prints to standard output; a closed pipe is no error. A terminal gets nothing that moves its cursor.
 pub(crate) fn print(text: &str) -> Result<u8> {
+    use std::io::IsTerminal as _;
+    let text = match std::io::stdout().is_terminal() {
+        true => &rpd_core::foreign::shown_lines(text),
+        false => text,
+    };
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(0),

@@ -69,7 +69,10 @@ mod tests {
             ("x\nrpd: forged", "x\\nrpd: forged"),
             ("\x1b[2J\x07\x7f", "\\u{1b}[2J\\u{7}\\u{7f}"),
             ("\u{9b}31m\t\r", "\\u{9b}31m\\t\\r"),
-            ("a\u{202e}b\u{2066}c\u{2028}", "a\\u{202e}b\\u{2066}c\\u{2028}"),
+            (
+                "a\u{202e}b\u{2066}c\u{2028}",
+                "a\\u{202e}b\\u{2066}c\\u{2028}",
+            ),
         ] {
             assert_eq!(shown(text), expected);
         }

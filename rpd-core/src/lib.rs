@@ -4,7 +4,6 @@ pub mod agent;
 pub mod args;
 pub mod compat;
 pub mod domain;
-pub mod environment;
 pub mod foreign;
 pub mod ids;
 pub mod kernel_name;
@@ -17,3 +16,4 @@ pub mod session;
 pub mod stats;
 
 pub use rpd_spool as spool;
+pub use rpd_spool::environment;

@@ -593,7 +593,8 @@ impl Target {
     /// Path of the file `name`, for example `results.db`.
     pub fn file(&self, name: &str) -> PathBuf {
         let prefix = os_text::sealed(&self.prefix);
-        self.directory.join(unescape_path(&format!("{prefix}_{name}")))
+        self.directory
+            .join(unescape_path(&format!("{prefix}_{name}")))
     }
 
     /// The directory that [`Target::file`] paths lie in; the prefix may add levels.

@@ -12,6 +12,7 @@ use rpd_core::session::{Process, Session, Table};
 
 use super::{count, counted, label, shown};
 use crate::launch::spawn::Ending;
+use crate::launch::{image, program};
 use crate::run_directory::Recording;
 
 /// Lines of one sort per process; more are counted.
@@ -374,8 +375,13 @@ pub(super) fn kept(run: &Path) -> String {
 
 /// A target in which the collector never ran.
 pub(super) fn nothing_loaded(options: &Options) -> String {
+    let why = match program::of(options).map(|program| image::obstacle(&program)) {
+        Ok(Some(obstacle)) => format!("the collector cannot be loaded into it: {obstacle}"),
+        _ => "it ended before the collector was loaded into it, or its loader ignores LD_PRELOAD"
+            .to_owned(),
+    };
     format!(
-        "{}: nothing was recorded: the collector was not loaded into it (a statically linked or set-user-id program?)",
+        "{}: nothing was recorded: {why}",
         options.command.first().map_or("", String::as_str)
     )
 }

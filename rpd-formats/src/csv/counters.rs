@@ -5,7 +5,7 @@ use rpd_core::options::Options;
 use rpd_core::session::Session;
 
 use super::combined::Begin;
-use super::row::quote;
+use super::row::quote_free;
 use super::trace::{AgentNames, Resources};
 use super::{Row, write_header};
 use crate::WriteError;
@@ -58,7 +58,7 @@ pub(super) fn write_rows(
         .iter()
         .map(|counter| {
             let mut quoted = Vec::new();
-            quote(&mut quoted, &counter.name);
+            quote_free(&mut quoted, &counter.name, options.csv_safe);
             quoted
         })
         .collect();
@@ -76,7 +76,7 @@ pub(super) fn write_rows(
             .number(table.thread[index].0)
             .number(product(table.grid[index]))
             .number(table.kernel[index].0)
-            .text(labels.counted(index))
+            .free_text(labels.counted(index), options.csv_safe)
             .number(product(table.workgroup[index]));
         resources
             .of(table, index)

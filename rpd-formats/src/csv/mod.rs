@@ -56,7 +56,11 @@ pub fn write(
         });
         if let Some((_, table)) = table {
             let name = format!("{}_stats.csv", domain.stem());
-            files.push(write_statistics(target.file(&name), &table.rows)?);
+            files.push(write_statistics(
+                target.file(&name),
+                &table.rows,
+                options.csv_safe,
+            )?);
         }
         let path = target.file(&format!("{}.csv", domain.trace_file()));
         files.push(trace::write(session, domain, options, path)?);
@@ -68,6 +72,7 @@ pub fn write(
         files.push(write_statistics(
             target.file("domain_stats.csv"),
             &stats.overall,
+            options.csv_safe,
         )?);
     }
     Ok(files)
@@ -92,7 +97,7 @@ fn write_header(file: &mut TextFile, begin: &Begin, columns: &[&str]) {
     }
 }
 
-fn write_statistics(path: PathBuf, rows: &[StatRow]) -> Result<PathBuf, WriteError> {
+fn write_statistics(path: PathBuf, rows: &[StatRow], safe: bool) -> Result<PathBuf, WriteError> {
     let mut file = TextFile::create(path)?;
     write_header(
         &mut file,
@@ -109,7 +114,7 @@ fn write_statistics(path: PathBuf, rows: &[StatRow]) -> Result<PathBuf, WriteErr
         ],
     );
     for row in rows {
-        Row::new(&mut file.buffer, b"").statistics(row).end();
+        Row::new(&mut file.buffer, b"").statistics(row, safe).end();
         file.flush_if_full()?;
     }
     file.finish()

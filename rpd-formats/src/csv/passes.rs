@@ -23,13 +23,14 @@ pub struct PassRow<'a> {
 }
 
 /// Writes `path` with a row for each of `rows`, in their order, and returns its name; `None`, and no file, when there
-/// is no row.
+/// is no row. `safe` is [`rpd_core::options::Options::csv_safe`].
 ///
 /// # Errors
 /// When it cannot be written; nothing is left under its name then.
 pub fn write_passes<'a>(
     path: PathBuf,
     rows: impl IntoIterator<Item = PassRow<'a>>,
+    safe: bool,
 ) -> Result<Option<PathBuf>, WriteError> {
     let mut rows = rows.into_iter().peekable();
     if rows.peek().is_none() {
@@ -49,9 +50,9 @@ pub fn write_passes<'a>(
     );
     for row in rows {
         Row::new(&mut file.buffer, b"")
-            .text(row.kernel)
+            .free_text(row.kernel, safe)
             .number(row.dispatch)
-            .text(row.counter)
+            .free_text(row.counter, safe)
             .value(row.value)
             .text(row.pass)
             .end();
@@ -68,7 +69,7 @@ mod tests {
     fn rows_of_passes() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("passes.csv");
-        let none = write_passes(path.clone(), []).expect("nothing to do");
+        let none = write_passes(path.clone(), [], false).expect("nothing to do");
         assert_eq!((none, path.exists()), (None, false));
         let row = |dispatch, counter, value, pass| PassRow {
             kernel: "k<\"a\", 1>",
@@ -78,7 +79,7 @@ mod tests {
             pass,
         };
         let rows = [row(1, "SQ_WAVES", 64.0, "1"), row(2, "Ratio", 0.5, "1+2")];
-        write_passes(path.clone(), rows).expect("written");
+        write_passes(path.clone(), rows, false).expect("written");
         assert_eq!(
             std::fs::read_to_string(path).expect("a file"),
             "\"Kernel_Name\",\"Dispatch_Index\",\"Counter_Name\",\"Counter_Value\",\"Pass\"\n\

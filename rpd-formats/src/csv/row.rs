@@ -35,6 +35,14 @@ impl<'a> Row<'a> {
         self
     }
 
+    /// A field with a text from the target: with `safe`, one that a spreadsheet takes for text.
+    #[inline]
+    pub(crate) fn free_text(mut self, text: &str, safe: bool) -> Self {
+        self.separate();
+        quote_free(self.buffer, text, safe);
+        self
+    }
+
     /// A field whose text is already in quotes.
     #[inline]
     pub(crate) fn quoted(mut self, quoted: &[u8]) -> Self {
@@ -89,8 +97,8 @@ impl<'a> Row<'a> {
     }
 
     /// The eight fields of a statistics row.
-    pub(crate) fn statistics(self, row: &StatRow) -> Self {
-        self.text(&row.name)
+    pub(crate) fn statistics(self, row: &StatRow, safe: bool) -> Self {
+        self.free_text(&row.name, safe)
             .number(row.calls)
             .number(row.total)
             .plain(&duration(row.average))
@@ -121,6 +129,18 @@ pub(crate) fn quote(buffer: &mut Vec<u8>, text: &str) {
         buffer.extend_from_slice(text.as_bytes());
     }
     buffer.push(b'"');
+}
+
+/// Appends a text from the target in quotes. With `safe`, one that a spreadsheet would take for a formula begins with an
+/// apostrophe.
+#[inline]
+pub(crate) fn quote_free(buffer: &mut Vec<u8>, text: &str, safe: bool) {
+    let begin = buffer.len();
+    quote(buffer, text);
+    // Spreadsheets drop tabulators and carriage returns at the begin.
+    if safe && text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        buffer.insert(begin + 1, b'\'');
+    }
 }
 
 /// Mean and deviation, nanoseconds.
@@ -175,6 +195,24 @@ mod tests {
             String::from_utf8(buffer).expect("text"),
             "\"a\"\"b\n,\",-1,18446744073709551615,\"\",\"0x00007f2d18600000\"\n"
         );
+    }
+
+    #[test]
+    fn formulas_of_free_text() {
+        for (text, safe, expected) in [
+            ("=1+1", true, "\"'=1+1\""),
+            ("+\"", true, "\"'+\"\"\""),
+            ("-x", true, "\"'-x\""),
+            ("@x", true, "\"'@x\""),
+            ("\t=x", true, "\"'\t=x\""),
+            ("a=b", true, "\"a=b\""),
+            ("", true, "\"\""),
+            ("=1+1", false, "\"=1+1\""),
+        ] {
+            let mut buffer = Vec::new();
+            Row::new(&mut buffer, b"").free_text(text, safe).open();
+            assert_eq!(buffer, format!("{expected},").into_bytes());
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use rpd_core::session::{DispatchTable, KernelSymbol, Session, Table};
 use rpd_core::spool::format::CountedValue;
 
 use super::combined::Begin;
-use super::row::quote;
+use super::row::{quote, quote_free};
 use super::{Row, counters, write_header};
 use crate::WriteError;
 use crate::file::TextFile;
@@ -74,7 +74,7 @@ pub(super) fn write_rows(
     begin: &Begin,
 ) -> Result<(), WriteError> {
     match domain.table() {
-        Table::Calls => write_calls(file, session, domain, begin),
+        Table::Calls => write_calls(file, session, domain, options, begin),
         Table::Dispatches => write_kernels(file, session, options, begin),
         Table::Copies => write_copies(file, session, options, begin),
         Table::Allocations => write_allocations(file, session, options, begin),
@@ -86,13 +86,15 @@ pub(super) fn write_rows(
 /// Texts in quotes, made once per text.
 struct Quoted<'a> {
     session: &'a Session,
+    safe: bool,
     texts: Vec<Option<Box<[u8]>>>,
 }
 
 impl<'a> Quoted<'a> {
-    fn new(session: &'a Session) -> Quoted<'a> {
+    fn new(session: &'a Session, options: &Options) -> Quoted<'a> {
         Quoted {
             session,
+            safe: options.csv_safe,
             texts: vec![None; session.strings.len()],
         }
     }
@@ -102,7 +104,7 @@ impl<'a> Quoted<'a> {
         match self.texts.get_mut(id.0 as usize) {
             Some(text) => text.get_or_insert_with(|| {
                 let mut quoted = Vec::new();
-                quote(&mut quoted, self.session.strings.get(id));
+                quote_free(&mut quoted, self.session.strings.get(id), self.safe);
                 quoted.into()
             }),
             None => b"\"\"",
@@ -138,6 +140,7 @@ fn write_calls(
     file: &mut TextFile,
     session: &Session,
     domain: Domain,
+    options: &Options,
     begin: &Begin,
 ) -> Result<(), WriteError> {
     write_header(
@@ -158,7 +161,7 @@ fn write_calls(
     for kind in Kind::all().filter(|kind| kind.domain() == domain) {
         quote(kinds[kind as usize].insert(Vec::new()), kind.file_name());
     }
-    let mut quoted = Quoted::new(session);
+    let mut quoted = Quoted::new(session, options);
     let api = &session.api;
     let pid = session.process.pid.0;
     for (index, &kind) in api.kind.iter().enumerate() {
@@ -265,7 +268,7 @@ fn write_kernels(
             .number(table.thread[index].0)
             .number(table.dispatch[index].0)
             .number(table.kernel[index].0)
-            .text(labels.dispatch(index))
+            .free_text(labels.dispatch(index), options.csv_safe)
             .number(table.correlation[index].0)
             .number(table.start[index].0)
             .number(table.end[index].0);
@@ -302,7 +305,7 @@ fn write_copies(
         ],
     );
     let agents = AgentNames::new(session, options);
-    let mut quoted = Quoted::new(session);
+    let mut quoted = Quoted::new(session, options);
     let table = &session.copies;
     for index in 0..table.len() {
         Row::new(&mut file.buffer, &begin.row)
@@ -341,7 +344,7 @@ fn write_allocations(
         ],
     );
     let agents = AgentNames::new(session, options);
-    let mut quoted = Quoted::new(session);
+    let mut quoted = Quoted::new(session, options);
     let table = &session.allocations;
     for index in 0..table.len() {
         Row::new(&mut file.buffer, &begin.row)
@@ -384,7 +387,7 @@ fn write_scratch(
         ][..if begin.combined { 8 } else { 9 }],
     );
     let agents = AgentNames::new(session, options);
-    let mut quoted = Quoted::new(session);
+    let mut quoted = Quoted::new(session, options);
     let table = &session.scratch;
     for index in 0..table.len() {
         let row = Row::new(&mut file.buffer, &begin.row)

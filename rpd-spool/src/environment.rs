@@ -2,8 +2,6 @@
 //!
 //! The collector uses this, too: it keeps in the recording only what outputs may show.
 
-use serde::{Deserialize, Serialize};
-
 /// Names that bear on a GPU run (runtimes, SDK, rpd, loader, MPI, job launchers) and whose values are numbers, switches,
 /// device lists, paths or names of ranks and jobs. Sorted by byte value.
 const HARMLESS: [&str; 405] = [
@@ -415,8 +413,9 @@ const HARMLESS: [&str; 405] = [
 ];
 
 /// Which variables of the target go into outputs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum Kept {
     /// Those that are [known to be harmless](is_harmless).
     #[default]
@@ -460,11 +459,6 @@ impl Kept {
 /// pattern would admit names that nobody has looked at, and those may hold secrets.
 pub fn is_harmless(name: &str) -> bool {
     HARMLESS.binary_search(&name).is_ok()
-}
-
-/// All names that [`is_harmless`] knows, sorted.
-pub fn harmless_names() -> &'static [&'static str] {
-    &HARMLESS
 }
 
 #[cfg(test)]
@@ -525,6 +519,15 @@ mod tests {
                 assert!(!name.contains(part), "{name}");
             }
         }
+    }
+
+    #[test]
+    fn the_manual_lists_them() {
+        let manual = include_str!("../../docs/environment.md");
+        for name in HARMLESS {
+            assert!(manual.contains(&format!("`{name}`")), "{name}");
+        }
+        assert_eq!(manual.matches('`').count(), 2 * (HARMLESS.len() + 3));
     }
 
     #[test]
