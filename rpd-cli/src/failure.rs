@@ -50,7 +50,7 @@ pub(crate) fn status(error: &anyhow::Error) -> u8 {
         .map_or(FAILED, |failure| failure.status)
 }
 
-/// The error and its causes in one line without line breaks. A cause that an error has already put into its
+/// The error and its causes in one line without line breaks and control characters. A cause that an error has already put into its
 /// own text is not repeated.
 pub(crate) fn line(error: &anyhow::Error) -> String {
     let mut line = String::new();
@@ -62,5 +62,5 @@ pub(crate) fn line(error: &anyhow::Error) -> String {
             line = format!("{line}: {text}");
         }
     }
-    line
+    rpd_core::foreign::shown(&line).into_owned()
 }

@@ -6,15 +6,13 @@
 
 // Those of the standard library panic where nobody reads standard error any more (`rpd ... 2>&1 | head`). Words may be lost
 // then; passes and files may not.
-macro_rules! eprint {
-    ($($text:tt)*) => {{
-        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!($($text)*));
-    }};
-}
+// One line each: what of it comes from elsewhere cannot begin another or move the cursor.
 macro_rules! eprintln {
-    ($($text:tt)*) => {
-        eprint!("{}\n", format_args!($($text)*))
-    };
+    ($($text:tt)*) => {{
+        let line = format!($($text)*);
+        let line = rpd_core::foreign::shown(&line);
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{line}\n").as_bytes());
+    }};
 }
 
 mod called;
@@ -52,7 +50,9 @@ fn main() -> ExitCode {
     match run(called, &arguments) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            eprint!("{}", called.error(&error));
+            for line in called.error(&error).lines() {
+                eprintln!("{line}");
+            }
             ExitCode::from(failure::status(&error))
         }
     }
@@ -111,8 +111,13 @@ fn run(called: Called, arguments: &[OsString]) -> Result<u8> {
     }
 }
 
-/// Prints to standard output; a closed pipe is no error.
+/// Prints to standard output; a closed pipe is no error. A terminal gets nothing that moves its cursor.
 pub(crate) fn print(text: &str) -> Result<u8> {
+    use std::io::IsTerminal as _;
+    let text = match std::io::stdout().is_terminal() {
+        true => &rpd_core::foreign::shown_lines(text),
+        false => text,
+    };
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(0),

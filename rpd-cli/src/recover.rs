@@ -150,7 +150,7 @@ fn finish(run: &RunDirectory, given: &Path, output: Option<&str>) -> Result<bool
 fn elsewhere(options: &mut Options, directory: &str) -> Result<Confined> {
     naming::check(directory)
         .map_err(|error| Failure::usage(format!("recover: --output-directory: {error}")))?;
-    let cwd = std::env::current_dir().context("the current directory")?;
+    let cwd = crate::options::resolve::current_directory()?;
     let directory = cwd.join(directory);
     let text = directory.to_str().ok_or_else(|| {
         Failure::failed("the name of the current directory is not UTF-8; change to another")

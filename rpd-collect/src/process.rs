@@ -194,7 +194,7 @@ fn create(parent: Option<&Process>) -> Option<Process> {
         time => time,
     };
     let version = parent.map_or(0, |parent| parent.version.load(Ordering::Relaxed));
-    let head = write_process(&mut meta, init_time, parent.is_some(), version);
+    let head = write_process(&mut meta, &options, init_time, parent.is_some(), version);
     if head == OpenRecord::default() {
         // Nothing in there says whose it is.
         let _ = std::fs::remove_dir(directory.path());
@@ -243,13 +243,14 @@ fn inherit(meta: &mut StreamWriter, parent: &Process) -> u64 {
 
 fn write_process(
     meta: &mut StreamWriter,
+    options: &CollectorOptions,
     init_time: u64,
     forked: bool,
     provider_version: u32,
 ) -> OpenRecord {
     let file = |path: &str| std::fs::read(path).unwrap_or_default();
     let command = file("/proc/self/cmdline");
-    let environment = file("/proc/self/environ");
+    let environment = kept_variables(&file("/proc/self/environ"), options);
     let link = |path: &str| std::fs::read_link(path).unwrap_or_default();
     let directory = std::env::current_dir().unwrap_or_default();
     let executable = link("/proc/self/exe");
@@ -290,6 +291,20 @@ fn write_process(
             at += part.len();
         }
     })
+}
+
+/// What of a NUL-separated environment goes into the recording.
+fn kept_variables(environment: &[u8], options: &CollectorOptions) -> Vec<u8> {
+    let name = |entry: &[u8]| {
+        let end = entry.iter().position(|&byte| byte == b'=')?;
+        str::from_utf8(&entry[..end]).ok().map(str::to_owned)
+    };
+    environment
+        .split_inclusive(|&byte| byte == 0)
+        .filter(|entry| name(entry).is_some_and(|name| options.keeps_variable(&name)))
+        .flatten()
+        .copied()
+        .collect()
 }
 
 /// Field 22 of `/proc/<pid>/stat`. The name in field 2 may hold anything, so it is counted from its last parenthesis.
@@ -447,6 +462,22 @@ mod tests {
         assert_eq!(start_ticks(b""), 0);
         let own = std::fs::read("/proc/self/stat").expect("procfs");
         assert!(start_ticks(&own) > 0);
+    }
+
+    #[test]
+    fn only_what_outputs_may_show_is_recorded() {
+        let environment = b"HOME=/root\0HSA_XNACK=1\0\xff=x\0none\0RPD_BEARER=s\0WHO=me\0";
+        let mut options = CollectorOptions::default();
+        assert_eq!(kept_variables(environment, &options), b"HSA_XNACK=1\0");
+        options.variables = vec!["WHO".to_owned()];
+        assert_eq!(
+            kept_variables(environment, &options),
+            b"HSA_XNACK=1\0WHO=me\0"
+        );
+        let all = CollectorOptions::from_text("environment=all");
+        assert!(kept_variables(environment, &all).ends_with(b"RPD_BEARER=s\0WHO=me\0"));
+        let none = CollectorOptions::from_text("environment=none");
+        assert_eq!(kept_variables(environment, &none), b"");
     }
 
     #[test]

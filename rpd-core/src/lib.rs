@@ -4,14 +4,16 @@ pub mod agent;
 pub mod args;
 pub mod compat;
 pub mod domain;
-pub mod environment;
+pub mod foreign;
 pub mod ids;
 pub mod kernel_name;
 pub mod naming;
 pub mod near;
 pub mod options;
+pub mod os_text;
 pub mod procfs;
 pub mod session;
 pub mod stats;
 
 pub use rpd_spool as spool;
+pub use rpd_spool::environment;

@@ -2,21 +2,31 @@
 //!
 //! A file is `<directory>/<prefix>_<name>`. Directory and prefix are patterns that every recorded process
 //! fills in with its own facts, after the run; [`Namer`] keeps the processes of one run apart.
+//!
+//! Patterns, values and prefixes are escaped text ([`crate::os_text`]), so that bytes that are no UTF-8 survive; paths are
+//! made of the bytes themselves. A value fills in a part of one path component and cannot leave the directory that the
+//! pattern names; the one exception is `%cwd%`, which is a path.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::options::Options;
+use crate::os_text::{self, unescape_path};
 use crate::session::Process;
 
 /// Prefix when none is given.
 pub const DEFAULT_PREFIX: &str = "%hostname%/%pid%";
 
-/// Rounds of replacement after which values that name placeholders again are left as they are.
-const MAX_ROUNDS: usize = 8;
+/// Levels of values that name placeholders again; placeholders of the next level are left as they are written.
+const MAX_LEVELS: usize = 8;
+/// Bytes that all values together may have which stand for one placeholder of the pattern; placeholders in values whose own
+/// would not fit are left as they are written.
+const MAX_VALUE: usize = 4096;
+/// What a component consists of whose placeholders all stand for nothing.
+const NOTHING: &str = "_";
 
 /// Keys without a number; `arg<N>` comes on top.
 const KEYS: [&str; 17] = [
@@ -106,6 +116,17 @@ enum Piece<'a> {
     Key(&'a str),
     Variable(&'a str),
     Unknown(&'a str),
+}
+
+impl Piece<'_> {
+    /// As a message names it.
+    fn written(self) -> String {
+        match self {
+            Piece::Text(text) | Piece::Unknown(text) => text.to_owned(),
+            Piece::Key(key) => format!("%{key}%"),
+            Piece::Variable(name) => format!("%env{{{name}}}%"),
+        }
+    }
 }
 
 fn is_key(word: &str) -> bool {
@@ -246,10 +267,10 @@ pub fn starts_with_placeholder(pattern: &str) -> bool {
 pub fn literal_parent(pattern: &str) -> PathBuf {
     match pieces(pattern).as_slice() {
         [] => PathBuf::new(),
-        [Piece::Text(text)] => PathBuf::from(text),
+        [Piece::Text(text)] => unescape_path(text),
         [Piece::Text(text), ..] => match text.rfind('/') {
             Some(0) => PathBuf::from("/"),
-            Some(at) => PathBuf::from(&text[..at]),
+            Some(at) => unescape_path(&text[..at]),
             None => PathBuf::new(),
         },
         _ => PathBuf::new(),
@@ -410,40 +431,65 @@ impl Facts<'_> {
         })
     }
 
-    /// Fills the pattern in. Values may hold placeholders again.
+    /// Fills the pattern in. Values may hold placeholders again. The result is escaped text.
     pub fn expand(&self, pattern: &str) -> String {
-        let mut current = pattern.to_owned();
-        for _ in 0..MAX_ROUNDS {
-            let next = self.expand_once(&current);
-            if next == current {
-                break;
-            }
-            current = next;
-        }
-        current
+        self.fill(pattern, &mut BTreeSet::new())
     }
 
-    fn expand_once(&self, pattern: &str) -> String {
-        let mut out = String::with_capacity(pattern.len());
+    /// As [`Facts::expand`]; `remarks` gets a sentence for each value that could not be used as it is.
+    fn fill(&self, pattern: &str, remarks: &mut BTreeSet<String>) -> String {
+        let mut path = Components::default();
         let mut swallow = false;
         for piece in pieces(pattern) {
             match piece {
                 Piece::Text(text) if swallow => {
-                    out.push_str(text.trim_start_matches(['-', '/', '_']));
+                    path.text(text.trim_start_matches(['-', '/', '_']), remarks);
                 }
-                Piece::Text(text) | Piece::Unknown(text) => out.push_str(text),
-                Piece::Key(key) => match self.value(key) {
-                    Some(value) => out.push_str(&value),
-                    None => {
-                        swallow = true;
-                        continue;
-                    }
-                },
-                Piece::Variable(name) => out.push_str(&clean(self.variable(name).unwrap_or(""))),
+                Piece::Text(text) | Piece::Unknown(text) => path.text(text, remarks),
+                Piece::Key("cwd") => path.text(&self.process.cwd, remarks),
+                Piece::Key(_) | Piece::Variable(_) => {
+                    let mut budget = MAX_VALUE;
+                    let value = self.value_of(piece, MAX_LEVELS, &mut budget);
+                    let written = piece.written();
+                    swallow = value.is_none();
+                    path.value(&written, value.as_deref().unwrap_or(""), remarks);
+                    continue;
+                }
             }
             swallow = false;
         }
-        out
+        path.finish(remarks)
+    }
+
+    /// What a placeholder stands for, the placeholders in it filled in; `None` for an argument that there is not.
+    fn value_of(&self, piece: Piece<'_>, levels: usize, budget: &mut usize) -> Option<String> {
+        let raw = match piece {
+            Piece::Key(key) => self.value(key)?,
+            Piece::Variable(name) => clean(self.variable(name).unwrap_or("")),
+            Piece::Text(text) | Piece::Unknown(text) => text.to_owned(),
+        };
+        if levels == 1 || raw.len() > *budget {
+            return Some(raw);
+        }
+        *budget -= raw.len();
+        let mut value = String::with_capacity(raw.len());
+        for inner in pieces(&raw) {
+            match inner {
+                Piece::Text(text) | Piece::Unknown(text) => value.push_str(&os_text::sealed(text)),
+                Piece::Key(_) | Piece::Variable(_) => {
+                    let mut left = *budget;
+                    match self.value_of(inner, levels - 1, &mut left) {
+                        Some(text) if text.len() <= *budget => {
+                            *budget = left.min(*budget - text.len());
+                            value.push_str(&os_text::sealed(&text));
+                        }
+                        Some(_) => value.push_str(&inner.written()),
+                        None => {}
+                    }
+                }
+            }
+        }
+        Some(value)
     }
 
     /// Whether the prefix, filled in, tells processes apart by itself.
@@ -459,6 +505,73 @@ impl Facts<'_> {
     }
 }
 
+/// A path as it is put together of a pattern's texts and of values.
+#[derive(Default)]
+struct Components {
+    path: String,
+    /// Where its last component begins.
+    begin: usize,
+    /// The placeholders that stand in the last component.
+    filled: Vec<String>,
+}
+
+impl Components {
+    /// Appends a text of the pattern, or a path.
+    fn text(&mut self, text: &str, remarks: &mut BTreeSet<String>) {
+        let mut parts = text.split('/');
+        self.append(parts.next().unwrap_or_default());
+        for part in parts {
+            self.end_component(remarks);
+            self.path.push('/');
+            self.begin = self.path.len();
+            self.append(part);
+        }
+    }
+
+    /// Appends the value of a placeholder, which becomes a part of the last component.
+    fn value(&mut self, placeholder: &str, value: &str, remarks: &mut BTreeSet<String>) {
+        let foreign = |character: char| character == '/' || character.is_control();
+        let value = if value.contains(foreign) {
+            remarks.insert(format!(
+                "the value of {placeholder} holds / or control characters: _ stands for each of them"
+            ));
+            value.replace(foreign, "_")
+        } else {
+            value.to_owned()
+        };
+        self.append(&value);
+        self.filled.push(placeholder.to_owned());
+    }
+
+    fn append(&mut self, text: &str) {
+        self.path.push_str(&os_text::sealed(text));
+    }
+
+    /// Replaces a component that placeholders have made into nothing or into another directory.
+    fn end_component(&mut self, remarks: &mut BTreeSet<String>) {
+        let placeholders = std::mem::take(&mut self.filled).join("");
+        if placeholders.is_empty() {
+            return;
+        }
+        let (what, instead) = match &self.path[self.begin..] {
+            "" => ("nothing", NOTHING),
+            "." => ("`.`", "_"),
+            ".." => ("`..`", "__"),
+            _ => return,
+        };
+        remarks.insert(format!(
+            "{placeholders} makes a path component that is {what}: {instead} stands for it"
+        ));
+        self.path.truncate(self.begin);
+        self.path.push_str(instead);
+    }
+
+    fn finish(mut self, remarks: &mut BTreeSet<String>) -> String {
+        self.end_component(remarks);
+        self.path
+    }
+}
+
 /// Values of variables become one path component.
 fn clean(value: &str) -> String {
     value
@@ -470,15 +583,18 @@ fn clean(value: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Target {
     /// Directory.
+    #[serde(with = "os_text::path")]
     pub directory: PathBuf,
-    /// Prefix; may hold `/`.
+    /// Prefix, as escaped text; may hold `/`.
     pub prefix: String,
 }
 
 impl Target {
     /// Path of the file `name`, for example `results.db`.
     pub fn file(&self, name: &str) -> PathBuf {
-        self.directory.join(format!("{}_{name}", self.prefix))
+        let prefix = os_text::sealed(&self.prefix);
+        self.directory
+            .join(unescape_path(&format!("{prefix}_{name}")))
     }
 
     /// The directory that [`Target::file`] paths lie in; the prefix may add levels.
@@ -491,9 +607,15 @@ impl Target {
 /// Gives every process image of a run names of its own. It can be stored, so that a later report of the same
 /// run goes on where the first ended.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Namer {
-    /// What file names begin with, directory included.
-    used: HashSet<PathBuf>,
+    /// What file names begin with, directory included, as escaped text.
+    used: HashSet<String>,
+    /// What [`Namer::take_remarks`] has given already.
+    told: BTreeSet<String>,
+    /// What it will give next.
+    #[serde(skip)]
+    remarks: BTreeSet<String>,
 }
 
 impl Namer {
@@ -502,22 +624,27 @@ impl Namer {
     /// by an earlier image in the same pid for instance, gets `_2`, `_3` and so on.
     pub fn target(&mut self, facts: &Facts<'_>, descendant: bool) -> Target {
         let options = facts.options;
-        let directory = facts.expand(&options.output_directory);
+        let directory = facts.fill(&options.output_directory, &mut self.remarks);
+        let cwd = unescape_path(&facts.process.cwd);
         let directory = match directory.as_str() {
-            "" => PathBuf::from(&facts.process.cwd),
-            text => Path::new(&facts.process.cwd).join(text),
+            "" => cwd,
+            text => cwd.join(unescape_path(text)),
         };
         let pattern = match options.output_file.as_str() {
             "" => DEFAULT_PREFIX,
             given => given,
         };
-        let mut prefix = facts.expand(pattern);
+        let mut prefix = facts.fill(pattern, &mut self.remarks);
         if descendant && !facts.names_pid(pattern) {
             let _ = write!(prefix, "_{}", facts.process.pid);
         }
         let base = prefix.clone();
         let mut image = 1;
-        while !self.used.insert(plain(&directory.join(&prefix))) {
+        let key = |prefix: &str| {
+            let path = plain(&directory.join(unescape_path(prefix)));
+            os_text::escape(path.as_os_str())
+        };
+        while !self.used.insert(key(&prefix)) {
             image += 1;
             prefix = format!("{base}_{image}");
         }
@@ -528,6 +655,17 @@ impl Namer {
     /// that begin with `/` or `..`.
     pub fn extend(&mut self, other: &Namer) {
         self.used.extend(other.used.iter().cloned());
+        self.told.extend(other.told.iter().cloned());
+    }
+
+    /// Sentences about values of placeholders that were replaced since the last call; none is given twice.
+    pub fn take_remarks(&mut self) -> Vec<String> {
+        let new: Vec<String> = std::mem::take(&mut self.remarks)
+            .into_iter()
+            .filter(|remark| !self.told.contains(remark))
+            .collect();
+        self.told.extend(new.iter().cloned());
+        new
     }
 }
 

@@ -142,9 +142,9 @@ pub struct Options {
     pub collector: CollectorOptions,
     /// Formats, in the order given, without repeats.
     pub formats: Vec<Format>,
-    /// Output directory with placeholders unresolved; absolute unless it starts with a placeholder.
+    /// Output directory with placeholders unresolved, as escaped text; absolute unless it starts with a placeholder.
     pub output_directory: String,
-    /// Output prefix with placeholders unresolved.
+    /// Output prefix with placeholders unresolved, as escaped text.
     pub output_file: String,
     /// Write `<prefix>_config.json`.
     pub output_config: bool,
@@ -178,7 +178,11 @@ pub struct Options {
     pub extra_counters: String,
     /// Number of this pass, from 1; `None` for a single run without a pass directory.
     pub pass: Option<u32>,
-    /// The target and its arguments.
+    /// The file of libotf2, when given.
+    pub otf2_library: Option<PathBuf>,
+    /// CSV fields that a spreadsheet would take for a formula begin with an apostrophe.
+    pub csv_safe: bool,
+    /// The target and its arguments, as escaped text: [`crate::os_text`].
     pub command: Vec<String>,
     /// When rpd was started, Unix time in ns; 0 is unknown.
     pub launch_time: u64,

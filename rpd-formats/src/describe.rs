@@ -4,6 +4,7 @@ use rpd_core::agent::{Agent, AgentType};
 use rpd_core::kernel_name::KernelSpellings;
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
+use rpd_core::os_text;
 use rpd_core::session::{CodeObject, Counter, CounterDimension, KernelSymbol, Session};
 
 use crate::json::Object;
@@ -266,7 +267,10 @@ pub(crate) fn settings(session: &Session, options: &Options, target: &Target) ->
     // Counted dispatches have rows among the dispatches; this tells whether they were also traced.
     let only_counted = session.dispatches.is_empty() && !session.counted.is_empty();
     Object::new()
-        .text("output_path", &target.directory.to_string_lossy())
+        .text(
+            "output_path",
+            &os_text::escape(target.directory.as_os_str()),
+        )
         .text("output_file", &target.prefix)
         .text("raw_output_path", &options.output_directory)
         .text("raw_output_file", &options.output_file)

@@ -47,7 +47,8 @@ pub enum WriteError {
     },
     /// libotf2 cannot be loaded.
     #[error(
-        "cannot write {path}: OTF2 needs libotf2 3 (package libopen-trace-format2-10 or -10u): {reason}"
+        "cannot write {path}: OTF2 needs libotf2 3 (package libopen-trace-format2-10u of Debian 13 and later, libopen-trace-format2-10 before; \
+         --otf2-library names a file): {reason}"
     )]
     Otf2Missing {
         /// The file.

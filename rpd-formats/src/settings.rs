@@ -5,6 +5,7 @@ use std::fmt;
 
 use rpd_core::naming::{Facts, Target};
 use rpd_core::options::{Format, Options};
+use rpd_core::os_text;
 use rpd_core::session::Session;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Value, json};
@@ -92,7 +93,7 @@ pub fn of_outputs(session: &Session, options: &Options, target: &Target) -> Sett
     let writes = |format: Format| options.formats.contains(&format);
     let summary = &options.summary;
     Settings::default()
-        .with("output_path", target.directory.to_string_lossy())
+        .with("output_path", os_text::escape(target.directory.as_os_str()))
         .with("output_file", target.prefix.as_str())
         .with("tmp_directory", session.process.cwd.as_str())
         .with("raw_output_path", options.output_directory.as_str())

@@ -245,7 +245,7 @@ fn pipe(text: &str) -> String {
 
 /// A cell holds one line, whatever a name holds.
 fn one_line(text: &str) -> String {
-    text.replace(|letter: char| letter.is_control(), " ")
+    rpd_core::foreign::shown(text).into_owned()
 }
 
 /// Letters of a text up to which the others of its column are aligned with it.

@@ -31,7 +31,7 @@ fn target(directory: &Path) -> Target {
 
 /// Whether library and reader are there; says so when not.
 fn can_run(target: &Target) -> bool {
-    if let Err(error) = otf2::check(target) {
+    if let Err(error) = otf2::check(&Options::default(), target) {
         let text = error.to_string();
         assert!(text.contains("libopen-trace-format2-10"), "{text}");
         eprintln!("skipped: {text}");

@@ -7,6 +7,7 @@
 //! cooperation from the writer.
 
 pub mod demangle;
+pub mod environment;
 pub mod format;
 pub mod kernel_filter;
 pub mod kernel_name;

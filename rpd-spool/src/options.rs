@@ -1,5 +1,7 @@
 //! What the collector in the target is told: what to record, and its form as text.
 
+use crate::environment::Kept;
+
 /// The trace kinds that can be switched on one by one. All false means nothing is traced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -147,6 +149,10 @@ pub struct CollectorOptions {
     /// Obey pause and resume only when markers are traced or regions are selected, and push marks on the stack that
     /// renames kernels, as rocprofv3 does.
     pub original_semantics: bool,
+    /// Variables of the target that go into the recording.
+    pub environment: Kept,
+    /// Further ones, which names of outputs refer to. Letters, digits and underscores only.
+    pub variables: Vec<String>,
 }
 
 /// One boolean of [`CollectorOptions`] in its text form.
@@ -204,6 +210,8 @@ const COUNTERS: &str = "counters";
 const INTERVAL: &str = "group_interval";
 const ITERATIONS: &str = "iterations";
 const PERIODS: &str = "periods";
+const ENVIRONMENT: &str = "environment";
+const VARIABLES: &str = "variables";
 
 fn joined<T>(items: &[T], separator: &str, text: impl Fn(&T) -> String) -> String {
     let texts: Vec<String> = items.iter().map(text).collect();
@@ -248,6 +256,12 @@ fn numbers<const N: usize>(text: &str) -> impl Iterator<Item = [u64; N]> {
 }
 
 impl CollectorOptions {
+    /// Whether a variable of this name goes into the recording: those that outputs may show, and those that the user named
+    /// for the names of outputs.
+    pub fn keeps_variable(&self, name: &str) -> bool {
+        self.environment.keeps(name) || self.variables.iter().any(|wanted| wanted == name)
+    }
+
     /// The text that travels to the target: `key=value` pairs joined by `,`; what is off is left out.
     pub fn to_text(&self) -> String {
         let mut pairs: Vec<String> = FLAGS
@@ -272,6 +286,12 @@ impl CollectorOptions {
                 format!("{}:{}:{}", period.delay, period.duration, period.repeat)
             };
             add(PERIODS, joined(&self.periods, "+", text));
+        }
+        if self.environment != Kept::default() {
+            add(ENVIRONMENT, self.environment.word().to_owned());
+        }
+        if !self.variables.is_empty() {
+            add(VARIABLES, self.variables.join("+"));
         }
         pairs.join(",")
     }
@@ -298,6 +318,8 @@ impl CollectorOptions {
                     };
                     options.periods = numbers(value).map(period).collect();
                 }
+                ENVIRONMENT => options.environment = Kept::of_word(value),
+                VARIABLES => options.variables = value.split('+').map(str::to_owned).collect(),
                 _ => {
                     if let Some((_, _, set)) = FLAGS.iter().find(|flag| flag.0 == key) {
                         set(&mut options, value != "0");
@@ -331,7 +353,7 @@ mod tests {
     #[test]
     fn every_collector_option_has_a_key() {
         let mut text = FLAGS.map(|flag| flag.0).join(",");
-        text += ",counters=SQ_WAVES+GRBM_COUNT:0/TCC_HIT,group_interval=3,iterations=1:3+5:5,periods=0:10:2+1:2:0";
+        text += ",counters=SQ_WAVES+GRBM_COUNT:0/TCC_HIT,group_interval=3,iterations=1:3+5:5,periods=0:10:2+1:2:0,environment=all,variables=A+B";
         let all_on = CollectorOptions::from_text(&text);
         let fields = format!("{all_on:?}");
         assert!(!fields.contains("false"), "{fields}");

@@ -8,6 +8,7 @@ use clap::{Args, Parser, ValueEnum};
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::naming::{self, Facts, Namer, Target};
 use rpd_core::options::{AgentIndex, Format, Options};
+use rpd_core::os_text;
 use rpd_core::session::{LoadOptions, Session};
 use rpd_formats::registry;
 use rpd_formats::rocpd::read::Settings;
@@ -62,6 +63,12 @@ struct Arguments {
     /// Write the statistics files too
     #[arg(long)]
     stats: bool,
+    /// Begin CSV fields that a spreadsheet would take for a formula (=, +, -, @) with an apostrophe
+    #[arg(long)]
+    csv_safe: bool,
+    /// File of libotf2, for -f otf2 [default: the one that the loader finds]
+    #[arg(long, value_name = "PATH")]
+    otf2_library: Option<PathBuf>,
     #[command(flatten)]
     window: WindowOptions,
     #[command(flatten)]
@@ -182,21 +189,25 @@ impl Arguments {
                 .map_err(|error| Failure::usage(format!("{NAME}: {error} in '{pattern}'")))?;
         }
         let directory = match naming::starts_with_placeholder(directory) {
-            true => directory.to_owned(),
-            false => std::path::absolute(directory)?
-                .to_string_lossy()
-                .into_owned(),
+            true => os_text::escape_str(directory).into_owned(),
+            false => os_text::escape(std::path::absolute(directory)?.as_os_str()),
         };
         Ok(Options {
             formats: self.formats.clone(),
             output_directory: directory,
             output_file: file,
             stats: self.stats,
+            csv_safe: self.csv_safe,
+            otf2_library: match &self.otf2_library {
+                Some(path) => Some(std::path::absolute(path)?),
+                None => None,
+            },
             kernel_names: self.naming.over(settings),
             agent_index: self.agent_index,
             group_by_queue: self.group_by_queue || settings.group_by_queue,
             launch_environment: std::env::vars()
                 .filter(|(name, _)| naming::is_naming_variable(name))
+                .map(|(name, value)| (name, os_text::escape_str(&value).into_owned()))
                 .collect(),
             ..Options::default()
         })
@@ -205,10 +216,10 @@ impl Arguments {
 
 /// The prefix that a database was written under.
 fn prefix(path: &Path) -> String {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = os_text::escape(path.file_stem().unwrap_or_default());
     match stem.strip_suffix(SUFFIX) {
         Some(prefix) if !prefix.is_empty() => prefix.to_owned(),
-        _ => stem.into_owned(),
+        _ => stem,
     }
 }
 
@@ -219,7 +230,11 @@ fn target(session: &Session, options: &Options, namer: &mut Namer, index: usize)
         options,
         hostname: origin.map_or("", |origin| &origin.hostname),
     };
-    namer.target(&facts, index > 0)
+    let target = namer.target(&facts, index > 0);
+    for remark in namer.take_remarks() {
+        eprintln!("rpd: names of outputs: {remark}");
+    }
+    target
 }
 
 /// The layout that is asked for.
@@ -250,7 +265,10 @@ fn one(
     settings: &Settings,
     namer: &mut Namer,
 ) -> Result<Files> {
-    let file = given.output_file.clone().unwrap_or_else(|| prefix(path));
+    let file = match &given.output_file {
+        Some(file) => os_text::escape_str(file).into_owned(),
+        None => prefix(path),
+    };
     let directory = given.output_path.as_deref().unwrap_or(".");
     let options = given.options(settings, file, directory)?;
     let target = target(session, &options, namer, index);
@@ -304,6 +322,7 @@ fn combined(
     compat: Compat,
 ) -> Result<()> {
     let file = given.output_file.clone().unwrap_or_default();
+    let file = os_text::escape_str(&file).into_owned();
     let directory = given.output_path.as_deref().unwrap_or_default();
     let options = given.options(settings, file, directory)?;
     let Some(first) = sessions.first() else {

@@ -36,7 +36,12 @@ impl Question {
     /// What is being done meanwhile, for messages.
     pub(super) fn doing(&self) -> &'static str {
         match self {
-            Question::Open { .. } => "loading it and looking for GPUs",
+            Question::Open { definitions, .. } if definitions.is_empty() => {
+                "loading it and looking for GPUs"
+            }
+            Question::Open { .. } => {
+                "loading it, reading the counter definitions of --extra-counters and looking for GPUs"
+            }
             Question::Counters { .. } => "listing its counters",
             Question::Sets { .. } => "trying which counters go together",
             Question::Sampling { .. } => "asking for PC sampling",

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, LazyLock};
 
+use rpd_core::os_text;
+
 use super::node::{Content, Key, Node};
 use super::{scalar, wrong};
 use crate::failure::Failure;
@@ -185,6 +187,7 @@ fn value(spec: &Spec, node: &Node) -> Result<Option<Value>, String> {
             })?)
         }
         Form::Text => Value::Text(word(node)?.to_owned()),
+        Form::Path => Value::Text(os_text::escape_str(word(node)?).into_owned()),
         Form::Integer(low, high) => {
             let text = word(node)?;
             let number =

@@ -85,6 +85,15 @@ pub(crate) fn changes(
     set(REGISTER_VARIABLE, register.to_owned());
     set("LD_LIBRARY_PATH", joined(path));
 
+    // The runtime of AddressSanitizer ends a program in which a library is loaded before it. The collector may be: it
+    // replaces no function that the runtime replaces. Programs without that runtime do not read the variable.
+    let mut sanitizer = inherited("ASAN_OPTIONS").unwrap_or_default();
+    if !sanitizer.is_empty() {
+        sanitizer.push(":");
+    }
+    sanitizer.push("verify_asan_link_order=0");
+    changes.insert("ASAN_OPTIONS", sanitizer);
+
     changes.extend(rank_variables(options));
     if options.collector.kokkos {
         let mut libraries = words(inherited("KOKKOS_TOOLS_LIBS"), &[';']);

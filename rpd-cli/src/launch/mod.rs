@@ -3,7 +3,9 @@
 
 pub(crate) mod backend;
 pub(crate) mod environment;
+pub(crate) mod image;
 mod libraries;
+mod names;
 mod passes;
 pub(crate) mod program;
 pub(crate) mod spawn;
@@ -68,7 +70,8 @@ pub(crate) fn run(plan: &Plan, settled: &Settled, around: &Surroundings) -> Resu
 /// What can be found out about a pass before the first one runs.
 fn check(pass: &Pass, around: &Surroundings) -> Result<()> {
     let options = &pass.options;
-    program::find(options.command.first().map_or("", String::as_str))?;
+    program::of(options)?;
+    names::check(options, &around.cwd)?;
     if pass.bare.is_some() {
         return Ok(());
     }
@@ -116,10 +119,11 @@ struct Runner<'a> {
 impl Runner<'_> {
     fn run(&mut self, pass: &Pass) -> Result<End> {
         let options = &pass.options;
-        let program = program::find(options.command.first().map_or("", String::as_str))?;
+        let program = program::of(options)?;
         if let Some(why) = &pass.bare {
             return self.run_bare(pass, &program, why);
         }
+        names::check(options, &self.around.cwd)?;
         let run = RunDirectory::create(options, &self.around.cwd)?;
         let (target, signals) = match self.start(pass, &program, &run) {
             Ok(started) => started,
@@ -216,7 +220,9 @@ fn show(options: &Options, changes: &environment::Changes) {
         Some(LogLevel::Info | LogLevel::Trace | LogLevel::Config)
     ) && let Ok(text) = serde_json::to_string_pretty(options)
     {
-        eprintln!("rpd: options: {text}");
+        for line in format!("rpd: options: {text}").lines() {
+            eprintln!("{line}");
+        }
     }
     if matches!(
         level,

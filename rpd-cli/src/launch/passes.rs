@@ -45,7 +45,9 @@ impl End {
 /// Runs the passes of a plan that has several.
 pub(super) fn run(plan: &Plan, computed: &[Computed], runner: &mut Runner<'_>) -> Result<u8> {
     let total = plan.passes.len();
-    eprint!("{}{}", shown(plan), afterwards(computed));
+    for line in shown(plan).into_iter().chain(afterwards(computed)) {
+        eprintln!("{line}");
+    }
     let input = Input::here();
     let mut failed = Vec::new();
     for (pass, number) in plan.passes.iter().zip(1..) {
@@ -137,25 +139,25 @@ fn rest(number: usize, total: usize) -> String {
 }
 
 /// The plan: a line for each pass.
-fn shown(plan: &Plan) -> String {
+fn shown(plan: &Plan) -> Vec<String> {
     let total = plan.passes.len();
     plan.passes
         .iter()
         .zip(1..)
         .map(|(pass, number)| {
             let what = counters(&pass.options.collector.counters);
-            format!("rpd: pass {number}/{total}: {what}\n")
+            format!("rpd: pass {number}/{total}: {what}")
         })
         .collect()
 }
 
 /// What the passes are put together to.
-fn afterwards(computed: &[Computed]) -> String {
+fn afterwards(computed: &[Computed]) -> Vec<String> {
     computed
         .iter()
         .map(|metric| {
             format!(
-                "rpd: then {} is computed from {}\n",
+                "rpd: then {} is computed from {}",
                 metric.name,
                 metric.parts.join(" ")
             )
@@ -223,14 +225,18 @@ mod tests {
         };
         assert_eq!(
             shown(&plan),
-            "rpd: pass 1/3: SQ_WAVES GRBM_COUNT\nrpd: pass 2/3: no counters\nrpd: pass 3/3: A | B C\n"
+            [
+                "rpd: pass 1/3: SQ_WAVES GRBM_COUNT",
+                "rpd: pass 2/3: no counters",
+                "rpd: pass 3/3: A | B C"
+            ]
         );
         let big = Computed {
             name: "BIG".to_owned(),
             parts: vec!["A".to_owned(), "B".to_owned()],
             formulas: Vec::new(),
         };
-        assert_eq!(afterwards(&[big]), "rpd: then BIG is computed from A B\n");
+        assert_eq!(afterwards(&[big]), ["rpd: then BIG is computed from A B"]);
     }
 
     #[test]

@@ -1,15 +1,25 @@
 //! Which file a program's name means.
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 
+use rpd_core::options::Options;
+use rpd_core::os_text;
+
 use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 
+/// The file to execute for a pass with these options.
+pub(crate) fn of(options: &Options) -> Result<PathBuf, Failure> {
+    let name = options.command.first().map_or("", String::as_str);
+    find(&os_text::unescape(name))
+}
+
 /// The file to execute, by the shell's rules.
-pub(crate) fn find(name: &str) -> Result<PathBuf, Failure> {
-    if name.contains('/') {
+pub(crate) fn find(name: &OsStr) -> Result<PathBuf, Failure> {
+    if name.as_bytes().contains(&b'/') {
         return check(Path::new(name));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -32,7 +42,12 @@ pub(crate) fn find(name: &str) -> Result<PathBuf, Failure> {
             }
         }
     }
-    Err(unusable.unwrap_or_else(|| Failure::new(NOT_FOUND, format!("{name}: not found in PATH"))))
+    Err(unusable.unwrap_or_else(|| {
+        Failure::new(
+            NOT_FOUND,
+            format!("{}: not found in PATH", os_text::escape(name)),
+        )
+    }))
 }
 
 fn check(path: &Path) -> Result<PathBuf, Failure> {

@@ -19,6 +19,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
+use rpd_core::os_text;
+
 use super::environment::Changes;
 use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 
@@ -154,7 +156,7 @@ fn c_string(text: &[u8]) -> Result<CString> {
     CString::new(text).context("the command holds a NUL byte")
 }
 
-/// Starts the target in this terminal and process group.
+/// Starts the target, whose arguments are escaped text, in this terminal and process group.
 pub(crate) fn start(
     program: &Path,
     command: &[String],
@@ -179,7 +181,7 @@ pub(crate) fn start(
         .collect::<Result<_>>()?;
     let arguments: Vec<CString> = command
         .iter()
-        .map(|word| c_string(word.as_bytes()))
+        .map(|word| c_string(os_text::unescape(word).as_bytes()))
         .collect::<Result<_>>()?;
 
     let mut attributes = PosixSpawnAttr::init()?;

@@ -1,5 +1,7 @@
 //! Inherited variables: defaults of options that were not given.
 
+use rpd_core::os_text;
+
 use super::given::{Given, Origin, Value};
 use super::parse::truth;
 use super::resolve::Surroundings;
@@ -85,6 +87,7 @@ impl Inherited<'_> {
                 }
             }
             Form::Text => Value::Text(text.to_owned()),
+            Form::Path => Value::Text(os_text::escape_str(text).into_owned()),
             Form::Choices(_) | Form::List(_) => Value::List(vec![text.to_owned()]),
             // One line a group: `pmc: NAME NAME`. What has no mark is no group.
             Form::Groups => Value::Groups(

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use rpd_core::naming;
 use rpd_core::options::Format;
+use rpd_core::{naming, os_text};
 
 use super::given::Given;
 use super::inherit::number;
@@ -43,7 +43,7 @@ pub(super) fn formats(given: &Given, around: &Surroundings) -> Result<Vec<Format
     Ok(formats)
 }
 
-/// Directory (absolute unless a placeholder leads) and prefix.
+/// Directory (absolute unless a placeholder leads) and prefix, as escaped text.
 pub(super) fn names(given: &Given, around: &Surroundings) -> Result<(String, String), Failure> {
     let check = |long: &str, pattern: &str| {
         naming::check(pattern).map_err(|error| given.misused(long, error))
@@ -55,24 +55,15 @@ pub(super) fn names(given: &Given, around: &Surroundings) -> Result<(String, Str
     let directory = if naming::starts_with_placeholder(directory) {
         directory.to_owned()
     } else {
-        let joined = around.cwd.join(directory.trim_end_matches('/'));
-        let absolute = if directory.starts_with('/') && directory.trim_end_matches('/').is_empty() {
-            PathBuf::from("/")
-        } else {
-            joined
+        let cwd = os_text::escape(around.cwd.as_os_str());
+        let absolute = match directory.starts_with('/') {
+            true => directory.to_owned(),
+            false => format!("{}/{directory}", cwd.trim_end_matches('/')),
         };
-        absolute
-            .to_str()
-            .map(|text| match text.trim_end_matches('/') {
-                "" => "/".to_owned(),
-                trimmed => trimmed.to_owned(),
-            })
-            .ok_or_else(|| {
-                Failure::failed(format!(
-                    "{}: the output directory is not valid UTF-8",
-                    absolute.display()
-                ))
-            })?
+        match absolute.trim_end_matches('/') {
+            "" => "/".to_owned(),
+            trimmed => trimmed.to_owned(),
+        }
     };
     let prefix = match prefix {
         "" => naming::DEFAULT_PREFIX,

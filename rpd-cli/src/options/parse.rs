@@ -6,6 +6,8 @@ use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, value_parser};
 
+use rpd_core::os_text;
+
 use super::given::{Given, Value};
 use super::table::{self, Form, OPTIONS, Spec};
 use crate::failure::{FAILED, Failure, USAGE};
@@ -17,7 +19,7 @@ pub(crate) enum Parsed {
     Help(String),
     /// Print the version and stop.
     Version,
-    /// Go on with the options and the words after the first `--`.
+    /// Go on with the options and the words after the first `--`, as escaped text.
     Run(Given, Vec<String>),
 }
 
@@ -32,22 +34,15 @@ pub(crate) fn truth(word: &str) -> Option<bool> {
 
 /// Reads the arguments that follow the program's name.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed, Failure> {
-    let words: Vec<String> = arguments
-        .iter()
-        .map(|word| {
-            word.to_str().map(str::to_owned).ok_or_else(|| {
-                Failure::usage(format!("{} is not valid UTF-8", word.to_string_lossy()))
-            })
-        })
-        .collect::<Result<_, _>>()?;
-    if words.is_empty() {
+    if arguments.is_empty() {
         return Ok(Parsed::Help(help()));
     }
     // The cut is textual: it comes before any option is looked at.
-    let (own, command) = match words.iter().position(|word| word == "--") {
-        Some(at) => (&words[..at], words[at + 1..].to_vec()),
-        None => (&words[..], Vec::new()),
+    let (own, command) = match arguments.iter().position(|word| word == "--") {
+        Some(at) => (&arguments[..at], &arguments[at + 1..]),
+        None => (arguments, &[][..]),
     };
+    let command = command.iter().map(|word| os_text::escape(word)).collect();
     let matches = match command_line().try_get_matches_from(own) {
         Ok(matches) => matches,
         Err(error) if error.kind() == ErrorKind::DisplayHelp => return Ok(Parsed::Help(help())),
@@ -89,6 +84,9 @@ fn read(spec: &'static Spec, matches: &clap::ArgMatches) -> Result<Option<Value>
             .copied()
             .map(Value::Integer),
         Form::Text => texts().pop().map(Value::Text),
+        Form::Path => matches
+            .get_one::<OsString>(spec.long)
+            .map(|path| Value::Text(os_text::escape(path))),
         Form::Choice(_, ignore_case) => texts().pop().map(|word| {
             Value::Text(if ignore_case {
                 word.to_ascii_lowercase()
@@ -211,6 +209,7 @@ fn argument(spec: &'static Spec) -> Arg {
                 truth(word).ok_or("invalid truth value")
             })),
         Form::Text => arg.num_args(1),
+        Form::Path => arg.num_args(1).value_parser(value_parser!(OsString)),
         Form::Integer(low, high) => arg
             .num_args(1)
             .value_parser(value_parser!(i64).range(low..=high)),
@@ -260,7 +259,16 @@ fn named(argument: &str) -> Option<&'static Spec> {
 }
 
 /// One line for a mistake that clap found.
-fn explain(error: &clap::Error, own: &[String]) -> Failure {
+fn explain(error: &clap::Error, own: &[OsString]) -> Failure {
+    if error.kind() == ErrorKind::InvalidUtf8
+        && let Some(word) = own.iter().find(|word| word.to_str().is_none())
+    {
+        return Failure::usage(format!("{} is not valid UTF-8", os_text::escape(word)));
+    }
+    let own: &[String] = &own
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect::<Vec<_>>();
     let argument = context(error, ContextKind::InvalidArg);
     let value = context(error, ContextKind::InvalidValue);
     match (error.kind(), named(&argument)) {
@@ -360,7 +368,7 @@ fn unknown(argument: &str, own: &[String]) -> String {
 fn forgotten_dashes(value: &str) -> String {
     let program = value.contains('/')
         || std::path::Path::new(value).exists()
-        || crate::launch::program::find(value).is_ok();
+        || crate::launch::program::find(value.as_ref()).is_ok();
     if program {
         format!("; a program to run stands after `--`: rpd [options] -- {value}")
     } else {

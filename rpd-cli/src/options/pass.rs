@@ -1,12 +1,14 @@
 //! One pass: from what was given for it to its options.
 
 use rpd_core::compat::Difference;
+use std::collections::BTreeSet;
+
 use rpd_core::environment::Kept;
-use rpd_core::naming;
 use rpd_core::options::{
     AgentIndex, Backend, CollectionPeriod, CollectorOptions, CounterOptions, KernelNames, LogLevel,
     Options, Traces,
 };
+use rpd_core::{naming, os_text};
 use rpd_formats::registry;
 
 use super::counters::{self, CounterGroup};
@@ -105,16 +107,38 @@ impl Resolver<'_> {
             .iter()
             .any(|format| registry::entry(*format).arguments);
         let mut launch_environment = self.naming.clone();
-        let patterns = [&output_directory, &output_file];
-        for name in patterns
-            .into_iter()
-            .flat_map(|pattern| naming::variables(pattern))
-        {
-            if let Some(value) = self.around.environment.get(name) {
-                launch_environment.insert(name.to_owned(), value.clone());
+        // Values may name further variables.
+        let mut patterns = vec![output_directory.clone(), output_file.clone()];
+        while let Some(pattern) = patterns.pop() {
+            for name in naming::variables(&pattern) {
+                if !launch_environment.contains_key(name)
+                    && let Some(value) = self.around.environment.get(name)
+                {
+                    let value = os_text::escape_str(value).into_owned();
+                    launch_environment.insert(name.to_owned(), value.clone());
+                    patterns.push(value);
+                }
             }
         }
         launch_environment.extend(ranks.naming);
+        let kept = match given.text("output-environment") {
+            Some(word) => Kept::of_word(word),
+            None => Kept::default(),
+        };
+        let is_name = |name: &&String| {
+            name.bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        let named = [&output_directory, &output_file]
+            .into_iter()
+            .flat_map(|pattern| naming::variables(pattern))
+            .map(str::to_owned);
+        let variables: BTreeSet<String> = launch_environment
+            .keys()
+            .cloned()
+            .chain(named)
+            .filter(|name| is_name(&name) && !kept.keeps(name))
+            .collect();
         let options = Options {
             compat,
             collector: CollectorOptions {
@@ -122,6 +146,8 @@ impl Resolver<'_> {
                 hip_args: arguments_shown && (traces.hip_runtime || traces.hip_compiler),
                 annotate_args: on("annotate-args"),
                 kernel_rename: on("kernel-rename"),
+                environment: kept,
+                variables: variables.into_iter().collect(),
                 original_semantics: compat.has(Difference::PauseResume)
                     && compat.has(Difference::RenamingMarks),
                 streams: !on("group-by-queue"),
@@ -145,11 +171,7 @@ impl Resolver<'_> {
             output_config: on("output-config"),
             stats: on("stats"),
             summary,
-            output_environment: match given.text("output-environment") {
-                Some("all") => Kept::All,
-                Some("none") => Kept::None,
-                _ => Kept::Relevant,
-            },
+            output_environment: kept,
             kernel_names: KernelNames {
                 mangled: on("mangled-kernels"),
                 truncate: on("truncate-kernels"),
@@ -182,6 +204,10 @@ impl Resolver<'_> {
             rocm_root: given
                 .text("rocm-root")
                 .map(|root| self.around.cwd.join(root)),
+            otf2_library: given
+                .text("otf2-library")
+                .map(|path| self.around.cwd.join(path)),
+            csv_safe: on("csv-safe"),
             preload: outputs::preload(given, self.around),
             kernel_include,
             kernel_exclude,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use rpd_core::compat::Compat;
-use rpd_core::naming;
+use rpd_core::{naming, os_text};
 
 use super::given::{Given, Value};
 use super::inherit::{Variables, variable_truth};
@@ -28,14 +28,14 @@ pub(crate) struct Surroundings {
 
 impl Surroundings {
     /// Those of this process. Variables that are not text bear on no option and are left out.
-    pub(crate) fn current(compat: Compat) -> std::io::Result<Surroundings> {
+    pub(crate) fn current(compat: Compat) -> Result<Surroundings, Failure> {
         Ok(Surroundings {
             environment: std::env::vars_os()
                 .filter_map(|(name, value)| {
                     Some((name.into_string().ok()?, value.into_string().ok()?))
                 })
                 .collect(),
-            cwd: std::env::current_dir()?,
+            cwd: current_directory()?,
             compat,
         })
     }
@@ -47,6 +47,22 @@ impl Surroundings {
             .map(String::as_str)
             .filter(|value| !value.is_empty())
     }
+}
+
+/// The current directory.
+///
+/// # Errors
+/// It was deleted, or may not be looked at; says so.
+pub(crate) fn current_directory() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| {
+        let problem = match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                "the current directory has been deleted; change to one that exists".to_owned()
+            }
+            _ => format!("the current directory cannot be found out: {error}"),
+        };
+        Failure::failed(problem)
+    })
 }
 
 /// Members of the aggregates, in the order in which they are evaluated.
@@ -194,7 +210,7 @@ impl<'a> Resolver<'a> {
                 .environment
                 .iter()
                 .filter(|(name, _)| naming::is_naming_variable(name))
-                .map(|(name, value)| (name.clone(), value.clone()))
+                .map(|(name, value)| (name.clone(), os_text::escape_str(value).into_owned()))
                 .collect(),
             extra_counters: HashMap::new(),
             patterns: HashSet::new(),

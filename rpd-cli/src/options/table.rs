@@ -58,6 +58,8 @@ pub(crate) enum Form {
     Bool,
     /// One text.
     Text,
+    /// One path, any bytes; its value is escaped text ([`rpd_core::os_text`]).
+    Path,
     /// One integer within bounds, both included.
     Integer(i64, i64),
     /// One of these words. True: case does not matter.
@@ -212,16 +214,19 @@ use Group::{
 pub(crate) const OPTIONS: &[Spec] = &[
     option(Output, "input", Form::Text, "File with jobs, each a run of the program: .yaml, .yml, .json or .txt")
         .short('i').value("FILE"),
-    option(Output, "output-file", Form::Text, "Prefix of the output files; placeholders such as %pid% are filled in per process [default: %hostname%/%pid%]")
+    option(Output, "output-file", Form::Path, "Prefix of the output files; placeholders such as %pid% are filled in per process [default: %hostname%/%pid%]")
         .short('o').value("PREFIX").from("ROCPROF_OUTPUT_FILE_NAME"),
-    option(Output, "output-directory", Form::Text, "Directory of the output files; may hold placeholders [default: the current directory]")
+    option(Output, "output-directory", Form::Path, "Directory of the output files; may hold placeholders [default: the current directory]")
         .short('d').value("DIR").from("ROCPROF_OUTPUT_PATH"),
     option(Output, "output-format", Form::Choices(Format::WORDS), "Formats to write, separated by spaces: %formats% [default: rocpd]")
         .short('f'),
     switch(Output, "output-config", "Write the resolved options to <prefix>_config.json")
         .from("ROCPROF_OUTPUT_CONFIG_FILE"),
-    option(Output, "output-environment", Form::Choice(&["relevant", "all", "none"], false), "Variables of the target that outputs hold: relevant (ROCm, HIP, HSA, loader, MPI and the like; nothing that looks like a secret), all or none [default: relevant]")
+    option(Output, "output-environment", Form::Choice(&["relevant", "all", "none"], false), "Variables of the target that outputs hold: relevant (names of ROCm, HIP, HSA, the loader, MPI and the like that are known to hold no secret), all or none [default: relevant]")
         .value("WHICH"),
+    option(Output, "otf2-library", Form::Text, "File of libotf2, for -f otf2 [default: the one that the loader finds]")
+        .value("PATH"),
+    switch(Output, "csv-safe", "Begin CSV fields that a spreadsheet would take for a formula (=, +, -, @) with an apostrophe"),
     option(Output, "log-level", Form::Choice(&["fatal", "error", "warning", "info", "trace", "env", "config"], true), "What the ROCm libraries in the target say: fatal, error, warning, info or trace; config and env make rpd print its options and the variables it adds")
         .value("LEVEL"),
     option(Output, "extra-counters", Form::Text, "YAML file with definitions of further counters")

@@ -541,7 +541,7 @@ fn what_this_build_lacks_is_refused_by_name() {
             Form::Choice(known, _) | Form::Choices(known) => {
                 format!("--{} {} -s -- a", spec.long, known[0])
             }
-            Form::Text | Form::List(_) | Form::Groups => {
+            Form::Text | Form::Path | Form::List(_) | Form::Groups => {
                 let value = match spec.long {
                     "kernel-iteration-range" => "1-2",
                     "collection-period" => "1:1:1",

@@ -14,6 +14,7 @@ use rpd_core::agent::Agent;
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::naming::{DEFAULT_PREFIX, Facts};
 use rpd_core::options::Options;
+use rpd_core::os_text::unescape_path;
 use rpd_core::session::{Counter, CounterInstance, Session};
 use rpd_formats::csv::{PassRow, write_passes};
 use rpd_metric::evaluate::Sample;
@@ -91,6 +92,7 @@ pub(crate) struct Comparison<'a> {
     parts: HashMap<At, Dispatch>,
     agents: HashMap<u32, Agent>,
     path: Option<PathBuf>,
+    csv_safe: bool,
 }
 
 impl<'a> Comparison<'a> {
@@ -107,6 +109,7 @@ impl<'a> Comparison<'a> {
             parts: HashMap::new(),
             agents: HashMap::new(),
             path: None,
+            csv_safe: false,
         }
     }
 
@@ -116,6 +119,7 @@ impl<'a> Comparison<'a> {
         if session.counted.is_empty() {
             return;
         }
+        self.csv_safe |= options.csv_safe;
         if self.path.is_none() {
             let facts = Facts {
                 process: &session.process,
@@ -266,7 +270,7 @@ impl<'a> Comparison<'a> {
             value: row.value,
             pass: self.passes.text(row.pass),
         });
-        Ok(write_passes(path, rows)?)
+        Ok(write_passes(path, rows, self.csv_safe)?)
     }
 }
 
@@ -293,7 +297,7 @@ fn path(facts: &Facts<'_>) -> PathBuf {
         .parent()
         .and_then(Path::to_str)
         .unwrap_or_default();
-    let folder = Path::new(&facts.process.cwd).join(facts.expand(folder));
+    let folder = unescape_path(&facts.process.cwd).join(unescape_path(&facts.expand(folder)));
     let prefix = match options.output_file.as_str() {
         "" | DEFAULT_PREFIX => String::new(),
         given => facts.expand(given),
@@ -307,7 +311,7 @@ fn path(facts: &Facts<'_>) -> PathBuf {
     };
     match prefix.rsplit('/').next().unwrap_or_default() {
         "" => folder.join(format!("passes{rank}.csv")),
-        last => folder.join(format!("{last}_passes{rank}.csv")),
+        last => folder.join(unescape_path(&format!("{last}_passes{rank}.csv"))),
     }
 }
 

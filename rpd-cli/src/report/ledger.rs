@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
 use rpd_core::domain::{Domain, Kind};
+use rpd_core::foreign;
 use rpd_core::ids::ProcessId;
 use rpd_core::options::{Options, Traces};
 use rpd_core::session::{Process, Session, Table};
 
 use super::{count, counted, label, shown};
 use crate::launch::spawn::Ending;
+use crate::launch::{image, program};
 use crate::run_directory::Recording;
 
 /// Lines of one sort per process; more are counted.
@@ -74,7 +76,7 @@ pub(super) fn name(process: &Process) -> String {
         .filter(|program| !program.is_empty())
         .unwrap_or(&process.executable);
     let base = program.rsplit('/').next().unwrap_or_default();
-    label(&base.replace(char::is_control, " "), process.pid)
+    label(&foreign::shown(base), process.pid)
 }
 
 /// The lines about one process.
@@ -143,6 +145,10 @@ fn counts(session: &Session, options: &Options) -> String {
         } else {
             "no GPU call"
         };
+        // What was not stored may have been anything.
+        if ledger.dropped > 0 {
+            return format!("nothing could be stored of what it did, {dropped}");
+        }
         return format!("{why}, {dropped}");
     }
     let markers = session
@@ -242,7 +248,7 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     if ledger.dropped > 0 {
         lines.push(format!(
             "{name}: WARNING: {} records are missing from the outputs: the target could not store them \
-             (a full disk, a limit on file sizes, or a folder it could no longer reach)",
+             (a full disk, no free inodes, a limit on file sizes, or a folder it could no longer reach)",
             ledger.dropped
         ));
     }
@@ -369,8 +375,13 @@ pub(super) fn kept(run: &Path) -> String {
 
 /// A target in which the collector never ran.
 pub(super) fn nothing_loaded(options: &Options) -> String {
+    let why = match program::of(options).map(|program| image::obstacle(&program)) {
+        Ok(Some(obstacle)) => format!("the collector cannot be loaded into it: {obstacle}"),
+        _ => "it ended before the collector was loaded into it, or its loader ignores LD_PRELOAD"
+            .to_owned(),
+    };
     format!(
-        "{}: nothing was recorded: the collector was not loaded into it (a statically linked or set-user-id program?)",
+        "{}: nothing was recorded: {why}",
         options.command.first().map_or("", String::as_str)
     )
 }
@@ -384,7 +395,7 @@ pub(super) fn print(lines: Vec<String>, idle: Vec<String>) {
         .into_iter()
         .chain(idle.into_iter().filter(|_| !counted))
     {
-        text.push_str(&format!("rpd: {line}\n"));
+        text.push_str(&format!("rpd: {}\n", foreign::shown(&line)));
     }
     if counted {
         text.push_str(&format!(

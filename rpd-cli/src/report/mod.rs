@@ -109,6 +109,12 @@ pub(crate) fn finish(
         }
     }
     drop(report);
+    let remarks = state.names.take_remarks();
+    lines.extend(
+        remarks
+            .iter()
+            .map(|remark| format!("names of outputs: {remark}")),
+    );
     names.extend(&state.names);
     if !complete {
         lines.push(ledger::kept(run.path()));

@@ -115,7 +115,11 @@ impl Tables {
         let titled = || format!("{}{}", title.unwrap_or_default(), self.text);
         match destination(options) {
             // Standard error may be closed; the files matter more.
-            Destination::Stderr => drop(std::io::stderr().write_all(titled().as_bytes())),
+            Destination::Stderr => {
+                let text = titled();
+                let text = rpd_core::foreign::shown_lines(&text);
+                drop(std::io::stderr().write_all(text.as_bytes()));
+            }
             Destination::Stdout => {
                 crate::print(&titled())?;
             }

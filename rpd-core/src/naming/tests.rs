@@ -87,7 +87,128 @@ fn placeholders_of_the_contract() {
 
 #[test]
 fn a_value_that_names_itself_ends() {
-    assert!(expand("%env{LOOP}%", &[]).starts_with("xxx"));
+    assert_eq!(expand("%env{LOOP}%", &[]), "xxxxxxxx%env{LOOP}%");
+}
+
+fn filled(pattern: &str, environment: &[(&str, &str)]) -> (String, Vec<String>) {
+    let mut process = process(&["../..", "a/b", ""]);
+    process.environment = environment
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    let options = Options::default();
+    let facts = Facts {
+        process: &process,
+        options: &options,
+        hostname: "node/..",
+    };
+    let mut remarks = BTreeSet::new();
+    let text = facts.fill(pattern, &mut remarks);
+    (text, remarks.into_iter().collect())
+}
+
+#[test]
+fn values_that_multiply_are_bounded() {
+    let many = "%env{X}%".repeat(40);
+    let (text, _) = filled("%env{X}%", &[("X", &many)]);
+    assert!(text.len() <= MAX_VALUE, "{}", text.len());
+    assert!(text.contains("%env{X}%"));
+    let long = format!("{many}{}", "y".repeat(MAX_VALUE));
+    assert_eq!(filled("%env{X}%", &[("X", &long)]).0, long);
+}
+
+#[test]
+fn values_do_not_leave_the_directory() {
+    let environment = [
+        ("UP", ".."),
+        ("DOT", "."),
+        ("CONTROL", "a\n\u{1b}b"),
+        ("DATE", "%Y/../x"),
+        ("CWD", "%cwd%"),
+        ("INNER", "%env{UP}%/%env{UP}%"),
+        ("ROCPROF_DATE_FORMAT", "../%%"),
+        ("SLURM_JOB_ID", "../../etc"),
+    ];
+    for (pattern, expected) in [
+        ("%env{UNSET}%/x", "_/x"),
+        ("out/%env{UNSET}%", "out/_"),
+        ("out/%env{UNSET}%/%env{UP}%/x", "out/_/__/x"),
+        ("%env{DOT}%%env{DOT}%/x", "__/x"),
+        (".%env{DOT}%/x", "__/x"),
+        ("%env{DOT}%/x", "_/x"),
+        ("a%env{UP}%/x", "a../x"),
+        ("%tag%/%arg1%/x", "__/a_b/x"),
+        ("%arg2%", "_"),
+        ("%arg9%/x", "x"),
+        ("a/%arg9%", "a/_"),
+        ("%env{CONTROL}%", "a__b"),
+        ("%hostname%", "node_.."),
+        ("%job%", ".._.._etc"),
+        ("%launch_date%", ".._%"),
+        ("%env{INNER}%", ".._.."),
+        ("%env{CWD}%", "_data"),
+        ("%cwd%/x", "/data/x"),
+        ("%cwd%/%env{UP}%/x", "/data/__/x"),
+        ("../x", "../x"),
+        ("<%env{UNSET}%>", "<>"),
+    ] {
+        assert_eq!(filled(pattern, &environment).0, expected, "{pattern}");
+    }
+    let (_, remarks) = filled("%env{UNSET}%/%env{UP}%/%job%/%tag%", &environment);
+    assert_eq!(
+        remarks,
+        [
+            "%env{UNSET}% makes a path component that is nothing: _ stands for it",
+            "%env{UP}% makes a path component that is `..`: __ stands for it",
+            "%tag% makes a path component that is `..`: __ stands for it",
+            "the value of %job% holds / or control characters: _ stands for each of them",
+        ]
+    );
+}
+
+#[test]
+fn a_replacement_is_told_once() {
+    let options = Options {
+        output_file: "%env{UNSET}%/x".to_owned(),
+        ..Options::default()
+    };
+    let process = process(&["a"]);
+    let facts = Facts {
+        process: &process,
+        options: &options,
+        hostname: "node",
+    };
+    let mut namer = Namer::default();
+    namer.target(&facts, false);
+    assert_eq!(namer.take_remarks().len(), 1);
+    namer.target(&facts, false);
+    assert_eq!(namer.take_remarks(), [""; 0]);
+    let mut next = Namer::default();
+    next.extend(&namer);
+    next.target(&facts, false);
+    assert_eq!(next.take_remarks(), [""; 0]);
+}
+
+#[test]
+fn bytes_that_are_no_text_reach_the_path() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let options = Options {
+        output_directory: "/out\\xff".to_owned(),
+        output_file: "%arg1%".to_owned(),
+        ..Options::default()
+    };
+    let process = process(&["a", "\\xfe"]);
+    let facts = Facts {
+        process: &process,
+        options: &options,
+        hostname: "node",
+    };
+    let target = Namer::default().target(&facts, false);
+    let path = target.file("x41");
+    assert_eq!(path.as_os_str().as_bytes(), b"/out\xff/\xfe_x41");
+    let json = serde_json::to_string(&target).expect("JSON");
+    let back: Target = serde_json::from_str(&json).expect("a target");
+    assert_eq!(back, target);
 }
 
 #[test]

@@ -95,7 +95,7 @@ pub struct Process {
     pub forked: bool,
     /// Children of its parent when it started.
     pub psize: u32,
-    /// Its arguments, program first.
+    /// Its arguments, program first. These, the paths and values below are escaped text: [`crate::os_text`].
     pub command: Vec<String>,
     /// Working directory at the start.
     pub cwd: String,

@@ -74,7 +74,7 @@ const NUMBERS: [Number; 46] = [
 /// Writes the agents in the order of their topology nodes.
 pub(super) fn write(session: &Session, path: PathBuf) -> Result<PathBuf, WriteError> {
     let mut file = TextFile::create(path)?;
-    write_rows(&mut file, session, &Begin::run())?;
+    write_rows(&mut file, session, &Begin::run(false))?;
     file.finish()
 }
 

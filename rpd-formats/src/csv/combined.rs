@@ -35,7 +35,7 @@ pub fn write_combined(
         }
         let mut file = TextFile::create(target.file(&format!("{}.csv", domain.trace_file())))?;
         for (index, session) in sessions.iter().enumerate() {
-            let begin = Begin::new(session, domain, index == 0);
+            let begin = Begin::new(session, domain, options, index == 0);
             trace::write_rows(&mut file, session, domain, options, &begin)?;
         }
         files.push(file.finish()?);
@@ -43,7 +43,7 @@ pub fn write_combined(
     if !sessions.iter().all(|session| session.agents.is_empty()) {
         let mut file = TextFile::create(target.file("agent_info.csv"))?;
         for (index, session) in sessions.iter().enumerate() {
-            agents::write_rows(&mut file, session, &Begin::of(session, index == 0))?;
+            agents::write_rows(&mut file, session, &Begin::of(session, options, index == 0))?;
         }
         files.push(file.finish()?);
     }
@@ -60,20 +60,23 @@ pub(super) struct Begin {
     pub(super) header: bool,
     /// This is the converter's shape.
     pub(super) combined: bool,
+    /// [`Options::csv_safe`].
+    pub(super) safe: bool,
 }
 
 impl Begin {
-    /// The shape of a run.
-    pub(super) fn run() -> Begin {
+    /// The shape of a run. `safe` is [`Options::csv_safe`].
+    pub(super) fn run(safe: bool) -> Begin {
         Begin {
             row: Vec::new(),
             is_pid: false,
             header: true,
             combined: false,
+            safe,
         }
     }
 
-    fn of(session: &Session, header: bool) -> Begin {
+    fn of(session: &Session, options: &Options, header: bool) -> Begin {
         let guid = session.origin.as_ref().map_or("", |origin| &origin.guid);
         let mut row = Vec::new();
         super::row::quote(&mut row, guid);
@@ -83,11 +86,12 @@ impl Begin {
             is_pid: false,
             header,
             combined: true,
+            safe: options.csv_safe,
         }
     }
 
-    fn new(session: &Session, domain: Domain, header: bool) -> Begin {
-        let mut begin = Begin::of(session, header);
+    fn new(session: &Session, domain: Domain, options: &Options, header: bool) -> Begin {
+        let mut begin = Begin::of(session, options, header);
         match domain.table() {
             Table::Scratch => begin.row.clear(),
             Table::Counted => {

@@ -7,7 +7,7 @@ use rpd_core::session::{DispatchTable, Session};
 
 use super::columns::{self, Columns as _, columns};
 use super::combined::Begin;
-use super::row::quote;
+use super::row::quote_free;
 use super::trace::{AgentNames, Resources};
 use super::{Row, write_header};
 use crate::WriteError;
@@ -39,7 +39,7 @@ columns!(Dispatches<'_>, |row, counted, begin|
     "Thread_Id" => row.number(counted.table.thread[counted.index].0),
     "Grid_Size" => row.number(product(counted.table.grid[counted.index])),
     "Kernel_Id" => row.number(counted.table.kernel[counted.index].0),
-    "Kernel_Name" => row.text(counted.labels.counted(counted.index)),
+    "Kernel_Name" => row.free_text(counted.labels.counted(counted.index), begin.safe),
     "Workgroup_Size" => row.number(product(counted.table.workgroup[counted.index])),
     "LDS_Block_Size" => row.number(counted.resources.lds(begin)),
     "Scratch_Size" => row.number(counted.table.private_size[counted.index]),
@@ -85,7 +85,7 @@ pub(super) fn write_rows(
         .iter()
         .map(|counter| {
             let mut quoted = Vec::new();
-            quote(&mut quoted, &counter.name);
+            quote_free(&mut quoted, &counter.name, options.csv_safe);
             quoted
         })
         .collect();

@@ -48,7 +48,11 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
         });
         if let Some((_, table)) = table {
             let name = format!("{}_stats.csv", domain.stem());
-            files.push(write_statistics(target.file(&name), &table.rows)?);
+            files.push(write_statistics(
+                target.file(&name),
+                &table.rows,
+                options.csv_safe,
+            )?);
         }
         let path = target.file(&format!("{}.csv", domain.trace_file()));
         files.push(trace::write(session, domain, options, path)?);
@@ -60,6 +64,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
         files.push(write_statistics(
             target.file("domain_stats.csv"),
             &stats.overall,
+            options.csv_safe,
         )?);
     }
     Ok(files)
@@ -79,7 +84,7 @@ fn write_header<'a>(
 }
 
 columns!(&StatRow, |row, of, begin|
-    "Name" => row.text(&of.name),
+    "Name" => row.free_text(&of.name, begin.safe),
     "Calls" => row.number(of.calls),
     "TotalDurationNs" => row.number(of.total),
     "AverageNs" => row.duration(of.average),
@@ -89,9 +94,9 @@ columns!(&StatRow, |row, of, begin|
     "StdDev" => row.duration(of.std_dev),
 );
 
-fn write_statistics(path: PathBuf, rows: &[StatRow]) -> Result<PathBuf, WriteError> {
+fn write_statistics(path: PathBuf, rows: &[StatRow], safe: bool) -> Result<PathBuf, WriteError> {
     let mut file = TextFile::create(path)?;
-    let begin = Begin::run();
+    let begin = Begin::run(safe);
     write_header(&mut file, &begin, columns::names::<&StatRow>(&begin));
     for mut row in rows {
         let fields = Row::new(&mut file.buffer, b"");

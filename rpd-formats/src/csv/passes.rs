@@ -24,28 +24,29 @@ pub struct PassRow<'a> {
 }
 
 columns!(PassRow<'_>, |row, pass, begin|
-    "Kernel_Name" => row.text(pass.kernel),
+    "Kernel_Name" => row.free_text(pass.kernel, begin.safe),
     "Dispatch_Index" => row.number(pass.dispatch),
-    "Counter_Name" => row.text(pass.counter),
+    "Counter_Name" => row.free_text(pass.counter, begin.safe),
     "Counter_Value" => row.value(pass.value),
     "Pass" => row.text(pass.pass),
 );
 
 /// Writes `path` with a row for each of `rows`, in their order, and returns its name; `None`, and no file, when there
-/// is no row.
+/// is no row. `safe` is [`rpd_core::options::Options::csv_safe`].
 ///
 /// # Errors
 /// When it cannot be written; nothing is left under its name then.
 pub fn write_passes<'a>(
     path: PathBuf,
     rows: impl IntoIterator<Item = PassRow<'a>>,
+    safe: bool,
 ) -> Result<Option<PathBuf>, WriteError> {
     let mut rows = rows.into_iter().peekable();
     if rows.peek().is_none() {
         return Ok(None);
     }
     let mut file = TextFile::create(path)?;
-    let begin = Begin::run();
+    let begin = Begin::run(safe);
     write_header(&mut file, &begin, columns::names::<PassRow<'_>>(&begin));
     for mut row in rows {
         let fields = Row::new(&mut file.buffer, b"");
@@ -63,7 +64,7 @@ mod tests {
     fn rows_of_passes() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("passes.csv");
-        let none = write_passes(path.clone(), []).expect("nothing to do");
+        let none = write_passes(path.clone(), [], false).expect("nothing to do");
         assert_eq!((none, path.exists()), (None, false));
         let row = |dispatch, counter, value, pass| PassRow {
             kernel: "k<\"a\", 1>",
@@ -73,7 +74,7 @@ mod tests {
             pass,
         };
         let rows = [row(1, "SQ_WAVES", 64.0, "1"), row(2, "Ratio", 0.5, "1+2")];
-        write_passes(path.clone(), rows).expect("written");
+        write_passes(path.clone(), rows, false).expect("written");
         assert_eq!(
             std::fs::read_to_string(path).expect("a file"),
             "\"Kernel_Name\",\"Dispatch_Index\",\"Counter_Name\",\"Counter_Value\",\"Pass\"\n\

@@ -33,6 +33,14 @@ impl<'a> Row<'a> {
         self
     }
 
+    /// A field with a text from the target: with `safe`, one that a spreadsheet takes for text.
+    #[inline]
+    pub(crate) fn free_text(mut self, text: &str, safe: bool) -> Self {
+        self.separate();
+        quote_free(self.buffer, text, safe);
+        self
+    }
+
     /// A field whose text is already in quotes.
     #[inline]
     pub(crate) fn quoted(mut self, quoted: &[u8]) -> Self {
@@ -119,6 +127,18 @@ pub(crate) fn quote(buffer: &mut Vec<u8>, text: &str) {
     buffer.push(b'"');
 }
 
+/// Appends a text from the target in quotes. With `safe`, one that a spreadsheet would take for a formula begins with an
+/// apostrophe.
+#[inline]
+pub(crate) fn quote_free(buffer: &mut Vec<u8>, text: &str, safe: bool) {
+    let begin = buffer.len();
+    quote(buffer, text);
+    // Spreadsheets drop tabulators and carriage returns at the begin.
+    if safe && text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        buffer.insert(begin + 1, b'\'');
+    }
+}
+
 /// Mean and deviation, nanoseconds.
 fn duration(value: f64) -> String {
     if value > 0.01 {
@@ -171,6 +191,24 @@ mod tests {
             String::from_utf8(buffer).expect("text"),
             "\"a\"\"b\n,\",-1,18446744073709551615,\"\",\"0x00007f2d18600000\"\n"
         );
+    }
+
+    #[test]
+    fn formulas_of_free_text() {
+        for (text, safe, expected) in [
+            ("=1+1", true, "\"'=1+1\""),
+            ("+\"", true, "\"'+\"\"\""),
+            ("-x", true, "\"'-x\""),
+            ("@x", true, "\"'@x\""),
+            ("\t=x", true, "\"'\t=x\""),
+            ("a=b", true, "\"a=b\""),
+            ("", true, "\"\""),
+            ("=1+1", false, "\"=1+1\""),
+        ] {
+            let mut buffer = Vec::new();
+            Row::new(&mut buffer, b"").free_text(text, safe).open();
+            assert_eq!(buffer, format!("{expected},").into_bytes());
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use rpd_core::session::{
 use super::columns::{self, columns};
 use super::combined::Begin;
 use super::counters;
-use super::row::quote;
+use super::row::{quote, quote_free};
 use crate::WriteError;
 use crate::file::TextFile;
 
@@ -28,7 +28,13 @@ pub(super) fn write(
     path: PathBuf,
 ) -> Result<PathBuf, WriteError> {
     let mut file = TextFile::create(path)?;
-    write_rows(&mut file, session, domain, options, &Begin::run())?;
+    write_rows(
+        &mut file,
+        session,
+        domain,
+        options,
+        &Begin::run(options.csv_safe),
+    )?;
     file.finish()
 }
 
@@ -53,13 +59,15 @@ pub(super) fn write_rows(
 /// Texts in quotes, made once per text.
 struct Quoted<'a> {
     session: &'a Session,
+    safe: bool,
     texts: Vec<Option<Box<[u8]>>>,
 }
 
 impl<'a> Quoted<'a> {
-    fn new(session: &'a Session) -> Quoted<'a> {
+    fn new(session: &'a Session, begin: &Begin) -> Quoted<'a> {
         Quoted {
             session,
+            safe: begin.safe,
             texts: vec![None; session.strings.len()],
         }
     }
@@ -69,7 +77,7 @@ impl<'a> Quoted<'a> {
         match self.texts.get_mut(id.0 as usize) {
             Some(text) => text.get_or_insert_with(|| {
                 let mut quoted = Vec::new();
-                quote(&mut quoted, self.session.strings.get(id));
+                quote_free(&mut quoted, self.session.strings.get(id), self.safe);
                 quoted.into()
             }),
             None => b"\"\"",
@@ -141,7 +149,7 @@ fn write_calls(
     }
     let mut calls = Calls {
         session,
-        texts: Quoted::new(session),
+        texts: Quoted::new(session, begin),
         kinds,
         index: 0,
     };
@@ -223,7 +231,7 @@ columns!(Kernels<'_>, |row, kernel, begin|
     "Thread_Id" => row.number(kernel.table.thread[kernel.index].0),
     "Dispatch_Id" => row.number(kernel.table.dispatch[kernel.index].0),
     "Kernel_Id" => row.number(kernel.table.kernel[kernel.index].0),
-    "Kernel_Name" => row.text(kernel.labels.dispatch(kernel.index)),
+    "Kernel_Name" => row.free_text(kernel.labels.dispatch(kernel.index), begin.safe),
     "Correlation_Id" => row.number(kernel.table.correlation[kernel.index].0),
     "Start_Timestamp" => row.number(kernel.table.start[kernel.index].0),
     "End_Timestamp" => row.number(kernel.table.end[kernel.index].0),
@@ -298,7 +306,7 @@ fn write_copies(
         table,
         options,
         agents: AgentNames::new(session, options),
-        texts: Quoted::new(session),
+        texts: Quoted::new(session, begin),
         index: 0,
     };
     columns::write_rows(file, begin, &mut copies, 0..table.len(), |copies, index| {
@@ -338,7 +346,7 @@ fn write_allocations(
     let mut allocations = Allocations {
         table,
         agents: AgentNames::new(session, options),
-        texts: Quoted::new(session),
+        texts: Quoted::new(session, begin),
         index: 0,
     };
     let selected = 0..table.len();
@@ -377,7 +385,7 @@ fn write_scratch(
     let mut scratch = Scratch {
         table,
         agents: AgentNames::new(session, options),
-        texts: Quoted::new(session),
+        texts: Quoted::new(session, begin),
         index: 0,
     };
     columns::write_rows(

@@ -3,14 +3,31 @@
 //! All unsafe code of this crate is in this file. What it relies on is the interface of libotf2's major version 10
 //! (OTF2 3.x), which is part of the library's name: another version is not loaded.
 
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_void};
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
-/// Its own name, and Debian's.
-const NAMES: [&str; 2] = ["libotf2.so.10", "libopen-trace-format2.so.10"];
+/// Its own name, and those under which Debian has it: since version 13, and before.
+const NAMES: [&str; 3] = [
+    "libotf2.so.10",
+    "libopen_trace_format2.so.10",
+    "libopen-trace-format2.so.10",
+];
+/// How the names of its later versions begin, and the first version whose interface is the one used here.
+const STEMS: [&str; 2] = ["libotf2.so.", "libopen_trace_format2.so."];
+const FIRST_VERSION: u32 = 10;
+/// Where the loader looks, besides `LD_LIBRARY_PATH` and its cache.
+const FOLDERS: [&str; 7] = [
+    "/usr/local/lib",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/lib",
+    "/usr/lib",
+];
 
 /// Bytes of a buffer of events, and of definitions.
 const EVENT_CHUNK: u64 = 2 << 20;
@@ -169,6 +186,31 @@ functions! {
     define_region = "OTF2_GlobalDefWriter_WriteRegion"(Handle, u32, u32, u32, u32, u8, u8, u32, u32, u32, u32) -> i32;
 }
 
+/// Files of later versions of the library, the oldest first: what is in use was tried with the first one.
+fn later_versions() -> Vec<PathBuf> {
+    let inherited = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&inherited).chain(FOLDERS.iter().map(PathBuf::from));
+    versions_in(folders)
+}
+
+fn versions_in(folders: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut found: Vec<(u32, PathBuf)> = Vec::new();
+    for folder in folders.filter(|folder| folder.is_absolute()) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let version = name.to_str().and_then(|name| {
+                let version = STEMS.iter().find_map(|stem| name.strip_prefix(stem))?;
+                version.parse().ok()
+            });
+            if let Some(version) = version.filter(|version| *version >= FIRST_VERSION) {
+                found.push((version, entry.path()));
+            }
+        }
+    }
+    found.sort();
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
 /// The loaded library.
 pub(super) struct Library {
     functions: Functions,
@@ -177,21 +219,24 @@ pub(super) struct Library {
 }
 
 impl Library {
-    /// Loads it.
-    pub(super) fn load() -> Result<Library, Failure> {
-        let [own, debian] = NAMES;
-        match Self::load_named(own) {
-            Err(Failure::Missing(reason)) => {
-                Self::load_named(debian).map_err(|failure| match failure {
-                    Failure::Missing(second) => Failure::Missing(format!("{reason}; {second}")),
-                    other => other,
-                })
-            }
-            other => other,
+    /// Loads the file that was named, or the first that is found.
+    pub(super) fn load(named: Option<&Path>) -> Result<Library, Failure> {
+        if let Some(path) = named {
+            return Self::load_named(path.as_os_str());
         }
+        let mut reasons: Vec<String> = Vec::new();
+        let later = later_versions();
+        let names = NAMES.iter().map(OsStr::new);
+        for name in names.chain(later.iter().map(|path| path.as_os_str())) {
+            match Self::load_named(name) {
+                Err(Failure::Missing(reason)) => reasons.push(reason),
+                other => return other,
+            }
+        }
+        Err(Failure::Missing(reasons.join("; ")))
     }
 
-    fn load_named(name: &str) -> Result<Library, Failure> {
+    fn load_named(name: &OsStr) -> Result<Library, Failure> {
         // The loader's own text is behind libloading's.
         let missing = |error: libloading::Error| {
             let error: &dyn std::error::Error = &error;

@@ -49,7 +49,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
             reason,
         },
     };
-    let library = Library::load().map_err(failed)?;
+    let library = Library::load(options.otf2_library.as_deref()).map_err(failed)?;
     let parts = Parts::create(&anchor)?;
     fill(&library, &parts, session, options).map_err(failed)?;
     parts.finish()?;
@@ -60,8 +60,8 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
 ///
 /// # Errors
 /// When libotf2 cannot be loaded; says which package has it.
-pub fn check(target: &Target) -> Result<(), WriteError> {
-    match Library::load() {
+pub fn check(options: &Options, target: &Target) -> Result<(), WriteError> {
+    match Library::load(options.otf2_library.as_deref()) {
         Ok(_) => Ok(()),
         Err(Failure::Missing(reason) | Failure::Refused(_, reason)) => {
             Err(WriteError::Otf2Missing {

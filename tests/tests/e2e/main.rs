@@ -5,6 +5,7 @@ mod binding;
 mod compat;
 mod counters;
 mod database;
+mod foreign;
 mod gate;
 mod main_job;
 mod names;

@@ -1,6 +1,5 @@
 //! The rare records: process, names, agents, code, notes.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::super::{
@@ -11,6 +10,7 @@ use crate::domain::Kind;
 use crate::ids::{
     AgentHandle, CodeObjectId, CorrelationId, KernelId, Nanoseconds, ProcessId, StringId,
 };
+use crate::os_text;
 use crate::spool::format::{self, space};
 use crate::spool::reader::{Counted, Record};
 
@@ -310,7 +310,7 @@ fn process(fixed: &format::Process, tail: &[u8]) -> Process {
     let mut parts = Counted(tail).map(Option::unwrap_or_default);
     let mut part = || parts.next().unwrap_or_default();
     let command = nul_separated(part());
-    let mut text = || String::from_utf8_lossy(part()).into_owned();
+    let mut text = || os_text::escape_bytes(part());
     let (cwd, executable) = (text(), text());
     Process {
         pid: ProcessId(fixed.pid),
@@ -323,7 +323,7 @@ fn process(fixed: &format::Process, tail: &[u8]) -> Process {
         real_time: fixed.real_time,
         forked: fixed.forked != 0,
         psize: fixed.psize,
-        command: command.map(Cow::into_owned).collect(),
+        command: command.collect(),
         cwd,
         executable,
         environment: nul_separated(part())
@@ -335,12 +335,12 @@ fn process(fixed: &format::Process, tail: &[u8]) -> Process {
     }
 }
 
-/// The texts in a block as the kernel keeps them; one NUL at the end belongs to the last.
-fn nul_separated(block: &[u8]) -> impl Iterator<Item = Cow<'_, str>> {
+/// The texts in a block as the kernel keeps them, escaped; one NUL at the end belongs to the last.
+fn nul_separated(block: &[u8]) -> impl Iterator<Item = String> {
     let block = block.strip_suffix(&[0]).unwrap_or(block);
     let is_empty = block.is_empty();
     block
         .split(|&byte| byte == 0)
         .filter(move |_| !is_empty)
-        .map(String::from_utf8_lossy)
+        .map(os_text::escape_bytes)
 }

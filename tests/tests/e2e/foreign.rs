@@ -1,0 +1,295 @@
+//! What comes from elsewhere: texts in messages, bytes that are no UTF-8, values of placeholders, secrets, runtimes that are
+//! particular about what is loaded.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use rpd_tests::run::{Outcome, Rpd, skipped, tool};
+
+fn sim<const N: usize>(options: [&str; N]) -> Rpd {
+    let mut words = vec!["--backend", "sim"];
+    words.extend(options);
+    Rpd::plain(words)
+}
+
+fn os(bytes: &[u8]) -> OsString {
+    OsString::from_vec(bytes.to_vec())
+}
+
+/// No line that rpd writes was begun by somebody else, and nothing moves the cursor.
+fn nothing_forged(outcome: &Outcome, what: &str) {
+    let text = &outcome.stderr;
+    assert!(!text.is_empty(), "{what}");
+    assert!(
+        text.lines().all(|line| !line.starts_with("rpd: forged")),
+        "{what}: {text}"
+    );
+    assert!(!text.contains(['\x1b', '\r', '\u{202e}']), "{what}: {text}");
+    assert!(text.contains("forged"), "{what} says nothing: {text}");
+}
+
+#[test]
+fn foreign_text_begins_no_line() {
+    const EVIL: &str = "x\nrpd: forged\x1b[2J\r\u{202e}";
+    let option = format!("--{EVIL}");
+    nothing_forged(&sim(["-s", &option]).target(["/bin/true"]), "an option");
+    nothing_forged(&sim(["-s", "-f", EVIL]).target(["/bin/true"]), "a value");
+    nothing_forged(&sim(["-s", "-i", EVIL]).target(["/bin/true"]), "a file");
+    nothing_forged(&sim(["-s"]).target([EVIL]), "a missing program");
+    nothing_forged(&Rpd::plain([EVIL]).run(), "a sub-command");
+    nothing_forged(&Rpd::plain(["query", EVIL, "SELECT 1"]).run(), "a database");
+    nothing_forged(&Rpd::plain(["recover", EVIL]).run(), "a folder");
+
+    let rpd = sim(["-s", "-i", "job.json"]);
+    let job = r#"{"jobs": [{"x\nrpd: forged\u001b": 1, "pmc": ["a\nrpd: forged\u001b"]}]}"#;
+    fs::write(rpd.folder().join("job.json"), job).expect("a job");
+    nothing_forged(&rpd.target(["/bin/true"]), "a job");
+
+    let rpd = sim(["-s"]);
+    let program = rpd.folder().join("p\nrpd: forged\x1b");
+    fs::copy("/bin/true", &program).expect("a copy");
+    nothing_forged(&rpd.target([program]), "a program's name");
+}
+
+#[test]
+fn bytes_that_are_no_text_pass_untouched() {
+    let rpd = sim(["-s", "--output-config", "-f", "json"]);
+    let folder = rpd.folder().to_owned();
+    let script = folder.join(os(b"s\xfe.sh"));
+    fs::write(
+        &script,
+        "#!/bin/sh\nprintf %s \"$1\" | od -An -tx1\nprintf %s \"$0\" | od -An -c\n",
+    )
+    .expect("a script");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let mut words: Vec<OsString> = ["--backend", "sim", "-s", "--output-config", "-d"]
+        .map(OsString::from)
+        .to_vec();
+    words.push(os(b"out\xff"));
+    words.extend([OsString::from("-o"), os(b"p\xfd-%arg1%")]);
+    let outcome = Rpd::plain(words)
+        .target([script.as_os_str(), &os(b"a\xffb\\x41")])
+        .success();
+    assert!(
+        outcome.stdout.contains("61 ff 62 5c 78 34 31"),
+        "{}",
+        outcome.stdout
+    );
+    let directory = outcome.folder.path().join(os(b"out\xff"));
+    let names: Vec<OsString> = fs::read_dir(&directory)
+        .expect("the output directory")
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    let config = names
+        .iter()
+        .find(|name| name.as_bytes().ends_with(b"_config.json"))
+        .unwrap_or_else(|| panic!("{names:?}: {}", outcome.stderr));
+    assert!(config.as_bytes().starts_with(b"p\xfd-"), "{config:?}");
+    let text = fs::read_to_string(directory.join(config)).expect("UTF-8");
+    assert!(text.contains(r"a\\xffb\\x5cx41"), "{text}");
+    assert!(text.contains(r"out\\xff"), "{text}");
+
+    let refused = Rpd::plain([os(b"--kernel-include-regex"), os(b"\xff")])
+        .target(["/bin/true"])
+        .expect_code(2);
+    assert_eq!(refused.stderr, "rpd: \\xff is not valid UTF-8\n");
+}
+
+#[test]
+fn values_stay_in_the_output_directory() {
+    let outcome = sim([
+        "--kernel-trace",
+        "-d",
+        "out",
+        "-o",
+        "%env{NOT_SET}%/%env{UP}%/x",
+    ])
+    .env("UP", "..")
+    .workload("vector-ops", ["1", "1"])
+    .success();
+    let file = outcome.folder.path().join("out/_/__/x_results.db");
+    assert!(file.is_file(), "{}", outcome.stderr);
+    for remark in [
+        "rpd: names of outputs: %env{NOT_SET}% makes a path component that is nothing: _ stands for it\n",
+        "rpd: names of outputs: %env{UP}% makes a path component that is `..`: __ stands for it\n",
+    ] {
+        assert_eq!(
+            outcome.stderr.matches(remark).count(),
+            1,
+            "{}",
+            outcome.stderr
+        );
+    }
+}
+
+#[test]
+fn a_name_that_is_too_long_is_found_before_the_start() {
+    let name = "n".repeat(300);
+    let outcome = sim(["--kernel-trace", "-o", &name])
+        .target(["/bin/echo", "started"])
+        .expect_code(1);
+    assert!(!outcome.stdout.contains("started"));
+    assert!(
+        outcome.stderr.contains("255 are possible"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn secrets_are_in_no_output() {
+    let names = [
+        "ROCM_APIKEY",
+        "HSA_PASSPHRASE",
+        "RPD_PRIVATE_KEY_PEM",
+        "HIP_API_KEY_2",
+        "ROC_PASS",
+        "HIP_Token",
+        "ROCM_PWD",
+        "RPD_BEARER",
+        "OMPI_KEYFILE",
+        "SLURM_SPANK_KRB5CCNAME",
+        "MPI_SIGNATURE",
+    ];
+    let run = |which: &str| {
+        let mut rpd = sim([
+            "--kernel-trace",
+            "--output-config",
+            "--output-environment",
+            which,
+            "-o",
+            "x",
+        ]);
+        for name in names {
+            rpd = rpd.env(name, "deep-secret");
+        }
+        rpd.env("HSA_ENABLE_SDMA", "1")
+            .env("OMP_NUM_THREADS", "7")
+            .workload("vector-ops", ["1", "1"])
+            .success()
+    };
+    let holds = |outcome: &Outcome, file: &str, text: &str| {
+        let bytes = fs::read(outcome.folder.path().join(file)).expect(file);
+        bytes
+            .windows(text.len())
+            .any(|part| part == text.as_bytes())
+    };
+    let relevant = run("relevant");
+    let all = run("all");
+    for file in ["x_config.json", "x_results.db"] {
+        assert!(!holds(&relevant, file, "deep-secret"), "{file}");
+        for name in names {
+            assert!(!holds(&relevant, file, name), "{file}: {name}");
+            assert!(holds(&all, file, name), "{file}: {name}");
+        }
+        for name in ["HSA_ENABLE_SDMA", "OMP_NUM_THREADS"] {
+            assert!(holds(&relevant, file, name), "{file}: {name}");
+        }
+        assert!(holds(&all, file, "deep-secret"), "{file}");
+    }
+}
+
+#[test]
+fn sanitized_programs_end_as_without() {
+    let Some(compiler) = tool("gcc") else {
+        return skipped("sanitized programs", "no gcc");
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("a.c");
+    fs::write(
+        &source,
+        "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
+         int main(int c, char **v) {\n\
+           char *p = malloc(10); p[0] = (char)c;\n\
+           if (c > 1 && !strcmp(v[1], \"use\")) { free(p); return p[0]; }\n\
+           free(p); puts(\"ok\"); return 7;\n}\n",
+    )
+    .expect("a source");
+    for (kind, library) in [
+        ("address", &[][..]),
+        ("address", &["-static-libasan"]),
+        ("thread", &[]),
+        ("leak", &[]),
+    ] {
+        let program = folder.path().join("program");
+        let made = Command::new(&compiler)
+            .arg(format!("-fsanitize={kind}"))
+            .args(library)
+            .arg("-o")
+            .args([&program, &source])
+            .output()
+            .expect("gcc runs");
+        if !made.status.success() {
+            skipped(kind, "its runtime is not installed");
+            continue;
+        }
+        for argument in ["run", "use"] {
+            let bare = Command::new(&program)
+                .arg(argument)
+                .output()
+                .expect("it runs");
+            let outcome = sim(["-s"]).target([program.as_os_str(), argument.as_ref()]);
+            // What a freed block holds is a matter of chance where nothing looks.
+            if kind == "leak" && argument == "use" {
+                continue;
+            }
+            assert_eq!(
+                Some(outcome.code()),
+                bare.status.code(),
+                "{kind} {library:?} {argument}: {}",
+                outcome.stderr
+            );
+            assert!(
+                !outcome.stderr.contains("nothing was recorded"),
+                "{kind} {argument}: {}",
+                outcome.stderr
+            );
+        }
+    }
+}
+
+#[test]
+fn a_program_without_a_loader_is_named_as_such() {
+    let Some(compiler) = tool("gcc") else {
+        return skipped("statically linked programs", "no gcc");
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, program) = (folder.path().join("a.c"), folder.path().join("static"));
+    fs::write(&source, "int main(void) { return 3; }\n").expect("a source");
+    let made = Command::new(compiler)
+        .args(["-static", "-o"])
+        .args([&program, &source])
+        .output()
+        .expect("gcc runs");
+    if !made.status.success() {
+        return skipped("statically linked programs", "no static C library");
+    }
+    let outcome = sim(["-s"]).target([&program]).expect_code(3);
+    assert!(
+        outcome.stderr.ends_with(
+            "static: nothing was recorded: the collector cannot be loaded into it: it is statically linked\n"
+        ),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn a_deleted_directory_is_named() {
+    let Some(folder) = std::env::var_os("RPD_BIN_DIR") else {
+        return skipped("a deleted directory", "RPD_BIN_DIR is not set");
+    };
+    let script = "d=$(mktemp -d); cd \"$d\"; rmdir \"$d\"; exec \"$0\" -s -- /bin/true";
+    let output = Command::new("/bin/sh")
+        .args(["-c", script])
+        .arg(std::path::Path::new(&folder).join("rpd"))
+        .output()
+        .expect("a shell");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "rpd: the current directory has been deleted; change to one that exists\n"
+    );
+}
