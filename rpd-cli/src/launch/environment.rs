@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use rpd_core::options::{LogLevel, Options};
+use rpd_core::os_text;
 use rpd_spool::regular_file::{self, Links};
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 
@@ -92,7 +93,7 @@ pub(crate) fn changes(
         sanitizer.push(":");
     }
     sanitizer.push("verify_asan_link_order=0");
-    changes.insert("ASAN_OPTIONS", sanitizer);
+    changes.insert("ASAN_OPTIONS", Some(sanitizer));
 
     changes.extend(rank_variables(options));
     if options.collector.kokkos {
@@ -124,7 +125,10 @@ pub(crate) fn changes(
 pub(crate) fn rank_variables(options: &Options) -> Changes {
     ["ROCPROF_MPI_RANK_VAR", "ROCPROF_MPI_SIZE_VAR"]
         .into_iter()
-        .filter_map(|name| Some((name, Some(options.launch_environment.get(name)?.into()))))
+        .filter_map(|name| {
+            let value = options.launch_environment.get(name)?;
+            Some((name, Some(os_text::unescape(value))))
+        })
         .collect()
 }
 

@@ -606,7 +606,7 @@ mod tests {
 
     #[test]
     fn a_missing_library_says_which() {
-        let Err(Failure::Missing(text)) = Library::load_named("libotf2.so.none") else {
+        let Err(Failure::Missing(text)) = Library::load_named("libotf2.so.none".as_ref()) else {
             panic!("there is such a library");
         };
         assert!(text.contains("libotf2.so.none"), "{text}");
@@ -614,7 +614,7 @@ mod tests {
 
     #[test]
     fn a_library_without_the_functions_is_no_libotf2() {
-        let Err(Failure::Missing(text)) = Library::load_named("libc.so.6") else {
+        let Err(Failure::Missing(text)) = Library::load_named("libc.so.6".as_ref()) else {
             panic!("the C library has them");
         };
         assert!(text.contains("OTF2_"), "{text}");
@@ -624,5 +624,37 @@ mod tests {
     fn texts_end_at_nul() {
         assert_eq!(c_string(b"a\0b").as_bytes(), b"a");
         assert_eq!(c_string("über".as_bytes()).as_bytes(), "über".as_bytes());
+    }
+
+    #[test]
+    fn files_of_later_versions_are_found() {
+        let (one, two) = (tempfile::tempdir(), tempfile::tempdir());
+        let (one, two) = (one.expect("a folder"), two.expect("a folder"));
+        for name in [
+            "libotf2.so.11",
+            "libotf2.so.9",
+            "libotf2.so",
+            "libotf2.so.10.1",
+            "libother.so.12",
+        ] {
+            std::fs::write(one.path().join(name), "").expect("written");
+        }
+        let other = two.path().join("libopen_trace_format2.so.10");
+        std::fs::write(&other, "").expect("written");
+        let folders = [one.path(), two.path(), Path::new("relative")];
+        assert_eq!(
+            versions_in(folders.into_iter().map(Path::to_owned)),
+            [other, one.path().join("libotf2.so.11")]
+        );
+    }
+
+    #[test]
+    fn a_file_that_was_named_is_the_only_one_tried() {
+        let path = Path::new("/nonexistent/libotf2.so");
+        let Err(Failure::Missing(text)) = Library::load(Some(path)) else {
+            panic!("there is no such file");
+        };
+        assert!(text.contains("/nonexistent/libotf2.so"), "{text}");
+        assert!(!text.contains(NAMES[0]), "{text}");
     }
 }
