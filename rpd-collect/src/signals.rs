@@ -380,6 +380,10 @@ mod tests {
                 action
             }
         };
+        // A shell starts programs in the background with this signal ignored.
+        // SAFETY: plain memory; zero is the default.
+        let initial: Action = unsafe { std::mem::zeroed() };
+        assert_eq!(real_sigaction(number, &initial, std::ptr::null_mut()), 0);
         // As `prepare` does, without the thread.
         let default = current(number).expect("known");
         assert_eq!(default.sa_sigaction, libc::SIG_DFL);

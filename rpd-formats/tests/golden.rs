@@ -129,7 +129,10 @@ fn statistics_files_have_the_number_formats_of_the_original() {
         Format::Csv,
         &session,
         Some(&stats),
-        &Options::default(),
+        &Options {
+            stats: true,
+            ..Options::default()
+        },
         &target(directory.path()),
     )
     .expect("written");
