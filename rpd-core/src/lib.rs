@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod args;
+pub mod column;
 pub mod compat;
 pub mod domain;
 pub mod environment;

@@ -142,6 +142,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             .formats
             .iter()
             .any(|format| matches!(format, Format::Json | Format::Pftrace | Format::Rocpd)),
+        rows: None,
     };
     if compat.has(Difference::RocpdWords) {
         for format in &given.formats {

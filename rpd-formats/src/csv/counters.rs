@@ -65,7 +65,7 @@ pub(super) fn write_rows(
     let table = &session.counted.dispatches;
     // What rows of a dispatch have in common before and behind the counter.
     let mut front = Vec::new();
-    for index in 0..session.counted.len() {
+    for index in session.counted.indices() {
         front.clear();
         let row = Row::new(&mut front, &begin.row)
             .number(table.correlation[index].0)

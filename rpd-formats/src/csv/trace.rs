@@ -256,7 +256,7 @@ fn write_kernels(
     let labels = KernelLabels::new(session, options.kernel_names);
     let resources = Resources::new(session, begin);
     let table = &session.dispatches;
-    for index in 0..table.len() {
+    for index in table.indices() {
         let row = Row::new(&mut file.buffer, &begin.row)
             .text(Kind::KernelDispatch.file_name())
             .quoted(agents.get(table.agent[index]))
@@ -304,7 +304,7 @@ fn write_copies(
     let agents = AgentNames::new(session, options);
     let mut quoted = Quoted::new(session);
     let table = &session.copies;
-    for index in 0..table.len() {
+    for index in table.indices() {
         Row::new(&mut file.buffer, &begin.row)
             .text(Kind::MemoryCopy.file_name())
             .quoted(quoted.get(table.operation[index]))
@@ -343,7 +343,7 @@ fn write_allocations(
     let agents = AgentNames::new(session, options);
     let mut quoted = Quoted::new(session);
     let table = &session.allocations;
-    for index in 0..table.len() {
+    for index in table.indices() {
         Row::new(&mut file.buffer, &begin.row)
             .text(Kind::MemoryAllocation.file_name())
             .quoted(quoted.get(table.operation[index]))
@@ -386,7 +386,7 @@ fn write_scratch(
     let agents = AgentNames::new(session, options);
     let mut quoted = Quoted::new(session);
     let table = &session.scratch;
-    for index in 0..table.len() {
+    for index in table.indices() {
         let row = Row::new(&mut file.buffer, &begin.row)
             .text(Kind::ScratchMemory.file_name())
             .quoted(quoted.get(table.operation[index]))

@@ -211,7 +211,7 @@ impl<'a> Timeline<'a> {
         let mut queue_positions = HashMap::new();
         let mut names = Vec::with_capacity(dispatches.len());
         let mut work = Vec::with_capacity(dispatches.len() + session.copies.len());
-        for index in 0..dispatches.len() {
+        for index in dispatches.indices() {
             let key = (dispatches.kernel[index], dispatches.region[index]);
             let name = *known
                 .entry(key)
@@ -251,7 +251,7 @@ impl<'a> Timeline<'a> {
         let copies = &session.copies;
         let mut ways: Vec<((AgentHandle, AgentHandle, StringId), Vec<u32>)> = Vec::new();
         let mut way_positions = HashMap::new();
-        for index in 0..copies.len() {
+        for index in copies.indices() {
             let (from, to) = (copies.src_agent[index], copies.dst_agent[index]);
             let key = (from, to, copies.operation[index]);
             let position = *way_positions.entry(key).or_insert_with(|| {
@@ -301,7 +301,7 @@ impl<'a> Timeline<'a> {
         for kind in Kind::all() {
             is_marker[kind as usize] = kind.domain() == Domain::MarkerApi;
         }
-        for index in 0..api.len() {
+        for index in api.indices() {
             let key = (api.thread[index], !is_marker[api.kind[index] as usize]);
             let position = *positions.entry(key).or_insert_with(|| {
                 threads.push((key, Vec::new()));

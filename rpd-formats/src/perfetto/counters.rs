@@ -118,7 +118,7 @@ fn copies(trace: &mut Trace, tracks: &mut Tracks, session: &Session) -> Result<(
     let table = &session.copies;
     let (first, last) = extent(&table.start, &table.end);
     let mut agents: BTreeMap<AgentHandle, Traffic> = BTreeMap::new();
-    for index in 0..table.len() {
+    for index in table.indices() {
         let (start, end) = (table.start[index].0, table.end[index].0);
         let agent = table.dst_agent[index];
         let traffic = agents.entry(agent).or_insert_with(|| Traffic {
@@ -196,7 +196,7 @@ fn allocations(
     let mut levels: BTreeMap<AgentHandle, Level> = BTreeMap::new();
     // By address, what lives.
     let mut alive: HashMap<u64, (AgentHandle, u64)> = HashMap::new();
-    for index in 0..table.len() {
+    for index in table.indices() {
         let address = table.address[index];
         let is_free = session
             .strings
@@ -233,7 +233,7 @@ fn scratch(trace: &mut Trace, tracks: &mut Tracks, session: &Session) -> Result<
     let table = &session.scratch;
     let (first, last) = extent(&table.start, &table.end);
     let mut levels: BTreeMap<AgentHandle, Level> = BTreeMap::new();
-    for index in 0..table.len() {
+    for index in table.indices() {
         let agent = table.agent[index];
         let level = levels.entry(agent).or_insert_with(|| Level {
             points: Points::new(trace, tracks, "SCRATCH MEMORY on", agent, first),

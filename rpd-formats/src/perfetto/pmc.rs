@@ -70,7 +70,7 @@ pub(super) fn write(
     let table = &counted.dispatches;
     let (first, last) = extent(&table.start, &table.end);
     let mut curves: BTreeMap<(AgentHandle, u32), Curve> = BTreeMap::new();
-    for index in 0..counted.len() {
+    for index in counted.indices() {
         let (start, end) = (table.start[index].0, table.end[index].0);
         let before = start.saturating_sub(AROUND);
         let middle = start + end.saturating_sub(start) / 2;

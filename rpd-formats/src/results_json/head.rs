@@ -433,7 +433,7 @@ fn squares<'a>(
     match domain.table() {
         Table::Dispatches => {
             let table = &session.dispatches;
-            for index in 0..table.len() {
+            for index in table.indices() {
                 add(labels.dispatch(index), table.start[index], table.end[index]);
             }
         }

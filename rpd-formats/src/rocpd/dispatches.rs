@@ -139,7 +139,7 @@ fn write_values(writer: &Writer<'_>, event_of: impl Fn(usize) -> i64) -> Result<
         &["id", "event_id", "pmc_id", "value", "rpd_instance"],
     )?;
     let mut id = 0;
-    for index in 0..counted.len() {
+    for index in counted.indices() {
         let event = event_of(index);
         let (mut counter, mut next) = (u32::MAX, 0);
         for value in counted.values_of(index) {

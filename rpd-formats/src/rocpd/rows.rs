@@ -236,7 +236,7 @@ impl Writer<'_> {
                 "event_id",
             ],
         )?;
-        for index in 0..table.len() {
+        for index in table.indices() {
             let stack = table.correlation[index];
             let (region, external) = self.region(table.region[index]);
             let event = self.event(category, stack, stack, external, None)?;
@@ -281,7 +281,7 @@ impl Writer<'_> {
         let none = CorrelationId(0);
         let table = &self.session.allocations;
         let category = self.ids.kind(Kind::MemoryAllocation);
-        for index in 0..table.len() {
+        for index in table.indices() {
             let (stack, parent) = (table.correlation[index], table.ancestor[index]);
             let event = self.event(category, stack, parent, none, None)?;
             let operation = self.session.strings.get(table.operation[index]);
@@ -302,7 +302,7 @@ impl Writer<'_> {
         }
         let table = &self.session.scratch;
         let category = self.ids.kind(Kind::ScratchMemory);
-        for index in 0..table.len() {
+        for index in table.indices() {
             let (stack, parent) = (table.correlation[index], table.ancestor[index]);
             let event = self.event(category, stack, parent, none, None)?;
             let operation = self.session.strings.get(table.operation[index]);
