@@ -13,6 +13,7 @@ pub mod near;
 pub mod options;
 pub mod procfs;
 pub mod session;
+pub mod sorted;
 pub mod stats;
 
 pub use rpd_spool as spool;

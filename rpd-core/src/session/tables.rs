@@ -7,6 +7,7 @@ use std::io;
 use zerocopy::{Immutable, IntoBytes};
 
 use super::Session;
+use super::window::span_of;
 use crate::column::{BATCH, Column, Storage};
 use crate::domain::Kind;
 use crate::ids::{
@@ -203,6 +204,11 @@ macro_rules! table {
             /// Its places in batches, to go through the table.
             pub fn batches(&self) -> Batches<'_> {
                 Batches::new(self)
+            }
+
+            /// Begin of the first and end of the last record; `None` without any.
+            pub fn span(&self) -> Option<(Nanoseconds, Nanoseconds)> {
+                span_of(self)
             }
 
             /// As [`Columns::reorder`].

@@ -161,7 +161,8 @@ fn write_calls(
     let mut quoted = Quoted::new(session);
     let api = &session.api;
     let pid = session.process.pid.0;
-    for (index, &kind) in api.kind.iter().enumerate() {
+    for index in api.indices() {
+        let kind = api.kind[index];
         let Some(name) = &kinds[kind as usize] else {
             continue;
         };

@@ -354,8 +354,9 @@ fn copies(ways: &[Way]) -> Table<'_> {
 
 fn gaps<'a>(timeline: &'a Timeline<'_>, agents: &'a [String]) -> Table<'a> {
     let gaps = timeline.gaps();
-    let note = if gaps.len() > GAPS {
-        format!("The {GAPS} longest of {} times without work.", gaps.len())
+    let note = if timeline.gap_count() > GAPS {
+        let count = timeline.gap_count();
+        format!("The {GAPS} longest of {count} times without work.")
     } else {
         String::from("Times without work between the first and the last of an agent.")
     };

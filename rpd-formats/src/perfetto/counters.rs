@@ -71,10 +71,9 @@ impl Points {
 }
 
 /// First start and last end.
-pub(super) fn extent(starts: &[Nanoseconds], ends: &[Nanoseconds]) -> (u64, u64) {
-    let first = starts.iter().min().map_or(0, |time| time.0);
-    let last = ends.iter().max().map_or(0, |time| time.0);
-    (first, last)
+pub(super) fn extent(span: Option<(Nanoseconds, Nanoseconds)>) -> (u64, u64) {
+    let (first, last) = span.unwrap_or_default();
+    (first.0, last.0)
 }
 
 /// Copies to one agent: memory is that of the copies that run at one time.
@@ -116,7 +115,7 @@ impl Traffic {
 
 fn copies(trace: &mut Trace, tracks: &mut Tracks, session: &Session) -> Result<(), WriteError> {
     let table = &session.copies;
-    let (first, last) = extent(&table.start, &table.end);
+    let (first, last) = extent(table.span());
     let mut agents: BTreeMap<AgentHandle, Traffic> = BTreeMap::new();
     for index in table.indices() {
         let (start, end) = (table.start[index].0, table.end[index].0);
@@ -192,7 +191,7 @@ fn allocations(
     session: &Session,
 ) -> Result<(), WriteError> {
     let table = &session.allocations;
-    let (first, last) = extent(&table.start, &table.end);
+    let (first, last) = extent(table.span());
     let mut levels: BTreeMap<AgentHandle, Level> = BTreeMap::new();
     // By address, what lives.
     let mut alive: HashMap<u64, (AgentHandle, u64)> = HashMap::new();
@@ -231,7 +230,7 @@ fn allocations(
 
 fn scratch(trace: &mut Trace, tracks: &mut Tracks, session: &Session) -> Result<(), WriteError> {
     let table = &session.scratch;
-    let (first, last) = extent(&table.start, &table.end);
+    let (first, last) = extent(table.span());
     let mut levels: BTreeMap<AgentHandle, Level> = BTreeMap::new();
     for index in table.indices() {
         let agent = table.agent[index];

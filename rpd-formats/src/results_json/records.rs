@@ -245,7 +245,8 @@ impl<'a> Calls<'a> {
         }
         let returns = has_returns(domain);
         let mut first = true;
-        for (index, &kind) in api.kind.iter().enumerate() {
+        for index in api.indices() {
+            let kind = api.kind[index];
             if !wanted[kind as usize] {
                 continue;
             }

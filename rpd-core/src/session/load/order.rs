@@ -8,6 +8,7 @@ use std::io;
 use super::super::{Columns, DispatchTable, Session, Strings, Table};
 use crate::column::{BATCH, Column, Storage};
 use crate::ids::{Nanoseconds, StringId};
+use crate::sorted::{Run, make_heap, runs, take_first};
 
 /// Puts every table of `session` in order.
 pub(in crate::session) fn put_in_order(session: &mut Session) {
@@ -121,15 +122,6 @@ struct Merge<'a> {
     storage: &'a Storage,
 }
 
-/// The first row of a sorted run that has not been taken.
-#[derive(Clone, Copy)]
-struct Head {
-    start: Nanoseconds,
-    row: u32,
-    /// Behind the last row of the run.
-    end: u32,
-}
-
 impl Task for Merge<'_> {
     type Output = io::Result<Option<Column<u32>>>;
 
@@ -140,71 +132,23 @@ impl Task for Merge<'_> {
         name: impl Fn(u32, u32) -> Ordering,
     ) -> Self::Output {
         let compare = comparison(starts, ends, name);
-        // A part that begins where the one before ends continues its run: so the rows of one thread are one run.
-        let mut heads: Vec<Head> = Vec::new();
-        for (index, &first) in self.parts.iter().enumerate() {
-            let end = self.parts.get(index + 1).copied().unwrap_or(starts.len()) as u32;
-            let row = first as u32;
-            if row == end {
-                continue;
-            }
-            match heads.last_mut() {
-                Some(last) if compare(row - 1, row) != Ordering::Greater => last.end = end,
-                _ => heads.push(Head {
-                    start: starts[first],
-                    row,
-                    end,
-                }),
-            }
-        }
-        if heads.len() < 2 {
+        let mut runs = runs(self.parts, starts.len(), &compare);
+        if runs.len() < 2 {
             return Ok(None);
         }
-        let precedes = |a: &Head, b: &Head| {
-            a.start < b.start
-                || a.start == b.start && compare(a.row, b.row).then(a.row.cmp(&b.row)).is_lt()
-        };
-        // A heap with the first of all rows on top.
-        for at in (0..heads.len() / 2).rev() {
-            sift(&mut heads, at, &precedes);
-        }
+        let precedes = |a: &Run, b: &Run| compare(a.row, b.row).then(a.row.cmp(&b.row)).is_lt();
+        make_heap(&mut runs, &precedes);
         let mut order = Column::new();
         let mut taken = 0_usize;
-        while let Some(&Head { row, end, .. }) = heads.first() {
+        while let Some(row) = take_first(&mut runs, precedes) {
             order.append(Some(self.storage), row)?;
             taken += 1;
             if taken.is_multiple_of(BATCH) {
                 self.columns.release();
             }
-            let next = row + 1;
-            if next < end {
-                heads[0].row = next;
-                heads[0].start = starts[next as usize];
-            } else {
-                heads.swap_remove(0);
-            }
-            sift(&mut heads, 0, &precedes);
         }
         order.seal(self.storage)?;
         Ok(Some(order))
-    }
-}
-
-/// Moves the element at `at` of a heap down to where it belongs.
-fn sift(heads: &mut [Head], mut at: usize, precedes: &impl Fn(&Head, &Head) -> bool) {
-    loop {
-        let mut child = 2 * at + 1;
-        if child >= heads.len() {
-            return;
-        }
-        if child + 1 < heads.len() && precedes(&heads[child + 1], &heads[child]) {
-            child += 1;
-        }
-        if !precedes(&heads[child], &heads[at]) {
-            return;
-        }
-        heads.swap(child, at);
-        at = child;
     }
 }
 
