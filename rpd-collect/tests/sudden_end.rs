@@ -92,7 +92,7 @@ fn all_work_that_completed_is_recorded() {
             .iter()
             .map(|index| session.api.correlation[*index])
             .collect();
-        let mut of_dispatches = dispatches.correlation.clone();
+        let mut of_dispatches = dispatches.correlation.to_vec();
         of_calls.sort_unstable();
         of_dispatches.sort_unstable();
         assert_eq!(of_calls, of_dispatches, "{workload}");

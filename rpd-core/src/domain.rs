@@ -118,7 +118,18 @@ impl Domain {
 }
 
 /// What one recorded call or operation is an instance of. Finer than [`Domain`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    zerocopy::Immutable,
+    zerocopy::IntoBytes,
+)]
 #[repr(u8)]
 pub enum Kind {
     /// HSA core table.

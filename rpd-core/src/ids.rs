@@ -1,11 +1,13 @@
 //! Identifiers and units. Each is a transparent integer, so a column of them costs what the integer costs.
 
 use serde::{Deserialize, Serialize};
+use zerocopy::{Immutable, IntoBytes};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($int:ty)) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+        #[derive(Immutable, IntoBytes)]
         #[serde(transparent)]
         #[repr(transparent)]
         pub struct $name(pub $int);

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod args;
+pub mod column;
 pub mod compat;
 pub mod domain;
 pub mod foreign;
@@ -13,6 +14,7 @@ pub mod options;
 pub mod os_text;
 pub mod procfs;
 pub mod session;
+pub mod sorted;
 pub mod stats;
 
 pub use rpd_spool as spool;

@@ -15,7 +15,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begin = Instant::now();
     let database = Database::open(Path::new(&path))?;
     for recording in database.recordings() {
-        let (session, _) = database.session(recording, LoadOptions { args })?;
+        let (session, _) = database.session(
+            recording,
+            LoadOptions {
+                args,
+                ..LoadOptions::default()
+            },
+        )?;
         let seconds = begin.elapsed().as_secs_f64();
         let records = session.len() as f64;
         println!(

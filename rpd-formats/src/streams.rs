@@ -99,8 +99,8 @@ impl<'a> CallStreams<'a> {
                 break;
             }
             let mut above = HashMap::new();
-            for (index, correlation) in api.correlation.iter().enumerate() {
-                let Some(&stream) = wanted.get(correlation) else {
+            for index in api.indices() {
+                let Some(&stream) = wanted.get(&api.correlation[index]) else {
                     continue;
                 };
                 let place = self.places[operations.index(api.kind[index], api.operation[index])];

@@ -37,7 +37,13 @@ fn sessions(path: &Path) -> Vec<Session> {
         .recordings()
         .iter()
         .map(|recording| {
-            let read = database.session(recording, LoadOptions { args: true });
+            let read = database.session(
+                recording,
+                LoadOptions {
+                    args: true,
+                    ..LoadOptions::default()
+                },
+            );
             read.expect("a session").0
         })
         .collect()

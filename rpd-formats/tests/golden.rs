@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rpd_core::args::layout;
+use rpd_core::column::Storage;
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::naming::Target;
 use rpd_core::options::{AgentIndex, Format, Options};
-use rpd_core::session::Session;
+use rpd_core::session::{Session, Table};
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
 use rusqlite::{Connection, OpenFlags, types::Value};
 use written::{write, write_one};
@@ -424,5 +425,53 @@ fn the_original_s_way_of_reading_finds_the_same_rows() {
             )
         };
         assert_eq!(count(&reader), count(&golden), "{name}");
+    }
+}
+
+/// The files of all formats, by name. They are written to `directory`, whose name is in them, and removed.
+fn all_files(session: &Session, directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let (options, target) = (Options::default(), target(directory));
+    let stats = SessionStats::default();
+    for &format in Format::ALL {
+        if format == Format::Otf2 && rpd_formats::otf2::check(&options, &target).is_err() {
+            continue;
+        }
+        write(format, session, Some(&stats), &options, &target).expect(format.word());
+    }
+    let mut files = BTreeMap::new();
+    for folder in [directory, &directory.join("trace_results")] {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            // An archive has an id of its own in its anchor.
+            if entry.path().is_file() && entry.path().extension() != Some("otf2".as_ref()) {
+                let bytes = std::fs::read(entry.path()).expect("readable");
+                files.insert(entry.file_name().to_string_lossy().into_owned(), bytes);
+            }
+        }
+    }
+    std::fs::remove_dir_all(directory).expect("removed");
+    files
+}
+
+#[test]
+fn tables_in_files_are_written_as_tables_in_memory() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let out = directory.path().join("out");
+    let files = all_files(&support::session(&golden_database()), &out);
+    assert!(files.len() > 12);
+    for rows in [1, 7] {
+        let storage = Storage::new(directory.path()).with_rows(rows);
+        let mut session = support::session(&golden_database());
+        for table in Table::ALL {
+            let columns = session.columns_mut(*table);
+            columns.spill(&storage).expect("written");
+            columns.seal(&storage).expect("mapped");
+        }
+        session.storage = Some(storage);
+        assert!(session.api.start.is_mapped());
+        let others = all_files(&session, &out);
+        assert!(files.keys().eq(others.keys()));
+        for (name, bytes) in &files {
+            assert!(others[name] == *bytes, "{name} differs");
+        }
     }
 }

@@ -25,7 +25,13 @@ fn read(path: &Path, args: bool) -> Session {
     let database = Database::open(path).expect("a database");
     assert_eq!(database.recordings().len(), 1);
     let (session, settings) = database
-        .session(&database.recordings()[0], LoadOptions { args })
+        .session(
+            &database.recordings()[0],
+            LoadOptions {
+                args,
+                ..LoadOptions::default()
+            },
+        )
         .expect("a session");
     assert_eq!(settings, Default::default());
     session
@@ -216,7 +222,13 @@ fn damage_is_survived() {
         std::fs::write(&path, &bytes).expect("written");
         if let Ok(database) = Database::open(&path) {
             for recording in database.recordings() {
-                let _ = database.session(recording, LoadOptions { args: true });
+                let _ = database.session(
+                    recording,
+                    LoadOptions {
+                        args: true,
+                        ..LoadOptions::default()
+                    },
+                );
             }
         }
     }

@@ -149,7 +149,7 @@ fn session() -> Session {
         (18, 19),
         9,
     );
-    session.api.arena = vec![0; 8];
+    session.api.arena = vec![0; 8].into();
     session.api.args[0] = ArgsRef {
         offset: 0,
         len: 8,
@@ -395,7 +395,13 @@ fn counters_of_odd_things() {
     drop(connection);
     let database = Database::open(&path).expect("a database");
     let (read, _) = database
-        .session(&database.recordings()[0], LoadOptions { args: false })
+        .session(
+            &database.recordings()[0],
+            LoadOptions {
+                args: false,
+                ..LoadOptions::default()
+            },
+        )
         .expect("a session");
     let names: Vec<(u64, &str)> = read
         .counters

@@ -191,8 +191,10 @@ impl Stream {
 /// The streams of one process image.
 #[derive(Debug)]
 pub struct ProcessSpool {
-    /// Its directory.
+    /// Its directory, as messages name it.
     pub directory: PathBuf,
+    /// The path by which it was listed.
+    path: PathBuf,
     /// The streams: meta first, then by number of stream.
     pub streams: Vec<Stream>,
     /// Keeps the descriptor open through which segments are found.
@@ -216,6 +218,11 @@ impl ProcessSpool {
     pub fn open_at(directory: OwnedFd, shown: &Path) -> io::Result<ProcessSpool> {
         let path = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
         Self::list(&path, shown, Some(directory))
+    }
+
+    /// The path by which it is found while this value lives, whatever happens to its name.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     fn list(directory: &Path, shown: &Path, held: Option<OwnedFd>) -> io::Result<ProcessSpool> {
@@ -259,6 +266,7 @@ impl ProcessSpool {
         streams.sort_by_key(|stream| (stream.kind != super::format::stream::META, stream.id));
         Ok(ProcessSpool {
             directory: shown.to_owned(),
+            path: directory.to_owned(),
             streams,
             _held: held,
         })

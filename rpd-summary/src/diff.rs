@@ -236,7 +236,7 @@ impl Durations {
     pub fn add(&mut self, session: &Session, kernels: KernelNames) {
         let mut known: HashMap<(Group, u64), u32> = HashMap::new();
         let api = &session.api;
-        for index in 0..api.len() {
+        for index in api.indices() {
             let group = match api.kind[index].domain() {
                 // Marks have no duration.
                 Domain::MarkerApi if api.start[index] == api.end[index] => continue,
@@ -260,7 +260,7 @@ impl Durations {
             true => labels.dispatch(index),
             false => labels.counted(index),
         };
-        for index in 0..dispatches.len() {
+        for index in dispatches.indices() {
             let region = if kernels.rename {
                 dispatches.region[index]
             } else {
@@ -274,7 +274,7 @@ impl Durations {
             self.push(key, dispatches.start[index].0, dispatches.end[index].0);
         }
         let copies = &session.copies;
-        for index in 0..copies.len() {
+        for index in copies.indices() {
             let operation = copies.operation[index];
             let key = *known
                 .entry((Group::Copy, operation.0.into()))

@@ -214,14 +214,14 @@ impl Statistics {
         };
 
         let api = &session.api;
-        for index in 0..api.len() {
+        for index in api.indices() {
             let name = session.api_label(index);
             gathered[slot(api.kind[index].domain())].add(name.0, api.start[index], api.end[index]);
         }
 
         let mut shown: HashMap<(u64, u32), u32> = HashMap::new();
         let kernel_sums = &mut gathered[slot(Domain::KernelDispatch)];
-        for index in 0..dispatches.len() {
+        for index in dispatches.indices() {
             let region = if kernels.rename {
                 dispatches.region[index]
             } else {

@@ -145,6 +145,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             .formats
             .iter()
             .any(|format| registry::entry(*format).arguments),
+        rows: None,
     };
     if compat.has(Difference::RocpdWords) {
         for format in &given.formats {

@@ -252,7 +252,10 @@ impl Verdict {
 /// The durations of one side; each path is a run.
 fn durations(paths: &[PathBuf], naming: &Naming) -> Result<Durations> {
     let mut durations = Durations::default();
-    let load = LoadOptions { args: false };
+    let load = LoadOptions {
+        args: false,
+        ..LoadOptions::default()
+    };
     for path in paths {
         durations.next_run();
         let databases = expand(&[path])?;

@@ -229,7 +229,9 @@ fn each_recording(
         for (index, recording) in database.recordings().iter().enumerate() {
             let (mut session, settings) = database.session(recording, load)?;
             if let Some(window) = window {
-                session.retain(window);
+                session
+                    .retain(window)
+                    .with_context(|| format!("{}: cannot store records", path.display()))?;
             }
             for note in &session.ledger.notes {
                 eprintln!("rpd: {}: {note}", path.display());

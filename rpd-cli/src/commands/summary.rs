@@ -70,7 +70,10 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let window = given.window.resolve(NAME, &paths)?;
     let mut summary = DatabaseSummary::default();
     let mut ranks = Vec::new();
-    let load = LoadOptions { args: false };
+    let load = LoadOptions {
+        args: false,
+        ..LoadOptions::default()
+    };
     each_recording(&paths, load, window.as_ref(), |_, _, session, settings| {
         summary.add(&session, given.naming.over(&settings))?;
         ranks.push(Rank {

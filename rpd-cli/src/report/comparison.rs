@@ -135,7 +135,7 @@ impl<'a> Comparison<'a> {
         };
         let labels = KernelLabels::new(session, options.kernel_names);
         let dispatches = &session.counted.dispatches;
-        for index in 0..session.counted.len() {
+        for index in session.counted.indices() {
             let kernel = self.kernels.id(labels.counted(index));
             let agent = session.agent(dispatches.agent[index]);
             let gpu = agent.map_or(u32::MAX, |agent| {

@@ -162,8 +162,8 @@ mod tests {
                 });
             }
         }
-        session.dispatches.agent = vec![AgentHandle(1); recorded];
-        session.dispatches.start = vec![rpd_core::ids::Nanoseconds(0); recorded];
+        session.dispatches.agent = vec![AgentHandle(1); recorded].into();
+        session.dispatches.start = vec![rpd_core::ids::Nanoseconds(0); recorded].into();
         session
     }
 

@@ -146,6 +146,7 @@ impl Report<'_> {
         let collector = &self.options.collector;
         let load = LoadOptions {
             args: collector.hip_args || collector.annotate_args,
+            rows: None,
         };
         let weight = self.run.size_of(recording);
         self.progress.step("reading", weight, 0);

@@ -10,12 +10,13 @@ mod window;
 pub use load::{LoadError, LoadOptions};
 pub use rpd_spool::record::Table;
 pub use tables::{
-    AllocationTable, ApiTable, ArgsRef, Columns, CopyTable, CountedTable, CounterValue,
-    DispatchTable, ScratchTable,
+    AllocationTable, ApiTable, ArgsRef, Batches, Columns, CopyTable, CountedTable, CounterValue,
+    DispatchTable, Indices, ScratchTable,
 };
 pub use window::Window;
 
 use crate::agent::Agent;
+use crate::column::Storage;
 use crate::domain::Kind;
 use crate::ids::{
     AgentHandle, CodeObjectId, CorrelationId, CounterId, KernelId, Nanoseconds, ProcessId,
@@ -374,6 +375,8 @@ pub struct Session {
     pub counted: CountedTable,
     /// How complete it is.
     pub ledger: Ledger,
+    /// Where long tables have their files; `None` keeps them in memory.
+    pub storage: Option<Storage>,
 }
 
 impl Session {

@@ -2,7 +2,13 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use std::io;
+
+use zerocopy::{Immutable, IntoBytes};
+
 use super::Session;
+use super::window::span_of;
+use crate::column::{BATCH, Column, Storage};
 use crate::domain::{Domain, Kind};
 use crate::ids::{
     AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId, StringId,
@@ -12,7 +18,8 @@ use crate::spool::format::CountedValue;
 use crate::spool::record::Table;
 
 /// Where the raw arguments of a call lie in [`ApiTable::arena`]; length 0 means none were recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Immutable, IntoBytes)]
+#[repr(C)]
 pub struct ArgsRef {
     /// First byte.
     pub offset: u64,
@@ -30,9 +37,112 @@ pub trait Columns {
     /// Ends.
     fn ends(&self) -> &[Nanoseconds];
 
-    /// Puts every column in the order given, or cuts records out: `order[i]` is the old index of the new record `i`.
+    /// Number of rows, those included that [`Columns::spill`] has written.
+    fn total(&self) -> usize {
+        self.starts().len()
+    }
+
+    /// Puts every column in the order given, or cuts records out: `order[i]` is the old index of the new record `i`. The
+    /// columns are in memory then.
     fn reorder(&mut self, order: &[u32]);
+
+    /// Writes the rows in memory to files, behind those that are there. Until [`Columns::seal`] only rows that have come
+    /// since can be read.
+    ///
+    /// # Errors
+    /// When a file cannot be made or written.
+    fn spill(&mut self, storage: &Storage) -> io::Result<()>;
+
+    /// Ends what [`Columns::spill`] began: all rows can be read then.
+    ///
+    /// # Errors
+    /// When a file cannot be written or mapped.
+    fn seal(&mut self, storage: &Storage) -> io::Result<()>;
+
+    /// Gives back the memory of rows that were read from files. They are read again when they are needed.
+    fn release(&self);
+
+    /// As [`Columns::reorder`], from files to files.
+    ///
+    /// # Errors
+    /// When a file cannot be written or mapped.
+    fn rebuild(&mut self, storage: &Storage, order: &Column<u32>) -> io::Result<()>;
 }
+
+/// The places of a table from the first to the last, in batches. The memory of a batch is given back when the next begins, so
+/// going through a table this way takes little memory however long it is.
+pub struct Batches<'a> {
+    table: &'a dyn Columns,
+    next: usize,
+}
+
+impl<'a> Batches<'a> {
+    /// The batches of a table.
+    pub fn new(table: &'a dyn Columns) -> Batches<'a> {
+        Batches { table, next: 0 }
+    }
+}
+
+impl Iterator for Batches<'_> {
+    type Item = std::ops::Range<usize>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rows = self.table.starts().len();
+        if self.next > 0 {
+            self.table.release();
+        }
+        let begin = self.next;
+        self.next = rows.min(begin + BATCH);
+        (begin < rows).then_some(begin..self.next)
+    }
+}
+
+/// The places of a table from the first to the last, one after the other. Memory is given back as by [`Batches`].
+pub struct Indices<'a> {
+    table: &'a dyn Columns,
+    next: usize,
+    rows: usize,
+}
+
+impl<'a> Indices<'a> {
+    /// The places of a table.
+    pub fn new(table: &'a dyn Columns) -> Indices<'a> {
+        Indices {
+            table,
+            next: 0,
+            rows: table.starts().len(),
+        }
+    }
+
+    #[cold]
+    fn release(&self) {
+        self.table.release();
+    }
+}
+
+impl Iterator for Indices<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        let index = self.next;
+        if index.is_multiple_of(BATCH) && index > 0 {
+            self.release();
+        }
+        if index >= self.rows {
+            return None;
+        }
+        self.next += 1;
+        Some(index)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.rows - self.next;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Indices<'_> {}
 
 impl Session {
     /// The columns of a table.
@@ -121,9 +231,9 @@ macro_rules! table {
         $(#[$doc])*
         #[derive(Debug, Default)]
         pub struct $name {
-            $($(#[$field_doc])* pub $field: Vec<$type>,)*
-            $($($(#[$extra_doc])* pub $extra: $extra_type,)*)?
-            $($($(#[$optional_doc])* pub $optional: Vec<$optional_type>,)*)?
+            $($(#[$field_doc])* pub $field: Column<$type>,)*
+            $($($(#[$extra_doc])* pub $extra: Column<$extra_type>,)*)?
+            $($($(#[$optional_doc])* pub $optional: Column<$optional_type>,)*)?
         }
 
         impl $name {
@@ -137,11 +247,26 @@ macro_rules! table {
                 self.start.is_empty()
             }
 
+            /// Its places, to go through the table.
+            pub fn indices(&self) -> Indices<'_> {
+                Indices::new(self)
+            }
+
+            /// Its places in batches, to go through the table.
+            pub fn batches(&self) -> Batches<'_> {
+                Batches::new(self)
+            }
+
+            /// Begin of the first and end of the last record; `None` without any.
+            pub fn span(&self) -> Option<(Nanoseconds, Nanoseconds)> {
+                span_of(self)
+            }
+
             /// As [`Columns::reorder`].
             pub fn reorder(&mut self, order: &[u32]) {
-                $(self.$field = order.iter().map(|&old| self.$field[old as usize]).collect();)*
+                $(self.$field.reorder(order);)*
                 $($(if !self.$optional.is_empty() {
-                    self.$optional = order.iter().map(|&old| self.$optional[old as usize]).collect();
+                    self.$optional.reorder(order);
                 })*)?
             }
         }
@@ -157,6 +282,46 @@ macro_rules! table {
 
             fn reorder(&mut self, order: &[u32]) {
                 self.reorder(order);
+            }
+
+            fn total(&self) -> usize {
+                self.start.total()
+            }
+
+            fn spill(&mut self, storage: &Storage) -> io::Result<()> {
+                $(self.$field.spill(storage)?;)*
+                $($(self.$extra.spill(storage)?;)*)?
+                $($(self.$optional.spill(storage)?;)*)?
+                Ok(())
+            }
+
+            fn seal(&mut self, storage: &Storage) -> io::Result<()> {
+                $(self.$field.seal(storage)?;)*
+                $($(self.$extra.seal(storage)?;)*)?
+                $($(self.$optional.seal(storage)?;)*)?
+                Ok(())
+            }
+
+            fn release(&self) {
+                $(self.$field.release();)*
+                $($(self.$extra.release();)*)?
+                $($(self.$optional.release();)*)?
+            }
+
+            fn rebuild(&mut self, storage: &Storage, order: &Column<u32>) -> io::Result<()> {
+                let mut new = $name::default();
+                for places in order.chunks(BATCH) {
+                    $(self.$field.pick(storage, places, &mut new.$field)?;)*
+                    $($(if !self.$optional.is_empty() {
+                        self.$optional.pick(storage, places, &mut new.$optional)?;
+                    })*)?
+                    order.release();
+                }
+                $(new.$field.seal(storage)?;)*
+                $($(new.$extra = std::mem::take(&mut self.$extra);)*)?
+                $($(new.$optional.seal(storage)?;)*)?
+                *self = new;
+                Ok(())
             }
         }
     };
@@ -185,7 +350,7 @@ table! {
         args: ArgsRef,
     } {
         /// Bytes of all recorded arguments; empty unless [`super::LoadOptions::args`] asked for them.
-        arena: Vec<u8>,
+        arena: u8,
     } where present {
         /// First 8 bytes of the return value. Empty (not one per record) unless [`super::LoadOptions::args`] asked for
         /// them.
@@ -342,6 +507,11 @@ impl CountedTable {
         self.ranges.is_empty()
     }
 
+    /// The places of its dispatches, to go through the table.
+    pub fn indices(&self) -> Indices<'_> {
+        Indices::new(self)
+    }
+
     /// The values of dispatch `index`.
     pub fn values_of(&self, index: usize) -> &[CounterValue] {
         let (first, count) = self.ranges.get(index).copied().unwrap_or_default();
@@ -381,5 +551,21 @@ impl Columns for CountedTable {
 
     fn reorder(&mut self, order: &[u32]) {
         self.reorder(order);
+    }
+
+    // What is counted stays in memory: kernels run one after the other for it, and few are chosen.
+    fn spill(&mut self, _: &Storage) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn seal(&mut self, _: &Storage) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn release(&self) {}
+
+    fn rebuild(&mut self, _: &Storage, order: &Column<u32>) -> io::Result<()> {
+        self.reorder(order);
+        Ok(())
     }
 }

@@ -1,7 +1,10 @@
 //! Sessions made elsewhere than from a spool: putting them in order, and cutting a stretch of time out of them.
 
+use std::io;
+
 use super::load::put_in_order;
-use super::{Session, Table};
+use super::{Batches, Columns, Session, Table};
+use crate::column::Column;
 use crate::ids::Nanoseconds;
 
 /// A stretch of time, both ends included.
@@ -36,9 +39,7 @@ impl Session {
     pub fn span(&self) -> Option<(Nanoseconds, Nanoseconds)> {
         let mut span: Option<(Nanoseconds, Nanoseconds)> = None;
         for table in Table::ALL {
-            let columns = self.columns(*table);
-            let (starts, ends) = (columns.starts(), columns.ends());
-            if let (Some(&start), Some(&end)) = (starts.iter().min(), ends.iter().max()) {
+            if let Some((start, end)) = span_of(self.columns(*table)) {
                 let (first, last) = span.unwrap_or((start, end));
                 span = Some((first.min(start), last.max(end)));
             }
@@ -47,18 +48,50 @@ impl Session {
     }
 
     /// Removes the records that `window` does not keep.
-    pub fn retain(&mut self, window: &Window) {
+    ///
+    /// # Errors
+    /// When the records of a long table cannot be stored.
+    pub fn retain(&mut self, window: &Window) -> io::Result<()> {
         for table in Table::ALL {
-            let columns = self.columns_mut(*table);
+            let columns = self.columns(*table);
             let (starts, ends) = (columns.starts(), columns.ends());
-            let kept: Vec<u32> = (0..starts.len() as u32)
-                .filter(|&index| window.keeps(starts[index as usize], ends[index as usize]))
-                .collect();
-            if kept.len() < starts.len() {
-                columns.reorder(&kept);
+            let storage = self.storage.clone();
+            let mut kept = Column::new();
+            for batch in Batches::new(columns) {
+                for index in batch {
+                    if window.keeps(starts[index], ends[index]) {
+                        kept.append(storage.as_ref(), index as u32)?;
+                    }
+                }
+            }
+            if kept.total() == starts.len() {
+                continue;
+            }
+            match &storage {
+                Some(storage) if starts.len() > storage.rows() => {
+                    kept.seal(storage)?;
+                    self.columns_mut(*table).rebuild(storage, &kept)?;
+                }
+                _ => {
+                    if let Some(storage) = &storage {
+                        kept.seal(storage)?;
+                    }
+                    self.columns_mut(*table).reorder(&kept);
+                }
             }
         }
+        Ok(())
     }
+}
+
+/// Begin of the first and end of the last record of a table; `None` without any.
+pub(super) fn span_of(columns: &dyn Columns) -> Option<(Nanoseconds, Nanoseconds)> {
+    let (starts, ends) = (columns.starts(), columns.ends());
+    let spans = Batches::new(columns).filter_map(|batch| {
+        let start = starts[batch.clone()].iter().min()?;
+        Some((*start, *ends[batch].iter().max()?))
+    });
+    spans.reduce(|(first, last), (start, end)| (first.min(start), last.max(end)))
 }
 
 #[cfg(test)]
@@ -92,11 +125,13 @@ mod tests {
         let cut = |inside| {
             let mut session = session(&times);
             assert_eq!(session.span(), Some((Nanoseconds(1), Nanoseconds(14))));
-            session.retain(&Window {
-                start: Nanoseconds(4),
-                end: Nanoseconds(10),
-                inside,
-            });
+            session
+                .retain(&Window {
+                    start: Nanoseconds(4),
+                    end: Nanoseconds(10),
+                    inside,
+                })
+                .expect("in memory");
             session.put_in_order();
             let starts: Vec<u64> = session.api.start.iter().map(|start| start.0).collect();
             starts

@@ -99,7 +99,7 @@ pub(super) fn write_rows(
         index: 0,
     };
     let mut front = Vec::new();
-    for index in 0..session.counted.len() {
+    for index in session.counted.indices() {
         dispatches.index = index;
         dispatches.resources.select(index);
         front.clear();

@@ -153,9 +153,9 @@ fn write_calls(
         kinds,
         index: 0,
     };
-    let selected = session.api.kind.iter().enumerate();
-    let selected = selected.filter(|(_, kind)| is_wanted[**kind as usize]);
-    let selected = selected.map(|(index, _)| index);
+    let api = &session.api;
+    let selected = api.indices();
+    let selected = selected.filter(|&index| is_wanted[api.kind[index] as usize]);
     columns::write_rows(file, begin, &mut calls, selected, |calls, index| {
         calls.index = index;
     })
@@ -267,7 +267,7 @@ fn write_kernels(
         file,
         begin,
         &mut kernels,
-        0..table.len(),
+        table.indices(),
         |kernels, index| {
             kernels.index = index;
             kernels.resources.select(index);
@@ -309,9 +309,15 @@ fn write_copies(
         texts: Quoted::new(session, begin),
         index: 0,
     };
-    columns::write_rows(file, begin, &mut copies, 0..table.len(), |copies, index| {
-        copies.index = index;
-    })
+    columns::write_rows(
+        file,
+        begin,
+        &mut copies,
+        table.indices(),
+        |copies, index| {
+            copies.index = index;
+        },
+    )
 }
 
 /// Allocations and frees.
@@ -349,7 +355,7 @@ fn write_allocations(
         texts: Quoted::new(session, begin),
         index: 0,
     };
-    let selected = 0..table.len();
+    let selected = table.indices();
     columns::write_rows(file, begin, &mut allocations, selected, |records, index| {
         records.index = index;
     })
@@ -392,7 +398,7 @@ fn write_scratch(
         file,
         begin,
         &mut scratch,
-        0..table.len(),
+        table.indices(),
         |scratch, index| {
             scratch.index = index;
         },

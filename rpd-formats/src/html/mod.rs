@@ -37,9 +37,13 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
         options,
         target,
     } = output;
-    let mut file = TextFile::create(target.file(FILE))?;
+    let path = target.file(FILE);
     let none = SessionStats::default();
-    let data = data(session, stats.unwrap_or(&none), options);
+    let data = data(session, stats.unwrap_or(&none), options).map_err(|source| WriteError::Io {
+        path: path.clone(),
+        source,
+    })?;
+    let mut file = TextFile::create(path)?;
     let title = format!("rpd: {}", program(session));
     let mut rest = PAGE;
     // In the order of the page; what is put in is not looked through again.
@@ -73,8 +77,8 @@ fn escape_html(text: &str) -> String {
 }
 
 /// What the script shows.
-fn data(session: &Session, stats: &SessionStats, options: &Options) -> String {
-    let timeline = timeline::Timeline::new(session, options);
+fn data(session: &Session, stats: &SessionStats, options: &Options) -> std::io::Result<String> {
+    let timeline = timeline::Timeline::new(session, options)?;
     let process = &session.process;
     let host = match &session.origin {
         Some(origin) => origin.hostname.clone(),
@@ -85,7 +89,7 @@ fn data(session: &Session, stats: &SessionStats, options: &Options) -> String {
         process.command.join(" "),
         process.pid
     );
-    Object::new()
+    let data = Object::new()
         .text("program", program(session))
         .text("about", &about)
         .array("notes", notes(session).iter().map(|note| quoted(note)))
@@ -95,7 +99,8 @@ fn data(session: &Session, stats: &SessionStats, options: &Options) -> String {
         .array("names", timeline.names().map(quoted))
         .array("tracks", timeline.tracks())
         .array("tables", tables::all(session, stats, options, &timeline))
-        .end()
+        .end();
+    Ok(data)
 }
 
 /// A JSON string.

@@ -198,7 +198,7 @@ fn counted<'a>(
     // Names last: comparing texts for every value would take its time.
     let mut by_number: HashMap<_, (usize, Counted)> = HashMap::new();
     let table = &session.counted.dispatches;
-    for index in 0..session.counted.len() {
+    for index in session.counted.indices() {
         for (counter, value) in session.counted.sums(index) {
             let key = (table.kernel[index], table.region[index], counter);
             let (_, counted) = by_number.entry(key).or_insert((index, Counted::none()));
@@ -299,7 +299,7 @@ struct Way {
 fn ways(session: &Session, options: &Options) -> Vec<Way> {
     let table = &session.copies;
     let mut ways: BTreeMap<_, Way> = BTreeMap::new();
-    for index in 0..table.len() {
+    for index in table.indices() {
         let (from, to) = (table.src_agent[index], table.dst_agent[index]);
         let operation = table.operation[index];
         let way = ways.entry((from, to, operation)).or_insert_with(|| Way {
@@ -354,8 +354,9 @@ fn copies(ways: &[Way]) -> Table<'_> {
 
 fn gaps<'a>(timeline: &'a Timeline<'_>, agents: &'a [String]) -> Table<'a> {
     let gaps = timeline.gaps();
-    let note = if gaps.len() > GAPS {
-        format!("The {GAPS} longest of {} times without work.", gaps.len())
+    let note = if timeline.gap_count() > GAPS {
+        let count = timeline.gap_count();
+        format!("The {GAPS} longest of {count} times without work.")
     } else {
         String::from("Times without work between the first and the last of an agent.")
     };

@@ -1,12 +1,15 @@
 //! Tracks of the timeline: exact slices when there are few records, else bins over the whole time.
 
 use std::collections::HashMap;
+use std::hash::Hash;
+use std::io;
 
 use rpd_core::domain::{Domain, Kind};
-use rpd_core::ids::{AgentHandle, Nanoseconds, QueueId, StringId, ThreadId};
+use rpd_core::ids::AgentHandle;
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
 use rpd_core::session::{DispatchTable, Session};
+use rpd_core::sorted::{Sorted, Sorter};
 
 use crate::json::Object;
 use crate::texts::Texts;
@@ -22,6 +25,9 @@ const THREADS: usize = 16;
 
 /// Tracks of queues and copies that are shown.
 const DEVICE_TRACKS: usize = 24;
+
+/// Gaps that are kept while the longest are looked for: many more than the page shows.
+const MAX_GAPS: usize = 1 << 16;
 
 /// A name number that stands for every name beyond 16 bits.
 const OTHER: u16 = u16::MAX;
@@ -99,6 +105,86 @@ impl Bins {
     }
 }
 
+impl Track {
+    /// Adds a record; they come in order of start.
+    #[inline]
+    fn add(&mut self, exact: bool, start: u64, end: u64, name: u32) {
+        let end = end.max(start);
+        self.count += 1;
+        if exact {
+            self.slices.push((start, end, name));
+        } else {
+            self.bins.add(start, end, name);
+        }
+    }
+}
+
+/// The keys by which records are divided among tracks, in the order in which they come first, with their numbers of
+/// records.
+struct Keys<K> {
+    list: Vec<(K, usize)>,
+    positions: HashMap<K, usize>,
+    last: usize,
+}
+
+impl<K: Copy + Eq + Hash + Ord> Keys<K> {
+    fn new() -> Keys<K> {
+        Keys {
+            list: Vec::new(),
+            positions: HashMap::new(),
+            last: 0,
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, key: K) {
+        if self.list.get(self.last).is_none_or(|(of, _)| *of != key) {
+            self.last = *self.positions.entry(key).or_insert_with(|| {
+                self.list.push((key, 0));
+                self.list.len() - 1
+            });
+        }
+        self.list[self.last].1 += 1;
+    }
+
+    /// The keys in their own order.
+    fn ordered(&self) -> Vec<K> {
+        let mut keys: Vec<K> = self.list.iter().map(|(key, _)| *key).collect();
+        keys.sort();
+        keys
+    }
+
+    /// Tracks of some of them.
+    fn tracks(&self, of: impl Iterator<Item = (K, Track)>) -> Tracks<K> {
+        let (keys, list): (Vec<K>, Vec<Track>) = of.unzip();
+        Tracks {
+            positions: keys.into_iter().zip(0..).collect(),
+            list,
+            last: None,
+        }
+    }
+}
+
+/// Tracks by key.
+struct Tracks<K> {
+    positions: HashMap<K, usize>,
+    list: Vec<Track>,
+    last: Option<(K, Option<usize>)>,
+}
+
+impl<K: Copy + Eq + Hash> Tracks<K> {
+    /// The track of a key; `None` when it is left out.
+    #[inline]
+    fn of(&mut self, key: K) -> Option<&mut Track> {
+        let position = match self.last {
+            Some((of, position)) if of == key => position,
+            _ => self.positions.get(&key).copied(),
+        };
+        self.last = Some((key, position));
+        self.list.get_mut(position?)
+    }
+}
+
 /// All tracks.
 pub(super) struct Timeline<'a> {
     session: &'a Session,
@@ -110,7 +196,9 @@ pub(super) struct Timeline<'a> {
     left_out: usize,
     /// Busy time by agent that ran anything.
     busy: Vec<(String, u64)>,
+    /// The longest, and how many there are in all.
     gaps: Vec<Gap>,
+    gap_count: usize,
 }
 
 /// The dispatches that were traced; where none was, those that were counted.
@@ -122,16 +210,19 @@ fn shown(session: &Session) -> &DispatchTable {
 }
 
 impl<'a> Timeline<'a> {
-    pub(super) fn new(session: &'a Session, options: &Options) -> Timeline<'a> {
-        let (mut origin, mut end) = (u64::MAX, 0);
-        let mut bound = |starts: &[Nanoseconds], ends: &[Nanoseconds]| {
-            origin = starts.iter().fold(origin, |least, time| least.min(time.0));
-            end = ends.iter().fold(end, |most, time| most.max(time.0));
-        };
-        bound(&session.api.start, &session.api.end);
+    /// The timeline of a session.
+    ///
+    /// # Errors
+    /// When the records of a long recording cannot be stored while they are put in order.
+    pub(super) fn new(session: &'a Session, options: &Options) -> io::Result<Timeline<'a>> {
         let dispatches = shown(session);
-        bound(&dispatches.start, &dispatches.end);
-        bound(&session.copies.start, &session.copies.end);
+        let spans = [session.api.span(), dispatches.span(), session.copies.span()];
+        let (origin, end) = spans
+            .into_iter()
+            .flatten()
+            .fold((u64::MAX, 0), |(origin, end), (first, last)| {
+                (first.0.min(origin), last.0.max(end))
+            });
         let mut timeline = Timeline {
             session,
             names: Texts::new(),
@@ -142,15 +233,15 @@ impl<'a> Timeline<'a> {
             left_out: 0,
             busy: Vec::new(),
             gaps: Vec::new(),
+            gap_count: 0,
         };
         // Strings keep their numbers.
         for text in session.strings.iter() {
             timeline.names.id(text);
         }
-        let work = timeline.device_tracks(options);
+        timeline.device_tracks(options)?;
         timeline.thread_tracks();
-        timeline.idle(work, options);
-        timeline
+        Ok(timeline)
     }
 
     /// Time shown, in ns.
@@ -168,36 +259,32 @@ impl<'a> Timeline<'a> {
         &self.busy
     }
 
+    /// The longest gaps, longest first.
     pub(super) fn gaps(&self) -> &[Gap] {
         &self.gaps
+    }
+
+    /// How many gaps there are.
+    pub(super) fn gap_count(&self) -> usize {
+        self.gap_count
     }
 
     pub(super) fn name(&self, id: u32) -> &str {
         self.names.get(id)
     }
 
-    /// A track of the given records, which are in order of start.
-    fn add(&mut self, label: String, slices: impl Iterator<Item = (u64, u64, u32)>) {
-        let mut track = Track {
+    /// A track without records.
+    fn track_called(&self, label: String) -> Track {
+        Track {
             label,
             count: 0,
             slices: Vec::new(),
             bins: Bins::new(self.origin, self.length()),
-        };
-        for (start, end, name) in slices {
-            let end = end.max(start);
-            track.count += 1;
-            if self.exact {
-                track.slices.push((start, end, name));
-            } else {
-                track.bins.add(start, end, name);
-            }
         }
-        self.tracks.push(track);
     }
 
-    /// Kernels by queue, copies by direction. Returns all work of all agents.
-    fn device_tracks(&mut self, options: &Options) -> Vec<(AgentHandle, u64, u64, u32)> {
+    /// Kernels by queue, copies by direction, and when devices work.
+    fn device_tracks(&mut self, options: &Options) -> io::Result<()> {
         let session = self.session;
         let dispatches = shown(session);
         let is_traced = !session.dispatches.is_empty();
@@ -207,58 +294,46 @@ impl<'a> Timeline<'a> {
             false => labels.counted(index),
         };
         let mut known = HashMap::new();
-        let mut queues: Vec<((AgentHandle, QueueId), Vec<u32>)> = Vec::new();
-        let mut queue_positions = HashMap::new();
-        let mut names = Vec::with_capacity(dispatches.len());
-        let mut work = Vec::with_capacity(dispatches.len() + session.copies.len());
-        for index in 0..dispatches.len() {
+        let mut queues = Keys::new();
+        // Agent, start, end, name.
+        let mut work = Sorter::<4, 4>::new(session.storage.as_ref());
+        for index in dispatches.indices() {
             let key = (dispatches.kernel[index], dispatches.region[index]);
             let name = *known
                 .entry(key)
                 .or_insert_with(|| self.names.id(label(index)));
-            names.push(name);
-            let (agent, queue) = (dispatches.agent[index], dispatches.queue[index]);
-            let position = *queue_positions.entry((agent, queue)).or_insert_with(|| {
-                queues.push(((agent, queue), Vec::new()));
-                queues.len() - 1
-            });
-            queues[position].1.push(index as u32);
-            work.push((
-                agent,
+            let agent = dispatches.agent[index];
+            queues.count((agent, dispatches.queue[index]));
+            work.push([
+                agent.0,
                 dispatches.start[index].0,
                 dispatches.end[index].0,
-                name,
-            ));
+                name.into(),
+            ])?;
         }
-        queues.sort_by_key(|(key, _)| *key);
-        self.left_out += queues.len().saturating_sub(DEVICE_TRACKS);
-        for (rank, ((agent, _), indices)) in queues.into_iter().enumerate().take(DEVICE_TRACKS) {
-            let label = format!(
-                "{} · kernels, queue {rank}",
-                agent_name(session, agent, options)
-            );
-            let slices = indices.into_iter().map(|index| {
-                let index = index as usize;
-                (
-                    dispatches.start[index].0,
-                    dispatches.end[index].0,
-                    names[index],
-                )
-            });
-            self.add(label, slices);
+        let order = queues.ordered();
+        self.left_out += order.len().saturating_sub(DEVICE_TRACKS);
+        let mut tracks = order.into_iter().enumerate().take(DEVICE_TRACKS);
+        let mut tracks = queues.tracks(tracks.by_ref().map(|(rank, (agent, queue))| {
+            let agent_text = agent_name(session, agent, options);
+            let label = format!("{agent_text} · kernels, queue {rank}");
+            ((agent, queue), self.track_called(label))
+        }));
+        for index in dispatches.indices() {
+            let key = (dispatches.agent[index], dispatches.queue[index]);
+            if let Some(track) = tracks.of(key) {
+                let name = known[&(dispatches.kernel[index], dispatches.region[index])];
+                let (start, end) = (dispatches.start[index].0, dispatches.end[index].0);
+                track.add(self.exact, start, end, name);
+            }
         }
+        self.tracks.extend(tracks.list);
 
         let copies = &session.copies;
-        let mut ways: Vec<((AgentHandle, AgentHandle, StringId), Vec<u32>)> = Vec::new();
-        let mut way_positions = HashMap::new();
-        for index in 0..copies.len() {
+        let mut ways = Keys::new();
+        for index in copies.indices() {
             let (from, to) = (copies.src_agent[index], copies.dst_agent[index]);
-            let key = (from, to, copies.operation[index]);
-            let position = *way_positions.entry(key).or_insert_with(|| {
-                ways.push((key, Vec::new()));
-                ways.len() - 1
-            });
-            ways[position].1.push(index as u32);
+            ways.count((from, to, copies.operation[index]));
             // Copies keep the GPU side busy.
             for agent in [from, to] {
                 if session
@@ -266,94 +341,117 @@ impl<'a> Timeline<'a> {
                     .is_some_and(|agent| agent.agent_type == rpd_core::agent::AgentType::Gpu)
                 {
                     let name = copies.operation[index].0;
-                    work.push((agent, copies.start[index].0, copies.end[index].0, name));
+                    work.push([
+                        agent.0,
+                        copies.start[index].0,
+                        copies.end[index].0,
+                        name.into(),
+                    ])?;
                 }
             }
         }
-        ways.sort_by_key(|(key, _)| *key);
-        self.left_out += ways.len().saturating_sub(DEVICE_TRACKS);
-        for ((from, to, _), indices) in ways.into_iter().take(DEVICE_TRACKS) {
+        let order = ways.ordered();
+        self.left_out += order.len().saturating_sub(DEVICE_TRACKS);
+        let mut tracks = ways.tracks(order.into_iter().take(DEVICE_TRACKS).map(|key| {
             let label = format!(
                 "Copies {} → {}",
-                agent_name(session, from, options),
-                agent_name(session, to, options)
+                agent_name(session, key.0, options),
+                agent_name(session, key.1, options)
             );
-            let slices = indices.into_iter().map(|index| {
-                let index = index as usize;
-                (
-                    copies.start[index].0,
-                    copies.end[index].0,
-                    copies.operation[index].0,
-                )
-            });
-            self.add(label, slices);
+            (key, self.track_called(label))
+        }));
+        for index in copies.indices() {
+            let operation = copies.operation[index];
+            let key = (copies.src_agent[index], copies.dst_agent[index], operation);
+            if let Some(track) = tracks.of(key) {
+                let (start, end) = (copies.start[index].0, copies.end[index].0);
+                track.add(self.exact, start, end, operation.0);
+            }
         }
-        work
+        self.tracks.extend(tracks.list);
+        self.idle(work.finish()?, options);
+        Ok(())
     }
 
     /// Calls and markers of each thread.
     fn thread_tracks(&mut self) {
         let session = self.session;
         let api = &session.api;
-        let mut threads: Vec<((ThreadId, bool), Vec<u32>)> = Vec::new();
-        let mut positions = HashMap::new();
         let mut is_marker = [false; 32];
         for kind in Kind::all() {
             is_marker[kind as usize] = kind.domain() == Domain::MarkerApi;
         }
-        for index in 0..api.len() {
-            let key = (api.thread[index], !is_marker[api.kind[index] as usize]);
-            let position = *positions.entry(key).or_insert_with(|| {
-                threads.push((key, Vec::new()));
-                threads.len() - 1
-            });
-            threads[position].1.push(index as u32);
+        let key = |index: usize| (api.thread[index], !is_marker[api.kind[index] as usize]);
+        let mut threads = Keys::new();
+        for index in api.indices() {
+            threads.count(key(index));
         }
-        threads.sort_by_key(|(_, indices)| std::cmp::Reverse(indices.len()));
-        self.left_out += threads.len().saturating_sub(THREADS);
-        threads.truncate(THREADS);
-        threads.sort_by_key(|(key, _)| *key);
-        for ((thread, calls), indices) in threads {
+        let mut order = threads.list.clone();
+        order.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        self.left_out += order.len().saturating_sub(THREADS);
+        order.truncate(THREADS);
+        order.sort_by_key(|(key, _)| *key);
+        let mut tracks = threads.tracks(order.into_iter().map(|((thread, calls), _)| {
             let what = if calls { "calls" } else { "markers" };
-            let slices = indices.into_iter().map(|index| {
-                let index = index as usize;
-                (
-                    api.start[index].0,
-                    api.end[index].0,
-                    session.api_label(index).0,
-                )
-            });
-            self.add(format!("Thread {thread} · {what}"), slices);
+            let track = self.track_called(format!("Thread {thread} · {what}"));
+            ((thread, calls), track)
+        }));
+        for index in api.indices() {
+            if let Some(track) = tracks.of(key(index)) {
+                let (start, end) = (api.start[index].0, api.end[index].0);
+                track.add(self.exact, start, end, session.api_label(index).0);
+            }
         }
+        self.tracks.extend(tracks.list);
     }
 
-    /// Busy times and gaps between `work`.
-    fn idle(&mut self, mut work: Vec<(AgentHandle, u64, u64, u32)>, options: &Options) {
-        work.sort_unstable();
-        for of_agent in work.chunk_by(|(one, ..), (other, ..)| one == other) {
-            let (agent, first, ..) = of_agent[0];
-            let (mut busy, mut until, mut before) = (0, first, 0);
-            for &(_, start, end, name) in of_agent {
-                if start > until {
-                    self.gaps.push(Gap {
-                        agent,
-                        start: until,
-                        length: start - until,
-                        before,
-                        after: name,
-                    });
+    /// Busy times and gaps between `work`: agent, start, end and name, in order.
+    fn idle(&mut self, work: Sorted<4, 4>, options: &Options) {
+        let mut state: Option<(AgentHandle, u64, u64, u32)> = None;
+        for [agent, start, end, name] in work {
+            let (agent, name) = (AgentHandle(agent), name as u32);
+            let (of, mut busy, mut until, mut before) = match state {
+                Some(same) if same.0 == agent => same,
+                other => {
+                    self.finish_agent(other, options);
+                    (agent, 0, start, 0)
                 }
-                busy += end.saturating_sub(start.max(until));
-                if end > until {
-                    until = end;
-                    before = name;
+            };
+            if start > until {
+                self.gap_count += 1;
+                self.gaps.push(Gap {
+                    agent,
+                    start: until,
+                    length: start - until,
+                    before,
+                    after: name,
+                });
+                if self.gaps.len() >= MAX_GAPS {
+                    self.sort_gaps();
+                    self.gaps.truncate(MAX_GAPS / 2);
                 }
             }
+            busy += end.saturating_sub(start.max(until));
+            if end > until {
+                until = end;
+                before = name;
+            }
+            state = Some((of, busy, until, before));
+        }
+        self.finish_agent(state, options);
+        self.sort_gaps();
+    }
+
+    fn sort_gaps(&mut self) {
+        self.gaps
+            .sort_unstable_by_key(|gap| std::cmp::Reverse(gap.length));
+    }
+
+    fn finish_agent(&mut self, state: Option<(AgentHandle, u64, u64, u32)>, options: &Options) {
+        if let Some((agent, busy, ..)) = state {
             self.busy
                 .push((agent_name(self.session, agent, options), busy));
         }
-        self.gaps
-            .sort_unstable_by_key(|gap| std::cmp::Reverse(gap.length));
     }
 
     /// What is to be said about the timeline.

@@ -7,12 +7,14 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
+use rpd_core::column::Column;
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{AgentHandle, Nanoseconds, QueueId, StringId, ThreadId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::naming::{self, Target};
 use rpd_core::options::Options;
-use rpd_core::session::Session;
+use rpd_core::session::{Batches, Columns, Session};
+use rpd_core::sorted::Sorter;
 
 use crate::texts::Texts;
 use crate::{Output, WriteError, progress};
@@ -182,9 +184,10 @@ struct Trace<'a> {
 
 /// Columns of records that have an operation, on behalf of a thread, at an agent.
 struct AgentWork<'a> {
-    threads: &'a [ThreadId],
-    agents: &'a [AgentHandle],
-    operations: &'a [StringId],
+    table: &'a dyn Columns,
+    threads: &'a Column<ThreadId>,
+    agents: &'a Column<AgentHandle>,
+    operations: &'a Column<StringId>,
     /// Begins and ends.
     times: (&'a [Nanoseconds], &'a [Nanoseconds]),
 }
@@ -267,68 +270,63 @@ impl<'a> Trace<'a> {
         }
         let mark = mark_operations(session);
         let mut regions: Vec<Option<u32>> = vec![None; session.strings.len()];
-        let slices: Vec<Option<u32>> = (0..api.len())
-            .map(|index| {
-                let kind = api.kind[index];
-                if kind == Kind::MarkerCoreRange && mark == Some(api.operation[index]) {
-                    return None;
+        let mut groups = Groups::new(session);
+        for index in api.indices() {
+            let kind = api.kind[index];
+            let group = groups.number(api.thread[index]);
+            if kind == Kind::MarkerCoreRange && mark == Some(api.operation[index]) {
+                continue;
+            }
+            let label = session.api_label(index);
+            let known = regions.get(label.0 as usize).copied().flatten();
+            let region = known.unwrap_or_else(|| {
+                let paradigm = match kind.domain() {
+                    Domain::MarkerApi | Domain::RocdecodeApi => Paradigm::User,
+                    Domain::HsaApi
+                    | Domain::HipApi
+                    | Domain::KernelDispatch
+                    | Domain::MemoryCopy
+                    | Domain::ScratchMemory
+                    | Domain::CounterCollection
+                    | Domain::RcclApi
+                    | Domain::MemoryAllocation
+                    | Domain::RocjpegApi => Paradigm::Hip,
+                };
+                let id = self.region(session.strings.get(label), Role::Function, paradigm);
+                if let Some(slot) = regions.get_mut(label.0 as usize) {
+                    *slot = Some(id);
                 }
-                let label = session.api_label(index);
-                let known = regions.get(label.0 as usize).copied().flatten();
-                known.or_else(|| {
-                    let paradigm = match kind.domain() {
-                        Domain::MarkerApi | Domain::RocdecodeApi => Paradigm::User,
-                        Domain::HsaApi
-                        | Domain::HipApi
-                        | Domain::KernelDispatch
-                        | Domain::MemoryCopy
-                        | Domain::ScratchMemory
-                        | Domain::CounterCollection
-                        | Domain::RcclApi
-                        | Domain::MemoryAllocation
-                        | Domain::RocjpegApi => Paradigm::Hip,
-                    };
-                    let id = self.region(session.strings.get(label), Role::Function, paradigm);
-                    if let Some(slot) = regions.get_mut(label.0 as usize) {
-                        *slot = Some(id);
-                    }
-                    Some(id)
-                })
-            })
-            .collect();
-        let mut threads = grouped(api.thread.iter().copied());
+                id
+            });
+            let category = categories[kind as usize];
+            let slice = Slice {
+                start: api.start[index],
+                end: api.end[index],
+                region,
+                category,
+            };
+            groups.push(group, slice)?;
+        }
         let others = [
             &session.dispatches.thread,
             &session.copies.thread,
             &session.allocations.thread,
             &session.scratch.thread,
         ];
-        let mut seen: std::collections::HashSet<ThreadId> =
-            threads.iter().map(|(thread, _)| *thread).collect();
         for &thread in others.into_iter().flatten() {
-            if seen.insert(thread) {
-                threads.push((thread, Vec::new()));
-            }
+            groups.number(thread);
         }
-        for (thread, indices) in threads {
-            let slices = indices.into_iter().filter_map(|index| {
-                let index = index as usize;
-                slices[index].map(|region| Slice {
-                    start: api.start[index],
-                    end: api.end[index],
-                    region,
-                    category: categories[api.kind[index] as usize],
-                })
-            });
+        groups.each(|thread, slices| {
             let name = format!("Thread {thread}");
-            self.track(&name, LocationType::CpuThread, PROCESS_GROUP, slices)?;
-        }
+            self.track(&name, LocationType::CpuThread, PROCESS_GROUP, slices)
+        })?;
         Ok(())
     }
 
     fn write_copies(&mut self) -> Result<(), Failure> {
         let table = &self.session.copies;
         let work = AgentWork {
+            table,
             threads: &table.thread,
             agents: &table.dst_agent,
             operations: &table.operation,
@@ -340,6 +338,7 @@ impl<'a> Trace<'a> {
     fn write_allocations(&mut self) -> Result<(), Failure> {
         let table = &self.session.allocations;
         let work = AgentWork {
+            table,
             threads: &table.thread,
             agents: &table.agent,
             operations: &table.operation,
@@ -359,23 +358,27 @@ impl<'a> Trace<'a> {
     ) -> Result<(), Failure> {
         let category = self.texts.id(category(domain));
         let regions = self.operations(work.operations, role);
-        let keys = work.threads.iter().zip(work.agents);
-        for ((thread, agent), indices) in grouped(keys.map(|(&thread, &agent)| (thread, agent))) {
-            let (agent, group) = self.agent(agent);
-            let slices = indices.into_iter().map(|index| Slice {
-                start: work.times.0[index as usize],
-                end: work.times.1[index as usize],
-                region: regions[&work.operations[index as usize]],
+        let mut groups = Groups::new(self.session);
+        for index in Batches::new(work.table).flatten() {
+            let group = groups.number((work.threads[index], work.agents[index]));
+            let slice = Slice {
+                start: work.times.0[index],
+                end: work.times.1[index],
+                region: regions[&work.operations[index]],
                 category,
-            });
-            let name = format!("Thread {thread}, {what} {agent}");
-            self.track(&name, LocationType::AcceleratorStream, group, slices)?;
+            };
+            groups.push(group, slice)?;
         }
+        groups.each(|(thread, agent), slices| {
+            let (agent, group) = self.agent(agent);
+            let name = format!("Thread {thread}, {what} {agent}");
+            self.track(&name, LocationType::AcceleratorStream, group, slices)
+        })?;
         Ok(())
     }
 
     /// The regions of operation names.
-    fn operations(&mut self, names: &[StringId], role: Role) -> HashMap<StringId, u32> {
+    fn operations(&mut self, names: &Column<StringId>, role: Role) -> HashMap<StringId, u32> {
         let session = self.session;
         let mut regions = HashMap::new();
         for &name in names {
@@ -392,32 +395,32 @@ impl<'a> Trace<'a> {
         let category = self.texts.id(category(Domain::KernelDispatch));
         let labels = KernelLabels::new(session, self.options.kernel_names);
         let mut known = HashMap::new();
-        let regions: Vec<u32> = (0..table.len())
-            .map(|index| {
-                *known
-                    .entry((table.kernel[index], table.region[index]))
-                    .or_insert_with(|| {
-                        self.region(labels.dispatch(index), Role::Function, Paradigm::Hip)
-                    })
-            })
-            .collect();
-        let ranks = queue_ranks(session);
-        let keys = (0..table.len())
-            .map(|index| (table.thread[index], table.agent[index], table.queue[index]));
-        for ((thread, agent, queue), indices) in grouped(keys) {
-            let (agent, group) = self.agent(agent);
-            let slices = indices.into_iter().map(|index| Slice {
-                start: table.start[index as usize],
-                end: table.end[index as usize],
-                region: regions[index as usize],
+        let mut groups = Groups::new(session);
+        for index in table.indices() {
+            let region = *known
+                .entry((table.kernel[index], table.region[index]))
+                .or_insert_with(|| {
+                    self.region(labels.dispatch(index), Role::Function, Paradigm::Hip)
+                });
+            let key = (table.thread[index], table.agent[index], table.queue[index]);
+            let group = groups.number(key);
+            let slice = Slice {
+                start: table.start[index],
+                end: table.end[index],
+                region,
                 category,
-            });
+            };
+            groups.push(group, slice)?;
+        }
+        let ranks = queue_ranks(session);
+        groups.each(|(thread, agent, queue), slices| {
+            let (agent, group) = self.agent(agent);
             let name = format!(
                 "Thread {thread}, Compute on {agent}, Queue {}",
                 ranks[&queue]
             );
-            self.track(&name, LocationType::AcceleratorStream, group, slices)?;
-        }
+            self.track(&name, LocationType::AcceleratorStream, group, slices)
+        })?;
         Ok(())
     }
 
@@ -496,21 +499,70 @@ fn queue_ranks(session: &Session) -> HashMap<QueueId, usize> {
     queues.into_iter().zip(0..).collect()
 }
 
-/// Indices by key, keys in the order in which they come first. A track's events lie together then, and only one
-/// location has buffers and a file open at a time.
-fn grouped<K: Copy + Eq + Hash>(keys: impl Iterator<Item = K>) -> Vec<(K, Vec<u32>)> {
-    let mut groups: Vec<(K, Vec<u32>)> = Vec::new();
-    let mut positions: HashMap<K, usize> = HashMap::new();
-    let mut last = 0;
-    for (index, key) in (0..).zip(keys) {
+/// Slices by key, keys in the order in which they come first. A track's events lie together then, and only one location
+/// has buffers and a file open at a time.
+struct Groups<'a, K> {
+    keys: Vec<K>,
+    positions: HashMap<K, usize>,
+    last: usize,
+    /// Number of the key, start, end, region and category.
+    slices: Sorter<'a, 4, 1>,
+}
+
+impl<'a, K: Copy + Eq + Hash> Groups<'a, K> {
+    fn new(session: &'a Session) -> Groups<'a, K> {
+        Groups {
+            keys: Vec::new(),
+            positions: HashMap::new(),
+            last: 0,
+            slices: Sorter::new(session.storage.as_ref()),
+        }
+    }
+
+    /// The number of a key.
+    #[inline]
+    fn number(&mut self, key: K) -> usize {
         // Records of one thread often come in a row.
-        if groups.get(last).is_none_or(|(of, _)| *of != key) {
-            last = *positions.entry(key).or_insert_with(|| {
-                groups.push((key, Vec::new()));
-                groups.len() - 1
+        if self.keys.get(self.last) != Some(&key) {
+            self.last = *self.positions.entry(key).or_insert_with(|| {
+                self.keys.push(key);
+                self.keys.len() - 1
             });
         }
-        groups[last].1.push(index);
+        self.last
     }
-    groups
+
+    /// Adds a slice of the key with this number; those of a key are in order of start.
+    #[inline]
+    fn push(&mut self, group: usize, slice: Slice) -> Result<(), Failure> {
+        let numbers = u64::from(slice.region) << 32 | u64::from(slice.category);
+        let row = [group as u64, slice.start.0, slice.end.0, numbers];
+        self.slices.push(row).map_err(unstored)
+    }
+
+    /// Calls `take` with each key and its slices.
+    fn each(
+        self,
+        mut take: impl FnMut(K, &mut dyn Iterator<Item = Slice>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut rows = self.slices.finish().map_err(unstored)?.peekable();
+        for (group, key) in (0..).zip(self.keys) {
+            let mut slices = std::iter::from_fn(|| {
+                let [_, start, end, numbers] = rows.next_if(|row| row[0] == group)?;
+                Some(Slice {
+                    start: Nanoseconds(start),
+                    end: Nanoseconds(end),
+                    region: (numbers >> 32) as u32,
+                    category: numbers as u32,
+                })
+            });
+            take(key, &mut slices)?;
+        }
+        Ok(())
+    }
+}
+
+/// Slices that could not be stored while they were put in order.
+fn unstored(error: std::io::Error) -> Failure {
+    Failure::Refused("storing events", error.to_string())
 }

@@ -101,7 +101,9 @@ fn sums<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
     let product = |sizes: [u32; 3]| sizes.into_iter().map(u64::from).fold(1, u64::wrapping_mul);
     let rows = head(context, rows, |row| (of(row), list[row].1))?
         .floats("value", |row| list[row].2)
-        .texts("kernel_name", |row| Some(context.counted_kernels[of(row)]))?
+        .texts("kernel_name", |row| {
+            Some(context.kernel(&context.session.counted.dispatches, of(row)))
+        })?
         .texts("kernel_region", |row| context.region(table.region[of(row)]))?;
     Ok(context
         .agent_columns(rows, ["agent_name", ""], |row| table.agent[of(row)])?
@@ -131,7 +133,7 @@ fn values<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         (list[row].0 as usize, list[row].1.counter)
     })?
     .texts("name", |row| {
-        Some(context.counted_kernels[list[row].0 as usize])
+        Some(context.kernel(&context.session.counted.dispatches, list[row].0 as usize))
     })?
     .floats("counter_value", |row| list[row].1.value)
     .integers("instance", |row| list[row].1.instance.into());

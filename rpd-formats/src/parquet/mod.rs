@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use polars::prelude::{NamedFrom, StringChunked};
 use rpd_core::agent::Agent;
 use rpd_core::domain::Kind;
-use rpd_core::ids::AgentHandle;
+use rpd_core::ids::{AgentHandle, KernelId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
-use rpd_core::session::Session;
+use rpd_core::session::{DispatchTable, Session, Table as Records};
 
 use crate::rocpd::identity::{self, Node};
 use crate::texts::Texts;
@@ -45,6 +45,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
         if height > 0 {
             let path = target.file(&format!("{name}.parquet"));
             files.push(table::write(path, height, &context.pool, |rows| {
+                context.release();
                 columns(&context, rows)
             })?);
         }
@@ -69,10 +70,8 @@ struct Context<'a> {
     guid_text: u32,
     /// By kind.
     categories: [u32; 32],
-    /// By dispatch.
-    kernels: Vec<u32>,
-    /// By counted dispatch.
-    counted_kernels: Vec<u32>,
+    /// Names of kernels, by kernel and region.
+    kernels: HashMap<(KernelId, u32), u32>,
     counters: counters::Lists,
     /// By counter.
     counter_names: Vec<u32>,
@@ -106,21 +105,17 @@ impl<'a> Context<'a> {
         let labels = KernelLabels::new(session, options.kernel_names);
         let dispatches = &session.dispatches;
         let mut known = HashMap::new();
-        let kernels = (0..dispatches.len())
-            .map(|index| {
-                *known
-                    .entry((dispatches.kernel[index], dispatches.region[index]))
-                    .or_insert_with(|| texts.id(labels.dispatch(index)))
-            })
-            .collect();
+        for index in dispatches.indices() {
+            known
+                .entry((dispatches.kernel[index], dispatches.region[index]))
+                .or_insert_with(|| texts.id(labels.dispatch(index)));
+        }
         let counted = &session.counted.dispatches;
-        let counted_kernels = (0..counted.len())
-            .map(|index| {
-                *known
-                    .entry((counted.kernel[index], counted.region[index]))
-                    .or_insert_with(|| texts.id(labels.counted(index)))
-            })
-            .collect();
+        for index in counted.indices() {
+            known
+                .entry((counted.kernel[index], counted.region[index]))
+                .or_insert_with(|| texts.id(labels.counted(index)));
+        }
         let counter_names = session.counters.iter();
         let counter_names = counter_names
             .map(|counter| texts.id(&counter.name))
@@ -154,12 +149,24 @@ impl<'a> Context<'a> {
             pool: StringChunked::new("".into(), all),
             guid_text,
             categories,
-            kernels,
-            counted_kernels,
+            kernels: known,
             counters: counters::Lists::new(session),
             counter_names,
             agents,
             allocations,
+        }
+    }
+
+    /// The name of a dispatch.
+    fn kernel(&self, table: &DispatchTable, index: usize) -> u32 {
+        let key = (table.kernel[index], table.region[index]);
+        self.kernels.get(&key).copied().unwrap_or_default()
+    }
+
+    /// Gives back the memory of records in files.
+    fn release(&self) {
+        for table in Records::ALL {
+            self.session.columns(*table).release();
         }
     }
 

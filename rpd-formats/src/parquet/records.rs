@@ -110,7 +110,7 @@ fn kernels<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         .head(rows, |_| Kind::KernelDispatch)?
         .integers("tid", |row| table.thread[row].0.into());
     let rows = times(rows, &table.start, &table.end)
-        .texts("name", |row| Some(context.kernels[row]))?
+        .texts("name", |row| Some(context.kernel(table, row)))?
         .texts("region", |row| context.region(table.region[row]))?;
     let mut rows = context
         .agent_columns(rows, ["agent_name", ""], |row| table.agent[row])?

@@ -71,10 +71,9 @@ impl Points {
 }
 
 /// First start and last end.
-pub(super) fn extent(starts: &[Nanoseconds], ends: &[Nanoseconds]) -> (u64, u64) {
-    let first = starts.iter().min().map_or(0, |time| time.0);
-    let last = ends.iter().max().map_or(0, |time| time.0);
-    (first, last)
+pub(super) fn extent(span: Option<(Nanoseconds, Nanoseconds)>) -> (u64, u64) {
+    let (first, last) = span.unwrap_or_default();
+    (first.0, last.0)
 }
 
 /// Copies to one agent: memory is that of the copies that run at one time.
@@ -116,9 +115,9 @@ impl Traffic {
 
 fn copies(trace: &mut Trace, tracks: &mut Tracks, session: &Session) -> Result<(), WriteError> {
     let table = &session.copies;
-    let (first, last) = extent(&table.start, &table.end);
+    let (first, last) = extent(table.span());
     let mut agents: BTreeMap<AgentHandle, Traffic> = BTreeMap::new();
-    for index in 0..table.len() {
+    for index in table.indices() {
         let (start, end) = (table.start[index].0, table.end[index].0);
         let agent = table.dst_agent[index];
         let traffic = agents.entry(agent).or_insert_with(|| Traffic {
@@ -192,11 +191,11 @@ fn allocations(
     session: &Session,
 ) -> Result<(), WriteError> {
     let table = &session.allocations;
-    let (first, last) = extent(&table.start, &table.end);
+    let (first, last) = extent(table.span());
     let mut levels: BTreeMap<AgentHandle, Level> = BTreeMap::new();
     // By address, what lives.
     let mut alive: HashMap<u64, (AgentHandle, u64)> = HashMap::new();
-    for index in 0..table.len() {
+    for index in table.indices() {
         let address = table.address[index];
         let is_free = session
             .strings
@@ -231,9 +230,9 @@ fn allocations(
 
 fn scratch(trace: &mut Trace, tracks: &mut Tracks, session: &Session) -> Result<(), WriteError> {
     let table = &session.scratch;
-    let (first, last) = extent(&table.start, &table.end);
+    let (first, last) = extent(table.span());
     let mut levels: BTreeMap<AgentHandle, Level> = BTreeMap::new();
-    for index in 0..table.len() {
+    for index in table.indices() {
         let agent = table.agent[index];
         let level = levels.entry(agent).or_insert_with(|| Level {
             points: Points::new(trace, tracks, "SCRATCH MEMORY on", agent, first),

@@ -68,9 +68,9 @@ pub(super) fn write(
 ) -> Result<(), WriteError> {
     let counted = &session.counted;
     let table = &counted.dispatches;
-    let (first, last) = extent(&table.start, &table.end);
+    let (first, last) = extent(table.span());
     let mut curves: BTreeMap<(AgentHandle, u32), Curve> = BTreeMap::new();
-    for index in 0..counted.len() {
+    for index in counted.indices() {
         let (start, end) = (table.start[index].0, table.end[index].0);
         let before = start.saturating_sub(AROUND);
         let middle = start + end.saturating_sub(start) / 2;

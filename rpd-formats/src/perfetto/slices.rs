@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
+use rpd_core::column::{BATCH, Column};
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{DispatchId, KernelId, StreamId, ThreadId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
-use rpd_core::session::Session;
+use rpd_core::session::{Columns as _, Session};
 
 use super::proto::{
     annotation, double_annotation, field, flow, nested, signed_annotation, text_annotation, uint,
@@ -119,7 +120,8 @@ fn calls(
         .collect();
     let mut streams = CallStreams::new(session, operations, options);
     let mut texts = Vec::new();
-    for (index, &kind) in api.kind.iter().enumerate() {
+    for index in api.indices() {
+        let kind = api.kind[index];
         let operation = operations.index(kind, api.operation[index]);
         let common = &common[operation];
         let label = session.api_label(index);
@@ -175,7 +177,7 @@ fn calls(
 /// otherwise. It shows in its calls, its streams and the kernels that it brings along.
 fn by_queue(session: &Session, options: &Options) -> bool {
     let is_hip = |kind: &Kind| kind.domain() == Domain::HipApi;
-    let has_stream = |streams: &[StreamId]| streams.iter().any(|stream| stream.0 != 0);
+    let has_stream = |streams: &Column<StreamId>| streams.iter().any(|stream| stream.0 != 0);
     options.group_by_queue
         || !(session.api.kind.iter().any(is_hip)
             || !session.host_functions.is_empty()
@@ -262,8 +264,13 @@ fn devices(
             .collect(),
         trace,
     };
-    let (mut dispatch, mut copy) = (0, 0);
+    let (mut dispatch, mut copy) = (0_usize, 0_usize);
     loop {
+        // Both tables are gone through by place: memory of what was written is given back here.
+        if (dispatch + copy).is_multiple_of(BATCH) {
+            dispatches.release();
+            copies.release();
+        }
         let dispatch_next = match (dispatches.start.get(dispatch), copies.start.get(copy)) {
             (Some(one), Some(other)) => {
                 one < other || one == other && dispatches.end[dispatch] >= copies.end[copy]

@@ -41,7 +41,7 @@ pub(super) fn write(
     file.buffer
         .extend_from_slice(b",\"callback_records\":{\"counter_collection\":[");
     let mut first = true;
-    for index in 0..counted.len() {
+    for index in counted.indices() {
         separate(file, &mut first);
         Out(&mut file.buffer)
             .text("{\"thread_id\":")

@@ -215,7 +215,8 @@ fn write_strings(
     let api = &session.api;
     let mut separator: &[u8] = b"";
     let mut digits = itoa::Buffer::new();
-    for (index, &kind) in api.kind.iter().enumerate() {
+    for index in api.indices() {
+        let kind = api.kind[index];
         if kind != Kind::MarkerCoreRange || session.api_label(index) != api.message[index] {
             continue;
         }
@@ -421,7 +422,8 @@ fn squares<'a>(
     };
     macro_rules! by_operation {
         ($table:expr) => {
-            for (index, &name) in $table.operation.iter().enumerate() {
+            for index in $table.indices() {
+                let name = $table.operation[index];
                 add(
                     session.strings.get(name),
                     $table.start[index],
@@ -433,7 +435,7 @@ fn squares<'a>(
     match domain.table() {
         Table::Dispatches => {
             let table = &session.dispatches;
-            for index in 0..table.len() {
+            for index in table.indices() {
                 add(labels.dispatch(index), table.start[index], table.end[index]);
             }
         }
@@ -444,8 +446,8 @@ fn squares<'a>(
         Table::Counted => {}
         Table::Calls => {
             let api = &session.api;
-            for (index, kind) in api.kind.iter().enumerate() {
-                if kind.domain() == domain {
+            for index in api.indices() {
+                if api.kind[index].domain() == domain {
                     let name = session.strings.get(session.api_label(index));
                     add(name, api.start[index], api.end[index]);
                 }

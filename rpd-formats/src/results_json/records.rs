@@ -245,7 +245,8 @@ impl<'a> Calls<'a> {
         }
         let returns = has_returns(domain);
         let mut first = true;
-        for (index, &kind) in api.kind.iter().enumerate() {
+        for index in api.indices() {
+            let kind = api.kind[index];
             if !wanted[kind as usize] {
                 continue;
             }
@@ -350,7 +351,7 @@ fn dispatches(
         size::DISPATCH
     );
     let mut first = true;
-    for index in 0..table.len() {
+    for index in table.indices() {
         separate(file, &mut first);
         Out(&mut file.buffer)
             .text(&start)
@@ -391,7 +392,7 @@ fn copies(
     let table = &session.copies;
     let starts = starts(operations, size::COPY, "\"thread_id\":");
     let mut first = true;
-    for index in 0..table.len() {
+    for index in table.indices() {
         separate(file, &mut first);
         let operation = operations.index(Kind::MemoryCopy, table.operation[index]);
         Out(&mut file.buffer)
@@ -422,7 +423,7 @@ fn allocations(
     let table = &session.allocations;
     let starts = starts(operations, size::ALLOCATION, "\"thread_id\":");
     let mut first = true;
-    for index in 0..table.len() {
+    for index in table.indices() {
         separate(file, &mut first);
         let operation = operations.index(Kind::MemoryAllocation, table.operation[index]);
         Out(&mut file.buffer)
@@ -450,7 +451,7 @@ fn scratch(
     let table = &session.scratch;
     let starts = starts(operations, size::SCRATCH, "\"agent_id\":{\"handle\":");
     let mut first = true;
-    for index in 0..table.len() {
+    for index in table.indices() {
         separate(file, &mut first);
         let operation = operations.index(Kind::ScratchMemory, table.operation[index]);
         Out(&mut file.buffer)

@@ -8,7 +8,7 @@ use rpd_core::session::Session;
 use rusqlite::{Connection, Result, params};
 
 use super::Names;
-use super::rows::in_order_of_ids;
+use super::rows::{ById, in_order_of_ids, unstored};
 use crate::describe;
 
 /// Writes a row for each counter and returns their ids. What the schema has no columns for, dimensions and instances,
@@ -37,9 +37,11 @@ pub(super) fn write(
     ))?;
     let counters = &session.counters;
     let mut ids = vec![0; counters.len()];
-    let all = (0..counters.len() as u32).collect();
-    let handle = |index: u32| counters[index as usize].id.0;
-    in_order_of_ids(all, handle, |index, id| {
+    let mut by_id = ById::new(None);
+    for (index, counter) in (0..).zip(counters) {
+        by_id.push([counter.id.0, index, 0]).map_err(unstored)?;
+    }
+    in_order_of_ids(None, &session.counted, by_id, |index, _, id| {
         let counter = &counters[index];
         let (kind, agent) = described.get(&counter.agent).unwrap_or(&nobody);
         ids[index] = id;

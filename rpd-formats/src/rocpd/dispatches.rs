@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use rpd_core::column;
 use rpd_core::domain::Kind;
 use rpd_core::ids::{DispatchId, KernelId};
-use rpd_core::session::{DispatchTable, Session};
+use rpd_core::session::{Columns as _, DispatchTable, Session};
 use rusqlite::Result;
 
-use super::rows::{BATCH, Writer, in_order_of_ids};
+use super::rows::{BATCH, ById, Writer, in_order_of_ids, unstored};
 use crate::progress;
 
 /// Dispatches by number: first those that were traced, then those that were only counted.
@@ -27,16 +28,23 @@ impl<'a> Rows<'a> {
             only_counted: Vec::new(),
         };
         let mut row_of = Vec::with_capacity(counted.len());
-        let known: HashMap<(DispatchId, KernelId), u32> = match counted.is_empty() {
-            true => HashMap::new(),
-            false => {
-                let ids = traced.dispatch.iter().zip(&traced.kernel);
-                ids.map(|(&id, &kernel)| (id, kernel)).zip(0..).collect()
+        // Those that were traced, too: their rows.
+        let keys = counted.dispatch.iter().zip(&counted.kernel);
+        let mut known: HashMap<(DispatchId, KernelId), Option<u32>> = keys
+            .map(|(&dispatch, &kernel)| ((dispatch, kernel), None))
+            .collect();
+        if !known.is_empty() {
+            for index in traced.indices() {
+                let key = (traced.dispatch[index], traced.kernel[index]);
+                if let Some(row) = known.get_mut(&key) {
+                    *row = Some(index as u32);
+                }
             }
-        };
+        }
         for (index, &dispatch) in (0u32..).zip(&counted.dispatch) {
             let kernel = counted.kernel[index as usize];
-            row_of.push(known.get(&(dispatch, kernel)).copied().unwrap_or_else(|| {
+            let row = known.get(&(dispatch, kernel)).copied().flatten();
+            row_of.push(row.unwrap_or_else(|| {
                 rows.only_counted.push(index);
                 (rows.len() - 1) as u32
             }));
@@ -67,12 +75,22 @@ pub(super) fn write(writer: &mut Writer<'_>) -> Result<()> {
     let session = writer.session;
     let (rows, row_of) = Rows::new(session);
     let category = writer.ids.kind(Kind::KernelDispatch);
-    let mut event_of = Vec::with_capacity(rows.len());
+    let storage = session.storage.as_ref();
+    let mut by_id = ById::new(storage);
+    // Events of rows follow one another.
+    let mut first_event = None;
     for row in 0..rows.len() {
+        if row.is_multiple_of(column::BATCH) {
+            session.dispatches.release();
+        }
         let (table, index) = rows.place(row);
         let stack = table.correlation[index];
         let (_, external) = writer.region(table.region[index]);
-        event_of.push(writer.event(category, stack, stack, external, None)?);
+        let event = writer.event(category, stack, stack, external, None)?;
+        first_event.get_or_insert(event);
+        by_id
+            .push([table.dispatch[index].0, row as u64, event.cast_unsigned()])
+            .map_err(unstored)?;
     }
     let mut bulk = writer.bulk(
         "rocpd_kernel_dispatch",
@@ -98,12 +116,7 @@ pub(super) fn write(writer: &mut Writer<'_>) -> Result<()> {
             "event_id",
         ],
     )?;
-    let all = (0..rows.len() as u32).collect();
-    let dispatch = |row: u32| {
-        let (table, index) = rows.place(row as usize);
-        table.dispatch[index].0
-    };
-    in_order_of_ids(all, dispatch, |row, id| {
+    in_order_of_ids(storage, &session.dispatches, by_id, |row, event, id| {
         let (table, index) = rows.place(row);
         let (region, _) = writer.region(table.region[index]);
         bulk.integer(id)
@@ -121,11 +134,12 @@ pub(super) fn write(writer: &mut Writer<'_>) -> Result<()> {
             bulk.integer(size.into());
         }
         bulk.integer(region.unwrap_or(writer.ids.empty))
-            .integer(event_of[row])
+            .integer(event)
             .end_row()
     })?;
     bulk.finish()?;
-    write_values(writer, |counted| event_of[row_of[counted] as usize])
+    let first_event = first_event.unwrap_or_default();
+    write_values(writer, |counted| first_event + i64::from(row_of[counted]))
 }
 
 /// One row per value. `event_of` knows the event of each counted dispatch.
@@ -139,7 +153,7 @@ fn write_values(writer: &Writer<'_>, event_of: impl Fn(usize) -> i64) -> Result<
         &["id", "event_id", "pmc_id", "value", "rpd_instance"],
     )?;
     let mut id = 0;
-    for index in 0..counted.len() {
+    for index in counted.indices() {
         let event = event_of(index);
         let (mut counter, mut next) = (u32::MAX, 0);
         for value in counted.values_of(index) {

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
+use rpd_core::column::{self, Storage};
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{CorrelationId, StreamId};
 use rpd_core::options::Options;
-use rpd_core::session::Session;
+use rpd_core::session::{Columns, Session};
+use rpd_core::sorted::Sorter;
 use rusqlite::{Connection, Result};
 
 use super::bulk::Bulk;
@@ -125,66 +127,99 @@ impl Writer<'_> {
 
     fn calls(&mut self) -> Result<()> {
         let api = &self.session.api;
+        let storage = self.session.storage.as_ref();
+        let mut arguments = Arguments::new(self.connection, self.names)?;
         // Event ids count by domain; rows are written in the order of their own ids. Both ways B-trees only grow at
         // their end.
-        let mut event_of = vec![0_i64; api.len()];
-        let mut arguments = Arguments::new(self.connection, self.names)?;
-        for domain in CALLS {
-            let wanted: Vec<Kind> = Kind::all().filter(|kind| kind.domain() == domain).collect();
-            for (index, kind) in api.kind.iter().enumerate() {
-                if wanted.contains(kind) {
-                    event_of[index] = self.call_event(index, &mut arguments)?;
+        let mut events: [i64; 32] = [0; 32];
+        let mut counts = [0_i64; 32];
+        for kind in &api.kind {
+            counts[*kind as usize] += 1;
+        }
+        let mut in_domain = [0_usize; 32];
+        let mut next = self.next_event;
+        for (number, domain) in CALLS.into_iter().enumerate() {
+            let mut wanted = [false; 32];
+            let mut count = 0;
+            for kind in Kind::all().filter(|kind| kind.domain() == domain) {
+                wanted[kind as usize] = true;
+                in_domain[kind as usize] = number;
+                count += counts[kind as usize];
+            }
+            events[number] = next;
+            next += count;
+            if count > 0 {
+                for index in api.indices() {
+                    if wanted[api.kind[index] as usize] {
+                        self.call_event(index, &mut arguments)?;
+                    }
                 }
             }
         }
         arguments.finish(self.connection, self.names)?;
 
-        let (mut regions, mut samples) = (Vec::new(), Vec::new());
-        for index in 0..api.len() as u32 {
-            let at = index as usize;
-            if api.start[at] == api.end[at] {
-                samples.push(index);
-            } else {
-                regions.push(index);
-            }
+        let mut regions = Sorter::new(storage);
+        let mut samples = Sorter::new(storage);
+        for index in api.indices() {
+            let event = &mut events[in_domain[api.kind[index] as usize]];
+            let row = [
+                api.correlation[index].0,
+                index as u64,
+                event.cast_unsigned(),
+            ];
+            *event += 1;
+            let rows = match api.start[index] == api.end[index] {
+                true => &mut samples,
+                false => &mut regions,
+            };
+            rows.push(row).map_err(unstored)?;
         }
-        let correlation = |index: u32| api.correlation[index as usize].0;
 
         let mut bulk = self.bulk(
             "rocpd_region",
             &["id", "tid", "start", "end", "name_id", "event_id"],
         )?;
-        in_order_of_ids(regions, correlation, |index, id| {
-            bulk.integer(id)
-                .integer(api.thread[index].0.into())
-                .bits(api.start[index].0)
-                .bits(api.end[index].0)
-                .integer(self.ids.string(api.operation[index]))
-                .integer(event_of[index])
-                .end_row()
-        })?;
+        in_order_of_ids(
+            self.session.storage.as_ref(),
+            api,
+            regions,
+            |index, event, id| {
+                bulk.integer(id)
+                    .integer(api.thread[index].0.into())
+                    .bits(api.start[index].0)
+                    .bits(api.end[index].0)
+                    .integer(self.ids.string(api.operation[index]))
+                    .integer(event)
+                    .end_row()
+            },
+        )?;
         bulk.finish()?;
 
         let mut tracks = HashMap::new();
         let mut track_rows = self.bulk("rocpd_track", &["id", "tid", "name_id"])?;
         let mut bulk = self.bulk("rocpd_sample", &["id", "track_id", "timestamp", "event_id"])?;
-        in_order_of_ids(samples, correlation, |index, id| {
-            let next = tracks.len() as i64 + 1;
-            let (thread, kind) = (api.thread[index], api.kind[index]);
-            let track = *tracks.entry((thread, kind)).or_insert(next);
-            if track == next {
-                track_rows
+        in_order_of_ids(
+            self.session.storage.as_ref(),
+            api,
+            samples,
+            |index, event, id| {
+                let next = tracks.len() as i64 + 1;
+                let (thread, kind) = (api.thread[index], api.kind[index]);
+                let track = *tracks.entry((thread, kind)).or_insert(next);
+                if track == next {
+                    track_rows
+                        .integer(track)
+                        .integer(thread.0.into())
+                        .integer(self.ids.kind(kind))
+                        .end_row()?;
+                }
+                bulk.integer(id)
                     .integer(track)
-                    .integer(thread.0.into())
-                    .integer(self.ids.kind(kind))
-                    .end_row()?;
-            }
-            bulk.integer(id)
-                .integer(track)
-                .bits(api.start[index].0)
-                .integer(event_of[index])
-                .end_row()
-        })?;
+                    .bits(api.start[index].0)
+                    .integer(event)
+                    .end_row()
+            },
+        )?;
         track_rows.finish()?;
         bulk.finish()
     }
@@ -236,7 +271,7 @@ impl Writer<'_> {
                 "event_id",
             ],
         )?;
-        for index in 0..table.len() {
+        for index in table.indices() {
             let stack = table.correlation[index];
             let (region, external) = self.region(table.region[index]);
             let event = self.event(category, stack, stack, external, None)?;
@@ -281,7 +316,7 @@ impl Writer<'_> {
         let none = CorrelationId(0);
         let table = &self.session.allocations;
         let category = self.ids.kind(Kind::MemoryAllocation);
-        for index in 0..table.len() {
+        for index in table.indices() {
             let (stack, parent) = (table.correlation[index], table.ancestor[index]);
             let event = self.event(category, stack, parent, none, None)?;
             let operation = self.session.strings.get(table.operation[index]);
@@ -302,7 +337,7 @@ impl Writer<'_> {
         }
         let table = &self.session.scratch;
         let category = self.ids.kind(Kind::ScratchMemory);
-        for index in 0..table.len() {
+        for index in table.indices() {
             let (stack, parent) = (table.correlation[index], table.ancestor[index]);
             let event = self.event(category, stack, parent, none, None)?;
             let operation = self.session.strings.get(table.operation[index]);
@@ -345,31 +380,45 @@ pub(crate) fn allocation_kind(operation: &str) -> (Option<&'static str>, &'stati
     (kind, level)
 }
 
-/// Calls `insert` with each index and its id, ids ascending. The ids are those of `id` where they are fit to be keys;
-/// the others (0, or taken) get free ones behind them.
+/// The rows of a table in a database, in the order of their ids: id, index of the record, event.
+pub(super) type ById<'a> = Sorter<'a, 3, 1>;
+
+/// Calls `insert` with the index, the event and the id of each row, ids ascending. The ids are those that rows ask for where
+/// they are fit to be keys; the others (0, or taken) get free ones behind them.
 pub(super) fn in_order_of_ids(
-    mut indices: Vec<u32>,
-    id: impl Fn(u32) -> u64,
-    mut insert: impl FnMut(usize, i64) -> Result<()>,
+    storage: Option<&Storage>,
+    table: &dyn Columns,
+    rows: ById<'_>,
+    mut insert: impl FnMut(usize, i64, i64) -> Result<()>,
 ) -> Result<()> {
-    indices.sort_by_key(|&index| id(index));
     let mut last = 0;
-    let mut unfit = Vec::new();
-    for index in indices {
-        match i64::try_from(id(index)) {
+    let mut unfit = Sorter::<2, 0>::new(storage);
+    for (number, [id, index, event]) in rows.finish().map_err(unstored)?.enumerate() {
+        if number.is_multiple_of(column::BATCH) {
+            table.release();
+        }
+        match i64::try_from(id) {
             // Half of the range is left for those behind.
             Ok(key) if key > last && key < i64::MAX / 2 => {
-                insert(index as usize, key)?;
+                insert(index as usize, event.cast_signed(), key)?;
                 last = key;
             }
-            _ => unfit.push(index),
+            _ => unfit.push([index, event]).map_err(unstored)?,
         }
     }
-    for index in unfit {
+    for (number, [index, event]) in unfit.finish().map_err(unstored)?.enumerate() {
+        if number.is_multiple_of(column::BATCH) {
+            table.release();
+        }
         last = last.saturating_add(1);
-        insert(index as usize, last)?;
+        insert(index as usize, event.cast_signed(), last)?;
     }
     Ok(())
+}
+
+/// Rows that could not be stored while they were put in order.
+pub(super) fn unstored(error: std::io::Error) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
 }
 
 /// Rows of arguments. What is the same in every call of a function is stored once.
@@ -529,17 +578,27 @@ mod tests {
 
     #[test]
     fn unfit_ids_go_behind_the_others() -> Result<()> {
-        let ids = [5, 0, 2, 5, u64::MAX];
+        let mut rows = Sorter::new(None);
+        for (index, id) in [5, 0, 2, 5, u64::MAX].into_iter().enumerate() {
+            rows.push([id, index as u64, 100 + index as u64])
+                .map_err(unstored)?;
+        }
         let mut found = Vec::new();
-        in_order_of_ids(
-            (0..5).collect(),
-            |index| ids[index as usize],
-            |index, id| {
-                found.push((index, id));
-                Ok(())
-            },
-        )?;
-        assert_eq!(found, [(2, 2), (0, 5), (1, 6), (3, 7), (4, 8)]);
+        let table = rpd_core::session::ApiTable::default();
+        in_order_of_ids(None, &table, rows, |index, event, id| {
+            found.push((index, event, id));
+            Ok(())
+        })?;
+        assert_eq!(
+            found,
+            [
+                (2, 102, 2),
+                (0, 100, 5),
+                (1, 101, 6),
+                (3, 103, 7),
+                (4, 104, 8)
+            ]
+        );
         Ok(())
     }
 }

@@ -1,11 +1,13 @@
 //! The rare records: process, names, agents, code, notes.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use super::super::{
     CodeObject, HostFunction, KernelSymbol, Process, Region, ResourceKind, ResourceName, Session,
 };
 use crate::agent::Agent;
+use crate::column::Storage;
 use crate::domain::Kind;
 use crate::ids::{
     AgentHandle, CodeObjectId, CorrelationId, KernelId, Nanoseconds, ProcessId, StringId,
@@ -158,16 +160,15 @@ impl Meta {
     }
 
     /// Puts what was collected into the session, in the order of ids, each id once.
-    pub(super) fn finish(self, session: &mut Session) {
+    pub(super) fn finish(self, session: &mut Session, storage: &Storage) -> io::Result<()> {
         let numbers: BTreeMap<u32, u32> = self.regions.keys().copied().zip(1..).collect();
-        for region in session
-            .dispatches
-            .region
-            .iter_mut()
-            .chain(&mut session.copies.region)
-            .chain(&mut session.counted.dispatches.region)
-        {
-            *region = numbers.get(region).copied().unwrap_or(0);
+        let number = |region| numbers.get(&region).copied().unwrap_or(0);
+        for column in [
+            &mut session.dispatches.region,
+            &mut session.copies.region,
+            &mut session.counted.dispatches.region,
+        ] {
+            column.rewrite(storage, number)?;
         }
         session.regions = self.regions.into_values().collect();
         session.code_objects.sort_by_key(|code| code.id);
@@ -181,6 +182,7 @@ impl Meta {
         session
             .provider_names
             .extend(numbered(&self.names, space::BUFFER));
+        Ok(())
     }
 }
 

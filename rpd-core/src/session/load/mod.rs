@@ -11,10 +11,13 @@ mod order;
 mod records;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use super::window::span_of;
 use super::{Session, Table};
+use crate::column::Storage;
 use crate::ids::Nanoseconds;
 use crate::spool::reader::ProcessSpool;
 use crate::spool::record::RecordKind;
@@ -27,6 +30,9 @@ use records::Rows;
 pub struct LoadOptions {
     /// Keep the raw arguments of calls, and what they returned.
     pub args: bool,
+    /// Rows of a table that are kept in memory before they are written to files; `None` is what is good for speed. For
+    /// tests and measurements.
+    pub rows: Option<usize>,
 }
 
 /// Why a spool could not be read at all. Damage to single segments is no error: see [`super::Ledger::damage`].
@@ -36,6 +42,14 @@ pub enum LoadError {
     /// The directory cannot be listed.
     #[error("cannot list {path}: {source}")]
     Unreadable {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Tables that are too long for memory cannot be stored.
+    #[error("{path}: cannot store the records beside the recording: {source}")]
+    Storage {
         /// The directory.
         path: PathBuf,
         /// What the system said.
@@ -85,6 +99,12 @@ impl Session {
             path: directory.to_owned(),
             source,
         })?;
+        // The path by which the directory was listed: nobody can put another in its place.
+        let mut tables = Tables::new(spool.path(), options);
+        let failed = |source| LoadError::Storage {
+            path: directory.to_owned(),
+            source,
+        };
         let mut meta = Meta::default();
         let mut rows = Rows::new(options);
         let mut strange = Strange::default();
@@ -136,6 +156,7 @@ impl Session {
                 if taken.is_none() {
                     strange.short(kind);
                 }
+                tables.taken(&mut session).map_err(failed)?;
             }
             let ledger = &mut session.ledger;
             ledger.dropped = ledger.dropped.saturating_add(records.dropped());
@@ -156,10 +177,90 @@ impl Session {
         rows.finish(&meta, &mut session);
         strange.finish(&mut session.ledger.damage);
         let said = meta.end_time;
-        meta.finish(&mut session);
-        order::put_in_order(&mut session);
+        tables.finish(&mut session).map_err(failed)?;
+        meta.finish(&mut session, &tables.storage).map_err(failed)?;
+        tables.put_in_order(&mut session).map_err(failed)?;
+        session.storage = Some(tables.storage);
         session.process.fini_time = end_of_recording(&session, said);
         Ok(session)
+    }
+}
+
+/// Records between two looks at the lengths of tables.
+const LOOK: usize = 1024;
+
+/// Bytes of arguments that are kept in memory.
+const ARENA: usize = 8 << 20;
+
+/// Writes tables that grow long to files, each part of them in order, and merges the parts at the end.
+struct Tables {
+    storage: Storage,
+    /// By number of the table: first rows of its parts in files.
+    parts: [Vec<usize>; Table::ALL.len()],
+    until_look: usize,
+}
+
+impl Tables {
+    fn new(directory: &Path, options: LoadOptions) -> Tables {
+        let storage = Storage::new(directory);
+        Tables {
+            storage: match options.rows {
+                Some(rows) => storage.with_rows(rows),
+                None => storage,
+            },
+            parts: Default::default(),
+            until_look: 0,
+        }
+    }
+
+    /// To be called after each record.
+    #[inline]
+    fn taken(&mut self, session: &mut Session) -> io::Result<()> {
+        if self.until_look > 0 {
+            self.until_look -= 1;
+            return Ok(());
+        }
+        self.until_look = LOOK.min(self.storage.rows()) - 1;
+        for table in Table::ALL {
+            let rows = session.columns(*table).starts().len();
+            let is_long = rows >= self.storage.rows()
+                || *table == Table::Calls && session.api.arena.len() >= ARENA;
+            if is_long && *table != Table::Counted {
+                self.spill(session, *table)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn spill(&mut self, session: &mut Session, table: Table) -> io::Result<()> {
+        order::sort_rows(session, table);
+        let parts = &mut self.parts[table as usize];
+        parts.push(session.columns(table).total() - session.columns(table).starts().len());
+        session.columns_mut(table).spill(&self.storage)
+    }
+
+    /// Makes all rows readable.
+    fn finish(&mut self, session: &mut Session) -> io::Result<()> {
+        for table in Table::ALL {
+            if !self.parts[*table as usize].is_empty() {
+                self.spill(session, *table)?;
+                session.columns_mut(*table).seal(&self.storage)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_in_order(&self, session: &mut Session) -> io::Result<()> {
+        for table in Table::ALL {
+            let parts = &self.parts[*table as usize];
+            if parts.is_empty() {
+                order::sort_rows(session, *table);
+            } else if let Some(order) = order::merged(session, *table, parts, &self.storage)? {
+                session.columns_mut(*table).rebuild(&self.storage, &order)?;
+            }
+            session.columns(*table).release();
+        }
+        Ok(())
     }
 }
 
@@ -220,7 +321,7 @@ fn end_of_recording(session: &Session, said: u64) -> Nanoseconds {
     let open = session.ledger.open_calls.iter().map(|call| call.start);
     let last = Table::ALL
         .iter()
-        .filter_map(|table| session.columns(*table).ends().iter().max().copied());
+        .filter_map(|table| Some(span_of(session.columns(*table))?.1));
     [Nanoseconds(said), session.process.init_time]
         .into_iter()
         .chain(open)

@@ -3,49 +3,153 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use std::cmp::{Ordering, Reverse};
+use std::io;
 
-use super::super::{DispatchTable, Session, Strings, Table};
+use super::super::{Columns, DispatchTable, Session, Strings, Table};
+use crate::column::{BATCH, Column, Storage};
 use crate::ids::{Nanoseconds, StringId};
+use crate::sorted::{Run, make_heap, runs, take_first};
 
 /// Puts every table of `session` in order.
 pub(in crate::session) fn put_in_order(session: &mut Session) {
     for table in Table::ALL {
-        if let Some(order) = order_of(session, *table) {
-            session.columns_mut(*table).reorder(&order);
-        }
+        sort_rows(session, *table);
     }
 }
 
-/// The order in which the records of a table belong, or `None` when that is the order they are in.
-fn order_of(session: &Session, table: Table) -> Option<Vec<u32>> {
+/// Puts the rows of a table that are in memory in order.
+pub(super) fn sort_rows(session: &mut Session, table: Table) {
+    if let Some(order) = with_names(session, table, Sort) {
+        session.columns_mut(table).reorder(&order);
+    }
+}
+
+/// The order of a table that is in files, each of its `parts` (their first rows, ascending) in order: `None` when that is
+/// the order of the whole.
+pub(super) fn merged(
+    session: &Session,
+    table: Table,
+    parts: &[usize],
+    storage: &Storage,
+) -> io::Result<Option<Column<u32>>> {
+    let columns = session.columns(table);
+    with_names(
+        session,
+        table,
+        Merge {
+            columns,
+            parts,
+            storage,
+        },
+    )
+}
+
+/// What is done with the begins, the ends and the comparison of names of a table.
+trait Task {
+    type Output;
+
+    fn run(
+        self,
+        starts: &[Nanoseconds],
+        ends: &[Nanoseconds],
+        name: impl Fn(u32, u32) -> Ordering,
+    ) -> Self::Output;
+}
+
+fn with_names<T: Task>(session: &Session, table: Table, task: T) -> T::Output {
     let strings = &session.strings;
-    let by_operation = |operations: &[StringId]| {
-        let columns = session.columns(table);
-        order(columns.starts(), columns.ends(), |a, b| {
-            by_name(strings, operations[a as usize], operations[b as usize])
-        })
+    let columns = session.columns(table);
+    let (starts, ends) = (columns.starts(), columns.ends());
+    let kernel = |dispatches: &DispatchTable, index: u32| {
+        let symbol = session.kernel_symbol(dispatches.kernel[index as usize]);
+        symbol.map(|symbol| &symbol.name)
+    };
+    let of_operation = |operations: &[StringId], a: u32, b: u32| {
+        by_name(strings, operations[a as usize], operations[b as usize])
     };
     match table {
         Table::Calls => {
             let label = |index: u32| session.api_label(index as usize);
-            order(&session.api.start, &session.api.end, |a, b| {
-                by_name(strings, label(a), label(b))
+            task.run(starts, ends, |a, b| by_name(strings, label(a), label(b)))
+        }
+        Table::Dispatches => {
+            let dispatches = &session.dispatches;
+            task.run(starts, ends, |a, b| {
+                kernel(dispatches, a).cmp(&kernel(dispatches, b))
             })
         }
-        Table::Dispatches => dispatch_order(session, &session.dispatches),
-        Table::Counted => dispatch_order(session, &session.counted.dispatches),
-        Table::Copies => by_operation(&session.copies.operation),
-        Table::Allocations => by_operation(&session.allocations.operation),
-        Table::Scratch => by_operation(&session.scratch.operation),
+        Table::Counted => {
+            let dispatches = &session.counted.dispatches;
+            task.run(starts, ends, |a, b| {
+                kernel(dispatches, a).cmp(&kernel(dispatches, b))
+            })
+        }
+        Table::Copies => {
+            let operations = &session.copies.operation;
+            task.run(starts, ends, |a, b| of_operation(operations, a, b))
+        }
+        Table::Allocations => {
+            let operations = &session.allocations.operation;
+            task.run(starts, ends, |a, b| of_operation(operations, a, b))
+        }
+        Table::Scratch => {
+            let operations = &session.scratch.operation;
+            task.run(starts, ends, |a, b| of_operation(operations, a, b))
+        }
     }
 }
 
-fn dispatch_order(session: &Session, table: &DispatchTable) -> Option<Vec<u32>> {
-    let name = |index: u32| {
-        let symbol = session.kernel_symbol(table.kernel[index as usize]);
-        symbol.map(|symbol| &symbol.name)
-    };
-    order(&table.start, &table.end, |a, b| name(a).cmp(&name(b)))
+/// Finds the order of rows in memory, or `None` when that is the order they are in.
+struct Sort;
+
+impl Task for Sort {
+    type Output = Option<Vec<u32>>;
+
+    fn run(
+        self,
+        starts: &[Nanoseconds],
+        ends: &[Nanoseconds],
+        name: impl Fn(u32, u32) -> Ordering,
+    ) -> Option<Vec<u32>> {
+        order(starts, ends, name)
+    }
+}
+
+/// Merges the parts of a table in files.
+struct Merge<'a> {
+    columns: &'a dyn Columns,
+    parts: &'a [usize],
+    storage: &'a Storage,
+}
+
+impl Task for Merge<'_> {
+    type Output = io::Result<Option<Column<u32>>>;
+
+    fn run(
+        self,
+        starts: &[Nanoseconds],
+        ends: &[Nanoseconds],
+        name: impl Fn(u32, u32) -> Ordering,
+    ) -> Self::Output {
+        let compare = comparison(starts, ends, name);
+        let mut runs = runs(self.parts, starts.len(), &compare);
+        if runs.len() < 2 {
+            return Ok(None);
+        }
+        let precedes = |a: &Run, b: &Run| compare(a.row, b.row).then(a.row.cmp(&b.row)).is_lt();
+        make_heap(&mut runs, &precedes);
+        let mut order = Column::new();
+        let mut taken = 0_usize;
+        while let Some(row) = take_first(&mut runs, precedes) {
+            order.append(Some(self.storage), row)?;
+            taken += 1;
+            if taken.is_multiple_of(BATCH) {
+                self.columns.release();
+            }
+        }
+        order.seal(self.storage)?;
+        Ok(Some(order))
+    }
 }
 
 fn by_name(strings: &Strings, a: StringId, b: StringId) -> Ordering {
@@ -56,19 +160,28 @@ fn by_name(strings: &Strings, a: StringId, b: StringId) -> Ordering {
     }
 }
 
+/// How the rows of a table compare.
+fn comparison(
+    starts: &[Nanoseconds],
+    ends: &[Nanoseconds],
+    name: impl Fn(u32, u32) -> Ordering,
+) -> impl Fn(u32, u32) -> Ordering {
+    move |a: u32, b: u32| {
+        let (x, y) = (a as usize, b as usize);
+        starts[x]
+            .cmp(&starts[y])
+            .then_with(|| Reverse(ends[x]).cmp(&Reverse(ends[y])))
+            .then_with(|| name(a, b))
+    }
+}
+
 /// The order in which records belong, or `None` when that is the order they are in.
 fn order(
     starts: &[Nanoseconds],
     ends: &[Nanoseconds],
     name: impl Fn(u32, u32) -> Ordering,
 ) -> Option<Vec<u32>> {
-    let compare = |a: u32, b: u32| {
-        let (x, y) = (a as usize, b as usize);
-        starts[x]
-            .cmp(&starts[y])
-            .then_with(|| Reverse(ends[x]).cmp(&Reverse(ends[y])))
-            .then_with(|| name(a, b))
-    };
+    let compare = comparison(starts, ends, name);
     let count = starts.len() as u32;
     if (1..count).all(|index| compare(index - 1, index) != Ordering::Greater) {
         return None;

@@ -79,7 +79,7 @@ impl Rows {
         };
         let has_args = api_flag::ARGUMENTS | api_flag::ARGUMENT_TEXTS;
         let args = if self.options.args && call.flags & has_args != 0 {
-            let offset = session.api.arena.len() as u64;
+            let offset = session.api.arena.total() as u64;
             session.api.arena.extend_from_slice(tail);
             ArgsRef {
                 offset,

@@ -241,9 +241,9 @@ fn calls(
     for (mut piece, is_sample) in tagged.chain(samples.into_iter().map(|piece| (piece, true))) {
         let api = &mut info.session.api;
         let before = api.len();
-        take(&mut api.thread, &mut piece.thread);
-        take(&mut api.start, &mut piece.start);
-        take(&mut api.end, &mut piece.end);
+        take(api.thread.to_memory(), &mut piece.thread);
+        take(api.start.to_memory(), &mut piece.start);
+        take(api.end.to_memory(), &mut piece.end);
         let mut last = (u32::MAX, None);
         let mut unwanted = false;
         for (&event, &name) in piece.event.iter().zip(&piece.name) {
@@ -360,7 +360,7 @@ fn arguments(source: &Source<'_>, info: &mut Info, event_of: &[i64]) -> Result<(
         } else if end != api.arena.len() {
             let from = args.offset as usize;
             args.offset = api.arena.len() as u64;
-            api.arena.extend_from_within(from..end);
+            api.arena.to_memory().extend_from_within(from..end);
         }
         args.flags = api_flag::ARGUMENT_TEXTS;
         for column in 1..4 {
@@ -416,7 +416,7 @@ fn agent_id(row: &Row<'_>, column: usize) -> AgentHandle {
 /// Moves columns of the same name over.
 macro_rules! take_columns {
     ($into:expr, $from:expr, $($column:ident)*) => {
-        $(take(&mut $into.$column, &mut $from.$column);)*
+        $(take($into.$column.to_memory(), $from.$column.to_memory());)*
     };
 }
 
