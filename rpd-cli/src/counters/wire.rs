@@ -206,3 +206,22 @@ pub(crate) struct Sampling {
     /// The interval must be a power of two.
     pub(crate) power_of_two: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_definitions_is_named() {
+        let open = |definitions: &str| Question::Open {
+            library: String::new(),
+            definitions: definitions.to_owned(),
+        };
+        assert_eq!(open("").doing(), "loading it and looking for GPUs");
+        assert!(
+            open("rocprofiler-sdk: {}")
+                .doing()
+                .contains("--extra-counters")
+        );
+    }
+}

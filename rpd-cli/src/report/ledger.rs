@@ -405,3 +405,21 @@ pub(super) fn print(lines: Vec<String>, idle: Vec<String>) {
     // Standard error may be closed; there is nobody to tell then.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_stored_is_not_said_not_to_have_happened() {
+        let mut options = Options::default();
+        options.collector.traces.kernel = true;
+        let mut session = Session::default();
+        assert_eq!(counts(&session, &options), "no GPU call, 0 dropped");
+        session.ledger.dropped = 3183;
+        assert_eq!(
+            counts(&session, &options),
+            "nothing could be stored of what it did, 3183 DROPPED"
+        );
+    }
+}
