@@ -436,7 +436,8 @@ fn all_files(session: &Session, directory: &Path) -> BTreeMap<String, Vec<u8>> {
         if format == Format::Otf2 && rpd_formats::otf2::check(&options, &target).is_err() {
             continue;
         }
-        write(format, session, Some(&stats), &options, &target).expect(format.word());
+        let written = write(format, session, Some(&stats), &options, &target);
+        assert!(written.is_ok(), "{}: {written:?}", format.word());
     }
     let mut files = BTreeMap::new();
     for folder in [directory, &directory.join("trace_results")] {
