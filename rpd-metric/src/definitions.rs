@@ -158,6 +158,10 @@ impl Definitions {
                 let list: Vec<String> =
                     definition.architectures.iter().map(|a| quoted(a)).collect();
                 yaml += &format!("        - architectures: [{}]\n", list.join(", "));
+                // The SDK reads keys that it knows and leaves the others alone.
+                if let Some(description) = &definition.description {
+                    yaml += &format!("          description: {}\n", quoted(description));
+                }
                 match &definition.source {
                     Source::Event { block, event } => {
                         yaml += &format!("          block: {}\n", quoted(block));
@@ -191,7 +195,8 @@ fn quoted(text: &str) -> String {
 
 /// An error with its place taken out of the message.
 fn located(error: &serde_yaml::Error) -> DefinitionError {
-    let text = error.to_string();
+    // Messages repeat what is in the file, line breaks included.
+    let text = error.to_string().replace(char::is_control, " ");
     let Some(place) = error.location() else {
         return DefinitionError {
             line: 0,
