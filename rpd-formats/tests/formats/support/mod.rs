@@ -1,5 +1,8 @@
 //! A session from a rocpd database, as far as tests need it.
 
+pub(crate) mod python;
+pub(crate) mod write;
+
 use std::collections::HashMap;
 
 use rpd_core::agent::{Agent, AgentType, Cache, IoLink, MemoryBank};

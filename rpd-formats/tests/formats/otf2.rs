@@ -1,9 +1,8 @@
 //! Archives as `otf2-print`, the original's reader, reads them.
 
-#[path = "support/write.rs"]
-mod written;
+use crate::support::write as written;
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::fs;

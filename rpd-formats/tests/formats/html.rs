@@ -1,7 +1,6 @@
 //! The page in a real browser: what it shows, sorting by click, searching, at few and at many records.
 
-#[path = "support/write.rs"]
-mod written;
+use crate::support::write as written;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

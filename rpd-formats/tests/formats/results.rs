@@ -1,12 +1,10 @@
 //! `results.json` and `results.pftrace`, read by others: Python's JSON, and Perfetto's published descriptors.
 
-#[path = "support/write.rs"]
-mod written;
+use crate::support::write as written;
 
-mod support;
+use crate::support;
 
-#[path = "support/python.rs"]
-mod script;
+use crate::support::python as script;
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,5 @@
 //! Writing through the registry of formats.
 
-// Each test uses a part.
-#![allow(dead_code)]
-
 use std::path::PathBuf;
 
 use rpd_core::naming::Target;

@@ -1,10 +1,9 @@
 //! A session read from a database that the original wrote must come out as the files that the original wrote, and one
 //! read from our own as the session that was written.
 
-#[path = "support/write.rs"]
-mod written;
+use crate::support::write as written;
 
-mod support;
+use crate::support;
 
 use std::path::{Path, PathBuf};
 

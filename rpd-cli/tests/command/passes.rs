@@ -1,10 +1,8 @@
 //! Several passes, and what is asked before them, through the real binary: targets that need no GPU.
 
-mod setup;
-
 use std::process::{Command, Stdio};
 
-use setup::{Setup, entries, text};
+use crate::setup::{Setup, entries, text};
 
 const JOBS: &str =
     "jobs:\n  - hip_trace: true\n  - kernel_trace: true\n  - memory_copy_trace: true\n";

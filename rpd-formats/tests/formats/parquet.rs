@@ -1,9 +1,8 @@
 //! Parquet files as DuckDB reads them.
 
-#[path = "support/write.rs"]
-mod written;
+use crate::support::write as written;
 
-mod support;
+use crate::support;
 
 use std::path::Path;
 use std::process::Command;

@@ -41,7 +41,7 @@ pub(crate) fn build(
         .args(options)
         .arg("-o")
         .arg(&program)
-        .arg(root.join("tests").join(source))
+        .arg(root.join("tests/programs").join(source))
         .arg("-L")
         .arg(&folder)
         .args(libraries)

@@ -2,7 +2,7 @@
 //!
 //! `counting.c` is tool and program in one; what it says is compared with `counting.txt`.
 
-mod common;
+use crate::common;
 
 use std::{collections::HashMap, path::Path};
 

@@ -3,7 +3,7 @@
 //! `probe.c` is tool and program in one; it is compiled with the system's C compiler, linked against the
 //! library under its sonames, and run.
 
-mod common;
+use crate::common;
 
 use std::{
     fs,

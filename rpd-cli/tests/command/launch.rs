@@ -1,11 +1,9 @@
 //! Running targets that need no GPU, through the real binary. The collector and the simulator are stand-ins
 //! that do nothing, so that only the front end is looked at.
 
-mod setup;
-
 use std::process::Command;
 
-use setup::{Setup, entries, text};
+use crate::setup::{Setup, entries, text};
 
 /// Cases 220 to 222, with rpd's statuses.
 #[test]

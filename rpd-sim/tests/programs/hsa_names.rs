@@ -1,6 +1,6 @@
 //! Every function that the HSA library exports is there, and the older names mean what the newer ones do.
 
-mod common;
+use crate::common;
 
 #[test]
 fn all_functions_of_the_library_are_exported() {

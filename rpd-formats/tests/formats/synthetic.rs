@@ -1,7 +1,6 @@
 //! What the golden run does not have: renamed kernels, scratch memory, odd texts, unknown agents and kernels, failures.
 
-#[path = "support/write.rs"]
-mod written;
+use crate::support::write as written;
 
 use std::path::Path;
 

@@ -1,9 +1,8 @@
 //! A session rebuilt from a database that the original wrote must come out as the files the original wrote.
 
-#[path = "support/write.rs"]
-mod written;
+use crate::support::write as written;
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,10 +1,8 @@
 //! Counters in every format: against the files that the original wrote, and through our own database and back.
 
-#[path = "support/write.rs"]
-mod written;
+use crate::support::write as written;
 
-#[path = "support/python.rs"]
-mod script;
+use crate::support::python as script;
 
 use std::path::{Path, PathBuf};
 
