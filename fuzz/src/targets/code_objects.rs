@@ -11,7 +11,7 @@ pub(super) const TARGET: Target = Target {
     run,
     seeds,
     longest: 64 << 10,
-    mutations: 3000,
+    mutations: 1500,
 };
 
 const FILES: &[&[u8]] = &[
@@ -21,6 +21,8 @@ const FILES: &[&[u8]] = &[
     include_bytes!("../../../rpd-sim/src/hsa/testdata/kernels.co"),
     include_bytes!("../../../rpd-sim/src/hip/testdata/kernels.co"),
     include_bytes!("../../../tests/workloads/kernels/prebuilt/module-v4-gfx90a.co"),
+    // It failed once.
+    include_bytes!("../../regressions/code-objects/segments-everywhere"),
 ];
 
 fn device() -> codeobj::Target {

@@ -10,7 +10,7 @@ pub(super) const TARGET: Target = Target {
     run,
     seeds,
     longest: 4096,
-    mutations: 3000,
+    mutations: 1500,
 };
 
 const LIST: &str = "\

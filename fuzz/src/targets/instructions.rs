@@ -17,7 +17,7 @@ pub(super) const TARGET: Target = Target {
     run,
     seeds,
     longest: 1024,
-    mutations: 2000,
+    mutations: 1000,
 };
 
 /// Bytes of a kernel descriptor.

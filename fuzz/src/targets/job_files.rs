@@ -8,7 +8,7 @@ pub(super) const TARGET: Target = Target {
     run,
     seeds,
     longest: 4096,
-    mutations: 3000,
+    mutations: 1500,
 };
 
 const NAMES: [&str; 3] = ["jobs.txt", "jobs.yaml", "jobs.json"];

@@ -17,8 +17,8 @@ pub(super) const TARGET: Target = Target {
     name: "rocpd",
     run,
     seeds,
-    longest: 256 << 10,
-    mutations: 250,
+    longest: 512 << 10,
+    mutations: 60,
 };
 
 /// The input is a database file.

@@ -18,7 +18,7 @@ pub(super) const TARGET: Target = Target {
     run,
     seeds,
     longest: 16 << 10,
-    mutations: 3000,
+    mutations: 500,
 };
 
 thread_local! {
