@@ -283,6 +283,9 @@ fn version<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
 type Seen = HashSet<(String, String)>;
 
 fn note<E: serde::de::Error>(seen: &mut Seen, counter: &Counter) -> Result<(), E> {
+    if counter.definitions.is_empty() {
+        return Err(E::custom(format!("`{}` has no definitions", counter.name)));
+    }
     for definition in &counter.definitions {
         for architecture in &definition.architectures {
             let name = &counter.name;
@@ -350,10 +353,6 @@ impl<'de> Visitor<'de> for Newer<'_> {
             definitions: Vec<Place>,
         }
         let item = Item::deserialize(MapAccessDeserializer::new(map))?;
-        if item.definitions.is_empty() {
-            let name = item.name.0;
-            return Err(A::Error::custom(format!("`{name}` has no definitions")));
-        }
         let counter = Counter {
             name: item.name.0,
             description: item.description,

@@ -74,6 +74,17 @@ CYCLES:
 }
 
 #[test]
+fn a_counter_needs_a_definition_in_either_form() {
+    for text in [
+        "rocprofiler-sdk:\n  counters-schema-version: 1\n  counters:\n    - {name: X, description: x, definitions: []}\n",
+        "X: {description: x, architectures: {}}\n",
+    ] {
+        let message = wrong(text);
+        assert!(message.contains("`X` has no definitions"), "{message}");
+    }
+}
+
+#[test]
 fn errors_are_one_line() {
     let text = "X: {description: x, architectures: {gfx90a: {expression: \"A\\nB: C\"}}}\n";
     let message = wrong(text);
