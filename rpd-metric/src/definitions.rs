@@ -158,6 +158,10 @@ impl Definitions {
                 let list: Vec<String> =
                     definition.architectures.iter().map(|a| quoted(a)).collect();
                 yaml += &format!("        - architectures: [{}]\n", list.join(", "));
+                // The SDK reads keys that it knows and leaves the others alone.
+                if let Some(description) = &definition.description {
+                    yaml += &format!("          description: {}\n", quoted(description));
+                }
                 match &definition.source {
                     Source::Event { block, event } => {
                         yaml += &format!("          block: {}\n", quoted(block));
@@ -191,7 +195,8 @@ fn quoted(text: &str) -> String {
 
 /// An error with its place taken out of the message.
 fn located(error: &serde_yaml::Error) -> DefinitionError {
-    let text = error.to_string();
+    // Messages repeat what is in the file, line breaks included.
+    let text = error.to_string().replace(char::is_control, " ");
     let Some(place) = error.location() else {
         return DefinitionError {
             line: 0,
@@ -278,6 +283,9 @@ fn version<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
 type Seen = HashSet<(String, String)>;
 
 fn note<E: serde::de::Error>(seen: &mut Seen, counter: &Counter) -> Result<(), E> {
+    if counter.definitions.is_empty() {
+        return Err(E::custom(format!("`{}` has no definitions", counter.name)));
+    }
     for definition in &counter.definitions {
         for architecture in &definition.architectures {
             let name = &counter.name;
@@ -345,10 +353,6 @@ impl<'de> Visitor<'de> for Newer<'_> {
             definitions: Vec<Place>,
         }
         let item = Item::deserialize(MapAccessDeserializer::new(map))?;
-        if item.definitions.is_empty() {
-            let name = item.name.0;
-            return Err(A::Error::custom(format!("`{name}` has no definitions")));
-        }
         let counter = Counter {
             name: item.name.0,
             description: item.description,

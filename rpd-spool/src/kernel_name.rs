@@ -33,7 +33,10 @@ pub struct KernelSpellings {
 
 /// The name of a kernel registered as `raw`, as `names` wants it shown (renaming aside).
 pub fn formatted(raw: &str, names: KernelNames) -> Cow<'_, str> {
-    let bare = raw.strip_suffix(DESCRIPTOR_SUFFIX).unwrap_or(raw);
+    let bare = match raw.strip_suffix(DESCRIPTOR_SUFFIX) {
+        None | Some("") => raw,
+        Some(bare) => bare,
+    };
     if names.truncate {
         match demangle(bare) {
             Cow::Borrowed(text) => Cow::Borrowed(truncated(text)),
@@ -122,6 +125,18 @@ mod tests {
         assert_eq!(name(true, false), ADDITION);
         assert_eq!(name(false, true), "addition_kernel");
         assert_eq!(name(true, true), "addition_kernel");
+    }
+
+    /// Files and tables have no kernel without a name.
+    #[test]
+    fn the_suffix_alone_is_a_name() {
+        for truncate in [false, true] {
+            let names = KernelNames {
+                truncate,
+                ..KernelNames::default()
+            };
+            assert_eq!(formatted(".kd", names), ".kd");
+        }
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::process::Command;
 use std::time::Instant;
 use std::{env, fs};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
-use crate::{shell, test};
+use crate::{fuzz, shell, test};
 
 /// Programs, and the Debian packages that have them.
 const NEEDED: [(&str, &str); 7] = [
@@ -23,7 +23,12 @@ const NEEDED: [(&str, &str); 7] = [
 /// Python modules that read our files independently, and the packages that have them.
 const MODULES: [(&str, &str); 2] = [("duckdb", "duckdb"), ("perfetto", "perfetto")];
 
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let long = match arguments {
+        [] => false,
+        [option] if option == "--long" => true,
+        _ => bail!("ci knows no option but --long"),
+    };
     let start = Instant::now();
     step("tools", install_tools)?;
     step("formatting", || {
@@ -58,6 +63,9 @@ pub(crate) fn run() -> Result<()> {
                 .env("RUSTDOCFLAGS", "-D warnings"),
         )
     })?;
+    if long {
+        step("fuzzing", || fuzz::run(&[]))?;
+    }
     println!("ci: all passed in {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
 }

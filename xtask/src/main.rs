@@ -1,9 +1,10 @@
-//! Project tasks: demo, test, ci, bench, kernels, dist.
+//! Project tasks: demo, test, ci, fuzz, bench, kernels, dist.
 
 mod bench;
 mod ci;
 mod demo;
 mod dist;
+mod fuzz;
 mod kernels;
 mod shell;
 mod test;
@@ -16,7 +17,10 @@ usage: cargo xtask TASK [ARGUMENTS]
 
   demo              build everything needed and profile the vector-ops workload on the simulator
   test [ARGUMENTS]  build, then run the tests of the whole workspace (arguments go to `cargo test`)
-  ci                formatting, lints, tests and documentation, as continuous integration runs them
+  ci [--long]       formatting, lints, tests and documentation, as continuous integration runs them;
+                    --long: then each fuzz target for a minute
+  fuzz [TARGET ...] [--seconds N]
+                    run fuzz targets (all of them), each for N seconds [60]; needs a C++ compiler
   bench [ROW ...]   measure; print each figure with its target (`bench --help`)
   kernels           rebuild the workloads' code objects from their sources
   dist              a release build packed into one archive (takes many minutes)
@@ -29,7 +33,8 @@ fn main() -> ExitCode {
     let result = match task.as_str() {
         "demo" => demo::run(),
         "test" => test::run(&rest),
-        "ci" => ci::run(),
+        "ci" => ci::run(&rest),
+        "fuzz" => fuzz::run(&rest),
         "bench" => bench::run(&rest),
         "kernels" => kernels::run(),
         "dist" => dist::run(),

@@ -40,18 +40,18 @@ pub(crate) struct Input {
 /// One line: the file is of no known kind, cannot be read, is not what its kind demands or has no job, or a value is not
 /// one that its key can have.
 pub(crate) fn read(name: &str, cwd: &Path) -> Result<Input, Failure> {
-    let kind = Kind::of(name).ok_or_else(|| {
-        Failure::failed(format!(
-            "--input {name}: no recognized extension (known are .txt, .text, .yaml, .yml, .json)"
-        ))
-    })?;
+    let kind = Kind::named(name)?;
     let source = regular_file::read_text(&cwd.join(name), LARGEST)
         .map_err(|error| Failure::failed(format!("--input {name}: {error}")))?;
-    parse(
-        kind,
-        name,
-        source.strip_prefix('\u{feff}').unwrap_or(&source),
-    )
+    parse(kind, name, &source)
+}
+
+/// As [`read`], for a file of this name whose text is given.
+///
+/// # Errors
+/// As those of [`read`].
+pub(crate) fn parse_named(name: &str, source: &str) -> Result<Input, Failure> {
+    parse(Kind::named(name)?, name, source)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +62,15 @@ enum Kind {
 }
 
 impl Kind {
+    /// The kind of the file that `--input` names.
+    fn named(name: &str) -> Result<Kind, Failure> {
+        Kind::of(name).ok_or_else(|| {
+            Failure::failed(format!(
+                "--input {name}: no recognized extension (known are .txt, .text, .yaml, .yml, .json)"
+            ))
+        })
+    }
+
     fn of(name: &str) -> Option<Kind> {
         let file = name.rsplit('/').next()?;
         Some(match file.rsplit_once('.')?.1 {
@@ -74,6 +83,7 @@ impl Kind {
 }
 
 fn parse(kind: Kind, name: &str, source: &str) -> Result<Input, Failure> {
+    let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     let file: Arc<str> = Arc::from(name);
     let input = match kind {
         Kind::Text => text::jobs(source, &file),

@@ -125,7 +125,11 @@ pub(crate) fn resolve(
     resolve_with(given, input, command, around)
 }
 
-fn resolve_with(
+/// Resolves the command line without `--input`, and the jobs of an input file that was read already.
+///
+/// # Errors
+/// Anything that is wrong for any pass.
+pub(crate) fn resolve_with(
     mut given: Given,
     mut input: Option<Input>,
     command: Vec<String>,

@@ -50,13 +50,14 @@ impl Image {
             .map(|s| s.address + s.memory_size)
             .max()
             .unwrap_or(0);
-        let size = (last - first).div_ceil(PAGE) * PAGE;
-        if size == 0 || size > MAX_IMAGE {
+        let span = last - first;
+        if span == 0 || span > MAX_IMAGE {
             return Err(Error::malformed(
                 "code object",
-                format!("its segments span {size} bytes"),
+                format!("its segments span {span} bytes"),
             ));
         }
+        let size = span.next_multiple_of(PAGE);
         // SAFETY: a fresh anonymous mapping touches no existing memory.
         let base = unsafe {
             libc::mmap(

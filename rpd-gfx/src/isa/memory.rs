@@ -730,8 +730,11 @@ fn fill_of(opcode: u16) -> Fill {
     }
 }
 
-/// Puts a lane's scratch offset where the swizzle of scratch memory has it: dwords of the lanes side by side.
+/// Puts a lane's scratch offset where the swizzle of scratch memory has it: dwords of the lanes side by side. The offset
+/// may be negative, as two's complement; whether the address is one that the kernel may access is checked by who uses it.
 #[inline(always)]
 pub(super) fn swizzle(offset: u64, lane: u64) -> u64 {
-    (offset & !3) * 64 + lane * 4 + (offset & 3)
+    (offset & !3)
+        .wrapping_mul(64)
+        .wrapping_add(lane * 4 + (offset & 3))
 }

@@ -68,12 +68,27 @@ CYCLES:
     );
     let again = Definitions::parse(&all.to_yaml()).expect("definitions");
     assert_eq!(again.form, Form::List);
-    assert_eq!(
-        again.counters[0].definitions[0],
-        all.counters[0].definitions[0]
-    );
+    assert_eq!(again.counters, all.counters);
     let list = Definitions::parse(LIST).expect("definitions");
     assert_eq!(Definitions::parse(&list.to_yaml()), Ok(list));
+}
+
+#[test]
+fn a_counter_needs_a_definition_in_either_form() {
+    for text in [
+        "rocprofiler-sdk:\n  counters-schema-version: 1\n  counters:\n    - {name: X, description: x, definitions: []}\n",
+        "X: {description: x, architectures: {}}\n",
+    ] {
+        let message = wrong(text);
+        assert!(message.contains("`X` has no definitions"), "{message}");
+    }
+}
+
+#[test]
+fn errors_are_one_line() {
+    let text = "X: {description: x, architectures: {gfx90a: {expression: \"A\\nB: C\"}}}\n";
+    let message = wrong(text);
+    assert!(message.contains("in `A B: C`"), "{message}");
 }
 
 #[test]

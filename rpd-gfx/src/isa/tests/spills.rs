@@ -97,3 +97,13 @@ fn many_values_alive_over_calls_and_branches() {
         assert_eq!(*value, pressed(&input, i as u32), "work-item {i}");
     }
 }
+
+/// An offset below the wave's scratch wraps to the address below, whose access is checked, and does not overflow.
+#[test]
+fn scratch_offsets_may_be_negative() {
+    let swizzle = crate::isa::memory::swizzle;
+    let base = 1u64 << 40;
+    assert_eq!(base.wrapping_add(swizzle(6, 3)), base + 4 * 64 + 3 * 4 + 2);
+    let below = 4u64.wrapping_neg();
+    assert_eq!(base.wrapping_add(swizzle(below, 3)), base - 4 * 64 + 3 * 4);
+}

@@ -1,0 +1,33 @@
+//! The targets, each with its seeds.
+
+mod code_objects;
+mod definitions;
+mod expressions;
+mod instructions;
+mod job_files;
+mod kernel_filter;
+mod rocpd;
+mod spool;
+
+use crate::Target;
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    spool::TARGET,
+    rocpd::TARGET,
+    job_files::TARGET,
+    definitions::TARGET,
+    expressions::TARGET,
+    code_objects::TARGET,
+    instructions::TARGET,
+    kernel_filter::TARGET,
+];
+
+/// Fails unless the message is one line that says something.
+fn assert_one_line(message: &str) {
+    assert!(!message.is_empty(), "an error without a message");
+    assert!(
+        !message.contains('\n'),
+        "a message of several lines: {message:?}"
+    );
+}

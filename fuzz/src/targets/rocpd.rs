@@ -1,0 +1,172 @@
+//! A damaged or dishonest rocpd database: it is read and written in every format, or refused.
+//!
+//! The first byte chooses the output format and, by its highest bit, what the rest is: the database file itself, or
+//! changes to single values of a good one (nine bytes each), which reach what a damaged file rarely does.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use rusqlite::Connection;
+use rusqlite::types::Value;
+
+use super::assert_one_line;
+use crate::Target;
+
+pub(super) const TARGET: Target = Target {
+    name: "rocpd",
+    run,
+    seeds,
+    longest: 512 << 10,
+    mutations: 60,
+};
+
+/// The input is a database file.
+const WHOLE: u8 = 0x80;
+/// Most changes that are made to a database.
+const MOST_CHANGES: usize = 16;
+
+/// A small database made from one of the tests: a few rows of each table.
+fn shrunk(original: &[u8]) -> Vec<u8> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("seed.db");
+    std::fs::write(&path, original).expect("written");
+    let connection = Connection::open(&path).expect("opened");
+    for table in tables(&connection) {
+        let keep = match table.contains("_string_") || table.contains("_info_") {
+            true => continue,
+            false => 4,
+        };
+        let sql = format!(
+            "DELETE FROM \"{table}\" WHERE rowid NOT IN (SELECT rowid FROM \"{table}\" ORDER BY rowid DESC LIMIT {keep}) \
+             AND rowid NOT IN (SELECT rowid FROM \"{table}\" ORDER BY rowid LIMIT {keep})"
+        );
+        if !table.contains("_metadata") && !table.contains("_event_") {
+            connection.execute(&sql, []).expect("rows removed");
+        }
+    }
+    connection
+        .execute_batch("PRAGMA journal_mode=DELETE; PRAGMA page_size=1024; VACUUM;")
+        .expect("made smaller");
+    drop(connection);
+    std::fs::read(&path).expect("read")
+}
+
+fn good() -> &'static [Vec<u8>; 2] {
+    static GOOD: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
+    GOOD.get_or_init(|| {
+        [
+            shrunk(include_bytes!(
+                "../../../rpd-formats/testdata/trace_results.db"
+            )),
+            shrunk(include_bytes!(
+                "../../../rpd-formats/testdata/counters/trace_results.db"
+            )),
+        ]
+    })
+}
+
+fn seeds() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for format in 0..rpd_cli::untrusted::OUTPUT_FORMATS as u8 {
+        // No change at all, in both databases; then some of each kind.
+        seeds.push(vec![format]);
+        seeds.push(vec![format | 0x40]);
+        let changes = (0..8u8).flat_map(|n| [n * 29 + format, n, n * 3, n, 0xff, n, 0, 0, 0x80]);
+        seeds.push([format].into_iter().chain(changes).collect());
+    }
+    for database in good() {
+        seeds.push([&[WHOLE], database.as_slice()].concat());
+    }
+    seeds
+}
+
+fn tables(connection: &Connection) -> Vec<String> {
+    let mut statement = connection
+        .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'rocpd%' ORDER BY name")
+        .expect("prepared");
+    let names = statement.query_map([], |row| row.get(0)).expect("run");
+    names.collect::<Result<_, _>>().expect("names")
+}
+
+/// Gives one cell of the database another value, or removes or doubles its row. What a constraint forbids is left out.
+fn change(connection: &Connection, tables: &[String], change: &[u8; 9]) {
+    let [table, row, column, kind, number @ ..] = *change;
+    let table = &tables[usize::from(table) % tables.len()];
+    let statement = connection.prepare(&format!("SELECT * FROM \"{table}\" LIMIT 0"));
+    let names: Vec<String> = match &statement {
+        Ok(statement) => statement.column_names().map(str::to_owned).collect(),
+        Err(_) => return,
+    };
+    let column = &names[usize::from(column) % names.len()];
+    let small = i64::from(i32::from_le_bytes([
+        number[0], number[1], number[2], number[3],
+    ]));
+    let value = match kind % 10 {
+        0 => Value::Null,
+        1 => Value::Integer(small),
+        2 => Value::Integer(small << 32),
+        3 => Value::Integer(i64::MAX - i64::from(number[0])),
+        4 => Value::Integer(i64::MIN + i64::from(number[0])),
+        5 => Value::Real(f64::from_bits(u64::from(number[4]) << 56 | 0x7f_ffff)),
+        6 => Value::Text(String::from_utf8_lossy(&number).into_owned()),
+        7 => Value::Text("{\"a\": [1".repeat(usize::from(number[0]))),
+        8 => Value::Blob(number.to_vec()),
+        _ => Value::Integer(i64::from(number[0])),
+    };
+    let place = format!(
+        "rowid = (SELECT rowid FROM \"{table}\" LIMIT 1 OFFSET {})",
+        row % 8
+    );
+    let sql = match kind / 10 % 8 {
+        0 => format!("DELETE FROM \"{table}\" WHERE {place}"),
+        1 => format!("UPDATE \"{table}\" SET \"{column}\" = ?1"),
+        _ => format!("UPDATE \"{table}\" SET \"{column}\" = ?1 WHERE {place}"),
+    };
+    // The deletion has no parameter.
+    let _ = match sql.contains("?1") {
+        true => connection.execute(&sql, [value]),
+        false => connection.execute(&sql, []),
+    };
+}
+
+thread_local! {
+    static DIRECTORY: RefCell<tempfile::TempDir> =
+        RefCell::new(tempfile::tempdir().expect("a temporary directory"));
+}
+
+fn make(path: &Path, kind: u8, rest: &[u8]) {
+    if kind & WHOLE != 0 {
+        std::fs::write(path, rest).expect("written");
+        return;
+    }
+    std::fs::write(path, &good()[usize::from(kind >> 6 & 1)]).expect("written");
+    let connection = Connection::open(path).expect("opened");
+    connection
+        .execute_batch(
+            "PRAGMA foreign_keys=OFF; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA ignore_check_constraints=ON;",
+        )
+        .expect("set");
+    let tables = tables(&connection);
+    for bytes in rest.as_chunks::<9>().0.iter().take(MOST_CHANGES) {
+        change(&connection, &tables, bytes);
+    }
+}
+
+fn run(data: &[u8]) {
+    let Some((&kind, rest)) = data.split_first() else {
+        return;
+    };
+    DIRECTORY.with_borrow(|directory| {
+        let path = directory.path().join("input.db");
+        let outputs = directory.path().join("outputs");
+        make(&path, kind, rest);
+        let _ = std::fs::remove_dir_all(&outputs);
+        std::fs::create_dir(&outputs).expect("a directory");
+        if let Err(message) =
+            rpd_cli::untrusted::database(&path, usize::from(kind & 0x3f), &outputs)
+        {
+            assert_one_line(&message);
+        }
+    });
+}

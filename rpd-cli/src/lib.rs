@@ -1,0 +1,156 @@
+//! The rpd command.
+//!
+//! `options` turns the command line, and the `jobs` of an input file, into resolved options, `counters` asks the
+//! provider what of that can be counted, `launch` runs the target, `report` makes files and tables of what was recorded,
+//! `recover` does the same for a run whose front end is gone, `commands` work on results and on the provider.
+
+// Those of the standard library panic where nobody reads standard error any more (`rpd ... 2>&1 | head`). Words may be lost
+// then; passes and files may not.
+// One line each: what of it comes from elsewhere cannot begin another or move the cursor.
+macro_rules! eprintln {
+    ($($text:tt)*) => {{
+        let line = format!($($text)*);
+        let line = rpd_core::foreign::shown(&line);
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{line}\n").as_bytes());
+    }};
+}
+
+mod called;
+mod commands;
+mod counters;
+mod failure;
+mod isolation;
+mod jobs;
+mod launch;
+mod options;
+mod recover;
+mod report;
+mod run_directory;
+pub mod untrusted;
+mod version;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use rpd_core::compat::Compat;
+
+use crate::called::{Called, Program};
+use crate::counters::Settled;
+use crate::failure::Failure;
+use crate::options::parse::{self, Parsed};
+use crate::options::resolve::{Surroundings, resolve};
+
+/// Runs rpd with the words and the environment of this process; its exit status.
+pub fn main() -> ExitCode {
+    isolation::install();
+    let mut words = std::env::args_os();
+    let name = words.next();
+    let arguments: Vec<OsString> = words.collect();
+    let called = Called::by(name.as_deref(), &arguments);
+    match run(called, &arguments) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            for line in called.error(&error).lines() {
+                eprintln!("{line}");
+            }
+            ExitCode::from(failure::status(&error))
+        }
+    }
+}
+
+fn run(called: Called, arguments: &[OsString]) -> Result<u8> {
+    let word = arguments.first().and_then(|word| word.to_str());
+    if word == Some(counters::inquiry::CHILD) {
+        return counters::child::run();
+    }
+    match called.program {
+        Program::Rpd => {
+            if let Some(word) = word.filter(|word| !word.starts_with('-')) {
+                return sub_command(word, &arguments[1..]);
+            }
+        }
+        Program::Rocprofv3 => {}
+        Program::Rocprofv3Avail => return commands::avail::run(arguments, called.compat),
+        Program::Rocpd => return commands::rocpd::run(arguments, called.compat),
+    }
+    match parse::parse(arguments)? {
+        Parsed::Help(text) => print(&text),
+        Parsed::Version => print(&version::text()),
+        Parsed::Run(given, command) => {
+            let around = Surroundings::current(called.compat)?;
+            let mut plan = resolve(given, command, &around)?;
+            if plan.list_avail && !plan.echo {
+                commands::avail::list_avail(&plan)?;
+                if plan
+                    .passes
+                    .iter()
+                    .all(|pass| pass.options.command.is_empty())
+                {
+                    return Ok(0);
+                }
+            }
+            // What is only printed is not looked into, except where the passes themselves depend on it.
+            let settled = match plan.echo && !plan.passes.iter().any(|pass| pass.auto) {
+                true => Settled::default(),
+                false => counters::settle(&mut plan)?,
+            };
+            plan.number();
+            if plan.echo {
+                for warning in &plan.warnings {
+                    eprintln!("{}", called.compat.warning(warning));
+                }
+                let mut text = String::new();
+                for pass in &plan.passes {
+                    text += &serde_json::to_string(&pass.options)?;
+                    text.push('\n');
+                }
+                return print(&text);
+            }
+            launch::run(&plan, &settled, &around)
+        }
+    }
+}
+
+/// Prints to standard output; a closed pipe is no error. A terminal gets nothing that moves its cursor.
+pub(crate) fn print(text: &str) -> Result<u8> {
+    use std::io::IsTerminal as _;
+    let text = match std::io::stdout().is_terminal() {
+        true => &rpd_core::foreign::shown_lines(text),
+        false => text,
+    };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(0),
+    }
+}
+
+/// Sub-commands by name; the list in messages is made from the same table.
+type SubCommand = (&'static str, fn(&[OsString], Compat) -> Result<u8>);
+const SUB_COMMANDS: &[SubCommand] = &[
+    ("avail", commands::avail::run),
+    ("convert", commands::convert::run),
+    ("query", commands::query::run),
+    ("summary", commands::summary::run),
+    ("merge", commands::merge::run),
+    ("diff", |words, _| commands::diff::run(words)),
+    ("recover", |words, _| recover::run(words)),
+];
+
+fn sub_command(name: &str, arguments: &[OsString]) -> Result<u8> {
+    if let Some((_, run)) = SUB_COMMANDS.iter().find(|(known, _)| *known == name) {
+        return isolation::isolated(name, || run(arguments, Compat::None));
+    }
+    let known: Vec<&str> = SUB_COMMANDS.iter().map(|(known, _)| *known).collect();
+    let near = rpd_core::near::nearest(name, known.iter().copied());
+    let hint = match near {
+        Some(near) => format!("; did you mean {near}?"),
+        None => format!("; a program to run stands after `--`: rpd [options] -- {name}"),
+    };
+    Err(Failure::usage(format!(
+        "unrecognized arguments: {name} is no sub-command (known: {}){hint}",
+        known.join(", ")
+    ))
+    .into())
+}

@@ -1,0 +1,670 @@
+//! Counters in every format: against the files that the original wrote, and through our own database and back.
+
+use crate::support::write as written;
+
+use crate::support::python as script;
+
+use std::path::{Path, PathBuf};
+
+use rpd_core::ids::{AgentHandle, CounterId};
+use rpd_core::naming::Target;
+use rpd_core::options::{AgentIndex, Format, KernelNames, Options};
+use rpd_core::session::{
+    Counter, CounterDimension, CounterInstance, CounterValue, LoadOptions, Region, Session,
+};
+use rpd_formats::rocpd::read::Database;
+use rpd_formats::{csv, rocpd};
+use rusqlite::Connection;
+use script::python;
+use serde_json::Value;
+use written::{write, write_one};
+
+const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(TESTDATA).join(name)
+}
+
+fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn sessions(path: &Path) -> Vec<Session> {
+    let database = Database::open(path).expect("a database");
+    database
+        .recordings()
+        .iter()
+        .map(|recording| {
+            let read = database.session(
+                recording,
+                LoadOptions {
+                    args: true,
+                    ..LoadOptions::default()
+                },
+            );
+            read.expect("a session").0
+        })
+        .collect()
+}
+
+fn session(path: &Path) -> Session {
+    let mut all = sessions(path);
+    assert_eq!(all.len(), 1);
+    all.remove(0)
+}
+
+fn target(directory: &Path) -> Target {
+    Target {
+        directory: directory.to_owned(),
+        prefix: "trace".to_owned(),
+    }
+}
+
+fn process(json: &str) -> Value {
+    let root: Value = serde_json::from_str(json).expect("JSON");
+    root["rocprofiler-sdk-tool"][0].clone()
+}
+
+fn json(session: &Session, directory: &Path) -> Value {
+    let path = write_one(
+        Format::Json,
+        session,
+        None,
+        &Options::default(),
+        &target(directory),
+    )
+    .expect("written")
+    .expect("a file");
+    process(&text(&path))
+}
+
+fn database(session: &Session, directory: &Path) -> PathBuf {
+    write_one(
+        Format::Rocpd,
+        session,
+        None,
+        &Options::default(),
+        &target(directory),
+    )
+    .expect("written")
+    .expect("a file")
+}
+
+/// The golden run with counters alone, as the collector would have it: no dispatch was traced, and dimensions and
+/// instances, which the original keeps out of its database, come from its JSON.
+fn counted() -> Session {
+    let mut session = session(&golden("counters/trace_results.db"));
+    session.dispatches = Default::default();
+    let json = process(&text(&golden("counters/trace_results.json")));
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let word = |value: &Value| value.as_str().expect("a text").to_owned();
+    let counters = json["counters"].as_array().expect("counters").iter();
+    session.counters = counters
+        .map(|counter| {
+            let dimensions: Vec<CounterDimension> = counter["dimensions"]
+                .as_array()
+                .expect("dimensions")
+                .iter()
+                .map(|dimension| CounterDimension {
+                    id: number(&dimension["id"]),
+                    size: number(&dimension["instance_size"]),
+                    name: word(&dimension["name"]),
+                })
+                .collect();
+            let position = |position: &Value| {
+                let name = word(&position["dimension_name"]);
+                let dimension = dimensions.iter().find(|known| known.name == name);
+                (
+                    dimension.expect("a dimension").id,
+                    number(&position["index"]),
+                )
+            };
+            let instances = counter["instances"].as_array().expect("instances").iter();
+            Counter {
+                id: CounterId(number(&counter["id"]["handle"])),
+                agent: AgentHandle(number(&counter["agent_id"]["handle"])),
+                name: word(&counter["name"]),
+                description: word(&counter["description"]),
+                block: word(&counter["block"]),
+                expression: word(&counter["expression"]),
+                is_constant: number(&counter["is_constant"]) != 0,
+                is_derived: number(&counter["is_derived"]) != 0,
+                instances: instances
+                    .map(|instance| CounterInstance {
+                        id: number(&instance["instance_id"]),
+                        positions: instance["dimensions"]
+                            .as_array()
+                            .expect("positions")
+                            .iter()
+                            .map(position)
+                            .collect(),
+                    })
+                    .collect(),
+                dimensions,
+            }
+        })
+        .collect();
+    session
+}
+
+#[test]
+fn csv_is_that_of_the_original() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = target(directory.path());
+    let files =
+        write(Format::Csv, &counted(), None, &Options::default(), &target).expect("written");
+    // The kernel trace was not asked for.
+    let names: Vec<_> = files
+        .iter()
+        .filter_map(|file| file.file_name()?.to_str())
+        .collect();
+    assert_eq!(
+        names,
+        ["trace_counter_collection.csv", "trace_agent_info.csv"]
+    );
+    let golden = golden("counters/trace_counter_collection.csv");
+    assert_eq!(text(&files[0]), text(&golden));
+}
+
+#[test]
+fn csv_of_counters_and_trace_together_is_that_of_the_original() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let session = session(&golden("counters-plus-trace/trace_results.db"));
+    let target = target(directory.path());
+    write(Format::Csv, &session, None, &Options::default(), &target).expect("written");
+    for name in ["trace_counter_collection.csv", "trace_kernel_trace.csv"] {
+        let golden = golden("counters-plus-trace").join(name);
+        assert_eq!(text(&target.directory.join(name)), text(&golden), "{name}");
+    }
+}
+
+#[test]
+fn kernels_and_agents_are_called_as_asked() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut session = counted();
+    let message = session.strings.intern("a \"phase\"");
+    session.regions.push(Region {
+        message,
+        correlation: rpd_core::ids::CorrelationId(77),
+    });
+    session.counted.dispatches.region[1] = 1;
+    let options = Options {
+        agent_index: AgentIndex::TypeRelative,
+        kernel_names: KernelNames {
+            truncate: true,
+            rename: true,
+            ..KernelNames::default()
+        },
+        ..Options::default()
+    };
+    let target = target(directory.path());
+    let files = write(Format::Csv, &session, None, &options, &target).expect("written");
+    let rows = text(&files[0]);
+    let rows: Vec<&str> = rows.lines().collect();
+    assert!(rows[1].starts_with("1,1,\"GPU 0\",1,"), "{}", rows[1]);
+    assert!(rows[1].contains(",\"addition_kernel\","), "{}", rows[1]);
+    assert!(rows[5].contains(",\"a \"\"phase\"\"\","), "{}", rows[5]);
+    let json = write_one(Format::Json, &session, None, &options, &target)
+        .expect("written")
+        .expect("a file");
+    let json = process(&text(&json));
+    let records = &json["callback_records"]["counter_collection"];
+    let external = |index: usize| &records[index]["dispatch_data"]["correlation_id"]["external"];
+    assert_eq!((external(0), external(1)), (&0.into(), &77.into()));
+}
+
+/// Removes what the guide lists and the original does not write.
+fn without_our_keys(mut json: Value) -> Value {
+    let remove = |values: &mut Value, keys: &[&str]| {
+        for value in values.as_array_mut().expect("an array") {
+            for key in keys {
+                let removed = value.as_object_mut().expect("an object").remove(*key);
+                assert!(removed.is_some(), "{key}");
+            }
+        }
+    };
+    remove(&mut json["counters"], &["dimension_ids"]);
+    let registers = [
+        "arch_vgpr_count",
+        "accum_vgpr_count",
+        "sgpr_count",
+        "lds_block_size_v",
+    ];
+    remove(
+        &mut json["callback_records"]["counter_collection"],
+        &registers,
+    );
+    json
+}
+
+#[test]
+fn json_is_that_of_the_original() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let golden = process(&text(&golden("counters/trace_results.json")));
+    let ours = json(&counted(), directory.path());
+    assert_eq!(
+        ours["counters"][2]["dimension_ids"],
+        serde_json::json!([7, 3])
+    );
+    let ours = without_our_keys(ours);
+    for key in ["counters", "callback_records", "buffer_records", "summary"] {
+        assert_eq!(ours[key], golden[key], "{key}");
+    }
+    assert_eq!(ours["strings"]["counters"], golden["strings"]["counters"]);
+}
+
+#[test]
+fn what_goes_through_our_database_comes_out_the_same() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let first = counted();
+    let second = session(&database(&first, directory.path()));
+    assert_eq!(second.counters, first.counters);
+    assert_eq!(second.counted.values, first.counted.values);
+    assert_eq!(second.counted.ranges, first.counted.ranges);
+    assert!(second.dispatches.is_empty(), "they were not traced");
+    let documents = [&first, &second].map(|session| {
+        let json = json(session, directory.path());
+        ["counters", "callback_records", "buffer_records"].map(|key| json[key].clone())
+    });
+    assert_eq!(documents[0], documents[1]);
+}
+
+#[test]
+fn traced_dispatches_stay_traced_and_are_not_stored_twice() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let first = session(&golden("counters-plus-trace/trace_results.db"));
+    assert_eq!((first.dispatches.len(), first.counted.len()), (4, 4));
+    let path = database(&first, directory.path());
+    let second = session(&path);
+    assert_eq!((second.dispatches.len(), second.counted.len()), (4, 4));
+    assert_eq!(second.counted.values, first.counted.values);
+    let connection = Connection::open(path).expect("a database");
+    let rows: i64 = connection
+        .query_row("SELECT count(*) FROM rocpd_kernel_dispatch", [], |row| {
+            row.get(0)
+        })
+        .expect("a count");
+    assert_eq!(rows, 4);
+}
+
+/// All rows of a query, but for columns that differ from run to run.
+fn rows(path: &Path, sql: &str) -> Vec<Vec<rusqlite::types::Value>> {
+    let connection = Connection::open(path).expect("a database");
+    let mut statement = connection.prepare(sql).expect(sql);
+    let columns = statement.column_count();
+    let rows = statement
+        .query_map([], |row| {
+            (0..columns).map(|column| row.get(column)).collect()
+        })
+        .expect(sql);
+    rows.collect::<Result<_, _>>().expect(sql)
+}
+
+#[test]
+fn rows_and_views_are_those_of_the_original() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let golden = golden("counters/trace_results.db");
+    let copy = directory.path().join("golden.db");
+    std::fs::copy(&golden, &copy).expect("a copy");
+    let ours = database(&counted(), directory.path());
+    for view in [
+        "counters_collection",
+        "pmc_events",
+        "pmc_info",
+        "rocpd_pmc_event",
+    ] {
+        let sql = format!("SELECT * FROM {view} ORDER BY id");
+        let (ours, golden) = (rows(&ours, &sql), rows(&copy, &sql));
+        assert_eq!(ours.len(), golden.len(), "{view}");
+        for (ours, golden) in ours.iter().zip(&golden) {
+            assert_eq!(ours, golden, "{view}");
+        }
+    }
+    let dispatches =
+        "SELECT id, tid, agent_id, kernel_id, dispatch_id, queue_id, stream_id, start, \"end\",
+        event_id, grid_size_x, workgroup_size_x FROM rocpd_kernel_dispatch ORDER BY id";
+    assert_eq!(rows(&ours, dispatches), rows(&copy, dispatches));
+    let described =
+        "SELECT id, agent_id, target_arch, event_code, instance_id, name, symbol, description,
+        long_description, component, units, value_type, block, expression, is_constant, is_derived,
+        json_extract(extdata, '$.id.handle') FROM rocpd_info_pmc ORDER BY id";
+    assert_eq!(rows(&ours, described), rows(&copy, described));
+    let wrong = rows(&ours, "PRAGMA foreign_key_check");
+    assert!(wrong.is_empty(), "{wrong:?}");
+    let texts =
+        "SELECT count(*) FROM rocpd_string WHERE string IN ('SQ_WAVES', 'DIMENSION_SHADER_ENGINE')";
+    assert_eq!(rows(&ours, texts), [[2.into()]]);
+}
+
+/// A dispatch of which some instances are missing, one that has no value at all, a counter of an agent that nobody
+/// described, and values that are no numbers.
+fn odd() -> Session {
+    let mut session = counted();
+    let waves = 2;
+    assert_eq!(session.counters[waves as usize].name, "SQ_WAVES");
+    session.counters[3].agent = AgentHandle(12345);
+    let first = session.counted.values.len() as u64;
+    session.counted.values.extend([
+        CounterValue {
+            counter: waves,
+            instance: 1,
+            value: f64::MAX,
+        },
+        CounterValue {
+            counter: waves,
+            instance: 2,
+            value: 0.1,
+        },
+        CounterValue {
+            counter: waves,
+            instance: 7,
+            value: -0.0,
+        },
+    ]);
+    session.counted.ranges[0] = (first, 3);
+    session.counted.ranges[1] = (0, 0);
+    session
+}
+
+#[test]
+fn odd_values_come_through() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let first = odd();
+    let second = session(&database(&first, directory.path()));
+    assert_eq!(second.counters, first.counters);
+    for index in 0..first.counted.len() {
+        let (ours, theirs) = (
+            first.counted.values_of(index),
+            second.counted.values_of(index),
+        );
+        assert_eq!(ours, theirs, "{index}");
+    }
+    let files = write(
+        Format::Csv,
+        &second,
+        None,
+        &Options::default(),
+        &target(directory.path()),
+    )
+    .expect("written");
+    // One row less for each counter that a dispatch has no value of.
+    assert_eq!(text(&files[0]).lines().count(), 1 + 8 * 4 - 3 - 4);
+
+    let mut nowhere = counted();
+    let kept: Vec<u32> = Vec::new();
+    nowhere.counted.reorder(&kept);
+    let files = write(
+        Format::Csv,
+        &nowhere,
+        None,
+        &Options::default(),
+        &target(directory.path()),
+    );
+    assert!(files.expect("nothing to do").is_empty());
+}
+
+#[test]
+fn dispatches_that_were_counted_but_not_traced_get_rows_too() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut first = session(&golden("counters-plus-trace/trace_results.db"));
+    first.dispatches.reorder(&[0, 1, 3]);
+    let second = session(&database(&first, directory.path()));
+    assert_eq!((second.dispatches.len(), second.counted.len()), (4, 4));
+    assert_eq!(second.counted.values, first.counted.values);
+}
+
+#[test]
+fn converted_csv_has_the_shape_of_the_converter() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let session = session(&golden("counters/trace_results.db"));
+    let files = csv::write_combined(
+        std::slice::from_ref(&session),
+        &Options::default(),
+        &target(directory.path()),
+    )
+    .expect("written");
+    let path = files
+        .iter()
+        .find(|file| file.ends_with("trace_counter_collection.csv"));
+    let ours = text(path.expect("a file"));
+    let golden = text(&golden("counters/trace_counter_collection.csv"));
+    for (index, (ours, golden)) in ours.lines().zip(golden.lines()).enumerate() {
+        let parts: Vec<&str> = golden.rsplitn(4, ',').collect();
+        let expected = match parts[..] {
+            [end, start, value, rest] if index > 0 => {
+                let value: f64 = value.parse().expect("a number");
+                format!("4391,{rest},{value},{start},{end}")
+            }
+            _ => format!("\"Pid\",{golden}"),
+        };
+        assert_eq!(ours, expected);
+    }
+    assert_eq!(ours.lines().count(), golden.lines().count());
+}
+
+#[test]
+fn merged_databases_keep_the_counters_of_each() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let both = [
+        golden("counters/trace_results.db"),
+        golden("counters-plus-trace/trace_results.db"),
+        database(&odd_process(), directory.path()),
+    ];
+    let merged = directory.path().join("merged.db");
+    rocpd::merge(&both, &merged).expect("merged");
+    let found = sessions(&merged);
+    let counted: Vec<_> = found
+        .iter()
+        .map(|session| (session.counters.len(), session.counted.values.len()))
+        .collect();
+    assert_eq!(counted, [(4, 88), (4, 88), (1, 32)]);
+    assert_eq!(
+        rows(&merged, "SELECT count(*) FROM counters_collection"),
+        [[(2 * 32 + 4).into()]]
+    );
+}
+
+/// Another process than the golden one.
+fn odd_process() -> Session {
+    let mut session = counted();
+    let origin = session.origin.as_mut().expect("an origin");
+    origin.guid = "00000057-efda-7fda-8e25-0a4f3eedb860".to_owned();
+    session
+}
+
+/// What later versions add: columns for places, samples that are not counts, events of the driver.
+#[test]
+fn columns_of_later_schemas_are_used() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("later.db");
+    std::fs::copy(golden("counters/trace_results.db"), &path).expect("a copy");
+    let connection = Connection::open(&path).expect("a database");
+    let table = "rocpd_pmc_event_00000057_efda_7fda_8e25_0a4f3eedb869";
+    let info = table.replace("pmc_event", "info_pmc");
+    connection
+        .execute_batch(&format!(
+            "ALTER TABLE {table} ADD COLUMN sample_id INTEGER;
+             ALTER TABLE {table} ADD COLUMN xcc INTEGER;
+             ALTER TABLE {table} ADD COLUMN shader_engine INTEGER;
+             ALTER TABLE {table} ADD COLUMN instance INTEGER;
+             DROP VIEW rocpd_pmc_event;
+             CREATE VIEW rocpd_pmc_event AS SELECT * FROM {table};
+             UPDATE {table} SET instance = 0, shader_engine = (id - 3) % 11 WHERE pmc_id = 3207;
+             INSERT INTO {table} (event_id, pmc_id, value, sample_id) VALUES (1, 3207, 1e9, 5);
+             INSERT INTO {info} (id, nid, pid, name, symbol, component)
+                SELECT 9999, nid, pid, 'KFD', 'KFD', 'kfd' FROM {info} LIMIT 1;
+             INSERT INTO {table} (event_id, pmc_id, value) VALUES (NULL, 9999, 1);"
+        ))
+        .expect("changed");
+    drop(connection);
+    let later = session(&path);
+    let names: Vec<&str> = later
+        .counters
+        .iter()
+        .map(|counter| &*counter.name)
+        .collect();
+    assert_eq!(
+        names,
+        ["FETCH_SIZE", "GRBM_COUNT", "SQ_WAVES", "TCC_HIT_sum"]
+    );
+    let waves = &later.counters[2];
+    let dimensions: Vec<_> = waves
+        .dimensions
+        .iter()
+        .map(|of| (of.id, of.size, &*of.name))
+        .collect();
+    assert_eq!(
+        dimensions,
+        [
+            (3, 8, "DIMENSION_SHADER_ENGINE"),
+            (7, 1, "DIMENSION_INSTANCE")
+        ]
+    );
+    let positions: Vec<_> = waves
+        .instances
+        .iter()
+        .map(|of| of.positions.clone())
+        .collect();
+    let expected: Vec<_> = (0..8).map(|engine| vec![(3, engine), (7, 0)]).collect();
+    assert_eq!(positions, expected);
+    let sums: Vec<f64> = later.counted.sums(0).map(|(_, sum)| sum).collect();
+    assert_eq!(sums, [1164.25, 1590.0, 12428.0, 39176.0]);
+}
+
+fn trace(session: &Session, directory: &Path) -> PathBuf {
+    write_one(
+        Format::Pftrace,
+        session,
+        None,
+        &Options::default(),
+        &target(directory),
+    )
+    .expect("written")
+    .expect("a file")
+}
+
+const PERFETTO: &str = "perfetto, google.protobuf";
+
+#[test]
+fn counter_tracks_have_the_points_of_the_original() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let ours = trace(&counted(), directory.path());
+    let golden = golden("counters/trace_results.pftrace");
+    let points = [&ours, &golden].map(|path| {
+        let points = python(PERFETTO, "perfetto_points.py", &[path])?;
+        Some(serde_json::from_str::<Value>(&points).expect("JSON"))
+    });
+    let [Some(ours), Some(golden)] = points else {
+        return;
+    };
+    assert_eq!(golden.as_object().map(|tracks| tracks.len()), Some(4));
+    assert_eq!(ours, golden);
+}
+
+#[test]
+fn slices_of_counted_dispatches_tell_the_counts() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut session = session(&golden("counters-plus-trace/trace_results.db"));
+    // Beside a ratio, and a counter that is called as an annotation of ours.
+    let mut ratio = session.counters[0].clone();
+    ratio.id = CounterId(5000);
+    ratio.name = "queue".to_owned();
+    session.counters.push(ratio);
+    let first = session.counted.values.len() as u64;
+    let count = session.counted.ranges[0].1;
+    let mut values = session.counted.values_of(0).to_vec();
+    values.push(CounterValue {
+        counter: 1,
+        instance: 0,
+        value: 0.25,
+    });
+    session.counted.values.extend(values);
+    session.counted.ranges[0] = (first, count + 1);
+    // Without calls, so that the first slice is a dispatch.
+    session.api = Default::default();
+    let path = trace(&session, directory.path());
+    let json = write_one(
+        Format::Json,
+        &session,
+        None,
+        &Options::default(),
+        &target(directory.path()),
+    )
+    .expect("written")
+    .expect("a file");
+    let Some(found) = python(PERFETTO, "perfetto_check.py", &[&path, &json]) else {
+        return;
+    };
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    assert_eq!(found["categories"]["kernel_dispatch"], 4);
+    let tracks = found["counters"].as_object().expect("tracks");
+    let waves = tracks["Agent [1] PMC SQ_WAVES"].as_array().expect("points");
+    assert!(waves.iter().any(|point| point[1] == 12440));
+    let ratio = tracks["Agent [1] PMC queue"].as_array().expect("points");
+    assert!(ratio.iter().any(|point| point[1] == 0.25));
+    let slices = found["kernels"].as_array().expect("slices");
+    assert_eq!(slices[0]["SQ_WAVES"], 12428.0);
+    assert_eq!(slices[0]["queue (argument)"], 0.25);
+    assert_eq!(slices[3]["SQ_WAVES"], 12440.0);
+}
+
+#[test]
+fn parquet_has_sums_values_and_what_they_are_of() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let files = write(
+        Format::Parquet,
+        &counted(),
+        None,
+        &Options::default(),
+        &target(directory.path()),
+    )
+    .expect("written");
+    let names: Vec<_> = files
+        .iter()
+        .filter_map(|file| file.file_name()?.to_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "trace_counters_collection.parquet",
+            "trace_pmc_events.parquet",
+            "trace_processes.parquet",
+            "trace_agents.parquet",
+            "trace_code_objects.parquet",
+            "trace_kernel_symbols.parquet",
+            "trace_pmc_info.parquet",
+        ]
+    );
+    let Some(found) = python("duckdb", "parquet_counters.py", &[directory.path()]) else {
+        return;
+    };
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    let copy = directory.path().join("golden.db");
+    std::fs::copy(golden("counters/trace_results.db"), &copy).expect("a copy");
+    let json = |sql: &str| {
+        use rusqlite::types::Value as Cell;
+        let cell = |cell: Cell| match cell {
+            Cell::Integer(number) => Value::from(number),
+            Cell::Real(number) => Value::from(number),
+            Cell::Text(text) => Value::from(text),
+            other => panic!("{other:?}"),
+        };
+        let rows = rows(&copy, sql).into_iter();
+        rows.map(|row| row.into_iter().map(cell).collect())
+            .collect::<Vec<Value>>()
+    };
+    let sums = "SELECT dispatch_id, counter_name, value, kernel_name, agent_log_index, queue_id, grid_size,
+        workgroup_size, vgpr_count, start, \"end\", stack_id, counter_id FROM counters_collection
+        ORDER BY dispatch_id, counter_id";
+    assert_eq!(found["sums"], Value::from(json(sums)));
+    let info = "SELECT id, name, block, expression, is_derived FROM pmc_info ORDER BY id";
+    assert_eq!(found["info"], Value::from(json(info)));
+    assert_eq!(found["added"], serde_json::json!([[32]]));
+    let values = found["values"].as_array().expect("rows");
+    assert_eq!(
+        values[0],
+        serde_json::json!([2, "FETCH_SIZE", 1164.375, null, 0])
+    );
+    assert_eq!(values[4][3], 2);
+    assert_eq!(values.len(), 11);
+}

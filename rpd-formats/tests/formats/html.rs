@@ -1,0 +1,372 @@
+//! The page in a real browser: what it shows, sorting by click, searching, at few and at many records.
+
+use crate::support::write as written;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rpd_core::domain::{Domain, Kind};
+use rpd_core::ids::{
+    AgentHandle, CorrelationId, CounterId, DispatchId, KernelId, Nanoseconds, ProcessId, QueueId,
+    StreamId, ThreadId,
+};
+use rpd_core::naming::Target;
+use rpd_core::options::{Format, Options};
+use rpd_core::session::{ArgsRef, Counter, CounterInstance, CounterValue, KernelSymbol, Session};
+use rpd_core::stats::{SessionStats, StatRow, StatTable};
+use written::write_one;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/read_page.py");
+
+/// A name that must not become part of the page.
+const EVIL: &str = "</script><img src=x onerror=alert(1)> \"quoted\" \u{7} & <b>bold</b>";
+
+fn target(directory: &Path) -> Target {
+    Target {
+        directory: directory.to_owned(),
+        prefix: "trace".to_owned(),
+    }
+}
+
+fn session(records: u64) -> Session {
+    let mut session = Session::default();
+    session.strings.intern("");
+    session.process.pid = ProcessId(4711);
+    session.process.command = vec!["/opt/app <one>".to_owned(), "--size".to_owned()];
+    for (handle, name) in [(1, "AMD EPYC"), (2, "gfx90a")] {
+        session.agents.push(rpd_core::agent::Agent {
+            handle: AgentHandle(handle),
+            agent_type: match handle {
+                1 => rpd_core::agent::AgentType::Cpu,
+                _ => rpd_core::agent::AgentType::Gpu,
+            },
+            logical_node_id: handle as i32 - 1,
+            name: name.to_owned(),
+            ..Default::default()
+        });
+    }
+    for id in 1..=12 {
+        session.kernel_symbols.push(KernelSymbol {
+            id: KernelId(id),
+            code_object: rpd_core::ids::CodeObjectId(1),
+            name: format!("kernel_{id}.kd"),
+            kernel_object: 0,
+            kernarg_size: 0,
+            kernarg_align: 0,
+            group_size: 0,
+            private_size: 0,
+            sgpr_count: 16,
+            arch_vgpr_count: 8,
+            accum_vgpr_count: 0,
+            entry_offset: 0,
+            kernel_address: 0,
+            size: 88,
+        });
+    }
+    let copy = session.strings.intern("MEMORY_COPY_HOST_TO_DEVICE");
+    let names = [
+        "hipLaunchKernel",
+        "hipMemcpyAsync",
+        "hipStreamSynchronize",
+        EVIL,
+    ];
+    let names = names.map(|name| session.strings.intern(name));
+    for index in 0..records {
+        let start = 5_761_000_000_000 + 10_000 * index;
+        let spread = index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50;
+        match index % 10 {
+            0..=2 => {
+                let table = &mut session.dispatches;
+                table.start.push(Nanoseconds(start));
+                table.end.push(Nanoseconds(start + 4_000 + spread));
+                table.thread.push(ThreadId(4711));
+                table.correlation.push(CorrelationId(index));
+                table.agent.push(AgentHandle(2));
+                table.queue.push(QueueId(7 + index % 2));
+                table.stream.push(StreamId(0));
+                table.region.push(0);
+                table.kernel.push(KernelId(1 + spread % 12));
+                table.dispatch.push(DispatchId(index));
+                table.private_size.push(0);
+                table.group_size.push(0);
+                table.workgroup.push([64, 1, 1]);
+                table.grid.push([65536, 1, 1]);
+            }
+            3 => {
+                let table = &mut session.copies;
+                table.operation.push(copy);
+                table.start.push(Nanoseconds(start));
+                table.end.push(Nanoseconds(start + 9_000));
+                table.thread.push(ThreadId(4711));
+                table.correlation.push(CorrelationId(index));
+                table.dst_agent.push(AgentHandle(2));
+                table.src_agent.push(AgentHandle(1));
+                table.bytes.push(1 << 20);
+                table.dst_address.push(0);
+                table.src_address.push(0);
+                table.stream.push(StreamId(0));
+                table.region.push(0);
+            }
+            _ => {
+                let api = &mut session.api;
+                let is_marker = index % 10 == 9;
+                api.kind.push(if is_marker {
+                    Kind::MarkerCoreRange
+                } else {
+                    Kind::HipRuntime
+                });
+                api.operation.push(names[(index % 3) as usize]);
+                api.message.push(if is_marker {
+                    names[3]
+                } else {
+                    Default::default()
+                });
+                api.start.push(Nanoseconds(start));
+                api.end.push(Nanoseconds(start + 1_000 + spread / 4));
+                api.thread.push(ThreadId(4711 + (index / 7 % 2) as u32));
+                api.correlation.push(CorrelationId(index));
+                api.ancestor.push(CorrelationId(0));
+                api.args.push(ArgsRef::default());
+            }
+        }
+    }
+    session.ledger.dropped = 3;
+    count(&mut session);
+    session
+}
+
+/// Two counters on the first thirty dispatches: one that says how many there were, and a ratio.
+fn count(session: &mut Session) {
+    for (id, name) in [(10, "SQ_WAVES"), (20, "Ratio")] {
+        session.counters.push(Counter {
+            id: CounterId(id),
+            agent: AgentHandle(2),
+            name: name.to_owned(),
+            description: String::new(),
+            block: String::new(),
+            expression: String::new(),
+            is_constant: false,
+            is_derived: false,
+            dimensions: Vec::new(),
+            instances: vec![CounterInstance {
+                id,
+                positions: Vec::new(),
+            }],
+        });
+    }
+    let (table, counted) = (&session.dispatches, &mut session.counted);
+    for index in 0..table.len().min(30) {
+        let into = &mut counted.dispatches;
+        macro_rules! copy {
+            ($($column:ident)*) => {
+                $(into.$column.push(table.$column[index]);)*
+            };
+        }
+        copy!(start end thread correlation agent queue stream region kernel dispatch private_size group_size
+            workgroup grid);
+        counted.ranges.push((counted.values.len() as u64, 2));
+        for (counter, value) in [(0, 1024.0), (1, 0.25)] {
+            counted.values.push(CounterValue {
+                counter,
+                instance: 0,
+                value,
+            });
+        }
+    }
+}
+
+/// Rows as the summary would compute them, deviation aside.
+fn stats(session: &Session) -> SessionStats {
+    let mut sums: std::collections::BTreeMap<(Domain, String), (u64, u64, u64, u64)> =
+        Default::default();
+    let mut add = |domain: Domain, name: &str, start: Nanoseconds, end: Nanoseconds| {
+        let time = end.0 - start.0;
+        let sums = sums
+            .entry((domain, name.to_owned()))
+            .or_insert((0, 0, u64::MAX, 0));
+        *sums = (
+            sums.0 + 1,
+            sums.1 + time,
+            sums.2.min(time),
+            sums.3.max(time),
+        );
+    };
+    let api = &session.api;
+    for index in 0..api.len() {
+        let name = session.strings.get(session.api_label(index));
+        let domain = api.kind[index].domain();
+        add(domain, name, api.start[index], api.end[index]);
+    }
+    let table = &session.dispatches;
+    for index in 0..table.len() {
+        let name = format!("kernel_{}", table.kernel[index]);
+        add(
+            Domain::KernelDispatch,
+            &name,
+            table.start[index],
+            table.end[index],
+        );
+    }
+    let mut stats = SessionStats::default();
+    for domain in Domain::ALL {
+        let mut rows: Vec<StatRow> = sums
+            .iter()
+            .filter(|((of, _), _)| *of == domain)
+            .map(|((_, name), &(calls, total, min, max))| StatRow {
+                name: name.clone(),
+                domain,
+                calls,
+                total,
+                average: total as f64 / calls as f64,
+                percentage: 0.0,
+                min,
+                max,
+                std_dev: f64::NAN,
+            })
+            .collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.total));
+        if rows.is_empty() {
+            continue;
+        }
+        stats.overall.push(StatRow {
+            name: domain.label().to_owned(),
+            domain,
+            calls: rows.iter().map(|row| row.calls).sum(),
+            total: rows.iter().map(|row| row.total).sum(),
+            average: 0.0,
+            percentage: 0.0,
+            min: 0,
+            max: 0,
+            std_dev: 0.0,
+        });
+        let title = domain.label().to_owned();
+        stats.domains.push((domain, StatTable { title, rows }));
+    }
+    stats
+}
+
+fn page(directory: &Path, records: u64) -> (PathBuf, Session) {
+    let session = session(records);
+    let stats = stats(&session);
+    let file = write_one(
+        Format::Html,
+        &session,
+        Some(&stats),
+        &Options::default(),
+        &target(directory),
+    )
+    .expect("written")
+    .expect("a page");
+    (file, session)
+}
+
+#[test]
+fn a_session_without_records_has_no_page() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let written = write_one(
+        Format::Html,
+        &Session::default(),
+        Some(&SessionStats::default()),
+        &Options::default(),
+        &target(directory.path()),
+    );
+    assert_eq!(written.expect("nothing to write"), None);
+}
+
+#[test]
+fn names_stay_data_and_nothing_is_loaded() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (file, _) = page(directory.path(), 100);
+    let text = std::fs::read_to_string(file).expect("a page");
+    assert_eq!(text.matches("</script").count(), 2);
+    assert!(!text.contains("<img") && !text.contains("http:") && !text.contains("https:"));
+    assert!(text.contains("<title>rpd: app &lt;one&gt;</title>"));
+    let data = text.split_once("id=\"data\">").expect("data").1;
+    let data = data.split_once("</script>").expect("data").0;
+    let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
+    assert_eq!(data["tables"][3]["id"], "markers");
+    assert_eq!(data["tables"][3]["rows"][0][0], EVIL);
+    let counters = &data["tables"][1];
+    assert_eq!(counters["id"], "counters");
+    let rows = counters["rows"].as_array().expect("rows").iter();
+    let rows = rows.filter(|row| row[1] == "SQ_WAVES");
+    let dispatches: u64 = rows
+        .map(|row| {
+            let dispatches = row[2].as_u64().expect("a number");
+            let sum = 1024 * dispatches;
+            assert_eq!(
+                *row,
+                serde_json::json!([row[0], "SQ_WAVES", dispatches, 1024, 1024, 1024, sum])
+            );
+            dispatches
+        })
+        .sum();
+    assert_eq!(dispatches, 30);
+}
+
+#[test]
+fn a_page_of_counters_alone_shows_when_they_were_counted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut session = session(100);
+    session.dispatches = Default::default();
+    session.api = Default::default();
+    session.copies = Default::default();
+    let (stats, options) = (SessionStats::default(), Options::default());
+    let file = write_one(
+        Format::Html,
+        &session,
+        Some(&stats),
+        &options,
+        &target(directory.path()),
+    )
+    .expect("written")
+    .expect("a page");
+    let text = std::fs::read_to_string(file).expect("a page");
+    let data = text.split_once("id=\"data\">").expect("data").1;
+    let data = data.split_once("</script>").expect("data").0;
+    let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
+    let titles: Vec<&str> = data["tables"]
+        .as_array()
+        .expect("tables")
+        .iter()
+        .filter_map(|table| table["title"].as_str())
+        .collect();
+    assert_eq!(titles, ["Counters", "Gaps"]);
+    assert_eq!(data["tracks"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn the_page_works_in_a_browser() {
+    let driver = Command::new("chromedriver").arg("--version").output();
+    let python = Command::new("python3").arg("--version").output();
+    if driver.is_err() || python.is_err() {
+        eprintln!(
+            "skipped: the page in a browser: no chromedriver or no python3 (packages chromium, chromium-driver)"
+        );
+        return;
+    }
+    for records in [1_000, 1_000_000] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (file, session) = page(directory.path(), records);
+        let size = std::fs::metadata(&file).expect("a page").len();
+        assert!(size < 1_500_000, "{size} bytes for {records} records");
+        // Pictures to look at are kept when there is a place for them.
+        let pictures = std::env::var_os("RPD_TEST_PICTURES").unwrap_or_default();
+        let output = Command::new("python3")
+            .arg(SCRIPT)
+            .arg(&file)
+            .arg(directory.path())
+            .arg(records.to_string())
+            .arg(session.dispatches.len().to_string())
+            .arg(pictures)
+            .output()
+            .expect("python3");
+        assert!(
+            output.status.success(),
+            "{records} records: {}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        eprint!("{}", String::from_utf8_lossy(&output.stdout));
+    }
+}

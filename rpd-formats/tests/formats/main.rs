@@ -1,0 +1,12 @@
+//! What the writers write, against files of the original tools and through independent readers. One binary, so that the
+//! tests link once.
+
+mod counters;
+mod golden;
+mod html;
+mod otf2;
+mod parquet;
+mod read;
+mod results;
+mod support;
+mod synthetic;

@@ -1,0 +1,39 @@
+//! Writing through the registry of formats.
+
+use std::path::PathBuf;
+
+use rpd_core::naming::Target;
+use rpd_core::options::{Format, Options};
+use rpd_core::session::Session;
+use rpd_core::stats::SessionStats;
+use rpd_formats::{Output, WriteError};
+
+/// Writes a session in one format; its files.
+pub(crate) fn write(
+    format: Format,
+    session: &Session,
+    stats: Option<&SessionStats>,
+    options: &Options,
+    target: &Target,
+) -> Result<Vec<PathBuf>, WriteError> {
+    let output = Output {
+        session,
+        stats,
+        options,
+        target,
+    };
+    rpd_formats::write(format, &output)
+}
+
+/// As [`write`], for a format with one file at most.
+pub(crate) fn write_one(
+    format: Format,
+    session: &Session,
+    stats: Option<&SessionStats>,
+    options: &Options,
+    target: &Target,
+) -> Result<Option<PathBuf>, WriteError> {
+    let files = write(format, session, stats, options, target)?;
+    assert!(files.len() <= 1, "{files:?}");
+    Ok(files.into_iter().next())
+}

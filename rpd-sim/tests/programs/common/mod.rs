@@ -1,0 +1,72 @@
+//! Programs that are tool and target in one, built against the library under its sonames.
+
+use std::{
+    env, fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// The library that cargo built beside this test.
+fn library() -> PathBuf {
+    let test = env::current_exe().expect("the test knows where it is");
+    let deps = test.parent().expect("it is in a folder").to_owned();
+    [deps.join("librpd_sim.so"), deps.join("../librpd_sim.so")]
+        .into_iter()
+        .find(|path| path.exists())
+        .expect("cargo builds the library before its tests")
+}
+
+/// A folder with the sonames, and a program made of a source beside the tests in it.
+pub(crate) fn build(
+    name: &str,
+    source: &str,
+    options: &[&str],
+    libraries: &[&str],
+) -> (PathBuf, PathBuf) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    let names = fs::read_to_string(root.join("sonames.txt")).expect("the list of names");
+    for soname in names
+        .lines()
+        .filter(|l| !l.is_empty() && !l.starts_with('#'))
+    {
+        symlink(library(), folder.join(soname)).expect("a link");
+    }
+    let program = folder.join("probe");
+    let status = Command::new("cc")
+        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"])
+        .args(options)
+        .arg("-o")
+        .arg(&program)
+        .arg(root.join("tests/programs").join(source))
+        .arg("-L")
+        .arg(&folder)
+        .args(libraries)
+        .status()
+        .expect("a C compiler");
+    assert!(status.success(), "the probe compiles");
+    (folder, program)
+}
+
+/// What a program says on its standard output and its standard error; it must succeed.
+pub(crate) fn run_loudly(
+    folder: &Path,
+    program: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> (String, String) {
+    let output = Command::new(program)
+        .args(arguments)
+        .env_remove("ROCP_TOOL_LIBRARIES")
+        .env_remove("RPD_SIM_GPUS")
+        .env("LD_LIBRARY_PATH", folder)
+        .envs(variables.iter().copied())
+        .output()
+        .expect("the program runs");
+    let errors = String::from_utf8(output.stderr).expect("text");
+    assert!(output.status.success(), "{}: {errors}", output.status);
+    (String::from_utf8(output.stdout).expect("text"), errors)
+}

@@ -1,0 +1,69 @@
+//! Counting services of the simulated provider, driven through the ABI as a tool does.
+//!
+//! `counting.c` is tool and program in one; what it says is compared with `counting.txt`.
+
+use crate::common;
+
+use std::{collections::HashMap, path::Path};
+
+fn said(name: &str, gpus: &str) -> (String, String) {
+    let libraries = ["-lrocprofiler-sdk", "-lamdhip64"];
+    let (folder, program) = common::build(name, "counting.c", &["-rdynamic"], &libraries);
+    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rpd-gfx/testdata/kernels-O3.co");
+    let module = module.to_str().expect("a path");
+    common::run_loudly(&folder, &program, &[module], &[("RPD_SIM_GPUS", gpus)])
+}
+
+#[test]
+fn counting_goes_as_the_reference_says() {
+    let (said, complaints) = said("counting", "1");
+    let expected = include_str!("counting.txt");
+    // Numbers of instructions are the compiler's affair; what they have to do with each other is not.
+    let mut values: HashMap<&str, f64> = HashMap::new();
+    let mut ours = Vec::new();
+    for line in said.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let [
+            name @ ("SQ_INSTS_VALU" | "SQ_WAVES" | "VALUInsts" | "MINE" | "TWICE"),
+            value,
+            "in",
+            ..,
+        ] = words[..]
+        {
+            values.insert(name, value.parse().expect("a number"));
+        }
+        if !line.starts_with("  SQ_INSTS_VALU ") && !line.starts_with("  VALUInsts ") {
+            ours.push(line);
+        }
+        if line.starts_with("  CU_NUM ") && values.contains_key("MINE") {
+            let ratio = values["SQ_INSTS_VALU"] / values["SQ_WAVES"];
+            assert!(
+                ratio > 10.0 && (values["VALUInsts"] / ratio - 1.0).abs() < 1e-4,
+                "{values:?}"
+            );
+            assert_eq!(values["TWICE"], 2.0 * values["SQ_WAVES"]);
+            assert_eq!(values["MINE"], 64.0 * values["TWICE"]);
+        }
+    }
+    for (n, (ours, theirs)) in ours.iter().zip(expected.lines()).enumerate() {
+        assert_eq!(*ours, theirs, "line {}", n + 1);
+    }
+    assert_eq!(ours.len(), expected.lines().count());
+    let complaints: Vec<&str> = complaints.lines().collect();
+    assert_eq!(
+        complaints,
+        [
+            "rpd-sim: counter definitions: X: there is no counter `NO_SUCH`",
+            "rpd-sim: counter YOURS: column 3: expected a number, a counter or `(`, found the end",
+            "rpd-sim: counter YOURS: YOURS: `YOURS` is made of itself",
+        ]
+    );
+}
+
+#[test]
+fn every_gpu_has_counters_of_its_own() {
+    let (said, _) = said("counting-two", "2");
+    let own = "rocprofiler_create_counter_config(agent[0], list, 1, &merged) 20\n\
+               rocprofiler_create_counter_config(agent[1], list, 1, &merged) 0\n";
+    assert!(said.contains(own), "{said}");
+}

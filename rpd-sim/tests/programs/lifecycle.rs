@@ -1,0 +1,114 @@
+//! The life cycle of a tool on the simulated provider: what it answers to proper and improper use.
+//!
+//! `probe.c` is tool and program in one; it is compiled with the system's C compiler, linked against the
+//! library under its sonames, and run.
+
+use crate::common;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// What a program says, which must be nothing on its standard error.
+fn run(folder: &Path, program: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let (said, errors) = common::run_loudly(folder, program, arguments, variables);
+    assert_eq!(errors, "");
+    said
+}
+
+fn probe(name: &str, options: &[&str]) -> (PathBuf, PathBuf) {
+    let libraries = ["-lrocprofiler-sdk", "-lrocprofiler-sdk-roctx"];
+    common::build(name, "probe.c", options, &libraries)
+}
+
+#[test]
+fn statuses_and_deliveries_are_those_of_the_reference() {
+    let (folder, program) = probe("lifecycle", &["-rdynamic"]);
+    let said = run(&folder, &program, &["fork"], &[]);
+    let expected = include_str!("lifecycle.txt");
+    for (n, (ours, theirs)) in said.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(ours, theirs, "line {}", n + 1);
+    }
+    assert_eq!(said.lines().count(), expected.lines().count());
+}
+
+#[test]
+fn without_a_visible_tool_nothing_begins() {
+    let (folder, program) = probe("no-tool", &[]);
+    let said = run(&folder, &program, &[], &[]);
+    assert!(
+        !said.lines().any(|line| line.starts_with("configure ")),
+        "{said}"
+    );
+    assert!(
+        said.starts_with(
+            "state(rocprofiler_is_initialized) 0\nstate(rocprofiler_is_initialized) 0\n"
+        )
+    );
+}
+
+#[test]
+fn registration_can_be_switched_off() {
+    let (folder, program) = probe("switched-off", &["-rdynamic"]);
+    let said = run(
+        &folder,
+        &program,
+        &[],
+        &[("ROCPROFILER_REGISTER_ENABLED", "0")],
+    );
+    // The probe forces it later on, which is another matter.
+    let line = |start: &str| said.lines().position(|line| line.starts_with(start));
+    assert!(
+        line("configure ") > line("rocprofiler_at_intercept_table_registration"),
+        "{said}"
+    );
+    assert!(
+        !said.contains("enter range"),
+        "the tables were not offered: {said}"
+    );
+}
+
+#[test]
+fn the_library_can_initialise_when_it_is_loaded() {
+    let (folder, program) = probe("constructor", &["-rdynamic"]);
+    let said = run(&folder, &program, &[], &[("ROCPROFILER_LIBRARY_CTOR", "1")]);
+    assert!(said.starts_with("configure 10000 1.0.0 0\n"), "{said}");
+}
+
+#[test]
+fn programs_linked_against_versioned_symbols_run() {
+    let (folder, _) = probe("versions", &[]);
+    let imports = folder.join("imports");
+    fs::create_dir(&imports).expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("a file");
+    write(
+        "stub.c",
+        "int hipRuntimeGetVersion(int *v) { return *v; } int hipGetLastError(void) { return 0; }",
+    );
+    write(
+        "stub.map",
+        "hip_4.2 { global: hipRuntimeGetVersion; }; hip_6.0 { global: hipGetLastError; } hip_4.2;",
+    );
+    write("user.c", "int hipRuntimeGetVersion(int *); int hipGetLastError(void);
+        int main(void) { int v = 0; return hipRuntimeGetVersion(&v) || hipGetLastError() || v == 0; }");
+    let cc = |arguments: &[&str]| {
+        let status = Command::new("cc")
+            .current_dir(&folder)
+            .args(arguments)
+            .status();
+        assert!(status.expect("a C compiler").success());
+    };
+    let stub = ["-shared", "-fPIC", "stub.c", "-o", "imports/libamdhip64.so"];
+    cc(&[
+        &stub[..],
+        &[
+            "-Wl,-soname,libamdhip64.so.6",
+            "-Wl,--version-script=stub.map",
+        ],
+    ]
+    .concat());
+    cc(&["user.c", "-o", "user", "-Limports", "-lamdhip64"]);
+    assert_eq!(run(&folder, &folder.join("user"), &[], &[]), "");
+}
