@@ -54,7 +54,10 @@ pub fn database(path: &Path, format: usize, directory: &Path) -> Result<usize, S
     let format = Format::ALL[format % OUTPUT_FORMATS];
     let database = Database::open(path).map_err(|error| error.to_string())?;
     for (index, recording) in database.recordings().iter().enumerate() {
-        let load = LoadOptions { args: true };
+        let load = LoadOptions {
+            args: true,
+            ..LoadOptions::default()
+        };
         let (session, settings) = database
             .session(recording, load)
             .map_err(|error| error.to_string())?;

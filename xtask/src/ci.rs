@@ -45,17 +45,6 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         ]))
     })?;
     step("tests", || test::run(&[]))?;
-    step("litmus tests of the simulated memory", || {
-        shell::run(shell::cargo().args([
-            "test",
-            "--package",
-            "rpd-gfx",
-            "--lib",
-            "litmus_for_a_minute",
-            "--",
-            "--ignored",
-        ]))
-    })?;
     step("documentation", || {
         shell::run(
             shell::cargo()
@@ -64,6 +53,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         )
     })?;
     if long {
+        step("litmus tests of the simulated memory", || {
+            shell::run(shell::cargo().args([
+                "test",
+                "--package",
+                "rpd-gfx",
+                "--lib",
+                "litmus_for_a_minute",
+                "--",
+                "--ignored",
+            ]))
+        })?;
         step("fuzzing", || fuzz::run(&[]))?;
     }
     println!("ci: all passed in {:.0} s", start.elapsed().as_secs_f64());

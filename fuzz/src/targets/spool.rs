@@ -76,7 +76,13 @@ fn run(data: &[u8]) {
                 assert!(!damage.to_string().is_empty());
             }
         }
-        match Session::open(directory.path(), LoadOptions { args: true }) {
+        match Session::open(
+            directory.path(),
+            LoadOptions {
+                args: true,
+                ..LoadOptions::default()
+            },
+        ) {
             Ok(session) => assert!(session.len() as u64 <= total),
             Err(error) => assert_one_line(&error.to_string()),
         }
