@@ -117,6 +117,8 @@ fn finish(run: &RunDirectory, given: &Path, output: Option<&str>) -> Result<bool
         return Ok(true);
     }
     let mut options = run.options()?;
+    // A library is code that runs with the user's rights: none is loaded because a file names it.
+    options.otf2_library = None;
     remove_abandoned(&run.output()?);
     let confined = match output {
         Some(directory) => elsewhere(&mut options, directory)?,

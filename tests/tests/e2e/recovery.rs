@@ -299,6 +299,38 @@ fn files_go_into_the_output_directory_or_where_the_user_says() {
 }
 
 #[test]
+fn libraries_that_a_recording_names_are_not_loaded() {
+    let outcome = killed_run(&["-s", "-f", "csv", "otf2", "-o", "x"], "child");
+    let out = outcome.out();
+    let folder = outcome.folder.path();
+    let (source, library, loaded) = (
+        folder.join("library.c"),
+        folder.join("library.so"),
+        folder.join("loaded"),
+    );
+    let text = format!(
+        "#include <stdio.h>\n__attribute__((constructor)) static void run(void) {{ fopen(\"{}\", \"w\"); }}\n",
+        loaded.display()
+    );
+    fs::write(&source, text).expect("written");
+    let compiled = std::process::Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .status();
+    assert!(compiled.expect("a C compiler").success());
+    let options = only(&out.join(".rpd"), "run-").join("options.json");
+    let text = fs::read_to_string(&options).expect("readable");
+    let named = format!("\"otf2_library\": \"{}\"", library.display());
+    let hostile = text.replace("\"otf2_library\": null", &named);
+    assert_ne!(hostile, text);
+    fs::write(&options, hostile).expect("written");
+    // Without libotf2 on the machine the archive is missing, which is status 1.
+    let recovered = recover(&out);
+    assert!(!loaded.exists(), "{}", recovered.stderr);
+    assert!(out.join("x_kernel_trace.csv").is_file());
+}
+
+#[test]
 fn hostile_folders_neither_hang_nor_lead_away() {
     let outcome = killed_run(&["-s", "-f", "csv", "-o", "x"], "child");
     let (out, saved) = (outcome.out(), outcome.folder.path().join("saved"));
