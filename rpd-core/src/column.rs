@@ -2,7 +2,7 @@
 //!
 //! A table that grows beyond a limit writes its rows to files without a name ([`Column::spill`]) and reads them through
 //! a mapping ([`Column::seal`]). Mapped pages count as memory of the process until they are given back, so whoever goes
-//! through a table gives them back as it goes ([`Column::release`]; [`crate::session::Columns::indices`] does it).
+//! through a table gives them back as it goes ([`Column::release`]; [`crate::session::ApiTable::indices`] and those of the other tables do it).
 
 use std::fs::File;
 use std::io;
