@@ -4,8 +4,8 @@
 //! [`Dispatch`] on it and says what it did ([`Stats`]) or what stopped it ([`Fault`]).
 //!
 //! Every instruction format has a file of its own with its decoder and its table of operations; an
-//! operation is a function on the wave ([`exec::Exec`]) and the decoded instruction ([`inst::Inst`]).
-//! Operands are fetched and results written in [`operand`] alone.
+//! operation is a function on the wave (`exec::Exec`) and the decoded instruction (`inst::Inst`).
+//! Operands are fetched and results written in `operand` alone.
 
 mod decode;
 mod dispatch;
