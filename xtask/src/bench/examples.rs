@@ -39,7 +39,7 @@ pub(super) fn open(settings: &Settings) -> Result<Vec<Row>> {
             "session open, 10 M records: peak memory",
             number_before(&text, " MiB (")?,
             "MiB",
-            Target::AtMost(1430.0),
+            Target::AtMost(256.0),
         ),
     ])
 }
