@@ -1,0 +1,1 @@
+//! Call stacks of the calling thread.

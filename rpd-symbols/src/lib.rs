@@ -1,0 +1,1 @@
+//! Symbols of the call stacks in a database.
