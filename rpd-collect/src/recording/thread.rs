@@ -11,8 +11,8 @@ use rpd_spool::format::stream;
 use rpd_spool::writer::StreamWriter;
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::process;
-use crate::rename::RegionCache;
+use crate::recording::process;
+use crate::sdk::rename::RegionCache;
 
 /// Streams that a thread can be inside of at once; HIP calls with a stream nest one or two deep.
 const NESTED_STREAMS: usize = 32;
@@ -157,7 +157,8 @@ unsafe extern "C" fn release(pointer: *mut c_void) {
     let pointer = pointer.cast::<Thread>();
     if THREAD.get() == pointer {
         THREAD.set(std::ptr::null_mut());
-        static SERVICE: crate::guard::Service = crate::guard::Service::new("thread");
+        static SERVICE: crate::recording::guard::Service =
+            crate::recording::guard::Service::new("thread");
         // SAFETY: `begin` made the box, and with the pointer gone from THREAD no one else reaches it.
         SERVICE.run(|| drop(unsafe { Box::from_raw(pointer) }));
     }

@@ -11,10 +11,10 @@ use rocprofiler_sdk_sys::{
 use rpd_spool::format::{Allocation, Copy, Scratch, tag};
 use rpd_spool::writer::now;
 
-use crate::guard::Service;
-use crate::process::{self, fork_time, header};
-use crate::register::Setup;
-use crate::stream::unpack;
+use crate::recording::guard::Service;
+use crate::recording::process::{self, fork_time, header};
+use crate::sdk::entry::Setup;
+use crate::sdk::stream::unpack;
 
 static COPIES: Service = Service::new("memory copies");
 static ALLOCATIONS: Service = Service::new("memory allocations");
@@ -84,13 +84,13 @@ unsafe extern "C" fn on_copy(
         }
         type Payload = rocprofiler_callback_tracing_memory_copy_data_t;
         // SAFETY: the payload of this kind, within its callback.
-        let payload = unsafe { crate::read::sized::<Payload>(record.payload) };
+        let payload = unsafe { crate::recording::text::sized::<Payload>(record.payload) };
         let Some(payload) = payload else { return };
         if payload.start_timestamp < fork_time() {
             return;
         }
         let (region, stream) = unpack(record.correlation_id.external.as_u64());
-        crate::thread::write(&Copy {
+        crate::recording::thread::write(&Copy {
             header: header(tag::COPY, size_of::<Copy>()),
             thread: record.thread_id,
             correlation: record.correlation_id.internal,
@@ -124,7 +124,7 @@ unsafe extern "C" fn on_allocation(
             return;
         };
         // SAFETY: the payload of this kind, within its callback.
-        let payload = unsafe { crate::read::sized::<Payload>(record.payload) };
+        let payload = unsafe { crate::recording::text::sized::<Payload>(record.payload) };
         let Some(payload) = payload else { return };
         // The provider's times are closer to the call than ours.
         let (start, end) = match payload.end_timestamp {
@@ -135,7 +135,7 @@ unsafe extern "C" fn on_allocation(
             return;
         }
         let (_, stream) = unpack(record.correlation_id.external.as_u64());
-        crate::thread::write(&Allocation {
+        crate::recording::thread::write(&Allocation {
             header: header(tag::ALLOCATION, size_of::<Allocation>()),
             thread: record.thread_id,
             correlation: record.correlation_id.internal,
@@ -163,7 +163,7 @@ unsafe extern "C" fn on_scratch(
             return;
         };
         // SAFETY: the payload of this kind, within its callback.
-        let payload = unsafe { crate::read::sized::<Payload>(record.payload) };
+        let payload = unsafe { crate::recording::text::sized::<Payload>(record.payload) };
         let Some(payload) = payload else { return };
         if start < fork_time() {
             return;
@@ -173,7 +173,7 @@ unsafe extern "C" fn on_scratch(
             hsa_amd_tool_event_kind_t::SCRATCH_ALLOC_END => unsafe { payload.args.alloc_end.size },
             _ => 0,
         };
-        crate::thread::write(&Scratch {
+        crate::recording::thread::write(&Scratch {
             header: header(tag::SCRATCH, size_of::<Scratch>()),
             thread: record.thread_id,
             correlation: record.correlation_id.internal,

@@ -9,7 +9,7 @@ use rocprofiler_sdk_sys::{
 };
 use rpd_spool::format::{Name, space, tag};
 
-use crate::process::header;
+use crate::recording::process::header;
 
 /// A kind and its operations.
 pub(crate) struct KindNames {
@@ -149,7 +149,7 @@ fn write(tag: u16, space: u32, kind: u32, operation: u32, text: &str) {
         operation,
         text_len: text.len() as u32,
     };
-    crate::meta::write(tag, 0, &name, text.as_bytes());
+    crate::recording::meta::write(tag, 0, &name, text.as_bytes());
 }
 
 fn callback_kind(functions: &Functions, number: u32) -> Option<KindNames> {

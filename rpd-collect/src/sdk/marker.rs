@@ -12,10 +12,10 @@ use rpd_spool::format::{
 use rpd_spool::writer::{OpenRecord, now, record_len};
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::guard::Service;
-use crate::names::KindNames;
-use crate::process::header;
-use crate::register::Setup;
+use crate::recording::guard::Service;
+use crate::recording::process::header;
+use crate::sdk::entry::Setup;
+use crate::sdk::names::KindNames;
 
 /// Bytes kept of a message.
 const MESSAGE: usize = 64 << 10;
@@ -80,16 +80,16 @@ pub(crate) fn configure_control(setup: &Setup<'_>) {
     const KIND: &str = "MARKER_CONTROL_API";
     let options = setup.options;
     let recorded = options.traces.marker;
-    if options.original_semantics && !recorded && !crate::recording::by_regions(options) {
+    if options.original_semantics && !recorded && !crate::recording::switch::by_regions(options) {
         return;
     }
     let Some(kind) = setup.names.callback(KIND) else {
-        if crate::recording::by_regions(options) {
-            crate::meta::note(
+        if crate::recording::switch::by_regions(options) {
+            crate::recording::meta::note(
                 "nothing is recorded: this provider does not tell where selected regions begin",
             );
         } else if recorded {
-            crate::register::note_missing(KIND);
+            crate::sdk::entry::note_missing(KIND);
         }
         return;
     };
@@ -111,7 +111,7 @@ unsafe fn payload(
     record: &rocprofiler_callback_tracing_record_t,
 ) -> Option<rocprofiler_callback_tracing_marker_api_data_t> {
     // SAFETY: as this function demands, this is the payload's type.
-    unsafe { crate::read::sized(record.payload) }
+    unsafe { crate::recording::text::sized(record.payload) }
 }
 
 /// The message of a record, with the flags that describe it.
@@ -127,7 +127,7 @@ pub(crate) unsafe fn message<'a>(
         payload(record).map_or(std::ptr::null(), |payload| payload.args.roctxMarkA.message)
     };
     // SAFETY: the program's own text.
-    match unsafe { crate::read::capped(text, MESSAGE) } {
+    match unsafe { crate::recording::text::capped(text, MESSAGE) } {
         Some((text, false)) => (Some(text), api_flag::MESSAGE),
         Some((text, true)) => (Some(text), api_flag::MESSAGE | api_flag::TRUNCATED),
         None => (None, api_flag::MESSAGE | api_flag::NULL_MESSAGE),
@@ -203,7 +203,7 @@ unsafe extern "C" fn on_range(
                     correlation: record.correlation_id.internal,
                     end: time,
                 };
-                crate::thread::with(|thread| {
+                crate::recording::thread::with(|thread| {
                     thread
                         .records
                         .append(len, |bytes| bytes.copy_from_slice(end.as_bytes()))
@@ -211,7 +211,9 @@ unsafe extern "C" fn on_range(
             }
             rocprofiler_callback_phase_t::EXIT if *slot != 0 => {
                 let retval = retval(&record);
-                crate::thread::with(|thread| thread.records.close(OpenRecord(*slot), retval, time));
+                crate::recording::thread::with(|thread| {
+                    thread.records.close(OpenRecord(*slot), retval, time)
+                });
             }
             _ => {}
         }
@@ -231,7 +233,7 @@ fn open_message(
         4 + message.map_or(0, |message| message.len()),
     );
     let mut call = call(operations.kind, record, flags, len);
-    crate::thread::with(|thread| {
+    crate::recording::thread::with(|thread| {
         if instant {
             call.end = call.start;
             thread
@@ -249,7 +251,7 @@ fn open_message(
 fn open_plain(kind: u16, record: &rocprofiler_callback_tracing_record_t) -> OpenRecord {
     let len = size_of::<ApiCall>();
     let call = call(kind, record, 0, len);
-    crate::thread::with(|thread| {
+    crate::recording::thread::with(|thread| {
         thread
             .records
             .append_open(len, |bytes| bytes.copy_from_slice(call.as_bytes()))
@@ -276,7 +278,7 @@ fn begin_process_range(operations: &Operations, record: &rocprofiler_callback_tr
         correlation: record.correlation_id.internal,
         ancestor: record.correlation_id.ancestor,
     };
-    crate::thread::with(|thread| {
+    crate::recording::thread::with(|thread| {
         thread
             .records
             .append(len, |bytes| fill(bytes, &begin, message))
@@ -300,16 +302,16 @@ unsafe extern "C" fn on_control(
                     false => 0,
                 };
                 if operation == operations.pause {
-                    crate::recording::pause();
+                    crate::recording::switch::pause();
                 }
             }
             rocprofiler_callback_phase_t::EXIT => {
                 if operation == operations.resume {
-                    crate::recording::resume();
+                    crate::recording::switch::resume();
                 }
                 if *slot != 0 {
                     let retval = retval(&record);
-                    crate::thread::with(|thread| {
+                    crate::recording::thread::with(|thread| {
                         thread.records.close(OpenRecord(*slot), retval, time);
                     });
                 }
@@ -345,7 +347,10 @@ unsafe extern "C" fn on_name(
         let (name, resource): (*const c_char, u64) = unsafe {
             let args = &payload.args;
             match which {
-                0 => (args.roctxNameOsThread, crate::thread::id().into()),
+                0 => (
+                    args.roctxNameOsThread,
+                    crate::recording::thread::id().into(),
+                ),
                 1 => {
                     let device = args.roctxNameHipDevice;
                     (device.name, device.device_id.cast_unsigned().into())
@@ -363,7 +368,7 @@ unsafe extern "C" fn on_name(
             }
         };
         // SAFETY: the program's own text.
-        let Some((name, _)) = (unsafe { crate::read::capped(name, MESSAGE) }) else {
+        let Some((name, _)) = (unsafe { crate::recording::text::capped(name, MESSAGE) }) else {
             return;
         };
         let named = NamedResource {
@@ -371,8 +376,8 @@ unsafe extern "C" fn on_name(
             resource,
             time: now(),
             name_len: name.len() as u32,
-            tid: crate::thread::id(),
+            tid: crate::recording::thread::id(),
         };
-        crate::meta::write(tag::RESOURCE_NAME, which as u16 + 1, &named, name);
+        crate::recording::meta::write(tag::RESOURCE_NAME, which as u16 + 1, &named, name);
     });
 }

@@ -14,10 +14,10 @@ use rpd_spool::format::{ApiCall, RecordHeader, api_flag, tag};
 use rpd_spool::writer::{OpenRecord, now, record_len};
 use zerocopy::FromBytes;
 
-use crate::arguments::{self, Layout};
-use crate::guard::Service;
-use crate::names::KindNames;
-use crate::register::{Setup, functions};
+use crate::recording::arguments::{self, Layout};
+use crate::recording::guard::Service;
+use crate::sdk::entry::{Setup, functions};
+use crate::sdk::names::KindNames;
 
 /// Bytes kept of a text argument.
 const TEXT: usize = 4096;
@@ -160,12 +160,12 @@ unsafe extern "C" fn on_call(
                 *slot = 0;
                 *slot = enter(kind, &record).0;
                 if *slot == 0 {
-                    crate::thread::lost();
+                    crate::recording::thread::lost();
                 }
             }
             rocprofiler_callback_phase_t::EXIT if *slot != 0 => {
                 let retval = retval(kind, record.payload);
-                crate::thread::with(|thread| {
+                crate::recording::thread::with(|thread| {
                     thread.records.close(OpenRecord(*slot), retval, returned);
                 });
             }
@@ -216,7 +216,7 @@ fn open(
     fill: impl FnOnce(&mut [u8]),
 ) -> OpenRecord {
     let len = record_len(HEAD, tail);
-    crate::thread::with(|thread| {
+    crate::recording::thread::with(|thread| {
         thread.records.append_open(len, |bytes| {
             let (head, rest) = bytes.split_at_mut(HEAD);
             fill(rest);
@@ -274,7 +274,7 @@ fn enter_raw(
         address.copy_from_slice(bytes);
         let pointer = usize::from_ne_bytes(address) as *const c_char;
         // SAFETY: an input argument that the call itself is about to read as text; the caller keeps it alive.
-        if let Some((found, cut)) = unsafe { crate::read::capped(pointer, TEXT) } {
+        if let Some((found, cut)) = unsafe { crate::recording::text::capped(pointer, TEXT) } {
             *text = Some(found);
             tail += found.len();
             if cut {
