@@ -90,7 +90,7 @@ unsafe fn write(agent: *const c_void) -> Option<rocprofiler_agent_v0_t> {
         tail.extend_from_slice(bytes);
     };
     let size = usize::try_from(known.size).unwrap_or(0).min(LARGEST);
-    // SAFETY: the struct has as many bytes as its size says; the arrays have the lengths that stand beside them; texts
+    // SAFETY: the struct has as many bytes as its size says; the arrays have the lengths in the fields beside them; texts
     // are valid like the struct. Fields that the size does not cover are null or 0 in `known`.
     unsafe {
         put(bytes_of(agent.cast::<u8>(), size));
