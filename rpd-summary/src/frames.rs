@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use polars::prelude::*;
 use rpd_core::domain::Domain;
-use rpd_core::ids::{Nanoseconds, StringId};
+use rpd_core::ids::{Nanoseconds, OperationId};
 use rpd_core::kernel_name;
 use rpd_core::options::KernelNames;
 use rpd_core::session::{DispatchTable, Session};
@@ -132,10 +132,15 @@ impl Gathered {
         sums.max = sums.max.max(duration);
     }
 
-    fn of_operations(names: &[StringId], start: &[Nanoseconds], end: &[Nanoseconds]) -> Gathered {
+    fn of_operations(
+        session: &Session,
+        operations: &[OperationId],
+        start: &[Nanoseconds],
+        end: &[Nanoseconds],
+    ) -> Gathered {
         let mut gathered = Gathered::default();
-        for ((name, start), end) in names.iter().zip(start).zip(end) {
-            gathered.add(name.0, *start, *end);
+        for ((operation, start), end) in operations.iter().zip(start).zip(end) {
+            gathered.add(session.operations[*operation].name.0, *start, *end);
         }
         gathered
     }
@@ -216,7 +221,11 @@ impl Statistics {
         let api = &session.api;
         for index in api.indices() {
             let name = session.api_label(index);
-            gathered[slot(api.kind[index].domain())].add(name.0, api.start[index], api.end[index]);
+            gathered[slot(session.call(index).domain())].add(
+                name.0,
+                api.start[index],
+                api.end[index],
+            );
         }
 
         let mut shown: HashMap<(u64, u32), u32> = HashMap::new();
@@ -246,11 +255,15 @@ impl Statistics {
         let (copies, allocations, scratch) =
             (&session.copies, &session.allocations, &session.scratch);
         gathered[slot(Domain::MemoryCopy)] =
-            Gathered::of_operations(&copies.operation, &copies.start, &copies.end);
-        gathered[slot(Domain::MemoryAllocation)] =
-            Gathered::of_operations(&allocations.operation, &allocations.start, &allocations.end);
+            Gathered::of_operations(session, &copies.operation, &copies.start, &copies.end);
+        gathered[slot(Domain::MemoryAllocation)] = Gathered::of_operations(
+            session,
+            &allocations.operation,
+            &allocations.start,
+            &allocations.end,
+        );
         gathered[slot(Domain::ScratchMemory)] =
-            Gathered::of_operations(&scratch.operation, &scratch.start, &scratch.end);
+            Gathered::of_operations(session, &scratch.operation, &scratch.start, &scratch.end);
 
         let mut domains = Vec::new();
         let mut frames = Vec::new();
@@ -420,10 +433,9 @@ mod tests {
             ("roctxMarkA", "mark"),
             ("roctxGetThreadId", ""),
         ] {
-            let operation = session.strings.intern(operation);
+            let operation = session.add_operation(Kind::MarkerCoreRange, operation);
             let message = session.strings.intern(message);
             let api = &mut session.api;
-            api.kind.push(Kind::MarkerCoreRange);
             api.operation.push(operation);
             api.message.push(message);
             api.start.push(Nanoseconds(1));

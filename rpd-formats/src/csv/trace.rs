@@ -10,7 +10,8 @@ use rpd_core::ids::{AgentHandle, KernelId, StreamId, StringId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
 use rpd_core::session::{
-    AllocationTable, CopyTable, DispatchTable, KernelSymbol, ScratchTable, Session, Table,
+    AllocationTable, CopyTable, DispatchTable, KernelSymbol, Operations, ScratchTable, Session,
+    Table,
 };
 
 use super::columns::{self, columns};
@@ -131,7 +132,7 @@ columns!(Calls<'_>, |row, call, begin|
 impl Calls<'_> {
     #[inline]
     fn kind(&self) -> Option<&[u8]> {
-        self.kinds[self.session.api.kind[self.index] as usize].as_deref()
+        self.kinds[self.session.call(self.index).kind as usize].as_deref()
     }
 }
 
@@ -142,10 +143,11 @@ fn write_calls(
     begin: &Begin,
 ) -> Result<(), WriteError> {
     let mut kinds = [const { None }; 1 << u8::BITS];
-    let mut is_wanted = [false; 1 << u8::BITS];
+    let is_wanted = session
+        .operations
+        .select(|operation| operation.domain() == domain);
     for kind in Kind::all().filter(|kind| kind.domain() == domain) {
         quote(kinds[kind as usize].insert(Vec::new()), kind.file_name());
-        is_wanted[kind as usize] = true;
     }
     let mut calls = Calls {
         session,
@@ -155,7 +157,7 @@ fn write_calls(
     };
     let api = &session.api;
     let selected = api.indices();
-    let selected = selected.filter(|&index| is_wanted[api.kind[index] as usize]);
+    let selected = selected.filter(|&index| is_wanted[api.operation[index].0 as usize]);
     columns::write_rows(file, begin, &mut calls, selected, |calls, index| {
         calls.index = index;
     })
@@ -278,6 +280,7 @@ fn write_kernels(
 /// Memory copies.
 struct Copies<'a> {
     table: &'a CopyTable,
+    operations: &'a Operations,
     options: &'a Options,
     agents: AgentNames,
     texts: Quoted<'a>,
@@ -286,7 +289,7 @@ struct Copies<'a> {
 
 columns!(Copies<'_>, |row, copy, begin|
     "Kind" => row.text(Kind::MemoryCopy.file_name()),
-    "Direction" => row.quoted(copy.texts.get(copy.table.operation[copy.index])),
+    "Direction" => row.quoted(copy.texts.get(copy.operations[copy.table.operation[copy.index]].name)),
     "Stream_Id" => row.number(stream(copy.table.stream[copy.index], copy.options)),
     "Source_Agent_Id" => row.quoted(copy.agents.get(copy.table.src_agent[copy.index])),
     "Destination_Agent_Id" => row.quoted(copy.agents.get(copy.table.dst_agent[copy.index])),
@@ -304,6 +307,7 @@ fn write_copies(
     let table = &session.copies;
     let mut copies = Copies {
         table,
+        operations: &session.operations,
         options,
         agents: AgentNames::new(session, options),
         texts: Quoted::new(session, begin),
@@ -323,6 +327,7 @@ fn write_copies(
 /// Allocations and frees.
 struct Allocations<'a> {
     table: &'a AllocationTable,
+    operations: &'a Operations,
     agents: AgentNames,
     texts: Quoted<'a>,
     index: usize,
@@ -330,7 +335,7 @@ struct Allocations<'a> {
 
 columns!(Allocations<'_>, |row, allocation, begin|
     "Kind" => row.text(Kind::MemoryAllocation.file_name()),
-    "Operation" => row.quoted(allocation.texts.get(allocation.table.operation[allocation.index])),
+    "Operation" => row.quoted(allocation.texts.get(allocation.operations[allocation.table.operation[allocation.index]].name)),
     "Agent_Id" => row.quoted(match allocation.table.agent[allocation.index] {
         AgentHandle(0) => begin.no_agent(Kind::MemoryAllocation),
         handle => allocation.agents.get(handle),
@@ -351,6 +356,7 @@ fn write_allocations(
     let table = &session.allocations;
     let mut allocations = Allocations {
         table,
+        operations: &session.operations,
         agents: AgentNames::new(session, options),
         texts: Quoted::new(session, begin),
         index: 0,
@@ -364,6 +370,7 @@ fn write_allocations(
 /// Scratch operations.
 struct Scratch<'a> {
     table: &'a ScratchTable,
+    operations: &'a Operations,
     agents: AgentNames,
     texts: Quoted<'a>,
     index: usize,
@@ -371,7 +378,7 @@ struct Scratch<'a> {
 
 columns!(Scratch<'_>, |row, scratch, begin|
     "Kind" => row.text(Kind::ScratchMemory.file_name()),
-    "Operation" => row.quoted(scratch.texts.get(scratch.table.operation[scratch.index])),
+    "Operation" => row.quoted(scratch.texts.get(scratch.operations[scratch.table.operation[scratch.index]].name)),
     "Agent_Id" => row.quoted(scratch.agents.get(scratch.table.agent[scratch.index])),
     "Queue_Id" => row.number(scratch.table.queue[scratch.index].0),
     "Thread_Id" => row.number(scratch.table.thread[scratch.index].0),
@@ -390,6 +397,7 @@ fn write_scratch(
     let table = &session.scratch;
     let mut scratch = Scratch {
         table,
+        operations: &session.operations,
         agents: AgentNames::new(session, options),
         texts: Quoted::new(session, begin),
         index: 0,

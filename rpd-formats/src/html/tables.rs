@@ -301,7 +301,7 @@ fn ways(session: &Session, options: &Options) -> Vec<Way> {
     let mut ways: BTreeMap<_, Way> = BTreeMap::new();
     for index in table.indices() {
         let (from, to) = (table.src_agent[index], table.dst_agent[index]);
-        let operation = table.operation[index];
+        let operation = session.operations[table.operation[index]].name;
         let way = ways.entry((from, to, operation)).or_insert_with(|| Way {
             from: agent_name(session, from, options),
             to: agent_name(session, to, options),

@@ -124,17 +124,19 @@ impl Session {
                     continue;
                 };
                 let taken = match kind {
-                    RecordKind::Call => rows.take_call(&record, stream.tid, &meta, &mut session),
+                    RecordKind::Call => {
+                        rows.take_call(&record, stream.tid, &mut meta, &mut session)
+                    }
                     RecordKind::RangeBegin => {
-                        rows.take_range(&record, stream.tid, &meta, &mut session)
+                        rows.take_range(&record, stream.tid, &mut meta, &mut session)
                     }
                     RecordKind::RangeEnd => rows.take_range_end(&record),
                     RecordKind::Dispatch => records::take_dispatch(&record, &mut session),
-                    RecordKind::Copy => records::take_copy(&record, &meta, &mut session),
+                    RecordKind::Copy => records::take_copy(&record, &mut meta, &mut session),
                     RecordKind::Allocation => {
-                        records::take_allocation(&record, &meta, &mut session)
+                        records::take_allocation(&record, &mut meta, &mut session)
                     }
-                    RecordKind::Scratch => records::take_scratch(&record, &meta, &mut session),
+                    RecordKind::Scratch => records::take_scratch(&record, &mut meta, &mut session),
                     RecordKind::Counted => rows.counters.take_counted(&record, &mut session),
                     RecordKind::Selected => rows.counters.take_selected(&record),
                     RecordKind::Counter => rows.counters.take_counter(&record),
