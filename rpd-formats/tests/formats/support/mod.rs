@@ -119,7 +119,7 @@ fn agent(json: &Value) -> Agent {
             cache_lines_per_tag: number(&cache, "cache_lines_per_tag") as u32,
             association: number(&cache, "association") as u32,
             latency: number(&cache, "latency") as u32,
-            kind: pack(
+            r#type: pack(
                 &cache["type"],
                 &[("Data", 1), ("Instruction", 1), ("CPU", 1), ("HSACU", 1)],
             ),
@@ -128,7 +128,7 @@ fn agent(json: &Value) -> Agent {
     for link in list("io_links") {
         let word = |key: &str| number(&link, key) as u32;
         agent.io_links.push(IoLink {
-            kind: word("type"),
+            r#type: word("type"),
             version_major: word("version_major"),
             version_minor: word("version_minor"),
             node_from: word("node_from"),
