@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rpd_core::agent::{Agent, Property, Value};
 use rpd_core::session::Session;
 
-use super::combined::Begin;
+use super::combined::Shape;
 use super::{Row, write_header};
 use crate::WriteError;
 use crate::file::TextFile;
@@ -42,7 +42,7 @@ fn capitalised(name: &str) -> String {
 /// Writes the agents in the order of their topology nodes.
 pub(super) fn write(session: &Session, path: PathBuf) -> Result<PathBuf, WriteError> {
     let mut file = TextFile::create(path)?;
-    write_rows(&mut file, session, &Begin::run(false))?;
+    write_rows(&mut file, session, &Shape::run(false))?;
     file.finish()
 }
 
@@ -50,7 +50,7 @@ pub(super) fn write(session: &Session, path: PathBuf) -> Result<PathBuf, WriteEr
 pub(super) fn write_rows(
     file: &mut TextFile,
     session: &Session,
-    begin: &Begin,
+    shape: &Shape,
 ) -> Result<(), WriteError> {
     let mut columns = ["Node_Id", "Logical_Node_Id", "Agent_Type"]
         .map(str::to_owned)
@@ -63,12 +63,12 @@ pub(super) fn write_rows(
         }
     }
     columns.extend(["Name", "Vendor_Name", "Product_Name", "Model_Name"].map(str::to_owned));
-    write_header(file, begin, columns.iter().map(String::as_str));
+    write_header(file, shape, columns.iter().map(String::as_str));
 
     let mut agents: Vec<&Agent> = session.agents.iter().collect();
     agents.sort_by_key(|agent| agent.node_id);
     for agent in agents {
-        let row = Row::new(&mut file.buffer, &begin.row)
+        let row = Row::new(&mut file.buffer, &shape.row)
             .number(agent.node_id)
             .number(agent.logical_node_id)
             .text(agent.agent_type.label());

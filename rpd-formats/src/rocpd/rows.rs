@@ -85,8 +85,8 @@ impl Writer<'_> {
     pub(super) fn event(
         &mut self,
         category: i64,
-        stack: CorrelationId,
-        parent: CorrelationId,
+        correlation: CorrelationId,
+        ancestor: CorrelationId,
         external: CorrelationId,
         extdata: Option<&str>,
     ) -> Result<i64> {
@@ -98,8 +98,8 @@ impl Writer<'_> {
         self.events
             .integer(id)
             .integer(category)
-            .bits(stack.0)
-            .bits(parent.0)
+            .bits(correlation.0)
+            .bits(ancestor.0)
             .bits(external.0)
             .optional_text(extdata)
             .end_row()?;
@@ -272,9 +272,9 @@ impl Writer<'_> {
             ],
         )?;
         for index in table.indices() {
-            let stack = table.correlation[index];
+            let correlation = table.correlation[index];
             let (region, external) = self.region(table.region[index]);
-            let event = self.event(category, stack, stack, external, None)?;
+            let event = self.event(category, correlation, correlation, external, None)?;
             bulk.integer(index as i64 + 1)
                 .integer(table.thread[index].0.into())
                 .bits(table.start[index].0)
@@ -320,8 +320,8 @@ impl Writer<'_> {
         let table = &self.session.allocations;
         let category = self.ids.kind(Kind::MemoryAllocation);
         for index in table.indices() {
-            let (stack, parent) = (table.correlation[index], table.ancestor[index]);
-            let event = self.event(category, stack, parent, none, None)?;
+            let (correlation, ancestor) = (table.correlation[index], table.ancestor[index]);
+            let event = self.event(category, correlation, ancestor, none, None)?;
             let (kind, level) = memory_labels(&self.session.operations[table.operation[index]]);
             bulk.integer(table.thread[index].0.into())
                 .optional(self.ids.agent(table.agent[index]))
@@ -340,8 +340,8 @@ impl Writer<'_> {
         let table = &self.session.scratch;
         let category = self.ids.kind(Kind::ScratchMemory);
         for index in table.indices() {
-            let (stack, parent) = (table.correlation[index], table.ancestor[index]);
-            let event = self.event(category, stack, parent, none, None)?;
+            let (correlation, ancestor) = (table.correlation[index], table.ancestor[index]);
+            let event = self.event(category, correlation, ancestor, none, None)?;
             let (kind, level) = memory_labels(&self.session.operations[table.operation[index]]);
             let flags = table.flags[index].to_string();
             bulk.integer(table.thread[index].0.into())

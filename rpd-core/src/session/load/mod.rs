@@ -188,8 +188,8 @@ impl Session {
     }
 }
 
-/// Records between two looks at the lengths of tables.
-const LOOK: usize = 1024;
+/// Records between two checks of the lengths of tables.
+const CHECK_INTERVAL: usize = 1024;
 
 /// Bytes of arguments that are kept in memory.
 const ARENA: usize = 8 << 20;
@@ -199,7 +199,7 @@ struct Tables {
     storage: Storage,
     /// By number of the table: first rows of its parts in files.
     parts: [Vec<usize>; Table::ALL.len()],
-    until_look: usize,
+    until_check: usize,
 }
 
 impl Tables {
@@ -211,18 +211,18 @@ impl Tables {
                 None => storage,
             },
             parts: Default::default(),
-            until_look: 0,
+            until_check: 0,
         }
     }
 
     /// To be called after each record.
     #[inline]
     fn taken(&mut self, session: &mut Session) -> io::Result<()> {
-        if self.until_look > 0 {
-            self.until_look -= 1;
+        if self.until_check > 0 {
+            self.until_check -= 1;
             return Ok(());
         }
-        self.until_look = LOOK.min(self.storage.rows()) - 1;
+        self.until_check = CHECK_INTERVAL.min(self.storage.rows()) - 1;
         for table in Table::ALL {
             let rows = session.columns(*table).starts().len();
             let is_long = rows >= self.storage.rows()

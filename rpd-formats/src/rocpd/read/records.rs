@@ -45,8 +45,8 @@ struct Events {
     ids: Vec<i64>,
     first: i64,
     category: Vec<u32>,
-    stack: Vec<u64>,
-    parent: Vec<u64>,
+    correlation: Vec<u64>,
+    ancestor: Vec<u64>,
     /// Messages of those that have one, ordered by event.
     messages: Vec<(i64, StringId)>,
     /// External correlation ids of those that have one, ordered by event.
@@ -58,8 +58,8 @@ struct Events {
 struct EventPiece {
     ids: Vec<i64>,
     category: Vec<u32>,
-    stack: Vec<u64>,
-    parent: Vec<u64>,
+    correlation: Vec<u64>,
+    ancestor: Vec<u64>,
     texts: HashMap<Box<str>, u32>,
     messages: Vec<(i64, u32)>,
     externals: Vec<(i64, u64)>,
@@ -75,8 +75,8 @@ impl EventPiece {
         let id = integer(row, 0);
         self.ids.push(id);
         self.category.push(word(row, 1));
-        self.stack.push(bits(row, 2));
-        self.parent.push(bits(row, 3));
+        self.correlation.push(bits(row, 2));
+        self.ancestor.push(bits(row, 3));
         let external = bits(row, 4);
         if external != 0 {
             self.externals.push((id, external));
@@ -124,8 +124,8 @@ impl Events {
                 take(&mut events.ids, &mut piece.ids);
             }
             take(&mut events.category, &mut piece.category);
-            take(&mut events.stack, &mut piece.stack);
-            take(&mut events.parent, &mut piece.parent);
+            take(&mut events.correlation, &mut piece.correlation);
+            take(&mut events.ancestor, &mut piece.ancestor);
             take(&mut events.externals, &mut piece.externals);
             let mut texts = vec![StringId(0); piece.texts.len()];
             for (text, index) in piece.texts {
@@ -146,7 +146,7 @@ impl Events {
         } else {
             self.ids.binary_search(&id).ok()?
         };
-        (index < self.stack.len()).then_some(index)
+        (index < self.correlation.len()).then_some(index)
     }
 
     /// Category, correlation id, that of the enclosing call.
@@ -155,8 +155,8 @@ impl Events {
         match self.find(id) {
             Some(index) => (
                 self.category[index],
-                CorrelationId(self.stack[index]),
-                CorrelationId(self.parent[index]),
+                CorrelationId(self.correlation[index]),
+                CorrelationId(self.ancestor[index]),
             ),
             None => Default::default(),
         }
@@ -248,7 +248,7 @@ fn calls(
         let mut previous = None;
         let mut unwanted = false;
         for (&event, &name) in piece.event.iter().zip(&piece.name) {
-            let (category, stack, parent) = events.get(event);
+            let (category, correlation, ancestor) = events.get(event);
             if category != last.0 {
                 let text = info.text(category);
                 let kind = *kinds
@@ -291,8 +291,8 @@ fn calls(
                 true => message,
                 false => StringId(0),
             });
-            api.correlation.push(stack);
-            api.ancestor.push(parent);
+            api.correlation.push(correlation);
+            api.ancestor.push(ancestor);
         }
         let api = &mut info.session.api;
         api.args.resize(api.operation.len(), ArgsRef::default());
@@ -543,7 +543,7 @@ fn allocations(source: &Source<'_>, info: &mut Info, events: &Events) -> Result<
     let session = &mut info.session;
     let agents = &info.agents;
     source.each(columns, "rocpd_memory_allocate", |row| {
-        let (_, stack, parent) = events.get(integer(row, 0));
+        let (_, correlation, ancestor) = events.get(integer(row, 0));
         let (kind, name) = memory_operation(&text(row, 1), &text(row, 2));
         let operation = session.add_operation(kind, name);
         let (start, end) = (Nanoseconds(bits(row, 3)), Nanoseconds(bits(row, 4)));
@@ -558,8 +558,8 @@ fn allocations(source: &Source<'_>, info: &mut Info, events: &Events) -> Result<
             table.start.push(start);
             table.end.push(end);
             table.thread.push(thread);
-            table.correlation.push(stack);
-            table.ancestor.push(parent);
+            table.correlation.push(correlation);
+            table.ancestor.push(ancestor);
             table.agent.push(agent);
             table.queue.push(QueueId(bits(row, 9)));
             table.bytes.push(bits(row, 8));
@@ -570,8 +570,8 @@ fn allocations(source: &Source<'_>, info: &mut Info, events: &Events) -> Result<
             table.start.push(start);
             table.end.push(end);
             table.thread.push(thread);
-            table.correlation.push(stack);
-            table.ancestor.push(parent);
+            table.correlation.push(correlation);
+            table.ancestor.push(ancestor);
             table.agent.push(agent);
             table.address.push(bits(row, 7));
             table.bytes.push(bits(row, 8));
@@ -596,8 +596,8 @@ mod tests {
         let events = Events {
             ids: vec![3, 7],
             category: vec![1, 2],
-            stack: vec![30, 70],
-            parent: vec![0, 0],
+            correlation: vec![30, 70],
+            ancestor: vec![0, 0],
             ..Events::default()
         };
         assert_eq!(events.get(7).1, CorrelationId(70));
