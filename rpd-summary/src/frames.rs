@@ -1,5 +1,7 @@
 //! Durations as frames, and the tables computed from them.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::HashMap;
 
 use polars::prelude::*;
@@ -7,7 +9,7 @@ use rpd_core::domain::Domain;
 use rpd_core::ids::Nanoseconds;
 use rpd_core::kernel_name;
 use rpd_core::options::KernelNames;
-use rpd_core::session::{DispatchTable, Session};
+use rpd_core::session::{DispatchTable, Session, Table};
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
 
 /// Statistics could not be computed.
@@ -166,6 +168,49 @@ impl Groups {
         Ok(())
     }
 
+    fn push_calls(&mut self, session: &Session) -> PolarsResult<()> {
+        let api = &session.api;
+        for index in api.indices() {
+            let domain = session.call(index).domain();
+            let name = session.api_label(index);
+            self.push(domain, name.0, api.start[index], api.end[index])?;
+        }
+        Ok(())
+    }
+
+    fn push_dispatches(
+        &mut self,
+        session: &Session,
+        dispatches: &DispatchTable,
+        kernels: KernelNames,
+        names: &mut Names<'_>,
+    ) -> PolarsResult<()> {
+        let mut shown: HashMap<(u64, u32), u32> = HashMap::new();
+        for index in dispatches.indices() {
+            let region = if kernels.rename {
+                dispatches.region[index]
+            } else {
+                0
+            };
+            let kernel = dispatches.kernel[index];
+            let name = *shown.entry((kernel.0, region)).or_insert_with(|| {
+                let renamed = region
+                    .checked_sub(1)
+                    .and_then(|region| session.regions.get(region as usize));
+                match (renamed, session.kernel_symbol(kernel)) {
+                    (Some(region), _) => region.message.0,
+                    (None, Some(symbol)) => {
+                        names.id(&kernel_name::formatted(&symbol.name, kernels))
+                    }
+                    (None, None) => names.id(&kernel.to_string()),
+                }
+            });
+            let (start, end) = (dispatches.start[index], dispatches.end[index]);
+            self.push(Domain::KernelDispatch, name, start, end)?;
+        }
+        Ok(())
+    }
+
     fn group(&mut self) -> PolarsResult<()> {
         if self.keys.is_empty() {
             return Ok(());
@@ -222,6 +267,17 @@ impl Groups {
     }
 }
 
+/// Pushes the records of a table whose records are named after their operations.
+macro_rules! push_operations {
+    ($groups:expr, $session:expr, $table:expr) => {
+        for index in $table.indices() {
+            let operation = &$session.operations[$table.operation[index]];
+            let (start, end) = ($table.start[index], $table.end[index]);
+            $groups.push(operation.domain(), operation.name.0, start, end)?;
+        }
+    };
+}
+
 impl Statistics {
     /// Takes the durations from a session. `kernels` says how kernels are named.
     ///
@@ -250,49 +306,19 @@ impl Statistics {
     ) -> Result<Statistics, SummaryError> {
         let mut names = Names::new(session, !dispatches.is_empty());
         let mut groups = Groups::new();
-        let api = &session.api;
-        for index in api.indices() {
-            let domain = session.call(index).domain();
-            let name = session.api_label(index);
-            groups.push(domain, name.0, api.start[index], api.end[index])?;
-        }
-
-        let mut shown: HashMap<(u64, u32), u32> = HashMap::new();
-        for index in dispatches.indices() {
-            let region = if kernels.rename {
-                dispatches.region[index]
-            } else {
-                0
-            };
-            let kernel = dispatches.kernel[index];
-            let name = *shown.entry((kernel.0, region)).or_insert_with(|| {
-                let renamed = region
-                    .checked_sub(1)
-                    .and_then(|region| session.regions.get(region as usize));
-                match (renamed, session.kernel_symbol(kernel)) {
-                    (Some(region), _) => region.message.0,
-                    (None, Some(symbol)) => {
-                        names.id(&kernel_name::formatted(&symbol.name, kernels))
-                    }
-                    (None, None) => names.id(&kernel.to_string()),
+        for table in Table::ALL {
+            match table {
+                Table::Calls => groups.push_calls(session)?,
+                Table::Dispatches => {
+                    groups.push_dispatches(session, dispatches, kernels, &mut names)?;
                 }
-            });
-            let domain = Domain::KernelDispatch;
-            groups.push(domain, name, dispatches.start[index], dispatches.end[index])?;
+                Table::Copies => push_operations!(groups, session, session.copies),
+                Table::Allocations => push_operations!(groups, session, session.allocations),
+                Table::Scratch => push_operations!(groups, session, session.scratch),
+                // These statistics are about durations, which those that were traced have as well.
+                Table::Counted => {}
+            }
         }
-
-        macro_rules! push_operations {
-            ($table:expr) => {
-                for index in $table.indices() {
-                    let operation = &session.operations[$table.operation[index]];
-                    let (start, end) = ($table.start[index], $table.end[index]);
-                    groups.push(operation.domain(), operation.name.0, start, end)?;
-                }
-            };
-        }
-        push_operations!(session.copies);
-        push_operations!(session.allocations);
-        push_operations!(session.scratch);
 
         let (frame, domains) = groups.finish()?;
         Ok(Statistics {

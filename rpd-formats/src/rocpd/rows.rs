@@ -1,5 +1,7 @@
 //! Rows of records. Events are numbered through all tables in the order in which these are written.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::HashMap;
 
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
@@ -7,7 +9,7 @@ use rpd_core::column::{self, Storage};
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{CorrelationId, OperationId, StreamId};
 use rpd_core::options::Options;
-use rpd_core::session::{Columns, MemoryAction, Operation, Session};
+use rpd_core::session::{Columns, MemoryAction, Operation, Session, Table};
 use rpd_core::sorted::Sorter;
 use rusqlite::{Connection, Result};
 
@@ -58,10 +60,17 @@ pub(super) fn write(
         )?,
         next_event: 1,
     };
-    writer.calls()?;
-    dispatches::write(&mut writer)?;
-    writer.copies()?;
-    writer.allocations()?;
+    for table in Table::ALL {
+        match table {
+            Table::Calls => writer.calls()?,
+            // With what was counted in them.
+            Table::Dispatches => dispatches::write(&mut writer)?,
+            Table::Copies => writer.copies()?,
+            // With scratch, which goes into the same table of the database.
+            Table::Allocations => writer.allocations()?,
+            Table::Counted | Table::Scratch => {}
+        }
+    }
     writer.events.finish()
 }
 
