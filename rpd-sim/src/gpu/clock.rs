@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 /// Ticks a second of the device's counter.
 pub(crate) const TICKS_PER_SECOND: u64 = 100_000_000;
 const NS_PER_TICK: u64 = 1_000_000_000 / TICKS_PER_SECOND;
-/// What the counter showed when the device came up; not zero, so that ticks are never mistaken for host time.
+/// The counter at the start of the device; not zero, so that ticks differ from host time.
 const FIRST_TICK: u64 = 0x10_0000;
 
 static BASE_NS: OnceLock<u64> = OnceLock::new();

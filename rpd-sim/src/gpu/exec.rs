@@ -1,4 +1,4 @@
-//! Dispatches: what the processors hand to the interpreter, and the kernels they find for it.
+//! Dispatches: how processors run them on the interpreter, and the registry of kernels.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -41,13 +41,13 @@ pub(crate) struct Kernel {
 pub(crate) struct KernelTable(RwLock<HashMap<u64, Arc<Kernel>>>);
 
 impl KernelTable {
-    /// Makes a kernel known.
+    /// Registers a kernel.
     pub(crate) fn insert(&self, kernel_object: u64, kernel: Kernel) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         table.insert(kernel_object, Arc::new(kernel));
     }
 
-    /// Forgets a kernel.
+    /// Removes a kernel.
     pub(crate) fn remove(&self, kernel_object: u64) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         table.remove(&kernel_object);
@@ -60,7 +60,7 @@ impl KernelTable {
     }
 }
 
-/// What an agent sees of the machine's memory.
+/// The machine's memory as an agent may access it.
 struct View {
     mask: u64,
 }

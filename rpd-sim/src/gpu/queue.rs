@@ -25,7 +25,7 @@ const PROPERTY_PROFILING: u32 = 1 << 3;
 /// Error callback of a queue: status, queue, the program's data.
 pub(crate) type ErrorCallback = unsafe extern "C" fn(u32, *mut HsaQueue, *mut core::ffi::c_void);
 
-/// Whether a queue takes packets.
+/// Whether a queue processes packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum QueueState {
@@ -35,7 +35,7 @@ pub(crate) enum QueueState {
     Inactive = 1,
     /// Stopped by an error.
     Failed = 2,
-    /// Gone.
+    /// Destroyed.
     Destroyed = 3,
 }
 
