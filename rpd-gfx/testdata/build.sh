@@ -12,6 +12,7 @@ for name in litmus spills; do
   clang-19 -x hip --offload-arch=gfx90a --cuda-device-only -nogpuinc -nogpulib -std=c++17 $options \
     --no-gpu-bundle-output -mcode-object-version=5 $name.hip -o $name.co
 done
+clang-19 --target=amdgcn-amd-amdhsa -mcpu=gfx90a -mcode-object-version=5 addressing.s -o addressing.co
 # A bundle of two targets, plain and compressed.
 for form in plain compressed; do
   compress=
