@@ -89,6 +89,8 @@ pub(super) struct Exec<'d> {
     pub(super) trace: Option<Box<Trace<'d>>>,
     /// Whether the host may still execute a load before a store to global memory that was executed earlier.
     pub(super) stores_unordered: bool,
+    /// Whether the clocks that kernels read advance with the instructions executed, and not with time.
+    pub(super) own_clock: bool,
     /// Why the wave stopped.
     pub(super) fault: Option<Fault>,
     /// The dispatch.
@@ -107,6 +109,7 @@ impl<'d> Exec<'d> {
             stats: Stats::default(),
             trace: None,
             stores_unordered: false,
+            own_clock: false,
             fault: None,
             d,
             entry,
@@ -149,6 +152,15 @@ impl Exec<'_> {
             self.stores_unordered = false;
             fence(Ordering::SeqCst);
         }
+    }
+
+    /// The core clock where it advances with the instructions executed, one of them in four cycles; later dispatches
+    /// of a queue begin later.
+    pub(super) fn own_clock(&self) -> Option<u64> {
+        self.own_clock.then(|| {
+            let executed: u64 = self.stats.instructions.iter().sum();
+            (self.d.dispatch_id << 36).wrapping_add(4 * executed)
+        })
     }
 
     /// The VCC mask.

@@ -2,10 +2,9 @@
 
 use super::exec::{Exec, State, Wave};
 use super::inst::EXEC;
+use super::schedule::Schedule;
 use super::{Dispatch, Extent, Fault, Workgroup};
 
-/// Instructions of a wave after which the next one gets a turn.
-const TURN: u64 = 1 << 14;
 /// First register of the flat scratch base.
 const FLAT_SCRATCH: u16 = 102;
 
@@ -156,9 +155,9 @@ impl Group {
         }
     }
 
-    /// Gives every wave turns until all have ended (true), a fault came up or about `budget` instructions were
-    /// executed (false).
-    pub(super) fn run(&mut self, x: &mut Exec<'_>, budget: u64) -> bool {
+    /// Gives the waves turns until all have ended (true), a fault came up or the workgroup's own turn is over
+    /// (false).
+    pub(super) fn run(&mut self, x: &mut Exec<'_>, schedule: &mut Schedule) -> bool {
         std::mem::swap(&mut self.lds, &mut x.lds);
         let own = [&self.scratch, &x.lds].map(|bytes| {
             let range = bytes.as_ptr_range();
@@ -176,30 +175,34 @@ impl Group {
         } else {
             Exec::run::<false>
         };
-        let mut left = budget as i64;
+        let mut left = schedule.group_turn() as i64;
         let ended = loop {
-            let mut waiting = 0;
-            let mut ended = 0;
-            for (number, wave) in self.waves[..self.count].iter_mut().enumerate() {
+            for nth in 0..self.count {
+                let number = schedule.wave(nth, self.count);
+                let wave = &mut self.waves[number];
                 if wave.state == State::Running {
                     if let Some(trace) = &mut x.trace {
                         trace.wave = number;
                     }
+                    let turn = schedule.turn(self.count);
                     std::mem::swap(wave, &mut x.w);
-                    run(x, TURN);
+                    run(x, turn);
                     std::mem::swap(wave, &mut x.w);
-                    left -= TURN as i64;
+                    left -= turn as i64;
                 }
                 match wave.state {
-                    State::Running => {}
                     State::Yield => wave.state = State::Running,
-                    State::Barrier => waiting += 1,
-                    State::Ended => ended += 1,
                     State::Faulted => break,
+                    State::Running | State::Barrier | State::Ended => {}
                 }
             }
             if x.fault.is_some() {
                 break false;
+            }
+            let (mut waiting, mut ended) = (0, 0);
+            for wave in &self.waves[..self.count] {
+                waiting += usize::from(wave.state == State::Barrier);
+                ended += usize::from(wave.state == State::Ended);
             }
             if ended == self.count {
                 break true;

@@ -21,6 +21,7 @@ mod mfma;
 mod mubuf;
 mod operand;
 mod program;
+mod schedule;
 mod smem;
 mod sop;
 mod stats;
@@ -111,6 +112,9 @@ pub struct Control<'a> {
     pub threads: usize,
     /// Ends the dispatch soon after it becomes true.
     pub stop: &'a AtomicBool,
+    /// Makes the order in which waves and workgroups execute instructions a function of this number and of
+    /// [`Dispatch::dispatch_id`], on one thread, and the clocks that kernels read one of what was executed.
+    pub seed: Option<u64>,
 }
 
 /// Why a dispatch ended early.

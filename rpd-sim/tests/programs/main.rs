@@ -4,3 +4,4 @@ mod common;
 mod counting;
 mod hsa_names;
 mod lifecycle;
+mod seed;

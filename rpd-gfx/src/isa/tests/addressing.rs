@@ -37,6 +37,7 @@ fn run(name: &str, out: &mut [u32], second: u32, third: u32) -> Result<(), Fault
         let control = Control {
             threads: 1,
             stop: &stop,
+            seed: None,
         };
         run_dispatch(dispatch, &Given(&[extent(out), arguments]), &control).map(|_| ())
     })

@@ -6,7 +6,9 @@ mod addressing;
 mod decode;
 mod kernels;
 mod litmus;
+mod schedule;
 mod spills;
+mod throughput;
 
 use super::*;
 use crate::codeobj::{ArgKind, CodeObject, Image};
@@ -71,6 +73,7 @@ impl Module {
             let control = Control {
                 threads: self.threads,
                 stop: &stop,
+                seed: None,
             };
             run_dispatch(dispatch, &Everything, &control)
         })
