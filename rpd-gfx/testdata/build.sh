@@ -13,6 +13,8 @@ for name in litmus schedule spills; do
     --no-gpu-bundle-output -mcode-object-version=5 $name.hip -o $name.co
 done
 clang-19 --target=amdgcn-amd-amdhsa -mcpu=gfx90a -mcode-object-version=5 addressing.s -o addressing.co
+# What LLVM knows of an instruction.
+./trig-preop.py
 # A bundle of two targets, plain and compressed.
 for form in plain compressed; do
   compress=

@@ -70,3 +70,37 @@ KERNEL tiled(float *out, const float *left, const float *right, u32 n) {
   }
   out[row * n + column] = sum;
 }
+
+// Workgroups exchange values over the whole grid, with global wave sync between the rounds: what the runtime's
+// libraries make of grid.sync(). The counter holds the number of workgroups less one when the kernel begins.
+KERNEL grid_rounds(u32 *values, u32 *next, u32 groups, u32 rounds) {
+  u32 own = group_x();
+  for (u32 n = 0; n < rounds; ++n) {
+    u32 *from = n % 2 ? next : values, *to = n % 2 ? values : next;
+    if (lane_x() == 0)
+      to[own] = from[(own + 1) % groups] + from[own];
+    __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
+    __builtin_amdgcn_s_barrier();
+    if (lane_x() == 0)
+      __builtin_amdgcn_ds_gws_barrier(groups - 1, 0);
+    __builtin_amdgcn_s_barrier();
+  }
+}
+
+// Sets the counter that grid_rounds uses.
+KERNEL grid_init(u32 value) { __builtin_amdgcn_ds_gws_init(value, 0); }
+
+// A semaphore: the first workgroup lets one of the others go on at a time, who count.
+KERNEL semaphore(u32 *count, u32 *order, u32 groups) {
+  if (group_x() == 0) {
+    for (u32 n = 1; n < groups; ++n) {
+      __builtin_amdgcn_ds_gws_sema_v(1);
+      while (__atomic_load_n(count, __ATOMIC_RELAXED) != n)
+        __builtin_amdgcn_s_sleep(1);
+    }
+  } else {
+    __builtin_amdgcn_ds_gws_sema_p(1);
+    if (lane_x() == 0)
+      order[group_x()] = __atomic_fetch_add(count, 1, __ATOMIC_RELAXED) + 1;
+  }
+}

@@ -10,8 +10,9 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Workgroups that a thread keeps in execution at once.
-const RESIDENT: usize = 1024;
+/// Workgroups that a thread keeps in execution at once: more than a device has room for, so that all of a cooperative
+/// launch are.
+const RESIDENT: usize = 4096;
 
 /// Executes a dispatch to its end.
 ///

@@ -26,6 +26,8 @@ pub(super) enum State {
     Barrier,
     /// Gives the others a chance (`s_sleep`).
     Yield,
+    /// Waits for waves of other workgroups, for [`Wave::wait`].
+    Global,
     /// Has ended.
     Ended,
     /// Stopped by the fault in [`Exec::fault`].
@@ -50,6 +52,8 @@ pub(super) struct Wave {
     pub(super) index_mode: u8,
     /// What it does next.
     pub(super) state: State,
+    /// What it waits for.
+    pub(super) wait: Option<super::gws::Wait>,
 }
 
 impl Wave {
@@ -65,6 +69,7 @@ impl Wave {
             flush32: false,
             index_mode: 0,
             state: State::Ended,
+            wait: None,
         }
     }
 
@@ -264,6 +269,7 @@ impl Exec<'_> {
         let offset = self.code_offset(inst);
         let words = self.d.program.words(self.entry.wrapping_add_signed(offset));
         let fault = Fault::Instruction {
+            name: inst.refused(),
             words: words[..2].to_vec(),
             format: inst.format.name(),
             opcode: u32::from(inst.opcode),

@@ -177,10 +177,19 @@ impl Group {
         };
         let mut left = schedule.group_turn() as i64;
         let ended = loop {
+            let mut idle = true;
             for nth in 0..self.count {
                 let number = schedule.wave(nth, self.count);
                 let wave = &mut self.waves[number];
+                if wave.state == State::Global
+                    && wave
+                        .wait
+                        .is_none_or(|wait| x.mem.memory().wave_sync().is_over(wait))
+                {
+                    wave.state = State::Running;
+                }
                 if wave.state == State::Running {
+                    idle = false;
                     if let Some(trace) = &mut x.trace {
                         trace.wave = number;
                     }
@@ -193,16 +202,17 @@ impl Group {
                 match wave.state {
                     State::Yield => wave.state = State::Running,
                     State::Faulted => break,
-                    State::Running | State::Barrier | State::Ended => {}
+                    State::Running | State::Barrier | State::Global | State::Ended => {}
                 }
             }
             if x.fault.is_some() {
                 break false;
             }
-            let (mut waiting, mut ended) = (0, 0);
+            let (mut waiting, mut ended, mut global) = (0, 0, 0);
             for wave in &self.waves[..self.count] {
                 waiting += usize::from(wave.state == State::Barrier);
                 ended += usize::from(wave.state == State::Ended);
+                global += usize::from(wave.state == State::Global);
             }
             if ended == self.count {
                 break true;
@@ -220,7 +230,8 @@ impl Group {
                     trace.probe.released(self.id);
                 }
             }
-            if left < 0 {
+            // Where all wait for other workgroups, these have to get a turn.
+            if left < 0 || idle && global != 0 {
                 break false;
             }
         };
@@ -251,6 +262,7 @@ fn start_wave(
     wave.set_mode(descriptor.float_mode());
     wave.index_mode = 0;
     wave.state = State::Running;
+    wave.wait = None;
     let [vector, accumulation] = layout.registers;
     wave.v[..vector].fill([0; 64]);
     wave.v[256..256 + accumulation].fill([0; 64]);

@@ -13,7 +13,7 @@ use super::memory::{AccessError, Use};
 use super::observe::{self, ScratchEvent, ScratchInfo};
 use super::queue::Queue;
 use rpd_gfx::codeobj::{Image, KernelDescriptor};
-use rpd_gfx::isa::{self, Control, Dispatch, Extent, Program};
+use rpd_gfx::isa::{self, Control, Dispatch, Extent, Program, WaveSync};
 use rpd_gfx::perf::{Counts, Model};
 
 /// Flat addresses of LDS begin here.
@@ -63,6 +63,7 @@ impl KernelTable {
 /// What an agent sees of the machine's memory.
 struct View {
     mask: u64,
+    queue: &'static Queue,
 }
 
 impl isa::Memory for View {
@@ -80,6 +81,10 @@ impl isa::Memory for View {
 
     fn realtime(&self) -> u64 {
         clock::ticks()
+    }
+
+    fn wave_sync(&self) -> &WaveSync {
+        &self.queue.wave_sync
     }
 }
 
@@ -162,7 +167,10 @@ pub(crate) fn run(
         queue: queue.address(),
         dispatch_id: index,
     };
-    let view = View { mask: agent.bit() };
+    let view = View {
+        mask: agent.bit(),
+        queue,
+    };
     let stop = queue.stop_flag();
     let control = Control {
         threads: (items / WORK_ITEMS_A_THREAD).clamp(1, threads()) as usize,

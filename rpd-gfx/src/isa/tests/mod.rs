@@ -4,9 +4,14 @@
 
 mod addressing;
 mod decode;
+mod gws;
+mod instructions;
 mod kernels;
 mod litmus;
+mod machine;
+mod matrices;
 mod schedule;
+mod spill_path;
 mod spills;
 mod throughput;
 
