@@ -377,6 +377,7 @@ const HARMLESS: [&str; 405] = [
     "ROC_USE_FGS_KERNARG",
     "RPD_COLLECT",
     "RPD_SIM_GPUS",
+    "RPD_SIM_SEED",
     "RPD_SPOOL",
     "SLURM_CPUS_ON_NODE",
     "SLURM_CPUS_PER_TASK",

@@ -3,16 +3,16 @@
 use super::exec::Exec;
 use super::group::{Group, Layout};
 use super::memory::Cache;
+use super::schedule::{Random, Schedule};
 use super::trace::Trace;
 use super::{Control, Dispatch, Fault, Memory, Probe, Stats};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Instructions of a workgroup after which others get a turn, so that workgroups may wait for each other.
-const TURN: u64 = 1 << 20;
-/// Workgroups that a thread keeps in execution at once.
-const RESIDENT: usize = 1024;
+/// Workgroups that a thread keeps in execution at once: more than a device has room for, so that all of a cooperative
+/// launch are.
+const RESIDENT: usize = 4096;
 
 /// Executes a dispatch to its end.
 ///
@@ -23,11 +23,16 @@ pub fn run_dispatch(
     control: &Control<'_>,
 ) -> Result<Stats, Fault> {
     let shared = Shared::new(dispatch)?;
+    let schedule = control.schedule(dispatch, Schedule::Turns);
+    if control.seed.is_some() {
+        shared.work(dispatch, memory, control.stop, schedule, None);
+        return shared.result();
+    }
     let threads = (control.threads.max(1) as u64)
         .min(shared.layout.groups)
         .max(1);
     if threads == 1 {
-        shared.work(dispatch, memory, control.stop, None);
+        shared.work(dispatch, memory, control.stop, schedule.clone(), None);
     } else {
         std::thread::scope(|scope| {
             for _ in 1..threads {
@@ -35,28 +40,41 @@ pub fn run_dispatch(
                 let spawned = std::thread::Builder::new()
                     .name("rpd-sim-cu".into())
                     .spawn_scoped(scope, || {
-                        shared.work(dispatch, memory, control.stop, None);
+                        shared.work(dispatch, memory, control.stop, schedule.clone(), None);
                     });
                 if spawned.is_err() {
                     break;
                 }
             }
-            shared.work(dispatch, memory, control.stop, None);
+            shared.work(dispatch, memory, control.stop, schedule.clone(), None);
         });
     }
     shared.result()
 }
 
 /// Executes a dispatch to its end on this thread, while `probe` watches.
+///
+/// Without a seed each wave runs until it waits for others, workgroup after workgroup.
 pub fn watch_dispatch(
     dispatch: &Dispatch<'_>,
     memory: &dyn Memory,
-    stop: &AtomicBool,
+    control: &Control<'_>,
     probe: &mut dyn Probe,
 ) -> Result<Stats, Fault> {
     let shared = Shared::new(dispatch)?;
-    shared.work(dispatch, memory, stop, Some(Trace::new(probe)));
+    let schedule = control.schedule(dispatch, Schedule::Whole);
+    let trace = Some(Trace::new(probe));
+    shared.work(dispatch, memory, control.stop, schedule, trace);
     shared.result()
+}
+
+impl Control<'_> {
+    /// The order of execution: the one that the seed determines, or else `other`.
+    fn schedule(&self, dispatch: &Dispatch<'_>, other: Schedule) -> Schedule {
+        self.seed.map_or(other, |seed| {
+            Schedule::Drawn(Random::new(seed, dispatch.dispatch_id))
+        })
+    }
 }
 
 /// What the threads of a dispatch share.
@@ -93,12 +111,14 @@ impl Shared {
         dispatch: &'d Dispatch<'d>,
         memory: &'d dyn Memory,
         stop: &AtomicBool,
+        mut schedule: Schedule,
         trace: Option<Trace<'d>>,
     ) {
         let mut x = Exec::new(dispatch, Cache::new(memory), self.layout.entry);
         x.trace = trace.map(Box::new);
+        x.own_clock = matches!(schedule, Schedule::Drawn(_));
         let mut resident: VecDeque<Group> = VecDeque::new();
-        let mut spare: Option<Group> = None;
+        let mut spare: Vec<Group> = Vec::new();
         let mut exhausted = false;
         while x.fault.is_none() {
             if self.failed.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed) {
@@ -108,27 +128,27 @@ impl Shared {
                 break;
             }
             // A group that did not end in its turn may be waiting for one that has not started.
-            let group = if !exhausted && resident.len() < RESIDENT {
-                self.next_group()
-            } else {
-                None
-            };
+            let starts = !exhausted && resident.len() < RESIDENT && schedule.starts(resident.len());
+            let group = if starts { self.next_group() } else { None };
             let mut group = match group {
                 Some(id) => {
-                    let mut group = spare.take().unwrap_or_else(Group::new);
+                    let mut group = spare.pop().unwrap_or_else(Group::new);
                     group.start(&self.layout, dispatch, id, &mut x);
                     group
                 }
                 None => {
-                    exhausted |= resident.len() < RESIDENT;
-                    match resident.pop_front() {
+                    exhausted |= starts;
+                    if resident.is_empty() {
+                        break;
+                    }
+                    match resident.remove(schedule.group(resident.len())) {
                         Some(group) => group,
                         None => break,
                     }
                 }
             };
-            if group.run(&mut x, TURN) {
-                spare = Some(group);
+            if group.run(&mut x, &mut schedule) {
+                spare.push(group);
             } else if x.fault.is_none() {
                 resident.push_back(group);
                 if resident.len() > 1 || exhausted {

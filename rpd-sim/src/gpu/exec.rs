@@ -13,7 +13,7 @@ use super::memory::{AccessError, Use};
 use super::observe::{self, ScratchEvent, ScratchInfo};
 use super::queue::Queue;
 use rpd_gfx::codeobj::{Image, KernelDescriptor};
-use rpd_gfx::isa::{self, Control, Dispatch, Extent, Program};
+use rpd_gfx::isa::{self, Control, Dispatch, Extent, Program, WaveSync};
 use rpd_gfx::perf::{Counts, Model};
 
 /// Flat addresses of LDS begin here.
@@ -63,6 +63,7 @@ impl KernelTable {
 /// The machine's memory as an agent may access it.
 struct View {
     mask: u64,
+    queue: &'static Queue,
 }
 
 impl isa::Memory for View {
@@ -80,6 +81,10 @@ impl isa::Memory for View {
 
     fn realtime(&self) -> u64 {
         clock::ticks()
+    }
+
+    fn wave_sync(&self) -> &WaveSync {
+        &self.queue.wave_sync
     }
 }
 
@@ -162,21 +167,25 @@ pub(crate) fn run(
         queue: queue.address(),
         dispatch_id: index,
     };
-    let view = View { mask: agent.bit() };
+    let view = View {
+        mask: agent.bit(),
+        queue,
+    };
     let stop = queue.stop_flag();
+    let control = Control {
+        threads: (items / WORK_ITEMS_A_THREAD).clamp(1, threads()) as usize,
+        stop,
+        seed: seed(),
+    };
     let (result, counts) = if counted {
         let local = |address: u64| {
             let allocation = machine().memory.find(address as usize);
             allocation.is_some_and(|allocation| allocation.pool.agent == agent.index)
         };
         let mut model = Model::new(&dispatch, &local);
-        let result = isa::watch_dispatch(&dispatch, &view, stop, &mut model);
+        let result = isa::watch_dispatch(&dispatch, &view, &control, &mut model);
         (result, Some(Box::new(model.finish())))
     } else {
-        let control = Control {
-            threads: (items / WORK_ITEMS_A_THREAD).clamp(1, threads()) as usize,
-            stop,
-        };
         (isa::run_dispatch(&dispatch, &view, &control), None)
     };
     match result {
@@ -209,6 +218,23 @@ fn threads() -> u64 {
     static THREADS: OnceLock<u64> = OnceLock::new();
     *THREADS
         .get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get().min(16) as u64))
+}
+
+/// What `RPD_SIM_SEED` says: the number that determines in which order waves and workgroups execute.
+fn seed() -> Option<u64> {
+    static SEED: OnceLock<Option<u64>> = OnceLock::new();
+    *SEED.get_or_init(|| {
+        let text = std::env::var_os("RPD_SIM_SEED")?;
+        let seed = text.to_str().and_then(|text| text.parse().ok());
+        if seed.is_none() {
+            eprintln!(
+                "rpd-sim: RPD_SIM_SEED={} is not a number from 0 to {}; kernels run unseeded",
+                text.display(),
+                u64::MAX
+            );
+        }
+        seed
+    })
 }
 
 /// Gives the queue scratch memory for every wave slot, as the runtime does when a dispatch first needs it.

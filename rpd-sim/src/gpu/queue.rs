@@ -13,6 +13,7 @@ use super::memory::Use;
 use super::observe::{self, DispatchInfo, Observer, QueueInfo, Token};
 use super::processor::Processor;
 use super::signal::Signal;
+use rpd_gfx::isa::WaveSync;
 
 const MAGIC: u64 = 0x7270_645f_7175_6575;
 /// A slot whose packet has not been reported to the observer.
@@ -72,6 +73,8 @@ pub(crate) struct Queue {
     pub(crate) deferred: AtomicU64,
     /// Scratch bytes a lane the queue has memory for.
     pub(crate) scratch_per_lane: AtomicU32,
+    /// On which the waves of its dispatches wait for other workgroups.
+    pub(crate) wave_sync: WaveSync,
     cu_mask: Mutex<Vec<u32>>,
     /// Set on a queue whose packets go through functions of the program into another queue.
     intercept: OnceLock<Box<Intercept>>,
@@ -207,6 +210,8 @@ impl Queue {
                 busy: AtomicBool::new(false),
                 deferred: AtomicU64::new(0),
                 scratch_per_lane: AtomicU32::new(0),
+                wave_sync: WaveSync::new(),
+                wave_sync: WaveSync::new(),
                 cu_mask: Mutex::default(),
                 intercept: OnceLock::new(),
                 front: OnceLock::new(),

@@ -2,10 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
+mod addressing;
 mod decode;
+mod gws;
+mod instructions;
 mod kernels;
 mod litmus;
+mod machine;
+mod matrices;
+mod schedule;
+mod spill_path;
 mod spills;
+mod throughput;
 
 use super::*;
 use crate::codeobj::{ArgKind, CodeObject, Image};
@@ -70,6 +78,7 @@ impl Module {
             let control = Control {
                 threads: self.threads,
                 stop: &stop,
+                seed: None,
             };
             run_dispatch(dispatch, &Everything, &control)
         })
