@@ -73,6 +73,10 @@ fn seeds() -> Vec<Vec<u8>> {
 struct Arena(Extent);
 
 impl Memory for Arena {
+    fn changes(&self) -> u64 {
+        0
+    }
+
     fn extent(&self, address: u64) -> Option<Extent> {
         (self.0.start..self.0.end)
             .contains(&address)

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 mod decode;
+mod dispatch;
 mod kernels;
 mod litmus;
 mod spills;
@@ -16,6 +17,10 @@ use std::sync::atomic::AtomicBool;
 pub(crate) struct Everything;
 
 impl Memory for Everything {
+    fn changes(&self) -> u64 {
+        0
+    }
+
     fn extent(&self, address: u64) -> Option<Extent> {
         let all = Extent {
             start: 0x1000,
@@ -71,7 +76,7 @@ impl Module {
                 threads: self.threads,
                 stop: &stop,
             };
-            run_dispatch(dispatch, &Everything, &control)
+            run_dispatch(dispatch, &Everything, &control).map(|executed| executed.stats)
         })
     }
 
