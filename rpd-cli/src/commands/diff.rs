@@ -52,7 +52,7 @@ struct Arguments {
     /// The same for the total of a run, which grows with the number of calls, too
     #[arg(long, value_name = "PCT", value_parser = percentage)]
     fail_total_above: Option<f64>,
-    /// Gates look at names with at least this share of the time of their kind (kernels and copies: of both together)
+    /// Gates look at names with at least this share of the time of their kind (copies: of that of copies and kernels)
     #[arg(long, value_name = "PCT", value_parser = percentage, default_value = "1")]
     min_share: f64,
     /// Let gates fail with one run on a side, too, where nobody knows what is chance
