@@ -174,6 +174,32 @@ fn kills_while_the_front_end_cleans_lose_nothing() {
 }
 
 #[test]
+fn a_process_that_ended_before_its_first_record_is_no_obstacle() {
+    let outcome = killed_run(&["-s", "-f", "csv"], "child");
+    let out = outcome.out();
+    let run = only(&out.join(".rpd"), "run-");
+    let names = |begin: &str| -> Vec<String> {
+        let entries = fs::read_dir(&run).expect("a folder").flatten();
+        let names = entries.map(|entry| entry.file_name().into_string().expect("text"));
+        names.filter(|name| name.starts_with(begin)).collect()
+    };
+    let recordings = names("proc-");
+    fs::create_dir(run.join(format!("proc-{}-1", u32::MAX))).expect("a folder");
+    let recovered = recover(&out).success();
+    let early = format!(
+        "rpd: process {}: nothing was recorded: it ended before it wrote a record\n",
+        u32::MAX
+    );
+    assert!(recovered.stderr.contains(&early), "{}", recovered.stderr);
+    assert!(!out.join(".rpd").exists(), "{}", recovered.stderr);
+    let traces = contents(&out)
+        .into_keys()
+        .filter(|name| name.to_string_lossy().ends_with("kernel_trace.csv"))
+        .count();
+    assert_eq!((recordings.len(), traces), (1, 1));
+}
+
+#[test]
 fn a_process_that_still_runs_is_kept_through_kills() {
     let outcome = killed_run(&["-s", "-f", "csv"], "late");
     let (out, saved) = (outcome.out(), outcome.folder.path().join("saved"));
