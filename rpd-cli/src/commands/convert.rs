@@ -18,6 +18,7 @@ use super::window::WindowOptions;
 use super::{
     Inputs, Naming, ROCPD_DIRECTORY, ROCPD_FILE, each_recording, inherited, parse, spread,
 };
+use crate::exit_status;
 use crate::failure::Failure;
 use crate::report::write::write;
 
@@ -178,7 +179,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             Ok(())
         },
     )?;
-    Ok(if complete { 0 } else { 1 })
+    Ok(exit_status::of(complete))
 }
 
 impl Arguments {

@@ -10,11 +10,10 @@ use rpd_formats::table::{Cell, Printer, TableFormat};
 use rpd_summary::diff::{Change, Difference, Durations, Group, Measure, Side, differences, group};
 
 use super::{Form, Naming, each_recording, expand, is_closed_pipe, parse, spread, write_file};
+use crate::exit_status;
 use crate::failure::Failure;
 
 const NAME: &str = "diff";
-/// Status when something got slower than allowed.
-const SLOWER: u8 = 3;
 /// Rows of the table on a terminal.
 const ROWS: usize = 30;
 
@@ -136,7 +135,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         eprintln!("rpd: diff: neither side has records to compare");
     }
     verdict.print();
-    Ok(if verdict.slower.is_empty() { 0 } else { SLOWER })
+    Ok(match verdict.slower.is_empty() {
+        true => exit_status::SUCCESS,
+        false => exit_status::SLOWER,
+    })
 }
 
 /// What the gates found.
