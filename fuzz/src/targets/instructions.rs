@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rpd_gfx::codeobj::{CodeObject, Image, KernelDescriptor};
 use rpd_gfx::device::Device;
-use rpd_gfx::isa::{Control, Dispatch, Extent, Memory, Probe, Program, Step, Workgroup, watch_dispatch};
+use rpd_gfx::isa::{
+    Control, Dispatch, Extent, Memory, Probe, Program, Step, Workgroup, watch_dispatch,
+};
 
 use super::assert_one_line;
 use crate::Target;
@@ -73,6 +75,10 @@ fn seeds() -> Vec<Vec<u8>> {
 struct Arena(Extent);
 
 impl Memory for Arena {
+    fn changes(&self) -> u64 {
+        0
+    }
+
     fn extent(&self, address: u64) -> Option<Extent> {
         (self.0.start..self.0.end)
             .contains(&address)

@@ -5,10 +5,11 @@ use super::group::{Group, Layout};
 use super::memory::Cache;
 use super::schedule::{Random, Schedule};
 use super::trace::Trace;
-use super::{Control, Dispatch, Fault, Memory, Probe, Stats};
+use super::{Control, Dispatch, Executed, Fault, Memory, Probe, Stats};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Workgroups that a thread keeps in execution at once: more than a device has room for, so that all of a cooperative
 /// launch are.
@@ -21,7 +22,7 @@ pub fn run_dispatch(
     dispatch: &Dispatch<'_>,
     memory: &dyn Memory,
     control: &Control<'_>,
-) -> Result<Stats, Fault> {
+) -> Result<Executed, Fault> {
     let shared = Shared::new(dispatch)?;
     let schedule = control.schedule(dispatch, Schedule::Turns);
     if control.seed.is_some() {
@@ -60,7 +61,7 @@ pub fn watch_dispatch(
     memory: &dyn Memory,
     control: &Control<'_>,
     probe: &mut dyn Probe,
-) -> Result<Stats, Fault> {
+) -> Result<Executed, Fault> {
     let shared = Shared::new(dispatch)?;
     let schedule = control.schedule(dispatch, Schedule::Whole);
     let trace = Some(Trace::new(probe));
@@ -82,7 +83,19 @@ struct Shared {
     layout: Layout,
     next: AtomicU64,
     failed: AtomicBool,
-    result: Mutex<(Stats, Option<Fault>)>,
+    result: Mutex<Sums>,
+}
+
+/// What the threads have added up.
+#[derive(Default)]
+struct Sums {
+    stats: Stats,
+    fault: Option<Fault>,
+    threads: u32,
+    /// CPU time of all threads, each until no workgroup was left to start.
+    shared_time: Duration,
+    /// The longest CPU time of a thread after that.
+    last_time: Duration,
 }
 
 impl Shared {
@@ -91,14 +104,22 @@ impl Shared {
             layout: Layout::new(dispatch)?,
             next: AtomicU64::new(0),
             failed: AtomicBool::new(false),
-            result: Mutex::new((Stats::default(), None)),
+            result: Mutex::default(),
         })
     }
 
-    fn result(self) -> Result<Stats, Fault> {
-        let result = self.result.into_inner();
-        let (stats, fault) = result.unwrap_or_else(|e| e.into_inner());
-        fault.map_or(Ok(stats), Err)
+    fn result(self) -> Result<Executed, Fault> {
+        let sums = self.result.into_inner();
+        let sums = sums.unwrap_or_else(|e| e.into_inner());
+        match sums.fault {
+            Some(fault) => Err(fault),
+            None => Ok(Executed {
+                stats: sums.stats,
+                // Workgroups go to whichever thread asks for one. Threads that had a CPU of their own all the time would
+                // have shared that part evenly; what they had left at its end they would have finished side by side.
+                time: sums.shared_time / sums.threads.max(1) + sums.last_time,
+            }),
+        }
     }
 
     fn next_group(&self) -> Option<u64> {
@@ -114,6 +135,8 @@ impl Shared {
         mut schedule: Schedule,
         trace: Option<Trace<'d>>,
     ) {
+        let begin = thread_cpu_time();
+        let mut exhausted_at = None;
         let mut x = Exec::new(dispatch, Cache::new(memory), self.layout.entry);
         x.trace = trace.map(Box::new);
         x.own_clock = matches!(schedule, Schedule::Drawn(_));
@@ -137,7 +160,10 @@ impl Shared {
                     group
                 }
                 None => {
-                    exhausted |= starts;
+                    if starts && !exhausted {
+                        exhausted = true;
+                        exhausted_at = Some(thread_cpu_time());
+                    }
                     if resident.is_empty() {
                         break;
                     }
@@ -156,15 +182,31 @@ impl Shared {
                 }
             }
         }
-        let mut result = self.result.lock().unwrap_or_else(|e| e.into_inner());
-        result.0.add(&x.stats);
+        let end = thread_cpu_time();
+        let exhausted_at = exhausted_at.unwrap_or(end);
+        let mut sums = self.result.lock().unwrap_or_else(|e| e.into_inner());
+        sums.stats.add(&x.stats);
+        sums.threads += 1;
+        sums.shared_time += exhausted_at.saturating_sub(begin);
+        sums.last_time = sums.last_time.max(end.saturating_sub(exhausted_at));
         if let Some(fault) = x.fault {
             self.failed.store(true, Ordering::Relaxed);
             // Another thread's fault is the reason why this one was stopped.
             let stopped = |f: &Fault| matches!(f, Fault::Stopped { .. });
-            if result.1.as_ref().is_none_or(stopped) {
-                result.1 = Some(fault);
+            if sums.fault.as_ref().is_none_or(stopped) {
+                sums.fault = Some(fault);
             }
         }
     }
+}
+
+/// CPU time of the calling thread.
+fn thread_cpu_time() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is writable; the clock exists on every kernel this runs on.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -46,6 +46,7 @@ pub use trace::{Probe, Space, Step, Transfer, Workgroup};
 use crate::codeobj::KernelDescriptor;
 use crate::device::Device;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// A range of memory that a kernel may access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +63,12 @@ pub struct Extent {
 pub trait Memory: Sync {
     /// The accessible range around `address`, or `None`, which ends the dispatch with a memory fault.
     ///
-    /// Answers are kept for the time a workgroup runs, so this need not be fast.
+    /// A thread of a dispatch keeps answers until [`Memory::changes`] differs at the start of a workgroup, so this need
+    /// not be fast.
     fn extent(&self, address: u64) -> Option<Extent>;
+
+    /// A number that changes whenever answers of [`Memory::extent`] may have changed; read once for each workgroup.
+    fn changes(&self) -> u64;
 
     /// The constant 100 MHz counter that `s_memrealtime` reads.
     fn realtime(&self) -> u64 {
@@ -123,6 +128,16 @@ pub struct Control<'a> {
     /// Makes the order in which waves and workgroups execute instructions a function of this number and of
     /// [`Dispatch::dispatch_id`], on one thread, and the clocks that kernels read one of what was executed.
     pub seed: Option<u64>,
+}
+
+/// What came of a dispatch that ran to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Executed {
+    /// What it executed.
+    pub stats: Stats,
+    /// How long that took, without the time in which its threads had to wait for a CPU: what they computed, spread evenly
+    /// over them.
+    pub time: Duration,
 }
 
 /// Why a dispatch ended early.

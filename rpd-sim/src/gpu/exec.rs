@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
 
 use super::agents::{self, PoolKind};
 use super::aql::KernelDispatchPacket;
@@ -79,6 +80,10 @@ impl isa::Memory for View {
         })
     }
 
+    fn changes(&self) -> u64 {
+        machine().memory.changes()
+    }
+
     fn realtime(&self) -> u64 {
         clock::ticks()
     }
@@ -91,8 +96,13 @@ impl isa::Memory for View {
 /// How a dispatch ended, if not with a fault.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// The dispatch ran to its end; with its counts, if it was counted.
-    Done(Option<Box<Counts>>),
+    /// The dispatch ran to its end.
+    Done {
+        /// Its counts, if it was counted.
+        counts: Option<Box<Counts>>,
+        /// How long it computed, see [`isa::Executed::time`].
+        time: Duration,
+    },
     /// The program stopped the queue meanwhile.
     GivenUp,
 }
@@ -189,7 +199,10 @@ pub(crate) fn run(
         (isa::run_dispatch(&dispatch, &view, &control), None)
     };
     match result {
-        Ok(_) => Ok(Outcome::Done(counts)),
+        Ok(executed) => Ok(Outcome::Done {
+            counts,
+            time: executed.time,
+        }),
         Err(isa::Fault::Stopped { .. }) => Ok(Outcome::GivenUp),
         Err(fault) => Err(translate(name, agent.bit(), fault)),
     }

@@ -124,6 +124,7 @@ struct Maps {
 #[derive(Default)]
 pub(crate) struct Memory {
     maps: RwLock<Maps>,
+    changes: AtomicU64,
     used: [AtomicU64; agents::MAX_GPUS + 1],
 }
 
@@ -340,10 +341,19 @@ impl Memory {
     /// Replaces the mask of agents that may access a range.
     pub(crate) fn set_access_exactly(&self, allocation: &Allocation, mask: u64) {
         allocation.access.store(mask, Ordering::Release);
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// A number that changes whenever what [`Memory::check`] answers may have changed. Reading it takes no lock.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, Maps> {
-        self.maps.write().unwrap_or_else(PoisonError::into_inner)
+        let maps = self.maps.write().unwrap_or_else(PoisonError::into_inner);
+        // Before the change: whoever reads the new number asks again, and waits for this lock.
+        self.changes.fetch_add(1, Ordering::Release);
+        maps
     }
 }
 

@@ -152,8 +152,10 @@ impl Processor {
                 let end = clock::ticks();
                 drop(pass);
                 match outcome {
-                    Ok(exec::Outcome::Done(counts)) => {
+                    Ok(exec::Outcome::Done { counts, time }) => {
                         let signal = packet.completion_signal;
+                        // The device has no other load: what the host runs meanwhile is no part of the kernel's time.
+                        let end = end.min(start + clock::duration_to_ticks(time));
                         retire(queue, index, signal, token, counts, (start, end))
                     }
                     Ok(exec::Outcome::GivenUp) => {}

@@ -211,7 +211,6 @@ impl Queue {
                 deferred: AtomicU64::new(0),
                 scratch_per_lane: AtomicU32::new(0),
                 wave_sync: WaveSync::new(),
-                wave_sync: WaveSync::new(),
                 cu_mask: Mutex::default(),
                 intercept: OnceLock::new(),
                 front: OnceLock::new(),

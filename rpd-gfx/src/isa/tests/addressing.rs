@@ -8,6 +8,10 @@ static ADDRESSING: &[u8] = include_bytes!("../../../testdata/addressing.co");
 struct Given<'a>(&'a [Extent]);
 
 impl Memory for Given<'_> {
+    fn changes(&self) -> u64 {
+        0
+    }
+
     fn extent(&self, address: u64) -> Option<Extent> {
         let holds = |extent: &&Extent| (extent.start..extent.end).contains(&address);
         self.0.iter().find(holds).copied()

@@ -9,6 +9,10 @@ static SCHEDULE: &[u8] = include_bytes!("../../../testdata/schedule.co");
 struct Own(WaveSync);
 
 impl Memory for Own {
+    fn changes(&self) -> u64 {
+        0
+    }
+
     fn extent(&self, address: u64) -> Option<Extent> {
         Everything.extent(address)
     }

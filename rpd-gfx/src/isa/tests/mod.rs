@@ -4,6 +4,7 @@
 
 mod addressing;
 mod decode;
+mod dispatch;
 mod gws;
 mod instructions;
 mod kernels;
@@ -24,6 +25,10 @@ use std::sync::atomic::AtomicBool;
 pub(crate) struct Everything;
 
 impl Memory for Everything {
+    fn changes(&self) -> u64 {
+        0
+    }
+
     fn extent(&self, address: u64) -> Option<Extent> {
         let all = Extent {
             start: 0x1000,
@@ -80,7 +85,7 @@ impl Module {
                 stop: &stop,
                 seed: None,
             };
-            run_dispatch(dispatch, &Everything, &control)
+            run_dispatch(dispatch, &Everything, &control).map(|executed| executed.stats)
         })
     }
 

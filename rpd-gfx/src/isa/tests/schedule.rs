@@ -24,7 +24,7 @@ fn seeded(
             stop: &stop,
             seed,
         };
-        run_dispatch(dispatch, &Everything, &control)
+        run_dispatch(dispatch, &Everything, &control).map(|executed| executed.stats)
     })
 }
 
