@@ -188,7 +188,7 @@ fn encoded(case: &Case, fields: Fields) -> [u32; 2] {
         register(A)
             | register(B) << 9
             | c << 18
-            | u32::from(fields.ab) * 3 << 27
+            | (u32::from(fields.ab) * 3) << 27
             | fields.blgp << 29,
     ]
 }

@@ -24,24 +24,24 @@ fn throughput() {
     let mut numbers: [Vec<f32>; 3] =
         [0, 1, 2].map(|k| (0..1 << 20).map(|n| (n % 7 + k) as f32).collect());
     let [out, left, right] = numbers.each_mut().map(|v| pointer(v));
-    let rows: [(&str, [u32; 3], [u16; 3], Vec<&[u8]>); 3] = [
+    let rows = [
         (
             "fma_bound",
             [65536, 1, 1],
             [1024, 1, 1],
-            vec![&out, &[0, 2, 0, 0]],
+            vec![&out[..], &[0, 2, 0, 0]],
         ),
         (
             "memory_bound",
             [65536, 1, 1],
             [1024, 1, 1],
-            vec![&out, &left, &right, &[0, 0, 16, 0]],
+            vec![&out[..], &left, &right, &[0, 0, 16, 0]],
         ),
         (
             "tiled",
             [8192, 8, 1],
             [1024, 1, 1],
-            vec![&out, &left, &right, &[0, 1, 0, 0]],
+            vec![&out[..], &left, &right, &[0, 1, 0, 0]],
         ),
     ];
     for (name, grid, workgroup, args) in rows {
