@@ -116,10 +116,10 @@ fn counts_and_clocks_follow_from_the_seed() {
             if watched {
                 let local = |_| true;
                 let mut model = Model::new(d, &local);
-                let stats = watch_dispatch(d, &Everything, &control, &mut model).unwrap();
-                (stats, Some(format!("{:?}", model.finish())))
+                let executed = watch_dispatch(d, &Everything, &control, &mut model).unwrap();
+                (executed.stats, Some(format!("{:?}", model.finish())))
             } else {
-                (run_dispatch(d, &Everything, &control).unwrap(), None)
+                (run_dispatch(d, &Everything, &control).unwrap().stats, None)
             }
         });
         (stats, counts, out.0.to_vec())
