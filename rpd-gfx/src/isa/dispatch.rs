@@ -143,6 +143,7 @@ impl Shared {
         let mut resident: VecDeque<Group> = VecDeque::new();
         let mut spare: Vec<Group> = Vec::new();
         let mut exhausted = false;
+        let mut turns = 0;
         while x.fault.is_none() {
             if self.failed.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed) {
                 x.fault = Some(Fault::Stopped {
@@ -177,7 +178,12 @@ impl Shared {
                 spare.push(group);
             } else if x.fault.is_none() {
                 resident.push_back(group);
-                if resident.len() > 1 || exhausted {
+                turns += 1;
+                // Once in a round of all: on a busy host each time costs a time slice.
+                if (resident.len() > 1 || exhausted)
+                    && turns >= schedule.turns_of_round(resident.len())
+                {
+                    turns = 0;
                     std::thread::yield_now();
                 }
             }

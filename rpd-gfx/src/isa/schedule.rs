@@ -62,6 +62,16 @@ impl Schedule {
         }
     }
 
+    /// Turns of workgroups after which all of the `resident` ones have had one, and enough was done to let other threads
+    /// of the host go on.
+    pub(super) fn turns_of_round(&self, resident: usize) -> usize {
+        match self {
+            Self::Whole | Self::Turns => resident,
+            // These are short.
+            Self::Drawn(_) => resident.max(256),
+        }
+    }
+
     /// Which of the `resident` workgroups goes on.
     pub(super) fn group(&mut self, resident: usize) -> usize {
         match self {

@@ -88,11 +88,12 @@ fn lanes_are_read_and_written_whatever_the_mask() {
         (159, Some(31)),
         (191, Some(63)),
     ] {
-        let lane = |r: &Registers| constant.unwrap_or(r.scalars[code as usize] as usize) % 64;
+        let lane =
+            |r: &Registers| constant.unwrap_or_else(|| r.scalars[code as usize] as usize) % 64;
         for (value, known) in [(2, None), (193, Some(u32::MAX)), (130, Some(2))] {
             check(&[write, value | code << 9], "v_writelane", |r| {
                 let lane = lane(r);
-                r.lanes[4][lane] = known.unwrap_or(r.scalars[value as usize]);
+                r.lanes[4][lane] = known.unwrap_or_else(|| r.scalars[value as usize]);
             });
         }
         check(&[read, 0x102 | code << 9], "v_readlane", |r| {
