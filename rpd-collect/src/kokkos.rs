@@ -1,4 +1,4 @@
-//! The Kokkos tools interface: Kokkos tells us what it does, we tell ROCTx, and it comes back as markers.
+//! The Kokkos tools interface: events of Kokkos are passed to ROCTx as marks and ranges, which are recorded as markers.
 //!
 //! Only with the Kokkos option, and only if a ROCTx library is loaded.
 
@@ -6,7 +6,9 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Mutex;
 use std::sync::OnceLock;
 
-use crate::guard::Service;
+use crate::recording::guard::Service;
+use crate::recording::process;
+use crate::recording::text::text;
 
 static SERVICE: Service = Service::new("Kokkos");
 
@@ -36,7 +38,7 @@ fn roctx() -> Option<&'static Roctx> {
     static ROCTX: OnceLock<Option<Roctx>> = OnceLock::new();
     ROCTX
         .get_or_init(|| {
-            if !crate::process::current()?.options.kokkos {
+            if !process::current()?.options.kokkos {
                 return None;
             }
             let (mark, push, pop, start, stop) = (
@@ -112,7 +114,7 @@ impl SpaceHandle {
 /// `label` is null or a NUL-terminated text.
 unsafe fn owned(label: *const c_char) -> String {
     // SAFETY: as this function demands.
-    String::from_utf8_lossy(unsafe { crate::read::text(label) }).into_owned()
+    String::from_utf8_lossy(unsafe { text(label) }).into_owned()
 }
 
 /// A profile section: its name, and its range while it is started.
@@ -130,7 +132,7 @@ fn sections() -> std::sync::MutexGuard<'static, Vec<Section>> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Kokkos asks whether it has to fence around every event: no.
+/// Tells Kokkos that it need not fence around every event.
 ///
 /// # Safety
 ///
@@ -196,7 +198,7 @@ pub(crate) extern "C" fn kokkosp_pop_profile_region() {
     pop();
 }
 
-/// Something happened.
+/// An event of the program.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn kokkosp_profile_event(name: *const c_char) {
     mark(name);
@@ -245,7 +247,7 @@ pub(crate) unsafe extern "C" fn kokkosp_create_profile_section(name: *const c_ch
             unsafe { id.write(sections.len() as u32) };
         }
         // SAFETY: as this function demands.
-        let label = unsafe { crate::read::text(name) };
+        let label = unsafe { text(name) };
         sections.push(Section {
             label: CString::new(label).unwrap_or_default(),
             range: None,
@@ -284,7 +286,7 @@ pub(crate) extern "C" fn kokkosp_stop_profile_section(id: u32) {
     });
 }
 
-/// A section is not needed any more. Its number is not given out again, so nothing is to be done.
+/// A section is not needed any more. Its number is not given out again, so nothing is done here.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn kokkosp_destroy_profile_section(_id: u32) {}
 

@@ -4,12 +4,12 @@ use std::ffi::{CStr, CString, c_int, c_void};
 
 use crate::sdk::{FILE_NAME, file_name};
 
-/// What the loaded objects tell.
+/// What is known from the loaded objects.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     /// An SDK, by the name under which it was loaded. The simulator, which a program loads as its HIP runtime, is none.
     pub(crate) sdk: Option<CString>,
-    /// Whether something was linked against an SDK.
+    /// Whether an object was linked against an SDK.
     pub(crate) linked: bool,
 }
 
@@ -37,7 +37,7 @@ unsafe extern "C" fn visit(
     _size: usize,
     data: *mut c_void,
 ) -> c_int {
-    // SAFETY: the loader hands a valid record, and `data` is what `look` passed.
+    // SAFETY: the loader passes a valid record, and `data` is what `look` passed.
     let (info, found) = unsafe { (&*info, &mut *data.cast::<Objects>()) };
     if !info.dlpi_name.is_null() {
         // SAFETY: not null, so it is text.

@@ -9,7 +9,7 @@ pub(crate) mod rocpd;
 pub(crate) mod summary;
 mod window;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ use rpd_core::options::KernelNames;
 use rpd_core::session::{LoadOptions, Session, Window};
 use rpd_formats::file::PendingFile;
 use rpd_formats::rocpd::read::{Database, Settings};
-use rpd_formats::table::Look;
+use rpd_formats::table::TableFormat;
 
 use crate::failure::Failure;
 
@@ -206,13 +206,13 @@ enum Form {
 }
 
 impl Form {
-    const fn look(self) -> Look {
+    const fn look(self) -> TableFormat {
         match self {
-            Form::Table => Look::Console,
-            Form::Csv => Look::Csv,
-            Form::Json => Look::Json,
-            Form::Markdown => Look::Markdown,
-            Form::Html => Look::Html,
+            Form::Table => TableFormat::Console,
+            Form::Csv => TableFormat::Csv,
+            Form::Json => TableFormat::Json,
+            Form::Markdown => TableFormat::Markdown,
+            Form::Html => TableFormat::Html,
         }
     }
 }
@@ -281,8 +281,15 @@ fn output_directory(given: Option<&Path>, compat: Compat) -> PathBuf {
 }
 
 /// A variable that is set to something.
-fn inherited(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+fn inherited(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// A file of a directory: `name` with `ending` behind it.
+fn with_ending(directory: &Path, name: &OsStr, ending: &str) -> PathBuf {
+    let mut file = name.to_owned();
+    file.push(ending);
+    directory.join(file)
 }
 
 /// Whether writing failed because nobody reads on.

@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
-use rpd_core::domain::{Domain, Kind};
+use rpd_core::domain::Domain;
 use rpd_core::foreign;
 use rpd_core::ids::ProcessId;
 use rpd_core::options::{Options, Traces};
-use rpd_core::session::{Process, Session, Table};
+use rpd_core::session::{OperationClass, Process, Session, Table};
 
 use super::{count, counted, label, shown};
 use crate::launch::spawn::Ending;
@@ -25,6 +25,8 @@ pub(super) struct Outcome {
     pid: ProcessId,
     /// What was recorded, if it could be read.
     pub(super) session: Option<Session>,
+    /// The process ended before it wrote a record.
+    pub(super) ended_early: bool,
     /// Files written.
     pub(super) files: Vec<PathBuf>,
     /// What went wrong.
@@ -36,6 +38,7 @@ impl Outcome {
         Outcome {
             pid,
             session: None,
+            ended_early: false,
             files: Vec::new(),
             errors: Vec::new(),
         }
@@ -85,6 +88,12 @@ pub(super) fn of_process(
     options: &Options,
     ending: Option<Ending>,
 ) -> Vec<String> {
+    if outcome.ended_early {
+        let pid = outcome.pid;
+        return vec![format!(
+            "process {pid}: nothing was recorded: it ended before it wrote a record"
+        )];
+    }
     let Some(session) = &outcome.session else {
         return outcome
             .errors
@@ -151,12 +160,7 @@ fn counts(session: &Session, options: &Options) -> String {
         }
         return format!("{why}, {dropped}");
     }
-    let markers = session
-        .api
-        .kind
-        .iter()
-        .filter(|kind| kind.domain() == Domain::MarkerApi)
-        .count();
+    let markers = session.count_calls(|operation| operation.domain() == Domain::MarkerApi);
     let figures = Table::ALL.iter().flat_map(|table| {
         let number = session.records(*table);
         match table {
@@ -280,18 +284,7 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
             count(ledger.paused_dispatches as usize, "dispatch")
         ));
     }
-    let launches = session
-        .api
-        .kind
-        .iter()
-        .zip(&session.api.operation)
-        .filter(|(kind, operation)| {
-            **kind == Kind::HipRuntime && {
-                let name = session.strings.get(**operation);
-                name.starts_with("hip") && name.contains("Launch") && name.contains("Kernel")
-            }
-        })
-        .count();
+    let launches = session.count_calls(|operation| operation.class == OperationClass::Launch);
     let explained = ledger.unfinished_dispatches > 0 || ledger.paused_dispatches > 0;
     let traced = options.collector.traces.kernel;
     if traced && launches > 0 && session.dispatches.is_empty() && !explained {

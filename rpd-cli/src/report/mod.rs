@@ -17,7 +17,7 @@ use rpd_core::compat::Difference;
 use rpd_core::ids::ProcessId;
 use rpd_core::naming::{self, Facts, Namer, Target};
 use rpd_core::options::Options;
-use rpd_core::session::{LoadOptions, Session};
+use rpd_core::session::{LoadError, LoadOptions, Session};
 
 use crate::failure::line;
 use crate::isolation::isolated;
@@ -162,7 +162,10 @@ impl Report<'_> {
                 }
                 outcome.session = Some(session);
             }
-            Err(error) => outcome.errors.push(line(&error)),
+            Err(error) => match error.downcast_ref() {
+                Some(LoadError::NothingRecorded { .. }) => outcome.ended_early = true,
+                _ => outcome.errors.push(line(&error)),
+            },
         }
         outcome
     }

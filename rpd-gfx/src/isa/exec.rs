@@ -26,6 +26,8 @@ pub(super) enum State {
     Barrier,
     /// Gives the others a chance (`s_sleep`).
     Yield,
+    /// Waits for waves of other workgroups, for [`Wave::wait`].
+    Global,
     /// Has ended.
     Ended,
     /// Stopped by the fault in [`Exec::fault`].
@@ -50,6 +52,8 @@ pub(super) struct Wave {
     pub(super) index_mode: u8,
     /// What it does next.
     pub(super) state: State,
+    /// What it waits for.
+    pub(super) wait: Option<super::gws::Wait>,
 }
 
 impl Wave {
@@ -65,6 +69,7 @@ impl Wave {
             flush32: false,
             index_mode: 0,
             state: State::Ended,
+            wait: None,
         }
     }
 
@@ -85,10 +90,12 @@ pub(super) struct Exec<'d> {
     pub(super) mem: Cache<'d>,
     /// What has been done.
     pub(super) stats: Stats,
-    /// Who watches it, if someone does.
+    /// The probe that observes it, if any.
     pub(super) trace: Option<Box<Trace<'d>>>,
     /// Whether the host may still execute a load before a store to global memory that was executed earlier.
     pub(super) stores_unordered: bool,
+    /// Whether the clocks that kernels read advance with the instructions executed, and not with time.
+    pub(super) own_clock: bool,
     /// Why the wave stopped.
     pub(super) fault: Option<Fault>,
     /// The dispatch.
@@ -107,6 +114,7 @@ impl<'d> Exec<'d> {
             stats: Stats::default(),
             trace: None,
             stores_unordered: false,
+            own_clock: false,
             fault: None,
             d,
             entry,
@@ -151,6 +159,15 @@ impl Exec<'_> {
         }
     }
 
+    /// The core clock where it advances with the instructions executed, one of them in four cycles; later dispatches
+    /// of a queue begin later.
+    pub(super) fn own_clock(&self) -> Option<u64> {
+        self.own_clock.then(|| {
+            let executed: u64 = self.stats.instructions.iter().sum();
+            (self.d.dispatch_id << 36).wrapping_add(4 * executed)
+        })
+    }
+
     /// The VCC mask.
     #[inline(always)]
     pub(super) fn vcc(&self) -> u64 {
@@ -175,7 +192,7 @@ impl Exec<'_> {
         &mut self.w.v[usize::from(code.wrapping_sub(super::inst::VGPR)) & 511]
     }
 
-    /// Executes up to `budget` instructions of the wave, less if it stops before. WATCHED: tells the trace.
+    /// Executes up to `budget` instructions of the wave, less if it stops before. WATCHED: reports to the probe.
     pub(super) fn run<const WATCHED: bool>(&mut self, mut budget: u64) {
         let program = self.d.program;
         let start = program.start();
@@ -246,12 +263,13 @@ impl Exec<'_> {
         self.fail(fault);
     }
 
-    /// Handler of what the decoder did not know.
+    /// Handler of unknown instructions.
     #[cold]
     pub(super) fn unknown_instruction(&mut self, inst: &Inst) {
         let offset = self.code_offset(inst);
         let words = self.d.program.words(self.entry.wrapping_add_signed(offset));
         let fault = Fault::Instruction {
+            name: inst.refused(),
             words: words[..2].to_vec(),
             format: inst.format.name(),
             opcode: u32::from(inst.opcode),

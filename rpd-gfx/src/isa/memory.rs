@@ -26,6 +26,8 @@ pub(super) struct Cache<'d> {
     extents: [Extent; 8],
     recent: usize,
     next: usize,
+    /// What [`Memory::changes`] was before these extents were asked for.
+    changes: u64,
 }
 
 /// Extents of the workgroup's own memory.
@@ -44,6 +46,7 @@ impl<'d> Cache<'d> {
             extents: [NOWHERE; 8],
             recent: 0,
             next: OWN,
+            changes: memory.changes(),
         }
     }
 
@@ -52,12 +55,16 @@ impl<'d> Cache<'d> {
         self.memory
     }
 
-    /// Allows the scratch and LDS of the workgroup whose turn it is, in place of the one before; forgets what
-    /// else was allowed where `all` says so.
-    pub(super) fn reset(&mut self, own: &[Extent; OWN], all: bool) {
-        if all {
-            self.extents = [NOWHERE; 8];
-            self.next = OWN;
+    /// Allows the scratch and LDS of the workgroup whose turn it is, in place of the one before. If the workgroup is
+    /// `fresh`, forgets what else was allowed when that may have changed.
+    pub(super) fn reset(&mut self, own: &[Extent; OWN], fresh: bool) {
+        if fresh {
+            let changes = self.memory.changes();
+            if changes != self.changes {
+                self.changes = changes;
+                self.extents = [NOWHERE; 8];
+                self.next = OWN;
+            }
         }
         self.extents[..OWN].copy_from_slice(own);
     }
@@ -291,7 +298,7 @@ fn consecutive(addresses: &Lanes64, step: u64) -> bool {
     different == 0
 }
 
-/// Tells who watches the dispatch, if someone does, what the lanes of `mask` are about to do.
+/// Reports to the dispatch's probe, if any, what the lanes of `mask` are about to access.
 #[inline(always)]
 fn watch(x: &mut Exec<'_>, operation: Operation, bytes: usize, addresses: &Lanes64, mask: u64) {
     if let Some(trace) = &mut x.trace {
@@ -731,7 +738,7 @@ fn fill_of(opcode: u16) -> Fill {
 }
 
 /// Puts a lane's scratch offset where the swizzle of scratch memory has it: dwords of the lanes side by side. The offset
-/// may be negative, as two's complement; whether the address is one that the kernel may access is checked by who uses it.
+/// may be negative, as two's complement; whether the kernel may access the address is checked where it is used.
 #[inline(always)]
 pub(super) fn swizzle(offset: u64, lane: u64) -> u64 {
     (offset & !3)

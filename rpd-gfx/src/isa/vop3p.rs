@@ -44,6 +44,9 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
         i.op_sel = (w >> 8 & 7) as u8;
         i.op_sel_hi = (w >> 11 & 15) as u8;
         i.neg = (v >> 29) as u8;
+        if !super::mfma::is_valid(&i) {
+            return Inst::unknown(Format::Vop3p, opcode);
+        }
         return i;
     }
     i.op_sel = (w >> 11 & 7) as u8;
@@ -146,7 +149,7 @@ fn packed(x: &Exec<'_>, i: &Inst, n: usize, float: bool) -> Lanes {
     }
 }
 
-/// Shift that brings the half of source `n` for the low or high result down.
+/// Shift that moves the half of source `n` for the low or high result to the low bits.
 fn half_of(i: &Inst, n: usize, high: bool) -> u32 {
     let select = if high { i.op_sel_hi } else { i.op_sel };
     16 * u32::from(select >> n & 1)

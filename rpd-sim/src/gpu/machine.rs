@@ -26,13 +26,13 @@ pub(crate) fn processors_per_gpu() -> usize {
     ((MAX_THREADS - 1) / agents::gpus().len() - ENGINES_PER_GPU).min(8)
 }
 
-/// Handler of device-wide events: the event and the program's data; answers a status.
+/// Handler of device-wide events: the event and the program's data; returns a status.
 pub(crate) type SystemEventHandler =
     unsafe extern "C" fn(*const core::ffi::c_void, *mut core::ffi::c_void) -> u32;
 
-/// Everything the devices of this process share.
+/// State that the devices of this process share.
 pub(crate) struct Machine {
-    /// What they can see.
+    /// Memory that they may access.
     pub(crate) memory: Memory,
     /// All signals.
     pub(crate) signals: SignalPool,
@@ -42,19 +42,19 @@ pub(crate) struct Machine {
     pub(crate) handler: Handler,
     /// Live queues.
     pub(crate) queues: RwLock<Vec<&'static Queue>>,
-    /// Memory of queues that are gone.
+    /// Memory of destroyed queues.
     pub(crate) spare_queues: Mutex<Vec<usize>>,
     /// Id of the next queue.
     pub(crate) next_queue: AtomicU64,
     /// Kernels of loaded code objects.
     pub(crate) kernels: KernelTable,
-    /// Who wants to hear of memory faults.
+    /// Callbacks for memory faults.
     pub(crate) system_handlers: Mutex<Vec<(SystemEventHandler, usize)>>,
     /// Users of the HSA runtime.
     pub(crate) runtime_users: AtomicU32,
     /// Whether copies record their times in their signals.
     pub(crate) copy_profiling: AtomicBool,
-    /// Who may run kernels, for each GPU.
+    /// The gate that kernels pass, for each GPU.
     pub(crate) gates: Vec<Gate>,
     processors: Vec<OnceLock<&'static Processor>>,
     engines: Vec<OnceLock<&'static Engine>>,
@@ -140,7 +140,7 @@ fn make() -> &'static Machine {
         // SAFETY: published machines are never dropped.
         Ok(_) => unsafe { &*fresh },
         Err(winner) => {
-            // SAFETY: `fresh` was made here and published to nobody; `winner` is never dropped.
+            // SAFETY: `fresh` was made here and not published; `winner` is never dropped.
             unsafe {
                 drop(Box::from_raw(fresh));
                 &*winner

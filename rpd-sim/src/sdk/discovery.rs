@@ -28,7 +28,7 @@ pub(crate) fn global() -> Option<Entry> {
     lookup(libc::RTLD_DEFAULT)
 }
 
-/// A reason to end the target, as the SDK does for a tool it was told to load and cannot.
+/// A reason to abort the target, as the SDK does when it cannot load a tool named in the environment.
 fn fatal(text: &str) -> ! {
     eprintln!("rpd-sim: {text}");
     std::process::abort()
@@ -87,7 +87,7 @@ fn loaded() -> Vec<Entry> {
         _size: usize,
         data: *mut c_void,
     ) -> c_int {
-        // SAFETY: the loader hands a valid record, and `data` is the vector below.
+        // SAFETY: the loader passes a valid record, and `data` is the vector below.
         let (name, names) = unsafe { ((*info).dlpi_name, &mut *data.cast::<Vec<CString>>()) };
         if !name.is_null() {
             // SAFETY: not null, so it is text.

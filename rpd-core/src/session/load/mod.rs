@@ -55,6 +55,12 @@ pub enum LoadError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The directory holds no record, and nothing that is damaged: the process ended before it wrote its first.
+    #[error("{path} holds no records: the process ended before it wrote one")]
+    NothingRecorded {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The directory holds no readable process description.
     #[error("{path} holds no recording of a process: {reason}")]
     NotASpool {
@@ -110,6 +116,7 @@ impl Session {
         let mut strange = Strange::default();
         let mut session = Session::default();
         session.strings.intern("");
+        let mut has_records = false;
 
         // Two rounds, since the records of threads need the names from the meta stream, and a damaged spool may have
         // them anywhere: the first stream is the meta stream.
@@ -119,22 +126,25 @@ impl Session {
             }
             let mut records = stream.records();
             while let Some(record) = records.next() {
+                has_records = true;
                 let Some(kind) = RecordKind::from_tag(record.header.tag) else {
                     strange.unknown(record.header.tag);
                     continue;
                 };
                 let taken = match kind {
-                    RecordKind::Call => rows.take_call(&record, stream.tid, &meta, &mut session),
+                    RecordKind::Call => {
+                        rows.take_call(&record, stream.tid, &mut meta, &mut session)
+                    }
                     RecordKind::RangeBegin => {
-                        rows.take_range(&record, stream.tid, &meta, &mut session)
+                        rows.take_range(&record, stream.tid, &mut meta, &mut session)
                     }
                     RecordKind::RangeEnd => rows.take_range_end(&record),
                     RecordKind::Dispatch => records::take_dispatch(&record, &mut session),
-                    RecordKind::Copy => records::take_copy(&record, &meta, &mut session),
+                    RecordKind::Copy => records::take_copy(&record, &mut meta, &mut session),
                     RecordKind::Allocation => {
-                        records::take_allocation(&record, &meta, &mut session)
+                        records::take_allocation(&record, &mut meta, &mut session)
                     }
-                    RecordKind::Scratch => records::take_scratch(&record, &meta, &mut session),
+                    RecordKind::Scratch => records::take_scratch(&record, &mut meta, &mut session),
                     RecordKind::Counted => rows.counters.take_counted(&record, &mut session),
                     RecordKind::Selected => rows.counters.take_selected(&record),
                     RecordKind::Counter => rows.counters.take_counter(&record),
@@ -165,6 +175,11 @@ impl Session {
                 note_damage(&mut ledger.damage, damage.to_string());
             }
         }
+        if !has_records && session.ledger.damage.is_empty() && session.ledger.dropped == 0 {
+            return Err(LoadError::NothingRecorded {
+                path: directory.to_owned(),
+            });
+        }
         if !meta.has_process {
             return Err(LoadError::NotASpool {
                 path: directory.to_owned(),
@@ -186,8 +201,8 @@ impl Session {
     }
 }
 
-/// Records between two looks at the lengths of tables.
-const LOOK: usize = 1024;
+/// Records between two checks of the lengths of tables.
+const CHECK_INTERVAL: usize = 1024;
 
 /// Bytes of arguments that are kept in memory.
 const ARENA: usize = 8 << 20;
@@ -197,7 +212,7 @@ struct Tables {
     storage: Storage,
     /// By number of the table: first rows of its parts in files.
     parts: [Vec<usize>; Table::ALL.len()],
-    until_look: usize,
+    until_check: usize,
 }
 
 impl Tables {
@@ -209,18 +224,18 @@ impl Tables {
                 None => storage,
             },
             parts: Default::default(),
-            until_look: 0,
+            until_check: 0,
         }
     }
 
     /// To be called after each record.
     #[inline]
     fn taken(&mut self, session: &mut Session) -> io::Result<()> {
-        if self.until_look > 0 {
-            self.until_look -= 1;
+        if self.until_check > 0 {
+            self.until_check -= 1;
             return Ok(());
         }
-        self.until_look = LOOK.min(self.storage.rows()) - 1;
+        self.until_check = CHECK_INTERVAL.min(self.storage.rows()) - 1;
         for table in Table::ALL {
             let rows = session.columns(*table).starts().len();
             let is_long = rows >= self.storage.rows()

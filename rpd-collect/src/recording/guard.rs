@@ -1,0 +1,100 @@
+//! Panics do not unwind into foreign code: a service that panics is switched off, and a note says so.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The provider has finalised the collector.
+static FINALIZED: AtomicBool = AtomicBool::new(false);
+/// Where the failure of a service is reported.
+static REPORT: OnceLock<fn(&str)> = OnceLock::new();
+
+/// From now on events of the provider are ignored.
+pub(crate) fn set_finalized() {
+    FINALIZED.store(true, Ordering::Relaxed);
+}
+
+/// Whether the provider has finalised the collector.
+pub(crate) fn is_finalized() -> bool {
+    FINALIZED.load(Ordering::Relaxed)
+}
+
+/// Has failures of services reported by `report`. Only the first call counts.
+pub(crate) fn report_to(report: fn(&str)) {
+    let _ = REPORT.set(report);
+}
+
+/// A part of the collector that foreign code calls.
+pub(crate) struct Service {
+    name: &'static str,
+    off: AtomicBool,
+}
+
+impl Service {
+    pub(crate) const fn new(name: &'static str) -> Service {
+        Service {
+            name,
+            off: AtomicBool::new(false),
+        }
+    }
+
+    /// Runs `work`. `None` when it panics, and at every call after that.
+    #[inline]
+    pub(crate) fn run<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        if self.off.load(Ordering::Relaxed) {
+            return None;
+        }
+        match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(value) => Some(value),
+            Err(payload) => {
+                self.failed();
+                // The destructor of a payload may panic as well.
+                std::mem::forget(payload);
+                None
+            }
+        }
+    }
+
+    /// As [`Service::run`], for an event of the provider; `None` once the provider has finalised the collector. SDK 1.0
+    /// frees its contexts then, and a thread of the target that is still inside a call may deliver an event with invalid
+    /// data of ours.
+    #[inline]
+    pub(crate) fn on_event<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        if FINALIZED.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.run(work)
+    }
+
+    #[cold]
+    fn failed(&self) {
+        if !self.off.swap(true, Ordering::Relaxed) {
+            let name = self.name;
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                if let Some(report) = REPORT.get() {
+                    report(&format!(
+                        "the collector's service `{name}` failed and was switched off; its records end there"
+                    ));
+                }
+            }));
+        }
+    }
+}
+
+/// Keeps Rust's message about a panic off the target's stderr.
+pub(crate) fn silence_panics() {
+    std::panic::set_hook(Box::new(|_| {}));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_switches_the_service_off_and_goes_no_further() {
+        let service = Service::new("test");
+        assert_eq!(service.run(|| 1), Some(1));
+        assert_eq!(service.run(|| -> i32 { panic!("on purpose") }), None);
+        assert_eq!(service.run(|| 2), None);
+    }
+}

@@ -1,0 +1,269 @@
+//! The process as the spool knows it: its directory, its meta stream, and what a fork makes of them.
+
+use std::cell::UnsafeCell;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use rpd_spool::format::{self, stream};
+use rpd_spool::options::CollectorOptions;
+use rpd_spool::writer::{self, ForkLock, OpenRecord, SpoolDirectory, StreamWriter};
+use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
+
+use super::guard::Service;
+use super::totals::Totals;
+use super::{fork, process_record};
+
+/// Bytes of the first meta segment: most processes never use the GPU and need no more.
+const META_SEGMENT: usize = 4096;
+
+/// What is known about this process image. Never freed.
+pub(crate) struct Process {
+    /// What to record.
+    pub(crate) options: CollectorOptions,
+    /// Where to write.
+    pub(crate) directory: Arc<SpoolDirectory>,
+    lock: ForkLock,
+    meta: UnsafeCell<StreamWriter>,
+    /// Records in the meta stream.
+    records: AtomicU64,
+    /// The PROCESS record.
+    head: OpenRecord,
+    /// Sums that the ledger prints.
+    pub(crate) totals: &'static Totals,
+    /// The provider's version; 0 before a provider has configured the collector.
+    version: AtomicU32,
+    ended: AtomicBool,
+}
+
+// SAFETY: `meta` is only touched with `lock` held.
+unsafe impl Sync for Process {}
+
+impl Process {
+    /// Lets `act` write to the meta stream. False when that is impossible: a signal handler interrupted a writer.
+    pub(crate) fn with_meta(&self, act: impl FnOnce(&mut StreamWriter) -> bool) -> bool {
+        let Some(_guard) = self.lock.lock() else {
+            self.directory.drop_records(1);
+            return false;
+        };
+        // SAFETY: the lock is held.
+        let meta = unsafe { &mut *self.meta.get() };
+        let written = act(meta);
+        if written {
+            self.records.fetch_add(1, Ordering::Relaxed);
+        }
+        let lost = self.directory.dropped();
+        if lost > 0 {
+            meta.publish_dropped(lost);
+        }
+        written
+    }
+
+    /// Writes to the meta stream how many records streams without a segment could not store.
+    pub(crate) fn publish_drops(&self) {
+        let lost = self.directory.dropped();
+        if lost == 0 {
+            return;
+        }
+        // When this very thread holds the lock, the writer it interrupted publishes.
+        if let Some(_guard) = self.lock.lock() {
+            // SAFETY: the lock is held.
+            unsafe { &mut *self.meta.get() }.publish_dropped(lost);
+        }
+    }
+
+    /// Notes the provider's version in the PROCESS record.
+    pub(crate) fn set_provider_version(&self, version: u32) {
+        self.version.store(version, Ordering::Relaxed);
+        let offset = std::mem::offset_of!(format::Process, provider_version);
+        self.with_meta(|meta| {
+            meta.patch(self.head, offset, version);
+            false
+        });
+    }
+
+    /// True for the first caller only.
+    pub(crate) fn end(&self) -> bool {
+        !self.ended.swap(true, Ordering::Relaxed)
+    }
+}
+
+static CURRENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
+/// Held while [`CURRENT`] is made.
+static MAKING: ForkLock = ForkLock::new();
+/// Set when this process is not to be recorded.
+static OFF: AtomicBool = AtomicBool::new(false);
+/// Set when this process, a forked child, was to be recorded and could not: then [`OFF`] is set, too.
+static LOST: AtomicBool = AtomicBool::new(false);
+/// When this process was forked off, on `CLOCK_BOOTTIME`; 0 when it was not.
+static FORK_TIME: AtomicU64 = AtomicU64::new(0);
+/// In a forked child: its parent, as it was at the fork.
+static PARENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
+static SERVICE: Service = Service::new("process");
+
+/// This process, made on first use. `None` when it is not to be recorded.
+#[inline]
+pub(crate) fn current() -> Option<&'static Process> {
+    // SAFETY: either null or a leaked box.
+    match unsafe { CURRENT.load(Ordering::Acquire).as_ref() } {
+        Some(process) => Some(process),
+        None => make(),
+    }
+}
+
+/// This process if it has been made.
+pub(crate) fn existing() -> Option<&'static Process> {
+    // SAFETY: either null or a leaked box.
+    unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
+}
+
+/// When this process was forked off; 0 when it was not. Device work that began before is the parent's.
+pub(crate) fn fork_time() -> u64 {
+    FORK_TIME.load(Ordering::Relaxed)
+}
+
+#[cold]
+fn make() -> Option<&'static Process> {
+    if OFF.load(Ordering::Relaxed) {
+        return None;
+    }
+    let guard = MAKING.lock()?;
+    if let Some(process) = existing() {
+        return Some(process);
+    }
+    // SAFETY: either null or a leaked box of the parent process, copied by fork.
+    let parent = unsafe { PARENT.load(Ordering::Acquire).as_ref() };
+    match SERVICE.run(|| create(parent)).flatten() {
+        Some(process) => {
+            let process = Box::leak(Box::new(process));
+            CURRENT.store(process, Ordering::Release);
+            drop(guard);
+            if parent.is_some() {
+                fork::child_records();
+            }
+            Some(process)
+        }
+        None => {
+            if let Some(parent) = parent {
+                parent.totals.lost_processes.add_one();
+                LOST.store(true, Ordering::Relaxed);
+            }
+            OFF.store(true, Ordering::Relaxed);
+            None
+        }
+    }
+}
+
+/// Counts a record that this process cannot write, in the sums of its parent.
+#[cold]
+pub(crate) fn lost_record() {
+    if !LOST.load(Ordering::Relaxed) {
+        return;
+    }
+    // SAFETY: either null or a leaked box of the parent process, copied by fork.
+    if let Some(parent) = unsafe { PARENT.load(Ordering::Acquire).as_ref() } {
+        parent.totals.lost_records.add_one();
+    }
+}
+
+fn create(parent: Option<&Process>) -> Option<Process> {
+    let (run, options) = match parent {
+        Some(parent) => (
+            parent.directory.path().parent()?.to_owned(),
+            parent.options.clone(),
+        ),
+        None => {
+            let run = PathBuf::from(std::env::var_os(SPOOL_VARIABLE)?);
+            if !run.is_absolute() {
+                return None;
+            }
+            let text = std::env::var_os(COLLECT_VARIABLE).unwrap_or_default();
+            (run, CollectorOptions::from_text(&text.to_string_lossy()))
+        }
+    };
+    let directory = SpoolDirectory::create(&run).ok()?;
+    let mut meta = StreamWriter::new(&directory, "meta".to_owned(), stream::META, 0)
+        .first_segment(META_SEGMENT);
+    let init_time = match fork_time() {
+        0 => writer::now(),
+        time => time,
+    };
+    let version = parent.map_or(0, |parent| parent.version.load(Ordering::Relaxed));
+    let head = process_record::write(&mut meta, &options, init_time, parent.is_some(), version);
+    if head == OpenRecord::default() {
+        // Nothing in there says whose it is.
+        let _ = std::fs::remove_dir(directory.path());
+        return None;
+    }
+    let totals = Totals::append(&mut meta);
+    let inherited = parent.map_or(0, |parent| {
+        let records = parent.records.load(Ordering::Relaxed);
+        process_record::inherit(&mut meta, parent.directory.path(), records)
+    });
+    Some(Process {
+        options,
+        directory,
+        lock: ForkLock::new(),
+        meta: UnsafeCell::new(meta),
+        records: AtomicU64::new(2 + inherited),
+        head,
+        totals,
+        version: AtomicU32::new(version),
+        ended: AtomicBool::new(false),
+    })
+}
+
+/// Whether the thread that forks holds [`MAKING`], the meta stream's lock, and the registry of mappings.
+static HELD: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
+
+/// For `pthread_atfork`: takes all locks, so that the child finds what they guard in a consistent state.
+pub(crate) extern "C" fn before_fork() {
+    let making = MAKING.lock();
+    HELD[0].store(making.is_some(), Ordering::Relaxed);
+    std::mem::forget(making);
+    fork::hold_locks();
+    let meta = existing().and_then(|process| process.lock.lock());
+    HELD[1].store(meta.is_some(), Ordering::Relaxed);
+    std::mem::forget(meta);
+    let mappings = writer::hold_for_fork();
+    HELD[2].store(mappings.is_some(), Ordering::Relaxed);
+    std::mem::forget(mappings);
+}
+
+/// For `pthread_atfork`: opens what [`before_fork`] has taken.
+pub(crate) extern "C" fn after_fork_in_parent() {
+    let [making, meta, mappings] = HELD.each_ref().map(|held| held.load(Ordering::Relaxed));
+    if mappings {
+        writer::release_after_fork();
+    }
+    if meta && let Some(process) = existing() {
+        process.lock.reset();
+    }
+    fork::release_locks();
+    if making {
+        MAKING.reset();
+    }
+}
+
+/// For `pthread_atfork`: separates the child from its parent's recording. Its own directory is made when it records
+/// something, so that a child that only calls exec costs nothing more.
+pub(crate) extern "C" fn after_fork_in_child() {
+    FORK_TIME.store(writer::now(), Ordering::Relaxed);
+    writer::abandon_all();
+    if let Some(process) = existing() {
+        process.lock.reset();
+        PARENT.store(std::ptr::from_ref(process).cast_mut(), Ordering::Release);
+        CURRENT.store(std::ptr::null_mut(), Ordering::Release);
+    }
+    // If this process could not record, its own child may be able to; if not, that one is counted as well.
+    if LOST.swap(false, Ordering::Relaxed) {
+        OFF.store(false, Ordering::Relaxed);
+    }
+    fork::forget_parent();
+    MAKING.reset();
+}
+
+/// This process image is not recorded.
+pub(crate) fn switch_off() {
+    OFF.store(true, Ordering::Relaxed);
+}

@@ -1,0 +1,227 @@
+//! When recording is on: pause and resume, selected regions and collection periods.
+//!
+//! The provider starts and stops what it traces ([`Switched`]). Counters ask [`is_on`] for each dispatch instead,
+//! and what records refer to (code objects, streams, regions that rename kernels) is recorded all the time.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rpd_spool::options::{CollectionPeriod, CollectorOptions};
+use rpd_spool::writer::now;
+
+use super::background::spawn;
+use super::fork::ForkHook;
+use super::guard::{self, Service};
+use super::meta;
+
+static PERIODS: Service = Service::new("collection periods");
+/// Collection periods go on in a forked child that records something; the thread that switches them is not there.
+pub(crate) static FORK: ForkHook = ForkHook::new().when_child_records(|| {
+    if RECORDING
+        .get()
+        .is_some_and(|recording| !recording.periods.is_empty())
+    {
+        start_periods();
+    }
+});
+
+/// What a provider switches. Several threads may do so at once, a repeat has no effect, and no lock is held meanwhile.
+pub(crate) trait Switched: Send + Sync {
+    /// Starts or stops the traces.
+    fn trace(&self, on: bool);
+    /// Starts or stops what counts the dispatches that a pause leaves out.
+    fn count_paused(&self, on: bool);
+}
+
+struct Recording {
+    provider: Box<dyn Switched>,
+    /// Recording is off until the program resumes it.
+    by_regions: bool,
+    /// Nested pairs of resume and pause are balanced.
+    ref_count: bool,
+    periods: Vec<CollectionPeriod>,
+}
+
+static RECORDING: OnceLock<Recording> = OnceLock::new();
+/// Resumes that no pause has ended; more than one only where they are balanced.
+static RESUMED: AtomicU64 = AtomicU64::new(0);
+/// Within a collection period, or there are none.
+static IN_PERIOD: AtomicBool = AtomicBool::new(true);
+/// Begins and ends of collection periods so far, and when the next one is due.
+static STEP: AtomicU64 = AtomicU64::new(0);
+static DUE: AtomicU64 = AtomicU64::new(0);
+
+/// Whether recording is on.
+pub(crate) fn is_on() -> bool {
+    RESUMED.load(Ordering::SeqCst) > 0 && IN_PERIOD.load(Ordering::SeqCst)
+}
+
+/// Whether the program has paused recording that would be on otherwise.
+pub(crate) fn is_paused() -> bool {
+    RESUMED.load(Ordering::SeqCst) == 0
+        && RECORDING
+            .get()
+            .is_some_and(|recording| !recording.by_regions)
+}
+
+/// Whether recording waits for the program to resume it.
+pub(crate) fn by_regions(options: &CollectorOptions) -> bool {
+    options.selected_regions || options.selected_regions_ref_count
+}
+
+/// Sets whether recording is on at first. The provider starts its traces itself if it [`is_on`]; from now on it is
+/// called for each change.
+pub(crate) fn configure(options: &CollectorOptions, provider: Box<dyn Switched>) {
+    let recording = RECORDING.get_or_init(|| Recording {
+        provider,
+        by_regions: by_regions(options),
+        ref_count: options.selected_regions_ref_count,
+        periods: options.periods.clone(),
+    });
+    RESUMED.store(u64::from(!recording.by_regions), Ordering::SeqCst);
+    IN_PERIOD.store(recording.periods.is_empty(), Ordering::SeqCst);
+}
+
+/// Begins the first collection period, if there are any.
+pub(crate) fn begin_periods() {
+    if let Some(first) = RECORDING
+        .get()
+        .and_then(|recording| recording.periods.first())
+    {
+        DUE.store(now().saturating_add(first.delay), Ordering::Relaxed);
+        start_periods();
+    }
+}
+
+/// Has the provider do what is wanted now.
+fn apply(recording: &Recording) {
+    until_stable(is_on, |on| recording.provider.trace(on));
+    until_stable(is_paused, |on| recording.provider.count_paused(on));
+}
+
+/// Several threads may switch at once without a lock: the one that switches last looks again.
+fn until_stable(wanted: fn() -> bool, switch: impl Fn(bool)) {
+    loop {
+        let on = wanted();
+        switch(on);
+        if wanted() == on {
+            return;
+        }
+    }
+}
+
+/// The program pauses recording.
+pub(crate) fn pause() {
+    let Some(recording) = RECORDING.get() else {
+        return;
+    };
+    let _ = RESUMED.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |resumed| {
+        let left = if recording.ref_count {
+            resumed.saturating_sub(1)
+        } else {
+            0
+        };
+        Some(left)
+    });
+    apply(recording);
+}
+
+/// The program resumes recording.
+pub(crate) fn resume() {
+    let Some(recording) = RECORDING.get() else {
+        return;
+    };
+    let _ = RESUMED.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |resumed| {
+        Some(if recording.ref_count { resumed + 1 } else { 1 })
+    });
+    apply(recording);
+}
+
+/// The period that a round belongs to; `None` after the last.
+fn period(periods: &[CollectionPeriod], mut round: u64) -> Option<CollectionPeriod> {
+    for period in periods {
+        if period.repeat == 0 || round < period.repeat {
+            return Some(*period);
+        }
+        round -= period.repeat;
+    }
+    None
+}
+
+/// Starts the thread that switches recording on and off as the periods say. It is never joined: it ends with the process.
+fn start_periods() {
+    let work = || {
+        PERIODS.run(run);
+    };
+    if !spawn("rpd-periods", work) {
+        meta::note("collection periods are not kept: the target cannot have another thread");
+    }
+}
+
+fn run() {
+    let Some(recording) = RECORDING.get() else {
+        return;
+    };
+    while !guard::is_finalized() {
+        let step = STEP.load(Ordering::Relaxed);
+        let Some(current) = period(&recording.periods, step / 2) else {
+            return;
+        };
+        sleep_until(DUE.load(Ordering::Relaxed));
+        if guard::is_finalized() {
+            return;
+        }
+        let begins = step.is_multiple_of(2);
+        IN_PERIOD.store(begins, Ordering::SeqCst);
+        apply(recording);
+        let length = if begins {
+            current.duration
+        } else {
+            period(&recording.periods, step / 2 + 1).map_or(0, |next| next.delay)
+        };
+        // From now, not from when this step was due: a period is as long as it was asked to be.
+        DUE.store(now().saturating_add(length), Ordering::Relaxed);
+        STEP.store(step + 1, Ordering::Relaxed);
+    }
+}
+
+/// On `CLOCK_BOOTTIME`.
+fn sleep_until(due: u64) {
+    let time = libc::timespec {
+        tv_sec: (due / 1_000_000_000) as libc::time_t,
+        tv_nsec: (due % 1_000_000_000) as libc::c_long,
+    };
+    let (clock, flags) = (libc::CLOCK_BOOTTIME, libc::TIMER_ABSTIME);
+    // SAFETY: the time is valid for the call; nothing is written, since the sleep is to a point in time.
+    while unsafe { libc::clock_nanosleep(clock, flags, &time, std::ptr::null_mut()) } == libc::EINTR
+    {
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_follow_each_other() {
+        let one = |delay, repeat| CollectionPeriod {
+            delay,
+            duration: 1,
+            repeat,
+        };
+        let delays = |periods: &[CollectionPeriod]| -> Vec<Option<u64>> {
+            (0..6)
+                .map(|round| period(periods, round).map(|period| period.delay))
+                .collect()
+        };
+        assert_eq!(
+            delays(&[one(10, 2), one(20, 1), one(30, 1)]),
+            [Some(10), Some(10), Some(20), Some(30), None, None]
+        );
+        assert_eq!(
+            delays(&[one(10, 1), one(20, 0), one(30, 1)])[1..],
+            [Some(20); 5]
+        );
+        assert_eq!(period(&[], 0), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! Sums over the life of the process: a record of the meta stream that is kept up to date in place.
+//!
+//! The record is mapped a second time, so that a forked child, which is cut off from its parent's streams, can still add to
+//! its parent's sums.
+
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rpd_spool::format::{self, RecordHeader, tag};
+use rpd_spool::writer::{StreamWriter, map_again};
+use zerocopy::{FromZeros, IntoBytes};
+
+use super::header;
+
+/// [`format::Totals`], as it is shared between threads and processes.
+#[repr(C)]
+pub(crate) struct Totals {
+    _header: RecordHeader,
+    pub(crate) dispatches: InFlight,
+    pub(crate) copies: InFlight,
+    pub(crate) counted: InFlight,
+    pub(crate) dispatches_paused: Total,
+    pub(crate) lost_processes: Total,
+    pub(crate) lost_records: Total,
+}
+
+const _: () = {
+    assert!(size_of::<Totals>() == size_of::<format::Totals>());
+    assert!(offset_of!(Totals, dispatches) == offset_of!(format::Totals, dispatches_begun));
+    assert!(offset_of!(Totals, copies) == offset_of!(format::Totals, copies_begun));
+    assert!(offset_of!(Totals, counted) == offset_of!(format::Totals, counted_begun));
+    assert!(offset_of!(Totals, dispatches_paused) == offset_of!(format::Totals, dispatches_paused));
+    assert!(offset_of!(Totals, lost_processes) == offset_of!(format::Totals, lost_processes));
+    assert!(offset_of!(Totals, lost_records) == offset_of!(format::Totals, lost_records));
+};
+
+/// A sum.
+#[repr(transparent)]
+pub(crate) struct Total(AtomicU64);
+
+impl Total {
+    #[inline]
+    pub(crate) fn add_one(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Work of one kind that was submitted, and how much of it is complete.
+#[repr(C)]
+pub(crate) struct InFlight {
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+impl InFlight {
+    #[inline]
+    pub(crate) fn begin(&self) {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// To be called when its record is written.
+    #[inline]
+    pub(crate) fn end(&self) {
+        self.ended.fetch_add(1, Ordering::Release);
+    }
+}
+
+impl Totals {
+    /// Appends the record to the meta stream. Where it cannot be stored, the sums are kept in memory only.
+    pub(crate) fn append(meta: &mut StreamWriter) -> &'static Totals {
+        const SIZE: usize = size_of::<format::Totals>();
+        let mut fixed = format::Totals::new_zeroed();
+        fixed.header = header(tag::TOTALS, SIZE);
+        let record = meta.append_open(SIZE, |bytes| bytes.copy_from_slice(fixed.as_bytes()));
+        let mapped = match record.0 as usize {
+            0 => None,
+            address => map_again(address, SIZE),
+        };
+        match mapped {
+            // SAFETY: the second mapping holds the whole record and is never removed; records lie at multiples of 8, and
+            // all accesses to its sums are atomic.
+            Some(address) => unsafe { address.cast::<Totals>().as_ref() },
+            None => {
+                let zeros: &'static mut format::Totals = Box::leak(Box::new(fixed));
+                // SAFETY: both have the same layout, as is asserted above, and the box is never freed.
+                unsafe { &*std::ptr::from_mut(zeros).cast::<Totals>() }
+            }
+        }
+    }
+
+    fn all(&self) -> [&InFlight; 3] {
+        [&self.dispatches, &self.copies, &self.counted]
+    }
+
+    /// How much of each kind of work has been submitted so far.
+    pub(crate) fn begun(&self) -> [u64; 3] {
+        self.all().map(|work| work.begun.load(Ordering::Relaxed))
+    }
+
+    /// Whether as much work as `begun` says is complete.
+    pub(crate) fn have_ended(&self, begun: [u64; 3]) -> bool {
+        let mut pairs = self.all().into_iter().zip(begun);
+        pairs.all(|(work, begun)| work.ended.load(Ordering::Acquire) >= begun)
+    }
+}

@@ -1,0 +1,305 @@
+//! Calls of the runtimes: HIP, HSA, RCCL, rocDecode, rocJPEG.
+
+use std::ffi::{c_char, c_void};
+
+use rocprofiler_sdk_sys::{
+    rocprofiler_callback_tracing_hip_api_data_t, rocprofiler_callback_tracing_hsa_api_data_t,
+    rocprofiler_callback_tracing_kind_t, rocprofiler_callback_tracing_rccl_api_data_t,
+    rocprofiler_callback_tracing_rocdecode_api_data_t,
+    rocprofiler_callback_tracing_rocjpeg_api_data_t, rocprofiler_tracing_operation_t,
+};
+use rpd_spool::format::api_flag;
+use rpd_spool::writer::{OpenRecord, now};
+
+use super::names::KindNames;
+use super::provider::functions;
+use super::query::visit9;
+use super::setup::Setup;
+use super::trace::{Phase, Record, Tracer, call_of};
+use crate::recording::arguments::{self, Layout};
+use crate::recording::call::{self, Call};
+use crate::recording::guard::Service;
+use crate::recording::text;
+
+/// Bytes kept of a text argument.
+const TEXT: usize = 4096;
+
+static SERVICE: Service = Service::new("API calls");
+
+/// What to copy of the arguments of an operation.
+#[derive(Debug, Clone, Copy)]
+enum Arguments {
+    /// Nothing.
+    None,
+    /// The struct, and the texts behind the pointers in it.
+    Raw(Layout),
+    /// As texts that the provider formats.
+    Texts,
+}
+
+/// The calls of a kind.
+#[derive(Debug)]
+struct ApiKind {
+    number: u16,
+    /// With a payload of any other size the result is not read.
+    payload: Payload,
+    /// By operation number.
+    operations: Box<[Arguments]>,
+    /// For operations beyond the table.
+    others: Arguments,
+}
+
+/// A payload of the provider.
+#[derive(Debug, Clone, Copy)]
+struct Payload {
+    /// Bytes, as this build knows it.
+    size: usize,
+    /// Where in it the result is.
+    retval: usize,
+}
+
+macro_rules! payload {
+    ($type:ty) => {
+        Payload {
+            size: size_of::<$type>(),
+            retval: std::mem::offset_of!($type, retval),
+        }
+    };
+}
+
+const HIP: Payload = payload!(rocprofiler_callback_tracing_hip_api_data_t);
+const HSA: Payload = payload!(rocprofiler_callback_tracing_hsa_api_data_t);
+const RCCL: Payload = payload!(rocprofiler_callback_tracing_rccl_api_data_t);
+const ROCDECODE: Payload = payload!(rocprofiler_callback_tracing_rocdecode_api_data_t);
+const ROCJPEG: Payload = payload!(rocprofiler_callback_tracing_rocjpeg_api_data_t);
+
+pub(super) fn configure(setup: &Setup<'_>) {
+    let traces = setup.options.traces;
+    let (hip_args, other_args) = (setup.options.hip_args, setup.options.annotate_args);
+    let kinds = [
+        (traces.hip_runtime, "HIP_RUNTIME_API", HIP, hip_args),
+        (traces.hip_compiler, "HIP_COMPILER_API", HIP, hip_args),
+        (traces.hsa_core, "HSA_CORE_API", HSA, other_args),
+        (traces.hsa_amd, "HSA_AMD_EXT_API", HSA, other_args),
+        (traces.hsa_image, "HSA_IMAGE_EXT_API", HSA, other_args),
+        (
+            traces.hsa_finalizer,
+            "HSA_FINALIZE_EXT_API",
+            HSA,
+            other_args,
+        ),
+        (traces.rccl, "RCCL_API", RCCL, other_args),
+        (traces.rocdecode, "ROCDECODE_API", ROCDECODE, other_args),
+        (traces.rocjpeg, "ROCJPEG_API", ROCJPEG, other_args),
+    ];
+    for (wanted, kind, payload, record_arguments) in kinds {
+        if wanted
+            && let Some(names) = setup.callback_kind(kind)
+            && let Some(api) = describe(names, arguments::of_kind(kind), payload, record_arguments)
+        {
+            setup.trace(setup.client, names, &[], api);
+        }
+    }
+}
+
+/// The calls of a kind, with their arguments or without. None when the spool has no room for the number of the kind.
+fn describe(
+    names: &KindNames,
+    layouts: &[Layout],
+    payload: Payload,
+    record_arguments: bool,
+) -> Option<ApiKind> {
+    let others = if record_arguments {
+        Arguments::Texts
+    } else {
+        Arguments::None
+    };
+    let most = names.operations.iter().map(|(number, _)| *number).max();
+    let count = most.and_then(|most| usize::try_from(most + 1).ok());
+    // Operations are places in a table; no provider has tens of thousands.
+    let mut operations = vec![others; count.unwrap_or(0).min(1 << 14)];
+    if record_arguments {
+        for (number, name) in &names.operations {
+            let slot = usize::try_from(*number)
+                .ok()
+                .and_then(|number| operations.get_mut(number));
+            if let (Some(slot), Some(layout)) = (slot, arguments::find(layouts, name)) {
+                *slot = Arguments::Raw(*layout);
+            }
+        }
+    }
+    Some(ApiKind {
+        number: u16::try_from(names.number).ok()?,
+        payload,
+        operations: operations.into(),
+        others,
+    })
+}
+
+impl Tracer for ApiKind {
+    const SERVICE: &'static Service = &SERVICE;
+
+    #[inline]
+    fn take(&self, record: &Record, slot: &mut u64) {
+        match record.phase {
+            Phase::ENTER => {
+                *slot = 0;
+                *slot = enter(self, record).0;
+            }
+            Phase::EXIT => {
+                // First, so that our work is not measured as part of the call. The clock is read once a phase: it is
+                // most of the cost of a record.
+                let returned = now();
+                call::end(OpenRecord(*slot), retval(self, record.payload), returned);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// First eight bytes of the result; 0 when the payload is of a size that this build does not know.
+#[inline]
+fn retval(kind: &ApiKind, payload: *const c_void) -> u64 {
+    if payload.is_null() {
+        return 0;
+    }
+    // SAFETY: payloads begin with their size, and one of the known size has a result at the known place.
+    unsafe {
+        if payload.cast::<u64>().read_unaligned() != kind.payload.size as u64 {
+            return 0;
+        }
+        payload
+            .cast::<u8>()
+            .add(kind.payload.retval)
+            .cast::<u64>()
+            .read_unaligned()
+    }
+}
+
+#[inline]
+fn enter(kind: &ApiKind, record: &Record) -> OpenRecord {
+    let arguments = usize::try_from(record.operation)
+        .ok()
+        .and_then(|number| kind.operations.get(number))
+        .unwrap_or(&kind.others);
+    let call = call_of(kind.number, record);
+    match arguments {
+        Arguments::None => call.begin(0, 0, |_| {}),
+        Arguments::Raw(layout) => enter_raw(&call, record, layout.size.into(), layout.texts()),
+        Arguments::Texts => enter_texts(&call, record),
+    }
+}
+
+fn enter_raw(call: &Call, record: &Record, size: usize, offsets: &[u16]) -> OpenRecord {
+    // The arguments follow the payload's size; a payload without them is recorded without.
+    let payload = record.payload.cast::<u8>();
+    let delivered = match payload.is_null() {
+        true => 0,
+        // SAFETY: payloads begin with their size.
+        false => unsafe { payload.cast::<u64>().read_unaligned() as usize },
+    };
+    if delivered < 8 + size {
+        return call.begin(0, 0, |_| {});
+    }
+    // SAFETY: the payload has `size` bytes of arguments behind its size field.
+    let arguments = unsafe { std::slice::from_raw_parts(payload.add(8), size) };
+    let mut texts: [Option<&[u8]>; Layout::TEXTS] = [None; Layout::TEXTS];
+    let mut flags = api_flag::ARGUMENTS;
+    let mut tail = size;
+    for (text, offset) in texts.iter_mut().zip(offsets) {
+        let offset = usize::from(*offset);
+        let Some(bytes) = arguments.get(offset..offset + 8) else {
+            continue;
+        };
+        let mut address = [0; 8];
+        address.copy_from_slice(bytes);
+        let pointer = usize::from_ne_bytes(address) as *const c_char;
+        // SAFETY: an input argument that the call itself is about to read as text; the caller keeps it alive.
+        if let Some((found, cut)) = unsafe { text::capped(pointer, TEXT) } {
+            *text = Some(found);
+            tail += found.len();
+            if cut {
+                flags |= api_flag::TRUNCATED;
+            }
+        }
+    }
+    tail += 4 * offsets.len();
+    call.begin(flags, tail, |rest| {
+        rest[..size].copy_from_slice(arguments);
+        let mut at = size;
+        for text in &texts[..offsets.len()] {
+            let count = text.map_or(u32::MAX, |text| text.len() as u32);
+            rest[at..at + 4].copy_from_slice(&count.to_le_bytes());
+            at += 4;
+            let text = text.unwrap_or_default();
+            rest[at..at + text.len()].copy_from_slice(text);
+            at += text.len();
+        }
+    })
+}
+
+/// For operations that are newer than rpd, which are rare: the provider formats their arguments.
+#[cold]
+fn enter_texts(call: &Call, record: &Record) -> OpenRecord {
+    let iterate = functions()
+        .and_then(|functions| functions.rocprofiler_iterate_callback_tracing_kind_operation_args);
+    let mut tail: Vec<u8> = Vec::new();
+    if let Some(iterate) = iterate {
+        let argument = |_: rocprofiler_callback_tracing_kind_t,
+                        _: rocprofiler_tracing_operation_t,
+                        _: u32,
+                        _: *const c_void,
+                        _: i32,
+                        type_name: *const c_char,
+                        name: *const c_char,
+                        value: *const c_char,
+                        _: i32| {
+            for text in [type_name, name, value] {
+                // SAFETY: null, or text that is valid during this call.
+                let text = unsafe { text::text(text) };
+                let text = &text[..text.len().min(TEXT)];
+                tail.extend_from_slice(&(text.len() as u32).to_le_bytes());
+                tail.extend_from_slice(text);
+            }
+        };
+        // SAFETY: called from within the callback of this record; callback and data belong together. No pointer is
+        // followed (0): before the call, what outputs point to may be anything.
+        visit9(argument, |visit, data| unsafe {
+            iterate(*record, visit, 0, data)
+        });
+    }
+    let flags = if tail.is_empty() {
+        0
+    } else {
+        api_flag::ARGUMENT_TEXTS
+    };
+    call.begin(flags, tail.len(), |rest| {
+        rest[..tail.len()].copy_from_slice(&tail);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_read_from_payloads_of_the_known_size_only() {
+        let Payload {
+            size,
+            retval: offset,
+        } = HIP;
+        let kind = ApiKind {
+            number: 5,
+            payload: HIP,
+            operations: Box::new([]),
+            others: Arguments::None,
+        };
+        let mut words = vec![0u64; size / 8];
+        words[0] = size as u64;
+        words[offset / 8] = 700;
+        assert_eq!(retval(&kind, words.as_ptr().cast()), 700);
+        words[0] = size as u64 + 8;
+        assert_eq!(retval(&kind, words.as_ptr().cast()), 0);
+        assert_eq!(retval(&kind, std::ptr::null()), 0);
+    }
+}

@@ -1,0 +1,135 @@
+//! Code objects, kernel symbols and host functions.
+
+use std::ffi::c_void;
+
+use rocprofiler_sdk_sys::{
+    rocprofiler_callback_tracing_code_object_host_kernel_symbol_register_data_t,
+    rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t,
+    rocprofiler_callback_tracing_code_object_load_data_t, rocprofiler_code_object_storage_type_t,
+};
+use rpd_spool::format::{CodeObject, HostFunction, KernelSymbol, tag};
+use rpd_spool::writer::now;
+
+use super::counters;
+use super::payload::sized;
+use super::setup::Setup;
+use super::trace::{Phase, Record, Tracer};
+use crate::recording::guard::Service;
+use crate::recording::text::text;
+use crate::recording::{header, meta};
+
+static SERVICE: Service = Service::new("code objects");
+
+/// Numbers of the operations.
+struct Operations {
+    load: Option<i32>,
+    kernel: Option<i32>,
+    host: Option<i32>,
+}
+
+pub(super) fn configure(setup: &Setup<'_>) {
+    if let Some(kind) = setup.callback_kind("CODE_OBJECT") {
+        let operations = Operations {
+            load: kind.operation("CODE_OBJECT_LOAD"),
+            kernel: kind.operation("CODE_OBJECT_DEVICE_KERNEL_SYMBOL_REGISTER"),
+            host: kind.operation("CODE_OBJECT_HOST_KERNEL_SYMBOL_REGISTER"),
+        };
+        setup.trace_always("code objects", kind, &[], operations);
+    }
+}
+
+impl Tracer for Operations {
+    const SERVICE: &'static Service = &SERVICE;
+
+    fn take(&self, record: &Record, _slot: &mut u64) {
+        let operation = Some(record.operation);
+        let loading = record.phase == Phase::LOAD;
+        if operation == self.load {
+            code_object(record.payload, loading);
+        } else if loading && operation == self.kernel {
+            kernel_symbol(record.payload);
+        } else if loading && operation == self.host {
+            host_function(record.payload);
+        }
+    }
+}
+
+fn code_object(payload: *const c_void, loading: bool) {
+    type Payload = rocprofiler_callback_tracing_code_object_load_data_t;
+    // SAFETY: the payload of this operation, within its callback.
+    let Some(payload) = (unsafe { sized::<Payload>(payload) }) else {
+        return;
+    };
+    // SAFETY: valid during the callback.
+    let uri = unsafe { text(payload.uri) };
+    let memory = match payload.storage_type {
+        // SAFETY: the storage type says that this member is valid.
+        rocprofiler_code_object_storage_type_t::MEMORY => unsafe { payload.storage.memory },
+        _ => Default::default(),
+    };
+    let object = CodeObject {
+        header: header(0, 0),
+        id: payload.code_object_id,
+        agent: payload.agent_id.handle,
+        load_base: payload.load_base,
+        load_size: payload.load_size,
+        load_delta: payload.load_delta,
+        storage_type: payload.storage_type.0,
+        uri_len: uri.len() as u32,
+        memory_base: memory.memory_base,
+        memory_size: memory.memory_size,
+        size: payload.size,
+        time: now(),
+    };
+    let aux = if loading { 1 } else { 2 };
+    meta::write(tag::CODE_OBJECT, aux, &object, uri);
+}
+
+fn kernel_symbol(payload: *const c_void) {
+    type Payload = rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t;
+    // SAFETY: the payload of this operation, within its callback.
+    let Some(payload) = (unsafe { sized::<Payload>(payload) }) else {
+        return;
+    };
+    // SAFETY: valid until the symbol is unloaded.
+    let name = unsafe { text(payload.kernel_name) };
+    let symbol = KernelSymbol {
+        header: header(0, 0),
+        id: payload.kernel_id,
+        code_object: payload.code_object_id,
+        kernel_object: payload.kernel_object,
+        kernarg_size: payload.kernarg_segment_size,
+        kernarg_align: payload.kernarg_segment_alignment,
+        group_size: payload.group_segment_size,
+        private_size: payload.private_segment_size,
+        sgpr_count: payload.sgpr_count,
+        arch_vgpr_count: payload.arch_vgpr_count,
+        accum_vgpr_count: payload.accum_vgpr_count,
+        name_len: name.len() as u32,
+        entry_offset: payload.kernel_code_entry_byte_offset,
+        kernel_address: payload.kernel_address.as_u64(),
+        size: payload.size,
+    };
+    meta::write(tag::KERNEL_SYMBOL, 0, &symbol, name);
+    counters::kernel_registered(payload.kernel_id, name);
+}
+
+fn host_function(payload: *const c_void) {
+    type Payload = rocprofiler_callback_tracing_code_object_host_kernel_symbol_register_data_t;
+    // SAFETY: the payload of this operation, within its callback.
+    let Some(payload) = (unsafe { sized::<Payload>(payload) }) else {
+        return;
+    };
+    // SAFETY: valid during the callback.
+    let name = unsafe { text(payload.device_function) };
+    let function = HostFunction {
+        header: header(0, 0),
+        id: payload.host_function_id,
+        kernel: payload.kernel_id,
+        code_object: payload.code_object_id,
+        address: payload.host_function.as_u64(),
+        name_len: name.len() as u32,
+        reserved: 0,
+    };
+    meta::write(tag::HOST_FUNCTION, 0, &function, name);
+}

@@ -1,0 +1,291 @@
+//! Which counters are collected on which GPU, group by group.
+//!
+//! The provider is given one configuration per GPU and group, with the counters in the order of their names: on a device
+//! whose values depend on how often its registers are read, every further one would change what is counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use rocprofiler_sdk_sys::{
+    Functions, rocprofiler_agent_id_t, rocprofiler_counter_config_id_t, rocprofiler_counter_id_t,
+    rocprofiler_status_t,
+};
+use rpd_spool::options::{CounterOptions, CounterRequest};
+use rpd_spool::writer::ForkLock;
+
+use super::facts;
+use crate::recording::fork::ForkHook;
+use crate::recording::meta;
+use crate::sdk::provider::describe;
+use crate::sdk::query::visit3;
+
+/// Held, once, by the thread that has the provider make the configurations.
+static MAKING: ForkLock = ForkLock::new();
+/// The lock is open in a forked child. It is not held over the fork, because the provider may take long.
+static FORK: ForkHook = ForkHook::new().in_child(|| MAKING.reset());
+
+/// A GPU; its index in the list is the number that `device=` means.
+struct Gpu {
+    agent: u64,
+    /// How many of its dispatches were selected so far.
+    selected: AtomicU64,
+}
+
+/// The provider's configurations of each GPU, in the order of [`Configs::gpus`].
+type Made = Vec<Vec<rocprofiler_counter_config_id_t>>;
+
+/// What is to be counted where.
+pub(super) struct Configs {
+    groups: Vec<Vec<CounterRequest>>,
+    interval: u64,
+    gpus: Vec<Gpu>,
+    /// Null until the first dispatch is selected; never freed.
+    made: AtomicPtr<Made>,
+}
+
+impl Configs {
+    /// For the GPUs with these handles, in the order of their topology nodes.
+    pub(super) fn new(options: &CounterOptions, gpus: &[u64]) -> Configs {
+        FORK.register();
+        Configs {
+            groups: options.groups.iter().map(|group| sorted(group)).collect(),
+            interval: options.group_interval.max(1),
+            gpus: gpus
+                .iter()
+                .map(|&agent| Gpu {
+                    agent,
+                    selected: AtomicU64::new(0),
+                })
+                .collect(),
+            made: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+
+    /// What is counted in the next selected dispatch on `agent`; `None` when nothing can be.
+    pub(super) fn next(
+        &self,
+        functions: &Functions,
+        agent: u64,
+    ) -> Option<rocprofiler_counter_config_id_t> {
+        let place = self.gpus.iter().position(|gpu| gpu.agent == agent)?;
+        let configs = &self.made(functions)?[place];
+        if configs.is_empty() {
+            return None;
+        }
+        let number = self.gpus[place].selected.fetch_add(1, Ordering::Relaxed);
+        let turn = (number / self.interval) % configs.len() as u64;
+        configs.get(turn as usize).copied()
+    }
+
+    /// One thread makes them, the others wait for it: the SDK's counter tables are not thread-safe, and two threads
+    /// that make configurations at the same time crash the target. The provider calls no function of ours meanwhile.
+    fn made(&self, functions: &Functions) -> Option<&Made> {
+        // SAFETY: either null or a leaked box.
+        let known = || unsafe { self.made.load(Ordering::Acquire).as_ref() };
+        if let Some(made) = known() {
+            return Some(made);
+        }
+        let _guard = MAKING.lock()?;
+        if let Some(made) = known() {
+            return Some(made);
+        }
+        let (made, notes) = self.make(functions);
+        for note in notes {
+            meta::note(&note);
+        }
+        let made: &Made = Box::leak(Box::new(made));
+        self.made
+            .store(std::ptr::from_ref(made).cast_mut(), Ordering::Release);
+        Some(made)
+    }
+
+    /// Has the provider make all configurations; with notes for the user.
+    fn make(&self, functions: &Functions) -> (Made, Vec<String>) {
+        let mut notes = Vec::new();
+        let mut missing: BTreeSet<&str> = self
+            .groups
+            .iter()
+            .flatten()
+            .map(|request| request.name.as_str())
+            .collect();
+        let wanted = missing.clone();
+        let mut complete = true;
+        let mut made: Made = Vec::new();
+        for (number, gpu) in self.gpus.iter().enumerate() {
+            let available = match available(functions, gpu.agent, &wanted) {
+                Ok(available) => available,
+                Err(status) => {
+                    complete = false;
+                    let says = describe(functions, status);
+                    notes.push(format!(
+                        "nothing is counted on GPU {number}: the provider says: {says}"
+                    ));
+                    BTreeMap::new()
+                }
+            };
+            missing.retain(|name| !available.contains_key(*name));
+            let groups = self.groups.iter();
+            let configs = groups.filter_map(|group| {
+                let chosen = chosen(group, number, &available);
+                if chosen.is_empty() {
+                    return None;
+                }
+                let ids = chosen.iter().map(|&(_, id)| id).collect();
+                match create(functions, gpu.agent, ids) {
+                    Ok(config) => Some(config),
+                    Err(status) => {
+                        let names: Vec<&str> = chosen.iter().map(|&(name, _)| name).collect();
+                        let (names, says) = (names.join(" "), describe(functions, status));
+                        notes.push(format!(
+                            "{names} is not counted on GPU {number}: the provider says: {says}"
+                        ));
+                        None
+                    }
+                }
+            });
+            made.push(configs.collect());
+        }
+        if complete && !missing.is_empty() {
+            let names: Vec<&str> = missing.into_iter().collect();
+            notes.push(format!(
+                "{} is not counted: no GPU here has a counter of that name",
+                names.join(" ")
+            ));
+        }
+        (made, notes)
+    }
+}
+
+/// A group in the order in which the provider is given it, without repeats.
+fn sorted(group: &[CounterRequest]) -> Vec<CounterRequest> {
+    let mut group = group.to_vec();
+    group.sort_by_cached_key(ToString::to_string);
+    group.dedup();
+    group
+}
+
+/// Those of a group that GPU `number` counts, with the provider's ids.
+fn chosen<'a>(
+    group: &'a [CounterRequest],
+    number: usize,
+    available: &BTreeMap<String, u64>,
+) -> Vec<(&'a str, u64)> {
+    let mut chosen: Vec<(&str, u64)> = Vec::new();
+    for request in group {
+        if request.device.is_some_and(|only| only as usize != number) {
+            continue;
+        }
+        if let Some(&id) = available.get(&request.name)
+            && !chosen.iter().any(|&(_, known)| known == id)
+        {
+            chosen.push((&request.name, id));
+        }
+    }
+    chosen
+}
+
+/// Those of the wanted counters that an agent has.
+fn available(
+    functions: &Functions,
+    agent: u64,
+    wanted: &BTreeSet<&str>,
+) -> Result<BTreeMap<String, u64>, rocprofiler_status_t> {
+    let Some(iterate) = functions.rocprofiler_iterate_agent_supported_counters else {
+        return Err(rocprofiler_status_t::ERROR_NOT_IMPLEMENTED);
+    };
+    let mut ids: Vec<u64> = Vec::new();
+    let status = visit3(
+        |_: rocprofiler_agent_id_t, counters: *mut rocprofiler_counter_id_t, count: usize| {
+            if !counters.is_null() {
+                // SAFETY: the provider's array during this call.
+                let counters = unsafe { std::slice::from_raw_parts(counters, count) };
+                ids.extend(counters.iter().map(|counter| counter.handle));
+            }
+        },
+        // SAFETY: callback and data belong together.
+        |visit, data| unsafe { iterate(rocprofiler_agent_id_t { handle: agent }, visit, data) },
+    );
+    if status != rocprofiler_status_t::SUCCESS {
+        return Err(status);
+    }
+    let mut available = BTreeMap::new();
+    for id in ids {
+        let Some(Ok(name)) = facts::name(functions, id).map(std::str::from_utf8) else {
+            continue;
+        };
+        if wanted.contains(name) {
+            available.entry(name.to_owned()).or_insert(id);
+        }
+    }
+    Ok(available)
+}
+
+/// Has the provider make a configuration, and records what its counters are.
+fn create(
+    functions: &Functions,
+    agent: u64,
+    ids: Vec<u64>,
+) -> Result<rocprofiler_counter_config_id_t, rocprofiler_status_t> {
+    let Some(create) = functions.rocprofiler_create_counter_config else {
+        return Err(rocprofiler_status_t::ERROR_NOT_IMPLEMENTED);
+    };
+    let mut counters: Vec<rocprofiler_counter_id_t> = ids
+        .iter()
+        .map(|&handle| rocprofiler_counter_id_t { handle })
+        .collect();
+    let mut config = rocprofiler_counter_config_id_t::default();
+    // SAFETY: the array lives through the call, which copies it; the handle is 0, so nothing is merged.
+    let status = unsafe {
+        create(
+            rocprofiler_agent_id_t { handle: agent },
+            counters.as_mut_ptr(),
+            counters.len(),
+            &mut config,
+        )
+    };
+    if status != rocprofiler_status_t::SUCCESS {
+        return Err(status);
+    }
+    for id in ids {
+        facts::counter(functions, id, agent);
+    }
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(text: &str) -> CounterRequest {
+        let (name, device) = match text.split_once(":device=") {
+            Some((name, device)) => (name, Some(device.parse().expect("a number"))),
+            None => (text, None),
+        };
+        CounterRequest {
+            name: name.to_owned(),
+            device,
+        }
+    }
+
+    fn group(texts: &[&str]) -> Vec<CounterRequest> {
+        texts.iter().map(|text| request(text)).collect()
+    }
+
+    #[test]
+    fn a_group_is_ordered_by_its_text() {
+        // A digit comes before the colon, a capital letter after it.
+        let ordered = sorted(&group(&["AB", "A:device=1", "A1", "AB", "A"]));
+        let texts: Vec<String> = ordered.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["A", "A1", "A:device=1", "AB"]);
+    }
+
+    #[test]
+    fn a_gpu_counts_what_it_has_and_what_is_meant_for_it() {
+        let available = BTreeMap::from([("A".to_owned(), 11), ("B".to_owned(), 12)]);
+        let group = sorted(&group(&["B", "A:device=1", "A", "C", "B:device=1"]));
+        assert_eq!(chosen(&group, 1, &available), [("A", 11), ("B", 12)]);
+        assert_eq!(chosen(&group, 0, &available), [("A", 11), ("B", 12)]);
+        let group = sorted(&self::group(&["A:device=1", "C"]));
+        assert_eq!(chosen(&group, 0, &available), []);
+    }
+}

@@ -1,0 +1,128 @@
+//! Kernel dispatches.
+
+use rocprofiler_sdk_sys::{
+    rocprofiler_callback_tracing_kernel_dispatch_data_t, rocprofiler_context_id_t,
+    rocprofiler_kernel_dispatch_info_t, rocprofiler_user_data_t,
+};
+use rpd_spool::format::Dispatch;
+
+use super::payload;
+use super::setup::{Setup, note_missing};
+use super::stream::unpack;
+use super::trace::{Phase, Record, Tracer};
+use crate::recording::guard::Service;
+use crate::recording::{device_work, header};
+
+const KIND: &str = "KERNEL_DISPATCH";
+/// A packet is being submitted, on the thread that does it.
+const ENQUEUE: &str = "KERNEL_DISPATCH_ENQUEUE";
+/// The one operation that has times.
+const COMPLETE: &str = "KERNEL_DISPATCH_COMPLETE";
+
+static SERVICE: Service = Service::new("kernel dispatches");
+
+pub(super) fn configure(setup: &Setup<'_>) {
+    let Some(kind) = setup.callback_kind(KIND) else {
+        return;
+    };
+    let Some(complete) = kind.operation(COMPLETE) else {
+        note_missing(COMPLETE);
+        return;
+    };
+    let operations: Vec<i32> = kind
+        .operation(ENQUEUE)
+        .into_iter()
+        .chain([complete])
+        .collect();
+    setup.trace(setup.client, kind, &operations, Dispatches { complete });
+}
+
+/// The context that counts the dispatches submitted while the program has paused recording; it is started by the pause.
+/// None where dispatches are not recorded, where counting sees all of them, and with the original's semantics: the
+/// provider's numbers of dispatches omit those that no context traces.
+pub(super) fn configure_paused(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
+    let options = setup.options;
+    if !options.traces.kernel || setup.counting.is_some() || options.original_semantics {
+        return None;
+    }
+    let kind = setup.names.callback(KIND)?;
+    let operation = kind.operation(ENQUEUE)?;
+    let context = setup.context("how many dispatches a pause leaves out")?;
+    setup
+        .trace(context, kind, &[operation], PausedDispatches)
+        .then_some(context)
+}
+
+struct PausedDispatches;
+
+impl Tracer for PausedDispatches {
+    const SERVICE: &'static Service = &SERVICE;
+
+    fn take(&self, record: &Record, _slot: &mut u64) {
+        if record.phase == Phase::ENTER {
+            device_work::dispatch_paused();
+        }
+    }
+}
+
+struct Dispatches {
+    /// Number of the operation [`COMPLETE`].
+    complete: i32,
+}
+
+impl Tracer for Dispatches {
+    const SERVICE: &'static Service = &SERVICE;
+
+    fn take(&self, record: &Record, _slot: &mut u64) {
+        if record.operation != self.complete {
+            if record.phase == Phase::ENTER {
+                device_work::dispatch_submitted();
+            }
+            return;
+        }
+        type Payload = rocprofiler_callback_tracing_kernel_dispatch_data_t;
+        // SAFETY: the payload of this kind, within its callback.
+        let payload = unsafe { payload::sized::<Payload>(record.payload) };
+        let Some(payload) = payload else { return };
+        device_work::dispatch_complete(record_of(
+            record.thread_id,
+            (
+                record.correlation_id.internal,
+                record.correlation_id.external,
+            ),
+            (payload.start_timestamp, payload.end_timestamp),
+            &payload.dispatch_info,
+        ));
+    }
+}
+
+/// A dispatch as the spool has it. `correlation` is the internal and the external id, `times` are begin and end.
+pub(super) fn record_of(
+    thread: u64,
+    correlation: (u64, rocprofiler_user_data_t),
+    times: (u64, u64),
+    info: &rocprofiler_kernel_dispatch_info_t,
+) -> Dispatch {
+    let (region, stream) = unpack(correlation.1.as_u64());
+    Dispatch {
+        header: header(0, 0),
+        thread,
+        correlation: correlation.0,
+        start: times.0,
+        end: times.1,
+        agent: info.agent_id.handle,
+        queue: info.queue_id.handle,
+        kernel: info.kernel_id,
+        dispatch: info.dispatch_id,
+        stream,
+        region,
+        private_size: info.private_segment_size,
+        group_size: info.group_segment_size,
+        workgroup: [
+            info.workgroup_size.x,
+            info.workgroup_size.y,
+            info.workgroup_size.z,
+        ],
+        grid: [info.grid_size.x, info.grid_size.y, info.grid_size.z],
+    }
+}

@@ -1,0 +1,211 @@
+//! How the provider finds, starts and ends the collector.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use rocprofiler_sdk_sys::{
+    rocprofiler_client_finalize_t, rocprofiler_client_id_t, rocprofiler_context_id_t,
+    rocprofiler_tool_configure_result_t,
+};
+
+use super::contexts;
+use super::names::Catalogue;
+use super::provider::{self, functions};
+use super::setup::Setup;
+use super::{
+    agents, api, code_object, counters, dispatch, forked_end, marker, memory, rename, runtime,
+    stream,
+};
+use crate::lifecycle::{load, signals};
+use crate::recording::guard::{self, Service};
+use crate::recording::{meta, process};
+
+static SERVICE: Service = Service::new("registration");
+/// The provider's function that ends the recording; null before, and once it is ending.
+static FINALIZE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+/// The number that the provider gave the collector.
+static CLIENT: AtomicU32 = AtomicU32::new(0);
+
+/// The entry point by which a provider configures its tools. Null declines.
+///
+/// # Safety
+///
+/// Called by a provider of the rocprofiler-sdk ABI: `client` is null or valid for as long as the client exists.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocprofiler_configure(
+    version: u32,
+    _runtime_version: *const c_char,
+    _priority: u32,
+    client: *mut rocprofiler_client_id_t,
+) -> *mut rocprofiler_tool_configure_result_t {
+    /// The provider copies it; its type holds a raw pointer, which is null here.
+    struct Result(rocprofiler_tool_configure_result_t);
+    // SAFETY: the value is never written, and its pointer is null.
+    unsafe impl Sync for Result {}
+    static RESULT: Result = Result(rocprofiler_tool_configure_result_t {
+        size: size_of::<rocprofiler_tool_configure_result_t>(),
+        initialize: Some(initialize),
+        finalize: Some(finalize),
+        tool_data: std::ptr::null_mut(),
+    });
+    let accepted = SERVICE.run(|| {
+        load::install();
+        let Some(process) = process::current() else {
+            return false;
+        };
+        process.set_provider_version(version);
+        if version / 10_000 != 1 {
+            meta::note(&format!(
+                "nothing is recorded: this provider has version {}.{}, rpd needs 1.x",
+                version / 10_000,
+                version / 100 % 100
+            ));
+            return false;
+        }
+        if !client.is_null() {
+            // SAFETY: the caller's struct, in which a tool sets its name.
+            let client = unsafe { &mut *client };
+            client.name = c"rpd".as_ptr();
+            CLIENT.store(client.handle, Ordering::Relaxed);
+        }
+        true
+    });
+    if accepted == Some(true) {
+        (&raw const RESULT.0).cast_mut()
+    } else {
+        std::ptr::null_mut()
+    }
+}
+
+unsafe extern "C" fn initialize(
+    finalize: rocprofiler_client_finalize_t,
+    _data: *mut c_void,
+) -> c_int {
+    let finalize = finalize.map_or(std::ptr::null_mut(), |function| function as *mut c_void);
+    FINALIZE.store(finalize, Ordering::Release);
+    match SERVICE.run(|| set_up(finalize)) {
+        Some(true) => 0,
+        _ => -1,
+    }
+}
+
+/// Configures and starts everything; `code` is a function of the provider or null. False when the provider cannot be used.
+fn set_up(code: *const c_void) -> bool {
+    let Some(process) = process::current() else {
+        return false;
+    };
+    // SAFETY: the provider stays loaded until the process ends.
+    let functions = match unsafe { provider::load(code) } {
+        Ok(functions) => functions,
+        Err(missing) => {
+            meta::note(&format!("nothing is recorded: {missing}"));
+            return false;
+        }
+    };
+    let mut setup = Setup {
+        functions,
+        options: &process.options,
+        names: Catalogue::query(functions),
+        client: rocprofiler_context_id_t::default(),
+        counting: None,
+    };
+    setup.names.record();
+    agents::record(functions);
+    let Some(client) = setup.context("anything") else {
+        return false;
+    };
+    setup.client = client;
+    // Before anything that reads the provider's counters or makes it register kernels.
+    counters::define(&setup);
+    setup.counting = counters::configure(&setup);
+    // Before all other contexts, and never stopped: the provider does not repeat what was loaded before.
+    code_object::configure(&setup);
+    let announces_hsa = runtime::configure(&setup);
+
+    let traces = setup.options.traces;
+    api::configure(&setup);
+    if traces.marker {
+        marker::configure(&setup);
+    }
+    let anything = traces.any() || setup.options.counters.any();
+    if anything {
+        marker::configure_control(&setup);
+    }
+    if setup.options.kernel_rename {
+        rename::configure(&setup);
+    }
+    if traces.kernel {
+        dispatch::configure(&setup);
+    }
+    memory::configure(&setup);
+    stream::configure(&setup);
+    if anything {
+        contexts::begin(&setup);
+        counters::begin(&setup, announces_hsa);
+    }
+    if !announces_hsa {
+        signals::prepare();
+    }
+    true
+}
+
+/// Has the provider end the recording, once; without a provider it ends here.
+fn end() {
+    signals::withdraw();
+    let function = FINALIZE.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    // SAFETY: null becomes `None`; otherwise it is what the provider gave to `initialize`.
+    let function =
+        unsafe { std::mem::transmute::<*mut c_void, rocprofiler_client_finalize_t>(function) };
+    if let Some(function) = function
+        && !forked_end::applies()
+    {
+        let client = rocprofiler_client_id_t {
+            size: size_of::<rocprofiler_client_id_t>(),
+            name: c"rpd".as_ptr(),
+            handle: CLIENT.load(Ordering::Relaxed),
+        };
+        // SAFETY: the id is the one this provider configured us with. It calls `finalize` in turn.
+        unsafe { function(client) };
+    }
+    SERVICE.run(|| {
+        if let Some(process) = process::existing() {
+            meta::end(process);
+        }
+    });
+}
+
+/// For `librpd_register.so`: the target's `main` has returned, so recording ends.
+#[unsafe(no_mangle)]
+pub extern "C" fn rpd_collect_end() {
+    SERVICE.run(end);
+}
+
+/// For `librpd_register.so`: notes why nothing is recorded, unless a provider has configured the collector. The front end
+/// prints notes at the end of the run.
+///
+/// # Safety
+///
+/// `text` is NUL-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rpd_collect_note(text: *const c_char) {
+    SERVICE.run(|| {
+        // SAFETY: by the contract of this function.
+        let text = unsafe { CStr::from_ptr(text) };
+        if functions().is_none() {
+            meta::note(&text.to_string_lossy());
+        }
+    });
+}
+
+unsafe extern "C" fn finalize(_data: *mut c_void) {
+    static ENDING: Service = Service::new("finalisation");
+    guard::set_finalized();
+    signals::withdraw();
+    // The provider is ending already.
+    FINALIZE.store(std::ptr::null_mut(), Ordering::Release);
+    ENDING.run(|| {
+        if let Some(process) = process::existing() {
+            meta::end(process);
+        }
+    });
+}

@@ -1,0 +1,209 @@
+//! Kinds and operations by name, as the provider numbers them.
+
+use std::ffi::{CStr, c_char};
+
+use rocprofiler_sdk_sys::{
+    Functions, rocprofiler_buffer_tracing_kind_t, rocprofiler_callback_tracing_kind_t,
+    rocprofiler_external_correlation_id_request_kind_t, rocprofiler_status_t,
+};
+use rpd_spool::format::{Name, space, tag};
+
+use super::query::{visit1, visit2};
+use crate::recording::{header, meta};
+
+/// A kind and its operations.
+pub(super) struct KindNames {
+    /// The provider's number.
+    pub(super) number: u32,
+    /// Its name.
+    pub(super) name: String,
+    /// Number and name of each operation.
+    pub(super) operations: Vec<(i32, String)>,
+}
+
+impl KindNames {
+    /// The number of the operation `name`.
+    pub(super) fn operation(&self, name: &str) -> Option<i32> {
+        self.operations
+            .iter()
+            .find(|(_, found)| found == name)
+            .map(|(number, _)| *number)
+    }
+}
+
+/// Every kind of both services.
+pub(super) struct Catalogue {
+    callback: Vec<KindNames>,
+    buffer: Vec<KindNames>,
+}
+
+/// The text that a name query yields; `None` when it fails.
+fn name_of(
+    query: impl FnOnce(*mut *const c_char, *mut u64) -> rocprofiler_status_t,
+) -> Option<String> {
+    let mut name: *const c_char = std::ptr::null();
+    let mut len = 0;
+    let status = query(&mut name, &mut len);
+    if status != rocprofiler_status_t::SUCCESS || name.is_null() {
+        return None;
+    }
+    // SAFETY: a successful name query gives static NUL-terminated text.
+    let text = unsafe { CStr::from_ptr(name) };
+    Some(text.to_string_lossy().into_owned())
+}
+
+impl Catalogue {
+    /// Asks the provider for all names.
+    pub(super) fn query(functions: &Functions) -> Catalogue {
+        let mut callback = Vec::new();
+        // SAFETY: callback and data belong together.
+        visit1(
+            |kind: rocprofiler_callback_tracing_kind_t| callback.push(kind),
+            |visit, data| unsafe {
+                (functions.rocprofiler_iterate_callback_tracing_kinds)(visit, data)
+            },
+        );
+        let mut buffer = Vec::new();
+        // SAFETY: as above.
+        visit1(
+            |kind: rocprofiler_buffer_tracing_kind_t| buffer.push(kind),
+            |visit, data| unsafe {
+                (functions.rocprofiler_iterate_buffer_tracing_kinds)(visit, data)
+            },
+        );
+        Catalogue {
+            callback: callback
+                .into_iter()
+                .filter_map(|kind| callback_kind(functions, kind))
+                .collect(),
+            buffer: buffer
+                .into_iter()
+                .filter_map(|kind| buffer_kind(functions, kind))
+                .collect(),
+        }
+    }
+
+    /// The kind of the callback service called `name`.
+    pub(super) fn callback(&self, name: &str) -> Option<&KindNames> {
+        self.callback.iter().find(|kind| kind.name == name)
+    }
+
+    /// Writes all names to the meta stream.
+    pub(super) fn record(&self) {
+        for (space, kinds) in [
+            (space::CALLBACK, &self.callback),
+            (space::BUFFER, &self.buffer),
+        ] {
+            for kind in kinds {
+                write(tag::KIND_NAME, space, kind.number, u32::MAX, &kind.name);
+                for (operation, name) in &kind.operations {
+                    let operation = operation.cast_unsigned();
+                    write(tag::OPERATION_NAME, space, kind.number, operation, name);
+                }
+            }
+        }
+    }
+}
+
+fn write(tag: u16, space: u32, kind: u32, operation: u32, text: &str) {
+    let name = Name {
+        header: header(0, 0),
+        space,
+        kind,
+        operation,
+        text_len: text.len() as u32,
+    };
+    meta::write(tag, 0, &name, text.as_bytes());
+}
+
+fn callback_kind(
+    functions: &Functions,
+    kind: rocprofiler_callback_tracing_kind_t,
+) -> Option<KindNames> {
+    // SAFETY: both pointers are valid for the call.
+    let name = name_of(|name, len| unsafe {
+        (functions.rocprofiler_query_callback_tracing_kind_name)(kind, name, len)
+    })?;
+    let mut operations = Vec::new();
+    // SAFETY: callback and data belong together.
+    visit2(
+        |_: rocprofiler_callback_tracing_kind_t, operation: i32| operations.push(operation),
+        |visit, data| unsafe {
+            (functions.rocprofiler_iterate_callback_tracing_kind_operations)(kind, visit, data)
+        },
+    );
+    Some(KindNames {
+        number: kind.0,
+        name,
+        operations: named(operations, |operation, name, len| {
+            // SAFETY: both pointers are valid for the call.
+            unsafe {
+                (functions.rocprofiler_query_callback_tracing_kind_operation_name)(
+                    kind, operation, name, len,
+                )
+            }
+        }),
+    })
+}
+
+fn buffer_kind(
+    functions: &Functions,
+    kind: rocprofiler_buffer_tracing_kind_t,
+) -> Option<KindNames> {
+    // SAFETY: both pointers are valid for the call.
+    let name = name_of(|name, len| unsafe {
+        (functions.rocprofiler_query_buffer_tracing_kind_name)(kind, name, len)
+    })?;
+    let mut operations = Vec::new();
+    // SAFETY: callback and data belong together.
+    visit2(
+        |_: rocprofiler_buffer_tracing_kind_t, operation: i32| operations.push(operation),
+        |visit, data| unsafe {
+            (functions.rocprofiler_iterate_buffer_tracing_kind_operations)(kind, visit, data)
+        },
+    );
+    Some(KindNames {
+        number: kind.0,
+        name,
+        operations: named(operations, |operation, name, len| {
+            // SAFETY: both pointers are valid for the call.
+            unsafe {
+                (functions.rocprofiler_query_buffer_tracing_kind_operation_name)(
+                    kind, operation, name, len,
+                )
+            }
+        }),
+    })
+}
+
+/// Operations with their names; without those that have none.
+fn named(
+    operations: Vec<i32>,
+    query: impl Fn(i32, *mut *const c_char, *mut u64) -> rocprofiler_status_t,
+) -> Vec<(i32, String)> {
+    operations
+        .into_iter()
+        .filter_map(|operation| {
+            let name = name_of(|name, len| query(operation, name, len))?;
+            Some((operation, name))
+        })
+        .collect()
+}
+
+/// The kinds of external correlation requests with these names. There is no iteration for them.
+pub(super) fn request_kinds(
+    functions: &Functions,
+    wanted: &[&str],
+) -> Vec<rocprofiler_external_correlation_id_request_kind_t> {
+    let Some(query) = functions.rocprofiler_query_external_correlation_id_request_kind_name else {
+        return Vec::new();
+    };
+    (1..64)
+        .map(rocprofiler_external_correlation_id_request_kind_t)
+        .filter(|kind| {
+            // SAFETY: both pointers are valid for the call.
+            name_of(|name, len| unsafe { query(*kind, name, len) })
+                .is_some_and(|name| wanted.contains(&name.as_str()))
+        })
+        .collect()
+}
