@@ -86,7 +86,10 @@ fn run(interpreter: &Path, script: &str, arguments: &[&str]) -> Output {
         .arg(script)
         .args(arguments)
         .env("RPD_STACKS_PROBE", library())
-        .env("PYTHONPYCACHEPREFIX", concat!(env!("CARGO_TARGET_TMPDIR"), "/pycache"))
+        .env(
+            "PYTHONPYCACHEPREFIX",
+            concat!(env!("CARGO_TARGET_TMPDIR"), "/pycache"),
+        )
         .env("PYTHONIOENCODING", "utf-8")
         .output()
         .expect("the interpreter ran before")
