@@ -1,6 +1,6 @@
 //! Python frames, in real interpreters: each case of `python/cases.py` runs in every interpreter that is found, which are
-//! `python3.8` to `python3.15` and the free-threaded ones on the path, pyenv's, and those that `RPD_TEST_PYTHONS` names
-//! (separated by colons). An interpreter stands for its version: the first one found is used.
+//! `python3.8` to `python3.15`, the free-threaded ones and the debug build on the path, pyenv's, and those that
+//! `RPD_TEST_PYTHONS` names (separated by colons). An interpreter stands for its version: the first one found is used.
 //!
 //! The numbers of the cases are those of the conformance cases of stacks.
 
@@ -23,10 +23,10 @@ fn interpreters() -> &'static BTreeMap<String, PathBuf> {
         let variable = |name| std::env::var_os(name).unwrap_or_default();
         let named: Vec<_> = std::env::split_paths(&variable("RPD_TEST_PYTHONS")).collect();
         let folders: Vec<_> = std::env::split_paths(&variable("PATH")).collect();
-        let in_path = VERSIONS.iter().flat_map(|version| {
-            let name = format!("python{version}");
-            folders.iter().map(move |folder| folder.join(&name))
-        });
+        let numbered = VERSIONS.iter().map(|version| format!("python{version}"));
+        let in_path = numbered
+            .chain(["python3".to_owned(), "python3-dbg".to_owned()])
+            .flat_map(|name| folders.iter().map(move |folder| folder.join(&name)));
         let pyenv = Path::new(&variable("HOME")).join(".pyenv/versions");
         let of_pyenv = std::fs::read_dir(pyenv)
             .into_iter()
@@ -37,7 +37,7 @@ fn interpreters() -> &'static BTreeMap<String, PathBuf> {
         for candidate in named.into_iter().chain(in_path).chain(of_pyenv) {
             if candidate.is_file()
                 && let Some(version) = version_of(&candidate)
-                && VERSIONS.contains(&version.as_str())
+                && VERSIONS.contains(&version.trim_end_matches('d'))
             {
                 found.entry(version).or_insert(candidate);
             }
@@ -52,11 +52,12 @@ fn interpreters() -> &'static BTreeMap<String, PathBuf> {
     })
 }
 
-/// Major and minor version, with a `t` if it is free-threaded; `None` if the interpreter does not run or has no ctypes.
+/// Major and minor version, with a `t` if it is free-threaded, and a `d` if it is a debug build; `None` if the interpreter does not run or has no ctypes.
 fn version_of(interpreter: &Path) -> Option<String> {
     let text = "import ctypes, sys, sysconfig\n\
-                free = sysconfig.get_config_var('Py_GIL_DISABLED')\n\
-                print('%d.%d%s' % (sys.version_info[0], sys.version_info[1], 't' if free else ''))";
+                free = 't' if sysconfig.get_config_var('Py_GIL_DISABLED') else ''\n\
+                debug = 'd' if hasattr(sys, 'gettotalrefcount') else ''\n\
+                print('%d.%d%s%s' % (sys.version_info[0], sys.version_info[1], free, debug))";
     let output = Command::new(interpreter).args(["-c", text]).output().ok()?;
     let version = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| version.trim().to_owned())
