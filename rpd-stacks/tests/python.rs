@@ -37,9 +37,9 @@ fn interpreters() -> &'static BTreeMap<String, PathBuf> {
         for candidate in named.into_iter().chain(in_path).chain(of_pyenv) {
             if candidate.is_file()
                 && let Some(version) = version_of(&candidate)
-                && VERSIONS.contains(&version.trim_end_matches('d'))
+                && VERSIONS.contains(&version.0.trim_end_matches('d'))
             {
-                found.entry(version).or_insert(candidate);
+                found.entry(version.0).or_insert(version.1);
             }
         }
         for version in VERSIONS
@@ -52,15 +52,21 @@ fn interpreters() -> &'static BTreeMap<String, PathBuf> {
     })
 }
 
-/// Major and minor version, with a `t` if it is free-threaded, and a `d` if it is a debug build; `None` if the interpreter does not run or has no ctypes.
-fn version_of(interpreter: &Path) -> Option<String> {
+/// Major and minor version, with a `t` if it is free-threaded, and a `d` if it is a debug build, and the program that a
+/// name leads to; `None` if the interpreter does not run or has no ctypes.
+fn version_of(interpreter: &Path) -> Option<(String, PathBuf)> {
     let text = "import ctypes, sys, sysconfig\n\
                 free = 't' if sysconfig.get_config_var('Py_GIL_DISABLED') else ''\n\
                 debug = 'd' if hasattr(sys, 'gettotalrefcount') else ''\n\
-                print('%d.%d%s%s' % (sys.version_info[0], sys.version_info[1], free, debug))";
+                print('%d.%d%s%s' % (sys.version_info[0], sys.version_info[1], free, debug))\n\
+                print(sys.executable)";
     let output = Command::new(interpreter).args(["-c", text]).output().ok()?;
     let version = String::from_utf8(output.stdout).ok()?;
-    output.status.success().then(|| version.trim().to_owned())
+    let (version, program) = version.split_once('\n')?;
+    output
+        .status
+        .success()
+        .then(|| (version.to_owned(), PathBuf::from(program.trim())))
 }
 
 /// The library that the interpreters load. `cargo test` builds it with the other examples of this package.
@@ -189,7 +195,8 @@ fn random_trees_and_stress_for_long() {
 /// A library that an interpreter's own code is in, if it is in one.
 fn shared_library(interpreter: &Path) -> Option<PathBuf> {
     let text = "import os, sysconfig as s\n\
-                print(os.path.join(s.get_config_var('LIBDIR') or '', s.get_config_var('INSTSONAME') or ''))";
+                path = os.path.join(s.get_config_var('LIBDIR') or '', s.get_config_var('INSTSONAME') or '')\n\
+                print(path if path in open('/proc/self/maps').read() else '')";
     let output = Command::new(interpreter).args(["-c", text]).output().ok()?;
     let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
     (path.extension().is_some_and(|extension| extension != "a") && path.is_file()).then_some(path)
