@@ -1,6 +1,7 @@
 -- Tables of call stacks, made only for runs that have some. `%suffix%` ends every table's name, as in schema.sql; texts
 -- are ids of rocpd_string. Readers use the rpd_* views of stacks_views.sql, which add `guid` and, where the process
--- matters, `pid`.
+-- matters, `pid`. Tags of rocpd_metadata: `stacks` (native, python, merged), `stacks_runtime_frames` and
+-- `stacks_interpreter_frames` (0, 1: whether frames of GPU runtimes and of interpreters are shown).
 
 -- A file that was mapped into the process, once for each time that it was loaded. `base` is the load bias: an address
 -- minus it is an address of the file. `build_id` is in hexadecimal digits. `seen_to` is NULL for what was not unloaded.
@@ -58,8 +59,9 @@ CREATE TABLE rpd_stack%suffix% (
     depth INTEGER NOT NULL
 );
 -- The stack of a call, marker or allocation. `api_id` is the id of its event. `flags` are bits: 1 truncated, 2 on a stack
--- that is not the thread's own, 4 frames left out in the middle, 8 with Python frames that have no place, 16 taken by
--- sampling.
+-- that is not the thread's own, 4 frames left out in the middle, 8 with Python frames that have no place, 16 something
+-- that the stack refers to could not be stored, 32 Python frames could not be read, 65536 taken of one call in several.
+-- A stack of which nothing is known has no row.
 CREATE TABLE rpd_api_stack%suffix% (
     api_id INTEGER NOT NULL PRIMARY KEY REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
     stack_id INTEGER NOT NULL REFERENCES rpd_stack%suffix% (id) ON UPDATE CASCADE,
