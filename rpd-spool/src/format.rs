@@ -329,7 +329,9 @@ pub mod api_flag {
 
 /// What a call has of its stack: 8 bytes at the start of the tail of [`ApiCall`] and [`RangeBegin`] with
 /// [`api_flag::STACK`], and all of the tail of an [`Allocation`] that has one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, FromBytes, IntoBytes, KnownLayout, Immutable,
+)]
 #[repr(C)]
 pub struct StackRef {
     /// [`StackNode::id`] of the innermost frame; 0 when none was taken.

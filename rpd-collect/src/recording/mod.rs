@@ -5,6 +5,7 @@ pub(crate) mod guard;
 pub(crate) mod kernel_selection;
 pub(crate) mod meta;
 pub(crate) mod process;
+pub(crate) mod stacks;
 pub(crate) mod switch;
 pub(crate) mod text;
 pub(crate) mod thread;

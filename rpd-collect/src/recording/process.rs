@@ -279,7 +279,7 @@ fn write_process(
             .split(u8::is_ascii_whitespace)
             .filter(|word| !word.is_empty())
             .count() as u32,
-        reserved: 0,
+        stacks: options.stacks.any().into(),
     };
     meta.append_open(len, |bytes| {
         let mut at = size_of::<format::Process>();
@@ -402,6 +402,7 @@ extern "C" fn after_fork_in_child() {
     crate::sdk::counters::config::MAKING.reset();
     MAKING.reset();
     crate::recording::thread::forget_after_fork();
+    crate::recording::stacks::forked();
 }
 
 /// Runs when the library is loaded, before the target's `main`.

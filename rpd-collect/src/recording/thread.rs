@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
 use rpd_spool::format::stream;
 use rpd_spool::writer::StreamWriter;
+use rpd_stacks::ThreadStacks;
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::recording::process;
@@ -30,6 +31,8 @@ pub(crate) struct Thread {
     pub(crate) regions: Vec<u32>,
     /// Messages met on this thread.
     pub(crate) region_cache: RegionCache,
+    /// What taking stacks keeps from one to the next; `None` before the first.
+    pub(crate) stacks: Option<Box<ThreadStacks>>,
 }
 
 thread_local! {
@@ -122,6 +125,7 @@ fn begin() -> Option<*mut Thread> {
         stream_depth: 0,
         regions: Vec::new(),
         region_cache: RegionCache::default(),
+        stacks: None,
     });
     let pointer = Box::into_raw(thread);
     THREAD.set(pointer);

@@ -14,7 +14,7 @@ use rpd_spool::options::CollectorOptions;
 
 use crate::lifecycle::signals;
 use crate::recording::guard::Service;
-use crate::recording::{meta, process, switch};
+use crate::recording::{meta, process, stacks, switch};
 use crate::sdk::names::{Catalogue, KindNames};
 use crate::sdk::{
     agents, api, code_object, counters, dispatch, marker, memory, rename, runtime, stream,
@@ -262,6 +262,8 @@ fn set_up() -> bool {
     let announced = runtime::configure(&setup);
 
     let traces = setup.options.traces;
+    stacks::prepare(setup.options);
+    stacks::note_useless_globs(&setup.options.stacks, setup.names.operations());
     api::configure(&setup);
     if traces.marker {
         marker::configure(&setup);

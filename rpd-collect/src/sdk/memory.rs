@@ -10,9 +10,11 @@ use rocprofiler_sdk_sys::{
 };
 use rpd_spool::format::{Allocation, Copy, Scratch, tag};
 use rpd_spool::writer::now;
+use zerocopy::IntoBytes;
 
 use crate::recording::guard::Service;
 use crate::recording::process::{self, fork_time, header};
+use crate::recording::stacks::{self, Selection};
 use crate::sdk::entry::Setup;
 use crate::sdk::stream::unpack;
 
@@ -33,8 +35,15 @@ pub(crate) fn configure(setup: &Setup<'_>) {
     ];
     for (wanted, kind, callback) in wanted {
         if wanted && let Some(kind) = setup.callback_kind(kind) {
+            let stacks = match kind.name == "MEMORY_ALLOCATION" {
+                true => Selection::of(&setup.options.stacks, &kind.operations),
+                false => None,
+            };
             // All operations: SDK 1.0 compares a filter of allocations with numbers of HSA functions.
-            setup.trace_callbacks(setup.client, kind, &[], callback, std::ptr::null_mut());
+            let data = stacks.map_or(std::ptr::null_mut(), |stacks| {
+                std::ptr::from_mut(Box::leak(Box::new(stacks))).cast()
+            });
+            setup.trace_callbacks(setup.client, kind, &[], callback, data);
         }
     }
 }
@@ -115,7 +124,7 @@ unsafe extern "C" fn on_copy(
 unsafe extern "C" fn on_allocation(
     record: rocprofiler_callback_tracing_record_t,
     user_data: *mut rocprofiler_user_data_t,
-    _data: *mut c_void,
+    data: *mut c_void,
 ) {
     ALLOCATIONS.told(|| {
         type Payload = rocprofiler_callback_tracing_memory_allocation_data_t;
@@ -135,7 +144,10 @@ unsafe extern "C" fn on_allocation(
             return;
         }
         let (_, stream) = unpack(record.correlation_id.external.as_u64());
-        crate::recording::thread::write(&Allocation {
+        // SAFETY: null, or what `configure` leaked.
+        let selection = unsafe { data.cast::<Selection>().as_ref() };
+        let selection = selection.filter(|selection| selection.takes(record.operation));
+        let mut allocation = Allocation {
             header: header(tag::ALLOCATION, size_of::<Allocation>()),
             thread: record.thread_id,
             correlation: record.correlation_id.internal,
@@ -147,7 +159,20 @@ unsafe extern "C" fn on_allocation(
             bytes: payload.allocation_size,
             operation: record.operation.cast_unsigned(),
             stream,
+        };
+        let written = crate::recording::thread::with(|thread| {
+            let stack = stacks::of_moment(thread, selection, end.saturating_sub(start));
+            let len = size_of::<Allocation>() + stacks::room(stack);
+            allocation.header.len = len as u32;
+            thread.records.append(len, |bytes| {
+                let (head, tail) = bytes.split_at_mut(size_of::<Allocation>());
+                head.copy_from_slice(allocation.as_bytes());
+                stacks::put(stack, tail);
+            })
         });
+        if written == Some(false) {
+            crate::recording::thread::lost();
+        }
     });
 }
 
