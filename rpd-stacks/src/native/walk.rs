@@ -13,6 +13,7 @@ use crate::native::objects::Object;
 use crate::native::registers::Registers;
 use crate::native::rules::{Bp, Kind, NO_MODULE, Place, Rule};
 use crate::native::{Native, PAGE, maps};
+use crate::python::Python;
 use crate::region::{Region, Zeroed};
 use crate::tree::Tree;
 
@@ -123,6 +124,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) native: &'a Native,
     pub(crate) tree: &'a Tree,
     pub(crate) session: u32,
+    /// Told of each module that is met, unless Python frames are not wanted.
+    pub(crate) python: Option<&'a Python>,
 }
 
 impl Walker {
@@ -458,6 +461,10 @@ impl Walker {
         let rule = match Object::at(pc) {
             Some(object) => {
                 let module = native.modules.index_of(&object).ok_or(NoNumber::Full)?;
+                if let Some(python) = shared.python {
+                    // SAFETY: code of the module is on this stack.
+                    unsafe { python.module_met(module, || (object.bias, object.dynamic())) };
+                }
                 if let Some((rule, place)) = known
                     && rule.module() == module
                 {
