@@ -1,1 +1,2 @@
 //! Call stacks of the calling thread.
+pub mod python;

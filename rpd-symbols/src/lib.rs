@@ -1,11 +1,20 @@
 //! Symbols of call stacks, and what is computed from them.
 //!
-//! [`Symbolizer`] turns addresses of modules into functions, files and lines. It needs files, no process and no database.
+//! Layers, each uses only those above it:
+//!
+//! - [`Symbolizer`] turns addresses of modules into functions, files and lines. It needs files, no process and no database;
+//! - [`expand`]: from the places that were recorded to frames, and from stacks to the frames that are shown of them;
+//! - [`symbolize`]: the same for a database, which it writes.
 
+mod database;
+pub mod expand;
+mod modules;
 mod native;
 mod object_file;
+mod python;
 mod search;
 
+pub use database::symbolize;
 pub use native::{LONGEST_FUNCTION, Symbolizer};
 pub use search::{SYSTEM_DEBUG_DIR, Search};
 

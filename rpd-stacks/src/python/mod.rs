@@ -1,0 +1,2 @@
+//! Python.
+pub mod line_table;
