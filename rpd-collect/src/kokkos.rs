@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Mutex;
 use std::sync::OnceLock;
 
-use crate::guard::Service;
+use crate::recording::guard::Service;
 
 static SERVICE: Service = Service::new("Kokkos");
 
@@ -36,7 +36,7 @@ fn roctx() -> Option<&'static Roctx> {
     static ROCTX: OnceLock<Option<Roctx>> = OnceLock::new();
     ROCTX
         .get_or_init(|| {
-            if !crate::process::current()?.options.kokkos {
+            if !crate::recording::process::current()?.options.kokkos {
                 return None;
             }
             let (mark, push, pop, start, stop) = (
@@ -112,7 +112,7 @@ impl SpaceHandle {
 /// `label` is null or a NUL-terminated text.
 unsafe fn owned(label: *const c_char) -> String {
     // SAFETY: as this function demands.
-    String::from_utf8_lossy(unsafe { crate::read::text(label) }).into_owned()
+    String::from_utf8_lossy(unsafe { crate::recording::text::text(label) }).into_owned()
 }
 
 /// A profile section: its name, and its range while it is started.
@@ -245,7 +245,7 @@ pub(crate) unsafe extern "C" fn kokkosp_create_profile_section(name: *const c_ch
             unsafe { id.write(sections.len() as u32) };
         }
         // SAFETY: as this function demands.
-        let label = unsafe { crate::read::text(name) };
+        let label = unsafe { crate::recording::text::text(name) };
         sections.push(Section {
             label: CString::new(label).unwrap_or_default(),
             range: None,

@@ -4,11 +4,13 @@
 //! rocpd database. Tables are ordered by start ascending, end descending, then name.
 
 mod load;
+pub mod stacks;
 mod tables;
 mod window;
 
 pub use load::{LoadError, LoadOptions};
 pub use rpd_spool::record::Table;
+pub use stacks::{StackRef, Stacks};
 pub use tables::{
     AllocationTable, ApiTable, ArgsRef, Batches, Columns, CopyTable, CountedTable, CounterValue,
     DispatchTable, Indices, ScratchTable,
@@ -373,6 +375,8 @@ pub struct Session {
     pub counters: Vec<Counter>,
     /// What was counted.
     pub counted: CountedTable,
+    /// Call stacks of calls, markers and allocations.
+    pub stacks: Stacks,
     /// How complete it is.
     pub ledger: Ledger,
     /// Where long tables have their files; `None` keeps them in memory.

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use zerocopy::FromBytes;
+
 use super::super::{ArgsRef, DispatchTable, OpenCall, Session};
 use super::LoadOptions;
 use super::counters::Counters;
@@ -12,8 +14,8 @@ use crate::ids::{
     AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId, StringId,
     ThreadId,
 };
-use crate::spool::format::{self, api_flag};
-use crate::spool::reader::{Counted, Record};
+use crate::spool::format::{self, StackRef, api_flag};
+use crate::spool::reader::{Counted, Record, split_stack};
 
 /// A process range that was started.
 struct StartedRange {
@@ -24,6 +26,7 @@ struct StartedRange {
     thread: u32,
     correlation: u64,
     ancestor: u64,
+    stack: StackRef,
 }
 
 /// Takes records and fills the columns of a session.
@@ -55,6 +58,7 @@ impl Rows {
         session: &mut Session,
     ) -> Option<()> {
         let (call, tail) = record.parse::<format::ApiCall>()?;
+        let (stack, tail) = split_stack(call.flags, tail);
         note_cut(call.flags, session);
         let Some((kind, operation)) = meta
             .callback(record.header.aux, call.operation)
@@ -103,6 +107,9 @@ impl Rows {
         if self.options.args {
             api.retval.push(call.retval);
         }
+        if meta.has_stacks {
+            api.stack.push(stack);
+        }
         Some(())
     }
 
@@ -114,6 +121,7 @@ impl Rows {
         session: &mut Session,
     ) -> Option<()> {
         let (range, tail) = record.parse::<format::RangeBegin>()?;
+        let (stack, tail) = split_stack(range.flags, tail);
         note_cut(range.flags, session);
         let Some((kind, operation)) = meta
             .callback(record.header.aux, range.operation)
@@ -134,6 +142,7 @@ impl Rows {
             thread,
             correlation: range.correlation,
             ancestor: range.ancestor,
+            stack,
         });
         Some(())
     }
@@ -171,6 +180,9 @@ impl Rows {
             api.args.push(ArgsRef::default());
             if self.options.args {
                 api.retval.push(0);
+            }
+            if meta.has_stacks {
+                api.stack.push(range.stack);
             }
         }
         self.counters.finish(session);
@@ -269,7 +281,7 @@ pub(super) fn take_allocation(
     meta: &Meta,
     session: &mut Session,
 ) -> Option<()> {
-    let (allocation, _) = record.parse::<format::Allocation>()?;
+    let (allocation, tail) = record.parse::<format::Allocation>()?;
     let kind = Kind::MemoryAllocation;
     let operation = meta.operation(kind, allocation.operation);
     let operation = named(operation, kind, allocation.operation, session);
@@ -288,6 +300,10 @@ pub(super) fn take_allocation(
     table.address.push(allocation.address);
     table.bytes.push(allocation.bytes);
     table.stream.push(StreamId(allocation.stream));
+    if meta.has_stacks {
+        let stack = StackRef::read_from_prefix(tail).map(|(stack, _)| stack);
+        table.stack.push(stack.unwrap_or_default());
+    }
     Some(())
 }
 

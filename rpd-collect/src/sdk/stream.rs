@@ -12,9 +12,9 @@ use rocprofiler_sdk_sys::{
     rocprofiler_tracing_operation_t, rocprofiler_user_data_t,
 };
 
-use crate::guard::Service;
-use crate::meta;
-use crate::register::Setup;
+use crate::recording::guard::Service;
+use crate::recording::meta;
+use crate::sdk::entry::Setup;
 
 static STREAMS: Service = Service::new("HIP streams");
 static REQUESTS: Service = Service::new("external ids");
@@ -55,7 +55,7 @@ fn configure_streams(setup: &Setup<'_>) {
 }
 
 fn configure_requests(setup: &Setup<'_>) {
-    let kinds = crate::names::request_kinds(
+    let kinds = crate::sdk::names::request_kinds(
         setup.functions,
         &["KERNEL_DISPATCH", "MEMORY_COPY", "MEMORY_ALLOCATION"],
     );
@@ -96,15 +96,19 @@ unsafe extern "C" fn on_stream(
         }
         // SAFETY: the payload of this kind, within its callback.
         let payload = unsafe {
-            crate::read::sized::<rocprofiler_callback_tracing_hip_stream_data_t>(record.payload)
+            crate::recording::text::sized::<rocprofiler_callback_tracing_hip_stream_data_t>(
+                record.payload,
+            )
         };
         let Some(payload) = payload else { return };
         match record.phase {
             rocprofiler_callback_phase_t::ENTER => {
-                crate::thread::with(|thread| thread.push_stream(payload.stream_id.handle as u32));
+                crate::recording::thread::with(|thread| {
+                    thread.push_stream(payload.stream_id.handle as u32)
+                });
             }
             rocprofiler_callback_phase_t::EXIT => {
-                crate::thread::with(crate::thread::Thread::pop_stream);
+                crate::recording::thread::with(crate::recording::thread::Thread::pop_stream);
             }
             _ => {}
         }
@@ -122,7 +126,7 @@ unsafe extern "C" fn on_request(
 ) -> c_int {
     let value = REQUESTS
         .told(|| {
-            crate::thread::with(|thread| {
+            crate::recording::thread::with(|thread| {
                 let region = thread.regions.last().copied().unwrap_or(0);
                 pack(region, thread.stream())
             })

@@ -15,8 +15,8 @@ use rpd_spool::format::{Counter, CounterInstance, tag};
 use rpd_spool::writer::ForkLock;
 use zerocopy::IntoBytes;
 
-use crate::guard::Service;
-use crate::process::header;
+use crate::recording::guard::Service;
+use crate::recording::process::header;
 
 /// No counter has more dimensions; a larger number is not believed.
 const MOST_DIMENSIONS: usize = 64;
@@ -57,7 +57,7 @@ struct Dimension<'a> {
 /// The name of a counter; `None` when the provider does not know it.
 pub(crate) fn name(functions: &Functions, id: u64) -> Option<&'static [u8]> {
     // SAFETY: the provider's texts last for the process.
-    info(functions, id).map(|info| unsafe { crate::read::text(info.name) })
+    info(functions, id).map(|info| unsafe { crate::recording::text::text(info.name) })
 }
 
 fn info(functions: &Functions, id: u64) -> Option<rocprofiler_counter_info_v0_t> {
@@ -118,7 +118,7 @@ unsafe fn dimension<'a>(info: &rocprofiler_counter_record_dimension_info_t) -> D
         id: info.id,
         size: info.instance_size as u64,
         // SAFETY: as this function demands.
-        name: unsafe { crate::read::text(info.name) },
+        name: unsafe { crate::recording::text::text(info.name) },
     }
 }
 
@@ -195,7 +195,7 @@ pub(crate) fn counter(functions: &Functions, id: u64, agent: u64) -> Arc<[u64]> 
     let texts: [*const c_char; 4] = [info.name, info.description, info.block, info.expression];
     for text in texts {
         // SAFETY: the provider's texts last for the process.
-        put(&mut tail, unsafe { crate::read::text(text) });
+        put(&mut tail, unsafe { crate::recording::text::text(text) });
     }
     tail.extend_from_slice(&dimensions.tail);
     let counter = Counter {
@@ -203,7 +203,7 @@ pub(crate) fn counter(functions: &Functions, id: u64, agent: u64) -> Arc<[u64]> 
         id,
         agent,
     };
-    crate::meta::write(tag::COUNTER, (info.flags & 3).into(), &counter, &tail);
+    crate::recording::meta::write(tag::COUNTER, (info.flags & 3).into(), &counter, &tail);
     let ids: Arc<[u64]> = dimensions.ids.into();
     with(|told| told.counters.insert((agent, id), Arc::clone(&ids)));
     ids
@@ -254,5 +254,5 @@ fn instance(functions: &Functions, agent: u64, id: u64) {
         count: pairs.len() as u32,
         reserved: 0,
     };
-    crate::meta::write(tag::COUNTER_INSTANCE, 0, &instance, pairs.as_bytes());
+    crate::recording::meta::write(tag::COUNTER_INSTANCE, 0, &instance, pairs.as_bytes());
 }

@@ -7,15 +7,17 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_record_t, rocprofiler_user_data_t,
 };
 use rpd_spool::format::{
-    ApiCall, NamedResource, RangeBegin, RangeEnd, RecordHeader, api_flag, tag,
+    ApiCall, NamedResource, RangeBegin, RangeEnd, RecordHeader, StackRef, api_flag, tag,
 };
+use rpd_spool::stacks::StackOptions;
 use rpd_spool::writer::{OpenRecord, now, record_len};
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::guard::Service;
-use crate::names::KindNames;
-use crate::process::header;
-use crate::register::Setup;
+use crate::recording::guard::Service;
+use crate::recording::process::header;
+use crate::recording::stacks::{self, Selection};
+use crate::sdk::entry::Setup;
+use crate::sdk::names::KindNames;
 
 /// Bytes kept of a message.
 const MESSAGE: usize = 64 << 10;
@@ -35,10 +37,12 @@ struct Operations {
     pause: Option<i32>,
     resume: Option<i32>,
     names: [Option<i32>; 4],
+    /// Those that have stacks.
+    stacks: Option<Selection>,
 }
 
 impl Operations {
-    fn leak(kind: &KindNames, recorded: bool) -> *mut c_void {
+    fn leak(kind: &KindNames, recorded: bool, stacks: &StackOptions) -> *mut c_void {
         let operations = Operations {
             kind: kind.number as u16,
             recorded,
@@ -54,21 +58,31 @@ impl Operations {
                 "roctxNameHsaAgent",
             ]
             .map(|name| kind.operation(name)),
+            stacks: match recorded {
+                true => Selection::of(stacks, &kind.operations),
+                false => None,
+            },
         };
         std::ptr::from_mut(Box::leak(Box::new(operations))).cast()
+    }
+
+    /// How the stack of this marker is taken; `None` when it has none.
+    fn selection(&self, record: &rocprofiler_callback_tracing_record_t) -> Option<&Selection> {
+        let selection = self.stacks.as_ref();
+        selection.filter(|selection| selection.takes(record.operation))
     }
 }
 
 pub(crate) fn configure(setup: &Setup<'_>) {
     if let Some(kind) = setup.callback_kind("MARKER_CORE_RANGE_API") {
-        let data = Operations::leak(kind, true);
+        let data = Operations::leak(kind, true, &setup.options.stacks);
         setup.trace_callbacks(setup.client, kind, &[], Some(on_range), data);
     }
     // Names stay on while the client context is paused.
     if let Some(kind) = setup.callback_kind("MARKER_NAME_API")
         && let Some(context) = setup.context("names")
     {
-        let data = Operations::leak(kind, true);
+        let data = Operations::leak(kind, true, &setup.options.stacks);
         setup.trace_callbacks(context, kind, &[], Some(on_name), data);
         setup.start(context, "names");
     }
@@ -80,16 +94,16 @@ pub(crate) fn configure_control(setup: &Setup<'_>) {
     const KIND: &str = "MARKER_CONTROL_API";
     let options = setup.options;
     let recorded = options.traces.marker;
-    if options.original_semantics && !recorded && !crate::recording::by_regions(options) {
+    if options.original_semantics && !recorded && !crate::recording::switch::by_regions(options) {
         return;
     }
     let Some(kind) = setup.names.callback(KIND) else {
-        if crate::recording::by_regions(options) {
-            crate::meta::note(
+        if crate::recording::switch::by_regions(options) {
+            crate::recording::meta::note(
                 "nothing is recorded: this provider does not tell where selected regions begin",
             );
         } else if recorded {
-            crate::register::note_missing(KIND);
+            crate::sdk::entry::note_missing(KIND);
         }
         return;
     };
@@ -97,7 +111,7 @@ pub(crate) fn configure_control(setup: &Setup<'_>) {
     let Some(context) = setup.context("pause and resume") else {
         return;
     };
-    let data = Operations::leak(kind, recorded);
+    let data = Operations::leak(kind, recorded, &options.stacks);
     setup.trace_callbacks(context, kind, &[], Some(on_control), data);
     setup.start(context, "pause and resume");
 }
@@ -111,7 +125,7 @@ unsafe fn payload(
     record: &rocprofiler_callback_tracing_record_t,
 ) -> Option<rocprofiler_callback_tracing_marker_api_data_t> {
     // SAFETY: as this function demands, this is the payload's type.
-    unsafe { crate::read::sized(record.payload) }
+    unsafe { crate::recording::text::sized(record.payload) }
 }
 
 /// The message of a record, with the flags that describe it.
@@ -127,7 +141,7 @@ pub(crate) unsafe fn message<'a>(
         payload(record).map_or(std::ptr::null(), |payload| payload.args.roctxMarkA.message)
     };
     // SAFETY: the program's own text.
-    match unsafe { crate::read::capped(text, MESSAGE) } {
+    match unsafe { crate::recording::text::capped(text, MESSAGE) } {
         Some((text, false)) => (Some(text), api_flag::MESSAGE),
         Some((text, true)) => (Some(text), api_flag::MESSAGE | api_flag::TRUNCATED),
         None => (None, api_flag::MESSAGE | api_flag::NULL_MESSAGE),
@@ -139,14 +153,26 @@ fn retval(record: &rocprofiler_callback_tracing_record_t) -> u64 {
     unsafe { payload(record).map_or(0, |payload| payload.retval.int64_t_retval.cast_unsigned()) }
 }
 
-/// Writes `fixed` and the counted message.
-fn fill<T: IntoBytes + Immutable>(bytes: &mut [u8], fixed: &T, message: Option<&[u8]>) {
+/// Bytes of a counted message.
+fn message_len(message: Option<&[u8]>) -> usize {
+    4 + message.map_or(0, |message| message.len())
+}
+
+/// Writes `fixed`, the stack if there is one, and the counted message.
+fn fill<T: IntoBytes + Immutable>(
+    bytes: &mut [u8],
+    fixed: &T,
+    stack: Option<StackRef>,
+    message: Option<&[u8]>,
+) {
     let fixed = fixed.as_bytes();
-    bytes[..fixed.len()].copy_from_slice(fixed);
+    let (head, tail) = bytes.split_at_mut(fixed.len());
+    head.copy_from_slice(fixed);
+    let tail = stacks::put(stack, tail);
     let count = message.map_or(u32::MAX, |message| message.len() as u32);
     let message = message.unwrap_or_default();
-    bytes[fixed.len()..][..4].copy_from_slice(&count.to_le_bytes());
-    bytes[fixed.len() + 4..][..message.len()].copy_from_slice(message);
+    tail[..4].copy_from_slice(&count.to_le_bytes());
+    tail[4..][..message.len()].copy_from_slice(message);
 }
 
 fn call(
@@ -193,7 +219,7 @@ unsafe extern "C" fn on_range(
                     let instant = operation == operations.mark;
                     *slot = open_message(operations, &record, instant).0;
                 } else {
-                    *slot = open_plain(operations.kind, &record).0;
+                    *slot = open_plain(operations, &record).0;
                 }
             }
             rocprofiler_callback_phase_t::EXIT if operation == operations.process_range => {
@@ -203,7 +229,7 @@ unsafe extern "C" fn on_range(
                     correlation: record.correlation_id.internal,
                     end: time,
                 };
-                crate::thread::with(|thread| {
+                crate::recording::thread::with(|thread| {
                     thread
                         .records
                         .append(len, |bytes| bytes.copy_from_slice(end.as_bytes()))
@@ -211,7 +237,13 @@ unsafe extern "C" fn on_range(
             }
             rocprofiler_callback_phase_t::EXIT if *slot != 0 => {
                 let retval = retval(&record);
-                crate::thread::with(|thread| thread.records.close(OpenRecord(*slot), retval, time));
+                crate::recording::thread::with(|thread| {
+                    let open = OpenRecord(*slot);
+                    if operations.stacks.is_some() {
+                        stacks::drop_if_short(thread, open, time);
+                    }
+                    thread.records.close(open, retval, time)
+                });
             }
             _ => {}
         }
@@ -226,33 +258,45 @@ fn open_message(
 ) -> OpenRecord {
     // SAFETY: marks and thread ranges take a message.
     let (message, flags) = unsafe { message(record) };
-    let len = record_len(
-        size_of::<ApiCall>(),
-        4 + message.map_or(0, |message| message.len()),
-    );
-    let mut call = call(operations.kind, record, flags, len);
-    crate::thread::with(|thread| {
+    let selection = operations.selection(record);
+    crate::recording::thread::with(|thread| {
+        // A mark takes no time, a range is as long as one may be until its end is known.
+        let duration = if instant { 0 } else { u64::MAX };
+        let stack = stacks::of_moment(thread, selection, duration);
+        let flags = flags | stacks::flag(stack);
+        let len = record_len(
+            size_of::<ApiCall>(),
+            stacks::room(stack) + message_len(message),
+        );
+        let mut call = call(operations.kind, record, flags, len);
         if instant {
             call.end = call.start;
             thread
                 .records
-                .append(len, |bytes| fill(bytes, &call, message));
+                .append(len, |bytes| fill(bytes, &call, stack, message));
             return OpenRecord::default();
         }
         thread
             .records
-            .append_open(len, |bytes| fill(bytes, &call, message))
+            .append_open(len, |bytes| fill(bytes, &call, stack, message))
     })
     .unwrap_or_default()
 }
 
-fn open_plain(kind: u16, record: &rocprofiler_callback_tracing_record_t) -> OpenRecord {
-    let len = size_of::<ApiCall>();
-    let call = call(kind, record, 0, len);
-    crate::thread::with(|thread| {
-        thread
-            .records
-            .append_open(len, |bytes| bytes.copy_from_slice(call.as_bytes()))
+fn open_plain(
+    operations: &Operations,
+    record: &rocprofiler_callback_tracing_record_t,
+) -> OpenRecord {
+    let selection = operations.selection(record);
+    crate::recording::thread::with(|thread| {
+        let stack = stacks::of_moment(thread, selection, u64::MAX);
+        let len = size_of::<ApiCall>() + stacks::room(stack);
+        let call = call(operations.kind, record, stacks::flag(stack), len);
+        thread.records.append_open(len, |bytes| {
+            let (head, tail) = bytes.split_at_mut(size_of::<ApiCall>());
+            head.copy_from_slice(call.as_bytes());
+            stacks::put(stack, tail);
+        })
     })
     .unwrap_or_default()
 }
@@ -260,26 +304,28 @@ fn open_plain(kind: u16, record: &rocprofiler_callback_tracing_record_t) -> Open
 fn begin_process_range(operations: &Operations, record: &rocprofiler_callback_tracing_record_t) {
     // SAFETY: process ranges take a message.
     let (message, flags) = unsafe { message(record) };
-    let len = record_len(
-        size_of::<RangeBegin>(),
-        4 + message.map_or(0, |message| message.len()),
-    );
-    let begin = RangeBegin {
-        header: RecordHeader {
-            len: len as u32,
-            tag: tag::RANGE_BEGIN,
-            aux: operations.kind,
-        },
-        operation: record.operation.cast_unsigned(),
-        flags,
-        start: now(),
-        correlation: record.correlation_id.internal,
-        ancestor: record.correlation_id.ancestor,
-    };
-    crate::thread::with(|thread| {
+    let selection = operations.selection(record);
+    crate::recording::thread::with(|thread| {
+        let stack = stacks::of_moment(thread, selection, u64::MAX);
+        let len = record_len(
+            size_of::<RangeBegin>(),
+            stacks::room(stack) + message_len(message),
+        );
+        let begin = RangeBegin {
+            header: RecordHeader {
+                len: len as u32,
+                tag: tag::RANGE_BEGIN,
+                aux: operations.kind,
+            },
+            operation: record.operation.cast_unsigned(),
+            flags: flags | stacks::flag(stack),
+            start: now(),
+            correlation: record.correlation_id.internal,
+            ancestor: record.correlation_id.ancestor,
+        };
         thread
             .records
-            .append(len, |bytes| fill(bytes, &begin, message))
+            .append(len, |bytes| fill(bytes, &begin, stack, message))
     });
 }
 
@@ -296,20 +342,20 @@ unsafe extern "C" fn on_control(
         match record.phase {
             rocprofiler_callback_phase_t::ENTER => {
                 *slot = match operations.recorded {
-                    true => open_plain(operations.kind, &record).0,
+                    true => open_plain(operations, &record).0,
                     false => 0,
                 };
                 if operation == operations.pause {
-                    crate::recording::pause();
+                    crate::recording::switch::pause();
                 }
             }
             rocprofiler_callback_phase_t::EXIT => {
                 if operation == operations.resume {
-                    crate::recording::resume();
+                    crate::recording::switch::resume();
                 }
                 if *slot != 0 {
                     let retval = retval(&record);
-                    crate::thread::with(|thread| {
+                    crate::recording::thread::with(|thread| {
                         thread.records.close(OpenRecord(*slot), retval, time);
                     });
                 }
@@ -345,7 +391,10 @@ unsafe extern "C" fn on_name(
         let (name, resource): (*const c_char, u64) = unsafe {
             let args = &payload.args;
             match which {
-                0 => (args.roctxNameOsThread, crate::thread::id().into()),
+                0 => (
+                    args.roctxNameOsThread,
+                    crate::recording::thread::id().into(),
+                ),
                 1 => {
                     let device = args.roctxNameHipDevice;
                     (device.name, device.device_id.cast_unsigned().into())
@@ -363,7 +412,7 @@ unsafe extern "C" fn on_name(
             }
         };
         // SAFETY: the program's own text.
-        let Some((name, _)) = (unsafe { crate::read::capped(name, MESSAGE) }) else {
+        let Some((name, _)) = (unsafe { crate::recording::text::capped(name, MESSAGE) }) else {
             return;
         };
         let named = NamedResource {
@@ -371,8 +420,8 @@ unsafe extern "C" fn on_name(
             resource,
             time: now(),
             name_len: name.len() as u32,
-            tid: crate::thread::id(),
+            tid: crate::recording::thread::id(),
         };
-        crate::meta::write(tag::RESOURCE_NAME, which as u16 + 1, &named, name);
+        crate::recording::meta::write(tag::RESOURCE_NAME, which as u16 + 1, &named, name);
     });
 }

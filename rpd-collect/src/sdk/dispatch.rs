@@ -12,10 +12,10 @@ use rocprofiler_sdk_sys::{
 };
 use rpd_spool::format::{Dispatch, RecordHeader, tag};
 
-use crate::guard::Service;
-use crate::process::{self, fork_time, header};
-use crate::register::Setup;
-use crate::stream::unpack;
+use crate::recording::guard::Service;
+use crate::recording::process::{self, fork_time, header};
+use crate::sdk::entry::Setup;
+use crate::sdk::stream::unpack;
 
 const KIND: &str = "KERNEL_DISPATCH";
 /// A packet is being submitted, on the thread that does it.
@@ -30,7 +30,7 @@ pub(crate) fn configure(setup: &Setup<'_>) {
         return;
     };
     let Some(operation) = kind.operation(COMPLETE) else {
-        crate::register::note_missing(COMPLETE);
+        crate::sdk::entry::note_missing(COMPLETE);
         return;
     };
     let operations: Vec<i32> = kind
@@ -92,13 +92,13 @@ unsafe extern "C" fn on_dispatch(
         }
         type Payload = rocprofiler_callback_tracing_kernel_dispatch_data_t;
         // SAFETY: the payload of this kind, within its callback.
-        let payload = unsafe { crate::read::sized::<Payload>(record.payload) };
+        let payload = unsafe { crate::recording::text::sized::<Payload>(record.payload) };
         let Some(payload) = payload else { return };
         // What ran before the fork is the parent's.
         if payload.start_timestamp < fork_time() {
             return;
         }
-        crate::thread::write(&record_of(
+        crate::recording::thread::write(&record_of(
             header(tag::DISPATCH, size_of::<Dispatch>()),
             record.thread_id,
             (

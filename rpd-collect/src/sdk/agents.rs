@@ -10,8 +10,8 @@ use rocprofiler_sdk_sys::{
 };
 use rpd_spool::format::{AgentRecord, tag};
 
-use crate::guard::Service;
-use crate::process::header;
+use crate::recording::guard::Service;
+use crate::recording::process::header;
 
 static SERVICE: Service = Service::new("agents");
 
@@ -46,7 +46,7 @@ pub(crate) fn record(functions: &Functions) {
         }
     }
     if status != rocprofiler_status_t::SUCCESS {
-        crate::meta::note("the provider does not describe its agents");
+        crate::recording::meta::note("the provider does not describe its agents");
     }
 }
 
@@ -82,7 +82,7 @@ unsafe extern "C" fn on_agents(
 /// `agent` is null or points to an agent struct of version 0.
 unsafe fn write(agent: *const c_void) -> Option<rocprofiler_agent_v0_t> {
     // SAFETY: as this function demands.
-    let known = unsafe { crate::read::sized::<rocprofiler_agent_v0_t>(agent) }?;
+    let known = unsafe { crate::recording::text::sized::<rocprofiler_agent_v0_t>(agent) }?;
     let mut tail = Vec::new();
     let mut put = |bytes: &[u8]| {
         tail.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
@@ -102,14 +102,14 @@ unsafe fn write(agent: *const c_void) -> Option<rocprofiler_agent_v0_t> {
             known.product_name,
             known.model_name,
         ] {
-            put(crate::read::text(text));
+            put(crate::recording::text::text(text));
         }
     }
     let agent = AgentRecord {
         header: header(0, 0),
         handle: known.id.handle,
     };
-    crate::meta::write(tag::AGENT, 0, &agent, &tail);
+    crate::recording::meta::write(tag::AGENT, 0, &agent, &tail);
     Some(known)
 }
 

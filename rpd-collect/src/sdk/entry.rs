@@ -12,11 +12,12 @@ use rocprofiler_sdk_sys::{
 };
 use rpd_spool::options::CollectorOptions;
 
-use crate::guard::Service;
-use crate::names::{Catalogue, KindNames};
-use crate::{
-    agents, api, code_object, counters, dispatch, marker, memory, meta, process, recording, rename,
-    runtime, signals, stream,
+use crate::lifecycle::signals;
+use crate::recording::guard::Service;
+use crate::recording::{meta, process, stacks, switch};
+use crate::sdk::names::{Catalogue, KindNames};
+use crate::sdk::{
+    agents, api, code_object, counters, dispatch, marker, memory, rename, runtime, stream,
 };
 
 static SERVICE: Service = Service::new("registration");
@@ -120,7 +121,8 @@ impl Setup<'_> {
 /// A status as text for the user.
 pub(crate) fn describe(functions: &Functions, status: rocprofiler_status_t) -> String {
     // SAFETY: any status may be asked for; the answer is static text or null.
-    let text = unsafe { crate::read::text((functions.rocprofiler_get_status_string)(status)) };
+    let text =
+        unsafe { crate::recording::text::text((functions.rocprofiler_get_status_string)(status)) };
     match text {
         [] => format!("status {}", status.0),
         text => String::from_utf8_lossy(text).into_owned(),
@@ -260,6 +262,8 @@ fn set_up() -> bool {
     let announced = runtime::configure(&setup);
 
     let traces = setup.options.traces;
+    stacks::prepare(setup.options);
+    stacks::note_useless_globs(&setup.options.stacks, setup.names.operations());
     api::configure(&setup);
     if traces.marker {
         marker::configure(&setup);
@@ -277,7 +281,7 @@ fn set_up() -> bool {
     memory::configure(&setup);
     stream::configure(&setup);
     if anything {
-        recording::begin(&setup);
+        switch::begin(&setup);
         counters::begin(&setup, announced);
     }
     if !announced {
@@ -294,7 +298,7 @@ fn end() {
     let function =
         unsafe { std::mem::transmute::<*mut c_void, rocprofiler_client_finalize_t>(function) };
     if let Some(function) = function
-        && !crate::forked_end::is_here()
+        && !crate::sdk::forked_end::is_here()
     {
         let client = rocprofiler_client_id_t {
             size: size_of::<rocprofiler_client_id_t>(),
@@ -336,7 +340,7 @@ pub unsafe extern "C" fn rpd_collect_note(text: *const c_char) {
 
 unsafe extern "C" fn finalize(_data: *mut c_void) {
     static ENDING: Service = Service::new("finalisation");
-    crate::guard::over();
+    crate::recording::guard::over();
     signals::withdraw();
     // The provider ends by itself.
     FINALIZE.store(std::ptr::null_mut(), Ordering::Release);

@@ -63,7 +63,7 @@ impl Service {
         if !self.off.swap(true, Ordering::Relaxed) {
             let name = self.name;
             let _ = catch_unwind(AssertUnwindSafe(|| {
-                crate::meta::note(&format!(
+                crate::recording::meta::note(&format!(
                     "the collector's service `{name}` failed and was switched off; its records end there"
                 ));
             }));

@@ -11,9 +11,9 @@ use rocprofiler_sdk_sys::{Functions, rocprofiler_context_id_t};
 use rpd_spool::options::{CollectionPeriod, CollectorOptions};
 use rpd_spool::writer::now;
 
-use crate::guard::{self, Service};
-use crate::meta;
-use crate::register::Setup;
+use crate::recording::guard::{self, Service};
+use crate::recording::meta;
+use crate::sdk::entry::Setup;
 
 static PERIODS: Service = Service::new("collection periods");
 
@@ -65,7 +65,7 @@ pub(crate) fn begin(setup: &Setup<'_>) {
         client: options.traces.any().then_some(setup.client),
         paused: match by_regions(options) {
             true => None,
-            false => crate::dispatch::configure_paused(setup),
+            false => crate::sdk::dispatch::configure_paused(setup),
         },
         by_regions: by_regions(options),
         ref_count: options.selected_regions_ref_count,

@@ -15,8 +15,8 @@ use rpd_spool::writer::{self, ForkLock, OpenRecord, SpoolDirectory, StreamWriter
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 use zerocopy::IntoBytes;
 
-use crate::guard::Service;
-use crate::totals::Totals;
+use crate::recording::guard::Service;
+use crate::recording::totals::Totals;
 
 /// Bytes of the first meta segment: most processes never use the GPU and need no more.
 const META_SEGMENT: usize = 4096;
@@ -143,8 +143,8 @@ fn make() -> Option<&'static Process> {
             CURRENT.store(process, Ordering::Release);
             drop(guard);
             if parent.is_some() {
-                crate::recording::go_on_in_child();
-                crate::signals::go_on_in_child();
+                crate::recording::switch::go_on_in_child();
+                crate::lifecycle::signals::go_on_in_child();
             }
             Some(process)
         }
@@ -279,7 +279,7 @@ fn write_process(
             .split(u8::is_ascii_whitespace)
             .filter(|word| !word.is_empty())
             .count() as u32,
-        reserved: 0,
+        stacks: options.stacks.any().into(),
     };
     meta.append_open(len, |bytes| {
         let mut at = size_of::<format::Process>();
@@ -328,10 +328,10 @@ pub(crate) fn header(tag: u16, len: usize) -> RecordHeader {
 
 /// Locks of services. Nothing but their own subject is touched while one is held, so their order is of no account.
 static SERVICES: [&ForkLock; 4] = [
-    &crate::signals::LOCK,
-    &crate::rename::LOCK,
-    &crate::kernel_selection::LOCK,
-    &crate::counter_facts::LOCK,
+    &crate::lifecycle::signals::LOCK,
+    &crate::sdk::rename::LOCK,
+    &crate::recording::kernel_selection::LOCK,
+    &crate::sdk::counters::facts::LOCK,
 ];
 /// Which locks the thread that forks has taken: 1 the mappings, 2 the meta stream, 4 the making of the process, from 8 on
 /// those of [`SERVICES`].
@@ -398,10 +398,11 @@ extern "C" fn after_fork_in_child() {
     for lock in SERVICES {
         lock.reset();
     }
-    crate::signals::forget_after_fork();
-    crate::counter_config::MAKING.reset();
+    crate::lifecycle::signals::forget_after_fork();
+    crate::sdk::counters::config::MAKING.reset();
     MAKING.reset();
-    crate::thread::forget_after_fork();
+    crate::recording::thread::forget_after_fork();
+    crate::recording::stacks::forked();
 }
 
 /// Runs when the library is loaded, before the target's `main`.
@@ -418,7 +419,7 @@ extern "C" fn on_load() {
 extern "C" fn on_exit() {
     SERVICE.run(|| {
         if let Some(process) = existing() {
-            crate::meta::end(process);
+            crate::recording::meta::end(process);
         }
     });
 }
@@ -429,7 +430,7 @@ pub(crate) fn install() {
     if DONE.swap(true, Ordering::AcqRel) {
         return;
     }
-    crate::guard::silence_panics();
+    crate::recording::guard::silence_panics();
     // SAFETY: the handlers are functions of this library, which is never unloaded once the target uses it.
     let status: c_int = unsafe {
         libc::pthread_atfork(

@@ -11,13 +11,15 @@ use rocprofiler_sdk_sys::{
     rocprofiler_user_data_t,
 };
 use rpd_spool::format::{ApiCall, RecordHeader, api_flag, tag};
+use rpd_spool::stacks::StackOptions;
 use rpd_spool::writer::{OpenRecord, now, record_len};
 use zerocopy::FromBytes;
 
-use crate::arguments::{self, Layout};
-use crate::guard::Service;
-use crate::names::KindNames;
-use crate::register::{Setup, functions};
+use crate::recording::arguments::{self, Layout};
+use crate::recording::guard::Service;
+use crate::recording::stacks::{self, Selection};
+use crate::sdk::entry::{Setup, functions};
+use crate::sdk::names::KindNames;
 
 /// Bytes kept of a text argument.
 const TEXT: usize = 4096;
@@ -46,6 +48,8 @@ struct ApiKind {
     operations: Box<[Arguments]>,
     /// For operations beyond the table.
     others: Arguments,
+    /// Those that have stacks.
+    stacks: Option<Selection>,
 }
 
 /// A payload of the provider.
@@ -94,7 +98,13 @@ pub(crate) fn configure(setup: &Setup<'_>) {
     for (wanted, kind, payload, record_arguments) in kinds {
         if wanted
             && let Some(names) = setup.callback_kind(kind)
-            && let Some(api) = describe(names, arguments::of_kind(kind), payload, record_arguments)
+            && let Some(api) = describe(
+                names,
+                arguments::of_kind(kind),
+                payload,
+                record_arguments,
+                &setup.options.stacks,
+            )
         {
             let data = Box::leak(Box::new(api));
             setup.trace_callbacks(
@@ -114,6 +124,7 @@ fn describe(
     layouts: &[Layout],
     payload: Payload,
     record_arguments: bool,
+    stacks: &StackOptions,
 ) -> Option<ApiKind> {
     let others = if record_arguments {
         Arguments::Texts
@@ -139,6 +150,7 @@ fn describe(
         payload,
         operations: operations.into(),
         others,
+        stacks: Selection::of(stacks, &names.operations),
     })
 }
 
@@ -160,13 +172,17 @@ unsafe extern "C" fn on_call(
                 *slot = 0;
                 *slot = enter(kind, &record).0;
                 if *slot == 0 {
-                    crate::thread::lost();
+                    crate::recording::thread::lost();
                 }
             }
             rocprofiler_callback_phase_t::EXIT if *slot != 0 => {
                 let retval = retval(kind, record.payload);
-                crate::thread::with(|thread| {
-                    thread.records.close(OpenRecord(*slot), retval, returned);
+                crate::recording::thread::with(|thread| {
+                    let open = OpenRecord(*slot);
+                    if let Some(selection) = &kind.stacks {
+                        stacks::at_end(thread, selection, open, returned);
+                    }
+                    thread.records.close(open, retval, returned);
                 });
             }
             _ => {}
@@ -206,7 +222,7 @@ fn enter(kind: &ApiKind, record: &rocprofiler_callback_tracing_record_t) -> Open
     }
 }
 
-/// Opens the record of a call; `fill` writes its tail.
+/// Opens the record of a call; `fill` writes its tail behind the stack, if it has one.
 #[inline]
 fn open(
     kind: &ApiKind,
@@ -215,11 +231,14 @@ fn open(
     tail: usize,
     fill: impl FnOnce(&mut [u8]),
 ) -> OpenRecord {
-    let len = record_len(HEAD, tail);
-    crate::thread::with(|thread| {
+    let selection = kind.stacks.as_ref();
+    let selection = selection.filter(|selection| selection.takes(record.operation));
+    crate::recording::thread::with(|thread| {
+        let stack = stacks::at_begin(thread, selection);
+        let len = record_len(HEAD, stacks::room(stack) + tail);
         thread.records.append_open(len, |bytes| {
             let (head, rest) = bytes.split_at_mut(HEAD);
-            fill(rest);
+            fill(stacks::put(stack, rest));
             // Last, for the same reason.
             let start = now();
             // In place: copying a struct that was just put together on the stack stalls on its own stores.
@@ -231,7 +250,7 @@ fn open(
                         aux: kind.number,
                     },
                     operation: record.operation.cast_unsigned(),
-                    flags,
+                    flags: flags | stacks::flag(stack),
                     start,
                     end: 0,
                     correlation: record.correlation_id.internal,
@@ -274,7 +293,7 @@ fn enter_raw(
         address.copy_from_slice(bytes);
         let pointer = usize::from_ne_bytes(address) as *const c_char;
         // SAFETY: an input argument that the call itself is about to read as text; the caller keeps it alive.
-        if let Some((found, cut)) = unsafe { crate::read::capped(pointer, TEXT) } {
+        if let Some((found, cut)) = unsafe { crate::recording::text::capped(pointer, TEXT) } {
             *text = Some(found);
             tail += found.len();
             if cut {
@@ -361,6 +380,7 @@ mod tests {
             payload: HIP,
             operations: Box::new([]),
             others: Arguments::None,
+            stacks: None,
         };
         let mut words = vec![0u64; size / 8];
         words[0] = size as u64;

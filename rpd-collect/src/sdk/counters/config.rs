@@ -14,9 +14,9 @@ use rocprofiler_sdk_sys::{
 use rpd_spool::options::{CounterOptions, CounterRequest};
 use rpd_spool::writer::ForkLock;
 
-use crate::counter_facts;
-use crate::guard::Service;
-use crate::register::describe;
+use crate::recording::guard::Service;
+use crate::sdk::counters::facts;
+use crate::sdk::entry::describe;
 
 static SERVICE: Service = Service::new("the list of counters");
 
@@ -90,7 +90,7 @@ impl Configs {
         }
         let (made, notes) = self.make(functions);
         for note in notes {
-            crate::meta::note(&note);
+            crate::recording::meta::note(&note);
         }
         let made: &Made = Box::leak(Box::new(made));
         self.made
@@ -201,7 +201,7 @@ fn available(
     }
     let mut available = BTreeMap::new();
     for id in ids {
-        let Some(Ok(name)) = counter_facts::name(functions, id).map(std::str::from_utf8) else {
+        let Some(Ok(name)) = facts::name(functions, id).map(std::str::from_utf8) else {
             continue;
         };
         if wanted.contains(name) {
@@ -260,7 +260,7 @@ fn create(
         return Err(status);
     }
     for id in ids {
-        counter_facts::counter(functions, id, agent);
+        facts::counter(functions, id, agent);
     }
     Ok(config)
 }

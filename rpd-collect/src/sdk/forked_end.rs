@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use rpd_spool::writer::now;
 
-use crate::guard::Service;
-use crate::process::fork_time;
-use crate::register::functions;
+use crate::recording::guard::Service;
+use crate::recording::process::fork_time;
+use crate::sdk::entry::functions;
 
 /// How often the provider is asked how far its end has come, and how often in a row it may be in the middle of it.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -49,7 +49,7 @@ pub(crate) fn prepare() {
 unsafe extern "C" fn on_end(status: c_int, _data: *mut c_void) {
     if is_here() {
         // Where no thread can be had, nothing can be done.
-        let _ = crate::recording::spawn("rpd-end", move || {
+        let _ = crate::recording::switch::spawn("rpd-end", move || {
             SERVICE.run(|| watch(status));
         });
     }

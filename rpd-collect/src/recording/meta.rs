@@ -4,7 +4,7 @@ use rpd_spool::format::{Moment, tag};
 use rpd_spool::writer::{now, record_len};
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::process::{self, Process, header};
+use crate::recording::process::{self, Process, header};
 
 /// Appends `fixed`, whose head is set here, and `text`.
 pub(crate) fn write<T: IntoBytes + Immutable>(tag: u16, aux: u16, fixed: &T, text: &[u8]) -> bool {
@@ -39,7 +39,7 @@ pub(crate) fn moment(value: u64, text: &[u8]) -> Moment {
         time: now(),
         value,
         text_len: text.len() as u32,
-        tid: crate::thread::id(),
+        tid: crate::recording::thread::id(),
     }
 }
 

@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use rpd_spool::writer::{ForkLock, now};
 
-use crate::guard::Service;
-use crate::process;
+use crate::recording::guard::Service;
+use crate::recording::process;
 
 /// The longest that work is waited for.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -128,7 +128,7 @@ pub(crate) fn prepare() {
         return;
     }
     // Without the thread signals end the process at once, as they would without us.
-    let waits = crate::recording::spawn("rpd-signals", || {
+    let waits = crate::recording::switch::spawn("rpd-signals", || {
         SERVICE.run(wait);
     });
     if !waits {

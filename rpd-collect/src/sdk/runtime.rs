@@ -9,9 +9,9 @@ use rocprofiler_sdk_sys::{
 use rpd_spool::format::{RuntimeInit, tag};
 use rpd_spool::writer::now;
 
-use crate::guard::Service;
-use crate::process::header;
-use crate::register::Setup;
+use crate::recording::guard::Service;
+use crate::recording::process::header;
+use crate::sdk::entry::Setup;
 
 static SERVICE: Service = Service::new("runtime initialisation");
 
@@ -40,9 +40,9 @@ unsafe extern "C" fn on_initialization(
         let hsa = unsafe { *data.cast::<Option<i32>>() };
         // SAFETY: the payload of this kind, within its callback.
         let payload = unsafe {
-            crate::read::sized::<rocprofiler_callback_tracing_runtime_initialization_data_t>(
-                record.payload,
-            )
+            crate::recording::text::sized::<
+                rocprofiler_callback_tracing_runtime_initialization_data_t,
+            >(record.payload)
         };
         let payload = payload.unwrap_or_default();
         let init = RuntimeInit {
@@ -53,10 +53,10 @@ unsafe extern "C" fn on_initialization(
             instance: payload.instance,
             time: now(),
         };
-        crate::meta::write(tag::RUNTIME_INIT, 0, &init, b"");
+        crate::recording::meta::write(tag::RUNTIME_INIT, 0, &init, b"");
         if hsa == Some(record.operation) {
-            crate::counters::hsa_is_there();
-            crate::signals::prepare();
+            crate::sdk::counters::hsa_is_there();
+            crate::lifecycle::signals::prepare();
         }
     });
 }

@@ -9,7 +9,7 @@ use rocprofiler_sdk_sys::{
 };
 use rpd_spool::format::{Name, space, tag};
 
-use crate::process::header;
+use crate::recording::process::header;
 
 /// A kind and its operations.
 pub(crate) struct KindNames {
@@ -119,6 +119,12 @@ impl Catalogue {
         Catalogue { callback, buffer }
     }
 
+    /// The operations of all callback kinds.
+    pub(crate) fn operations(&self) -> impl Iterator<Item = &str> + Clone {
+        let operations = self.callback.iter().flat_map(|kind| &kind.operations);
+        operations.map(|(_, name)| name.as_str())
+    }
+
     /// The kind of the callback service called `name`.
     pub(crate) fn callback(&self, name: &str) -> Option<&KindNames> {
         self.callback.iter().find(|kind| kind.name == name)
@@ -149,7 +155,7 @@ fn write(tag: u16, space: u32, kind: u32, operation: u32, text: &str) {
         operation,
         text_len: text.len() as u32,
     };
-    crate::meta::write(tag, 0, &name, text.as_bytes());
+    crate::recording::meta::write(tag, 0, &name, text.as_bytes());
 }
 
 fn callback_kind(functions: &Functions, number: u32) -> Option<KindNames> {

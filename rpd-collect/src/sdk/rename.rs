@@ -13,9 +13,9 @@ use rocprofiler_sdk_sys::{
 use rpd_spool::format::{Region, tag};
 use rpd_spool::writer::ForkLock;
 
-use crate::guard::Service;
-use crate::process::header;
-use crate::register::Setup;
+use crate::recording::guard::Service;
+use crate::recording::process::header;
+use crate::sdk::entry::Setup;
 
 static SERVICE: Service = Service::new("kernel renaming");
 
@@ -83,20 +83,20 @@ unsafe extern "C" fn on_range(
         if is_range && record.phase == Phase::ENTER || is_mark && record.phase == Phase::EXIT {
             push(&record, what.without_message);
         } else if is_range && record.phase == Phase::EXIT {
-            crate::thread::with(|thread| thread.regions.pop());
+            crate::recording::thread::with(|thread| thread.regions.pop());
         }
     });
 }
 
 fn push(record: &rocprofiler_callback_tracing_record_t, without_message: bool) {
     // SAFETY: thread ranges and marks take a message.
-    let (message, _) = unsafe { crate::marker::message(record) };
+    let (message, _) = unsafe { crate::sdk::marker::message(record) };
     if message.is_none() && !without_message {
         return;
     }
     let message = message.unwrap_or_default();
     let correlation = record.correlation_id.internal;
-    crate::thread::with(|thread| {
+    crate::recording::thread::with(|thread| {
         let region = match thread.region_cache.get(message) {
             Some(known) => *known,
             None => {
@@ -133,7 +133,7 @@ fn number(message: &[u8], correlation: u64) -> u32 {
             text_len: message.len() as u32,
             correlation,
         };
-        crate::meta::write(tag::REGION, 0, &region, message);
+        crate::recording::meta::write(tag::REGION, 0, &region, message);
     }
     number
 }

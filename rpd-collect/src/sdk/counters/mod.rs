@@ -1,10 +1,13 @@
 //! Hardware counters of kernels.
 //!
-//! On a context of their own, which stays on as long as the target runs (see [`crate::recording`]).
+//! On a context of their own, which stays on as long as the target runs (see [`crate::recording::switch`]).
 //!
 //! The provider offers each dispatch on the thread that submits it, and tells the values on a thread of its own when the
 //! kernel is complete. They are written at once, as kernels are: a target that ends suddenly loses only what its runtime
 //! has not handed over.
+
+pub(crate) mod config;
+pub(crate) mod facts;
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -19,14 +22,13 @@ use rpd_spool::format::{Counted, CountedValue, Selected, tag};
 use rpd_spool::writer::record_len;
 use zerocopy::IntoBytes;
 
-use crate::counter_config::Configs;
-use crate::counter_facts;
-use crate::dispatch;
-use crate::guard::Service;
-use crate::kernel_selection::Selection;
-use crate::meta;
-use crate::process::{self, fork_time, header};
-use crate::register::{Setup, describe};
+use crate::recording::guard::Service;
+use crate::recording::kernel_selection::Selection;
+use crate::recording::meta;
+use crate::recording::process::{self, fork_time, header};
+use crate::sdk::counters::config::Configs;
+use crate::sdk::dispatch;
+use crate::sdk::entry::{Setup, describe};
 
 static OFFERS: Service = Service::new("selection of kernels to count");
 static VALUES: Service = Service::new("counters");
@@ -111,7 +113,7 @@ pub(crate) fn configure(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
         functions,
         context,
         selection,
-        configs: Configs::new(options, crate::agents::gpus()),
+        configs: Configs::new(options, crate::sdk::agents::gpus()),
     });
     let data = std::ptr::null_mut();
     // SAFETY: a context of this provider, and callbacks that stay loaded.
@@ -129,7 +131,7 @@ pub(crate) fn begin(setup: &Setup<'_>, later: bool) {
         && !later
         && setup.start(context, PURPOSE)
     {
-        crate::forked_end::prepare();
+        crate::sdk::forked_end::prepare();
     }
 }
 
@@ -145,7 +147,7 @@ pub(crate) fn hsa_is_there() {
         meta::note(&format!("nothing is counted: the provider says: {says}"));
         return;
     }
-    crate::forked_end::prepare();
+    crate::sdk::forked_end::prepare();
 }
 
 /// A kernel was registered under this name.
@@ -164,16 +166,16 @@ unsafe extern "C" fn on_dispatch(
     let chosen = OFFERS.told(|| {
         let counting = COUNTING.get()?;
         let info = &offered.dispatch_info;
-        if crate::recording::is_paused() {
+        if crate::recording::switch::is_paused() {
             dispatch::paused();
         }
-        if !crate::recording::is_on() || !counting.selection.takes(info.kernel_id) {
+        if !crate::recording::switch::is_on() || !counting.selection.takes(info.kernel_id) {
             return None;
         }
         let agent = info.agent_id.handle;
         let config = counting.configs.next(counting.functions, agent)?;
         // Whoever reads the spool knows by this what is missing when the program ends first.
-        crate::thread::write(&Selected {
+        crate::recording::thread::write(&Selected {
             header: header(tag::SELECTED, size_of::<Selected>()),
             dispatch: info.dispatch_id,
         });
@@ -189,7 +191,7 @@ unsafe extern "C" fn on_dispatch(
         // SAFETY: the slots that the provider wants filled.
         unsafe {
             *config = chosen;
-            (*user_data).value = crate::thread::id().into();
+            (*user_data).value = crate::recording::thread::id().into();
         }
     }
 }
@@ -212,7 +214,7 @@ unsafe extern "C" fn on_counted(
         // SAFETY: the provider's array during this call.
         let records = unsafe { std::slice::from_raw_parts(records, count) };
         let agent = dispatch.dispatch_info.agent_id.handle;
-        counter_facts::instances(counting.functions, agent, records);
+        facts::instances(counting.functions, agent, records);
         write(&dispatch, records, user_data.as_u64());
         if let Some(process) = process::existing() {
             process.totals.counted.end();
@@ -239,7 +241,7 @@ fn write(
         count: records.len() as u32,
         reserved: 0,
     };
-    let written = crate::thread::with(|thread| {
+    let written = crate::recording::thread::with(|thread| {
         thread.records.append(len, |bytes| {
             let (head, tail) = bytes.split_at_mut(HEAD);
             head.copy_from_slice(counted.as_bytes());
@@ -256,6 +258,6 @@ fn write(
         })
     });
     if written == Some(false) {
-        crate::thread::lost();
+        crate::recording::thread::lost();
     }
 }

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
 use rpd_spool::format::stream;
 use rpd_spool::writer::StreamWriter;
+use rpd_stacks::ThreadStacks;
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::process;
-use crate::rename::RegionCache;
+use crate::recording::process;
+use crate::sdk::rename::RegionCache;
 
 /// Streams that a thread can be inside of at once; HIP calls with a stream nest one or two deep.
 const NESTED_STREAMS: usize = 32;
@@ -30,6 +31,8 @@ pub(crate) struct Thread {
     pub(crate) regions: Vec<u32>,
     /// Messages met on this thread.
     pub(crate) region_cache: RegionCache,
+    /// What taking stacks keeps from one to the next; `None` before the first.
+    pub(crate) stacks: Option<Box<ThreadStacks>>,
 }
 
 thread_local! {
@@ -122,6 +125,7 @@ fn begin() -> Option<*mut Thread> {
         stream_depth: 0,
         regions: Vec::new(),
         region_cache: RegionCache::default(),
+        stacks: None,
     });
     let pointer = Box::into_raw(thread);
     THREAD.set(pointer);
@@ -157,7 +161,8 @@ unsafe extern "C" fn release(pointer: *mut c_void) {
     let pointer = pointer.cast::<Thread>();
     if THREAD.get() == pointer {
         THREAD.set(std::ptr::null_mut());
-        static SERVICE: crate::guard::Service = crate::guard::Service::new("thread");
+        static SERVICE: crate::recording::guard::Service =
+            crate::recording::guard::Service::new("thread");
         // SAFETY: `begin` made the box, and with the pointer gone from THREAD no one else reaches it.
         SERVICE.run(|| drop(unsafe { Box::from_raw(pointer) }));
     }

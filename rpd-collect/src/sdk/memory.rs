@@ -10,11 +10,13 @@ use rocprofiler_sdk_sys::{
 };
 use rpd_spool::format::{Allocation, Copy, Scratch, tag};
 use rpd_spool::writer::now;
+use zerocopy::IntoBytes;
 
-use crate::guard::Service;
-use crate::process::{self, fork_time, header};
-use crate::register::Setup;
-use crate::stream::unpack;
+use crate::recording::guard::Service;
+use crate::recording::process::{self, fork_time, header};
+use crate::recording::stacks::{self, Selection};
+use crate::sdk::entry::Setup;
+use crate::sdk::stream::unpack;
 
 static COPIES: Service = Service::new("memory copies");
 static ALLOCATIONS: Service = Service::new("memory allocations");
@@ -33,8 +35,15 @@ pub(crate) fn configure(setup: &Setup<'_>) {
     ];
     for (wanted, kind, callback) in wanted {
         if wanted && let Some(kind) = setup.callback_kind(kind) {
+            let stacks = match kind.name == "MEMORY_ALLOCATION" {
+                true => Selection::of(&setup.options.stacks, &kind.operations),
+                false => None,
+            };
             // All operations: SDK 1.0 compares a filter of allocations with numbers of HSA functions.
-            setup.trace_callbacks(setup.client, kind, &[], callback, std::ptr::null_mut());
+            let data = stacks.map_or(std::ptr::null_mut(), |stacks| {
+                std::ptr::from_mut(Box::leak(Box::new(stacks))).cast()
+            });
+            setup.trace_callbacks(setup.client, kind, &[], callback, data);
         }
     }
 }
@@ -84,13 +93,13 @@ unsafe extern "C" fn on_copy(
         }
         type Payload = rocprofiler_callback_tracing_memory_copy_data_t;
         // SAFETY: the payload of this kind, within its callback.
-        let payload = unsafe { crate::read::sized::<Payload>(record.payload) };
+        let payload = unsafe { crate::recording::text::sized::<Payload>(record.payload) };
         let Some(payload) = payload else { return };
         if payload.start_timestamp < fork_time() {
             return;
         }
         let (region, stream) = unpack(record.correlation_id.external.as_u64());
-        crate::thread::write(&Copy {
+        crate::recording::thread::write(&Copy {
             header: header(tag::COPY, size_of::<Copy>()),
             thread: record.thread_id,
             correlation: record.correlation_id.internal,
@@ -115,7 +124,7 @@ unsafe extern "C" fn on_copy(
 unsafe extern "C" fn on_allocation(
     record: rocprofiler_callback_tracing_record_t,
     user_data: *mut rocprofiler_user_data_t,
-    _data: *mut c_void,
+    data: *mut c_void,
 ) {
     ALLOCATIONS.told(|| {
         type Payload = rocprofiler_callback_tracing_memory_allocation_data_t;
@@ -124,7 +133,7 @@ unsafe extern "C" fn on_allocation(
             return;
         };
         // SAFETY: the payload of this kind, within its callback.
-        let payload = unsafe { crate::read::sized::<Payload>(record.payload) };
+        let payload = unsafe { crate::recording::text::sized::<Payload>(record.payload) };
         let Some(payload) = payload else { return };
         // The provider's times are closer to the call than ours.
         let (start, end) = match payload.end_timestamp {
@@ -135,7 +144,10 @@ unsafe extern "C" fn on_allocation(
             return;
         }
         let (_, stream) = unpack(record.correlation_id.external.as_u64());
-        crate::thread::write(&Allocation {
+        // SAFETY: null, or what `configure` leaked.
+        let selection = unsafe { data.cast::<Selection>().as_ref() };
+        let selection = selection.filter(|selection| selection.takes(record.operation));
+        let mut allocation = Allocation {
             header: header(tag::ALLOCATION, size_of::<Allocation>()),
             thread: record.thread_id,
             correlation: record.correlation_id.internal,
@@ -147,7 +159,20 @@ unsafe extern "C" fn on_allocation(
             bytes: payload.allocation_size,
             operation: record.operation.cast_unsigned(),
             stream,
+        };
+        let written = crate::recording::thread::with(|thread| {
+            let stack = stacks::of_moment(thread, selection, end.saturating_sub(start));
+            let len = size_of::<Allocation>() + stacks::room(stack);
+            allocation.header.len = len as u32;
+            thread.records.append(len, |bytes| {
+                let (head, tail) = bytes.split_at_mut(size_of::<Allocation>());
+                head.copy_from_slice(allocation.as_bytes());
+                stacks::put(stack, tail);
+            })
         });
+        if written == Some(false) {
+            crate::recording::thread::lost();
+        }
     });
 }
 
@@ -163,7 +188,7 @@ unsafe extern "C" fn on_scratch(
             return;
         };
         // SAFETY: the payload of this kind, within its callback.
-        let payload = unsafe { crate::read::sized::<Payload>(record.payload) };
+        let payload = unsafe { crate::recording::text::sized::<Payload>(record.payload) };
         let Some(payload) = payload else { return };
         if start < fork_time() {
             return;
@@ -173,7 +198,7 @@ unsafe extern "C" fn on_scratch(
             hsa_amd_tool_event_kind_t::SCRATCH_ALLOC_END => unsafe { payload.args.alloc_end.size },
             _ => 0,
         };
-        crate::thread::write(&Scratch {
+        crate::recording::thread::write(&Scratch {
             header: header(tag::SCRATCH, size_of::<Scratch>()),
             thread: record.thread_id,
             correlation: record.correlation_id.internal,

@@ -12,10 +12,10 @@ use rocprofiler_sdk_sys::{
 use rpd_spool::format::{CodeObject, HostFunction, KernelSymbol, tag};
 use rpd_spool::writer::now;
 
-use crate::guard::Service;
-use crate::process::header;
-use crate::read::text;
-use crate::register::Setup;
+use crate::recording::guard::Service;
+use crate::recording::process::header;
+use crate::recording::text::text;
+use crate::sdk::entry::Setup;
 
 static SERVICE: Service = Service::new("code objects");
 
@@ -67,7 +67,7 @@ unsafe extern "C" fn on_code_object(
 fn code_object(payload: *const c_void, loading: bool) {
     type Payload = rocprofiler_callback_tracing_code_object_load_data_t;
     // SAFETY: the payload of this operation, within its callback.
-    let Some(payload) = (unsafe { crate::read::sized::<Payload>(payload) }) else {
+    let Some(payload) = (unsafe { crate::recording::text::sized::<Payload>(payload) }) else {
         return;
     };
     // SAFETY: valid during the callback.
@@ -92,13 +92,13 @@ fn code_object(payload: *const c_void, loading: bool) {
         time: now(),
     };
     let aux = if loading { 1 } else { 2 };
-    crate::meta::write(tag::CODE_OBJECT, aux, &object, uri);
+    crate::recording::meta::write(tag::CODE_OBJECT, aux, &object, uri);
 }
 
 fn kernel_symbol(payload: *const c_void) {
     type Payload = rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t;
     // SAFETY: the payload of this operation, within its callback.
-    let Some(payload) = (unsafe { crate::read::sized::<Payload>(payload) }) else {
+    let Some(payload) = (unsafe { crate::recording::text::sized::<Payload>(payload) }) else {
         return;
     };
     // SAFETY: valid until the symbol is unloaded.
@@ -120,14 +120,14 @@ fn kernel_symbol(payload: *const c_void) {
         kernel_address: payload.kernel_address.as_u64(),
         size: payload.size,
     };
-    crate::meta::write(tag::KERNEL_SYMBOL, 0, &symbol, name);
-    crate::counters::kernel_registered(payload.kernel_id, name);
+    crate::recording::meta::write(tag::KERNEL_SYMBOL, 0, &symbol, name);
+    crate::sdk::counters::kernel_registered(payload.kernel_id, name);
 }
 
 fn host_function(payload: *const c_void) {
     type Payload = rocprofiler_callback_tracing_code_object_host_kernel_symbol_register_data_t;
     // SAFETY: the payload of this operation, within its callback.
-    let Some(payload) = (unsafe { crate::read::sized::<Payload>(payload) }) else {
+    let Some(payload) = (unsafe { crate::recording::text::sized::<Payload>(payload) }) else {
         return;
     };
     // SAFETY: valid during the callback.
@@ -141,5 +141,5 @@ fn host_function(payload: *const c_void) {
         name_len: name.len() as u32,
         reserved: 0,
     };
-    crate::meta::write(tag::HOST_FUNCTION, 0, &function, name);
+    crate::recording::meta::write(tag::HOST_FUNCTION, 0, &function, name);
 }

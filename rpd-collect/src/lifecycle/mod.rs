@@ -1,0 +1,3 @@
+//! The collector in the target's process.
+
+pub(crate) mod signals;
