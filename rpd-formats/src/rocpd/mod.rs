@@ -5,6 +5,7 @@
 //! name, losing it costs nothing.
 
 mod bulk;
+pub mod call_stacks;
 mod connection;
 mod counters;
 mod dispatches;
@@ -16,6 +17,7 @@ pub mod query;
 pub mod read;
 mod rows;
 mod sql;
+mod stack_views;
 
 use std::path::PathBuf;
 
