@@ -5,7 +5,6 @@
 //! name, losing it costs nothing.
 
 mod bulk;
-pub mod call_stacks;
 mod connection;
 mod counters;
 mod dispatches;
@@ -18,6 +17,7 @@ pub mod read;
 mod rows;
 mod sql;
 mod stack_views;
+pub mod symbols;
 
 use std::path::PathBuf;
 
