@@ -7,6 +7,8 @@ use std::sync::Mutex;
 use std::sync::OnceLock;
 
 use crate::recording::guard::Service;
+use crate::recording::process;
+use crate::recording::text::text;
 
 static SERVICE: Service = Service::new("Kokkos");
 
@@ -36,7 +38,7 @@ fn roctx() -> Option<&'static Roctx> {
     static ROCTX: OnceLock<Option<Roctx>> = OnceLock::new();
     ROCTX
         .get_or_init(|| {
-            if !crate::recording::process::current()?.options.kokkos {
+            if !process::current()?.options.kokkos {
                 return None;
             }
             let (mark, push, pop, start, stop) = (
@@ -112,7 +114,7 @@ impl SpaceHandle {
 /// `label` is null or a NUL-terminated text.
 unsafe fn owned(label: *const c_char) -> String {
     // SAFETY: as this function demands.
-    String::from_utf8_lossy(unsafe { crate::recording::text::text(label) }).into_owned()
+    String::from_utf8_lossy(unsafe { text(label) }).into_owned()
 }
 
 /// A profile section: its name, and its range while it is started.
@@ -245,7 +247,7 @@ pub(crate) unsafe extern "C" fn kokkosp_create_profile_section(name: *const c_ch
             unsafe { id.write(sections.len() as u32) };
         }
         // SAFETY: as this function demands.
-        let label = unsafe { crate::recording::text::text(name) };
+        let label = unsafe { text(name) };
         sections.push(Section {
             label: CString::new(label).unwrap_or_default(),
             range: None,

@@ -1,17 +1,17 @@
 //! The collector that rpd injects into the target.
 //!
-//! It is told what to record by two environment variables ([`rpd_spool::SPOOL_VARIABLE`],
-//! [`rpd_spool::COLLECT_VARIABLE`]), asks the provider for it, and writes what the provider delivers into the spool.
-//! It prints nothing, changes nothing in the target and survives everything the target does to itself.
+//! Two environment variables say where and what to record ([`rpd_spool::SPOOL_VARIABLE`], [`rpd_spool::COLLECT_VARIABLE`]).
+//! The collector configures the provider accordingly, and writes what the provider delivers into the spool. It prints
+//! nothing and does not change the behaviour of the target, also when that forks, is killed or ends abnormally.
 //!
-//! Layers, each of which uses only those above it:
+//! Layers; each uses only those below it:
 //!
 //! | module | subject |
 //! |---|---|
-//! | `recording` | what is written and when: process, threads, meta stream, notes, sums, pause and resume |
-//! | `lifecycle` | the collector in the target's process: signals |
+//! | `sdk` | a provider: what knows the ABI of rocprofiler-sdk |
 //! | `kokkos` | the Kokkos tools interface |
-//! | `sdk` | the provider of the rocprofiler-sdk ABI: registration and services |
+//! | `lifecycle` | the collector in the target's process: load, exit, fork, signals |
+//! | `recording` | what is recorded, and where it goes |
 
 mod kokkos;
 mod lifecycle;

@@ -1,3 +1,4 @@
-//! The collector in the target's process.
+//! The collector as a guest of the target's process: load, exit, fork, signals.
 
+pub(crate) mod load;
 pub(crate) mod signals;

@@ -18,6 +18,8 @@ use std::time::Duration;
 
 use rpd_spool::writer::{ForkLock, now};
 
+use crate::recording::background::spawn;
+use crate::recording::fork::ForkHook;
 use crate::recording::guard::Service;
 use crate::recording::process;
 
@@ -37,8 +39,17 @@ type Action = libc::sigaction;
 type SigactionFn = unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int;
 type SignalFn = unsafe extern "C" fn(c_int, libc::sighandler_t) -> libc::sighandler_t;
 
-/// Guards [`PLACES`]; taken over a fork.
-pub(crate) static LOCK: ForkLock = ForkLock::new();
+/// Guards [`PLACES`].
+static LOCK: ForkLock = ForkLock::new();
+/// A forked child has the default, and handlers of its own when it records something.
+pub(super) static FORK: ForkHook = ForkHook::new()
+    .lock(&LOCK)
+    .in_child(forget_parent)
+    .when_child_records(|| {
+        if WANTED.load(Ordering::Relaxed) {
+            prepare();
+        }
+    });
 
 /// For each of [`SIGNALS`]: what the target believes to have, while our handler is in its place.
 struct Places(UnsafeCell<[Option<Action>; SIGNALS.len()]>);
@@ -128,7 +139,7 @@ pub(crate) fn prepare() {
         return;
     }
     // Without the thread signals end the process at once, as they would without us.
-    let waits = crate::recording::switch::spawn("rpd-signals", || {
+    let waits = spawn("rpd-signals", || {
         SERVICE.run(wait);
     });
     if !waits {
@@ -170,8 +181,8 @@ fn put_back() {
     }
 }
 
-/// In a forked child: the thread that waits stayed behind. The lock is open.
-pub(crate) fn forget_after_fork() {
+/// In a forked child, which does not have the thread that waits.
+fn forget_parent() {
     if ACTIVE.swap(false, Ordering::Relaxed) {
         put_back();
     }
@@ -179,13 +190,6 @@ pub(crate) fn forget_after_fork() {
     FIRST.store(0, Ordering::Relaxed);
     CALLED.store(0, Ordering::Relaxed);
     DONE.store(0, Ordering::Relaxed);
-}
-
-/// In a forked child that records something.
-pub(crate) fn go_on_in_child() {
-    if WANTED.load(Ordering::Relaxed) {
-        prepare();
-    }
 }
 
 /// Sleeps until `word` is no longer 0, someone wakes it, or the time is over. Interruptions wake it, too.

@@ -1,22 +1,30 @@
-//! Nothing unwinds into foreign code: a service that panics is counted and switched off.
+//! Panics do not unwind into foreign code: a service that panics is switched off, and a note says so.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The provider has ended us.
-static OVER: AtomicBool = AtomicBool::new(false);
+/// The provider has finalised the collector.
+static FINALIZED: AtomicBool = AtomicBool::new(false);
+/// Where the failure of a service is reported.
+static REPORT: OnceLock<fn(&str)> = OnceLock::new();
 
-/// From now on nobody listens to the provider.
-pub(crate) fn over() {
-    OVER.store(true, Ordering::Relaxed);
+/// From now on events of the provider are ignored.
+pub(crate) fn set_finalized() {
+    FINALIZED.store(true, Ordering::Relaxed);
 }
 
-/// Whether the provider has ended us.
-pub(crate) fn is_over() -> bool {
-    OVER.load(Ordering::Relaxed)
+/// Whether the provider has finalised the collector.
+pub(crate) fn is_finalized() -> bool {
+    FINALIZED.load(Ordering::Relaxed)
 }
 
-/// Something the collector does on request of foreign code.
+/// Has failures of services reported by `report`. Only the first call counts.
+pub(crate) fn report_to(report: fn(&str)) {
+    let _ = REPORT.set(report);
+}
+
+/// A part of the collector that foreign code calls.
 pub(crate) struct Service {
     name: &'static str,
     off: AtomicBool,
@@ -30,7 +38,7 @@ impl Service {
         }
     }
 
-    /// Runs `work`, unless this service failed before. `None` when it panics, for ever after.
+    /// Runs `work`. `None` when it panics, and at every call after that.
     #[inline]
     pub(crate) fn run<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
         if self.off.load(Ordering::Relaxed) {
@@ -40,19 +48,19 @@ impl Service {
             Ok(value) => Some(value),
             Err(payload) => {
                 self.failed();
-                // A payload whose destructor panics must not get out either.
+                // The destructor of a payload may panic as well.
                 std::mem::forget(payload);
                 None
             }
         }
     }
 
-    /// As [`Service::run`], for what the provider tells us: nothing after it has ended us. SDK 1.0 frees its contexts
-    /// then, and a thread of the target that is still inside a call may come by with what is left of one, in place of
-    /// our own data.
+    /// As [`Service::run`], for an event of the provider; `None` once the provider has finalised the collector. SDK 1.0
+    /// frees its contexts then, and a thread of the target that is still inside a call may deliver an event with invalid
+    /// data of ours.
     #[inline]
-    pub(crate) fn told<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
-        if OVER.load(Ordering::Relaxed) {
+    pub(crate) fn on_event<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        if FINALIZED.load(Ordering::Relaxed) {
             return None;
         }
         self.run(work)
@@ -63,9 +71,11 @@ impl Service {
         if !self.off.swap(true, Ordering::Relaxed) {
             let name = self.name;
             let _ = catch_unwind(AssertUnwindSafe(|| {
-                crate::recording::meta::note(&format!(
-                    "the collector's service `{name}` failed and was switched off; its records end there"
-                ));
+                if let Some(report) = REPORT.get() {
+                    report(&format!(
+                        "the collector's service `{name}` failed and was switched off; its records end there"
+                    ));
+                }
             }));
         }
     }

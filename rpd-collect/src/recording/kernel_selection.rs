@@ -10,11 +10,15 @@ use rpd_spool::options::{CounterOptions, IterationRange};
 use rpd_spool::writer::ForkLock;
 use rpd_spool::{EXCLUDE_FILE, INCLUDE_FILE};
 
-/// The name that kernels go by that were never registered.
+use super::fork::ForkHook;
+
+/// The name of kernels that were never registered.
 const UNKNOWN: &str = "0";
 
-/// Guards the kernels of the one [`Selection`]; taken over a fork.
-pub(crate) static LOCK: ForkLock = ForkLock::new();
+/// Guards the kernels of the one [`Selection`].
+static LOCK: ForkLock = ForkLock::new();
+/// To be registered before kernels are selected.
+pub(crate) static FORK: ForkHook = ForkHook::new().lock(&LOCK);
 
 /// A kernel that was registered or dispatched.
 #[derive(Clone, Copy)]
@@ -25,7 +29,7 @@ struct Kernel {
     launches: u64,
 }
 
-/// What the user wants counted.
+/// The kernels and iterations that are counted.
 pub(crate) struct Selection {
     include: Option<Matcher>,
     exclude: Option<Matcher>,
@@ -77,7 +81,7 @@ impl Selection {
         included && !self.exclude.as_ref().is_some_and(|not| not.is_match(name))
     }
 
-    /// A kernel was registered as `raw`. The only place where names are looked at.
+    /// A kernel was registered as `raw`: the one time that its name is matched.
     pub(crate) fn registered(&self, id: u64, raw: &[u8]) {
         if self.include.is_none() && self.exclude.is_none() {
             return;
@@ -91,7 +95,7 @@ impl Selection {
     }
 
     /// Whether this dispatch of a kernel is to be counted; it advances the kernel's iteration.
-    pub(crate) fn takes(&self, kernel: u64) -> bool {
+    pub(crate) fn selects(&self, kernel: u64) -> bool {
         let filtered = self.include.is_some() || self.exclude.is_some();
         if !filtered && self.iterations.is_empty() {
             return true;
@@ -137,20 +141,20 @@ mod tests {
     #[test]
     fn iterations_are_counted_per_kernel() {
         let selection = selection(&[(2, 3), (5, 5), (9, 7)]);
-        let taken: Vec<bool> = (0..9).map(|_| selection.takes(1)).collect();
+        let selected: Vec<bool> = (0..9).map(|_| selection.selects(1)).collect();
         assert_eq!(
-            taken,
+            selected,
             [false, true, true, false, true, false, false, false, false]
         );
-        assert!(!selection.takes(2));
-        assert!(selection.takes(2));
+        assert!(!selection.selects(2));
+        assert!(selection.selects(2));
     }
 
     #[test]
-    fn without_a_wish_everything_is_taken() {
+    fn without_filters_all_dispatches_are_selected() {
         let selection = selection(&[]);
         selection.registered(7, b"kernel.kd");
-        assert!(selection.takes(7) && selection.takes(0));
+        assert!(selection.selects(7) && selection.selects(0));
     }
 
     #[test]

@@ -4,7 +4,8 @@ use rpd_spool::format::{Moment, tag};
 use rpd_spool::writer::{now, record_len};
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::recording::process::{self, Process, header};
+use super::process::{self, Process};
+use super::{header, thread};
 
 /// Appends `fixed`, whose head is set here, and `text`.
 pub(crate) fn write<T: IntoBytes + Immutable>(tag: u16, aux: u16, fixed: &T, text: &[u8]) -> bool {
@@ -32,23 +33,23 @@ fn write_to<T: IntoBytes + Immutable>(
     })
 }
 
-/// A [`Moment`] of now.
-pub(crate) fn moment(value: u64, text: &[u8]) -> Moment {
+/// A record that something happened now.
+fn moment(value: u64, text: &[u8]) -> Moment {
     Moment {
         header: header(0, 0),
         time: now(),
         value,
         text_len: text.len() as u32,
-        tid: crate::recording::thread::id(),
+        tid: thread::id(),
     }
 }
 
-/// Tells the user something at the end of the run.
+/// Has the front end print `text` at the end of the run.
 pub(crate) fn note(text: &str) {
     write(tag::NOTE, 0, &moment(0, text.as_bytes()), text.as_bytes());
 }
 
-/// Notes that recording ended in good order; only the first call counts.
+/// Writes that recording ended in good order; only the first call counts.
 pub(crate) fn end(process: &Process) {
     if process.end() {
         write_to(process, tag::END, 0, &moment(0, b""), b"");

@@ -1,12 +1,52 @@
-//! What is written and when, without any knowledge of the provider.
+//! What is recorded, and where it goes: the layer below every provider. Nothing in here knows an ABI.
+//!
+//! A provider describes what happens in the words of [`call`], [`markers`], [`device_work`] and [`meta`]; they write it
+//! into the spool streams of the process and its threads.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `call` | begin and end of a recorded call |
+//! | `markers` | ROCTx marks, ranges and names of resources |
+//! | `device_work` | dispatches, copies, allocations, scratch memory |
+//! | `stacks` | call stacks: which calls have one, and what stacks refer to |
+//! | `meta` | records of the meta stream; notes for the user |
+//! | `thread` | the stream of a thread, and the HIP streams and regions that it is in |
+//! | `regions` | numbers of the messages that rename kernels |
+//! | `switch` | when recording is on: pause and resume, selected regions, collection periods |
+//! | `kernel_selection` | which dispatches are counted |
+//! | `arguments` | where in its argument struct a call has texts |
+//! | `process`, `process_record`, `totals` | the process: directory, meta stream, first record, sums |
+//! | `fork` | what modules do around a fork |
+//! | `background` | threads of the collector |
+//! | `guard` | panics do not unwind into foreign code |
+//! | `text` | texts of the target |
 
 pub(crate) mod arguments;
+pub(crate) mod background;
+pub(crate) mod call;
+pub(crate) mod device_work;
+pub(crate) mod fork;
 pub(crate) mod guard;
 pub(crate) mod kernel_selection;
+pub(crate) mod markers;
 pub(crate) mod meta;
 pub(crate) mod process;
+mod process_record;
+pub(crate) mod regions;
 pub(crate) mod stacks;
 pub(crate) mod switch;
 pub(crate) mod text;
 pub(crate) mod thread;
-pub(crate) mod totals;
+mod totals;
+
+use rpd_spool::format::RecordHeader;
+
+/// Head of a record with this tag and length.
+#[inline]
+pub(crate) fn header(tag: u16, len: usize) -> RecordHeader {
+    RecordHeader {
+        len: len as u32,
+        tag,
+        aux: 0,
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rpd_spool::format::{
     self, ApiCall, RecordHeader, StackCode, StackLocation, StackModule, StackNode, StackRef,
@@ -14,16 +14,23 @@ use rpd_spool::writer::{OpenRecord, StreamWriter, now, record_len};
 use rpd_stacks::{Location, Mode, Module, Node, Options, PythonCode, Sink, Stacks, ThreadStacks};
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::recording::guard::Service;
-use crate::recording::meta;
-use crate::recording::thread::Thread;
+use super::fork::ForkHook;
+use super::guard::Service;
+use super::meta;
+use super::thread::{self, Thread};
 
 static SERVICE: Service = Service::new("call stacks");
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
 
+/// [`StackOptions::min_duration`].
+static MIN_DURATION: AtomicU64 = AtomicU64::new(0);
+/// In a forked child what stacks refer to is told again, to streams of its own.
+static FORK: ForkHook = ForkHook::new().in_child(forked);
+
 struct Recorder {
     stacks: Stacks,
-    min_duration: u64,
+    /// What stacks are marked with.
+    flags: u32,
 }
 
 /// Gets ready to take stacks if any are wanted.
@@ -46,13 +53,17 @@ pub(crate) fn prepare(options: &CollectorOptions) {
                 mode,
                 depth: wanted.depth,
             }),
-            min_duration: wanted.min_duration,
+            flags: match wanted.every > 1 {
+                true => stack_flag::SAMPLED,
+                false => 0,
+            },
         });
+        MIN_DURATION.store(wanted.min_duration, Ordering::Relaxed);
+        FORK.register();
     });
 }
 
-/// In a forked child: what stacks refer to is told again, to streams of its own.
-pub(crate) fn forked() {
+fn forked() {
     if let Some(recorder) = RECORDER.get() {
         SERVICE.run(|| recorder.stacks.forked());
     }
@@ -108,14 +119,6 @@ impl Selection {
             None => true,
         }
     }
-
-    /// What stacks of this selection are marked with.
-    fn flags(&self) -> u32 {
-        match self.every > 1 {
-            true => stack_flag::SAMPLED,
-            false => 0,
-        }
-    }
 }
 
 /// Tells the user of globs that are about none of `operations`, which are all that the provider has.
@@ -138,24 +141,24 @@ pub(crate) fn note_useless_globs<'a>(
 
 /// Calls that took less keep no stack, in nanoseconds; 0 when all keep theirs.
 #[inline]
-pub(crate) fn min_duration() -> u64 {
-    RECORDER.get().map_or(0, |recorder| recorder.min_duration)
+fn min_duration() -> u64 {
+    MIN_DURATION.load(Ordering::Relaxed)
 }
 
 /// What the record of a call that begins has of its stack: `None` when it has no room for one. The room stays empty until
 /// the call's end where only long calls have stacks.
 #[inline]
-pub(crate) fn at_begin(thread: &mut Thread, selection: Option<&Selection>) -> Option<StackRef> {
-    let selection = selection?;
-    if min_duration() > 0 {
-        return Some(StackRef::default());
+pub(super) fn at_begin(thread: &mut Thread, wanted: bool) -> Option<StackRef> {
+    match wanted {
+        false => None,
+        true if min_duration() > 0 => Some(StackRef::default()),
+        true => take(thread),
     }
-    Some(take(thread, selection)).filter(|stack| *stack != StackRef::default())
 }
 
 /// Bytes of [`at_begin`]'s answer in a record.
 #[inline]
-pub(crate) fn room(stack: Option<StackRef>) -> usize {
+pub(super) fn room(stack: Option<StackRef>) -> usize {
     match stack {
         Some(stack) => size_of_val(&stack),
         None => 0,
@@ -164,7 +167,7 @@ pub(crate) fn room(stack: Option<StackRef>) -> usize {
 
 /// The flag for [`at_begin`]'s answer.
 #[inline]
-pub(crate) fn flag(stack: Option<StackRef>) -> u32 {
+pub(super) fn flag(stack: Option<StackRef>) -> u32 {
     match stack {
         Some(_) => api_flag::STACK,
         None => 0,
@@ -173,7 +176,7 @@ pub(crate) fn flag(stack: Option<StackRef>) -> u32 {
 
 /// Writes [`at_begin`]'s answer at the start of a record's tail; the rest of the tail.
 #[inline]
-pub(crate) fn put(stack: Option<StackRef>, tail: &mut [u8]) -> &mut [u8] {
+pub(super) fn put(stack: Option<StackRef>, tail: &mut [u8]) -> &mut [u8] {
     match stack {
         Some(stack) => {
             let (own, rest) = tail.split_at_mut(size_of::<StackRef>());
@@ -185,76 +188,56 @@ pub(crate) fn put(stack: Option<StackRef>, tail: &mut [u8]) -> &mut [u8] {
 }
 
 /// Takes the stack of a call that returned at `end` and took long enough, where only those have stacks.
-pub(crate) fn at_end(thread: &mut Thread, selection: &Selection, record: OpenRecord, end: u64) {
+#[inline]
+pub(super) fn at_end(thread: &mut Thread, record: OpenRecord, end: u64) {
     let least = min_duration();
-    if least == 0 {
-        return;
+    if least > 0 {
+        take_of_long_call(thread, record, end, least);
     }
+}
+
+#[cold]
+fn take_of_long_call(thread: &mut Thread, record: OpenRecord, end: u64, least: u64) {
     let Some(call) = thread.records.open_call(record) else {
         return;
     };
-    if call.flags & api_flag::STACK != 0 && end.saturating_sub(call.start) >= least {
-        let stack = take(thread, selection);
-        keep(thread, record, stack);
-    }
-}
-
-/// Takes the stack of a range out of its record when it was too short to keep it. Ranges do not end where they began, so
-/// theirs are taken at the begin.
-pub(crate) fn drop_if_short(thread: &mut Thread, record: OpenRecord, end: u64) {
-    let least = min_duration();
-    if least == 0 {
-        return;
-    }
-    if let Some(call) = thread.records.open_call(record)
-        && call.flags & api_flag::STACK != 0
-        && end.saturating_sub(call.start) < least
+    if call.flags & api_flag::STACK != 0
+        && end.saturating_sub(call.start) >= least
+        && let Some(stack) = take(thread)
     {
-        keep(thread, record, StackRef::default());
+        // The node last: without it there is no stack.
+        let at = size_of::<ApiCall>();
+        let (stack_at, flags_at) = (offset_of!(StackRef, stack), offset_of!(StackRef, flags));
+        let records = &thread.records;
+        records.patch(record, at + flags_at, stack.flags);
+        records.patch(record, at + stack_at, stack.stack);
     }
 }
 
-/// Stores a stack in the room of an open call.
-fn keep(thread: &mut Thread, record: OpenRecord, stack: StackRef) {
-    let at = size_of::<ApiCall>();
-    thread
-        .records
-        .patch(record, at + offset_of!(StackRef, flags), stack.flags);
-    thread
-        .records
-        .patch(record, at + offset_of!(StackRef, stack), stack.stack);
-}
-
-/// The stack of the calling thread, for a record that is complete at once: `None` when there is none.
-pub(crate) fn of_moment(
-    thread: &mut Thread,
-    selection: Option<&Selection>,
-    duration: u64,
-) -> Option<StackRef> {
-    let selection = selection?;
-    if duration < min_duration() {
-        return None;
+/// The stack of the calling thread for a record that is written once, of something that took `duration` nanoseconds:
+/// `None` when there is none.
+pub(super) fn of_event(wanted: bool, duration: u64) -> Option<StackRef> {
+    match wanted && duration >= min_duration() {
+        true => thread::with(take).flatten(),
+        false => None,
     }
-    Some(take(thread, selection)).filter(|stack| *stack != StackRef::default())
 }
 
 /// The stack of the calling thread. What it refers to is in the thread's stream before it returns.
-fn take(thread: &mut Thread, selection: &Selection) -> StackRef {
-    let Some(recorder) = RECORDER.get() else {
-        return StackRef::default();
-    };
+fn take(thread: &mut Thread) -> Option<StackRef> {
+    let recorder = RECORDER.get()?;
     let own = match &mut thread.stacks {
         Some(own) => own,
         None => thread.stacks.insert(Box::new(ThreadStacks::new())),
     };
     let mut sink = SpoolSink(&mut thread.records);
-    let captured = SERVICE.run(|| recorder.stacks.capture(own, &mut sink));
-    match captured {
-        Some(captured) if captured.stack != 0 || captured.flags != 0 => StackRef {
+    let captured = SERVICE.run(|| recorder.stacks.capture(own, &mut sink))?;
+    match captured.stack != 0 || captured.flags != 0 {
+        true => Some(StackRef {
             stack: captured.stack,
-            flags: captured.flags | selection.flags(),
-        },
-        _ => StackRef::default(),
+            flags: captured.flags | recorder.flags,
+        }),
+        false => None,
     }
 }
 
@@ -404,6 +387,5 @@ mod tests {
         let taken: Vec<bool> = (0..7).map(|_| selection.takes(1)).collect();
         assert_eq!(taken, [true, false, false, true, false, false, true]);
         assert!(selection.takes(70));
-        assert_eq!(selection.flags(), stack_flag::SAMPLED);
     }
 }

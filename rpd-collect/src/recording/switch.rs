@@ -1,29 +1,41 @@
-//! When recording is on: what pause and resume, selected regions and collection periods mean.
+//! When recording is on: pause and resume, selected regions and collection periods.
 //!
-//! Traces are on the client context, which is started and stopped. Counters ask [`is_on`] for each dispatch: a context
-//! that counts stays on, because SDK 1.0 loses kernels for ever when such a one is stopped while they are queued. What
-//! records refer to (code objects, streams, regions that rename) is on contexts that are never stopped either.
+//! The provider is told to start and stop what it traces ([`Switched`]). Counters ask [`is_on`] for each dispatch instead,
+//! and what records refer to (code objects, streams, regions that rename kernels) is recorded all the time.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rocprofiler_sdk_sys::{Functions, rocprofiler_context_id_t};
 use rpd_spool::options::{CollectionPeriod, CollectorOptions};
 use rpd_spool::writer::now;
 
-use crate::recording::guard::{self, Service};
-use crate::recording::meta;
-use crate::sdk::entry::Setup;
+use super::background::spawn;
+use super::fork::ForkHook;
+use super::guard::{self, Service};
+use super::meta;
 
 static PERIODS: Service = Service::new("collection periods");
+/// Collection periods go on in a forked child that records something; the thread that switches them is not there.
+pub(crate) static FORK: ForkHook = ForkHook::new().when_child_records(|| {
+    if RECORDING
+        .get()
+        .is_some_and(|recording| !recording.periods.is_empty())
+    {
+        start_periods();
+    }
+});
+
+/// What a provider switches. Several threads may do so at once, a repeat has no effect, and no lock is held meanwhile.
+pub(crate) trait Switched: Send + Sync {
+    /// Starts or stops the traces.
+    fn trace(&self, on: bool);
+    /// Starts or stops what counts the dispatches that a pause leaves out.
+    fn count_paused(&self, on: bool);
+}
 
 struct Recording {
-    functions: &'static Functions,
-    /// The context to switch, if anything is traced.
-    client: Option<rocprofiler_context_id_t>,
-    /// The context that is on while the program pauses recording, if there is one.
-    paused: Option<rocprofiler_context_id_t>,
-    /// Recording waits for the program to resume it.
+    provider: Box<dyn Switched>,
+    /// Recording is off until the program resumes it.
     by_regions: bool,
     /// Nested pairs of resume and pause are balanced.
     ref_count: bool,
@@ -57,59 +69,41 @@ pub(crate) fn by_regions(options: &CollectorOptions) -> bool {
     options.selected_regions || options.selected_regions_ref_count
 }
 
-/// Starts recording, as far as it is on from the begin. Everything is configured by now.
-pub(crate) fn begin(setup: &Setup<'_>) {
-    let options = setup.options;
+/// Sets whether recording is on at first. The provider starts its traces itself if it [`is_on`]; from now on it is told of
+/// changes.
+pub(crate) fn configure(options: &CollectorOptions, provider: Box<dyn Switched>) {
     let recording = RECORDING.get_or_init(|| Recording {
-        functions: setup.functions,
-        client: options.traces.any().then_some(setup.client),
-        paused: match by_regions(options) {
-            true => None,
-            false => crate::sdk::dispatch::configure_paused(setup),
-        },
+        provider,
         by_regions: by_regions(options),
         ref_count: options.selected_regions_ref_count,
         periods: options.periods.clone(),
     });
-    RESUMED.store(u64::from(!by_regions(options)), Ordering::SeqCst);
-    IN_PERIOD.store(options.periods.is_empty(), Ordering::SeqCst);
-    if let Some(client) = recording.client
-        && is_on()
+    RESUMED.store(u64::from(!recording.by_regions), Ordering::SeqCst);
+    IN_PERIOD.store(recording.periods.is_empty(), Ordering::SeqCst);
+}
+
+/// Begins the first collection period, if there are any.
+pub(crate) fn begin_periods() {
+    if let Some(first) = RECORDING
+        .get()
+        .and_then(|recording| recording.periods.first())
     {
-        setup.start(client, "anything");
-    }
-    if let Some(first) = recording.periods.first() {
         DUE.store(now().saturating_add(first.delay), Ordering::Relaxed);
-        keep_periods();
+        start_periods();
     }
 }
 
-/// Brings the contexts in line with what is wanted.
-fn settle(recording: &Recording) {
-    settle_one(recording, recording.client, is_on);
-    settle_one(recording, recording.paused, is_paused);
+/// Has the provider do what is wanted now.
+fn apply(recording: &Recording) {
+    until_stable(is_on, |on| recording.provider.trace(on));
+    until_stable(is_paused, |on| recording.provider.count_paused(on));
 }
 
-/// Starts or stops a context. Several threads may do so at once, and no lock is held while the provider is called: whoever
-/// calls it last looks again.
-fn settle_one(
-    recording: &Recording,
-    context: Option<rocprofiler_context_id_t>,
-    wanted: fn() -> bool,
-) {
-    let Some(context) = context else {
-        return;
-    };
+/// Several threads may switch at once without a lock: the one that switches last looks again.
+fn until_stable(wanted: fn() -> bool, switch: impl Fn(bool)) {
     loop {
         let on = wanted();
-        // SAFETY: our own context. Starting it twice has no effect, and that it is stopped already is no error here: pauses
-        // may be doubled.
-        unsafe {
-            match on {
-                true => (recording.functions.rocprofiler_start_context)(context),
-                false => (recording.functions.rocprofiler_stop_context)(context),
-            }
-        };
+        switch(on);
         if wanted() == on {
             return;
         }
@@ -129,7 +123,7 @@ pub(crate) fn pause() {
         };
         Some(left)
     });
-    settle(recording);
+    apply(recording);
 }
 
 /// The program resumes recording.
@@ -140,7 +134,7 @@ pub(crate) fn resume() {
     let _ = RESUMED.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |resumed| {
         Some(if recording.ref_count { resumed + 1 } else { 1 })
     });
-    settle(recording);
+    apply(recording);
 }
 
 /// The period that a round belongs to; `None` after the last.
@@ -154,8 +148,8 @@ fn period(periods: &[CollectionPeriod], mut round: u64) -> Option<CollectionPeri
     None
 }
 
-/// Has a thread switch recording on and off as the periods say. Nobody waits for it: a process that ends takes it along.
-fn keep_periods() {
+/// Starts the thread that switches recording on and off as the periods say. It is never joined: it ends with the process.
+fn start_periods() {
     let work = || {
         PERIODS.run(run);
     };
@@ -164,44 +158,28 @@ fn keep_periods() {
     }
 }
 
-/// Starts a thread that takes no signals, which are for the target's threads. False when there cannot be one.
-pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> bool {
-    let thread = std::thread::Builder::new().name(name.to_owned());
-    // SAFETY: the sets are plain memory that these calls fill; only this thread's mask is touched, and put back.
-    unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        let mut before: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        // A thread inherits its mask.
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let spawned = thread.spawn(work);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        spawned.is_ok()
-    }
-}
-
 fn run() {
     let Some(recording) = RECORDING.get() else {
         return;
     };
-    while !guard::is_over() {
+    while !guard::is_finalized() {
         let step = STEP.load(Ordering::Relaxed);
         let Some(current) = period(&recording.periods, step / 2) else {
             return;
         };
         sleep_until(DUE.load(Ordering::Relaxed));
-        if guard::is_over() {
+        if guard::is_finalized() {
             return;
         }
         let begins = step.is_multiple_of(2);
         IN_PERIOD.store(begins, Ordering::SeqCst);
-        settle(recording);
+        apply(recording);
         let length = if begins {
             current.duration
         } else {
             period(&recording.periods, step / 2 + 1).map_or(0, |next| next.delay)
         };
-        // From now, not from when this step was due: what a period promises is its length.
+        // From now, not from when this step was due: a period is as long as it was asked to be.
         DUE.store(now().saturating_add(length), Ordering::Relaxed);
         STEP.store(step + 1, Ordering::Relaxed);
     }
@@ -217,17 +195,6 @@ fn sleep_until(due: u64) {
     // SAFETY: the time is valid for the call; nothing is written, since the sleep is to a point in time.
     while unsafe { libc::clock_nanosleep(clock, flags, &time, std::ptr::null_mut()) } == libc::EINTR
     {
-    }
-}
-
-/// In a forked child that records something: the thread that keeps the periods stayed behind, the periods go on from
-/// where it was.
-pub(crate) fn go_on_in_child() {
-    if RECORDING
-        .get()
-        .is_some_and(|recording| !recording.periods.is_empty())
-    {
-        keep_periods();
     }
 }
 

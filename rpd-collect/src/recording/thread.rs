@@ -1,9 +1,10 @@
-//! What a thread writes to and has open.
+//! The state of a thread: the stream that it writes to, and the HIP streams and regions that it is in.
 //!
 //! The thread-local itself is a bare pointer without destructor, so it can be read at any time of a thread's life; a
 //! pthread key releases what it points to. A record made after that simply begins a new stream.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
@@ -12,27 +13,31 @@ use rpd_spool::writer::StreamWriter;
 use rpd_stacks::ThreadStacks;
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::recording::process;
-use crate::sdk::rename::RegionCache;
+use super::fork::ForkHook;
+use super::guard::Service;
+use super::process;
 
-/// Streams that a thread can be inside of at once; HIP calls with a stream nest one or two deep.
+/// Depth to which HIP calls with a stream nest at most; one or two in practice.
 const NESTED_STREAMS: usize = 32;
+
+/// Numbers of the messages of regions ([`super::regions`]).
+pub(super) type RegionNumbers = HashMap<Box<[u8]>, u32>;
 
 /// The state of a thread.
 pub(crate) struct Thread {
     /// A writer of this thread is at work; set while a signal handler may interrupt it.
     busy: AtomicBool,
-    /// Calls and markers, and what the provider tells on this thread about the work of others.
-    pub(crate) records: StreamWriter,
+    /// Calls and markers of this thread, and device work that the provider reports on it.
+    pub(super) records: StreamWriter,
     /// HIP streams set by the calls this thread is in.
     streams: [u32; NESTED_STREAMS],
     stream_depth: usize,
     /// Regions that rename kernels, innermost last.
-    pub(crate) regions: Vec<u32>,
-    /// Messages met on this thread.
-    pub(crate) region_cache: RegionCache,
+    pub(super) regions: Vec<u32>,
+    /// Numbers of the messages of this thread's regions.
+    pub(super) region_numbers: RegionNumbers,
     /// What taking stacks keeps from one to the next; `None` before the first.
-    pub(crate) stacks: Option<Box<ThreadStacks>>,
+    pub(super) stacks: Option<Box<ThreadStacks>>,
 }
 
 thread_local! {
@@ -41,6 +46,8 @@ thread_local! {
 
 /// The pthread key plus 1; 0 while there is none.
 static KEY: AtomicU32 = AtomicU32::new(0);
+/// A forked child has none of its parent's streams.
+pub(crate) static FORK: ForkHook = ForkHook::new().in_child(forget_parent);
 
 /// The calling thread's id in the kernel.
 pub(crate) fn id() -> u32 {
@@ -48,8 +55,8 @@ pub(crate) fn id() -> u32 {
     unsafe { libc::gettid() }.cast_unsigned()
 }
 
-/// Lets `act` use this thread's state. `None` when there is nothing to write to, or when a signal handler came in
-/// between a writer's instructions; the record is then counted as dropped.
+/// Lets `act` use this thread's state. `None` when this process is not recorded, or when a signal handler interrupted a
+/// writer of this thread; the record is then counted as dropped.
 #[inline]
 pub(crate) fn with<T>(act: impl FnOnce(&mut Thread) -> T) -> Option<T> {
     let mut pointer = THREAD.get();
@@ -90,7 +97,7 @@ fn interrupted<T>() -> Option<T> {
     None
 }
 
-/// To be called when a record could not be stored: the meta stream then says so for streams that have no place for it.
+/// To be called when a record could not be stored: has the meta stream say so where the stream itself has no segment.
 #[cold]
 pub(crate) fn lost() {
     if let Some(process) = process::existing() {
@@ -100,11 +107,14 @@ pub(crate) fn lost() {
 
 /// Writes a record of fixed size to this thread's stream.
 pub(crate) fn write<T: IntoBytes + Immutable>(record: &T) {
-    let written = with(|thread| {
-        thread.records.append(size_of::<T>(), |bytes| {
-            bytes.copy_from_slice(record.as_bytes());
-        })
+    append(size_of::<T>(), |bytes| {
+        bytes.copy_from_slice(record.as_bytes());
     });
+}
+
+/// Writes a record of `len` bytes, which `fill` writes, to this thread's stream.
+pub(super) fn append(len: usize, fill: impl FnOnce(&mut [u8])) {
+    let written = with(|thread| thread.records.append(len, fill));
     if written == Some(false) {
         lost();
     }
@@ -124,7 +134,7 @@ fn begin() -> Option<*mut Thread> {
         streams: [0; NESTED_STREAMS],
         stream_depth: 0,
         regions: Vec::new(),
-        region_cache: RegionCache::default(),
+        region_numbers: RegionNumbers::default(),
         stacks: None,
     });
     let pointer = Box::into_raw(thread);
@@ -161,16 +171,14 @@ unsafe extern "C" fn release(pointer: *mut c_void) {
     let pointer = pointer.cast::<Thread>();
     if THREAD.get() == pointer {
         THREAD.set(std::ptr::null_mut());
-        static SERVICE: crate::recording::guard::Service =
-            crate::recording::guard::Service::new("thread");
+        static SERVICE: Service = Service::new("thread");
         // SAFETY: `begin` made the box, and with the pointer gone from THREAD no one else reaches it.
         SERVICE.run(|| drop(unsafe { Box::from_raw(pointer) }));
     }
 }
 
-/// In a forked child: the streams of the parent are none of our business.
-pub(crate) fn forget_after_fork() {
-    // The box is leaked on purpose: the fork may have happened in a signal handler in the middle of a writer's work.
+fn forget_parent() {
+    // The box is leaked on purpose: the fork may have happened in a signal handler that interrupted a writer.
     THREAD.set(std::ptr::null_mut());
     if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
         // SAFETY: the key exists.
@@ -179,6 +187,11 @@ pub(crate) fn forget_after_fork() {
 }
 
 impl Thread {
+    /// Region and HIP stream that work submitted now belongs to; 0 for none.
+    pub(crate) fn region_and_stream(&self) -> (u32, u32) {
+        (self.regions.last().copied().unwrap_or(0), self.stream())
+    }
+
     /// A call on HIP stream `id` begins.
     pub(crate) fn push_stream(&mut self, id: u32) {
         if let Some(slot) = self.streams.get_mut(self.stream_depth) {
@@ -187,13 +200,13 @@ impl Thread {
         self.stream_depth += 1;
     }
 
-    /// It ends.
+    /// The innermost call on a HIP stream ends.
     pub(crate) fn pop_stream(&mut self) {
         self.stream_depth = self.stream_depth.saturating_sub(1);
     }
 
     /// The HIP stream of the innermost call that has one; 0 when none has.
-    pub(crate) fn stream(&self) -> u32 {
+    fn stream(&self) -> u32 {
         match self.stream_depth.checked_sub(1) {
             Some(top) => self.streams[top.min(NESTED_STREAMS - 1)],
             None => 0,

@@ -10,7 +10,7 @@ use rpd_spool::format::{self, RecordHeader, tag};
 use rpd_spool::writer::{StreamWriter, map_again};
 use zerocopy::{FromZeros, IntoBytes};
 
-use crate::recording::process::header;
+use super::header;
 
 /// [`format::Totals`], as it is shared between threads and processes.
 #[repr(C)]

@@ -1,4 +1,4 @@
-//! The agents, as the provider describes them: raw, so that nothing is lost that a later reader understands.
+//! The agents, as the provider describes them: the raw structs, so that a later reader may use more of their fields.
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -10,71 +10,72 @@ use rocprofiler_sdk_sys::{
 };
 use rpd_spool::format::{AgentRecord, tag};
 
-use crate::recording::guard::Service;
-use crate::recording::process::header;
-
-static SERVICE: Service = Service::new("agents");
+use super::payload::sized;
+use super::query::visit3;
+use crate::recording::text::text;
+use crate::recording::{header, meta};
 
 /// Handles of the GPUs, in the order of their topology nodes.
 static GPUS: OnceLock<Vec<u64>> = OnceLock::new();
 
-/// Handles of the GPUs; the place of one is the number that users know it by.
-pub(crate) fn gpus() -> &'static [u64] {
+/// Handles of the GPUs; the index of one is the number that users select it by.
+pub(super) fn gpus() -> &'static [u64] {
     GPUS.get().map_or(&[], Vec::as_slice)
 }
 
 /// Sizes of the agent struct to ask with: this build's, then that of the first releases that had one.
 const SIZES: [usize; 2] = [size_of::<rocprofiler_agent_v0_t>(), 296];
 
-/// No agent struct is this large; a size beyond it is not believed.
+/// No agent struct is this large; a larger size is not used.
 const LARGEST: usize = 4096;
 
-pub(crate) fn record(functions: &Functions) {
+pub(super) fn record(functions: &Functions) {
     let mut status = rocprofiler_status_t::SUCCESS;
     for size in SIZES {
-        // SAFETY: the callback matches the version asked for.
-        status = unsafe {
-            (functions.rocprofiler_query_available_agents)(
-                rocprofiler_agent_version_t::VERSION_0,
-                Some(on_agents),
-                size,
-                std::ptr::null_mut(),
-            )
-        };
+        status = visit3(
+            |_: rocprofiler_agent_version_t, agents: *mut *const c_void, count: usize| {
+                // SAFETY: the provider's array of that many agents, of the version asked for.
+                unsafe { write_all(agents, count) };
+            },
+            // SAFETY: callback and data belong together.
+            |visit, data| unsafe {
+                (functions.rocprofiler_query_available_agents)(
+                    rocprofiler_agent_version_t::VERSION_0,
+                    visit,
+                    size,
+                    data,
+                )
+            },
+        );
         if status != rocprofiler_status_t::ERROR_INCOMPATIBLE_ABI {
             break;
         }
     }
     if status != rocprofiler_status_t::SUCCESS {
-        crate::recording::meta::note("the provider does not describe its agents");
+        meta::note("the provider does not describe its agents");
     }
 }
 
-unsafe extern "C" fn on_agents(
-    _version: rocprofiler_agent_version_t,
-    agents: *mut *const c_void,
-    count: usize,
-    _data: *mut c_void,
-) -> rocprofiler_status_t {
-    SERVICE.run(|| {
-        if agents.is_null() {
-            return;
+/// # Safety
+///
+/// `agents` is null or an array of `count` pointers to agent structs of version 0.
+unsafe fn write_all(agents: *mut *const c_void, count: usize) {
+    if agents.is_null() {
+        return;
+    }
+    let mut gpus = Vec::new();
+    // SAFETY: as this function demands.
+    for agent in unsafe { std::slice::from_raw_parts(agents, count) } {
+        // SAFETY: as this function demands.
+        let Some(known) = (unsafe { write(*agent) }) else {
+            continue;
+        };
+        if known.r#type == rocprofiler_agent_type_t::GPU {
+            gpus.push((known.node_id, known.id.handle));
         }
-        let mut gpus = Vec::new();
-        // SAFETY: the provider's array of `count` pointers.
-        for agent in unsafe { std::slice::from_raw_parts(agents, count) } {
-            // SAFETY: each points to an agent struct.
-            let Some(known) = (unsafe { write(*agent) }) else {
-                continue;
-            };
-            if known.r#type == rocprofiler_agent_type_t::GPU {
-                gpus.push((known.node_id, known.id.handle));
-            }
-        }
-        gpus.sort_by_key(|&(node, _)| node);
-        GPUS.get_or_init(|| gpus.into_iter().map(|(_, handle)| handle).collect());
-    });
-    rocprofiler_status_t::SUCCESS
+    }
+    gpus.sort_by_key(|&(node, _)| node);
+    GPUS.get_or_init(|| gpus.into_iter().map(|(_, handle)| handle).collect());
 }
 
 /// # Safety
@@ -82,7 +83,7 @@ unsafe extern "C" fn on_agents(
 /// `agent` is null or points to an agent struct of version 0.
 unsafe fn write(agent: *const c_void) -> Option<rocprofiler_agent_v0_t> {
     // SAFETY: as this function demands.
-    let known = unsafe { crate::recording::text::sized::<rocprofiler_agent_v0_t>(agent) }?;
+    let known = unsafe { sized::<rocprofiler_agent_v0_t>(agent) }?;
     let mut tail = Vec::new();
     let mut put = |bytes: &[u8]| {
         tail.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
@@ -96,20 +97,20 @@ unsafe fn write(agent: *const c_void) -> Option<rocprofiler_agent_v0_t> {
         put(bytes_of(known.mem_banks, known.mem_banks_count as usize));
         put(bytes_of(known.caches, known.caches_count as usize));
         put(bytes_of(known.io_links, known.io_links_count as usize));
-        for text in [
+        for string in [
             known.name,
             known.vendor_name,
             known.product_name,
             known.model_name,
         ] {
-            put(crate::recording::text::text(text));
+            put(text(string));
         }
     }
     let agent = AgentRecord {
         header: header(0, 0),
         handle: known.id.handle,
     };
-    crate::recording::meta::write(tag::AGENT, 0, &agent, &tail);
+    meta::write(tag::AGENT, 0, &agent, &tail);
     Some(known)
 }
 

@@ -1,29 +1,29 @@
-//! Calls of the runtimes: written when they begin, completed in place when they return.
+//! Calls of the runtimes: HIP, HSA, RCCL, rocDecode, rocJPEG.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_void};
 
 use rocprofiler_sdk_sys::{
-    rocprofiler_callback_phase_t, rocprofiler_callback_tracing_hip_api_data_t,
-    rocprofiler_callback_tracing_hsa_api_data_t, rocprofiler_callback_tracing_kind_t,
-    rocprofiler_callback_tracing_rccl_api_data_t, rocprofiler_callback_tracing_record_t,
+    rocprofiler_callback_tracing_hip_api_data_t, rocprofiler_callback_tracing_hsa_api_data_t,
+    rocprofiler_callback_tracing_kind_t, rocprofiler_callback_tracing_rccl_api_data_t,
     rocprofiler_callback_tracing_rocdecode_api_data_t,
     rocprofiler_callback_tracing_rocjpeg_api_data_t, rocprofiler_tracing_operation_t,
-    rocprofiler_user_data_t,
 };
-use rpd_spool::format::{ApiCall, RecordHeader, api_flag, tag};
-use rpd_spool::stacks::StackOptions;
-use rpd_spool::writer::{OpenRecord, now, record_len};
-use zerocopy::FromBytes;
+use rpd_spool::format::api_flag;
+use rpd_spool::writer::{OpenRecord, now};
 
+use super::names::KindNames;
+use super::provider::functions;
+use super::query::visit9;
+use super::setup::Setup;
+use super::trace::{Phase, Record, Tracer, call_of};
 use crate::recording::arguments::{self, Layout};
+use crate::recording::call::{self, Call};
 use crate::recording::guard::Service;
-use crate::recording::stacks::{self, Selection};
-use crate::sdk::entry::{Setup, functions};
-use crate::sdk::names::KindNames;
+use crate::recording::stacks::Selection;
+use crate::recording::text;
 
 /// Bytes kept of a text argument.
 const TEXT: usize = 4096;
-const HEAD: usize = size_of::<ApiCall>();
 
 static SERVICE: Service = Service::new("API calls");
 
@@ -34,21 +34,21 @@ enum Arguments {
     None,
     /// The struct, and the texts behind the pointers in it.
     Raw(Layout),
-    /// What the provider makes of them.
+    /// As texts that the provider formats.
     Texts,
 }
 
-/// What the callback needs to know about a kind.
+/// The calls of a kind.
 #[derive(Debug)]
 struct ApiKind {
     number: u16,
-    /// With a payload of any other size the result is not looked at.
+    /// With a payload of any other size the result is not read.
     payload: Payload,
     /// By operation number.
     operations: Box<[Arguments]>,
     /// For operations beyond the table.
     others: Arguments,
-    /// Those that have stacks.
+    /// Operations whose stacks are recorded.
     stacks: Option<Selection>,
 }
 
@@ -76,7 +76,7 @@ const RCCL: Payload = payload!(rocprofiler_callback_tracing_rccl_api_data_t);
 const ROCDECODE: Payload = payload!(rocprofiler_callback_tracing_rocdecode_api_data_t);
 const ROCJPEG: Payload = payload!(rocprofiler_callback_tracing_rocjpeg_api_data_t);
 
-pub(crate) fn configure(setup: &Setup<'_>) {
+pub(super) fn configure(setup: &Setup<'_>) {
     let traces = setup.options.traces;
     let (hip_args, other_args) = (setup.options.hip_args, setup.options.annotate_args);
     let kinds = [
@@ -98,33 +98,21 @@ pub(crate) fn configure(setup: &Setup<'_>) {
     for (wanted, kind, payload, record_arguments) in kinds {
         if wanted
             && let Some(names) = setup.callback_kind(kind)
-            && let Some(api) = describe(
-                names,
-                arguments::of_kind(kind),
-                payload,
-                record_arguments,
-                &setup.options.stacks,
-            )
+            && let Some(mut api) =
+                describe(names, arguments::of_kind(kind), payload, record_arguments)
         {
-            let data = Box::leak(Box::new(api));
-            setup.trace_callbacks(
-                setup.client,
-                names,
-                &[],
-                Some(on_call),
-                std::ptr::from_mut(data).cast(),
-            );
+            api.stacks = Selection::of(&setup.options.stacks, &names.operations);
+            setup.trace(setup.client, names, &[], api);
         }
     }
 }
 
-/// What the callback needs to know; `record_arguments` says whether arguments are recorded.
+/// The calls of a kind, with their arguments or without. None when the spool has no room for the number of the kind.
 fn describe(
     names: &KindNames,
     layouts: &[Layout],
     payload: Payload,
     record_arguments: bool,
-    stacks: &StackOptions,
 ) -> Option<ApiKind> {
     let others = if record_arguments {
         Arguments::Texts
@@ -133,7 +121,7 @@ fn describe(
     };
     let most = names.operations.iter().map(|(number, _)| *number).max();
     let count = most.and_then(|most| usize::try_from(most + 1).ok());
-    // Operations are slots of a table; a provider with tens of thousands would be no provider.
+    // Operations are places in a table; no provider has tens of thousands.
     let mut operations = vec![others; count.unwrap_or(0).min(1 << 14)];
     if record_arguments {
         for (number, name) in &names.operations {
@@ -150,44 +138,29 @@ fn describe(
         payload,
         operations: operations.into(),
         others,
-        stacks: Selection::of(stacks, &names.operations),
+        stacks: None,
     })
 }
 
-unsafe extern "C" fn on_call(
-    record: rocprofiler_callback_tracing_record_t,
-    user_data: *mut rocprofiler_user_data_t,
-    data: *mut c_void,
-) {
-    SERVICE.told(|| {
-        // First, so that what we do is not taken for the call's own time. The clock is most of what we cost: once a phase.
-        let returned = match record.phase {
-            rocprofiler_callback_phase_t::EXIT => now(),
-            _ => 0,
-        };
-        // SAFETY: `data` is what `configure` leaked; the slot belongs to this call and context.
-        let (kind, slot) = unsafe { (&*data.cast::<ApiKind>(), &mut (*user_data).value) };
+impl Tracer for ApiKind {
+    const SERVICE: &'static Service = &SERVICE;
+
+    #[inline]
+    fn take(&self, record: &Record, slot: &mut u64) {
         match record.phase {
-            rocprofiler_callback_phase_t::ENTER => {
+            Phase::ENTER => {
                 *slot = 0;
-                *slot = enter(kind, &record).0;
-                if *slot == 0 {
-                    crate::recording::thread::lost();
-                }
+                *slot = enter(self, record).0;
             }
-            rocprofiler_callback_phase_t::EXIT if *slot != 0 => {
-                let retval = retval(kind, record.payload);
-                crate::recording::thread::with(|thread| {
-                    let open = OpenRecord(*slot);
-                    if let Some(selection) = &kind.stacks {
-                        stacks::at_end(thread, selection, open, returned);
-                    }
-                    thread.records.close(open, retval, returned);
-                });
+            Phase::EXIT => {
+                // First, so that our work is not measured as part of the call. The clock is read once a phase: it is most of
+                // the cost of a record.
+                let returned = now();
+                call::end(OpenRecord(*slot), retval(self, record.payload), returned);
             }
             _ => {}
         }
-    });
+    }
 }
 
 /// First eight bytes of the result; 0 when the payload is of a size that this build does not know.
@@ -210,74 +183,29 @@ fn retval(kind: &ApiKind, payload: *const c_void) -> u64 {
 }
 
 #[inline]
-fn enter(kind: &ApiKind, record: &rocprofiler_callback_tracing_record_t) -> OpenRecord {
+fn enter(kind: &ApiKind, record: &Record) -> OpenRecord {
     let arguments = usize::try_from(record.operation)
         .ok()
         .and_then(|number| kind.operations.get(number))
         .unwrap_or(&kind.others);
+    let call = call_of(kind.number, record, kind.stacks.as_ref());
     match arguments {
-        Arguments::None => open(kind, record, 0, 0, |_| {}),
-        Arguments::Raw(layout) => enter_raw(kind, record, layout.size.into(), layout.texts()),
-        Arguments::Texts => enter_texts(kind, record),
+        Arguments::None => call.begin(0, 0, |_| {}),
+        Arguments::Raw(layout) => enter_raw(&call, record, layout.size.into(), layout.texts()),
+        Arguments::Texts => enter_texts(&call, record),
     }
 }
 
-/// Opens the record of a call; `fill` writes its tail behind the stack, if it has one.
-#[inline]
-fn open(
-    kind: &ApiKind,
-    record: &rocprofiler_callback_tracing_record_t,
-    flags: u32,
-    tail: usize,
-    fill: impl FnOnce(&mut [u8]),
-) -> OpenRecord {
-    let selection = kind.stacks.as_ref();
-    let selection = selection.filter(|selection| selection.takes(record.operation));
-    crate::recording::thread::with(|thread| {
-        let stack = stacks::at_begin(thread, selection);
-        let len = record_len(HEAD, stacks::room(stack) + tail);
-        thread.records.append_open(len, |bytes| {
-            let (head, rest) = bytes.split_at_mut(HEAD);
-            fill(stacks::put(stack, rest));
-            // Last, for the same reason.
-            let start = now();
-            // In place: copying a struct that was just put together on the stack stalls on its own stores.
-            if let Ok(call) = ApiCall::mut_from_bytes(head) {
-                *call = ApiCall {
-                    header: RecordHeader {
-                        len: len as u32,
-                        tag: tag::API,
-                        aux: kind.number,
-                    },
-                    operation: record.operation.cast_unsigned(),
-                    flags: flags | stacks::flag(stack),
-                    start,
-                    end: 0,
-                    correlation: record.correlation_id.internal,
-                    ancestor: record.correlation_id.ancestor,
-                    retval: 0,
-                };
-            }
-        })
-    })
-    .unwrap_or_default()
-}
-
-fn enter_raw(
-    kind: &ApiKind,
-    record: &rocprofiler_callback_tracing_record_t,
-    size: usize,
-    offsets: &[u16],
-) -> OpenRecord {
-    // The arguments follow the payload's size; what the provider does not deliver is not read.
+fn enter_raw(call: &Call, record: &Record, size: usize, offsets: &[u16]) -> OpenRecord {
+    // The arguments follow the payload's size; a payload without them is recorded without.
     let payload = record.payload.cast::<u8>();
-    let there = match payload.is_null() {
+    let delivered = match payload.is_null() {
         true => 0,
         // SAFETY: payloads begin with their size.
         false => unsafe { payload.cast::<u64>().read_unaligned() as usize },
     };
-    if there < 8 + size {
-        return open(kind, record, 0, 0, |_| {});
+    if delivered < 8 + size {
+        return call.begin(0, 0, |_| {});
     }
     // SAFETY: the payload has `size` bytes of arguments behind its size field.
     let arguments = unsafe { std::slice::from_raw_parts(payload.add(8), size) };
@@ -293,7 +221,7 @@ fn enter_raw(
         address.copy_from_slice(bytes);
         let pointer = usize::from_ne_bytes(address) as *const c_char;
         // SAFETY: an input argument that the call itself is about to read as text; the caller keeps it alive.
-        if let Some((found, cut)) = unsafe { crate::recording::text::capped(pointer, TEXT) } {
+        if let Some((found, cut)) = unsafe { text::capped(pointer, TEXT) } {
             *text = Some(found);
             tail += found.len();
             if cut {
@@ -302,7 +230,7 @@ fn enter_raw(
         }
     }
     tail += 4 * offsets.len();
-    open(kind, record, flags, tail, |rest| {
+    call.begin(flags, tail, |rest| {
         rest[..size].copy_from_slice(arguments);
         let mut at = size;
         for text in &texts[..offsets.len()] {
@@ -316,53 +244,44 @@ fn enter_raw(
     })
 }
 
-/// The rare way, for operations that are newer than rpd: the provider formats.
+/// For operations that are newer than rpd, which are rare: the provider formats their arguments.
 #[cold]
-fn enter_texts(kind: &ApiKind, record: &rocprofiler_callback_tracing_record_t) -> OpenRecord {
+fn enter_texts(call: &Call, record: &Record) -> OpenRecord {
     let iterate = functions()
         .and_then(|functions| functions.rocprofiler_iterate_callback_tracing_kind_operation_args);
     let mut tail: Vec<u8> = Vec::new();
     if let Some(iterate) = iterate {
-        // SAFETY: called from within the callback of this record; the vector outlives the call. No pointer is
+        let argument = |_: rocprofiler_callback_tracing_kind_t,
+                        _: rocprofiler_tracing_operation_t,
+                        _: u32,
+                        _: *const c_void,
+                        _: i32,
+                        type_name: *const c_char,
+                        name: *const c_char,
+                        value: *const c_char,
+                        _: i32| {
+            for text in [type_name, name, value] {
+                // SAFETY: null, or text that is valid during this call.
+                let text = unsafe { text::text(text) };
+                let text = &text[..text.len().min(TEXT)];
+                tail.extend_from_slice(&(text.len() as u32).to_le_bytes());
+                tail.extend_from_slice(text);
+            }
+        };
+        // SAFETY: called from within the callback of this record; callback and data belong together. No pointer is
         // followed (0): before the call, what outputs point to may be anything.
-        unsafe { iterate(*record, Some(on_argument), 0, (&raw mut tail).cast()) };
+        visit9(argument, |visit, data| unsafe {
+            iterate(*record, visit, 0, data)
+        });
     }
     let flags = if tail.is_empty() {
         0
     } else {
         api_flag::ARGUMENT_TEXTS
     };
-    open(kind, record, flags, tail.len(), |rest| {
+    call.begin(flags, tail.len(), |rest| {
         rest[..tail.len()].copy_from_slice(&tail);
     })
-}
-
-unsafe extern "C" fn on_argument(
-    _kind: rocprofiler_callback_tracing_kind_t,
-    _operation: rocprofiler_tracing_operation_t,
-    _number: u32,
-    _value: *const c_void,
-    _indirection: i32,
-    r#type: *const c_char,
-    name: *const c_char,
-    value: *const c_char,
-    _dereferenced: i32,
-    data: *mut c_void,
-) -> c_int {
-    // SAFETY: `data` is the vector of `enter_texts`.
-    let tail = unsafe { &mut *data.cast::<Vec<u8>>() };
-    for text in [r#type, name, value] {
-        let text = match text.is_null() {
-            true => c"",
-            // SAFETY: texts are valid during this call.
-            false => unsafe { CStr::from_ptr(text) },
-        };
-        let bytes = text.to_bytes();
-        let bytes = &bytes[..bytes.len().min(TEXT)];
-        tail.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-        tail.extend_from_slice(bytes);
-    }
-    0
 }
 
 #[cfg(test)]

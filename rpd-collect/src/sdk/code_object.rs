@@ -1,21 +1,22 @@
-//! Code objects and kernel symbols.
+//! Code objects, kernel symbols and host functions.
 
 use std::ffi::c_void;
 
 use rocprofiler_sdk_sys::{
-    rocprofiler_callback_phase_t,
     rocprofiler_callback_tracing_code_object_host_kernel_symbol_register_data_t,
     rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t,
-    rocprofiler_callback_tracing_code_object_load_data_t, rocprofiler_callback_tracing_record_t,
-    rocprofiler_code_object_storage_type_t, rocprofiler_user_data_t,
+    rocprofiler_callback_tracing_code_object_load_data_t, rocprofiler_code_object_storage_type_t,
 };
 use rpd_spool::format::{CodeObject, HostFunction, KernelSymbol, tag};
 use rpd_spool::writer::now;
 
+use super::counters;
+use super::payload::sized;
+use super::setup::Setup;
+use super::trace::{Phase, Record, Tracer};
 use crate::recording::guard::Service;
-use crate::recording::process::header;
 use crate::recording::text::text;
-use crate::sdk::entry::Setup;
+use crate::recording::{header, meta};
 
 static SERVICE: Service = Service::new("code objects");
 
@@ -26,54 +27,43 @@ struct Operations {
     host: Option<i32>,
 }
 
-pub(crate) fn configure(setup: &Setup<'_>) {
-    let Some(kind) = setup.callback_kind("CODE_OBJECT") else {
-        return;
-    };
-    let Some(context) = setup.context("code objects") else {
-        return;
-    };
-    let operations = Box::leak(Box::new(Operations {
-        load: kind.operation("CODE_OBJECT_LOAD"),
-        kernel: kind.operation("CODE_OBJECT_DEVICE_KERNEL_SYMBOL_REGISTER"),
-        host: kind.operation("CODE_OBJECT_HOST_KERNEL_SYMBOL_REGISTER"),
-    }));
-    let data = std::ptr::from_mut(operations).cast();
-    if setup.trace_callbacks(context, kind, &[], Some(on_code_object), data) {
-        setup.start(context, "code objects");
+pub(super) fn configure(setup: &Setup<'_>) {
+    if let Some(kind) = setup.callback_kind("CODE_OBJECT") {
+        let operations = Operations {
+            load: kind.operation("CODE_OBJECT_LOAD"),
+            kernel: kind.operation("CODE_OBJECT_DEVICE_KERNEL_SYMBOL_REGISTER"),
+            host: kind.operation("CODE_OBJECT_HOST_KERNEL_SYMBOL_REGISTER"),
+        };
+        setup.trace_always("code objects", kind, &[], operations);
     }
 }
 
-unsafe extern "C" fn on_code_object(
-    record: rocprofiler_callback_tracing_record_t,
-    _user_data: *mut rocprofiler_user_data_t,
-    data: *mut c_void,
-) {
-    SERVICE.told(|| {
-        // SAFETY: `data` is what `configure` leaked.
-        let operations = unsafe { &*data.cast::<Operations>() };
+impl Tracer for Operations {
+    const SERVICE: &'static Service = &SERVICE;
+
+    fn take(&self, record: &Record, _slot: &mut u64) {
         let operation = Some(record.operation);
-        let loading = record.phase == rocprofiler_callback_phase_t::LOAD;
-        if operation == operations.load {
+        let loading = record.phase == Phase::LOAD;
+        if operation == self.load {
             code_object(record.payload, loading);
-        } else if loading && operation == operations.kernel {
+        } else if loading && operation == self.kernel {
             kernel_symbol(record.payload);
-        } else if loading && operation == operations.host {
+        } else if loading && operation == self.host {
             host_function(record.payload);
         }
-    });
+    }
 }
 
 fn code_object(payload: *const c_void, loading: bool) {
     type Payload = rocprofiler_callback_tracing_code_object_load_data_t;
     // SAFETY: the payload of this operation, within its callback.
-    let Some(payload) = (unsafe { crate::recording::text::sized::<Payload>(payload) }) else {
+    let Some(payload) = (unsafe { sized::<Payload>(payload) }) else {
         return;
     };
     // SAFETY: valid during the callback.
     let uri = unsafe { text(payload.uri) };
     let memory = match payload.storage_type {
-        // SAFETY: the storage type says that this member is live.
+        // SAFETY: the storage type says that this member is valid.
         rocprofiler_code_object_storage_type_t::MEMORY => unsafe { payload.storage.memory },
         _ => Default::default(),
     };
@@ -92,13 +82,13 @@ fn code_object(payload: *const c_void, loading: bool) {
         time: now(),
     };
     let aux = if loading { 1 } else { 2 };
-    crate::recording::meta::write(tag::CODE_OBJECT, aux, &object, uri);
+    meta::write(tag::CODE_OBJECT, aux, &object, uri);
 }
 
 fn kernel_symbol(payload: *const c_void) {
     type Payload = rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t;
     // SAFETY: the payload of this operation, within its callback.
-    let Some(payload) = (unsafe { crate::recording::text::sized::<Payload>(payload) }) else {
+    let Some(payload) = (unsafe { sized::<Payload>(payload) }) else {
         return;
     };
     // SAFETY: valid until the symbol is unloaded.
@@ -120,14 +110,14 @@ fn kernel_symbol(payload: *const c_void) {
         kernel_address: payload.kernel_address.as_u64(),
         size: payload.size,
     };
-    crate::recording::meta::write(tag::KERNEL_SYMBOL, 0, &symbol, name);
-    crate::sdk::counters::kernel_registered(payload.kernel_id, name);
+    meta::write(tag::KERNEL_SYMBOL, 0, &symbol, name);
+    counters::kernel_registered(payload.kernel_id, name);
 }
 
 fn host_function(payload: *const c_void) {
     type Payload = rocprofiler_callback_tracing_code_object_host_kernel_symbol_register_data_t;
     // SAFETY: the payload of this operation, within its callback.
-    let Some(payload) = (unsafe { crate::recording::text::sized::<Payload>(payload) }) else {
+    let Some(payload) = (unsafe { sized::<Payload>(payload) }) else {
         return;
     };
     // SAFETY: valid during the callback.
@@ -141,5 +131,5 @@ fn host_function(payload: *const c_void) {
         name_len: name.len() as u32,
         reserved: 0,
     };
-    crate::recording::meta::write(tag::HOST_FUNCTION, 0, &function, name);
+    meta::write(tag::HOST_FUNCTION, 0, &function, name);
 }

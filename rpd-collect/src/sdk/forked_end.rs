@@ -1,8 +1,8 @@
-//! A child that was forked by a process that counts comes to its end.
+//! The end of a child that was forked by a process that counts.
 //!
-//! SDK 1.0 has a thread that hands counters over, and its exit handler waits for that thread to stop. A fork leaves the
-//! thread behind, so that a child that calls `exit` would wait for ever. Here a thread of ours sees to it that such a
-//! child ends after all, with the status it wanted to end with. Nothing is lost: what was counted is in the spool already.
+//! SDK 1.0 has a thread that delivers counters, and its exit handler waits for that thread to stop. A forked child does not
+//! have the thread, so a child that calls `exit` would wait for ever. A thread of ours ends such a child, with the status
+//! that it exits with. Nothing is lost: what was counted is in the spool already.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,13 +10,15 @@ use std::time::Duration;
 
 use rpd_spool::writer::now;
 
+use super::provider::functions;
+use crate::recording::background::spawn;
 use crate::recording::guard::Service;
 use crate::recording::process::fork_time;
-use crate::sdk::entry::functions;
 
-/// How often the provider is asked how far its end has come, and how often in a row it may be in the middle of it.
+/// How often the state of finalisation is queried.
 const INTERVAL: Duration = Duration::from_millis(20);
-const PATIENCE: u32 = 25;
+/// How many times in a row finalisation may be found unfinished.
+const MOST_UNFINISHED: u32 = 25;
 
 static SERVICE: Service = Service::new("ends of forked children");
 /// When counting began; 0 before.
@@ -29,15 +31,15 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Whether this is such a child. It is not to end the provider by itself either.
-pub(crate) fn is_here() -> bool {
+/// Whether this process is such a child, which must not finalise the provider either.
+pub(super) fn applies() -> bool {
     let since = COUNTING.load(Ordering::Relaxed);
     since != 0 && since < fork_time()
 }
 
 /// To be called when counting begins: handlers run in reverse order, so this one before that of the provider, which is
 /// already there.
-pub(crate) fn prepare() {
+pub(super) fn prepare() {
     let first = COUNTING.compare_exchange(0, now(), Ordering::Relaxed, Ordering::Relaxed);
     if first.is_err() {
         return;
@@ -47,9 +49,9 @@ pub(crate) fn prepare() {
 }
 
 unsafe extern "C" fn on_end(status: c_int, _data: *mut c_void) {
-    if is_here() {
-        // Where no thread can be had, nothing can be done.
-        let _ = crate::recording::switch::spawn("rpd-end", move || {
+    if applies() {
+        // Without a thread nothing can be done.
+        let _ = spawn("rpd-end", move || {
             SERVICE.run(|| watch(status));
         });
     }
@@ -60,17 +62,17 @@ fn watch(status: c_int) {
     let Some(query) = functions().and_then(|functions| functions.rocprofiler_is_finalized) else {
         return;
     };
-    let mut waited = 0;
-    while waited < PATIENCE {
+    let mut unfinished = 0;
+    while unfinished < MOST_UNFINISHED {
         std::thread::sleep(INTERVAL);
         let mut state = 0;
         // SAFETY: the pointer is valid for the call.
         unsafe { query(&mut state) };
         match state {
-            // Not yet: the program's own handlers take the time they need.
-            0 => waited = 0,
-            // Below zero: in the middle of it.
-            ..0 => waited += 1,
+            // Not begun: exit handlers of the program still run.
+            0 => unfinished = 0,
+            // Begun and not finished.
+            ..0 => unfinished += 1,
             _ => return,
         }
     }

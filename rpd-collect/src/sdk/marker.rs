@@ -1,409 +1,263 @@
 //! ROCTx: marks, ranges, names, pause and resume.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 
-use rocprofiler_sdk_sys::{
-    rocprofiler_callback_phase_t, rocprofiler_callback_tracing_marker_api_data_t,
-    rocprofiler_callback_tracing_record_t, rocprofiler_user_data_t,
-};
-use rpd_spool::format::{
-    ApiCall, NamedResource, RangeBegin, RangeEnd, RecordHeader, StackRef, api_flag, tag,
-};
-use rpd_spool::stacks::StackOptions;
-use rpd_spool::writer::{OpenRecord, now, record_len};
-use zerocopy::{Immutable, IntoBytes};
+use rocprofiler_sdk_sys::rocprofiler_callback_tracing_marker_api_data_t;
+use rpd_spool::writer::{OpenRecord, now};
 
+use super::names::KindNames;
+use super::payload;
+use super::setup::{Setup, note_missing};
+use super::trace::{Phase, Record, Tracer, call_of};
+use crate::recording::call::Call;
 use crate::recording::guard::Service;
-use crate::recording::process::header;
-use crate::recording::stacks::{self, Selection};
-use crate::sdk::entry::Setup;
-use crate::sdk::names::KindNames;
-
-/// Bytes kept of a message.
-const MESSAGE: usize = 64 << 10;
+use crate::recording::markers::{self, Message, Resource};
+use crate::recording::stacks::Selection;
+use crate::recording::{call, meta, switch, thread};
 
 static RANGES: Service = Service::new("markers");
 static CONTROL: Service = Service::new("pause and resume");
 static NAMES: Service = Service::new("names");
 
-/// Numbers of the operations that need care.
-struct Operations {
-    kind: u16,
-    /// The calls themselves are recorded, not only obeyed.
-    recorded: bool,
-    mark: Option<i32>,
-    thread_range: Option<i32>,
-    process_range: Option<i32>,
-    pause: Option<i32>,
-    resume: Option<i32>,
-    names: [Option<i32>; 4],
-    /// Those that have stacks.
-    stacks: Option<Selection>,
-}
-
-impl Operations {
-    fn leak(kind: &KindNames, recorded: bool, stacks: &StackOptions) -> *mut c_void {
-        let operations = Operations {
-            kind: kind.number as u16,
-            recorded,
-            mark: kind.operation("roctxMarkA"),
-            thread_range: kind.operation("roctxThreadRangeA"),
-            process_range: kind.operation("roctxProcessRangeA"),
-            pause: kind.operation("roctxProfilerPause"),
-            resume: kind.operation("roctxProfilerResume"),
-            names: [
-                "roctxNameOsThread",
-                "roctxNameHipDevice",
-                "roctxNameHipStream",
-                "roctxNameHsaAgent",
-            ]
-            .map(|name| kind.operation(name)),
-            stacks: match recorded {
-                true => Selection::of(stacks, &kind.operations),
-                false => None,
-            },
-        };
-        std::ptr::from_mut(Box::leak(Box::new(operations))).cast()
-    }
-
-    /// How the stack of this marker is taken; `None` when it has none.
-    fn selection(&self, record: &rocprofiler_callback_tracing_record_t) -> Option<&Selection> {
-        let selection = self.stacks.as_ref();
-        selection.filter(|selection| selection.takes(record.operation))
-    }
-}
-
-pub(crate) fn configure(setup: &Setup<'_>) {
+pub(super) fn configure(setup: &Setup<'_>) {
     if let Some(kind) = setup.callback_kind("MARKER_CORE_RANGE_API") {
-        let data = Operations::leak(kind, true, &setup.options.stacks);
-        setup.trace_callbacks(setup.client, kind, &[], Some(on_range), data);
+        setup.trace(setup.client, kind, &[], Ranges::new(setup, kind));
     }
-    // Names stay on while the client context is paused.
-    if let Some(kind) = setup.callback_kind("MARKER_NAME_API")
-        && let Some(context) = setup.context("names")
-    {
-        let data = Operations::leak(kind, true, &setup.options.stacks);
-        setup.trace_callbacks(context, kind, &[], Some(on_name), data);
-        setup.start(context, "names");
+    // Names are recorded also while recording is paused.
+    if let Some(kind) = setup.callback_kind("MARKER_NAME_API") {
+        setup.trace_always("names", kind, &[], Names::new(kind));
     }
 }
 
 /// Pause and resume, which are obeyed whether or not markers are recorded; with the original's semantics, only when they
 /// are or when the program selects regions.
-pub(crate) fn configure_control(setup: &Setup<'_>) {
+pub(super) fn configure_control(setup: &Setup<'_>) {
     const KIND: &str = "MARKER_CONTROL_API";
     let options = setup.options;
     let recorded = options.traces.marker;
-    if options.original_semantics && !recorded && !crate::recording::switch::by_regions(options) {
+    if options.original_semantics && !recorded && !switch::by_regions(options) {
         return;
     }
     let Some(kind) = setup.names.callback(KIND) else {
-        if crate::recording::switch::by_regions(options) {
-            crate::recording::meta::note(
+        if switch::by_regions(options) {
+            meta::note(
                 "nothing is recorded: this provider does not tell where selected regions begin",
             );
         } else if recorded {
-            crate::sdk::entry::note_missing(KIND);
+            note_missing(KIND);
         }
         return;
     };
-    // Also heard while the client context is stopped.
-    let Some(context) = setup.context("pause and resume") else {
-        return;
-    };
-    let data = Operations::leak(kind, recorded, &options.stacks);
-    setup.trace_callbacks(context, kind, &[], Some(on_control), data);
-    setup.start(context, "pause and resume");
+    // Always: a resume comes while the client context is stopped.
+    setup.trace_always(
+        "pause and resume",
+        kind,
+        &[],
+        Control::new(setup, kind, recorded),
+    );
 }
 
-/// The payload of a marker callback.
+type Payload = rocprofiler_callback_tracing_marker_api_data_t;
+
+/// The payload of a marker record.
 ///
 /// # Safety
 ///
 /// `record` is one of a marker kind, and its callback is running.
-unsafe fn payload(
-    record: &rocprofiler_callback_tracing_record_t,
-) -> Option<rocprofiler_callback_tracing_marker_api_data_t> {
+unsafe fn payload(record: &Record) -> Option<Payload> {
     // SAFETY: as this function demands, this is the payload's type.
-    unsafe { crate::recording::text::sized(record.payload) }
+    unsafe { payload::sized(record.payload) }
 }
 
-/// The message of a record, with the flags that describe it.
+/// The message of a mark or range.
 ///
 /// # Safety
 ///
-/// As for [`payload`], and the operation is one that takes a message.
-pub(crate) unsafe fn message<'a>(
-    record: &rocprofiler_callback_tracing_record_t,
-) -> (Option<&'a [u8]>, u32) {
-    // SAFETY: as this function demands; the message lives through the callback.
-    let text = unsafe {
-        payload(record).map_or(std::ptr::null(), |payload| payload.args.roctxMarkA.message)
-    };
-    // SAFETY: the program's own text.
-    match unsafe { crate::recording::text::capped(text, MESSAGE) } {
-        Some((text, false)) => (Some(text), api_flag::MESSAGE),
-        Some((text, true)) => (Some(text), api_flag::MESSAGE | api_flag::TRUNCATED),
-        None => (None, api_flag::MESSAGE | api_flag::NULL_MESSAGE),
+/// As for [`payload`], and the operation is one that takes a message. The message is valid during the callback.
+pub(super) unsafe fn message<'a>(record: &Record) -> Message<'a> {
+    // SAFETY: as this function demands; the text is the program's own.
+    unsafe {
+        let text =
+            payload(record).map_or(std::ptr::null(), |payload| payload.args.roctxMarkA.message);
+        Message::read(text)
     }
 }
 
-fn retval(record: &rocprofiler_callback_tracing_record_t) -> u64 {
+/// Writes the begin of a call without message; the slot for [`end`].
+fn begin(call: &Call) -> u64 {
+    call.begin(0, 0, |_| {}).0
+}
+
+/// Completes the call that began with `slot`.
+fn end(slot: u64, record: &Record, returned: u64) {
     // SAFETY: only called for marker records; all members are plain numbers of the same bytes.
-    unsafe { payload(record).map_or(0, |payload| payload.retval.int64_t_retval.cast_unsigned()) }
+    let retval = unsafe {
+        payload(record).map_or(0, |payload| payload.retval.int64_t_retval.cast_unsigned())
+    };
+    call::end(OpenRecord(slot), retval, returned);
 }
 
-/// Bytes of a counted message.
-fn message_len(message: Option<&[u8]>) -> usize {
-    4 + message.map_or(0, |message| message.len())
-}
-
-/// Writes `fixed`, the stack if there is one, and the counted message.
-fn fill<T: IntoBytes + Immutable>(
-    bytes: &mut [u8],
-    fixed: &T,
-    stack: Option<StackRef>,
-    message: Option<&[u8]>,
-) {
-    let fixed = fixed.as_bytes();
-    let (head, tail) = bytes.split_at_mut(fixed.len());
-    head.copy_from_slice(fixed);
-    let tail = stacks::put(stack, tail);
-    let count = message.map_or(u32::MAX, |message| message.len() as u32);
-    let message = message.unwrap_or_default();
-    tail[..4].copy_from_slice(&count.to_le_bytes());
-    tail[4..][..message.len()].copy_from_slice(message);
-}
-
-fn call(
+/// Marks and ranges; numbers of the operations that take a message.
+struct Ranges {
     kind: u16,
-    record: &rocprofiler_callback_tracing_record_t,
-    flags: u32,
-    len: usize,
-) -> ApiCall {
-    ApiCall {
-        header: RecordHeader {
-            len: len as u32,
-            tag: tag::API,
-            aux: kind,
-        },
-        operation: record.operation.cast_unsigned(),
-        flags,
-        start: now(),
-        end: 0,
-        correlation: record.correlation_id.internal,
-        ancestor: record.correlation_id.ancestor,
-        retval: 0,
+    /// Operations whose stacks are recorded.
+    stacks: Option<Selection>,
+    mark: Option<i32>,
+    thread_range: Option<i32>,
+    process_range: Option<i32>,
+}
+
+impl Ranges {
+    fn new(setup: &Setup<'_>, kind: &KindNames) -> Ranges {
+        Ranges {
+            kind: kind.number as u16,
+            stacks: Selection::of(&setup.options.stacks, &kind.operations),
+            mark: kind.operation("roctxMarkA"),
+            thread_range: kind.operation("roctxThreadRangeA"),
+            process_range: kind.operation("roctxProcessRangeA"),
+        }
+    }
+
+    fn enter(&self, record: &Record) -> u64 {
+        let operation = Some(record.operation);
+        let call = call_of(self.kind, record, self.stacks.as_ref());
+        // SAFETY: in each of the cases below, the operation takes a message.
+        let message = || unsafe { message(record) };
+        if operation == self.process_range {
+            markers::begin_process_range(&call, message());
+            0
+        } else if operation == self.mark {
+            markers::mark(&call, message());
+            0
+        } else if operation == self.thread_range {
+            markers::begin_thread_range(&call, message()).0
+        } else {
+            begin(&call)
+        }
     }
 }
 
-unsafe extern "C" fn on_range(
-    record: rocprofiler_callback_tracing_record_t,
-    user_data: *mut rocprofiler_user_data_t,
-    data: *mut c_void,
-) {
-    RANGES.told(|| {
-        let time = match record.phase {
-            rocprofiler_callback_phase_t::EXIT => now(),
-            _ => 0,
-        };
-        // SAFETY: `data` is what `configure` leaked; the slot belongs to this range and context.
-        let (operations, slot) = unsafe { (&*data.cast::<Operations>(), &mut (*user_data).value) };
-        let operation = Some(record.operation);
+impl Tracer for Ranges {
+    const SERVICE: &'static Service = &RANGES;
+
+    fn take(&self, record: &Record, slot: &mut u64) {
         match record.phase {
-            rocprofiler_callback_phase_t::ENTER => {
+            Phase::ENTER => {
                 *slot = 0;
-                if operation == operations.process_range {
-                    begin_process_range(operations, &record);
-                } else if operation == operations.mark || operation == operations.thread_range {
-                    let instant = operation == operations.mark;
-                    *slot = open_message(operations, &record, instant).0;
+                *slot = self.enter(record);
+            }
+            Phase::EXIT => {
+                let time = now();
+                if Some(record.operation) == self.process_range {
+                    markers::end_process_range(record.correlation_id.internal, time);
                 } else {
-                    *slot = open_plain(operations, &record).0;
+                    end(*slot, record, time);
                 }
-            }
-            rocprofiler_callback_phase_t::EXIT if operation == operations.process_range => {
-                let len = size_of::<RangeEnd>();
-                let end = RangeEnd {
-                    header: header(tag::RANGE_END, len),
-                    correlation: record.correlation_id.internal,
-                    end: time,
-                };
-                crate::recording::thread::with(|thread| {
-                    thread
-                        .records
-                        .append(len, |bytes| bytes.copy_from_slice(end.as_bytes()))
-                });
-            }
-            rocprofiler_callback_phase_t::EXIT if *slot != 0 => {
-                let retval = retval(&record);
-                crate::recording::thread::with(|thread| {
-                    let open = OpenRecord(*slot);
-                    if operations.stacks.is_some() {
-                        stacks::drop_if_short(thread, open, time);
-                    }
-                    thread.records.close(open, retval, time)
-                });
             }
             _ => {}
         }
-    });
+    }
 }
 
-/// A mark is complete at once, a thread range when it is popped.
-fn open_message(
-    operations: &Operations,
-    record: &rocprofiler_callback_tracing_record_t,
-    instant: bool,
-) -> OpenRecord {
-    // SAFETY: marks and thread ranges take a message.
-    let (message, flags) = unsafe { message(record) };
-    let selection = operations.selection(record);
-    crate::recording::thread::with(|thread| {
-        // A mark takes no time, a range is as long as one may be until its end is known.
-        let duration = if instant { 0 } else { u64::MAX };
-        let stack = stacks::of_moment(thread, selection, duration);
-        let flags = flags | stacks::flag(stack);
-        let len = record_len(
-            size_of::<ApiCall>(),
-            stacks::room(stack) + message_len(message),
-        );
-        let mut call = call(operations.kind, record, flags, len);
-        if instant {
-            call.end = call.start;
-            thread
-                .records
-                .append(len, |bytes| fill(bytes, &call, stack, message));
-            return OpenRecord::default();
+/// Pause and resume.
+struct Control {
+    kind: u16,
+    /// Operations whose stacks are recorded.
+    stacks: Option<Selection>,
+    /// The calls themselves are recorded, not only obeyed.
+    recorded: bool,
+    pause: Option<i32>,
+    resume: Option<i32>,
+}
+
+impl Control {
+    fn new(setup: &Setup<'_>, kind: &KindNames, recorded: bool) -> Control {
+        Control {
+            kind: kind.number as u16,
+            stacks: Selection::of(&setup.options.stacks, &kind.operations),
+            recorded,
+            pause: kind.operation("roctxProfilerPause"),
+            resume: kind.operation("roctxProfilerResume"),
         }
-        thread
-            .records
-            .append_open(len, |bytes| fill(bytes, &call, stack, message))
-    })
-    .unwrap_or_default()
+    }
 }
 
-fn open_plain(
-    operations: &Operations,
-    record: &rocprofiler_callback_tracing_record_t,
-) -> OpenRecord {
-    let selection = operations.selection(record);
-    crate::recording::thread::with(|thread| {
-        let stack = stacks::of_moment(thread, selection, u64::MAX);
-        let len = size_of::<ApiCall>() + stacks::room(stack);
-        let call = call(operations.kind, record, stacks::flag(stack), len);
-        thread.records.append_open(len, |bytes| {
-            let (head, tail) = bytes.split_at_mut(size_of::<ApiCall>());
-            head.copy_from_slice(call.as_bytes());
-            stacks::put(stack, tail);
-        })
-    })
-    .unwrap_or_default()
-}
+impl Tracer for Control {
+    const SERVICE: &'static Service = &CONTROL;
 
-fn begin_process_range(operations: &Operations, record: &rocprofiler_callback_tracing_record_t) {
-    // SAFETY: process ranges take a message.
-    let (message, flags) = unsafe { message(record) };
-    let selection = operations.selection(record);
-    crate::recording::thread::with(|thread| {
-        let stack = stacks::of_moment(thread, selection, u64::MAX);
-        let len = record_len(
-            size_of::<RangeBegin>(),
-            stacks::room(stack) + message_len(message),
-        );
-        let begin = RangeBegin {
-            header: RecordHeader {
-                len: len as u32,
-                tag: tag::RANGE_BEGIN,
-                aux: operations.kind,
-            },
-            operation: record.operation.cast_unsigned(),
-            flags: flags | stacks::flag(stack),
-            start: now(),
-            correlation: record.correlation_id.internal,
-            ancestor: record.correlation_id.ancestor,
-        };
-        thread
-            .records
-            .append(len, |bytes| fill(bytes, &begin, stack, message))
-    });
-}
-
-unsafe extern "C" fn on_control(
-    record: rocprofiler_callback_tracing_record_t,
-    user_data: *mut rocprofiler_user_data_t,
-    data: *mut c_void,
-) {
-    let time = now();
-    CONTROL.told(|| {
-        // SAFETY: `data` is what `configure` leaked; the slot belongs to this call and context.
-        let (operations, slot) = unsafe { (&*data.cast::<Operations>(), &mut (*user_data).value) };
+    fn take(&self, record: &Record, slot: &mut u64) {
         let operation = Some(record.operation);
         match record.phase {
-            rocprofiler_callback_phase_t::ENTER => {
-                *slot = match operations.recorded {
-                    true => open_plain(operations, &record).0,
+            Phase::ENTER => {
+                *slot = match self.recorded {
+                    true => begin(&call_of(self.kind, record, self.stacks.as_ref())),
                     false => 0,
                 };
-                if operation == operations.pause {
-                    crate::recording::switch::pause();
+                if operation == self.pause {
+                    switch::pause();
                 }
             }
-            rocprofiler_callback_phase_t::EXIT => {
-                if operation == operations.resume {
-                    crate::recording::switch::resume();
+            Phase::EXIT => {
+                let time = now();
+                if operation == self.resume {
+                    switch::resume();
                 }
-                if *slot != 0 {
-                    let retval = retval(&record);
-                    crate::recording::thread::with(|thread| {
-                        thread.records.close(OpenRecord(*slot), retval, time);
-                    });
-                }
+                end(*slot, record, time);
             }
             _ => {}
         }
-    });
+    }
 }
 
-unsafe extern "C" fn on_name(
-    record: rocprofiler_callback_tracing_record_t,
-    _user_data: *mut rocprofiler_user_data_t,
-    data: *mut c_void,
-) {
-    NAMES.told(|| {
-        if record.phase != rocprofiler_callback_phase_t::ENTER {
-            return;
+/// Names of resources; numbers of the operations that give one.
+struct Names {
+    operations: [(Option<i32>, Resource); 4],
+}
+
+impl Names {
+    fn new(kind: &KindNames) -> Names {
+        Names {
+            operations: [
+                ("roctxNameOsThread", Resource::OsThread),
+                ("roctxNameHipDevice", Resource::HipDevice),
+                ("roctxNameHipStream", Resource::HipStream),
+                ("roctxNameHsaAgent", Resource::HsaAgent),
+            ]
+            .map(|(name, resource)| (kind.operation(name), resource)),
         }
-        // SAFETY: `data` is what `configure` leaked.
-        let operations = unsafe { &*data.cast::<Operations>() };
-        let Some(which) = operations
-            .names
+    }
+}
+
+impl Tracer for Names {
+    const SERVICE: &'static Service = &NAMES;
+
+    fn take(&self, record: &Record, _slot: &mut u64) {
+        let operation = Some(record.operation);
+        let found = self
+            .operations
             .iter()
-            .position(|found| *found == Some(record.operation))
-        else {
+            .find(|(number, _)| *number == operation);
+        let (Phase::ENTER, Some(&(_, resource))) = (record.phase, found) else {
             return;
         };
         // SAFETY: a marker record within its callback.
-        let Some(payload) = (unsafe { payload(&record) }) else {
+        let Some(payload) = (unsafe { payload(record) }) else {
             return;
         };
         // SAFETY: the member read is the one that belongs to the operation, and its pointers are valid for the call.
-        let (name, resource): (*const c_char, u64) = unsafe {
+        let (name, id): (*const c_char, u64) = unsafe {
             let args = &payload.args;
-            match which {
-                0 => (
-                    args.roctxNameOsThread,
-                    crate::recording::thread::id().into(),
-                ),
-                1 => {
+            match resource {
+                Resource::OsThread => (args.roctxNameOsThread, thread::id().into()),
+                Resource::HipDevice => {
                     let device = args.roctxNameHipDevice;
                     (device.name, device.device_id.cast_unsigned().into())
                 }
-                2 => {
+                Resource::HipStream => {
                     let stream = args.roctxNameHipStream;
                     (stream.name, stream.stream as u64)
                 }
-                _ => {
+                Resource::HsaAgent => {
                     let agent = args.roctxNameHsaAgent;
                     let handle = agent.agent.cast::<u64>();
                     let handle = if handle.is_null() { 0 } else { handle.read() };
@@ -412,16 +266,6 @@ unsafe extern "C" fn on_name(
             }
         };
         // SAFETY: the program's own text.
-        let Some((name, _)) = (unsafe { crate::recording::text::capped(name, MESSAGE) }) else {
-            return;
-        };
-        let named = NamedResource {
-            header: header(0, 0),
-            resource,
-            time: now(),
-            name_len: name.len() as u32,
-            tid: crate::recording::thread::id(),
-        };
-        crate::recording::meta::write(tag::RESOURCE_NAME, which as u16 + 1, &named, name);
-    });
+        markers::name_resource(resource, id, unsafe { Message::read(name) });
+    }
 }

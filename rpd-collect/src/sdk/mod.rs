@@ -1,15 +1,38 @@
-//! The provider of the rocprofiler-sdk ABI.
+//! The provider of the rocprofiler-sdk ABI. Nothing outside this folder knows that ABI.
+//!
+//! Another provider would be a folder beside this one that writes through [`crate::recording`].
+//!
+//! | module | subject |
+//! |---|---|
+//! | `entry` | how the provider finds, starts and ends the collector |
+//! | `contexts` | contexts that pause and resume start and stop |
+//! | `api` | calls of HIP, HSA, RCCL, rocDecode, rocJPEG |
+//! | `marker`, `rename` | ROCTx: marks, ranges, names, pause and resume; ranges that rename kernels |
+//! | `stream` | HIP streams, and the ids that tie device work to them |
+//! | `dispatch`, `memory` | kernels; copies, allocations, scratch memory |
+//! | `counters` | hardware counters of kernels |
+//! | `code_object`, `runtime`, `agents` | facts that records refer to |
+//! | `forked_end` | the end of a forked child whose provider waits for a thread that it does not have |
+//! | `setup`, `trace`, `query` | configuration of services; their records; queries that answer through a callback |
+//! | `names` | kinds and operations by name |
+//! | `provider`, `payload` | functions and structs of the ABI |
 
-pub(crate) mod agents;
-pub(crate) mod api;
-pub(crate) mod code_object;
-pub(crate) mod counters;
-pub(crate) mod dispatch;
+mod agents;
+mod api;
+mod code_object;
+mod contexts;
+mod counters;
+mod dispatch;
 pub(crate) mod entry;
-pub(crate) mod forked_end;
-pub(crate) mod marker;
-pub(crate) mod memory;
-pub(crate) mod names;
-pub(crate) mod rename;
-pub(crate) mod runtime;
-pub(crate) mod stream;
+mod forked_end;
+mod marker;
+mod memory;
+mod names;
+mod payload;
+mod provider;
+mod query;
+mod rename;
+mod runtime;
+mod setup;
+mod stream;
+mod trace;

@@ -1,50 +1,39 @@
-//! Which runtimes came up.
+//! Which runtimes are initialised.
 
-use std::ffi::c_void;
-
-use rocprofiler_sdk_sys::{
-    rocprofiler_callback_tracing_record_t,
-    rocprofiler_callback_tracing_runtime_initialization_data_t, rocprofiler_user_data_t,
-};
+use rocprofiler_sdk_sys::rocprofiler_callback_tracing_runtime_initialization_data_t;
 use rpd_spool::format::{RuntimeInit, tag};
 use rpd_spool::writer::now;
 
+use super::setup::Setup;
+use super::trace::{Record, Tracer};
+use super::{counters, payload};
+use crate::lifecycle::signals;
 use crate::recording::guard::Service;
-use crate::recording::process::header;
-use crate::sdk::entry::Setup;
+use crate::recording::{header, meta};
 
 static SERVICE: Service = Service::new("runtime initialisation");
 
-/// Whether the HSA runtime will be seen coming up, before it has any queue.
-pub(crate) fn configure(setup: &Setup<'_>) -> bool {
+/// True when the provider will report that the HSA runtime is initialised, before it has any queue.
+pub(super) fn configure(setup: &Setup<'_>) -> bool {
     let Some(kind) = setup.callback_kind("RUNTIME_INITIALIZATION") else {
         return false;
     };
-    let Some(context) = setup.context("runtime initialisation") else {
-        return false;
-    };
     let hsa = kind.operation("RUNTIME_INITIALIZATION_HSA");
-    let data = std::ptr::from_mut(Box::leak(Box::new(hsa))).cast();
-    setup.trace_callbacks(context, kind, &[], Some(on_initialization), data)
-        && setup.start(context, "runtime initialisation")
-        && hsa.is_some()
+    setup.trace_always("runtime initialisation", kind, &[], Runtimes { hsa }) && hsa.is_some()
 }
 
-unsafe extern "C" fn on_initialization(
-    record: rocprofiler_callback_tracing_record_t,
-    _user_data: *mut rocprofiler_user_data_t,
-    data: *mut c_void,
-) {
-    SERVICE.told(|| {
-        // SAFETY: `data` is what `configure` leaked.
-        let hsa = unsafe { *data.cast::<Option<i32>>() };
+struct Runtimes {
+    /// Number of the operation for the HSA runtime.
+    hsa: Option<i32>,
+}
+
+impl Tracer for Runtimes {
+    const SERVICE: &'static Service = &SERVICE;
+
+    fn take(&self, record: &Record, _slot: &mut u64) {
+        type Payload = rocprofiler_callback_tracing_runtime_initialization_data_t;
         // SAFETY: the payload of this kind, within its callback.
-        let payload = unsafe {
-            crate::recording::text::sized::<
-                rocprofiler_callback_tracing_runtime_initialization_data_t,
-            >(record.payload)
-        };
-        let payload = payload.unwrap_or_default();
+        let payload = unsafe { payload::sized::<Payload>(record.payload) }.unwrap_or_default();
         let init = RuntimeInit {
             header: header(0, 0),
             operation: record.operation.cast_unsigned(),
@@ -53,10 +42,10 @@ unsafe extern "C" fn on_initialization(
             instance: payload.instance,
             time: now(),
         };
-        crate::recording::meta::write(tag::RUNTIME_INIT, 0, &init, b"");
-        if hsa == Some(record.operation) {
-            crate::sdk::counters::hsa_is_there();
-            crate::lifecycle::signals::prepare();
+        meta::write(tag::RUNTIME_INIT, 0, &init, b"");
+        if self.hsa == Some(record.operation) {
+            counters::hsa_initialised();
+            signals::prepare();
         }
-    });
+    }
 }

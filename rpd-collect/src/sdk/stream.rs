@@ -1,26 +1,28 @@
 //! HIP streams, and the external ids that tie device work to them and to regions.
 //!
-//! The provider asks for an id on the thread that submits the work and hands it back with the record; region and stream
-//! are packed into its 64 bits, so nothing is allocated and nothing can leak.
+//! The provider asks for an id on the thread that submits the work and hands it back with the record. Region and stream are
+//! packed into its 64 bits, so nothing is allocated.
 
 use std::ffi::{c_int, c_void};
 
 use rocprofiler_sdk_sys::{
-    rocprofiler_callback_phase_t, rocprofiler_callback_tracing_hip_stream_data_t,
-    rocprofiler_callback_tracing_record_t, rocprofiler_context_id_t,
+    rocprofiler_callback_tracing_hip_stream_data_t, rocprofiler_context_id_t,
     rocprofiler_external_correlation_id_request_kind_t, rocprofiler_thread_id_t,
     rocprofiler_tracing_operation_t, rocprofiler_user_data_t,
 };
 
+use super::setup::Setup;
+use super::trace::{Phase, Record, Tracer};
+use super::{names, payload};
 use crate::recording::guard::Service;
 use crate::recording::meta;
-use crate::sdk::entry::Setup;
+use crate::recording::thread::{self, Thread};
 
 static STREAMS: Service = Service::new("HIP streams");
 static REQUESTS: Service = Service::new("external ids");
 
 /// Region and stream of an external id.
-pub(crate) fn unpack(external: u64) -> (u32, u32) {
+pub(super) fn unpack(external: u64) -> (u32, u32) {
     ((external >> 32) as u32, external as u32)
 }
 
@@ -28,34 +30,20 @@ fn pack(region: u32, stream: u32) -> u64 {
     u64::from(region) << 32 | u64::from(stream)
 }
 
-/// Number of the operation that says on which stream a thread works.
-struct SetOperation(Option<i32>);
-
-pub(crate) fn configure(setup: &Setup<'_>) {
-    if setup.options.streams {
-        configure_streams(setup);
+pub(super) fn configure(setup: &Setup<'_>) {
+    if setup.options.streams
+        && let Some(kind) = setup.callback_kind("HIP_STREAM")
+    {
+        let set = kind.operation("HIP_STREAM_SET");
+        setup.trace_always("HIP streams", kind, &[], Streams { set });
     }
     if setup.options.streams || setup.options.kernel_rename {
         configure_requests(setup);
     }
 }
 
-fn configure_streams(setup: &Setup<'_>) {
-    let Some(kind) = setup.callback_kind("HIP_STREAM") else {
-        return;
-    };
-    let Some(context) = setup.context("HIP streams") else {
-        return;
-    };
-    let set = Box::leak(Box::new(SetOperation(kind.operation("HIP_STREAM_SET"))));
-    let data = std::ptr::from_mut(set).cast();
-    if setup.trace_callbacks(context, kind, &[], Some(on_stream), data) {
-        setup.start(context, "HIP streams");
-    }
-}
-
 fn configure_requests(setup: &Setup<'_>) {
-    let kinds = crate::sdk::names::request_kinds(
+    let kinds = names::request_kinds(
         setup.functions,
         &["KERNEL_DISPATCH", "MEMORY_COPY", "MEMORY_ALLOCATION"],
     );
@@ -83,36 +71,32 @@ fn configure_requests(setup: &Setup<'_>) {
     }
 }
 
-unsafe extern "C" fn on_stream(
-    record: rocprofiler_callback_tracing_record_t,
-    _user_data: *mut rocprofiler_user_data_t,
-    data: *mut c_void,
-) {
-    STREAMS.told(|| {
-        // SAFETY: `data` is what `configure_streams` leaked.
-        let set = unsafe { &*data.cast::<SetOperation>() };
-        if set.0 != Some(record.operation) {
+struct Streams {
+    /// Number of the operation that says on which stream a thread works.
+    set: Option<i32>,
+}
+
+impl Tracer for Streams {
+    const SERVICE: &'static Service = &STREAMS;
+
+    fn take(&self, record: &Record, _slot: &mut u64) {
+        if self.set != Some(record.operation) {
             return;
         }
+        type Payload = rocprofiler_callback_tracing_hip_stream_data_t;
         // SAFETY: the payload of this kind, within its callback.
-        let payload = unsafe {
-            crate::recording::text::sized::<rocprofiler_callback_tracing_hip_stream_data_t>(
-                record.payload,
-            )
-        };
+        let payload = unsafe { payload::sized::<Payload>(record.payload) };
         let Some(payload) = payload else { return };
         match record.phase {
-            rocprofiler_callback_phase_t::ENTER => {
-                crate::recording::thread::with(|thread| {
-                    thread.push_stream(payload.stream_id.handle as u32)
-                });
+            Phase::ENTER => {
+                thread::with(|thread| thread.push_stream(payload.stream_id.handle as u32));
             }
-            rocprofiler_callback_phase_t::EXIT => {
-                crate::recording::thread::with(crate::recording::thread::Thread::pop_stream);
+            Phase::EXIT => {
+                thread::with(Thread::pop_stream);
             }
             _ => {}
         }
-    });
+    }
 }
 
 unsafe extern "C" fn on_request(
@@ -125,10 +109,10 @@ unsafe extern "C" fn on_request(
     _data: *mut c_void,
 ) -> c_int {
     let value = REQUESTS
-        .told(|| {
-            crate::recording::thread::with(|thread| {
-                let region = thread.regions.last().copied().unwrap_or(0);
-                pack(region, thread.stream())
+        .on_event(|| {
+            thread::with(|thread| {
+                let (region, stream) = thread.region_and_stream();
+                pack(region, stream)
             })
         })
         .flatten()

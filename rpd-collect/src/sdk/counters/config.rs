@@ -4,7 +4,6 @@
 //! whose values depend on how often its registers are read, every further one would change what is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use rocprofiler_sdk_sys::{
@@ -14,19 +13,21 @@ use rocprofiler_sdk_sys::{
 use rpd_spool::options::{CounterOptions, CounterRequest};
 use rpd_spool::writer::ForkLock;
 
-use crate::recording::guard::Service;
-use crate::sdk::counters::facts;
-use crate::sdk::entry::describe;
+use super::facts;
+use crate::recording::fork::ForkHook;
+use crate::recording::meta;
+use crate::sdk::provider::describe;
+use crate::sdk::query::visit3;
 
-static SERVICE: Service = Service::new("the list of counters");
+/// Held, once, by the thread that has the provider make the configurations.
+static MAKING: ForkLock = ForkLock::new();
+/// The lock is open in a forked child. It is not held over the fork, because the provider may take long.
+static FORK: ForkHook = ForkHook::new().in_child(|| MAKING.reset());
 
-/// Held, once, by the thread that has the provider make the configurations. A forked child opens it.
-pub(crate) static MAKING: ForkLock = ForkLock::new();
-
-/// A GPU; its place in the list is the number that `device=` means.
+/// A GPU; its index in the list is the number that `device=` means.
 struct Gpu {
     agent: u64,
-    /// Its dispatches that were selected so far.
+    /// How many of its dispatches were selected so far.
     selected: AtomicU64,
 }
 
@@ -34,7 +35,7 @@ struct Gpu {
 type Made = Vec<Vec<rocprofiler_counter_config_id_t>>;
 
 /// What is to be counted where.
-pub(crate) struct Configs {
+pub(super) struct Configs {
     groups: Vec<Vec<CounterRequest>>,
     interval: u64,
     gpus: Vec<Gpu>,
@@ -44,7 +45,8 @@ pub(crate) struct Configs {
 
 impl Configs {
     /// For the GPUs with these handles, in the order of their topology nodes.
-    pub(crate) fn new(options: &CounterOptions, gpus: &[u64]) -> Configs {
+    pub(super) fn new(options: &CounterOptions, gpus: &[u64]) -> Configs {
+        FORK.register();
         Configs {
             groups: options.groups.iter().map(|group| sorted(group)).collect(),
             interval: options.group_interval.max(1),
@@ -60,7 +62,7 @@ impl Configs {
     }
 
     /// What is counted in the next selected dispatch on `agent`; `None` when nothing can be.
-    pub(crate) fn next(
+    pub(super) fn next(
         &self,
         functions: &Functions,
         agent: u64,
@@ -75,9 +77,8 @@ impl Configs {
         configs.get(turn as usize).copied()
     }
 
-    /// One thread asks the provider, the others wait for it: what the SDK looks hardware up with is not safe against a
-    /// second thread that makes a configuration at the same time, and ends the target. The provider calls nothing of ours
-    /// meanwhile.
+    /// One thread makes them, the others wait for it: the SDK's counter tables are not thread-safe, and two threads that make
+    /// configurations at the same time crash the target. The provider calls no function of ours meanwhile.
     fn made(&self, functions: &Functions) -> Option<&Made> {
         // SAFETY: either null or a leaked box.
         let known = || unsafe { self.made.load(Ordering::Acquire).as_ref() };
@@ -90,7 +91,7 @@ impl Configs {
         }
         let (made, notes) = self.make(functions);
         for note in notes {
-            crate::recording::meta::note(&note);
+            meta::note(&note);
         }
         let made: &Made = Box::leak(Box::new(made));
         self.made
@@ -98,7 +99,7 @@ impl Configs {
         Some(made)
     }
 
-    /// Asks the provider for all configurations; and what the user is to be told.
+    /// Has the provider make all configurations; with notes for the user.
     fn make(&self, functions: &Functions) -> (Made, Vec<String>) {
         let mut notes = Vec::new();
         let mut missing: BTreeSet<&str> = self
@@ -193,9 +194,17 @@ fn available(
         return Err(rocprofiler_status_t::ERROR_NOT_IMPLEMENTED);
     };
     let mut ids: Vec<u64> = Vec::new();
-    let agent = rocprofiler_agent_id_t { handle: agent };
-    // SAFETY: the callback matches, and the vector outlives the call.
-    let status = unsafe { iterate(agent, Some(on_counters), (&raw mut ids).cast()) };
+    let status = visit3(
+        |_: rocprofiler_agent_id_t, counters: *mut rocprofiler_counter_id_t, count: usize| {
+            if !counters.is_null() {
+                // SAFETY: the provider's array during this call.
+                let counters = unsafe { std::slice::from_raw_parts(counters, count) };
+                ids.extend(counters.iter().map(|counter| counter.handle));
+            }
+        },
+        // SAFETY: callback and data belong together.
+        |visit, data| unsafe { iterate(rocprofiler_agent_id_t { handle: agent }, visit, data) },
+    );
     if status != rocprofiler_status_t::SUCCESS {
         return Err(status);
     }
@@ -209,28 +218,6 @@ fn available(
         }
     }
     Ok(available)
-}
-
-unsafe extern "C" fn on_counters(
-    _agent: rocprofiler_agent_id_t,
-    counters: *mut rocprofiler_counter_id_t,
-    count: usize,
-    data: *mut c_void,
-) -> rocprofiler_status_t {
-    SERVICE.run(|| {
-        if counters.is_null() {
-            return;
-        }
-        // SAFETY: the provider's array during this call; `data` is what the iteration was given.
-        let (counters, ids) = unsafe {
-            (
-                std::slice::from_raw_parts(counters, count),
-                &mut *data.cast::<Vec<u64>>(),
-            )
-        };
-        ids.extend(counters.iter().map(|counter| counter.handle));
-    });
-    rocprofiler_status_t::SUCCESS
 }
 
 /// Has the provider make a configuration, and tells what its counters are.

@@ -1,8 +1,8 @@
-//! What counters are, and which value of a counter an instance id stands for: told to the spool once each.
+//! What counters are, and which value of a counter an instance id stands for; each is recorded once.
 
 use std::cell::UnsafeCell;
 use std::collections::{HashMap, HashSet};
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::sync::Arc;
 
 use rocprofiler_sdk_sys::{
@@ -15,36 +15,40 @@ use rpd_spool::format::{Counter, CounterInstance, tag};
 use rpd_spool::writer::ForkLock;
 use zerocopy::IntoBytes;
 
-use crate::recording::guard::Service;
-use crate::recording::process::header;
+use crate::recording::fork::ForkHook;
+use crate::recording::text::text;
+use crate::recording::{header, meta};
+use crate::sdk::query::visit3;
 
-/// No counter has more dimensions; a larger number is not believed.
+/// No counter has more dimensions; with a larger number the description is not used.
 const MOST_DIMENSIONS: usize = 64;
 
-static SERVICE: Service = Service::new("dimensions of counters");
-
-/// What has been told. Child processes inherit it, and the records with it.
+/// What has been recorded. Forked children inherit it, and repeat the records.
 #[derive(Default)]
-struct Told {
+struct Recorded {
     /// Ids of the dimensions of each counter, by agent and id: agents of one architecture may share ids.
     counters: HashMap<(u64, u64), Arc<[u64]>>,
     instances: HashSet<u64>,
 }
 
-struct Shared(UnsafeCell<Option<Told>>);
+struct Shared(UnsafeCell<Option<Recorded>>);
 
 // SAFETY: the content is only touched with `LOCK` held.
 unsafe impl Sync for Shared {}
 
-static TOLD: Shared = Shared(UnsafeCell::new(None));
-/// Guards [`TOLD`]; taken over a fork.
-pub(crate) static LOCK: ForkLock = ForkLock::new();
+static RECORDED: Shared = Shared(UnsafeCell::new(None));
+/// Guards [`RECORDED`].
+static LOCK: ForkLock = ForkLock::new();
+/// To be registered before counters are recorded.
+pub(super) static FORK: ForkHook = ForkHook::new().lock(&LOCK);
 
 /// `None` when this very thread holds the lock: a signal handler interrupted it.
-fn with<T>(act: impl FnOnce(&mut Told) -> T) -> Option<T> {
+fn with<T>(act: impl FnOnce(&mut Recorded) -> T) -> Option<T> {
     let _guard = LOCK.lock()?;
     // SAFETY: the lock is held.
-    Some(act(unsafe { &mut *TOLD.0.get() }.get_or_insert_default()))
+    Some(act(
+        unsafe { &mut *RECORDED.0.get() }.get_or_insert_default()
+    ))
 }
 
 /// A dimension as the provider describes it.
@@ -55,9 +59,9 @@ struct Dimension<'a> {
 }
 
 /// The name of a counter; `None` when the provider does not know it.
-pub(crate) fn name(functions: &Functions, id: u64) -> Option<&'static [u8]> {
+pub(super) fn name(functions: &Functions, id: u64) -> Option<&'static [u8]> {
     // SAFETY: the provider's texts last for the process.
-    info(functions, id).map(|info| unsafe { crate::recording::text::text(info.name) })
+    info(functions, id).map(|info| unsafe { text(info.name) })
 }
 
 fn info(functions: &Functions, id: u64) -> Option<rocprofiler_counter_info_v0_t> {
@@ -76,24 +80,24 @@ fn info(functions: &Functions, id: u64) -> Option<rocprofiler_counter_info_v0_t>
 
 /// The dimensions as version 1 of the description has them; `None` when the provider does not give one.
 fn dimensions_of_info(functions: &Functions, id: u64) -> Option<Vec<Dimension<'static>>> {
-    /// With room for what a later provider may add.
+    /// With space for what a later provider may add.
     #[repr(C)]
     #[derive(Default)]
-    struct Room {
+    struct Description {
         info: rocprofiler_counter_info_v1_t,
         later: [u64; 32],
     }
     let query = functions.rocprofiler_query_counter_info?;
-    let mut room = Room::default();
+    let mut description = Description::default();
     // SAFETY: the struct begins with that of the version asked for.
     let status = unsafe {
         query(
             rocprofiler_counter_id_t { handle: id },
             rocprofiler_counter_info_version_id_t::VERSION_1,
-            (&raw mut room).cast(),
+            (&raw mut description).cast(),
         )
     };
-    let info = &room.info;
+    let info = &description.info;
     let needed = std::mem::offset_of!(rocprofiler_counter_info_v1_t, dimensions) + 8;
     // SDK 1.0 leaves the size of a counter without instances at zero.
     if status != rocprofiler_status_t::SUCCESS || (info.size != 0 && info.size < needed as u64) {
@@ -118,7 +122,7 @@ unsafe fn dimension<'a>(info: &rocprofiler_counter_record_dimension_info_t) -> D
         id: info.id,
         size: info.instance_size as u64,
         // SAFETY: as this function demands.
-        name: unsafe { crate::recording::text::text(info.name) },
+        name: unsafe { text(info.name) },
     }
 }
 
@@ -136,7 +140,7 @@ impl Dimensions {
         put(&mut self.tail, dimension.name);
     }
 
-    /// From whichever way the provider has to tell them.
+    /// From version 1 of the description, or from the iteration where the provider lacks that.
     fn of(functions: &Functions, id: u64) -> Dimensions {
         let mut dimensions = Dimensions::default();
         if let Some(found) = dimensions_of_info(functions, id) {
@@ -145,37 +149,26 @@ impl Dimensions {
             }
         } else if let Some(iterate) = functions.rocprofiler_iterate_counter_dimensions {
             let counter = rocprofiler_counter_id_t { handle: id };
-            // SAFETY: the callback matches, and its data outlives the call. A counter without dimensions is an error to
-            // some providers; it has none here.
-            unsafe { iterate(counter, Some(on_dimensions), (&raw mut dimensions).cast()) };
+            // A counter without dimensions is an error to some providers; it has none here.
+            visit3(
+                |_: rocprofiler_counter_id_t,
+                 infos: *const rocprofiler_counter_record_dimension_info_t,
+                 count: usize| {
+                    if infos.is_null() || count > MOST_DIMENSIONS {
+                        return;
+                    }
+                    // SAFETY: the provider's array during this call.
+                    for info in unsafe { std::slice::from_raw_parts(infos, count) } {
+                        // SAFETY: the name is valid during this call.
+                        dimensions.add(&unsafe { dimension(info) });
+                    }
+                },
+                // SAFETY: callback and data belong together.
+                |visit, data| unsafe { iterate(counter, visit, data) },
+            );
         }
         dimensions
     }
-}
-
-unsafe extern "C" fn on_dimensions(
-    _counter: rocprofiler_counter_id_t,
-    infos: *const rocprofiler_counter_record_dimension_info_t,
-    count: usize,
-    data: *mut c_void,
-) -> rocprofiler_status_t {
-    SERVICE.run(|| {
-        if infos.is_null() || count > MOST_DIMENSIONS {
-            return;
-        }
-        // SAFETY: `data` is what the iteration was given, the array that of the provider during this call.
-        let (dimensions, infos) = unsafe {
-            (
-                &mut *data.cast::<Dimensions>(),
-                std::slice::from_raw_parts(infos, count),
-            )
-        };
-        for info in infos {
-            // SAFETY: the name is valid during this call.
-            dimensions.add(&unsafe { dimension(info) });
-        }
-    });
-    rocprofiler_status_t::SUCCESS
 }
 
 fn put(tail: &mut Vec<u8>, bytes: &[u8]) {
@@ -183,19 +176,19 @@ fn put(tail: &mut Vec<u8>, bytes: &[u8]) {
     tail.extend_from_slice(bytes);
 }
 
-/// Tells what a counter is, unless that has been told. The ids of its dimensions.
-pub(crate) fn counter(functions: &Functions, id: u64, agent: u64) -> Arc<[u64]> {
-    if let Some(Some(known)) = with(|told| told.counters.get(&(agent, id)).cloned()) {
+/// Records what a counter is, unless that is recorded. The ids of its dimensions.
+pub(super) fn counter(functions: &Functions, id: u64, agent: u64) -> Arc<[u64]> {
+    if let Some(Some(known)) = with(|recorded| recorded.counters.get(&(agent, id)).cloned()) {
         return known;
     }
-    // The provider is asked without the lock. Who comes in between tells the same once more, which readers expect.
+    // The provider is queried without the lock. Another thread may record the same meanwhile, which readers expect.
     let info = info(functions, id).unwrap_or_default();
     let dimensions = Dimensions::of(functions, id);
     let mut tail = Vec::new();
-    let texts: [*const c_char; 4] = [info.name, info.description, info.block, info.expression];
-    for text in texts {
+    let strings: [*const c_char; 4] = [info.name, info.description, info.block, info.expression];
+    for string in strings {
         // SAFETY: the provider's texts last for the process.
-        put(&mut tail, unsafe { crate::recording::text::text(text) });
+        put(&mut tail, unsafe { text(string) });
     }
     tail.extend_from_slice(&dimensions.tail);
     let counter = Counter {
@@ -203,21 +196,21 @@ pub(crate) fn counter(functions: &Functions, id: u64, agent: u64) -> Arc<[u64]> 
         id,
         agent,
     };
-    crate::recording::meta::write(tag::COUNTER, (info.flags & 3).into(), &counter, &tail);
+    meta::write(tag::COUNTER, (info.flags & 3).into(), &counter, &tail);
     let ids: Arc<[u64]> = dimensions.ids.into();
-    with(|told| told.counters.insert((agent, id), Arc::clone(&ids)));
+    with(|recorded| recorded.counters.insert((agent, id), Arc::clone(&ids)));
     ids
 }
 
-/// Tells what the values of a dispatch are, as far as that has not been told.
-pub(crate) fn instances(
+/// Records which counters and positions the values of a dispatch belong to, as far as that is not recorded.
+pub(super) fn instances(
     functions: &Functions,
     agent: u64,
     values: &[rocprofiler_counter_record_t],
 ) {
-    let new: Vec<u64> = with(|told| {
+    let new: Vec<u64> = with(|recorded| {
         let ids = values.iter().map(|value| value.id);
-        ids.filter(|id| told.instances.insert(*id)).collect()
+        ids.filter(|id| recorded.instances.insert(*id)).collect()
     })
     .unwrap_or_default();
     for id in new {
@@ -254,5 +247,5 @@ fn instance(functions: &Functions, agent: u64, id: u64) {
         count: pairs.len() as u32,
         reserved: 0,
     };
-    crate::recording::meta::write(tag::COUNTER_INSTANCE, 0, &instance, pairs.as_bytes());
+    meta::write(tag::COUNTER_INSTANCE, 0, &instance, pairs.as_bytes());
 }

@@ -1,0 +1,74 @@
+//! The library is loaded into the target, and the target exits.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rpd_spool::SPOOL_VARIABLE;
+
+use super::signals;
+use crate::recording::guard::{self, Service};
+use crate::recording::{meta, process, switch, thread};
+
+static EXIT: Service = Service::new("process");
+
+/// Runs when the library is loaded, before the target's `main`.
+extern "C" fn on_load() {
+    if std::env::var_os(SPOOL_VARIABLE).is_none() {
+        process::switch_off();
+        return;
+    }
+    install();
+    process::current();
+}
+
+/// Runs when the process exits in good order.
+extern "C" fn on_exit() {
+    EXIT.run(|| {
+        if let Some(process) = process::existing() {
+            meta::end(process);
+        }
+    });
+}
+
+/// Installs the handlers of the process, once per process image: at load, or when a provider configures the collector
+/// before the loader has run its constructors.
+pub(crate) fn install() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if DONE.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    guard::silence_panics();
+    guard::report_to(meta::note);
+    for hook in [&thread::FORK, &switch::FORK, &signals::FORK] {
+        hook.register();
+    }
+    // SAFETY: the handlers are functions of this library, which is never unloaded once the target uses it. When there is
+    // no memory for them, children of the target are not recorded correctly; nothing can be done about it here.
+    let _ = unsafe {
+        libc::pthread_atfork(
+            Some(process::before_fork),
+            Some(process::after_fork_in_parent),
+            Some(process::after_fork_in_child),
+        )
+    };
+}
+
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ON_LOAD: extern "C" fn() = on_load;
+
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static ON_EXIT: extern "C" fn() = on_exit;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_have_the_signature_the_loader_calls() {
+        let hooks: [extern "C" fn(); 2] = [on_load, on_exit];
+        assert_ne!(hooks[0] as usize, hooks[1] as usize);
+    }
+}

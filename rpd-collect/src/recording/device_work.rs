@@ -1,0 +1,126 @@
+//! Work of the device: dispatches, copies, allocations, scratch memory.
+//!
+//! Written when it is complete, on the thread on which the provider learns that: a target that ends suddenly loses only what
+//! its runtime has not reported. How much was submitted is counted, so that the user is told how much that was. Work that
+//! began before this process was forked belongs to the parent and is not recorded.
+
+use rpd_spool::format::{
+    Allocation, Copy, Counted, CountedValue, Dispatch, Scratch, Selected, tag,
+};
+use rpd_spool::writer::record_len;
+use zerocopy::{Immutable, IntoBytes};
+
+use super::process::{self, fork_time};
+use super::totals::Totals;
+use super::{header, stacks, thread};
+
+/// A dispatch is submitted.
+#[inline]
+pub(crate) fn dispatch_submitted() {
+    submitted(|totals| totals.dispatches.begin());
+}
+
+/// A dispatch is submitted and not recorded, because the program has paused recording.
+pub(crate) fn dispatch_paused() {
+    submitted(|totals| totals.dispatches_paused.add_one());
+}
+
+/// A dispatch is complete; the head of `record` is set here.
+pub(crate) fn dispatch_complete(mut record: Dispatch) {
+    record.header = header(tag::DISPATCH, size_of::<Dispatch>());
+    complete(record.start, &record, |totals| totals.dispatches.end());
+}
+
+/// A copy is submitted.
+pub(crate) fn copy_submitted() {
+    submitted(|totals| totals.copies.begin());
+}
+
+/// A copy is complete; the head of `record` is set here.
+pub(crate) fn copy_complete(mut record: Copy) {
+    record.header = header(tag::COPY, size_of::<Copy>());
+    complete(record.start, &record, |totals| totals.copies.end());
+}
+
+/// Memory was allocated or freed; the head of `record` is set here. `has_stack`: the stack of the calling thread is
+/// recorded with it.
+pub(crate) fn allocation(mut record: Allocation, has_stack: bool) {
+    const HEAD: usize = size_of::<Allocation>();
+    if is_of_parent(record.start) {
+        return;
+    }
+    let stack = stacks::of_event(has_stack, record.end.saturating_sub(record.start));
+    let len = HEAD + stacks::room(stack);
+    record.header = header(tag::ALLOCATION, len);
+    thread::append(len, |bytes| {
+        let (head, tail) = bytes.split_at_mut(HEAD);
+        head.copy_from_slice(record.as_bytes());
+        stacks::put(stack, tail);
+    });
+}
+
+/// Something happened to scratch memory; the head of `record` is set here.
+pub(crate) fn scratch(mut record: Scratch) {
+    record.header = header(tag::SCRATCH, size_of::<Scratch>());
+    complete(record.start, &record, |_| {});
+}
+
+/// A dispatch is submitted whose counters will be read. A reader knows by this record which values are missing when the
+/// program ends first.
+pub(crate) fn counting_submitted(dispatch: u64) {
+    thread::write(&Selected {
+        header: header(tag::SELECTED, size_of::<Selected>()),
+        dispatch,
+    });
+    if let Some(process) = process::existing() {
+        process.totals.counted.begin();
+    }
+}
+
+/// The counters of a dispatch are read; the head of `dispatch` is set here.
+pub(crate) fn counting_complete(
+    mut dispatch: Dispatch,
+    values: impl ExactSizeIterator<Item = CountedValue>,
+) {
+    const HEAD: usize = size_of::<Counted>();
+    let count = values.len();
+    let len = record_len(HEAD, count * size_of::<CountedValue>());
+    dispatch.header = header(tag::COUNTED, len);
+    let counted = Counted {
+        dispatch,
+        count: count as u32,
+        reserved: 0,
+    };
+    thread::append(len, |bytes| {
+        let (head, tail) = bytes.split_at_mut(HEAD);
+        head.copy_from_slice(counted.as_bytes());
+        for (place, value) in tail.chunks_exact_mut(size_of::<CountedValue>()).zip(values) {
+            place.copy_from_slice(value.as_bytes());
+        }
+    });
+    if let Some(process) = process::existing() {
+        process.totals.counted.end();
+    }
+}
+
+/// Whether device work that began at `start` belongs to the process that this one was forked from.
+pub(crate) fn is_of_parent(start: u64) -> bool {
+    start < fork_time()
+}
+
+#[inline]
+fn submitted(add: impl FnOnce(&Totals)) {
+    if let Some(process) = process::current() {
+        add(process.totals);
+    }
+}
+
+fn complete<T: IntoBytes + Immutable>(start: u64, record: &T, add: impl FnOnce(&Totals)) {
+    if is_of_parent(start) {
+        return;
+    }
+    thread::write(record);
+    if let Some(process) = process::existing() {
+        add(process.totals);
+    }
+}

@@ -1,0 +1,126 @@
+//! ROCTx marks, ranges and names of resources.
+
+use rpd_spool::format::{NamedResource, RangeBegin, RangeEnd, RecordHeader, api_flag, tag};
+use rpd_spool::writer::{OpenRecord, now, record_len};
+use zerocopy::IntoBytes;
+
+use super::call::Call;
+use super::text::capped;
+use super::{header, meta, stacks, thread};
+
+/// Bytes kept of a message.
+const LONGEST: usize = 64 << 10;
+
+/// The message of a mark or range.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Message<'a> {
+    /// `None` where the program passed a null pointer.
+    pub(crate) text: Option<&'a [u8]>,
+    /// The text was longer than what is kept.
+    truncated: bool,
+}
+
+impl<'a> Message<'a> {
+    /// The message at `text`.
+    ///
+    /// # Safety
+    ///
+    /// `text` is null or points to a NUL-terminated string that lives as long as the result.
+    pub(crate) unsafe fn read(text: *const std::ffi::c_char) -> Message<'a> {
+        // SAFETY: as this function demands.
+        let found = unsafe { capped(text, LONGEST) };
+        Message {
+            text: found.map(|(text, _)| text),
+            truncated: found.is_some_and(|(_, truncated)| truncated),
+        }
+    }
+
+    fn flags(&self) -> u32 {
+        match (self.text, self.truncated) {
+            (None, _) => api_flag::MESSAGE | api_flag::NULL_MESSAGE,
+            (Some(_), false) => api_flag::MESSAGE,
+            (Some(_), true) => api_flag::MESSAGE | api_flag::TRUNCATED,
+        }
+    }
+
+    /// Bytes of the message in a record's tail.
+    fn len(&self) -> usize {
+        4 + self.text.map_or(0, <[u8]>::len)
+    }
+
+    /// Writes the tail: the length (`u32::MAX` for a null pointer) and the text.
+    fn fill(&self, tail: &mut [u8]) {
+        let count = self.text.map_or(u32::MAX, |text| text.len() as u32);
+        let text = self.text.unwrap_or_default();
+        tail[..4].copy_from_slice(&count.to_le_bytes());
+        tail[4..][..text.len()].copy_from_slice(text);
+    }
+}
+
+/// A mark.
+pub(crate) fn mark(call: &Call, message: Message<'_>) {
+    call.instant(message.flags(), message.len(), |tail| message.fill(tail));
+}
+
+/// A range of the calling thread begins; [`super::call::end`] ends it.
+pub(crate) fn begin_thread_range(call: &Call, message: Message<'_>) -> OpenRecord {
+    call.begin(message.flags(), message.len(), |tail| message.fill(tail))
+}
+
+/// A range begins that any thread may end.
+pub(crate) fn begin_process_range(call: &Call, message: Message<'_>) {
+    const HEAD: usize = size_of::<RangeBegin>();
+    let stack = stacks::of_event(call.has_stack, u64::MAX);
+    let len = record_len(HEAD, stacks::room(stack) + message.len());
+    let begin = RangeBegin {
+        header: RecordHeader {
+            len: len as u32,
+            tag: tag::RANGE_BEGIN,
+            aux: call.kind,
+        },
+        operation: call.operation,
+        flags: message.flags() | stacks::flag(stack),
+        start: now(),
+        correlation: call.correlation,
+        ancestor: call.ancestor,
+    };
+    thread::append(len, |bytes| {
+        bytes[..HEAD].copy_from_slice(begin.as_bytes());
+        message.fill(stacks::put(stack, &mut bytes[HEAD..]));
+    });
+}
+
+/// The range that began with this correlation id ended at `time`.
+pub(crate) fn end_process_range(correlation: u64, time: u64) {
+    thread::write(&RangeEnd {
+        header: header(tag::RANGE_END, size_of::<RangeEnd>()),
+        correlation,
+        end: time,
+    });
+}
+
+/// What a program can give a name to; the values are those of the record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Resource {
+    /// The calling thread.
+    OsThread = 1,
+    /// A HIP device, by its number.
+    HipDevice = 2,
+    /// A HIP stream, by its address.
+    HipStream = 3,
+    /// An HSA agent, by its handle.
+    HsaAgent = 4,
+}
+
+/// The program names a resource. Nothing for a null pointer.
+pub(crate) fn name_resource(resource: Resource, id: u64, name: Message<'_>) {
+    let Some(name) = name.text else { return };
+    let named = NamedResource {
+        header: header(0, 0),
+        resource: id,
+        time: now(),
+        name_len: name.len() as u32,
+        tid: thread::id(),
+    };
+    meta::write(tag::RESOURCE_NAME, resource as u16, &named, name);
+}

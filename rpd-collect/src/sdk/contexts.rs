@@ -1,0 +1,64 @@
+//! The contexts that are started and stopped while the target runs.
+//!
+//! Traces are on the client context. A context that counts stays on, because SDK 1.0 loses kernels for ever when such a one is
+//! stopped while they are queued.
+
+use rocprofiler_sdk_sys::{Functions, rocprofiler_context_id_t};
+
+use super::dispatch;
+use super::setup::Setup;
+use crate::recording::switch::{self, Switched};
+
+struct Contexts {
+    functions: &'static Functions,
+    /// The traces, if anything is traced.
+    client: Option<rocprofiler_context_id_t>,
+    /// On while the program pauses recording, if there is one.
+    paused: Option<rocprofiler_context_id_t>,
+}
+
+impl Contexts {
+    fn switch(&self, context: Option<rocprofiler_context_id_t>, on: bool) {
+        let Some(context) = context else { return };
+        // SAFETY: a context of this provider. Starting it twice has no effect, and that it is stopped already is no error
+        // here: pauses may be doubled.
+        unsafe {
+            match on {
+                true => (self.functions.rocprofiler_start_context)(context),
+                false => (self.functions.rocprofiler_stop_context)(context),
+            }
+        };
+    }
+}
+
+impl Switched for Contexts {
+    fn trace(&self, on: bool) {
+        self.switch(self.client, on);
+    }
+
+    fn count_paused(&self, on: bool) {
+        self.switch(self.paused, on);
+    }
+}
+
+/// Starts recording, unless it waits for the program or a period. Everything is configured by now.
+pub(super) fn begin(setup: &Setup<'_>) {
+    let options = setup.options;
+    let client = options.traces.any().then_some(setup.client);
+    let paused = match switch::by_regions(options) {
+        true => None,
+        false => dispatch::configure_paused(setup),
+    };
+    let contexts = Contexts {
+        functions: setup.functions,
+        client,
+        paused,
+    };
+    switch::configure(options, Box::new(contexts));
+    if let Some(client) = client
+        && switch::is_on()
+    {
+        setup.start(client, "anything");
+    }
+    switch::begin_periods();
+}

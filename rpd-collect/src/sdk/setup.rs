@@ -1,0 +1,72 @@
+//! What services use to configure themselves.
+
+use rocprofiler_sdk_sys::{Functions, rocprofiler_context_id_t, rocprofiler_status_t};
+use rpd_spool::options::CollectorOptions;
+
+use super::names::{Catalogue, KindNames};
+use super::provider::describe;
+use crate::recording::meta;
+
+/// Kinds of libraries that most programs do not use and of which providers of the same ABI version know some or none.
+/// The aggregate options include them, so their absence is not reported here; the front end reports it to users who ask for
+/// one by name, from the names of all kinds, which are recorded.
+const OPTIONAL: [&str; 3] = ["RCCL_API", "ROCDECODE_API", "ROCJPEG_API"];
+
+/// What the services need while they are set up.
+pub(super) struct Setup<'a> {
+    /// The provider.
+    pub(super) functions: &'static Functions,
+    /// What is to be recorded.
+    pub(super) options: &'a CollectorOptions,
+    /// Names and numbers of kinds and operations.
+    pub(super) names: Catalogue,
+    /// The context of all traces; recording starts and stops it.
+    pub(super) client: rocprofiler_context_id_t,
+    /// The context that counts, if anything is counted.
+    pub(super) counting: Option<rocprofiler_context_id_t>,
+}
+
+impl Setup<'_> {
+    /// Makes a context; notes the failure of `purpose` otherwise.
+    pub(super) fn context(&self, purpose: &str) -> Option<rocprofiler_context_id_t> {
+        let mut context = rocprofiler_context_id_t::default();
+        // SAFETY: `context` is valid and holds handle 0.
+        let status = unsafe { (self.functions.rocprofiler_create_context)(&mut context) };
+        self.succeeded(status, purpose).then_some(context)
+    }
+
+    /// Starts a context.
+    pub(super) fn start(&self, context: rocprofiler_context_id_t, purpose: &str) -> bool {
+        // SAFETY: a context made by this provider.
+        let status = unsafe { (self.functions.rocprofiler_start_context)(context) };
+        self.succeeded(status, purpose)
+    }
+
+    /// Whether `status` is success; otherwise notes that `purpose` is not recorded.
+    pub(super) fn succeeded(&self, status: rocprofiler_status_t, purpose: &str) -> bool {
+        if status == rocprofiler_status_t::SUCCESS {
+            return true;
+        }
+        let text = describe(self.functions, status);
+        meta::note(&format!(
+            "{purpose} is not recorded: the provider says: {text}"
+        ));
+        false
+    }
+
+    /// The callback kind `name`; notes its absence, unless it is one of [`OPTIONAL`].
+    pub(super) fn callback_kind(&self, name: &str) -> Option<&KindNames> {
+        let found = self.names.callback(name);
+        if found.is_none() && !OPTIONAL.contains(&name) {
+            note_missing(name);
+        }
+        found
+    }
+}
+
+/// Notes that this provider does not know `kind`.
+pub(super) fn note_missing(kind: &str) {
+    meta::note(&format!(
+        "{kind} is not recorded: this provider does not have it"
+    ));
+}
