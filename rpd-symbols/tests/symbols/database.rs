@@ -195,7 +195,7 @@ fn looking_up_again_uses_what_was_installed() {
     assert_eq!(recording.rows(places), stacks);
     assert_eq!(
         recording.rows("select count(*) from rpd_frame where evidence = 'dwarf' and line = 5"),
-        ["2"]
+        ["1"]
     );
     example.symbolize(None);
     assert_eq!(recording.rows("select * from rpd_frame"), frames);

@@ -1,5 +1,6 @@
 //! Databases with call stacks, made from the schema alone.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use rpd_symbols::Module;
@@ -12,11 +13,15 @@ fn filled(sql: &str) -> String {
         .replace("%guid%", "0000")
         .replace("%nid%", "1")
         .replace("%pid%", "77")
-        .replace(
-            "%address%",
-            "printf('%016x', coalesce(m.base, 0) + l.rel_pc)",
-        )
-        .replace("%size%", "printf('%x', CAST(a.value AS INTEGER))")
+        .replace("%address%", &digits("(coalesce(m.base, 0) + l.rel_pc)"))
+        .replace("%size%", &digits("CAST(a.value AS INTEGER)"))
+}
+
+/// SQL for the hexadecimal digits of a number, without a function that views may not use.
+fn digits(number: &str) -> String {
+    let digit = |shift| format!("substr('0123456789abcdef', (({number} >> {shift}) & 15) + 1, 1)");
+    let all: Vec<String> = (0..16).rev().map(|index| digit(index * 4)).collect();
+    all.join(" || ")
 }
 
 /// A database in the making.
@@ -24,7 +29,7 @@ pub(crate) struct Recording {
     folder: tempfile::TempDir,
     connection: Connection,
     nodes: i64,
-    locations: i64,
+    locations: HashMap<String, i64>,
     calls: i64,
 }
 
@@ -56,7 +61,7 @@ impl Recording {
             folder,
             connection,
             nodes: 0,
-            locations: 0,
+            locations: HashMap::new(),
             calls: 0,
         };
         let category = recording.string("HIP_RUNTIME_API");
@@ -131,7 +136,6 @@ impl Recording {
     pub(crate) fn stack(&mut self, frames: &[Code<'_>]) -> i64 {
         let mut parent = None;
         for (depth, frame) in (0_i64..).zip(frames) {
-            self.locations += 1;
             self.nodes += 1;
             let (kind, module, address, code, lasti) = match *frame {
                 Code::Native(module, address) => (
@@ -144,16 +148,21 @@ impl Recording {
                 Code::Python(code, lasti) => ("python", None, None, Some(code), Some(lasti)),
                 Code::Marker(kind) => (kind, None, None, None, None),
             };
-            self.connection
-                .execute(
-                    "INSERT INTO rpd_location_0000 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                    params![self.locations, kind, module, address, code, lasti],
-                )
-                .expect("inserted");
+            let key = format!("{kind} {module:?} {address:?} {code:?} {lasti:?}");
+            let next = self.locations.len() as i64 + 1;
+            let location = *self.locations.entry(key).or_insert(next);
+            if location == next {
+                self.connection
+                    .execute(
+                        "INSERT INTO rpd_location_0000 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                        params![location, kind, module, address, code, lasti],
+                    )
+                    .expect("inserted");
+            }
             self.connection
                 .execute(
                     "INSERT INTO rpd_stack_0000 VALUES (?1, ?2, ?3, ?4)",
-                    params![self.nodes, parent, self.locations, depth],
+                    params![self.nodes, parent, location, depth],
                 )
                 .expect("inserted");
             parent = Some(self.nodes);
