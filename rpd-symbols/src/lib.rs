@@ -3,19 +3,24 @@
 //! Layers, each uses only those above it:
 //!
 //! - [`Symbolizer`] turns addresses of modules into functions, files and lines. It needs files, no process and no database;
-//! - [`expand`]: from the places that were recorded to frames, and from stacks to the frames that are shown of them;
-//! - [`symbolize`]: the same for a database, which it writes.
+//! - [`look_up()`]: the same for all locations of a session;
+//! - [`expand`]: from the stacks of a session to the frames that are shown of them;
+//! - [`symbolize`]: all of this for a database, which it writes;
+//! - [`analysis`]: what stacks cost;
+//! - [`flame`]: flame graphs of weighted stacks, whatever they are from.
 
+pub mod analysis;
 mod database;
-pub mod expand;
-mod modules;
+pub mod flame;
+mod look_up;
 mod native;
 mod object_file;
-mod python;
 mod search;
 
 pub use database::symbolize;
+pub use look_up::{Report, look_up};
 pub use native::{LONGEST_FUNCTION, Symbolizer};
+pub use rpd_core::session::shown as expand;
 pub use search::{SYSTEM_DEBUG_DIR, Search};
 
 /// A file that was mapped into a process.

@@ -11,6 +11,11 @@ mod slices;
 mod trace;
 mod tracks;
 
+/// Protocol buffers, for other writers.
+pub mod protobuf {
+    pub use super::proto::{nested, text, uint};
+}
+
 use std::path::PathBuf;
 
 use crate::file::TextFile;

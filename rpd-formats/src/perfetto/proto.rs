@@ -126,7 +126,7 @@ fn tag(out: &mut Vec<u8>, field: u32, wire_type: u32) {
 
 /// A field with an integer.
 #[inline]
-pub(super) fn uint(out: &mut Vec<u8>, field: u32, value: u64) {
+pub fn uint(out: &mut Vec<u8>, field: u32, value: u64) {
     tag(out, field, 0);
     varint(out, value);
 }
@@ -140,7 +140,7 @@ pub(super) fn double(out: &mut Vec<u8>, field: u32, value: f64) {
 
 /// A field with text.
 #[inline]
-pub(super) fn text(out: &mut Vec<u8>, field: u32, value: &str) {
+pub fn text(out: &mut Vec<u8>, field: u32, value: &str) {
     tag(out, field, 2);
     varint(out, value.len() as u64);
     out.extend_from_slice(value.as_bytes());
@@ -148,7 +148,7 @@ pub(super) fn text(out: &mut Vec<u8>, field: u32, value: &str) {
 
 /// A field with a message that `fill` appends.
 #[inline]
-pub(super) fn nested(out: &mut Vec<u8>, field: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+pub fn nested(out: &mut Vec<u8>, field: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     tag(out, field, 2);
     let at = out.len();
     out.extend_from_slice(&[0; LENGTH]);

@@ -5,7 +5,6 @@
 //! name, losing it costs nothing.
 
 mod bulk;
-pub mod call_stacks;
 mod connection;
 mod counters;
 mod dispatches;
@@ -19,6 +18,7 @@ mod rows;
 mod sql;
 mod stack_views;
 mod stacks;
+pub mod symbols;
 
 use std::path::PathBuf;
 

@@ -21,7 +21,7 @@ static __attribute__((noinline)) int hidden(int value) { std::puts("hidden"); re
 int main(int count, char **) { return hidden(count) == 77; }
 "#;
 
-fn run(program: &str, arguments: &[&str]) -> String {
+pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)
         .output()
@@ -34,12 +34,12 @@ fn run(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-struct Built {
+pub(crate) struct Built {
     folder: tempfile::TempDir,
 }
 
 impl Built {
-    fn new(options: &[&str]) -> Built {
+    pub(crate) fn new(options: &[&str]) -> Built {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("program.cpp"), SOURCE).expect("written");
         let built = Built { folder };
@@ -56,15 +56,15 @@ impl Built {
         built
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         self.path(name).to_str().expect("text").to_owned()
     }
 
-    fn module(&self, name: &str) -> Module {
+    pub(crate) fn module(&self, name: &str) -> Module {
         let path = self.text(name);
         let notes = run("readelf", &["-n", &path]);
         let build_id = notes
@@ -74,7 +74,7 @@ impl Built {
     }
 
     /// The addresses of the calls of `puts` in a function: there the stack of a call would stand.
-    fn calls(&self, name: &str, function: &str) -> Vec<u64> {
+    pub(crate) fn calls(&self, name: &str, function: &str) -> Vec<u64> {
         let text = run(
             "objdump",
             &["-d", &format!("--disassemble={function}"), &self.text(name)],
@@ -89,7 +89,7 @@ impl Built {
     }
 }
 
-fn search(dirs: &[&Path]) -> Search {
+pub(crate) fn search(dirs: &[&Path]) -> Search {
     Search {
         debug_dirs: dirs.iter().map(|&dir| dir.to_owned()).collect(),
         debuginfod: false,

@@ -9,6 +9,7 @@ mod error;
 mod info;
 mod records;
 mod scan;
+mod stacks;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use super::connection::Guarded;
 use super::sql::identifier;
 use rpd_core::options::KernelNames;
+use rpd_core::session::stacks::ShownFrames;
 use rpd_core::session::{LoadOptions, Session};
 
 pub use error::{Problem, ReadError};
@@ -66,6 +68,8 @@ pub struct Settings {
     pub kernel_names: KernelNames,
     /// Work was shown by queue.
     pub group_by_queue: bool,
+    /// Which of the usually hidden frames call stacks show.
+    pub shown_frames: ShownFrames,
 }
 
 impl Database {
