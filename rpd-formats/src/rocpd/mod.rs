@@ -26,7 +26,6 @@ use crate::file::PendingFile;
 use crate::{Output, WriteError};
 use identity::Node;
 pub use merge::{MergeError, merge};
-pub(crate) use rows::allocation_kind;
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
 use rpd_core::session::Session;
