@@ -114,7 +114,10 @@ pub(super) fn of_process(
     };
     parts.push(written);
     lines.push(format!("{name}: {}", parts.join("; ")));
-    let databases = outcome.files.iter().filter(|file| file.extension().is_some_and(|end| end == "db"));
+    let databases = outcome
+        .files
+        .iter()
+        .filter(|file| file.extension().is_some_and(|end| end == "db"));
     if options.stacks.symbolize == Symbolize::Post && !session.stacks.is_empty() {
         for database in databases {
             lines.push(format!(

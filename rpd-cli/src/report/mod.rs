@@ -179,9 +179,7 @@ impl Report<'_> {
     fn look_up(&self, session: &mut Session) -> Result<()> {
         // A recording that somebody else made names any file.
         let is_own = self.confined.is_none();
-        if !is_own
-            || session.stacks.is_empty()
-            || self.options.stacks.symbolize != Symbolize::Stop
+        if !is_own || session.stacks.is_empty() || self.options.stacks.symbolize != Symbolize::Stop
         {
             return Ok(());
         }
