@@ -6,9 +6,9 @@ use rpd_core::ids::StringId;
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::KernelNames;
 use rpd_core::session::Session;
+use rpd_core::session::shown::{Expanded, FrameKind, ShownFrame};
 use rpd_core::session::stacks::LocationKind;
 
-use crate::expand::{Expanded, FrameKind, ShownFrame};
 use crate::flame;
 
 /// What a stack cost.

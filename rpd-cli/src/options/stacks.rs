@@ -135,9 +135,7 @@ fn apis(given: &Given) -> Result<Option<Vec<String>>, Failure> {
     if let Some(bad) = globs.iter().find(|glob| !is_glob(glob)) {
         return Err(given.refused(
             APIS,
-            format_args!(
-                "'{bad}' is no name of a function with * and ? in it, nor one behind a !"
-            ),
+            format_args!("'{bad}' is no name of a function with * and ? in it, nor one behind a !"),
         ));
     }
     match globs.is_empty() {
@@ -202,7 +200,16 @@ mod tests {
         ] {
             assert_eq!(duration(text), Ok(expected), "{text}");
         }
-        for text in ["50", "us", "-1us", "1h", "1e3us", "", "1..2us", "99999999999s"] {
+        for text in [
+            "50",
+            "us",
+            "-1us",
+            "1h",
+            "1e3us",
+            "",
+            "1..2us",
+            "99999999999s",
+        ] {
             assert!(duration(text).is_err(), "{text}");
         }
         assert_eq!(

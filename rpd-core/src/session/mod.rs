@@ -4,6 +4,7 @@
 //! rocpd database. Tables are ordered by start ascending, end descending, then name.
 
 mod load;
+pub mod shown;
 pub mod stacks;
 mod tables;
 mod window;

@@ -1,6 +1,6 @@
 //! Call stacks: the call tree, what its nodes stand for, and what is known of the code there.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::ids::{Nanoseconds, StringId};
 use crate::spool::format::location_kind;
@@ -352,44 +352,56 @@ pub fn is_interpreter(path: &str) -> bool {
     })
 }
 
+/// What the stacks of a session's records are made of: ids.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StacksInUse {
+    /// Nodes.
+    pub nodes: BTreeSet<u32>,
+    /// Locations of these.
+    pub locations: BTreeSet<u32>,
+    /// Modules of these.
+    pub modules: BTreeSet<u32>,
+    /// Python code objects of these.
+    pub code: BTreeSet<u32>,
+}
+
 impl super::Session {
-    /// The nodes of a stack that are shown, innermost first. A stack that would be left without any is shown whole.
-    pub fn shown_nodes(&self, stack: u32, shown: ShownFrames) -> Vec<&StackNode> {
-        let stacks = &self.stacks;
-        let path = |node: &StackNode| -> Option<&str> {
-            let module = stacks.module_of(stacks.location(node.location)?)?;
-            Some(self.strings.get(module.path))
+    /// What the stacks of the records are made of: less than what was recorded when records were cut out.
+    pub fn stacks_in_use(&self) -> StacksInUse {
+        let mut found = StacksInUse::default();
+        let mut take = |own: &StackRef| {
+            for node in self.stacks.walk(own.stack) {
+                if !found.nodes.insert(node.id) {
+                    break;
+                }
+                found.locations.insert(node.location);
+            }
         };
-        let is_python = |node: &&StackNode| {
-            stacks
-                .location(node.location)
-                .is_some_and(|location| location.kind == LocationKind::Python)
-        };
-        let all: Vec<&StackNode> = stacks.walk(stack).collect();
-        let hides_interpreter = !shown.interpreter && all.iter().any(is_python);
-        let leading = match shown.runtime {
-            true => 0,
-            false => all
-                .iter()
-                .take_while(|node| path(node).is_some_and(is_runtime))
-                .count(),
-        };
-        let kept: Vec<&StackNode> = all[leading..]
-            .iter()
-            .filter(|node| !(hides_interpreter && path(node).is_some_and(is_interpreter)))
-            .copied()
-            .collect();
-        match kept.is_empty() {
-            true => all,
-            false => kept,
+        let mut last = StackRef::default();
+        for column in [&self.api.stack, &self.allocations.stack] {
+            for own in column.iter() {
+                if *own != last {
+                    take(own);
+                    last = *own;
+                }
+            }
         }
+        let locations = found.locations.iter();
+        for location in locations.filter_map(|id| self.stacks.location(*id)) {
+            if let Some(module) = self.stacks.module_of(location) {
+                found.modules.insert(module.id);
+            }
+            if let Some(code) = self.stacks.code_of(location) {
+                found.code.insert(code.id);
+            }
+        }
+        found
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::Session;
 
     fn node(id: u32, parent: u32, location: u32, depth: u32) -> StackNode {
         StackNode {
@@ -486,54 +498,6 @@ mod tests {
         ] {
             assert!(!is_interpreter(path), "{path}");
         }
-    }
-
-    #[test]
-    fn leading_frames_of_the_runtime_are_hidden() {
-        let mut session = Session::default();
-        for (id, path) in [(1, "/b/librpd_sim.so"), (2, "/b/app"), (3, "/b/python3.11")] {
-            let path = session.strings.intern(path);
-            session.stacks.modules.push(StackModule {
-                id,
-                path,
-                build_id: String::new(),
-                base: 0,
-                start: u64::from(id) * 100,
-                end: u64::from(id) * 100 + 1,
-                seen_from: Nanoseconds(0),
-                seen_to: None,
-            });
-        }
-        use LocationKind::{Native, Python};
-        session.stacks.locations = vec![
-            location(1, Native, 1),
-            location(2, Native, 2),
-            location(3, Native, 3),
-            location(4, Python, 1),
-        ];
-        // app, interpreter, Python, app, runtime; and the runtime alone.
-        session.stacks.nodes = vec![
-            node(1, 0, 2, 0),
-            node(2, 1, 3, 1),
-            node(3, 2, 4, 2),
-            node(4, 3, 2, 3),
-            node(5, 4, 1, 4),
-            node(6, 0, 1, 0),
-        ];
-        assert_eq!(session.stacks.settle(), Missing::default());
-        let shown = |stack: u32, runtime: bool, interpreter: bool| -> Vec<u32> {
-            let shown = ShownFrames {
-                runtime,
-                interpreter,
-            };
-            let nodes = session.shown_nodes(stack, shown);
-            nodes.iter().map(|node| node.id).collect()
-        };
-        assert_eq!(shown(5, false, false), [4, 3, 1]);
-        assert_eq!(shown(5, true, true), [5, 4, 3, 2, 1]);
-        // Without Python frames those of the interpreter are all there is.
-        assert_eq!(shown(2, false, false), [2, 1]);
-        assert_eq!(shown(6, false, false), [6]);
     }
 
     #[test]

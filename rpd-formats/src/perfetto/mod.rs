@@ -3,6 +3,7 @@
 //! All packets are of one sequence. Records of a track are written in their order, each as begin and end; readers sort
 //! packets by time and keep the order of the file among equals, which nests them as they were.
 
+mod callstacks;
 mod counters;
 mod pmc;
 mod proto;

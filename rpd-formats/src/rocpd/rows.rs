@@ -13,7 +13,7 @@ use rusqlite::{Connection, Result};
 
 use super::bulk::Bulk;
 use super::info::Ids;
-use super::{Names, dispatches};
+use super::{Names, dispatches, stacks};
 use crate::json::Object;
 use crate::progress;
 
@@ -57,11 +57,13 @@ pub(super) fn write(
             ],
         )?,
         next_event: 1,
+        stacks: stacks::Records::new(connection, names, session)?,
     };
     writer.calls()?;
     dispatches::write(&mut writer)?;
     writer.copies()?;
     writer.allocations()?;
+    writer.stacks.finish()?;
     writer.events.finish()
 }
 
@@ -73,6 +75,7 @@ pub(super) struct Writer<'a> {
     options: &'a Options,
     events: Bulk<'a>,
     next_event: i64,
+    stacks: stacks::Records<'a>,
 }
 
 impl Writer<'_> {
@@ -239,6 +242,7 @@ impl Writer<'_> {
             CorrelationId(0),
             extdata.as_deref(),
         )?;
+        self.stacks.add(event, api.stack.get(index))?;
         if api.args[index].len > 0 {
             arguments.call(session, index, event)?;
         } else if let Some(message) = message
@@ -319,6 +323,7 @@ impl Writer<'_> {
         for index in table.indices() {
             let (stack, parent) = (table.correlation[index], table.ancestor[index]);
             let event = self.event(category, stack, parent, none, None)?;
+            self.stacks.add(event, table.stack.get(index))?;
             let operation = self.session.strings.get(table.operation[index]);
             let (kind, level) = allocation_kind(operation);
             bulk.integer(table.thread[index].0.into())

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use rpd_core::session::Session;
+use rpd_core::session::shown::{Expanded, FrameKind};
 use rpd_core::session::stacks::ShownFrames;
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 use super::connection::Guarded;
 use super::guard::Trust;
@@ -16,6 +18,9 @@ use super::suffix;
 pub(super) const RUNTIME_FRAMES: &str = "stacks_runtime_frames";
 /// Metadata tag: whether frames of interpreters are shown.
 pub(super) const INTERPRETER_FRAMES: &str = "stacks_interpreter_frames";
+
+/// What the frame that stands for a call is from.
+const CALL: &str = "api";
 
 /// A row of `rpd_frame`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +49,113 @@ pub struct Symbols<'a> {
     pub frames: Vec<FrameRow<'a>>,
     /// Stacks, each with the indices of its frames in `frames`, innermost first.
     pub stacks: Vec<(u32, Vec<u32>)>,
+}
+
+impl<'a> Symbols<'a> {
+    /// All frames of a session, those that no stack shows too, and those that stand for calls.
+    pub fn of(session: &'a Session, expanded: &Expanded) -> Symbols<'a> {
+        let text = |id| session.strings.get(id);
+        let stored = &session.stacks.frames;
+        let mut symbols = Symbols::default();
+        for frame in stored {
+            symbols.frames.push(FrameRow {
+                location: frame.location,
+                inline_depth: frame.inline_depth.into(),
+                function: text(frame.function),
+                file: text(frame.file),
+                line: frame.line,
+                column: frame.column,
+                evidence: &frame.evidence,
+            });
+        }
+        // Where each shown frame is among the rows.
+        let mut index_of = Vec::with_capacity(expanded.frames.len());
+        for frame in &expanded.frames {
+            let found = match frame.kind {
+                FrameKind::Call { .. } => None,
+                FrameKind::Physical | FrameKind::Inlined => stored
+                    .binary_search_by_key(&(frame.location, frame.inline_depth), |stored| {
+                        (stored.location, stored.inline_depth)
+                    })
+                    .ok(),
+            };
+            index_of.push(found.unwrap_or(symbols.frames.len()) as u32);
+            if found.is_none() {
+                let (inline_depth, evidence) = match frame.kind {
+                    FrameKind::Call { has_address: true } => (-1, CALL),
+                    FrameKind::Call { has_address: false } => (-2, CALL),
+                    FrameKind::Physical | FrameKind::Inlined => (0, ""),
+                };
+                symbols.frames.push(FrameRow {
+                    location: frame.location,
+                    inline_depth,
+                    function: text(frame.function),
+                    file: text(frame.file),
+                    line: frame.line,
+                    column: frame.column,
+                    evidence,
+                });
+            }
+        }
+        let stacks = expanded.stacks.iter().map(|(&stack, frames)| {
+            let frames = frames.iter().map(|&frame| index_of[frame as usize]);
+            (stack, frames.collect())
+        });
+        symbols.stacks = stacks.collect();
+        symbols.stacks.sort_unstable_by_key(|(stack, _)| *stack);
+        symbols
+    }
+
+    /// Puts them into the place of those in the tables with this suffix, and notes which frames stacks show.
+    pub(super) fn write(
+        &self,
+        connection: &Connection,
+        suffix: &str,
+        shown: ShownFrames,
+    ) -> rusqlite::Result<()> {
+        let table = |base: &str| identifier(&format!("{base}{suffix}"));
+        let (frames, stacks) = (table("rpd_frame"), table("rpd_stack_frame"));
+        connection.execute(&format!("DELETE FROM {stacks}"), [])?;
+        connection.execute(&format!("DELETE FROM {frames}"), [])?;
+        let mut texts = Texts::of(connection, &table("rocpd_string"))?;
+        let mut insert = connection.prepare(&format!(
+            "INSERT INTO {frames} (id, location_id, inline_depth, function_id, file_id, line, col, evidence)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+        ))?;
+        let known = |number: u32| (number != 0).then_some(number);
+        for (id, frame) in (1_i64..).zip(&self.frames) {
+            insert.execute(params![
+                id,
+                frame.location,
+                frame.inline_depth,
+                texts.id(frame.function)?,
+                texts.id(frame.file)?,
+                known(frame.line),
+                known(frame.column),
+                Some(frame.evidence).filter(|evidence| !evidence.is_empty()),
+            ])?;
+        }
+        let mut insert = connection.prepare(&format!(
+            "INSERT INTO {stacks} (stack_id, depth, frame_id) VALUES (?1, ?2, ?3)"
+        ))?;
+        for (stack, frames) in &self.stacks {
+            for (depth, frame) in (0_i64..).zip(frames) {
+                insert.execute(params![stack, depth, i64::from(*frame) + 1])?;
+            }
+        }
+        let metadata = table("rocpd_metadata");
+        for (tag, is_set) in [
+            (RUNTIME_FRAMES, shown.runtime),
+            (INTERPRETER_FRAMES, shown.interpreter),
+        ] {
+            connection.execute(&format!("DELETE FROM {metadata} WHERE tag = ?1"), [tag])?;
+            connection.execute(
+                &format!("INSERT INTO {metadata} (tag, value) VALUES (?1, ?2)"),
+                params![tag, if is_set { "1" } else { "0" }],
+            )?;
+        }
+        Ok(())
+    }
 }
 
 /// A database that symbols are written into, all at once.
@@ -82,7 +194,7 @@ impl SymbolWriter {
         symbols: &Symbols<'_>,
         shown: ShownFrames,
     ) -> Result<(), ReadError> {
-        let written = self.write(&suffix(guid), symbols, shown);
+        let written = symbols.write(&self.connection, &suffix(guid), shown);
         written.map_err(|error| self.problem(&error))
     }
 
@@ -107,57 +219,6 @@ impl SymbolWriter {
         };
         ReadError::new(&self.path, problem)
     }
-
-    fn write(
-        &self,
-        suffix: &str,
-        symbols: &Symbols<'_>,
-        shown: ShownFrames,
-    ) -> rusqlite::Result<()> {
-        let connection = &self.connection;
-        let table = |base: &str| identifier(&format!("{base}{suffix}"));
-        let (frames, stacks) = (table("rpd_frame"), table("rpd_stack_frame"));
-        connection.execute(&format!("DELETE FROM {stacks}"), [])?;
-        connection.execute(&format!("DELETE FROM {frames}"), [])?;
-        let mut texts = Texts::of(connection, &table("rocpd_string"))?;
-        let mut insert = connection.prepare(&format!(
-            "INSERT INTO {frames} (id, location_id, inline_depth, function_id, file_id, line, col, evidence)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
-        ))?;
-        let known = |number: u32| (number != 0).then_some(number);
-        for (id, frame) in (1_i64..).zip(&symbols.frames) {
-            insert.execute(params![
-                id,
-                frame.location,
-                frame.inline_depth,
-                texts.id(frame.function)?,
-                texts.id(frame.file)?,
-                known(frame.line),
-                known(frame.column),
-                Some(frame.evidence).filter(|evidence| !evidence.is_empty()),
-            ])?;
-        }
-        let mut insert = connection.prepare(&format!(
-            "INSERT INTO {stacks} (stack_id, depth, frame_id) VALUES (?1, ?2, ?3)"
-        ))?;
-        for (stack, frames) in &symbols.stacks {
-            for (depth, frame) in (0_i64..).zip(frames) {
-                insert.execute(params![stack, depth, i64::from(*frame) + 1])?;
-            }
-        }
-        let metadata = table("rocpd_metadata");
-        for (tag, is_set) in [
-            (RUNTIME_FRAMES, shown.runtime),
-            (INTERPRETER_FRAMES, shown.interpreter),
-        ] {
-            connection.execute(&format!("DELETE FROM {metadata} WHERE tag = ?1"), [tag])?;
-            connection.execute(
-                &format!("INSERT INTO {metadata} (tag, value) VALUES (?1, ?2)"),
-                params![tag, if is_set { "1" } else { "0" }],
-            )?;
-        }
-        Ok(())
-    }
 }
 
 /// Texts that are added to those of a recording.
@@ -169,7 +230,7 @@ struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    fn of(connection: &'a Guarded, table: &str) -> rusqlite::Result<Texts<'a>> {
+    fn of(connection: &'a Connection, table: &str) -> rusqlite::Result<Texts<'a>> {
         let next = format!("SELECT coalesce(max(id), 0) + 1 FROM {table}");
         Ok(Texts {
             next: connection.query_row(&next, [], |row| row.get(0))?,

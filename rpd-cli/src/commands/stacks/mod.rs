@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use rpd_core::session::shown::{Expanded, expand};
 use rpd_core::session::stacks::ShownFrames;
 use rpd_core::session::{LoadOptions, Session, Window};
 use rpd_formats::rocpd::read::Settings;
 use rpd_spool::stacks::{is_glob, picks};
 use rpd_symbols::analysis::Weight;
-use rpd_symbols::expand::{Expanded, expand};
 use rpd_symbols::{Search, Symbolizer, look_up};
 
 pub(crate) use table::run;

@@ -1,12 +1,11 @@
 //! From stacks to the frames that are shown of them.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use rpd_core::ids::StringId;
-use rpd_core::session::Session;
-use rpd_core::session::stacks::{
-    LocationKind, ShownFrames, StackFrame, StackNode, is_interpreter, is_runtime,
-};
+use super::Session;
+use super::stacks::{LocationKind, ShownFrames, StackFrame, StackNode, is_interpreter, is_runtime};
+use crate::ids::StringId;
 
 /// What a shown frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,6 +48,68 @@ pub struct Expanded {
     pub frames: Vec<ShownFrame>,
     /// The frames of each stack by its id, innermost first, as indices into `frames`.
     pub stacks: HashMap<u32, Vec<u32>>,
+}
+
+/// What is said of a frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrameText<'a> {
+    /// Function; where none is known, what stands for it: `libfoo.so+0x1234`, an address, a remark.
+    pub function: Cow<'a, str>,
+    /// Source file; empty when it is not known.
+    pub file: &'a str,
+    /// Line; 0 when it is not known.
+    pub line: u32,
+    /// Column; 0 when it is not known.
+    pub column: u32,
+}
+
+impl Session {
+    /// What is said of a frame.
+    pub fn frame_text(&self, frame: &ShownFrame) -> FrameText<'_> {
+        let known = |function: Cow<'static, str>| FrameText {
+            function,
+            file: "",
+            line: 0,
+            column: 0,
+        };
+        if frame.function != StringId(0) {
+            return FrameText {
+                function: self.strings.get(frame.function).into(),
+                file: self.strings.get(frame.file),
+                line: frame.line,
+                column: frame.column,
+            };
+        }
+        if matches!(frame.kind, FrameKind::Call { .. }) {
+            return known("[the call]".into());
+        }
+        let Some(location) = self.stacks.location(frame.location) else {
+            return known("[unknown]".into());
+        };
+        if let Some(code) = self.stacks.code_of(location) {
+            let name = match code.qualname {
+                StringId(0) => code.name,
+                qualname => qualname,
+            };
+            return FrameText {
+                function: self.strings.get(name).into(),
+                file: self.strings.get(code.file),
+                line: u32::try_from(code.first_line).unwrap_or(0),
+                column: 0,
+            };
+        }
+        if let Some(marker) = location.kind.marker() {
+            return known(marker.into());
+        }
+        match self.stacks.module_of(location) {
+            Some(module) => {
+                let path = self.strings.get(module.path);
+                let name = path.rsplit('/').next().unwrap_or(path);
+                known(format!("{name}+{:#x}", location.offset).into())
+            }
+            None => known(format!("{:#x}", location.offset).into()),
+        }
+    }
 }
 
 /// Beginnings of the file names of profilers: frames that a program without one would not have.
