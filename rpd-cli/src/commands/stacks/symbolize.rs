@@ -78,7 +78,9 @@ pub(crate) fn described(report: &Report) -> String {
 /// Why a file was not used, and what to do.
 fn explained(problem: NoFile) -> &'static str {
     match problem {
-        NoFile::Missing => "is gone; name a directory with a copy of it, or of its debug information, with --debug-dir",
+        NoFile::Missing => {
+            "is gone; name a directory with a copy of it, or of its debug information, with --debug-dir"
+        }
         NoFile::Unreadable => "cannot be read; name a copy of it with --debug-dir",
         NoFile::NotElf => "is no ELF file; name a copy of it with --debug-dir",
         NoFile::OtherBuild => {
