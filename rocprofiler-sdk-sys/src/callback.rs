@@ -39,7 +39,7 @@ c_enum! {
 }
 
 c_struct! {
-    /// What a tracing callback is told about; passed by value.
+    /// The event that a tracing callback receives; passed by value.
     struct rocprofiler_callback_tracing_record_t {
         /// The context this is for.
         pub context_id: rocprofiler_context_id_t,
@@ -58,7 +58,7 @@ c_struct! {
     }
 }
 
-/// Told about an operation on the thread that does it. The user data slot is shared by enter and exit of the same operation and context.
+/// Called for an operation on the thread that does it. The user data slot is shared by enter and exit of the same operation and context.
 pub type rocprofiler_callback_tracing_cb_t = Option<
     unsafe extern "C" fn(
         record: rocprofiler_callback_tracing_record_t,

@@ -102,7 +102,7 @@ c_enum! {
     }
 }
 
-/// Told, on the registering thread, that a runtime hands over its tables, which may be patched here.
+/// Called on the registering thread when a runtime registers its tables, which the callback may patch.
 pub type rocprofiler_intercept_library_cb_t = Option<
     unsafe extern "C" fn(
         table: rocprofiler_intercept_table_t,

@@ -1,4 +1,4 @@
-//! How a tool introduces itself to the SDK and is told to begin and to end.
+//! How a tool registers with the SDK, and the functions by which the SDK initialises and finalises it.
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -58,6 +58,6 @@ pub type rocprofiler_tool_initialize_t = Option<
 /// Ends a tool; runs once, on the finalising thread.
 pub type rocprofiler_tool_finalize_t = Option<unsafe extern "C" fn(tool_data: *mut c_void)>;
 
-/// Told before and after the SDK creates a thread, on the creating thread.
+/// Called before and after the SDK creates a thread, on the creating thread.
 pub type rocprofiler_internal_thread_library_cb_t =
     Option<unsafe extern "C" fn(library: rocprofiler_runtime_library_t, data: *mut c_void)>;

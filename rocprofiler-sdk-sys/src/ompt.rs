@@ -130,7 +130,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// What an OMPT record has beyond times and ids; the operation tells which member is live.
+    /// What an OMPT record has beyond times and ids; the operation determines which member is valid.
     union rocprofiler_buffer_tracing_ompt_details_t {
         /// Of target regions.
         pub target: rocprofiler_buffer_tracing_ompt_target_t,

@@ -1,4 +1,4 @@
-//! The Kokkos tools interface: Kokkos tells us what it does, we tell ROCTx, and it comes back as markers.
+//! The Kokkos tools interface: events of Kokkos are passed to ROCTx as marks and ranges, which are recorded as markers.
 //!
 //! Only with the Kokkos option, and only if a ROCTx library is loaded.
 

@@ -1,5 +1,7 @@
 //! Agents: CPUs and GPUs as the provider describes them.
 
+use rpd_spool::agent;
+
 use crate::ids::AgentHandle;
 use crate::options::AgentIndex;
 use crate::spool::reader::Counted;
@@ -17,6 +19,24 @@ pub enum AgentType {
 }
 
 impl AgentType {
+    /// The type with this number in the provider's structs and in files.
+    pub const fn of_number(number: u64) -> AgentType {
+        match number {
+            1 => AgentType::Cpu,
+            2 => AgentType::Gpu,
+            _ => AgentType::Unknown,
+        }
+    }
+
+    /// Its number in the provider's structs and in files.
+    pub const fn number(self) -> u32 {
+        match self {
+            AgentType::Unknown => 0,
+            AgentType::Cpu => 1,
+            AgentType::Gpu => 2,
+        }
+    }
+
     /// `CPU`, `GPU` or `UNK`.
     pub const fn label(self) -> &'static str {
         match self {
@@ -27,126 +47,167 @@ impl AgentType {
     }
 }
 
-/// An agent. Field meanings and units are those of the driver's topology tree.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the fields are the topology properties of the same name"
-)]
-pub struct Agent {
-    pub handle: AgentHandle,
-    pub agent_type: AgentType,
-    pub node_id: u32,
-    pub logical_node_id: i32,
-    pub logical_node_type_id: i32,
-    pub name: String,
-    pub vendor_name: String,
-    pub product_name: String,
-    pub model_name: String,
-    pub size: u64,
-    pub cpu_cores_count: u32,
-    pub simd_count: u32,
-    pub mem_banks_count: u32,
-    pub caches_count: u32,
-    pub io_links_count: u32,
-    pub cpu_core_id_base: u32,
-    pub simd_id_base: u32,
-    pub max_waves_per_simd: u32,
-    pub lds_size_in_kb: u32,
-    pub gds_size_in_kb: u32,
-    pub num_gws: u32,
-    pub wave_front_size: u32,
-    pub num_xcc: u32,
-    pub cu_count: u32,
-    pub array_count: u32,
-    pub num_shader_banks: u32,
-    pub simd_arrays_per_engine: u32,
-    pub cu_per_simd_array: u32,
-    pub simd_per_cu: u32,
-    pub max_slots_scratch_cu: u32,
-    pub gfx_target_version: u32,
-    pub vendor_id: u16,
-    pub device_id: u16,
-    pub location_id: u32,
-    pub domain: u32,
-    pub drm_render_minor: u32,
-    pub num_sdma_engines: u32,
-    pub num_sdma_xgmi_engines: u32,
-    pub num_sdma_queues_per_engine: u32,
-    pub num_cp_queues: u32,
-    pub max_engine_clk_ccompute: u32,
-    pub max_engine_clk_fcompute: u32,
-    pub sdma_fw_version: u32,
-    pub fw_version: u32,
-    pub capability: u32,
-    pub cu_per_engine: u32,
-    pub max_waves_per_cu: u32,
-    pub family_id: u32,
-    pub workgroup_max_size: u32,
-    pub grid_max_size: u32,
-    pub local_mem_size: u64,
-    pub hive_id: u64,
-    pub gpu_id: u64,
-    pub workgroup_max_dim: [u32; 3],
-    pub grid_max_dim: [u32; 3],
-    pub runtime_visibility: u32,
-    pub uuid: [u8; 16],
-    pub mem_banks: Vec<MemoryBank>,
-    pub caches: Vec<Cache>,
-    pub io_links: Vec<IoLink>,
+/// The value of a property.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value {
+    /// A number that is never negative.
+    Unsigned(u64),
+    /// A number that may be negative.
+    Signed(i32),
+    /// Numbers for x, y and z.
+    Dim3([u32; 3]),
 }
 
-/// A memory bank of an agent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the fields are the topology properties of the same name"
-)]
-pub struct MemoryBank {
-    pub heap_type: u32,
-    pub flags: u32,
-    pub width: u32,
-    pub mem_clk_max: u32,
-    pub size_in_bytes: u64,
+/// A type of properties.
+trait Number: Copy {
+    fn read(from: Fields<'_>, offset: usize) -> Self;
+    fn value(self) -> Value;
+    /// The value as this type; 0 when it is of another sort.
+    fn of(value: Value) -> Self;
 }
 
-/// A cache of an agent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the fields are the topology properties of the same name"
-)]
-pub struct Cache {
-    pub processor_id_low: u64,
-    pub size: u64,
-    pub level: u32,
-    pub cache_line_size: u32,
-    pub cache_lines_per_tag: u32,
-    pub association: u32,
-    pub latency: u32,
-    pub kind: u32,
+macro_rules! unsigned {
+    ($($type:ident)*) => {$(
+        impl Number for $type {
+            fn read(from: Fields<'_>, offset: usize) -> $type {
+                $type::from_le_bytes(from.bytes(offset))
+            }
+
+            fn value(self) -> Value {
+                Value::Unsigned(self.into())
+            }
+
+            fn of(value: Value) -> $type {
+                match value {
+                    Value::Unsigned(number) => number as $type,
+                    Value::Signed(_) | Value::Dim3(_) => 0,
+                }
+            }
+        }
+    )*};
+}
+unsigned!(u16 u32 u64);
+
+impl Number for i32 {
+    fn read(from: Fields<'_>, offset: usize) -> i32 {
+        i32::from_le_bytes(from.bytes(offset))
+    }
+
+    fn value(self) -> Value {
+        Value::Signed(self)
+    }
+
+    fn of(value: Value) -> i32 {
+        match value {
+            Value::Signed(number) => number,
+            Value::Unsigned(_) | Value::Dim3(_) => 0,
+        }
+    }
 }
 
-/// A link between two agents.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the fields are the topology properties of the same name"
-)]
-pub struct IoLink {
-    pub kind: u32,
-    pub version_major: u32,
-    pub version_minor: u32,
-    pub node_from: u32,
-    pub node_to: u32,
-    pub weight: u32,
-    pub min_latency: u32,
-    pub max_latency: u32,
-    pub min_bandwidth: u32,
-    pub max_bandwidth: u32,
-    pub recommended_transfer_size: u32,
-    pub flags: u32,
+#[expect(non_camel_case_types, reason = "as the list of properties spells it")]
+type dim3 = [u32; 3];
+
+impl Number for dim3 {
+    fn read(from: Fields<'_>, offset: usize) -> dim3 {
+        [0, 4, 8].map(|step| u32::read(from, offset + step))
+    }
+
+    fn value(self) -> Value {
+        Value::Dim3(self)
+    }
+
+    fn of(value: Value) -> dim3 {
+        match value {
+            Value::Dim3(numbers) => numbers,
+            Value::Unsigned(_) | Value::Signed(_) => [0; 3],
+        }
+    }
 }
+
+/// A number that describes a `T`.
+pub struct Property<T> {
+    /// Its name: that of the field, and of the key in files.
+    pub name: &'static str,
+    /// Its value.
+    pub get: fn(&T) -> Value,
+    /// Sets it. A value of another sort than [`Property::get`] gives is taken for 0.
+    pub set: fn(&mut T, Value),
+}
+
+/// `r#type` is called `type`.
+const fn without_prefix(field: &'static str) -> &'static str {
+    match field.as_bytes() {
+        [b'r', b'#', ..] => field.split_at(2).1,
+        _ => field,
+    }
+}
+
+/// Defines a struct with the fields given and the properties of a list, and the table of the properties.
+macro_rules! described {
+    (
+        { $(#[$doc:meta])* $name:ident { $($field:ident: $type:ty,)* } }
+        { $($property:ident: $property_type:ident = $offset:literal,)* }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Default, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "the fields are the topology properties of the same name")]
+        pub struct $name {
+            $(pub $field: $type,)*
+            $(pub $property: $property_type,)*
+        }
+
+        impl $name {
+            /// The numbers of the provider's struct in its order.
+            pub const PROPERTIES: &'static [Property<$name>] = &[
+                $(Property {
+                    name: without_prefix(stringify!($property)),
+                    get: |from| from.$property.value(),
+                    set: |to, value| to.$property = Number::of(value),
+                },)*
+            ];
+
+            /// Reads the numbers; what `at` does not cover is 0.
+            fn read(at: Fields<'_>) -> $name {
+                $name {
+                    $($property: Number::read(at, $offset),)*
+                    ..$name::default()
+                }
+            }
+        }
+    };
+}
+
+rpd_spool::agent_properties!(described, {
+    /// An agent. Field meanings and units are those of the driver's topology tree.
+    Agent {
+        handle: AgentHandle,
+        agent_type: AgentType,
+        name: String,
+        vendor_name: String,
+        product_name: String,
+        model_name: String,
+        uuid: [u8; 16],
+        mem_banks: Vec<MemoryBank>,
+        caches: Vec<Cache>,
+        io_links: Vec<IoLink>,
+    }
+});
+
+rpd_spool::memory_bank_properties!(described, {
+    /// A memory bank of an agent.
+    MemoryBank {}
+});
+
+rpd_spool::cache_properties!(described, {
+    /// A cache of an agent.
+    Cache {}
+});
+
+rpd_spool::io_link_properties!(described, {
+    /// A link between two agents.
+    IoLink {}
+});
 
 impl Agent {
     /// Label and number as `--agent-index` asks for them.
@@ -174,22 +235,6 @@ impl Fields<'_> {
             .copied()
             .unwrap_or([0; N])
     }
-
-    fn half(self, offset: usize) -> u16 {
-        u16::from_le_bytes(self.bytes(offset))
-    }
-
-    fn word(self, offset: usize) -> u32 {
-        u32::from_le_bytes(self.bytes(offset))
-    }
-
-    fn long(self, offset: usize) -> u64 {
-        u64::from_le_bytes(self.bytes(offset))
-    }
-
-    fn dim3(self, offset: usize) -> [u32; 3] {
-        [0, 4, 8].map(|step| self.word(offset + step))
-    }
 }
 
 impl Agent {
@@ -199,120 +244,31 @@ impl Agent {
         let mut parts = Counted(tail).map(Option::unwrap_or_default);
         let mut part = || parts.next().unwrap_or_default();
         let raw = part();
-        let at = Fields(raw);
         // Never more than the struct says it has.
-        let at = Fields(raw.get(..at.long(0) as usize).unwrap_or(raw));
-        let mem_banks = part()
-            .chunks_exact(24)
-            .map(Fields)
-            .map(|at| MemoryBank {
-                heap_type: at.word(0),
-                flags: at.word(4),
-                width: at.word(8),
-                mem_clk_max: at.word(12),
-                size_in_bytes: at.long(16),
-            })
-            .collect();
-        let caches = part()
-            .chunks_exact(40)
-            .map(Fields)
-            .map(|at| Cache {
-                processor_id_low: at.long(0),
-                size: at.long(8),
-                level: at.word(16),
-                cache_line_size: at.word(20),
-                cache_lines_per_tag: at.word(24),
-                association: at.word(28),
-                latency: at.word(32),
-                kind: at.word(36),
-            })
-            .collect();
-        let io_links = part()
-            .chunks_exact(48)
-            .map(Fields)
-            .map(|at| IoLink {
-                kind: at.word(0),
-                version_major: at.word(4),
-                version_minor: at.word(8),
-                node_from: at.word(12),
-                node_to: at.word(16),
-                weight: at.word(20),
-                min_latency: at.word(24),
-                max_latency: at.word(28),
-                min_bandwidth: at.word(32),
-                max_bandwidth: at.word(36),
-                recommended_transfer_size: at.word(40),
-                flags: at.word(44),
-            })
-            .collect();
-        let mut text = || String::from_utf8_lossy(part()).into_owned();
-        Agent {
-            handle,
-            agent_type: match at.word(16) {
-                1 => AgentType::Cpu,
-                2 => AgentType::Gpu,
-                _ => AgentType::Unknown,
-            },
-            name: text(),
-            vendor_name: text(),
-            product_name: text(),
-            model_name: text(),
-            size: at.long(0),
-            cpu_cores_count: at.word(20),
-            simd_count: at.word(24),
-            mem_banks_count: at.word(28),
-            caches_count: at.word(32),
-            io_links_count: at.word(36),
-            cpu_core_id_base: at.word(40),
-            simd_id_base: at.word(44),
-            max_waves_per_simd: at.word(48),
-            lds_size_in_kb: at.word(52),
-            gds_size_in_kb: at.word(56),
-            num_gws: at.word(60),
-            wave_front_size: at.word(64),
-            num_xcc: at.word(68),
-            cu_count: at.word(72),
-            array_count: at.word(76),
-            num_shader_banks: at.word(80),
-            simd_arrays_per_engine: at.word(84),
-            cu_per_simd_array: at.word(88),
-            simd_per_cu: at.word(92),
-            max_slots_scratch_cu: at.word(96),
-            gfx_target_version: at.word(100),
-            location_id: at.word(108),
-            domain: at.word(112),
-            drm_render_minor: at.word(116),
-            num_sdma_engines: at.word(120),
-            num_sdma_xgmi_engines: at.word(124),
-            num_sdma_queues_per_engine: at.word(128),
-            num_cp_queues: at.word(132),
-            max_engine_clk_ccompute: at.word(136),
-            max_engine_clk_fcompute: at.word(140),
-            sdma_fw_version: at.word(144),
-            fw_version: at.word(148),
-            capability: at.word(152),
-            cu_per_engine: at.word(156),
-            max_waves_per_cu: at.word(160),
-            family_id: at.word(164),
-            workgroup_max_size: at.word(168),
-            grid_max_size: at.word(172),
-            node_id: at.word(280),
-            runtime_visibility: at.word(292),
-            vendor_id: at.half(104),
-            device_id: at.half(106),
-            local_mem_size: at.long(176),
-            hive_id: at.long(184),
-            gpu_id: at.long(192),
-            workgroup_max_dim: at.dim3(200),
-            grid_max_dim: at.dim3(212),
-            logical_node_id: at.word(284).cast_signed(),
-            logical_node_type_id: at.word(288).cast_signed(),
-            uuid: at.bytes(296),
-            mem_banks,
-            caches,
-            io_links,
+        let size = u64::read(Fields(raw), 0);
+        let at = Fields(raw.get(..size as usize).unwrap_or(raw));
+        let mut agent = Agent::read(at);
+        agent.handle = handle;
+        agent.agent_type = AgentType::of_number(u32::read(at, agent::TYPE_OFFSET).into());
+        agent.uuid = at.bytes(agent::UUID_OFFSET);
+        agent.mem_banks = structs(part(), agent::MEMORY_BANK_SIZE, MemoryBank::read);
+        agent.caches = structs(part(), agent::CACHE_SIZE, Cache::read);
+        agent.io_links = structs(part(), agent::IO_LINK_SIZE, IoLink::read);
+        for text in [
+            &mut agent.name,
+            &mut agent.vendor_name,
+            &mut agent.product_name,
+            &mut agent.model_name,
+        ] {
+            *text = String::from_utf8_lossy(part()).into_owned();
         }
+        agent
     }
+}
+
+/// The elements of an array of structs of `size` bytes.
+fn structs<T>(array: &[u8], size: usize, read: fn(Fields<'_>) -> T) -> Vec<T> {
+    array.chunks_exact(size).map(Fields).map(read).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 
 use crate::session::Table;
 
-/// What statistics, summaries and CSV files group by. The order is the order of tables in summaries.
+/// What statistics, summaries and CSV files group by. The order is the order of tables in summaries; the number of a domain is
+/// its place in [`Domain::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Domain {
@@ -310,6 +311,13 @@ impl Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_domain_is_its_place_in_the_list() {
+        for (place, domain) in Domain::ALL.into_iter().enumerate() {
+            assert_eq!(domain as usize, place);
+        }
+    }
 
     #[test]
     fn every_kind_has_its_row_and_is_found_by_both_names() {

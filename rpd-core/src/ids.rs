@@ -68,3 +68,7 @@ id!(
     /// Index into [`crate::session::Strings`]; 0 is the empty string.
     StringId(u32)
 );
+id!(
+    /// Index into [`crate::session::Session::operations`].
+    OperationId(u32)
+);

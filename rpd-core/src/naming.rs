@@ -612,7 +612,7 @@ pub struct Namer {
     /// What file names begin with, directory included, as escaped text.
     used: HashSet<String>,
     /// What [`Namer::take_remarks`] has given already.
-    told: BTreeSet<String>,
+    reported: BTreeSet<String>,
     /// What it will give next.
     #[serde(skip)]
     remarks: BTreeSet<String>,
@@ -655,16 +655,16 @@ impl Namer {
     /// that begin with `/` or `..`.
     pub fn extend(&mut self, other: &Namer) {
         self.used.extend(other.used.iter().cloned());
-        self.told.extend(other.told.iter().cloned());
+        self.reported.extend(other.reported.iter().cloned());
     }
 
     /// Sentences about values of placeholders that were replaced since the last call; none is given twice.
     pub fn take_remarks(&mut self) -> Vec<String> {
         let new: Vec<String> = std::mem::take(&mut self.remarks)
             .into_iter()
-            .filter(|remark| !self.told.contains(remark))
+            .filter(|remark| !self.reported.contains(remark))
             .collect();
-        self.told.extend(new.iter().cloned());
+        self.reported.extend(new.iter().cloned());
         new
     }
 }

@@ -12,7 +12,7 @@ pub use rpd_spool::options::{
 };
 
 use crate::compat::Compat;
-use crate::environment::Kept;
+use crate::environment::EnvironmentSelection;
 use crate::session::stacks::ShownFrames;
 use crate::stats::Unit;
 
@@ -179,7 +179,7 @@ pub struct Options {
     /// Summary tables. Where there are some, `stats` prints none.
     pub summary: SummaryOptions,
     /// Variables of the target that go into outputs.
-    pub output_environment: Kept,
+    pub output_environment: EnvironmentSelection,
     /// Kernel names.
     pub kernel_names: KernelNames,
     /// Agent names.

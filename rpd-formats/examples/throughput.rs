@@ -135,7 +135,7 @@ fn session(records: u64, with_arguments: bool, mixed: bool) -> Session {
         "hipStreamSynchronize",
         "hipMallocAsync",
     ];
-    let operations = names.map(|name| session.strings.intern(name));
+    let operations = names.map(|name| session.add_operation(Kind::HipRuntime, name));
     let sizes = [40_u32, 56, 8, 24];
     for index in 0..records {
         let start = Nanoseconds(5_761_000_000_000 + 700 * index);
@@ -162,7 +162,6 @@ fn session(records: u64, with_arguments: bool, mixed: bool) -> Session {
         }
         let which = (index % 4) as usize;
         let api = &mut session.api;
-        api.kind.push(Kind::HipRuntime);
         api.operation.push(operations[which]);
         api.message.push(Default::default());
         api.start.push(start);

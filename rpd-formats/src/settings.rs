@@ -118,6 +118,28 @@ pub fn of_outputs(session: &Session, options: &Options, target: &Target) -> Sett
         .with("group_by_queue", options.group_by_queue)
 }
 
+/// The settings that a database keeps of outputs.
+pub(crate) fn of_database(session: &Session, options: &Options, target: &Target) -> Settings {
+    const KEYS: [&str; 11] = [
+        "output_path",
+        "output_file",
+        "raw_output_path",
+        "raw_output_file",
+        "csv_output",
+        "json_output",
+        "pftrace_output",
+        "otf2_output",
+        "rocpd_output",
+        "kernel_rename",
+        "group_by_queue",
+    ];
+    let mut settings = of_outputs(session, options, target);
+    settings.0.retain(|(key, _)| KEYS.contains(key));
+    // Counted dispatches have rows among the dispatches; this tells whether they were also traced.
+    let only_counted = session.dispatches.is_empty() && !session.counted.is_empty();
+    settings.with("kernel_trace", !only_counted)
+}
+
 /// The settings of the recording, followed by those of outputs. What rpd does not do has the value that the original has
 /// when it is not asked for it.
 pub fn of_run(session: &Session, options: &Options, target: &Target) -> Settings {

@@ -9,10 +9,8 @@ use rpd_core::args::{for_each_argument, layout};
 use rpd_core::domain::Kind;
 use rpd_core::ids::{CorrelationId, Nanoseconds, StreamId};
 use rpd_core::options::Options;
-use rpd_core::session::Session;
+use rpd_core::session::{OperationClass, Session};
 use rpd_core::spool::format::api_flag;
-
-use crate::operations::Operations;
 
 /// Steps from a copy up to the HIP call that asked for it: HSA calls lie between.
 const MAX_DEPTH: usize = 4;
@@ -41,12 +39,8 @@ pub(crate) struct CallStreams<'a> {
 }
 
 impl<'a> CallStreams<'a> {
-    pub(crate) fn new(
-        session: &'a Session,
-        operations: &Operations,
-        options: &Options,
-    ) -> CallStreams<'a> {
-        let places = operations.list.iter().map(|operation| {
+    pub(crate) fn new(session: &'a Session, options: &Options) -> CallStreams<'a> {
+        let places = session.operations.iter().map(|operation| {
             let name = session.strings.get(operation.name);
             let arguments = layout(operation.kind, name).map(|layout| layout.arguments);
             let stream = arguments
@@ -57,7 +51,7 @@ impl<'a> CallStreams<'a> {
                 // The runtime says on which stream it works; what the compiler makes of `<<<>>>` only announces it.
                 works: operation.kind == Kind::HipRuntime,
                 offset: stream.map(|argument| argument.offset),
-                destroys: name == "hipStreamDestroy",
+                destroys: operation.class == OperationClass::StreamDestroy,
             }
         });
         let mut streams = CallStreams {
@@ -66,12 +60,12 @@ impl<'a> CallStreams<'a> {
             lives: HashMap::new(),
         };
         if !options.group_by_queue {
-            streams.learn(operations);
+            streams.learn();
         }
         streams
     }
 
-    fn learn(&mut self, operations: &Operations) {
+    fn learn(&mut self) {
         let session = self.session;
         let mut first: BTreeMap<StreamId, (Nanoseconds, CorrelationId)> = BTreeMap::new();
         let (dispatches, copies) = (&session.dispatches, &session.copies);
@@ -103,11 +97,12 @@ impl<'a> CallStreams<'a> {
                 let Some(&stream) = wanted.get(&api.correlation[index]) else {
                     continue;
                 };
-                let place = self.places[operations.index(api.kind[index], api.operation[index])];
+                let place = self.places[api.operation[index].0 as usize];
                 if let Some(address) = self.address(index, place) {
                     let life = self.lives.entry(address).or_default();
                     life.streams.push((api.start[index], stream));
-                } else if api.kind[index] != Kind::HipRuntime && api.ancestor[index].0 != 0 {
+                } else if session.call(index).kind != Kind::HipRuntime && api.ancestor[index].0 != 0
+                {
                     above.insert(api.ancestor[index], stream);
                 }
             }
@@ -138,14 +133,14 @@ impl<'a> CallStreams<'a> {
         address
     }
 
-    /// The stream of call `index`, whose operation has that index; 0 when it has none, or it is not known.
+    /// The stream of call `index`; 0 when it has none, or it is not known.
     #[inline]
-    pub(crate) fn of(&mut self, index: usize, operation: usize) -> StreamId {
+    pub(crate) fn of(&mut self, index: usize) -> StreamId {
         let api = &self.session.api;
         if self.lives.is_empty() || api.args[index].len == 0 {
             return StreamId(0);
         }
-        let place = self.places[operation];
+        let place = self.places[api.operation[index].0 as usize];
         if !place.works {
             return StreamId(0);
         }

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use rpd_core::compat::Compat;
 
-/// What a table looks like.
+/// The format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum TableFormat {
     /// Columns right-aligned under their names.
     Console,
     /// A header line, fields in quotes where they need them.
@@ -19,15 +19,15 @@ pub enum Look {
     Html,
 }
 
-impl Look {
+impl TableFormat {
     /// The ending of file names.
     pub const fn extension(self) -> &'static str {
         match self {
-            Look::Console => "txt",
-            Look::Csv => "csv",
-            Look::Json => "json",
-            Look::Markdown => "md",
-            Look::Html => "html",
+            TableFormat::Console => "txt",
+            TableFormat::Csv => "csv",
+            TableFormat::Json => "json",
+            TableFormat::Markdown => "md",
+            TableFormat::Html => "html",
         }
     }
 }
@@ -64,9 +64,9 @@ impl From<f64> for Cell {
     }
 }
 
-/// Prints a table row by row. Only the console look keeps rows: it needs the widths.
+/// Prints a table row by row. Only the console format keeps rows in memory: it needs the widths.
 pub struct Printer<W: Write> {
-    look: Look,
+    format: TableFormat,
     columns: Vec<String>,
     kept: Vec<Vec<Cell>>,
     rows: u64,
@@ -79,27 +79,27 @@ impl<W: Write> Printer<W> {
     ///
     /// # Errors
     /// When the header cannot be written.
-    pub fn new(look: Look, columns: Vec<String>, out: W) -> io::Result<Printer<W>> {
+    pub fn new(format: TableFormat, columns: Vec<String>, out: W) -> io::Result<Printer<W>> {
         let mut printer = Printer {
-            look,
+            format,
             columns,
             kept: Vec::new(),
             rows: 0,
             no_number: Compat::None.no_number(),
             out,
         };
-        match look {
-            Look::Csv => {
+        match format {
+            TableFormat::Csv => {
                 let fields: Vec<String> = printer.columns.iter().map(|name| csv(name)).collect();
                 writeln!(printer.out, "{}", fields.join(","))?;
             }
-            Look::Markdown => {
+            TableFormat::Markdown => {
                 let names: Vec<String> = printer.columns.iter().map(|name| pipe(name)).collect();
                 writeln!(printer.out, "| {} |", names.join(" | "))?;
                 writeln!(printer.out, "|{}", "---|".repeat(names.len()))?;
             }
-            Look::Json => write!(printer.out, "[")?,
-            Look::Html => {
+            TableFormat::Json => write!(printer.out, "[")?,
+            TableFormat::Html => {
                 let names: Vec<String> = printer.columns.iter().map(|name| html(name)).collect();
                 writeln!(
                     printer.out,
@@ -107,7 +107,7 @@ impl<W: Write> Printer<W> {
                     names.join("</th>\n      <th>")
                 )?;
             }
-            Look::Console => {}
+            TableFormat::Console => {}
         }
         Ok(printer)
     }
@@ -130,12 +130,12 @@ impl<W: Write> Printer<W> {
     /// When it cannot be written.
     pub fn row(&mut self, cells: Vec<Cell>) -> io::Result<()> {
         self.rows += 1;
-        match self.look {
-            Look::Console => {
+        match self.format {
+            TableFormat::Console => {
                 self.kept.push(cells);
                 Ok(())
             }
-            Look::Csv => {
+            TableFormat::Csv => {
                 let fields: Vec<String> = cells
                     .iter()
                     .map(|cell| match cell {
@@ -145,14 +145,14 @@ impl<W: Write> Printer<W> {
                     .collect();
                 writeln!(self.out, "{}", fields.join(","))
             }
-            Look::Markdown => {
+            TableFormat::Markdown => {
                 let fields: Vec<String> = cells
                     .iter()
                     .map(|cell| shown(cell, pipe, self.no_number))
                     .collect();
                 writeln!(self.out, "| {} |", fields.join(" | "))
             }
-            Look::Html => {
+            TableFormat::Html => {
                 let fields: Vec<String> = cells
                     .iter()
                     .map(|cell| shown(cell, html, self.no_number))
@@ -163,7 +163,7 @@ impl<W: Write> Printer<W> {
                     fields.join("</td>\n      <td>")
                 )
             }
-            Look::Json => {
+            TableFormat::Json => {
                 let comma = if self.rows > 1 { "," } else { "" };
                 write!(self.out, "{comma}\n  {{")?;
                 for (index, (name, cell)) in self.columns.iter().zip(&cells).enumerate() {
@@ -188,14 +188,14 @@ impl<W: Write> Printer<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn finish(mut self) -> io::Result<()> {
-        match self.look {
-            Look::Json if self.rows == 0 => writeln!(self.out, "]")?,
-            Look::Json => writeln!(self.out, "\n]")?,
-            Look::Console => self
+        match self.format {
+            TableFormat::Json if self.rows == 0 => writeln!(self.out, "]")?,
+            TableFormat::Json => writeln!(self.out, "\n]")?,
+            TableFormat::Console => self
                 .out
                 .write_all(console(&self.columns, &self.kept, self.no_number).as_bytes())?,
-            Look::Html => writeln!(self.out, "  </tbody>\n</table>")?,
-            Look::Csv | Look::Markdown => {}
+            TableFormat::Html => writeln!(self.out, "  </tbody>\n</table>")?,
+            TableFormat::Csv | TableFormat::Markdown => {}
         }
         self.out.flush()
     }
@@ -337,10 +337,10 @@ fn floats(values: &[f64], no_number: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn print(look: Look, columns: &[&str], rows: Vec<Vec<Cell>>) -> String {
+    fn print(format: TableFormat, columns: &[&str], rows: Vec<Vec<Cell>>) -> String {
         let mut out = Vec::new();
         let columns = columns.iter().map(|&name| name.to_owned()).collect();
-        let mut printer = Printer::new(look, columns, &mut out).expect("memory");
+        let mut printer = Printer::new(format, columns, &mut out).expect("memory");
         for row in rows {
             printer.row(row).expect("memory");
         }
@@ -358,20 +358,20 @@ mod tests {
         };
         let names = ["name", "c", "f"];
         assert_eq!(
-            print(Look::Console, &names, rows()),
+            print(TableFormat::Console, &names, rows()),
             " name    c   f\na|\"b\"  353 1.5\n    c NULL   -\n"
         );
         assert_eq!(
-            print(Look::Csv, &names, rows()),
+            print(TableFormat::Csv, &names, rows()),
             "name,c,f\n\"a|\"\"b\"\"\",353,1.5\nc,,\n"
         );
         assert_eq!(
-            print(Look::Markdown, &names, rows()),
+            print(TableFormat::Markdown, &names, rows()),
             "| name | c | f |\n|---|---|---|\n| a\\|\"b\" | 353 | 1.5 |\n| c |  |  |\n"
         );
         assert_eq!(
             print(
-                Look::Json,
+                TableFormat::Json,
                 &["n", "v"],
                 vec![
                     vec!["x\n".into(), Cell::Null],
@@ -380,24 +380,28 @@ mod tests {
             ),
             "[\n  {\n    \"n\": \"x\\n\",\n    \"v\": null\n  },\n  {\n    \"n\": \"y\",\n    \"v\": 1\n  }\n]\n"
         );
-        assert_eq!(print(Look::Json, &["n"], Vec::new()), "[]\n");
+        assert_eq!(print(TableFormat::Json, &["n"], Vec::new()), "[]\n");
         let nothing = vec!["<a>".into(), Cell::Float(f64::NAN)];
         assert_eq!(
-            print(Look::Html, &["n", "v"], vec![nothing.clone()]),
+            print(TableFormat::Html, &["n", "v"], vec![nothing.clone()]),
             "<table border=\"1\" class=\"dataframe\">\n  <thead>\n    <tr>\n      <th>n</th>\n      <th>v</th>\n    </tr>\n  \
              </thead>\n  <tbody>\n    <tr>\n      <td>&lt;a&gt;</td>\n      <td>-</td>\n    </tr>\n  </tbody>\n</table>\n"
         );
         assert!(
-            print(Look::Markdown, &["n", "v"], vec![nothing.clone()]).ends_with("| <a> | - |\n")
+            print(TableFormat::Markdown, &["n", "v"], vec![nothing.clone()])
+                .ends_with("| <a> | - |\n")
         );
         // Programs read nothing where there is no number.
-        assert_eq!(print(Look::Csv, &["n", "v"], vec![nothing]), "n,v\n<a>,\n");
+        assert_eq!(
+            print(TableFormat::Csv, &["n", "v"], vec![nothing]),
+            "n,v\n<a>,\n"
+        );
     }
 
     #[test]
     fn a_huge_text_does_not_widen_the_other_rows() {
         let rows = vec![vec!["x".repeat(100_000).as_str().into()], vec!["y".into()]];
-        let text = print(Look::Console, &["n"], rows);
+        let text = print(TableFormat::Console, &["n"], rows);
         assert_eq!(text.len(), 100_000 + "n\ny\n".len() + 1);
     }
 

@@ -30,7 +30,7 @@ pub struct Device {
     pub identity: Identity,
     /// Its queues and copy engines.
     pub queues: Queues,
-    /// What a dispatch may ask for.
+    /// Limits of what a dispatch may use.
     pub limits: Limits,
     /// Its caches.
     pub caches: Caches,
@@ -140,7 +140,7 @@ pub struct Queues {
     pub command_queues: u32,
 }
 
-/// What a dispatch may ask for.
+/// Limits of what a dispatch may use.
 #[derive(Debug)]
 pub struct Limits {
     /// Work-items of a grid.

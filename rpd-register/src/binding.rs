@@ -40,7 +40,7 @@ fn by_tool_list(objects: &Objects) -> bool {
         || std::env::var_os("ROCPROFILER_LIBRARY_CTOR").is_some()
 }
 
-/// Before the target's `main`: opens the collector, and has it found by an SDK that the program brings along.
+/// Before the target's `main`: opens the collector, and makes it visible to an SDK that the program links or loads.
 pub(crate) fn prepare() {
     if !sdk::is_named() {
         return;
@@ -114,7 +114,7 @@ fn bind() {
     }
 }
 
-/// What the user is told when an SDK that the collector could not be given to is in use.
+/// The note for a process whose SDK was initialised before the collector could be added.
 const TOO_LATE: &str = "nothing is recorded: another tool had initialised the SDK before the first runtime came up; name \
     librpd_collect.so in ROCP_TOOL_LIBRARIES, where that SDK looks for tools";
 
@@ -171,7 +171,7 @@ pub(crate) unsafe fn forward(
     answer
 }
 
-/// Calls a function of the SDK that takes nothing and returns a status.
+/// Calls a function of the SDK that has no parameters and returns a status.
 pub(crate) fn call(name: &CStr) -> c_int {
     let Some(sdk) = bound() else { return FAILED };
     // SAFETY: null becomes `None`; the functions that this is used for have this type.

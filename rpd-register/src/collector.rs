@@ -21,7 +21,7 @@ pub(crate) struct Collector {
     note: Option<unsafe extern "C" fn(*const c_char)>,
 }
 
-// SAFETY: the handle is only given to the loader, which any thread may ask.
+// SAFETY: the handle is only used with the loader, which is thread-safe.
 unsafe impl Send for Collector {}
 // SAFETY: as above.
 unsafe impl Sync for Collector {}
@@ -79,7 +79,7 @@ pub(crate) fn opened() -> Option<&'static Collector> {
 }
 
 impl Collector {
-    /// What it, or the C library behind it, defines under a name; null when there is no such thing.
+    /// The definition of a name in it, or in the C library behind it; null when there is none.
     pub(crate) fn function(&self, name: &CStr) -> *mut c_void {
         symbol(self.handle, name)
     }
@@ -92,7 +92,7 @@ impl Collector {
         }
     }
 
-    /// Has the user told at the end of the run why nothing is recorded; left out when an SDK has configured the collector
+    /// Notes why nothing is recorded, for the end of the run; left out when an SDK has configured the collector
     /// all the same.
     pub(crate) fn note(&self, text: &str) {
         if let (Some(note), Ok(text)) = (self.note, CString::new(text)) {

@@ -1,4 +1,4 @@
-//! The library that stands between the registration library of ROCm and the SDK.
+//! The library between the registration library of ROCm and the SDK.
 //!
 //! `rpd` preloads it into the target and names it in `ROCPROFILER_REGISTER_LIBRARY`. The runtimes hand their dispatch
 //! tables to the registration library, and that one to [`rocprofiler_set_api_table`] here. The first call opens the SDK,
@@ -8,19 +8,19 @@
 //! The collector is opened with local scope, so that no `rocprofiler_configure` is globally visible: an SDK that sees one
 //! parses the ELF file of every loaded library, which takes some 350 ms at the start of each program that uses the GPU.
 //!
-//! Programs that bring an SDK or a tool of their own are served by `ROCP_TOOL_LIBRARIES` instead (see `binding`).
+//! For programs with an SDK or a tool of their own, `ROCP_TOOL_LIBRARIES` is used instead (see `binding`).
 //! Without `RPD_SDK` in the environment the library only forwards.
 //!
 //! | module | subject |
 //! |---|---|
-//! | `binding` | the first table: SDK and collector are brought together, once |
+//! | `binding` | the first table: the collector is given to the SDK, once |
 //! | `sdk` | the SDK's library |
 //! | `collector` | the collector's library, and its place in `ROCP_TOOL_LIBRARIES` |
 //! | `objects` | what else the process has loaded |
 //! | `program` | the end of the target's `main` |
 //! | `signals` | the target's own signal handlers |
 
-// Unit tests are loaded by nobody and do not wrap `main`.
+// Unit tests are not preloaded and do not wrap `main`.
 #[cfg_attr(test, allow(dead_code))]
 mod binding;
 #[cfg_attr(test, allow(dead_code))]

@@ -4,12 +4,12 @@ use std::ffi::{CStr, CString, c_int, c_void};
 
 use crate::sdk::{FILE_NAME, file_name};
 
-/// What the loaded objects tell.
+/// What is known from the loaded objects.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     /// An SDK, by the name under which it was loaded. The simulator, which a program loads as its HIP runtime, is none.
     pub(crate) sdk: Option<CString>,
-    /// Whether something was linked against an SDK.
+    /// Whether an object was linked against an SDK.
     pub(crate) linked: bool,
 }
 

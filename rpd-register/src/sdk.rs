@@ -14,7 +14,7 @@ const VARIABLE: &str = "RPD_SDK";
 /// How the file names of the SDK begin.
 pub(crate) const FILE_NAME: &[u8] = b"librocprofiler-sdk.so";
 
-/// What the registration library opens when nothing is named.
+/// The library that the registration library opens by default.
 const DEFAULT: &CStr = c"librocprofiler-sdk.so";
 
 /// Type of `rocprofiler_force_configure`.

@@ -1,6 +1,6 @@
 //! The functions by which a program sets its signal handlers, handed to the collector.
 //!
-//! The collector has handlers for signals that end the target and answers as if they were not there. It is not in the
+//! The collector has handlers for signals that end the target and hides them from the target's queries. It is not in the
 //! global scope, so the functions that programs reach are defined here; without a collector the C library's are called.
 
 use std::ffi::{CStr, c_int, c_void};

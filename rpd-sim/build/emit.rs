@@ -149,7 +149,7 @@ pub(crate) fn streams(domains: &[Domain]) -> Text {
     Ok(out)
 }
 
-/// A table by domain and operation of what the argument iterators tell.
+/// A table by domain and operation of what the argument iterators report.
 pub(crate) fn arguments(domains: &[Domain]) -> Text {
     let mut out = String::new();
     for d in domains {

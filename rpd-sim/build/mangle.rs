@@ -2,7 +2,7 @@
 
 use crate::abi::Abi;
 
-/// C names that stand for another type, with the Itanium symbol of that type.
+/// C names of another type, with the Itanium symbol of that type.
 const TYPEDEFS: [(&str, &str); 68] = [
     ("void", "v"),
     ("char", "c"),

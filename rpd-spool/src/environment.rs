@@ -416,7 +416,7 @@ const HARMLESS: [&str; 405] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
-pub enum Kept {
+pub enum EnvironmentSelection {
     /// Those that are [known to be harmless](is_harmless).
     #[default]
     Relevant,
@@ -426,31 +426,31 @@ pub enum Kept {
     None,
 }
 
-impl Kept {
+impl EnvironmentSelection {
     /// Whether a variable of this name is kept.
     pub fn keeps(self, name: &str) -> bool {
         match self {
-            Kept::Relevant => is_harmless(name),
-            Kept::All => true,
-            Kept::None => false,
+            EnvironmentSelection::Relevant => is_harmless(name),
+            EnvironmentSelection::All => true,
+            EnvironmentSelection::None => false,
         }
     }
 
     /// The word for it in the options of the collector and on the command line.
     pub fn word(self) -> &'static str {
         match self {
-            Kept::Relevant => "relevant",
-            Kept::All => "all",
-            Kept::None => "none",
+            EnvironmentSelection::Relevant => "relevant",
+            EnvironmentSelection::All => "all",
+            EnvironmentSelection::None => "none",
         }
     }
 
-    /// Reads [`Kept::word`]; an unknown word is the default, which keeps no secret.
-    pub fn of_word(word: &str) -> Kept {
+    /// Reads [`EnvironmentSelection::word`]; an unknown word is the default, which keeps no secret.
+    pub fn of_word(word: &str) -> EnvironmentSelection {
         match word {
-            "all" => Kept::All,
-            "none" => Kept::None,
-            _ => Kept::Relevant,
+            "all" => EnvironmentSelection::All,
+            "none" => EnvironmentSelection::None,
+            _ => EnvironmentSelection::Relevant,
         }
     }
 }
@@ -463,7 +463,7 @@ pub fn is_harmless(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{HARMLESS, Kept, is_harmless};
+    use super::{EnvironmentSelection, HARMLESS, is_harmless};
 
     #[test]
     fn the_table_is_sorted() {
@@ -532,12 +532,16 @@ mod tests {
 
     #[test]
     fn all_and_none_mean_what_they_say() {
-        assert!(Kept::All.keeps("GITHUB_TOKEN"));
-        assert!(!Kept::None.keeps("ROCR_VISIBLE_DEVICES"));
-        assert!(Kept::Relevant.keeps("ROCR_VISIBLE_DEVICES"));
-        assert!(!Kept::Relevant.keeps("GITHUB_TOKEN"));
-        for kept in [Kept::Relevant, Kept::All, Kept::None] {
-            assert_eq!(Kept::of_word(kept.word()), kept);
+        assert!(EnvironmentSelection::All.keeps("GITHUB_TOKEN"));
+        assert!(!EnvironmentSelection::None.keeps("ROCR_VISIBLE_DEVICES"));
+        assert!(EnvironmentSelection::Relevant.keeps("ROCR_VISIBLE_DEVICES"));
+        assert!(!EnvironmentSelection::Relevant.keeps("GITHUB_TOKEN"));
+        for kept in [
+            EnvironmentSelection::Relevant,
+            EnvironmentSelection::All,
+            EnvironmentSelection::None,
+        ] {
+            assert_eq!(EnvironmentSelection::of_word(kept.word()), kept);
         }
     }
 }

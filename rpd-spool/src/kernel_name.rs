@@ -14,7 +14,7 @@ const DESCRIPTOR_SUFFIX: &str = ".kd";
 pub struct KernelNames {
     /// As registered, `.kd` included.
     pub mangled: bool,
-    /// The bare function name; wins over `mangled`.
+    /// The function name alone; wins over `mangled`.
     pub truncate: bool,
     /// The innermost open ROCTx push range of the submitting thread names the kernel.
     pub rename: bool,
@@ -27,25 +27,25 @@ pub struct KernelSpellings {
     pub formatted: String,
     /// Demangled with the descriptor suffix in place.
     pub demangled: String,
-    /// The bare function name, cut from `demangled`.
+    /// The function name alone, cut from `demangled`.
     pub truncated: String,
 }
 
 /// The name of a kernel registered as `raw`, as `names` wants it shown (renaming aside).
 pub fn formatted(raw: &str, names: KernelNames) -> Cow<'_, str> {
-    let bare = match raw.strip_suffix(DESCRIPTOR_SUFFIX) {
+    let mangled = match raw.strip_suffix(DESCRIPTOR_SUFFIX) {
         None | Some("") => raw,
-        Some(bare) => bare,
+        Some(mangled) => mangled,
     };
     if names.truncate {
-        match demangle(bare) {
+        match demangle(mangled) {
             Cow::Borrowed(text) => Cow::Borrowed(truncated(text)),
             Cow::Owned(text) => Cow::Owned(truncated(&text).to_owned()),
         }
     } else if names.mangled {
         Cow::Borrowed(raw)
     } else {
-        demangle(bare)
+        demangle(mangled)
     }
 }
 
@@ -59,7 +59,7 @@ pub fn spellings(raw: &str, names: KernelNames) -> KernelSpellings {
     }
 }
 
-/// The bare function name in a demangled name: from the right end blanks and balanced groups in `()`, `<>`, `[]` are
+/// The function name alone in a demangled name: from the right end blanks and balanced groups in `()`, `<>`, `[]` are
 /// skipped, then the text back to the blank or colon before it is taken. Never empty unless `name` is.
 pub fn truncated(name: &str) -> &str {
     let bytes = name.as_bytes();
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn truncation() {
-        for (name, bare) in [
+        for (name, mangled) in [
             ("void ns::k<float>(float*, int)", "k"),
             ("f(int) [clone .kd]", "f"),
             ("a::b<c<d>, e>::run(x<y>) const", "const"),
@@ -166,7 +166,7 @@ mod tests {
             ("f<1>  ", "f"),
             ("π::κέρνελ(int)", "κέρνελ"),
         ] {
-            assert_eq!(truncated(name), bare, "{name}");
+            assert_eq!(truncated(name), mangled, "{name}");
         }
     }
 }

@@ -6,6 +6,7 @@
 //! stream is a series of segment files `<stream>-<number>.seg` (see [`mod@format`]); a reader needs no
 //! cooperation from the writer.
 
+pub mod agent;
 pub mod demangle;
 pub mod environment;
 pub mod format;

@@ -1,6 +1,6 @@
 //! What the collector in the target is told: what to record, and its form as text.
 
-use crate::environment::Kept;
+use crate::environment::EnvironmentSelection;
 use crate::stacks::{StackMode, StackOptions};
 
 /// The trace kinds that can be switched on one by one. All false means nothing is traced.
@@ -151,7 +151,7 @@ pub struct CollectorOptions {
     /// renames kernels, as rocprofv3 does.
     pub original_semantics: bool,
     /// Variables of the target that go into the recording.
-    pub environment: Kept,
+    pub environment: EnvironmentSelection,
     /// Further ones, which names of outputs refer to. Letters, digits and underscores only.
     pub variables: Vec<String>,
     /// Which calls have stacks, and what is in them.
@@ -295,7 +295,7 @@ impl CollectorOptions {
             };
             add(PERIODS, joined(&self.periods, "+", text));
         }
-        if self.environment != Kept::default() {
+        if self.environment != EnvironmentSelection::default() {
             add(ENVIRONMENT, self.environment.word().to_owned());
         }
         if !self.variables.is_empty() {
@@ -342,7 +342,7 @@ impl CollectorOptions {
                     };
                     options.periods = numbers(value).map(period).collect();
                 }
-                ENVIRONMENT => options.environment = Kept::of_word(value),
+                ENVIRONMENT => options.environment = EnvironmentSelection::of_word(value),
                 VARIABLES => options.variables = value.split('+').map(str::to_owned).collect(),
                 STACKS => options.stacks.mode = StackMode::of_word(value).unwrap_or_default(),
                 STACK_APIS => {

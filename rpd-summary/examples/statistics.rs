@@ -16,11 +16,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..Session::default()
     };
     let names: Vec<_> = (0..200)
-        .map(|number| session.strings.intern(&format!("hipCall{number}")))
+        .map(|number| session.add_operation(Kind::HipRuntime, &format!("hipCall{number}")))
         .collect();
     for index in 0..records {
         let api = &mut session.api;
-        api.kind.push(Kind::HipRuntime);
         api.operation.push(names[(index % 200) as usize]);
         api.message.push(Default::default());
         api.start.push(Nanoseconds(1000 * index));

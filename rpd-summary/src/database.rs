@@ -6,7 +6,7 @@ use polars::prelude::*;
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::domain::Domain;
 use rpd_core::options::KernelNames;
-use rpd_core::session::Session;
+use rpd_core::session::{Operation, Session};
 
 use crate::{Statistics, SummaryError};
 
@@ -102,7 +102,9 @@ impl DatabaseSummary {
                     self.rank.push(rank);
                     self.view.push(number);
                     self.name.push(match view {
-                        "memory_allocations" | "scratch_memory" => kind(&row.name).to_owned(),
+                        "memory_allocations" | "scratch_memory" => {
+                            action(session, *domain, row.name)
+                        }
                         _ => row.name,
                     });
                     self.calls.push(row.calls);
@@ -300,12 +302,14 @@ impl DatabaseSummary {
     }
 }
 
-/// What an operation on memory does, as databases call it.
-fn kind(operation: &str) -> &str {
-    match operation {
-        name if name.ends_with("ALLOCATE") || name.ends_with("_ALLOC") => "ALLOC",
-        name if name.ends_with("FREE") => "FREE",
-        name if name.ends_with("RECLAIM") => "RECLAIM",
-        other => other,
+/// What an operation on memory does, as databases call it, by its name; others keep their names.
+fn action(session: &Session, domain: Domain, name: String) -> String {
+    let is_it = |operation: &&Operation| {
+        operation.domain() == domain && session.strings.get(operation.name) == name
+    };
+    let operation = session.operations.iter().find(is_it);
+    match operation.and_then(|operation| operation.class.memory_action()) {
+        Some(action) => action.label().to_owned(),
+        None => name,
     }
 }

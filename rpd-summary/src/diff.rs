@@ -237,7 +237,7 @@ impl Durations {
         let mut known: HashMap<(Group, u64), u32> = HashMap::new();
         let api = &session.api;
         for index in api.indices() {
-            let group = match api.kind[index].domain() {
+            let group = match session.call(index).domain() {
                 // Marks have no duration.
                 Domain::MarkerApi if api.start[index] == api.end[index] => continue,
                 Domain::MarkerApi => Group::Region,
@@ -278,7 +278,7 @@ impl Durations {
             let operation = copies.operation[index];
             let key = *known
                 .entry((Group::Copy, operation.0.into()))
-                .or_insert_with(|| self.key(Group::Copy, session.strings.get(operation)));
+                .or_insert_with(|| self.key(Group::Copy, session.operation_name(operation)));
             self.push(key, copies.start[index].0, copies.end[index].0);
         }
     }
@@ -451,10 +451,9 @@ mod tests {
         let mut session = Session::default();
         session.strings.intern("");
         for &(name, duration) in calls {
-            let name = session.strings.intern(name);
+            let operation = session.add_operation(Kind::HipRuntime, name);
             let api = &mut session.api;
-            api.kind.push(Kind::HipRuntime);
-            api.operation.push(name);
+            api.operation.push(operation);
             api.message.push(StringId(0));
             api.start.push(Nanoseconds(1));
             api.end.push(Nanoseconds(1 + duration));

@@ -1,13 +1,15 @@
 //! Durations as frames, and the tables computed from them.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::HashMap;
 
 use polars::prelude::*;
 use rpd_core::domain::Domain;
-use rpd_core::ids::{Nanoseconds, StringId};
+use rpd_core::ids::Nanoseconds;
 use rpd_core::kernel_name;
 use rpd_core::options::KernelNames;
-use rpd_core::session::{DispatchTable, Session};
+use rpd_core::session::{DispatchTable, Session, Table};
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
 
 /// Statistics could not be computed.
@@ -27,15 +29,15 @@ pub enum SummaryError {
     },
 }
 
-/// The durations of one session, summed by domain and name: what all tables are computed from.
+/// The durations of one session, grouped by domain and name: what all tables are computed from.
 #[derive(Debug)]
 pub struct Statistics {
     /// One text per name id, unique.
     names: Vec<String>,
-    /// Domains that have records, in summary order, with the sums over all their names.
-    domains: Vec<(Domain, Sums)>,
-    /// One row per domain (index into `domains`) and name: `calls`, `total`, `min`, `max`, `spread` (sum of squared
-    /// distances from the mean) and `offset` (mean times total, for joining spreads).
+    /// Domains that have records, in summary order.
+    domains: Vec<Domain>,
+    /// One row per `domain` (index into [`Domain::ALL`]) and `name` (index into `names`), with the [`figures`] of its
+    /// records.
     frame: DataFrame,
 }
 
@@ -81,101 +83,199 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Sums over the durations that share a name, exact for any duration.
-#[derive(Debug, Clone, Copy)]
-struct Sums {
-    calls: u64,
-    total: u64,
-    squares: u128,
-    min: u64,
-    max: u64,
+/// The figures of a group of durations: how many there are (`calls`), their sum (`total`), the shortest (`min`) and the longest
+/// (`max`), and the sum of their squared distances from their mean (`spread`).
+fn figures() -> [Expr; 5] {
+    let duration = || col("duration");
+    let calls = len().cast(DataType::UInt64);
+    [
+        calls.clone().alias("calls"),
+        duration().sum().alias("total"),
+        duration().min().alias("min"),
+        duration().max().alias("max"),
+        (duration().var(0) * calls.cast(DataType::Float64)).alias("spread"),
+    ]
 }
 
-impl Sums {
-    const NONE: Sums = Sums {
-        calls: 0,
-        total: 0,
-        squares: 0,
-        min: u64::MAX,
-        max: 0,
+/// The figures of groups whose rows have the [`figures`] of smaller groups.
+fn merged_figures() -> [Expr; 5] {
+    let float = |name: &str| col(name).cast(DataType::Float64);
+    let own_mean = float("total") / float("calls");
+    let mean =
+        col("total").sum().cast(DataType::Float64) / col("calls").sum().cast(DataType::Float64);
+    let distance = own_mean - mean;
+    [
+        col("calls").sum(),
+        col("total").sum(),
+        col("min").min(),
+        col("max").max(),
+        // The distances from the common mean: those from each group's own mean, and those of these means.
+        (col("spread") + float("calls") * distance.clone() * distance)
+            .sum()
+            .alias("spread"),
+    ]
+}
+
+/// Durations that polars groups at once: enough that its work for each batch does not count, and 16 MiB.
+const ROWS: usize = 1 << 20;
+
+/// The number of a domain takes the lowest bits of a key, the name the others.
+const DOMAIN_BITS: u32 = 8;
+
+/// Groups durations by key in batches, so that memory does not grow with the number of records.
+struct Groups {
+    keys: Vec<u64>,
+    durations: Vec<u64>,
+    /// Sum of all durations so far.
+    sum: u64,
+    /// The figures of batches, by key.
+    parts: Vec<LazyFrame>,
+    /// Rows of `parts`.
+    rows: usize,
+    /// Rows of `parts` when they were merged the last time.
+    merged_rows: usize,
+}
+
+impl Groups {
+    fn new() -> Groups {
+        Groups {
+            keys: Vec::new(),
+            durations: Vec::new(),
+            sum: 0,
+            parts: Vec::new(),
+            rows: 0,
+            merged_rows: 0,
+        }
+    }
+
+    #[inline]
+    fn push(
+        &mut self,
+        domain: Domain,
+        name: u32,
+        start: Nanoseconds,
+        end: Nanoseconds,
+    ) -> PolarsResult<()> {
+        // All durations together are less than 2^64, so no sum of them overflows. Only damaged recordings have more.
+        let duration = end.0.saturating_sub(start.0).min(u64::MAX - self.sum);
+        self.sum += duration;
+        self.keys
+            .push(u64::from(name) << DOMAIN_BITS | domain as u64);
+        self.durations.push(duration);
+        if self.keys.len() == ROWS {
+            self.group()?;
+        }
+        Ok(())
+    }
+
+    fn push_calls(&mut self, session: &Session) -> PolarsResult<()> {
+        let api = &session.api;
+        for index in api.indices() {
+            let domain = session.call(index).domain();
+            let name = session.api_label(index);
+            self.push(domain, name.0, api.start[index], api.end[index])?;
+        }
+        Ok(())
+    }
+
+    fn push_dispatches(
+        &mut self,
+        session: &Session,
+        dispatches: &DispatchTable,
+        kernels: KernelNames,
+        names: &mut Names<'_>,
+    ) -> PolarsResult<()> {
+        let mut shown: HashMap<(u64, u32), u32> = HashMap::new();
+        for index in dispatches.indices() {
+            let region = if kernels.rename {
+                dispatches.region[index]
+            } else {
+                0
+            };
+            let kernel = dispatches.kernel[index];
+            let name = *shown.entry((kernel.0, region)).or_insert_with(|| {
+                let renamed = region
+                    .checked_sub(1)
+                    .and_then(|region| session.regions.get(region as usize));
+                match (renamed, session.kernel_symbol(kernel)) {
+                    (Some(region), _) => region.message.0,
+                    (None, Some(symbol)) => {
+                        names.id(&kernel_name::formatted(&symbol.name, kernels))
+                    }
+                    (None, None) => names.id(&kernel.to_string()),
+                }
+            });
+            let (start, end) = (dispatches.start[index], dispatches.end[index]);
+            self.push(Domain::KernelDispatch, name, start, end)?;
+        }
+        Ok(())
+    }
+
+    fn group(&mut self) -> PolarsResult<()> {
+        if self.keys.is_empty() {
+            return Ok(());
+        }
+        let frame = DataFrame::new_infer_height(vec![
+            Column::new("key".into(), std::mem::take(&mut self.keys)),
+            Column::new("duration".into(), std::mem::take(&mut self.durations)),
+        ])?;
+        let part = frame.lazy().group_by([col("key")]).agg(figures());
+        let part = part.collect()?;
+        self.rows += part.height();
+        self.parts.push(part.lazy());
+        // Twice what is needed at most, however many names there are.
+        if self.rows > ROWS.max(2 * self.merged_rows) {
+            self.merge()?;
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self) -> PolarsResult<()> {
+        let parts = concat(std::mem::take(&mut self.parts), UnionArgs::default())?;
+        let merged = parts
+            .group_by([col("key")])
+            .agg(merged_figures())
+            .collect()?;
+        self.rows = merged.height();
+        self.merged_rows = self.rows;
+        self.parts.push(merged.lazy());
+        Ok(())
+    }
+
+    /// One row per domain and name that has records, as [`Statistics`] has them, and these domains.
+    fn finish(mut self) -> PolarsResult<(DataFrame, Vec<Domain>)> {
+        self.group()?;
+        if self.parts.is_empty() {
+            return Ok((DataFrame::empty(), Vec::new()));
+        }
+        self.merge()?;
+        let mut frame = concat(self.parts, UnionArgs::default())?.collect()?;
+        let keys = frame.column("key")?.u64()?.clone();
+        let numbers = |of: fn(u64) -> u64| -> Vec<u32> {
+            let keys = keys.iter().map(Option::unwrap_or_default);
+            keys.map(|key| of(key) as u32).collect()
+        };
+        let domains = numbers(|key| key & ((1 << DOMAIN_BITS) - 1));
+        let occurs = |domain: &Domain| domains.contains(&(*domain as u32));
+        let occurring = Domain::ALL.into_iter().filter(occurs).collect();
+        frame.with_column(Column::new(
+            "name".into(),
+            numbers(|key| key >> DOMAIN_BITS),
+        ))?;
+        frame.with_column(Column::new("domain".into(), domains))?;
+        Ok((frame.drop("key")?, occurring))
+    }
+}
+
+/// Pushes the records of a table whose records are named after their operations.
+macro_rules! push_operations {
+    ($groups:expr, $session:expr, $table:expr) => {
+        for index in $table.indices() {
+            let operation = &$session.operations[$table.operation[index]];
+            let (start, end) = ($table.start[index], $table.end[index]);
+            $groups.push(operation.domain(), operation.name.0, start, end)?;
+        }
     };
-
-    /// Sum of the squared distances from the mean. The difference of two huge sums is taken while they are
-    /// still integers.
-    fn spread(&self) -> f64 {
-        let calls = u128::from(self.calls.max(1));
-        let square = u128::from(self.total) * u128::from(self.total);
-        // squares - square / calls, with the division's remainder taken care of.
-        let whole = self.squares.saturating_sub(square / calls) as f64;
-        (whole - (square % calls) as f64 / calls as f64).max(0.0)
-    }
-}
-
-/// Sums of one domain by name id. Ids are dense, so a name is an index.
-#[derive(Default)]
-struct Gathered(Vec<Sums>);
-
-impl Gathered {
-    fn add(&mut self, name: u32, start: Nanoseconds, end: Nanoseconds) {
-        let name = name as usize;
-        if name >= self.0.len() {
-            self.0.resize(name + 1, Sums::NONE);
-        }
-        let duration = end.0.saturating_sub(start.0);
-        let sums = &mut self.0[name];
-        sums.calls += 1;
-        sums.total = sums.total.saturating_add(duration);
-        sums.squares = sums
-            .squares
-            .saturating_add(u128::from(duration) * u128::from(duration));
-        sums.min = sums.min.min(duration);
-        sums.max = sums.max.max(duration);
-    }
-
-    fn of_operations(names: &[StringId], start: &[Nanoseconds], end: &[Nanoseconds]) -> Gathered {
-        let mut gathered = Gathered::default();
-        for ((name, start), end) in names.iter().zip(start).zip(end) {
-            gathered.add(name.0, *start, *end);
-        }
-        gathered
-    }
-
-    /// One row per name that occurs; `None` when none does.
-    fn frame(&self, domain: u32) -> PolarsResult<Option<DataFrame>> {
-        let rows: Vec<(u32, &Sums)> = (0..)
-            .zip(&self.0)
-            .filter(|(_, sums)| sums.calls > 0)
-            .collect();
-        if rows.is_empty() {
-            return Ok(None);
-        }
-        fn column<T>(rows: &[(u32, &Sums)], get: impl Fn(u32, &Sums) -> T) -> Vec<T> {
-            rows.iter().map(|(name, sums)| get(*name, sums)).collect()
-        }
-        let offset = |sums: &Sums| sums.total as f64 / sums.calls as f64 * sums.total as f64;
-        DataFrame::new_infer_height(vec![
-            Column::new("domain".into(), vec![domain; rows.len()]),
-            Column::new("name".into(), column(&rows, |name, _| name)),
-            Column::new("calls".into(), column(&rows, |_, sums| sums.calls)),
-            Column::new("total".into(), column(&rows, |_, sums| sums.total)),
-            Column::new("min".into(), column(&rows, |_, sums| sums.min)),
-            Column::new("max".into(), column(&rows, |_, sums| sums.max)),
-            Column::new("spread".into(), column(&rows, |_, sums| sums.spread())),
-            Column::new("offset".into(), column(&rows, |_, sums| offset(sums))),
-        ])
-        .map(Some)
-    }
-
-    /// Sums over all names.
-    fn whole(&self) -> Sums {
-        self.0.iter().fold(Sums::NONE, |whole, sums| Sums {
-            calls: whole.calls + sums.calls,
-            total: whole.total.saturating_add(sums.total),
-            squares: whole.squares.saturating_add(sums.squares),
-            min: whole.min.min(sums.min),
-            max: whole.max.max(sums.max),
-        })
-    }
 }
 
 impl Statistics {
@@ -205,66 +305,22 @@ impl Statistics {
         kernels: KernelNames,
     ) -> Result<Statistics, SummaryError> {
         let mut names = Names::new(session, !dispatches.is_empty());
-        let mut gathered: [Gathered; Domain::ALL.len()] = Default::default();
-        let slot = |domain: Domain| {
-            Domain::ALL
-                .iter()
-                .position(|&other| other == domain)
-                .unwrap_or_default()
-        };
-
-        let api = &session.api;
-        for index in api.indices() {
-            let name = session.api_label(index);
-            gathered[slot(api.kind[index].domain())].add(name.0, api.start[index], api.end[index]);
-        }
-
-        let mut shown: HashMap<(u64, u32), u32> = HashMap::new();
-        let kernel_sums = &mut gathered[slot(Domain::KernelDispatch)];
-        for index in dispatches.indices() {
-            let region = if kernels.rename {
-                dispatches.region[index]
-            } else {
-                0
-            };
-            let kernel = dispatches.kernel[index];
-            let name = *shown.entry((kernel.0, region)).or_insert_with(|| {
-                let renamed = region
-                    .checked_sub(1)
-                    .and_then(|region| session.regions.get(region as usize));
-                match (renamed, session.kernel_symbol(kernel)) {
-                    (Some(region), _) => region.message.0,
-                    (None, Some(symbol)) => {
-                        names.id(&kernel_name::formatted(&symbol.name, kernels))
-                    }
-                    (None, None) => names.id(&kernel.to_string()),
+        let mut groups = Groups::new();
+        for table in Table::ALL {
+            match table {
+                Table::Calls => groups.push_calls(session)?,
+                Table::Dispatches => {
+                    groups.push_dispatches(session, dispatches, kernels, &mut names)?;
                 }
-            });
-            kernel_sums.add(name, dispatches.start[index], dispatches.end[index]);
-        }
-
-        let (copies, allocations, scratch) =
-            (&session.copies, &session.allocations, &session.scratch);
-        gathered[slot(Domain::MemoryCopy)] =
-            Gathered::of_operations(&copies.operation, &copies.start, &copies.end);
-        gathered[slot(Domain::MemoryAllocation)] =
-            Gathered::of_operations(&allocations.operation, &allocations.start, &allocations.end);
-        gathered[slot(Domain::ScratchMemory)] =
-            Gathered::of_operations(&scratch.operation, &scratch.start, &scratch.end);
-
-        let mut domains = Vec::new();
-        let mut frames = Vec::new();
-        for (domain, sums) in Domain::ALL.into_iter().zip(&gathered) {
-            let number = u32::try_from(domains.len()).unwrap_or(u32::MAX);
-            if let Some(frame) = sums.frame(number)? {
-                domains.push((domain, sums.whole()));
-                frames.push(frame.lazy());
+                Table::Copies => push_operations!(groups, session, session.copies),
+                Table::Allocations => push_operations!(groups, session, session.allocations),
+                Table::Scratch => push_operations!(groups, session, session.scratch),
+                // These statistics are about durations, which those that were traced have as well.
+                Table::Counted => {}
             }
         }
-        let frame = match frames.is_empty() {
-            true => DataFrame::empty(),
-            false => concat(frames, UnionArgs::default())?.collect()?,
-        };
+
+        let (frame, domains) = groups.finish()?;
         Ok(Statistics {
             names: names.into_texts(),
             domains,
@@ -274,7 +330,7 @@ impl Statistics {
 
     /// The domains that have records, in summary order.
     pub fn domains(&self) -> impl Iterator<Item = Domain> {
-        self.domains.iter().map(|(domain, _)| *domain)
+        self.domains.iter().copied()
     }
 
     /// One table over the records of some domains, taken together. A name that occurs in several of them is one
@@ -283,36 +339,15 @@ impl Statistics {
     /// # Errors
     /// When polars cannot compute it.
     pub fn table(&self, title: &str, domains: &[Domain]) -> Result<StatTable, SummaryError> {
-        let mut chosen = lit(false);
-        for (number, (domain, _)) in (0_u32..).zip(&self.domains) {
-            if domains.contains(domain) {
-                chosen = chosen.or(col("domain").eq(lit(number)));
-            }
-        }
-        let mut rows = Vec::new();
-        if !self.domains.is_empty() {
-            let grouped = self
-                .frame
-                .clone()
-                .lazy()
-                .filter(chosen)
-                .group_by([col("name")])
-                .agg([
-                    col("domain").min(),
-                    col("calls").sum(),
-                    col("total").sum(),
-                    col("min").min(),
-                    col("max").max(),
-                    col("spread").sum(),
-                    col("offset").sum(),
-                    len().alias("parts"),
-                ])
-                .collect()?;
-            rows = self.rows(&grouped)?;
-        }
+        let name = |row: &Grouped| {
+            let name = usize::try_from(row.key).ok();
+            name.and_then(|name| self.names.get(name)).cloned()
+        };
+        let rows = self.grouped("name", domains)?;
+        let rows = rows.iter().map(|row| row.stats(name(row)));
         Ok(StatTable {
             title: title.to_owned(),
-            rows: finished(rows),
+            rows: finished(rows.collect()),
         })
     }
 
@@ -322,65 +357,85 @@ impl Statistics {
     /// When polars cannot compute it.
     pub fn session_stats(&self) -> Result<SessionStats, SummaryError> {
         let mut stats = SessionStats::default();
-        for (domain, whole) in &self.domains {
-            let table = self.table(domain.label(), &[*domain])?;
-            stats.domains.push((*domain, table));
-            stats.overall.push(StatRow {
-                name: domain.label().to_owned(),
-                domain: *domain,
-                calls: whole.calls,
-                total: whole.total,
-                average: whole.total as f64 / whole.calls.max(1) as f64,
-                percentage: 0.0,
-                min: whole.min,
-                max: whole.max,
-                std_dev: deviation(whole.spread(), whole.calls),
-            });
+        for domain in self.domains() {
+            let table = self.table(domain.label(), &[domain])?;
+            stats.domains.push((domain, table));
         }
-        stats.overall = finished(stats.overall);
+        let rows = self.grouped("domain", &Domain::ALL)?;
+        let rows = rows.iter().map(|row| {
+            let name = row.domain.label().to_owned();
+            row.stats(Some(name))
+        });
+        stats.overall = finished(rows.collect());
         Ok(stats)
     }
 
-    fn rows(&self, frame: &DataFrame) -> Result<Vec<StatRow>, SummaryError> {
+    /// The figures over the records of some domains by one column of the frame.
+    fn grouped(&self, by: &str, domains: &[Domain]) -> Result<Vec<Grouped>, SummaryError> {
+        if self.domains.is_empty() {
+            return Ok(Vec::new());
+        }
+        let is_chosen = domains.iter().fold(lit(false), |chosen, domain| {
+            chosen.or(col("domain").eq(lit(*domain as u32)))
+        });
+        // The key may be the domain itself.
+        let mut figures = vec![col("domain").min().alias("first_domain")];
+        figures.extend(merged_figures());
+        let frame = self
+            .frame
+            .clone()
+            .lazy()
+            .filter(is_chosen)
+            .group_by([col(by)])
+            .agg(figures)
+            .collect()?;
         let integers = |name: &str| -> PolarsResult<Vec<u64>> {
             let column = frame.column(name)?.cast(&DataType::UInt64)?;
-            let values = column.u64()?;
-            Ok((0..frame.height())
-                .map(|index| values.get(index).unwrap_or(0))
-                .collect())
+            let values = column.u64()?.iter();
+            Ok(values.map(Option::unwrap_or_default).collect())
         };
         let spread = frame.column("spread")?.f64()?.clone();
-        let offset = frame.column("offset")?.f64()?.clone();
-        let (name, domain, parts) = (integers("name")?, integers("domain")?, integers("parts")?);
-        let (calls, total) = (integers("calls")?, integers("total")?);
-        let (min, max) = (integers("min")?, integers("max")?);
-        let mut rows = Vec::with_capacity(frame.height());
-        for index in 0..frame.height() {
-            let (calls, total) = (calls[index], total[index]);
-            let average = total as f64 / calls.max(1) as f64;
-            let mut spread = spread.get(index).unwrap_or(0.0);
-            if parts[index] > 1 {
-                // Spread around the common mean: that around each domain's own, and that of those means.
-                let offset = offset.get(index).unwrap_or(0.0);
-                spread += (offset - average * total as f64).max(0.0);
-            }
-            let domain = usize::try_from(domain[index]).ok();
-            let domain = domain.and_then(|domain| self.domains.get(domain));
-            let text = usize::try_from(name[index]).ok();
-            let text = text.and_then(|name| self.names.get(name));
-            rows.push(StatRow {
-                name: text.cloned().unwrap_or_default(),
-                domain: domain.map_or(Domain::HsaApi, |(domain, _)| *domain),
-                calls,
-                total,
-                average,
-                percentage: 0.0,
-                min: min[index],
-                max: max[index],
-                std_dev: deviation(spread, calls),
-            });
+        let (key, domain) = (integers(by)?, integers("first_domain")?);
+        let [calls, total, min, max] = ["calls", "total", "min", "max"].map(integers);
+        let (calls, total, min, max) = (calls?, total?, min?, max?);
+        let rows = (0..frame.height()).map(|index| Grouped {
+            key: key[index],
+            domain: Domain::ALL[domain[index] as usize],
+            calls: calls[index],
+            total: total[index],
+            min: min[index],
+            max: max[index],
+            spread: spread.get(index).unwrap_or(0.0),
+        });
+        Ok(rows.collect())
+    }
+}
+
+/// A row of a grouped frame.
+struct Grouped {
+    key: u64,
+    /// The first of the domains that the records are of.
+    domain: Domain,
+    calls: u64,
+    total: u64,
+    min: u64,
+    max: u64,
+    spread: f64,
+}
+
+impl Grouped {
+    fn stats(&self, name: Option<String>) -> StatRow {
+        StatRow {
+            name: name.unwrap_or_default(),
+            domain: self.domain,
+            calls: self.calls,
+            total: self.total,
+            average: self.total as f64 / self.calls.max(1) as f64,
+            percentage: 0.0,
+            min: self.min,
+            max: self.max,
+            std_dev: deviation(self.spread, self.calls),
         }
-        Ok(rows)
     }
 }
 
@@ -420,10 +475,9 @@ mod tests {
             ("roctxMarkA", "mark"),
             ("roctxGetThreadId", ""),
         ] {
-            let operation = session.strings.intern(operation);
+            let operation = session.add_operation(Kind::MarkerCoreRange, operation);
             let message = session.strings.intern(message);
             let api = &mut session.api;
-            api.kind.push(Kind::MarkerCoreRange);
             api.operation.push(operation);
             api.message.push(message);
             api.start.push(Nanoseconds(1));

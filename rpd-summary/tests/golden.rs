@@ -20,12 +20,12 @@ const RECORDS: &str = include_str!("../testdata/sys-trace.tsv");
 const TABLES: &str = include_str!("../testdata/sys-trace-tables.txt");
 
 fn push_api(session: &mut Session, kind: Kind, name: &str, start: u64, end: u64) {
-    let name = session.strings.intern(name);
     let marker = kind == Kind::MarkerCoreRange;
-    let operation = session.strings.intern("roctxThreadRangeA");
+    let function = if marker { "roctxThreadRangeA" } else { name };
+    let operation = session.add_operation(kind, function);
+    let name = session.strings.intern(name);
     let api = &mut session.api;
-    api.kind.push(kind);
-    api.operation.push(if marker { operation } else { name });
+    api.operation.push(operation);
     api.message.push(if marker { name } else { StringId(0) });
     api.start.push(Nanoseconds(start));
     api.end.push(Nanoseconds(end));
@@ -95,13 +95,13 @@ fn session_of(records: &str) -> Session {
                 push_dispatch(&mut session, id, start, end);
             }
             Kind::MemoryCopy => {
-                let operation = session.strings.intern(name);
+                let operation = session.add_operation(Kind::MemoryCopy, name);
                 session.copies.operation.push(operation);
                 session.copies.start.push(Nanoseconds(start));
                 session.copies.end.push(Nanoseconds(end));
             }
             Kind::MemoryAllocation => {
-                let operation = session.strings.intern(name);
+                let operation = session.add_operation(Kind::MemoryAllocation, name);
                 session.allocations.operation.push(operation);
                 session.allocations.start.push(Nanoseconds(start));
                 session.allocations.end.push(Nanoseconds(end));

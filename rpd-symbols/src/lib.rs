@@ -19,6 +19,7 @@ mod search;
 pub use database::symbolize;
 pub use look_up::{Report, look_up};
 pub use native::{LONGEST_FUNCTION, Symbolizer};
+pub use rpd_core::session::shown as expand;
 pub use search::{SYSTEM_DEBUG_DIR, Search};
 
 /// A file that was mapped into a process.

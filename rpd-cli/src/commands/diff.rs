@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Parser;
 use rpd_core::session::LoadOptions;
-use rpd_formats::table::{Cell, Look, Printer};
+use rpd_formats::table::{Cell, Printer, TableFormat};
 use rpd_summary::diff::{Change, Difference, Durations, Group, Measure, Side, differences, group};
 
 use super::{Form, Naming, each_recording, expand, is_closed_pipe, parse, spread, write_file};
@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let limit = match (given.limit, look) {
         (Some(0), _) => usize::MAX,
         (Some(limit), _) => limit,
-        (None, Look::Console) => ROWS,
+        (None, TableFormat::Console) => ROWS,
         (None, _) => usize::MAX,
     };
     let shown = &rows[..rows.len().min(limit)];
@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             other => other?,
         },
     }
-    if shown.len() < rows.len() && look == Look::Console {
+    if shown.len() < rows.len() && look == TableFormat::Console {
         eprintln!(
             "rpd: {} more rows; --limit 0 shows all",
             rows.len() - shown.len()
@@ -267,7 +267,7 @@ fn durations(paths: &[PathBuf], naming: &Naming) -> Result<Durations> {
     Ok(durations)
 }
 
-fn print(rows: &[&Difference], look: Look, out: &mut dyn std::io::Write) -> Result<()> {
+fn print(rows: &[&Difference], look: TableFormat, out: &mut dyn std::io::Write) -> Result<()> {
     let columns = [
         "Kind",
         "Name",

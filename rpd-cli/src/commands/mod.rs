@@ -22,7 +22,7 @@ use rpd_core::options::KernelNames;
 use rpd_core::session::{LoadOptions, Session, Window};
 use rpd_formats::file::PendingFile;
 use rpd_formats::rocpd::read::{Database, Settings};
-use rpd_formats::table::Look;
+use rpd_formats::table::TableFormat;
 
 use crate::failure::Failure;
 
@@ -207,13 +207,13 @@ enum Form {
 }
 
 impl Form {
-    const fn look(self) -> Look {
+    const fn look(self) -> TableFormat {
         match self {
-            Form::Table => Look::Console,
-            Form::Csv => Look::Csv,
-            Form::Json => Look::Json,
-            Form::Markdown => Look::Markdown,
-            Form::Html => Look::Html,
+            Form::Table => TableFormat::Console,
+            Form::Csv => TableFormat::Csv,
+            Form::Json => TableFormat::Json,
+            Form::Markdown => TableFormat::Markdown,
+            Form::Html => TableFormat::Html,
         }
     }
 }

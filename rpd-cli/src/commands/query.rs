@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use rpd_core::compat::{Compat, Difference};
 use rpd_formats::rocpd::query::{Combined, Limit, QueryError};
-use rpd_formats::table::{Look, Printer};
+use rpd_formats::table::{Printer, TableFormat};
 use rpd_spool::regular_file;
 
 use super::window::WindowOptions;
@@ -150,7 +150,7 @@ fn print(
     compat: Compat,
     database: &Combined,
     sql: &str,
-    look: Look,
+    look: TableFormat,
     out: &mut dyn Write,
 ) -> Result<u64> {
     let cell = std::cell::RefCell::new((Some(out), None));
@@ -173,7 +173,7 @@ fn print(
     match cell.into_inner().1 {
         Some(printer) => {
             let rows = printer.rows();
-            if rows > 0 || look != Look::Console {
+            if rows > 0 || look != TableFormat::Console {
                 printer.finish()?;
             }
             Ok(rows)

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Parser;
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::session::LoadOptions;
-use rpd_formats::table::{Cell, Look, Printer};
+use rpd_formats::table::{Cell, Printer, TableFormat};
 use rpd_summary::database::{DatabaseSummary, SummaryTable};
 
 use super::window::WindowOptions;
@@ -98,7 +98,14 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         for table in tables.iter().filter(|table| !table.rows.is_empty()) {
             if given.format == Form::Table {
                 text.extend_from_slice(format!("\n{}:\n", table.name.to_uppercase()).as_bytes());
-                print(compat, table, by_rank, &ranks, Look::Console, &mut text)?;
+                print(
+                    compat,
+                    table,
+                    by_rank,
+                    &ranks,
+                    TableFormat::Console,
+                    &mut text,
+                )?;
                 continue;
             }
             let look = given.format.look();
@@ -133,7 +140,7 @@ fn print(
     table: &SummaryTable,
     by_rank: bool,
     ranks: &[Rank],
-    look: Look,
+    look: TableFormat,
     out: &mut dyn std::io::Write,
 ) -> Result<()> {
     let mut columns = match by_rank {

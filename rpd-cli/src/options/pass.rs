@@ -3,7 +3,7 @@
 use rpd_core::compat::Difference;
 use std::collections::BTreeSet;
 
-use rpd_core::environment::Kept;
+use rpd_core::environment::EnvironmentSelection;
 use rpd_core::options::{
     AgentIndex, Backend, CollectionPeriod, CollectorOptions, CounterOptions, KernelNames, LogLevel,
     Options, Traces,
@@ -127,8 +127,8 @@ impl Resolver<'_> {
         }
         launch_environment.extend(ranks.naming);
         let kept = match given.text("output-environment") {
-            Some(word) => Kept::of_word(word),
-            None => Kept::default(),
+            Some(word) => EnvironmentSelection::of_word(word),
+            None => EnvironmentSelection::default(),
         };
         let is_name = |name: &&String| {
             name.bytes()

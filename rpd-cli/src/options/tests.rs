@@ -11,7 +11,7 @@ mod traces;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rpd_core::environment::Kept;
+use rpd_core::environment::EnvironmentSelection;
 use rpd_core::options::{Format, Options};
 use serde_json::{Value, json};
 
@@ -525,9 +525,15 @@ fn settings_of_a_tracing_service_are_accepted_with_a_word() {
 #[test]
 fn variables_that_outputs_hold() {
     for (line, kept) in [
-        ("-s -- a", Kept::Relevant),
-        ("-s --output-environment all -- a", Kept::All),
-        ("-s --output-environment none -- a", Kept::None),
+        ("-s -- a", EnvironmentSelection::Relevant),
+        (
+            "-s --output-environment all -- a",
+            EnvironmentSelection::All,
+        ),
+        (
+            "-s --output-environment none -- a",
+            EnvironmentSelection::None,
+        ),
     ] {
         assert_eq!(options(line).output_environment, kept, "{line}");
     }

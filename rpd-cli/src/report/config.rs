@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use rpd_core::environment::Kept;
+use rpd_core::environment::EnvironmentSelection;
 use rpd_core::naming::{self, Target};
 use rpd_core::options::Options;
 use rpd_core::session::Session;
@@ -26,7 +26,8 @@ fn document(session: &Session, options: &Options, target: &Target) -> Settings {
     let kept = options.output_environment;
     let mut shown = options.clone();
     shown.launch_environment.retain(|name, _| {
-        kept.keeps(name) || (kept == Kept::Relevant && naming::is_naming_variable(name))
+        kept.keeps(name)
+            || (kept == EnvironmentSelection::Relevant && naming::is_naming_variable(name))
     });
     let environment: serde_json::Map<String, Value> = process
         .environment

@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
-use rpd_core::domain::{Domain, Kind};
+use rpd_core::domain::Domain;
 use rpd_core::foreign;
 use rpd_core::ids::ProcessId;
-use rpd_core::options::{Options, Traces};
-use rpd_core::session::{Process, Session, Table};
+use rpd_core::options::{Options, Symbolize, Traces};
+use rpd_core::session::{OperationClass, Process, Session, Table};
 
 use super::{count, counted, label, shown};
 use crate::launch::spawn::Ending;
@@ -114,6 +114,18 @@ pub(super) fn of_process(
     };
     parts.push(written);
     lines.push(format!("{name}: {}", parts.join("; ")));
+    let databases = outcome
+        .files
+        .iter()
+        .filter(|file| file.extension().is_some_and(|end| end == "db"));
+    if options.stacks.symbolize == Symbolize::Post && !session.stacks.is_empty() {
+        for database in databases {
+            lines.push(format!(
+                "{name}: names and lines of its call stacks: rpd symbolize {}",
+                shown(database)
+            ));
+        }
+    }
     lines.extend(
         outcome
             .errors
@@ -151,12 +163,7 @@ fn counts(session: &Session, options: &Options) -> String {
         }
         return format!("{why}, {dropped}");
     }
-    let markers = session
-        .api
-        .kind
-        .iter()
-        .filter(|kind| kind.domain() == Domain::MarkerApi)
-        .count();
+    let markers = session.count_calls(|operation| operation.domain() == Domain::MarkerApi);
     let figures = Table::ALL.iter().flat_map(|table| {
         let number = session.records(*table);
         match table {
@@ -280,18 +287,7 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
             count(ledger.paused_dispatches as usize, "dispatch")
         ));
     }
-    let launches = session
-        .api
-        .kind
-        .iter()
-        .zip(&session.api.operation)
-        .filter(|(kind, operation)| {
-            **kind == Kind::HipRuntime && {
-                let name = session.strings.get(**operation);
-                name.starts_with("hip") && name.contains("Launch") && name.contains("Kernel")
-            }
-        })
-        .count();
+    let launches = session.count_calls(|operation| operation.class == OperationClass::Launch);
     let explained = ledger.unfinished_dispatches > 0 || ledger.paused_dispatches > 0;
     let traced = options.collector.traces.kernel;
     if traced && launches > 0 && session.dispatches.is_empty() && !explained {

@@ -150,10 +150,9 @@ mod tests {
             (Kind::HipRuntime, "hipFree", 1500),
             (Kind::HsaCore, "hsa_init", 10),
         ] {
-            let name = session.strings.intern(name);
+            let operation = session.add_operation(kind, name);
             let api = &mut session.api;
-            api.kind.push(kind);
-            api.operation.push(name);
+            api.operation.push(operation);
             api.message.push(StringId(0));
             api.start.push(Nanoseconds(0));
             api.end.push(Nanoseconds(duration));

@@ -5,7 +5,7 @@
 //! the first of them it wakes a thread of ours, which waits until the work that was submitted by then is complete, at most
 //! [`LONGEST`]; then the signal ends the process as it would have done. The thread that took the signal is held meanwhile:
 //! by default it would not run any further either. Another signal ends the process at once, unless it comes within
-//! [`SAME`] of the first: those who end a job often signal its processes and the process group.
+//! [`SAME`] of the first: job managers often signal both the processes and their process group.
 //!
 //! The target does not see the handler: what it asks through `sigaction` and its relatives is answered as if there were the
 //! default, and what it installs replaces ours. A forked child has the default until it records something itself; `exec`
@@ -25,11 +25,11 @@ use crate::recording::process;
 
 /// The longest that work is waited for.
 const LONGEST: Duration = Duration::from_secs(1);
-/// How often it is looked whether it is complete.
+/// How often completion is checked.
 const INTERVAL: Duration = Duration::from_millis(1);
-/// How long after the first signal further ones are taken for the same.
+/// Further signals within this time of the first count as the same.
 const SAME: Duration = Duration::from_millis(50);
-/// What a thread that is held waits at most, in case there is nobody who lets it go.
+/// The longest that a held thread waits, in case the waiting thread cannot release it.
 const HELD: Duration = Duration::from_millis(1200);
 
 /// The signals that are handled.
@@ -51,7 +51,7 @@ pub(super) static FORK: ForkHook = ForkHook::new()
         }
     });
 
-/// For each of [`SIGNALS`]: what the target believes to have, while our handler is in its place.
+/// For each of [`SIGNALS`]: the action that the target has set, while our handler is installed instead.
 struct Places(UnsafeCell<[Option<Action>; SIGNALS.len()]>);
 
 // SAFETY: the content is only touched with `LOCK` held, or by the one thread of a forked child.
@@ -59,7 +59,7 @@ unsafe impl Sync for Places {}
 
 static PLACES: Places = Places(UnsafeCell::new([None; SIGNALS.len()]));
 static SERVICE: Service = Service::new("signals");
-/// Our handler is in place, and is put back where the target asks for the default.
+/// Our handler is installed, and replaces the default whenever the target sets that.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// [`prepare`] was called in this process or before it was forked.
 static WANTED: AtomicBool = AtomicBool::new(false);
@@ -69,12 +69,12 @@ static OWNER: AtomicI32 = AtomicI32::new(0);
 static FIRST: AtomicU64 = AtomicU64::new(0);
 /// The first signal.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
-/// 1 once the thread has something to wait for.
+/// 1 once the thread has work to wait for.
 static CALLED: AtomicU32 = AtomicU32::new(0);
 /// 1 once the process may end.
 static DONE: AtomicU32 = AtomicU32::new(0);
 
-/// A function of the C library, or of whatever else lies behind our definition of it. Null where there is none.
+/// The next definition of a function after ours, usually the C library's. Null when there is none.
 fn next(name: &CStr, known: &AtomicPtr<c_void>) -> *mut c_void {
     let mut found = known.load(Ordering::Relaxed);
     if found.is_null() {
@@ -101,7 +101,7 @@ fn real_sigaction(number: c_int, action: *const Action, before: *mut Action) -> 
     }
 }
 
-/// What is in place for a signal.
+/// The current action of a signal.
 fn current(number: c_int) -> Option<Action> {
     // SAFETY: the struct is plain memory for which zeros are valid.
     let mut action: Action = unsafe { std::mem::zeroed() };
@@ -159,7 +159,7 @@ pub(crate) fn prepare() {
     ACTIVE.store(true, Ordering::Release);
 }
 
-/// Puts back what the target believes to have: nothing is recorded any more.
+/// Restores the actions of the target: recording has ended.
 pub(crate) fn withdraw() {
     if ACTIVE.swap(false, Ordering::AcqRel)
         && let Some(_guard) = LOCK.lock()
@@ -244,7 +244,7 @@ fn end_by(number: c_int) {
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), number) };
 }
 
-/// Only atomics and system calls: it may interrupt anything.
+/// Uses only atomics and system calls, since it may interrupt any code.
 unsafe extern "C" fn on_signal(number: c_int, _info: *mut libc::siginfo_t, _context: *mut c_void) {
     // SAFETY: takes no arguments. Not what the C library remembers: between vfork and exec, a child uses this memory.
     let pid = unsafe { libc::syscall(libc::SYS_getpid) };
@@ -284,12 +284,12 @@ fn hidden<T>(number: c_int, change: impl FnOnce(&mut dyn FnMut(&mut Action)) -> 
     };
     // SAFETY: the lock is held.
     let place = unsafe { &mut (&mut *PLACES.0.get())[place] };
-    let believed = *place;
+    let targets = *place;
     let answer = change(&mut |before| {
-        if let Some(believed) = believed
+        if let Some(action) = targets
             && is_ours(before)
         {
-            *before = believed;
+            *before = action;
         }
     });
     // Ours goes where the default is, and is gone where the target has put something else.

@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(CALLS.load(Ordering::Relaxed), 1);
         child_records();
         assert_eq!(CALLS.load(Ordering::Relaxed), 11);
-        // What is held by somebody else than the forking thread's handler is left alone.
+        // A lock that the forking thread held before the fork stays held.
         let guard = LOCK.lock();
         hold_locks();
         release_locks();

@@ -29,7 +29,7 @@ pub(crate) struct Process {
     records: AtomicU64,
     /// The PROCESS record.
     head: OpenRecord,
-    /// Sums that the user is told.
+    /// Sums that the ledger prints.
     pub(crate) totals: &'static Totals,
     /// The provider's version; 0 while none was met.
     version: AtomicU32,

@@ -18,7 +18,7 @@ unsafe impl Sync for Regions {}
 static REGIONS: Regions = Regions(UnsafeCell::new(None));
 /// Guards [`REGIONS`].
 static LOCK: ForkLock = ForkLock::new();
-/// To be registered by whoever pushes regions.
+/// To be registered before regions are pushed.
 pub(crate) static FORK: ForkHook = ForkHook::new().lock(&LOCK);
 
 /// The calling thread enters the region `message`, in the call with this correlation id.

@@ -1,6 +1,6 @@
 //! When recording is on: pause and resume, selected regions and collection periods.
 //!
-//! The provider is told to start and stop what it traces ([`Switched`]). Counters ask [`is_on`] for each dispatch instead,
+//! The provider starts and stops what it traces ([`Switched`]). Counters ask [`is_on`] for each dispatch instead,
 //! and what records refer to (code objects, streams, regions that rename kernels) is recorded all the time.
 
 use std::sync::OnceLock;
@@ -69,8 +69,8 @@ pub(crate) fn by_regions(options: &CollectorOptions) -> bool {
     options.selected_regions || options.selected_regions_ref_count
 }
 
-/// Sets whether recording is on at first. The provider starts its traces itself if it [`is_on`]; from now on it is told of
-/// changes.
+/// Sets whether recording is on at first. The provider starts its traces itself if it [`is_on`]; from now on it is called for
+/// each change.
 pub(crate) fn configure(options: &CollectorOptions, provider: Box<dyn Switched>) {
     let recording = RECORDING.get_or_init(|| Recording {
         provider,

@@ -1,6 +1,6 @@
 //! The state of a thread: the stream that it writes to, and the HIP streams and regions that it is in.
 //!
-//! The thread-local itself is a bare pointer without destructor, so it can be read at any time of a thread's life; a
+//! The thread-local itself is a raw pointer without destructor, so it can be read at any time of a thread's life; a
 //! pthread key releases what it points to. A record made after that simply begins a new stream.
 
 use std::cell::Cell;
@@ -159,7 +159,7 @@ fn key() -> Option<libc::pthread_key_t> {
     match KEY.compare_exchange(0, made + 1, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => Some(made),
         Err(other) => {
-            // SAFETY: made above, and nobody else knows it.
+            // SAFETY: made above and not shared.
             unsafe { libc::pthread_key_delete(made) };
             Some(other - 1)
         }

@@ -1,6 +1,7 @@
 //! The agents, as the provider describes them: the raw structs, so that a later reader may use more of their fields.
 
 use std::ffi::c_void;
+use std::mem::offset_of;
 use std::sync::OnceLock;
 
 use rocprofiler_sdk_sys::{
@@ -90,7 +91,7 @@ unsafe fn write(agent: *const c_void) -> Option<rocprofiler_agent_v0_t> {
         tail.extend_from_slice(bytes);
     };
     let size = usize::try_from(known.size).unwrap_or(0).min(LARGEST);
-    // SAFETY: the struct has as many bytes as its size says; the arrays have the lengths that stand beside them; texts
+    // SAFETY: the struct has as many bytes as its size says; the arrays have the lengths in the fields beside them; texts
     // are valid like the struct. Fields that the size does not cover are null or 0 in `known`.
     unsafe {
         put(bytes_of(agent.cast::<u8>(), size));
@@ -114,12 +115,40 @@ unsafe fn write(agent: *const c_void) -> Option<rocprofiler_agent_v0_t> {
     Some(known)
 }
 
+// The structs are stored as bytes; this is where their readers look for what.
 const _: () = {
-    // The arrays are stored as bytes; these are the sizes their readers expect.
-    assert!(size_of::<rocprofiler_agent_mem_bank_t>() == 24);
-    assert!(size_of::<rocprofiler_agent_cache_t>() == 40);
-    assert!(size_of::<rocprofiler_agent_io_link_t>() == 48);
+    use rpd_spool::agent;
+    assert!(offset_of!(rocprofiler_agent_v0_t, r#type) == agent::TYPE_OFFSET);
+    assert!(offset_of!(rocprofiler_agent_v0_t, uuid) == agent::UUID_OFFSET);
+    assert!(size_of::<rocprofiler_agent_mem_bank_t>() == agent::MEMORY_BANK_SIZE);
+    assert!(size_of::<rocprofiler_agent_cache_t>() == agent::CACHE_SIZE);
+    assert!(size_of::<rocprofiler_agent_io_link_t>() == agent::IO_LINK_SIZE);
 };
+
+#[expect(non_camel_case_types, reason = "as the lists of properties spell it")]
+type dim3 = [u32; 3];
+
+/// The size of a field.
+const fn size_of_field<T, F>(_: fn(&T) -> &F) -> usize {
+    size_of::<F>()
+}
+
+/// Checks a list of properties.
+macro_rules! check {
+    ($name:ident { $($field:ident: $type:ident = $offset:literal,)* }) => {
+        const _: () = {
+            $(
+                assert!(offset_of!($name, $field) == $offset);
+                assert!(size_of_field(|of: &$name| &of.$field) == size_of::<$type>());
+            )*
+        };
+    };
+}
+
+rpd_spool::agent_properties!(check, rocprofiler_agent_v0_t);
+rpd_spool::memory_bank_properties!(check, rocprofiler_agent_mem_bank_t);
+rpd_spool::cache_properties!(check, rocprofiler_agent_cache_t);
+rpd_spool::io_link_properties!(check, rocprofiler_agent_io_link_t);
 
 /// The bytes of an array.
 ///

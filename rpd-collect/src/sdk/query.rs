@@ -13,7 +13,7 @@ static SERVICE: Service = Service::new("queries of the provider");
 macro_rules! visitors {
     ($($visit:ident $trampoline:ident ($($arg:ident $type:ident),*);)*) => {$(
         /// Calls `query` with a callback that calls `visitor`, and with the pointer that belongs to it. The callback returns
-        /// the default of its type, which tells the SDK to go on.
+        /// the default of its type, which means: continue.
         pub(super) fn $visit<$($type,)* R: Default, F: FnMut($($type),*), S>(
             mut visitor: F,
             query: impl FnOnce(Option<unsafe extern "C" fn($($type,)* *mut c_void) -> R>, *mut c_void) -> S,

@@ -78,7 +78,7 @@ fn all_work_that_completed_is_recorded() {
         let named = |name: &str| -> Vec<usize> {
             let operations = session.api.operation.iter().enumerate();
             operations
-                .filter(|(_, operation)| session.strings.get(**operation) == name)
+                .filter(|(_, operation)| session.operation_name(**operation) == name)
                 .map(|(index, _)| index)
                 .collect()
         };
@@ -105,7 +105,7 @@ fn all_work_that_completed_is_recorded() {
         let copies = &session.copies;
         assert_eq!(copies.len(), COUNT, "{workload}");
         for operation in &copies.operation {
-            let name = session.strings.get(*operation);
+            let name = session.operation_name(*operation);
             assert_eq!(name, "MEMORY_COPY_DEVICE_TO_HOST");
         }
         // What the program allocated itself, whatever else the runtime needs.
@@ -113,7 +113,7 @@ fn all_work_that_completed_is_recorded() {
             .allocations
             .operation
             .iter()
-            .filter(|operation| session.strings.get(**operation) == "MEMORY_ALLOCATION_FREE");
+            .filter(|operation| session.operation_name(**operation) == "MEMORY_ALLOCATION_FREE");
         assert!(freed.count() >= named("hipFree").len(), "{workload}");
         assert_eq!(named("hipFree").len(), 1, "{workload}");
     }

@@ -4,12 +4,16 @@
 //! rocpd database. Tables are ordered by start ascending, end descending, then name.
 
 mod load;
+mod operations;
 pub mod shown;
 pub mod stacks;
 mod tables;
 mod window;
 
 pub use load::{LoadError, LoadOptions};
+pub use operations::{
+    MemoryAction, MemoryLevel, Operation, OperationClass, Operations, memory_operation,
+};
 pub use rpd_spool::record::Table;
 pub use stacks::{StackRef, Stacks};
 pub use tables::{
@@ -22,8 +26,8 @@ use crate::agent::Agent;
 use crate::column::Storage;
 use crate::domain::Kind;
 use crate::ids::{
-    AgentHandle, CodeObjectId, CorrelationId, CounterId, KernelId, Nanoseconds, ProcessId,
-    StringId, ThreadId,
+    AgentHandle, CodeObjectId, CorrelationId, CounterId, KernelId, Nanoseconds, OperationId,
+    ProcessId, StringId, ThreadId,
 };
 
 /// Interned text. Id 0 is the empty string.
@@ -345,6 +349,8 @@ pub struct Session {
     pub process: Process,
     /// Texts.
     pub strings: Strings,
+    /// What the records of calls, copies, allocations and scratch are records of.
+    pub operations: Operations,
     /// Agents in the provider's order.
     pub agents: Vec<Agent>,
     /// Code objects by id.
@@ -398,15 +404,40 @@ impl Session {
     /// What files and statistics call record `index` of [`Session::api`]: the message of marks and ranges, else the
     /// function.
     pub fn api_label(&self, index: usize) -> StringId {
-        let operation = self.api.operation[index];
-        // The one call of that kind that carries no message.
-        if self.api.kind[index] == Kind::MarkerCoreRange
-            && self.strings.get(operation) != "roctxGetThreadId"
-        {
-            self.api.message[index]
-        } else {
-            operation
+        let operation = &self.operations[self.api.operation[index]];
+        match operation.class.has_message() {
+            true => self.api.message[index],
+            false => operation.name,
         }
+    }
+
+    /// The id of an operation, made when it is new.
+    pub fn add_operation(&mut self, kind: Kind, name: &str) -> OperationId {
+        let name = self.strings.intern(name);
+        self.add_named_operation(kind, name)
+    }
+
+    /// As [`Session::add_operation`], with a name that is among the session's strings.
+    pub fn add_named_operation(&mut self, kind: Kind, name: StringId) -> OperationId {
+        self.operations.add(&self.strings, kind, name, None)
+    }
+
+    /// The provider's name of an operation.
+    pub fn operation_name(&self, operation: OperationId) -> &str {
+        self.strings.get(self.operations[operation].name)
+    }
+
+    /// What call `index` of [`Session::api`] is a record of.
+    #[inline]
+    pub fn call(&self, index: usize) -> &Operation {
+        &self.operations[self.api.operation[index]]
+    }
+
+    /// Number of calls and markers whose operation is one that `wanted` says yes to.
+    pub fn count_calls(&self, wanted: impl Fn(&Operation) -> bool) -> usize {
+        let is_wanted = self.operations.select(wanted);
+        let calls = self.api.operation.iter();
+        calls.filter(|call| is_wanted[call.0 as usize]).count()
     }
 
     /// The agent with this handle.

@@ -136,8 +136,9 @@ pub fn expand(session: &Session, shown: ShownFrames) -> Expanded {
 fn stacks_of(session: &Session) -> Vec<(u32, StringId)> {
     let mut functions: HashMap<u32, Option<StringId>> = HashMap::new();
     let api = &session.api;
-    for (reference, &function) in api.stack.iter().zip(&api.operation) {
+    for (reference, &operation) in api.stack.iter().zip(&api.operation) {
         if reference.stack != 0 {
+            let function = session.operations[operation].name;
             functions
                 .entry(reference.stack)
                 .and_modify(|known| *known = known.filter(|known| *known == function))

@@ -352,50 +352,42 @@ pub fn is_interpreter(path: &str) -> bool {
     })
 }
 
-/// What the stacks of a session's records are made of: ids.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StacksInUse {
-    /// Nodes.
-    pub nodes: BTreeSet<u32>,
-    /// Locations of these.
-    pub locations: BTreeSet<u32>,
-    /// Modules of these.
-    pub modules: BTreeSet<u32>,
-    /// Python code objects of these.
-    pub code: BTreeSet<u32>,
-}
-
 impl super::Session {
-    /// What the stacks of the records are made of: less than what was recorded when records were cut out.
-    pub fn stacks_in_use(&self) -> StacksInUse {
-        let mut found = StacksInUse::default();
-        let mut take = |own: &StackRef| {
-            for node in self.stacks.walk(own.stack) {
-                if !found.nodes.insert(node.id) {
-                    break;
-                }
-                found.locations.insert(node.location);
-            }
-        };
-        let mut last = StackRef::default();
+    /// Leaves out of [`super::Session::stacks`] what no record's stack is made of: what was told for nothing, and what
+    /// records referred to that were cut out.
+    pub(super) fn drop_unused_stacks(&mut self) {
+        let stacks = &self.stacks;
+        let (mut nodes, mut locations) = (BTreeSet::new(), BTreeSet::new());
+        let mut last = 0;
         for column in [&self.api.stack, &self.allocations.stack] {
             for own in column.iter() {
-                if *own != last {
-                    take(own);
-                    last = *own;
+                if own.stack == last {
+                    continue;
+                }
+                last = own.stack;
+                for node in stacks.walk(own.stack) {
+                    if !nodes.insert(node.id) {
+                        break;
+                    }
+                    locations.insert(node.location);
                 }
             }
         }
-        let locations = found.locations.iter();
-        for location in locations.filter_map(|id| self.stacks.location(*id)) {
-            if let Some(module) = self.stacks.module_of(location) {
-                found.modules.insert(module.id);
-            }
-            if let Some(code) = self.stacks.code_of(location) {
-                found.code.insert(code.id);
-            }
+        let (mut modules, mut code) = (BTreeSet::new(), BTreeSet::new());
+        for location in locations.iter().filter_map(|id| stacks.location(*id)) {
+            modules.extend(stacks.module_of(location).map(|module| module.id));
+            code.extend(stacks.code_of(location).map(|code| code.id));
         }
-        found
+        let stacks = &mut self.stacks;
+        stacks.nodes.retain(|node| nodes.contains(&node.id));
+        stacks
+            .locations
+            .retain(|location| locations.contains(&location.id));
+        stacks
+            .frames
+            .retain(|frame| locations.contains(&frame.location));
+        stacks.modules.retain(|module| modules.contains(&module.id));
+        stacks.code.retain(|found| code.contains(&found.id));
     }
 }
 

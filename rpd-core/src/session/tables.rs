@@ -9,10 +9,10 @@ use zerocopy::{Immutable, IntoBytes};
 use super::Session;
 use super::window::span_of;
 use crate::column::{BATCH, Column, Storage};
-use crate::domain::{Domain, Kind};
+use crate::domain::Domain;
 use crate::ids::{
-    AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId, StringId,
-    ThreadId,
+    AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, OperationId, QueueId, StreamId,
+    StringId, ThreadId,
 };
 use crate::spool::format::{CountedValue, StackRef};
 use crate::spool::record::Table;
@@ -188,13 +188,7 @@ impl Session {
         let table = domain.table();
         match table {
             Table::Calls => {
-                // By number of kind: this runs over every call.
-                let mut is_wanted = [false; 1 << u8::BITS];
-                for kind in Kind::all() {
-                    is_wanted[kind as usize] = kind.domain() == domain;
-                }
-                let kinds = self.api.kind.iter();
-                let calls = kinds.filter(|kind| is_wanted[**kind as usize]).count();
+                let calls = self.count_calls(|operation| operation.domain() == domain);
                 (calls * table.record_len()) as u64
             }
             // The only domain of its table.
@@ -330,10 +324,8 @@ macro_rules! table {
 table! {
     /// Calls and markers.
     ApiTable {
-        /// Kind.
-        kind: Kind,
-        /// Function name; for markers the operation (`roctxThreadRangeA`).
-        operation: StringId,
+        /// Kind and function.
+        operation: OperationId,
         /// Message of a marker; 0 for calls.
         message: StringId,
         /// Begin.
@@ -397,8 +389,8 @@ table! {
 table! {
     /// Copies.
     CopyTable {
-        /// Operation name, `MEMORY_COPY_HOST_TO_DEVICE` and so on.
-        operation: StringId,
+        /// `MEMORY_COPY_HOST_TO_DEVICE` and so on.
+        operation: OperationId,
         /// Begin.
         start: Nanoseconds,
         /// End.
@@ -427,8 +419,8 @@ table! {
 table! {
     /// Allocations and frees.
     AllocationTable {
-        /// Operation name, `MEMORY_ALLOCATION_ALLOCATE` and so on.
-        operation: StringId,
+        /// `MEMORY_ALLOCATION_ALLOCATE` and so on.
+        operation: OperationId,
         /// Begin.
         start: Nanoseconds,
         /// End.
@@ -456,8 +448,8 @@ table! {
 table! {
     /// Scratch operations.
     ScratchTable {
-        /// Operation name, `SCRATCH_MEMORY_ALLOC` and so on.
-        operation: StringId,
+        /// `SCRATCH_MEMORY_ALLOC` and so on.
+        operation: OperationId,
         /// Begin.
         start: Nanoseconds,
         /// End.

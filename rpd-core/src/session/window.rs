@@ -80,6 +80,7 @@ impl Session {
                 }
             }
         }
+        self.drop_unused_stacks();
         Ok(())
     }
 }
@@ -104,10 +105,9 @@ mod tests {
     fn session(times: &[(u64, u64)]) -> Session {
         let mut session = Session::default();
         for &(start, end) in times {
-            let name = session.strings.intern("hipMalloc");
+            let operation = session.add_operation(Kind::HipRuntime, "hipMalloc");
             let api = &mut session.api;
-            api.kind.push(Kind::HipRuntime);
-            api.operation.push(name);
+            api.operation.push(operation);
             api.message.push(Default::default());
             api.start.push(Nanoseconds(start));
             api.end.push(Nanoseconds(end));

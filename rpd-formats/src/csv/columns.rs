@@ -1,6 +1,6 @@
 //! Tables of columns: each column of a file is one line, its name and its value.
 
-use super::combined::Begin;
+use super::combined::Shape;
 use super::{Row, write_header};
 use crate::WriteError;
 use crate::file::TextFile;
@@ -19,20 +19,20 @@ pub(super) trait Columns {
     const COLUMNS: &'static [Column];
 
     /// Appends the fields of the selected record.
-    fn fields<'r>(&mut self, row: Row<'r>, begin: &Begin) -> Row<'r>;
+    fn fields<'r>(&mut self, row: Row<'r>, shape: &Shape) -> Row<'r>;
 }
 
-/// `columns!(Type, |row, record, begin| "Name" => row.number(record.value()), ...)` makes the table of columns of a type: in
+/// `columns!(Type, |row, record, shape| "Name" => row.number(record.value()), ...)` makes the table of columns of a type: in
 /// the order of the file, the name of each column and an expression that appends its value for the selected record.
 /// `"Name" in run` is a column that files in the converter's shape lack. Values are compiled into one function, which
 /// costs no call per field.
 macro_rules! columns {
-    ($records:ty, |$row:ident, $record:ident, $begin:ident| $($name:literal $(in $shape:ident)? => $value:expr,)*) => {
+    ($records:ty, |$row:ident, $record:ident, $shape:ident| $($name:literal $(in $only:ident)? => $value:expr,)*) => {
         impl $crate::csv::columns::Columns for $records {
             const COLUMNS: &'static [$crate::csv::columns::Column] = &[$(
                 $crate::csv::columns::Column {
                     name: $name,
-                    run_only: $crate::csv::columns::columns!(@run_only $($shape)?),
+                    run_only: $crate::csv::columns::columns!(@run_only $($only)?),
                 },
             )*];
 
@@ -41,11 +41,11 @@ macro_rules! columns {
             fn fields<'r>(
                 &mut self,
                 $row: $crate::csv::row::Row<'r>,
-                $begin: &$crate::csv::combined::Begin,
+                $shape: &$crate::csv::combined::Shape,
             ) -> $crate::csv::row::Row<'r> {
                 let $record = self;
                 $(
-                    let $row = if $crate::csv::columns::columns!(@run_only $($shape)?) && $begin.combined {
+                    let $row = if $crate::csv::columns::columns!(@run_only $($only)?) && $shape.combined {
                         $row
                     } else {
                         $value
@@ -65,9 +65,9 @@ macro_rules! columns {
 pub(super) use columns;
 
 /// The names of columns that a file in this shape has.
-pub(super) fn names<T: Columns>(begin: &Begin) -> impl Iterator<Item = &'static str> {
+pub(super) fn names<T: Columns>(shape: &Shape) -> impl Iterator<Item = &'static str> {
     let columns = T::COLUMNS.iter();
-    let columns = columns.filter(|column| !(column.run_only && begin.combined));
+    let columns = columns.filter(|column| !(column.run_only && shape.combined));
     columns.map(|column| column.name)
 }
 
@@ -75,16 +75,16 @@ pub(super) fn names<T: Columns>(begin: &Begin) -> impl Iterator<Item = &'static 
 #[inline]
 pub(super) fn write_rows<T: Columns>(
     file: &mut TextFile,
-    begin: &Begin,
+    shape: &Shape,
     records: &mut T,
     selected: impl Iterator<Item = usize>,
     select: impl Fn(&mut T, usize),
 ) -> Result<(), WriteError> {
-    write_header(file, begin, names::<T>(begin));
+    write_header(file, shape, names::<T>(shape));
     for index in selected {
         select(records, index);
-        let row = Row::new(&mut file.buffer, &begin.row);
-        records.fields(row, begin).end();
+        let row = Row::new(&mut file.buffer, &shape.row);
+        records.fields(row, shape).end();
         file.flush_if_full()?;
     }
     Ok(())

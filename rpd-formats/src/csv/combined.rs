@@ -35,23 +35,23 @@ pub fn write_combined(
         }
         let mut file = TextFile::create(target.file(&format!("{}.csv", domain.trace_file())))?;
         for (index, session) in sessions.iter().enumerate() {
-            let begin = Begin::new(session, domain, options, index == 0);
-            trace::write_rows(&mut file, session, domain, options, &begin)?;
+            let shape = Shape::new(session, domain, options, index == 0);
+            trace::write_rows(&mut file, session, domain, options, &shape)?;
         }
         files.push(file.finish()?);
     }
     if !sessions.iter().all(|session| session.agents.is_empty()) {
         let mut file = TextFile::create(target.file("agent_info.csv"))?;
         for (index, session) in sessions.iter().enumerate() {
-            agents::write_rows(&mut file, session, &Begin::of(session, options, index == 0))?;
+            agents::write_rows(&mut file, session, &Shape::of(session, options, index == 0))?;
         }
         files.push(file.finish()?);
     }
     Ok(files)
 }
 
-/// What rows begin with, and what differs between the two shapes.
-pub(super) struct Begin {
+/// Which of the two shapes of CSV files is written: that of a run, or that of the converter, whose rows begin with the recording.
+pub(super) struct Shape {
     /// `"guid",`, or `pid,` in front of what was counted; empty in the shape of a run.
     pub(super) row: Vec<u8>,
     /// It is the process id.
@@ -64,10 +64,10 @@ pub(super) struct Begin {
     pub(super) safe: bool,
 }
 
-impl Begin {
+impl Shape {
     /// The shape of a run. `safe` is [`Options::csv_safe`].
-    pub(super) fn run(safe: bool) -> Begin {
-        Begin {
+    pub(super) fn run(safe: bool) -> Shape {
+        Shape {
             row: Vec::new(),
             is_pid: false,
             header: true,
@@ -76,12 +76,12 @@ impl Begin {
         }
     }
 
-    fn of(session: &Session, options: &Options, header: bool) -> Begin {
+    fn of(session: &Session, options: &Options, header: bool) -> Shape {
         let guid = session.origin.as_ref().map_or("", |origin| &origin.guid);
         let mut row = Vec::new();
         super::row::quote(&mut row, guid);
         row.push(b',');
-        Begin {
+        Shape {
             row,
             is_pid: false,
             header,
@@ -90,17 +90,17 @@ impl Begin {
         }
     }
 
-    fn new(session: &Session, domain: Domain, options: &Options, header: bool) -> Begin {
-        let mut begin = Begin::of(session, options, header);
+    fn new(session: &Session, domain: Domain, options: &Options, header: bool) -> Shape {
+        let mut shape = Shape::of(session, options, header);
         match domain.table() {
-            Table::Scratch => begin.row.clear(),
+            Table::Scratch => shape.row.clear(),
             Table::Counted => {
-                begin.row = format!("{},", session.process.pid).into_bytes();
-                begin.is_pid = true;
+                shape.row = format!("{},", session.process.pid).into_bytes();
+                shape.is_pid = true;
             }
             Table::Calls | Table::Dispatches | Table::Copies | Table::Allocations => {}
         }
-        begin
+        shape
     }
 
     /// The name of the column in front, when there is one.

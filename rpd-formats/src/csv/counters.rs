@@ -6,7 +6,7 @@ use rpd_core::options::Options;
 use rpd_core::session::{DispatchTable, Session};
 
 use super::columns::{self, Columns as _, columns};
-use super::combined::Begin;
+use super::combined::Shape;
 use super::row::quote_free;
 use super::trace::{AgentNames, Resources};
 use super::{Row, write_header};
@@ -30,7 +30,7 @@ struct Dispatches<'a> {
     index: usize,
 }
 
-columns!(Dispatches<'_>, |row, counted, begin|
+columns!(Dispatches<'_>, |row, counted, shape|
     "Correlation_Id" => row.number(counted.table.correlation[counted.index].0),
     "Dispatch_Id" => row.number(counted.table.dispatch[counted.index].0),
     "Agent_Id" => row.quoted(counted.agents.get(counted.table.agent[counted.index])),
@@ -39,9 +39,9 @@ columns!(Dispatches<'_>, |row, counted, begin|
     "Thread_Id" => row.number(counted.table.thread[counted.index].0),
     "Grid_Size" => row.number(product(counted.table.grid[counted.index])),
     "Kernel_Id" => row.number(counted.table.kernel[counted.index].0),
-    "Kernel_Name" => row.free_text(counted.labels.counted(counted.index), begin.safe),
+    "Kernel_Name" => row.free_text(counted.labels.counted(counted.index), shape.safe),
     "Workgroup_Size" => row.number(product(counted.table.workgroup[counted.index])),
-    "LDS_Block_Size" => row.number(counted.resources.lds(begin)),
+    "LDS_Block_Size" => row.number(counted.resources.lds(shape)),
     "Scratch_Size" => row.number(counted.table.private_size[counted.index]),
     "VGPR_Count" => row.number(counted.resources.arch_vgprs()),
     "Accum_VGPR_Count" => row.number(counted.resources.accum_vgprs()),
@@ -57,9 +57,9 @@ struct Value<'a> {
     end: Nanoseconds,
 }
 
-columns!(Value<'_>, |row, counted, begin|
+columns!(Value<'_>, |row, counted, shape|
     "Counter_Name" => row.quoted(counted.name),
-    "Counter_Value" => match begin.combined {
+    "Counter_Value" => match shape.combined {
         true => row.shortest(counted.value),
         false => row.value(counted.value),
     },
@@ -72,13 +72,13 @@ pub(super) fn write_rows(
     file: &mut TextFile,
     session: &Session,
     options: &Options,
-    begin: &Begin,
+    shape: &Shape,
 ) -> Result<(), WriteError> {
-    let columns = columns::names::<Dispatches<'_>>(begin);
+    let columns = columns::names::<Dispatches<'_>>(shape);
     write_header(
         file,
-        begin,
-        columns.chain(columns::names::<Value<'_>>(begin)),
+        shape,
+        columns.chain(columns::names::<Value<'_>>(shape)),
     );
     let names: Vec<Vec<u8>> = session
         .counters
@@ -103,8 +103,8 @@ pub(super) fn write_rows(
         dispatches.index = index;
         dispatches.resources.select(index);
         front.clear();
-        let row = Row::new(&mut front, &begin.row);
-        dispatches.fields(row, begin).open();
+        let row = Row::new(&mut front, &shape.row);
+        dispatches.fields(row, shape).open();
         for (counter, value) in session.counted.sums(index) {
             let mut value = Value {
                 name: names.get(counter as usize).map_or(b"\"\"", Vec::as_slice),
@@ -113,7 +113,7 @@ pub(super) fn write_rows(
                 end: table.end[index],
             };
             let row = Row::new(&mut file.buffer, &front);
-            value.fields(row, begin).end();
+            value.fields(row, shape).end();
             file.flush_if_full()?;
         }
     }

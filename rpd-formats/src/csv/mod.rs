@@ -16,7 +16,7 @@ use rpd_core::stats::StatRow;
 use crate::file::TextFile;
 use crate::{Output, WriteError};
 use columns::{Columns as _, columns};
-use combined::Begin;
+use combined::Shape;
 pub use combined::write_combined;
 pub use passes::{PassRow, write_passes};
 use row::Row;
@@ -72,19 +72,19 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
 
 fn write_header<'a>(
     file: &mut TextFile,
-    begin: &Begin,
+    shape: &Shape,
     columns: impl IntoIterator<Item = &'a str>,
 ) {
-    if begin.header {
-        let columns = begin.column().into_iter().chain(columns);
+    if shape.header {
+        let columns = shape.column().into_iter().chain(columns);
         columns
             .fold(Row::new(&mut file.buffer, b""), Row::text)
             .end();
     }
 }
 
-columns!(&StatRow, |row, of, begin|
-    "Name" => row.free_text(&of.name, begin.safe),
+columns!(&StatRow, |row, of, shape|
+    "Name" => row.free_text(&of.name, shape.safe),
     "Calls" => row.number(of.calls),
     "TotalDurationNs" => row.number(of.total),
     "AverageNs" => row.duration(of.average),
@@ -96,11 +96,11 @@ columns!(&StatRow, |row, of, begin|
 
 fn write_statistics(path: PathBuf, rows: &[StatRow], safe: bool) -> Result<PathBuf, WriteError> {
     let mut file = TextFile::create(path)?;
-    let begin = Begin::run(safe);
-    write_header(&mut file, &begin, columns::names::<&StatRow>(&begin));
+    let shape = Shape::run(safe);
+    write_header(&mut file, &shape, columns::names::<&StatRow>(&shape));
     for mut row in rows {
         let fields = Row::new(&mut file.buffer, b"");
-        row.fields(fields, &begin).end();
+        row.fields(fields, &shape).end();
         file.flush_if_full()?;
     }
     file.finish()

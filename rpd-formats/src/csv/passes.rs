@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::columns::{self, Columns as _, columns};
-use super::combined::Begin;
+use super::combined::Shape;
 use super::{Row, write_header};
 use crate::WriteError;
 use crate::file::TextFile;
@@ -23,10 +23,10 @@ pub struct PassRow<'a> {
     pub pass: &'a str,
 }
 
-columns!(PassRow<'_>, |row, pass, begin|
-    "Kernel_Name" => row.free_text(pass.kernel, begin.safe),
+columns!(PassRow<'_>, |row, pass, shape|
+    "Kernel_Name" => row.free_text(pass.kernel, shape.safe),
     "Dispatch_Index" => row.number(pass.dispatch),
-    "Counter_Name" => row.free_text(pass.counter, begin.safe),
+    "Counter_Name" => row.free_text(pass.counter, shape.safe),
     "Counter_Value" => row.value(pass.value),
     "Pass" => row.text(pass.pass),
 );
@@ -46,11 +46,11 @@ pub fn write_passes<'a>(
         return Ok(None);
     }
     let mut file = TextFile::create(path)?;
-    let begin = Begin::run(safe);
-    write_header(&mut file, &begin, columns::names::<PassRow<'_>>(&begin));
+    let shape = Shape::run(safe);
+    write_header(&mut file, &shape, columns::names::<PassRow<'_>>(&shape));
     for mut row in rows {
         let fields = Row::new(&mut file.buffer, b"");
-        row.fields(fields, &begin).end();
+        row.fields(fields, &shape).end();
         file.flush_if_full()?;
     }
     file.finish().map(Some)

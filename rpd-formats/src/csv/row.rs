@@ -7,10 +7,10 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// A row that begins with `begin`: nothing, or fields with the comma behind them.
+    /// A row that begins with `prefix`: nothing, or fields with the comma behind them.
     #[inline]
-    pub(crate) fn new(buffer: &'a mut Vec<u8>, begin: &[u8]) -> Row<'a> {
-        buffer.extend_from_slice(begin);
+    pub(crate) fn new(buffer: &'a mut Vec<u8>, prefix: &[u8]) -> Row<'a> {
+        buffer.extend_from_slice(prefix);
         Row {
             buffer,
             first: true,

@@ -10,11 +10,12 @@ use rpd_core::ids::{AgentHandle, KernelId, StreamId, StringId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
 use rpd_core::session::{
-    AllocationTable, CopyTable, DispatchTable, KernelSymbol, ScratchTable, Session, Table,
+    AllocationTable, CopyTable, DispatchTable, KernelSymbol, Operations, ScratchTable, Session,
+    Table,
 };
 
 use super::columns::{self, columns};
-use super::combined::Begin;
+use super::combined::Shape;
 use super::counters;
 use super::row::{quote, quote_free};
 use crate::WriteError;
@@ -33,7 +34,7 @@ pub(super) fn write(
         session,
         domain,
         options,
-        &Begin::run(options.csv_safe),
+        &Shape::run(options.csv_safe),
     )?;
     file.finish()
 }
@@ -44,15 +45,15 @@ pub(super) fn write_rows(
     session: &Session,
     domain: Domain,
     options: &Options,
-    begin: &Begin,
+    shape: &Shape,
 ) -> Result<(), WriteError> {
     match domain.table() {
-        Table::Calls => write_calls(file, session, domain, begin),
-        Table::Dispatches => write_kernels(file, session, options, begin),
-        Table::Copies => write_copies(file, session, options, begin),
-        Table::Allocations => write_allocations(file, session, options, begin),
-        Table::Scratch => write_scratch(file, session, options, begin),
-        Table::Counted => counters::write_rows(file, session, options, begin),
+        Table::Calls => write_calls(file, session, domain, shape),
+        Table::Dispatches => write_kernels(file, session, options, shape),
+        Table::Copies => write_copies(file, session, options, shape),
+        Table::Allocations => write_allocations(file, session, options, shape),
+        Table::Scratch => write_scratch(file, session, options, shape),
+        Table::Counted => counters::write_rows(file, session, options, shape),
     }
 }
 
@@ -64,10 +65,10 @@ struct Quoted<'a> {
 }
 
 impl<'a> Quoted<'a> {
-    fn new(session: &'a Session, begin: &Begin) -> Quoted<'a> {
+    fn new(session: &'a Session, shape: &Shape) -> Quoted<'a> {
         Quoted {
             session,
-            safe: begin.safe,
+            safe: shape.safe,
             texts: vec![None; session.strings.len()],
         }
     }
@@ -118,7 +119,7 @@ struct Calls<'a> {
     index: usize,
 }
 
-columns!(Calls<'_>, |row, call, begin|
+columns!(Calls<'_>, |row, call, shape|
     "Domain" => row.quoted(call.kind().unwrap_or_default()),
     "Function" => row.quoted(call.texts.get(call.session.api_label(call.index))),
     "Process_Id" => row.number(call.session.process.pid.0),
@@ -131,7 +132,7 @@ columns!(Calls<'_>, |row, call, begin|
 impl Calls<'_> {
     #[inline]
     fn kind(&self) -> Option<&[u8]> {
-        self.kinds[self.session.api.kind[self.index] as usize].as_deref()
+        self.kinds[self.session.call(self.index).kind as usize].as_deref()
     }
 }
 
@@ -139,24 +140,25 @@ fn write_calls(
     file: &mut TextFile,
     session: &Session,
     domain: Domain,
-    begin: &Begin,
+    shape: &Shape,
 ) -> Result<(), WriteError> {
     let mut kinds = [const { None }; 1 << u8::BITS];
-    let mut is_wanted = [false; 1 << u8::BITS];
+    let is_wanted = session
+        .operations
+        .select(|operation| operation.domain() == domain);
     for kind in Kind::all().filter(|kind| kind.domain() == domain) {
         quote(kinds[kind as usize].insert(Vec::new()), kind.file_name());
-        is_wanted[kind as usize] = true;
     }
     let mut calls = Calls {
         session,
-        texts: Quoted::new(session, begin),
+        texts: Quoted::new(session, shape),
         kinds,
         index: 0,
     };
     let api = &session.api;
     let selected = api.indices();
-    let selected = selected.filter(|&index| is_wanted[api.kind[index] as usize]);
-    columns::write_rows(file, begin, &mut calls, selected, |calls, index| {
+    let selected = selected.filter(|&index| is_wanted[api.operation[index].0 as usize]);
+    columns::write_rows(file, shape, &mut calls, selected, |calls, index| {
         calls.index = index;
     })
 }
@@ -193,8 +195,8 @@ impl<'a> Resources<'a> {
     }
 
     /// Bytes of local memory: what the hardware grants, which databases do not say.
-    pub(super) fn lds(&self, begin: &Begin) -> u64 {
-        match begin.combined {
+    pub(super) fn lds(&self, shape: &Shape) -> u64 {
+        match shape.combined {
             true => self.table.group_size[self.index].into(),
             false => self.symbol.map_or(0, |symbol| symbol.granted_lds()),
         }
@@ -223,7 +225,7 @@ struct Kernels<'a> {
     index: usize,
 }
 
-columns!(Kernels<'_>, |row, kernel, begin|
+columns!(Kernels<'_>, |row, kernel, shape|
     "Kind" => row.text(Kind::KernelDispatch.file_name()),
     "Agent_Id" => row.quoted(kernel.agents.get(kernel.table.agent[kernel.index])),
     "Queue_Id" => row.number(kernel.table.queue[kernel.index].0),
@@ -231,11 +233,11 @@ columns!(Kernels<'_>, |row, kernel, begin|
     "Thread_Id" => row.number(kernel.table.thread[kernel.index].0),
     "Dispatch_Id" => row.number(kernel.table.dispatch[kernel.index].0),
     "Kernel_Id" => row.number(kernel.table.kernel[kernel.index].0),
-    "Kernel_Name" => row.free_text(kernel.labels.dispatch(kernel.index), begin.safe),
+    "Kernel_Name" => row.free_text(kernel.labels.dispatch(kernel.index), shape.safe),
     "Correlation_Id" => row.number(kernel.table.correlation[kernel.index].0),
     "Start_Timestamp" => row.number(kernel.table.start[kernel.index].0),
     "End_Timestamp" => row.number(kernel.table.end[kernel.index].0),
-    "LDS_Block_Size" => row.number(kernel.resources.lds(begin)),
+    "LDS_Block_Size" => row.number(kernel.resources.lds(shape)),
     "Scratch_Size" => row.number(kernel.table.private_size[kernel.index]),
     "VGPR_Count" => row.number(kernel.resources.arch_vgprs()),
     "Accum_VGPR_Count" => row.number(kernel.resources.accum_vgprs()),
@@ -252,7 +254,7 @@ fn write_kernels(
     file: &mut TextFile,
     session: &Session,
     options: &Options,
-    begin: &Begin,
+    shape: &Shape,
 ) -> Result<(), WriteError> {
     let table = &session.dispatches;
     let mut kernels = Kernels {
@@ -265,7 +267,7 @@ fn write_kernels(
     };
     columns::write_rows(
         file,
-        begin,
+        shape,
         &mut kernels,
         table.indices(),
         |kernels, index| {
@@ -278,15 +280,16 @@ fn write_kernels(
 /// Memory copies.
 struct Copies<'a> {
     table: &'a CopyTable,
+    operations: &'a Operations,
     options: &'a Options,
     agents: AgentNames,
     texts: Quoted<'a>,
     index: usize,
 }
 
-columns!(Copies<'_>, |row, copy, begin|
+columns!(Copies<'_>, |row, copy, shape|
     "Kind" => row.text(Kind::MemoryCopy.file_name()),
-    "Direction" => row.quoted(copy.texts.get(copy.table.operation[copy.index])),
+    "Direction" => row.quoted(copy.texts.get(copy.operations[copy.table.operation[copy.index]].name)),
     "Stream_Id" => row.number(stream(copy.table.stream[copy.index], copy.options)),
     "Source_Agent_Id" => row.quoted(copy.agents.get(copy.table.src_agent[copy.index])),
     "Destination_Agent_Id" => row.quoted(copy.agents.get(copy.table.dst_agent[copy.index])),
@@ -299,19 +302,20 @@ fn write_copies(
     file: &mut TextFile,
     session: &Session,
     options: &Options,
-    begin: &Begin,
+    shape: &Shape,
 ) -> Result<(), WriteError> {
     let table = &session.copies;
     let mut copies = Copies {
         table,
+        operations: &session.operations,
         options,
         agents: AgentNames::new(session, options),
-        texts: Quoted::new(session, begin),
+        texts: Quoted::new(session, shape),
         index: 0,
     };
     columns::write_rows(
         file,
-        begin,
+        shape,
         &mut copies,
         table.indices(),
         |copies, index| {
@@ -323,16 +327,17 @@ fn write_copies(
 /// Allocations and frees.
 struct Allocations<'a> {
     table: &'a AllocationTable,
+    operations: &'a Operations,
     agents: AgentNames,
     texts: Quoted<'a>,
     index: usize,
 }
 
-columns!(Allocations<'_>, |row, allocation, begin|
+columns!(Allocations<'_>, |row, allocation, shape|
     "Kind" => row.text(Kind::MemoryAllocation.file_name()),
-    "Operation" => row.quoted(allocation.texts.get(allocation.table.operation[allocation.index])),
+    "Operation" => row.quoted(allocation.texts.get(allocation.operations[allocation.table.operation[allocation.index]].name)),
     "Agent_Id" => row.quoted(match allocation.table.agent[allocation.index] {
-        AgentHandle(0) => begin.no_agent(Kind::MemoryAllocation),
+        AgentHandle(0) => shape.no_agent(Kind::MemoryAllocation),
         handle => allocation.agents.get(handle),
     }),
     "Allocation_Size" => row.number(allocation.table.bytes[allocation.index]),
@@ -346,17 +351,18 @@ fn write_allocations(
     file: &mut TextFile,
     session: &Session,
     options: &Options,
-    begin: &Begin,
+    shape: &Shape,
 ) -> Result<(), WriteError> {
     let table = &session.allocations;
     let mut allocations = Allocations {
         table,
+        operations: &session.operations,
         agents: AgentNames::new(session, options),
-        texts: Quoted::new(session, begin),
+        texts: Quoted::new(session, shape),
         index: 0,
     };
     let selected = table.indices();
-    columns::write_rows(file, begin, &mut allocations, selected, |records, index| {
+    columns::write_rows(file, shape, &mut allocations, selected, |records, index| {
         records.index = index;
     })
 }
@@ -364,14 +370,15 @@ fn write_allocations(
 /// Scratch operations.
 struct Scratch<'a> {
     table: &'a ScratchTable,
+    operations: &'a Operations,
     agents: AgentNames,
     texts: Quoted<'a>,
     index: usize,
 }
 
-columns!(Scratch<'_>, |row, scratch, begin|
+columns!(Scratch<'_>, |row, scratch, shape|
     "Kind" => row.text(Kind::ScratchMemory.file_name()),
-    "Operation" => row.quoted(scratch.texts.get(scratch.table.operation[scratch.index])),
+    "Operation" => row.quoted(scratch.texts.get(scratch.operations[scratch.table.operation[scratch.index]].name)),
     "Agent_Id" => row.quoted(scratch.agents.get(scratch.table.agent[scratch.index])),
     "Queue_Id" => row.number(scratch.table.queue[scratch.index].0),
     "Thread_Id" => row.number(scratch.table.thread[scratch.index].0),
@@ -385,18 +392,19 @@ fn write_scratch(
     file: &mut TextFile,
     session: &Session,
     options: &Options,
-    begin: &Begin,
+    shape: &Shape,
 ) -> Result<(), WriteError> {
     let table = &session.scratch;
     let mut scratch = Scratch {
         table,
+        operations: &session.operations,
         agents: AgentNames::new(session, options),
-        texts: Quoted::new(session, begin),
+        texts: Quoted::new(session, shape),
         index: 0,
     };
     columns::write_rows(
         file,
-        begin,
+        shape,
         &mut scratch,
         table.indices(),
         |scratch, index| {

@@ -183,7 +183,7 @@ fn statistics<'a>(
 }
 
 /// A counter in the dispatches of a kernel.
-struct Counted {
+struct CounterFigures {
     dispatches: u64,
     min: f64,
     max: f64,
@@ -194,30 +194,35 @@ struct Counted {
 fn counted<'a>(
     session: &'a Session,
     labels: &'a KernelLabels<'_>,
-) -> BTreeMap<(&'a str, &'a str), Counted> {
+) -> BTreeMap<(&'a str, &'a str), CounterFigures> {
     // Names last: comparing texts for every value would take its time.
-    let mut by_number: HashMap<_, (usize, Counted)> = HashMap::new();
+    let mut by_number: HashMap<_, (usize, CounterFigures)> = HashMap::new();
     let table = &session.counted.dispatches;
     for index in session.counted.indices() {
         for (counter, value) in session.counted.sums(index) {
             let key = (table.kernel[index], table.region[index], counter);
-            let (_, counted) = by_number.entry(key).or_insert((index, Counted::none()));
-            counted.add(&Counted::one(value));
+            let (_, counted) = by_number
+                .entry(key)
+                .or_insert((index, CounterFigures::none()));
+            counted.add(&CounterFigures::one(value));
         }
     }
-    let mut by_name: BTreeMap<_, Counted> = BTreeMap::new();
+    let mut by_name: BTreeMap<_, CounterFigures> = BTreeMap::new();
     for ((_, _, counter), (index, counted)) in by_number {
         let counter = session.counters.get(counter as usize);
         let name = counter.map_or("", |counter| &*counter.name);
         let key = (labels.counted(index), name);
-        by_name.entry(key).or_insert(Counted::none()).add(&counted);
+        by_name
+            .entry(key)
+            .or_insert(CounterFigures::none())
+            .add(&counted);
     }
     by_name
 }
 
-impl Counted {
-    fn none() -> Counted {
-        Counted {
+impl CounterFigures {
+    fn none() -> CounterFigures {
+        CounterFigures {
             dispatches: 0,
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
@@ -225,8 +230,8 @@ impl Counted {
         }
     }
 
-    fn one(value: f64) -> Counted {
-        Counted {
+    fn one(value: f64) -> CounterFigures {
+        CounterFigures {
             dispatches: 1,
             min: value,
             max: value,
@@ -234,7 +239,7 @@ impl Counted {
         }
     }
 
-    fn add(&mut self, other: &Counted) {
+    fn add(&mut self, other: &CounterFigures) {
         self.dispatches += other.dispatches;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
@@ -242,7 +247,10 @@ impl Counted {
     }
 }
 
-fn counters<'a>(session: &Session, counted: &BTreeMap<(&'a str, &'a str), Counted>) -> Table<'a> {
+fn counters<'a>(
+    session: &Session,
+    counted: &BTreeMap<(&'a str, &'a str), CounterFigures>,
+) -> Table<'a> {
     let note = match counted.len() > ROWS {
         true => format!(
             "The first {ROWS} by name; {} more are in the other outputs.",
@@ -301,7 +309,7 @@ fn ways(session: &Session, options: &Options) -> Vec<Way> {
     let mut ways: BTreeMap<_, Way> = BTreeMap::new();
     for index in table.indices() {
         let (from, to) = (table.src_agent[index], table.dst_agent[index]);
-        let operation = table.operation[index];
+        let operation = session.operations[table.operation[index]].name;
         let way = ways.entry((from, to, operation)).or_insert_with(|| Way {
             from: agent_name(session, from, options),
             to: agent_name(session, to, options),

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 use std::io;
 
-use rpd_core::domain::{Domain, Kind};
+use rpd_core::domain::Domain;
 use rpd_core::ids::AgentHandle;
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
@@ -337,14 +337,14 @@ impl<'a> Timeline<'a> {
         let mut ways = Keys::new();
         for index in copies.indices() {
             let (from, to) = (copies.src_agent[index], copies.dst_agent[index]);
-            ways.count((from, to, copies.operation[index]));
+            ways.count((from, to, session.operations[copies.operation[index]].name));
             // Copies keep the GPU side busy.
             for agent in [from, to] {
                 if session
                     .agent(agent)
                     .is_some_and(|agent| agent.agent_type == rpd_core::agent::AgentType::Gpu)
                 {
-                    let name = copies.operation[index].0;
+                    let name = session.operations[copies.operation[index]].name.0;
                     work.push([
                         agent.0,
                         copies.start[index].0,
@@ -365,7 +365,7 @@ impl<'a> Timeline<'a> {
             (key, self.track_called(label))
         }));
         for index in copies.indices() {
-            let operation = copies.operation[index];
+            let operation = session.operations[copies.operation[index]].name;
             let key = (copies.src_agent[index], copies.dst_agent[index], operation);
             if let Some(track) = tracks.of(key) {
                 let (start, end) = (copies.start[index].0, copies.end[index].0);
@@ -381,11 +381,10 @@ impl<'a> Timeline<'a> {
     fn thread_tracks(&mut self) {
         let session = self.session;
         let api = &session.api;
-        let mut is_marker = [false; 32];
-        for kind in Kind::all() {
-            is_marker[kind as usize] = kind.domain() == Domain::MarkerApi;
-        }
-        let key = |index: usize| (api.thread[index], !is_marker[api.kind[index] as usize]);
+        let is_call = session
+            .operations
+            .select(|operation| operation.domain() != Domain::MarkerApi);
+        let key = |index: usize| (api.thread[index], is_call[api.operation[index].0 as usize]);
         let mut threads = Keys::new();
         for index in api.indices() {
             threads.count(key(index));

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use rpd_core::column::Column;
 use rpd_core::domain::{Domain, Kind};
-use rpd_core::ids::{AgentHandle, Nanoseconds, QueueId, StringId, ThreadId};
+use rpd_core::ids::{AgentHandle, Nanoseconds, OperationId, QueueId, ThreadId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::naming::{self, Target};
 use rpd_core::options::Options;
-use rpd_core::session::{Batches, Columns, Session};
+use rpd_core::session::{Batches, Columns, Operation, OperationClass, Session};
 use rpd_core::sorted::Sorter;
 
 use crate::texts::Texts;
@@ -187,7 +187,7 @@ struct AgentWork<'a> {
     table: &'a dyn Columns,
     threads: &'a Column<ThreadId>,
     agents: &'a Column<AgentHandle>,
-    operations: &'a Column<StringId>,
+    operations: &'a Column<OperationId>,
     /// Begins and ends.
     times: (&'a [Nanoseconds], &'a [Nanoseconds]),
 }
@@ -268,13 +268,13 @@ impl<'a> Trace<'a> {
         for kind in Kind::all().filter(|kind| kind.is_api()) {
             categories[kind as usize] = self.texts.id(category(kind.domain()));
         }
-        let mark = mark_operations(session);
         let mut regions: Vec<Option<u32>> = vec![None; session.strings.len()];
         let mut groups = Groups::new(session);
         for index in api.indices() {
-            let kind = api.kind[index];
+            let Operation { kind, class, .. } = *session.call(index);
             let group = groups.number(api.thread[index]);
-            if kind == Kind::MarkerCoreRange && mark == Some(api.operation[index]) {
+            // Marks have no duration.
+            if class == OperationClass::Mark {
                 continue;
             }
             let label = session.api_label(index);
@@ -378,13 +378,17 @@ impl<'a> Trace<'a> {
     }
 
     /// The regions of operation names.
-    fn operations(&mut self, names: &Column<StringId>, role: Role) -> HashMap<StringId, u32> {
+    fn operations(
+        &mut self,
+        operations: &Column<OperationId>,
+        role: Role,
+    ) -> HashMap<OperationId, u32> {
         let session = self.session;
         let mut regions = HashMap::new();
-        for &name in names {
-            regions
-                .entry(name)
-                .or_insert_with(|| self.region(session.strings.get(name), role, Paradigm::Hip));
+        for &operation in operations {
+            regions.entry(operation).or_insert_with(|| {
+                self.region(session.operation_name(operation), role, Paradigm::Hip)
+            });
         }
         regions
     }
@@ -477,13 +481,6 @@ fn category(domain: Domain) -> &'static str {
         Domain::KernelDispatch => "kernel_dispatch",
         other => other.stem(),
     }
-}
-
-/// The operation of marks, which have no duration and are not written.
-fn mark_operations(session: &Session) -> Option<StringId> {
-    let mut texts = session.strings.iter();
-    let id = texts.position(|text| text == "roctxMarkA")?;
-    Some(StringId(id as u32))
 }
 
 /// Queues numbered from 0 in the order of their handles.

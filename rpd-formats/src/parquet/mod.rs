@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use polars::prelude::{NamedFrom, StringChunked};
 use rpd_core::agent::Agent;
 use rpd_core::domain::Kind;
-use rpd_core::ids::{AgentHandle, KernelId};
+use rpd_core::ids::{AgentHandle, KernelId, OperationId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
 use rpd_core::session::{DispatchTable, Session, Table as Records};
@@ -76,8 +76,8 @@ struct Context<'a> {
     /// By counter.
     counter_names: Vec<u32>,
     agents: HashMap<AgentHandle, AgentTexts<'a>>,
-    /// Types and levels of allocations, by the number of the operation's text.
-    allocations: HashMap<u32, (Option<u32>, u32)>,
+    /// Types and levels of operations on memory, by id of the operation.
+    memory: Vec<(Option<u32>, Option<u32>)>,
 }
 
 struct AgentTexts<'a> {
@@ -132,14 +132,15 @@ impl<'a> Context<'a> {
                 (agent.handle, known)
             })
             .collect();
-        let operations = session.allocations.operation.iter();
-        let mut allocations = HashMap::new();
-        for &operation in operations.chain(&session.scratch.operation) {
-            allocations.entry(operation.0).or_insert_with(|| {
-                let (kind, level) = crate::rocpd::allocation_kind(session.strings.get(operation));
-                (kind.map(|kind| texts.id(kind)), texts.id(level))
-            });
-        }
+        let operations = session.operations.iter();
+        let memory = operations.map(|operation| match operation.class.memory() {
+            Some((level, action)) => (
+                action.map(|action| texts.id(action.label())),
+                Some(texts.id(level.label())),
+            ),
+            None => (None, None),
+        });
+        let memory = memory.collect();
         let guid_text = texts.id(&guid);
         let all: Vec<&str> = texts.iter().collect();
         Context {
@@ -153,7 +154,7 @@ impl<'a> Context<'a> {
             counters: counters::Lists::new(session),
             counter_names,
             agents,
-            allocations,
+            memory,
         }
     }
 
@@ -168,6 +169,11 @@ impl<'a> Context<'a> {
         for table in Records::ALL {
             self.session.columns(*table).release();
         }
+    }
+
+    /// The name of an operation.
+    fn operation(&self, operation: OperationId) -> u32 {
+        self.session.operations[operation].name.0
     }
 
     fn agent(&self, handle: AgentHandle) -> Option<&AgentTexts<'a>> {

@@ -83,10 +83,10 @@ fn times<'p>(rows: Rows<'p>, start: &[Nanoseconds], end: &[Nanoseconds]) -> Rows
 fn regions<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
     let table = &context.session.api;
     let rows = context
-        .head(rows, |row| table.kind[row])?
+        .head(rows, |row| context.session.call(row).kind)?
         .integers("tid", |row| table.thread[row].0.into());
     Ok(times(rows, &table.start, &table.end)
-        .texts("name", |row| Some(table.operation[row].0))?
+        .texts("name", |row| Some(context.operation(table.operation[row])))?
         .texts("message", |row| {
             Some(table.message[row].0).filter(|&message| message != 0)
         })?
@@ -156,7 +156,7 @@ fn copies<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         .head(rows, |_| Kind::MemoryCopy)?
         .integers("tid", |row| table.thread[row].0.into());
     let rows = times(rows, &table.start, &table.end)
-        .texts("name", |row| Some(table.operation[row].0))?
+        .texts("name", |row| Some(context.operation(table.operation[row])))?
         .texts("region_name", |row| context.region(table.region[row]))?
         .integers("stream_id", |row| context.stream(table.stream[row]))
         .integers("size", |row| table.bytes[row]);
@@ -175,9 +175,11 @@ fn allocations<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         .head(rows, |_| Kind::MemoryAllocation)?
         .integers("tid", |row| table.thread[row].0.into());
     let rows = times(rows, &table.start, &table.end)
-        .texts("type", |row| context.allocations[&table.operation[row].0].0)?
+        .texts("type", |row| {
+            context.memory[table.operation[row].0 as usize].0
+        })?
         .texts("level", |row| {
-            Some(context.allocations[&table.operation[row].0].1)
+            context.memory[table.operation[row].0 as usize].1
         })?;
     Ok(context
         .agent_columns(rows, ["agent_name", ""], |row| table.agent[row])?
@@ -194,7 +196,7 @@ fn scratch<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         .head(rows, |_| Kind::ScratchMemory)?
         .integers("tid", |row| table.thread[row].0.into());
     let rows = times(rows, &table.start, &table.end).texts("operation", |row| {
-        context.allocations[&table.operation[row].0].0
+        context.memory[table.operation[row].0 as usize].0
     })?;
     Ok(context
         .agent_columns(rows, ["agent_name", ""], |row| table.agent[row])?

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
 use rpd_core::ids::{AgentHandle, Nanoseconds};
-use rpd_core::session::Session;
+use rpd_core::session::{MemoryAction, Session};
 
 use super::proto::{field, nested, uint};
 use super::trace::Trace;
@@ -197,10 +197,8 @@ fn allocations(
     let mut alive: HashMap<u64, (AgentHandle, u64)> = HashMap::new();
     for index in table.indices() {
         let address = table.address[index];
-        let is_free = session
-            .strings
-            .get(table.operation[index])
-            .ends_with("FREE");
+        let class = session.operations[table.operation[index]].class;
+        let is_free = class.memory_action() == Some(MemoryAction::Free);
         let (agent, size) = if is_free {
             // Frees do not say whose memory it was, and those of memory from before the recording cannot be told.
             match alive.remove(&address) {
@@ -239,11 +237,12 @@ fn scratch(trace: &mut Trace, tracks: &mut Tracks, session: &Session) -> Result<
             bytes: 0,
             end: None,
         });
-        let bytes = match session.strings.get(table.operation[index]) {
-            "SCRATCH_MEMORY_ALLOC" => table.bytes[index],
-            "SCRATCH_MEMORY_FREE" => 0,
+        let class = session.operations[table.operation[index]].class;
+        let bytes = match class.memory_action() {
+            Some(MemoryAction::Allocate) => table.bytes[index],
+            Some(MemoryAction::Free) => 0,
             // What the runtime reclaims later changes nothing yet.
-            _ => level.bytes,
+            Some(MemoryAction::Reclaim) | None => level.bytes,
         };
         level.set(trace, table.start[index].0, table.end[index].0, bytes);
         trace.flush_if_full()?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
 use rpd_core::column::{BATCH, Column};
-use rpd_core::domain::{Domain, Kind};
+use rpd_core::domain::Domain;
 use rpd_core::ids::{DispatchId, KernelId, StreamId, ThreadId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
@@ -17,7 +17,7 @@ use super::proto::{
 use super::trace::{self, Trace};
 use super::tracks::{Device, Tracks};
 use crate::WriteError;
-use crate::operations::Operations;
+use crate::operations::OperationNumbers;
 use crate::streams::CallStreams;
 
 /// `TYPE_SLICE_BEGIN`.
@@ -32,7 +32,7 @@ pub(super) fn write(
     session: &Session,
     options: &Options,
 ) -> Result<(), WriteError> {
-    let operations = Operations::new(session);
+    let operations = OperationNumbers::new(session);
     calls(trace, tracks, session, options, &operations)?;
     devices(trace, tracks, session, options, &operations)
 }
@@ -77,6 +77,7 @@ struct Common {
     category: Vec<u8>,
     /// Kind and operation, as bytes of the event.
     numbers: Vec<u8>,
+    is_hip: bool,
     layout: Option<&'static ArgLayout>,
     /// Numbers of its arguments' names.
     arguments: Vec<u64>,
@@ -92,25 +93,25 @@ fn calls(
     tracks: &mut Tracks,
     session: &Session,
     options: &Options,
-    operations: &Operations,
+    operations: &OperationNumbers,
 ) -> Result<(), WriteError> {
     let api = &session.api;
     let has_arguments = !api.arena.is_empty();
-    let common: Vec<Common> = operations
-        .list
-        .iter()
-        .map(|operation| {
+    let common: Vec<Common> = (session.operations.iter())
+        .zip(operations.iter())
+        .map(|(operation, numbers_of)| {
             let (mut category, mut numbers) = (Vec::new(), Vec::new());
             let number = trace::category(operation.kind.domain());
             uint(&mut category, field::event::CATEGORY, number);
-            annotation(&mut numbers, trace::KIND, operation.kind_number as u64);
-            signed_annotation(&mut numbers, trace::OPERATION, operation.number as u64);
+            annotation(&mut numbers, trace::KIND, numbers_of.kind as u64);
+            signed_annotation(&mut numbers, trace::OPERATION, numbers_of.operation as u64);
             let name = session.strings.get(operation.name);
             let layout = layout(operation.kind, name).filter(|_| has_arguments);
             let arguments = layout.map_or(&[][..], |layout| layout.arguments);
             Common {
                 category,
                 numbers,
+                is_hip: operation.domain() == Domain::HipApi,
                 layout,
                 arguments: arguments
                     .iter()
@@ -119,13 +120,11 @@ fn calls(
             }
         })
         .collect();
-    let mut streams = CallStreams::new(session, operations, options);
+    let mut streams = CallStreams::new(session, options);
     let mut texts = Vec::new();
     let mut callstacks = Callstacks::new(session, options);
     for index in api.indices() {
-        let kind = api.kind[index];
-        let operation = operations.index(kind, api.operation[index]);
-        let common = &common[operation];
+        let common = &common[api.operation[index].0 as usize];
         let label = session.api_label(index);
         trace.event_name(event_name(label), session.strings.get(label));
         let start = api.start[index].0;
@@ -136,7 +135,7 @@ fn calls(
             track: tracks.thread(trace, api.thread[index], start, end),
             correlation: api.correlation[index].0,
         };
-        let stream = (kind.domain() == Domain::HipApi).then(|| streams.of(index, operation));
+        let stream = common.is_hip.then(|| streams.of(index));
         let args = api.args[index];
         let from = usize::try_from(args.offset).unwrap_or(usize::MAX);
         let raw = api.arena.get(from..from.saturating_add(args.len as usize));
@@ -182,10 +181,13 @@ fn calls(
 /// Whether work of devices is shown by queue: asked for, or there was no HIP runtime, whose streams would be shown
 /// otherwise. It shows in its calls, its streams and the kernels that it brings along.
 fn by_queue(session: &Session, options: &Options) -> bool {
-    let is_hip = |kind: &Kind| kind.domain() == Domain::HipApi;
+    let is_hip = session
+        .operations
+        .select(|operation| operation.domain() == Domain::HipApi);
+    let mut calls = session.api.operation.iter();
     let has_stream = |streams: &Column<StreamId>| streams.iter().any(|stream| stream.0 != 0);
     options.group_by_queue
-        || !(session.api.kind.iter().any(is_hip)
+        || !(calls.any(|operation| is_hip[operation.0 as usize])
             || !session.host_functions.is_empty()
             || has_stream(&session.dispatches.stream)
             || has_stream(&session.copies.stream)
@@ -250,7 +252,7 @@ fn devices(
     tracks: &mut Tracks,
     session: &Session,
     options: &Options,
-    operations: &Operations,
+    operations: &OperationNumbers,
 ) -> Result<(), WriteError> {
     let (dispatches, copies) = (&session.dispatches, &session.copies);
     let mut writer = DeviceWriter {
@@ -300,7 +302,7 @@ struct DeviceWriter<'a> {
     trace: &'a mut Trace,
     tracks: &'a mut Tracks,
     session: &'a Session,
-    operations: &'a Operations,
+    operations: &'a OperationNumbers,
     by_queue: bool,
     hides_streams: bool,
     renames: bool,
@@ -367,7 +369,7 @@ impl DeviceWriter<'_> {
                 trace::category(Domain::KernelDispatch),
             );
             uint(out, field::event::NAME, name);
-            annotation(out, trace::KIND, self.operations.dispatch.0 as u64);
+            annotation(out, trace::KIND, self.operations.dispatch.kind as u64);
             text_annotation(out, trace::AGENT, &agent.short);
             text_annotation(out, trace::AGENT_TYPE, agent.agent_type);
             annotation(out, trace::CORR_ID, place.correlation);
@@ -405,11 +407,10 @@ impl DeviceWriter<'_> {
             table.end[index].0,
             table.correlation[index].0,
         );
-        let label = table.operation[index];
+        let label = self.session.operations[table.operation[index]].name;
         let name = event_name(label);
         self.trace.event_name(name, self.session.strings.get(label));
-        let operation = self.operations.index(Kind::MemoryCopy, label);
-        let operation = &self.operations.list[operation];
+        let numbers = self.operations.of(table.operation[index]);
         for agent in [table.src_agent[index], table.dst_agent[index]] {
             self.tracks.agent(agent);
         }
@@ -424,8 +425,8 @@ impl DeviceWriter<'_> {
                 trace::category(Domain::MemoryCopy),
             );
             uint(out, field::event::NAME, name);
-            annotation(out, trace::KIND, operation.kind_number as u64);
-            annotation(out, trace::OPERATION, operation.number as u64);
+            annotation(out, trace::KIND, numbers.kind as u64);
+            annotation(out, trace::OPERATION, numbers.operation as u64);
             text_annotation(out, trace::SRC_AGENT, agent(&table.src_agent[index]));
             text_annotation(out, trace::DST_AGENT, agent(&table.dst_agent[index]));
             annotation(out, trace::COPY_BYTES, table.bytes[index]);

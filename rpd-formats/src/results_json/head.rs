@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rpd_core::agent::AgentType;
-use rpd_core::domain::{Domain, Kind};
+use rpd_core::domain::Domain;
 use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, Nanoseconds, StringId};
 use rpd_core::kernel_name::{KernelLabels, KernelSpellings, spellings};
 use rpd_core::naming::Target;
@@ -15,7 +15,7 @@ use crate::WriteError;
 use crate::describe;
 use crate::file::TextFile;
 use crate::json::{Object, escape_bytes, quote, quote_bytes};
-use crate::operations::Operations;
+use crate::operations::OperationNumbers;
 use crate::rocpd::identity::Node;
 use crate::settings;
 
@@ -44,7 +44,7 @@ pub(super) fn write(
     stats: Option<&SessionStats>,
     options: &Options,
     target: &Target,
-    operations: &Operations,
+    operations: &OperationNumbers,
     labels: &KernelLabels<'_>,
 ) -> Result<(), WriteError> {
     key(file, "metadata");
@@ -193,7 +193,7 @@ fn write_strings(
     file: &mut TextFile,
     session: &Session,
     options: &Options,
-    operations: &Operations,
+    operations: &OperationNumbers,
 ) -> Result<(), WriteError> {
     let table = |names: &(String, Vec<String>)| {
         Object::new()
@@ -216,8 +216,7 @@ fn write_strings(
     let mut separator: &[u8] = b"";
     let mut digits = itoa::Buffer::new();
     for index in api.indices() {
-        let kind = api.kind[index];
-        if kind != Kind::MarkerCoreRange || session.api_label(index) != api.message[index] {
+        if !session.call(index).class.has_message() {
             continue;
         }
         let out = &mut file.buffer;
@@ -423,9 +422,8 @@ fn squares<'a>(
     macro_rules! by_operation {
         ($table:expr) => {
             for index in $table.indices() {
-                let name = $table.operation[index];
                 add(
-                    session.strings.get(name),
+                    session.operation_name($table.operation[index]),
                     $table.start[index],
                     $table.end[index],
                 );
@@ -447,7 +445,7 @@ fn squares<'a>(
         Table::Calls => {
             let api = &session.api;
             for index in api.indices() {
-                if api.kind[index].domain() == domain {
+                if session.call(index).domain() == domain {
                     let name = session.strings.get(session.api_label(index));
                     add(name, api.start[index], api.end[index]);
                 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use rpd_core::kernel_name::KernelLabels;
 
 use crate::file::TextFile;
-use crate::operations::Operations;
+use crate::operations::OperationNumbers;
 use crate::{Output, WriteError};
 
 /// What its file is called behind the prefix.
@@ -29,7 +29,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
         target,
     } = output;
     let mut file = TextFile::create(target.file(FILE))?;
-    let operations = Operations::new(session);
+    let operations = OperationNumbers::new(session);
     let labels = KernelLabels::new(session, options.kernel_names);
     file.buffer
         .extend_from_slice(b"{\"rocprofiler-sdk-tool\":[{");

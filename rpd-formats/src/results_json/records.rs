@@ -1,7 +1,7 @@
 //! `buffer_records`: one element per record.
 
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
-use rpd_core::domain::{Domain, Kind};
+use rpd_core::domain::Domain;
 use rpd_core::ids::{CorrelationId, Nanoseconds, StreamId};
 use rpd_core::options::Options;
 use rpd_core::session::{DispatchTable, Session, StackRef};
@@ -10,7 +10,7 @@ use rpd_core::spool::format::api_flag;
 use crate::WriteError;
 use crate::file::TextFile;
 use crate::json::{escape_bytes, quote_bytes};
-use crate::operations::Operations;
+use crate::operations::{Numbers, OperationNumbers};
 use crate::streams::CallStreams;
 
 /// Bytes of the original's records, which it writes into each of them.
@@ -29,7 +29,7 @@ pub(super) fn write(
     file: &mut TextFile,
     session: &Session,
     options: &Options,
-    operations: &Operations,
+    operations: &OperationNumbers,
 ) -> Result<(), WriteError> {
     let mut calls = Calls::new(session, options, operations);
     file.buffer
@@ -204,14 +204,14 @@ fn has_returns(domain: Domain) -> bool {
 
 struct Calls<'a> {
     session: &'a Session,
-    operations: &'a Operations,
     streams: CallStreams<'a>,
     common: Vec<Common>,
 }
 
 impl<'a> Calls<'a> {
-    fn new(session: &'a Session, options: &Options, operations: &'a Operations) -> Calls<'a> {
-        let common = operations.list.iter().map(|operation| {
+    fn new(session: &'a Session, options: &Options, numbers: &OperationNumbers) -> Calls<'a> {
+        let operations = session.operations.iter().zip(numbers.iter());
+        let common = operations.map(|(operation, numbers)| {
             let bytes = match has_returns(operation.kind.domain()) {
                 true => size::CALL_WITH_ARGUMENTS,
                 false => size::CALL,
@@ -221,7 +221,7 @@ impl<'a> Calls<'a> {
             Common {
                 start: format!(
                     "{{\"size\":{bytes},\"kind\":{},\"operation\":{},\"correlation_id\":{{\"internal\":",
-                    operation.kind_number, operation.number
+                    numbers.kind, numbers.operation
                 )
                 .into_bytes(),
                 layout,
@@ -237,8 +237,7 @@ impl<'a> Calls<'a> {
         });
         Calls {
             session,
-            operations,
-            streams: CallStreams::new(session, operations, options),
+            streams: CallStreams::new(session, options),
             common: common.collect(),
         }
     }
@@ -248,19 +247,17 @@ impl<'a> Calls<'a> {
         Out(&mut file.buffer).text("],\"").text(key).text("\":[");
         let session = self.session;
         let api = &session.api;
-        let mut wanted = [false; 32];
-        for kind in Kind::all() {
-            wanted[kind as usize] = kind.domain() == domain;
-        }
+        let wanted = session
+            .operations
+            .select(|operation| operation.domain() == domain);
         let returns = has_returns(domain);
         let mut first = true;
         for index in api.indices() {
-            let kind = api.kind[index];
-            if !wanted[kind as usize] {
+            let operation = api.operation[index].0 as usize;
+            if !wanted[operation] {
                 continue;
             }
             separate(file, &mut first);
-            let operation = self.operations.index(kind, api.operation[index]);
             let common = &self.common[operation];
             Out(&mut file.buffer)
                 .bytes(&common.start)
@@ -284,7 +281,7 @@ impl<'a> Calls<'a> {
                     .text("}");
             }
             if domain == Domain::HipApi {
-                let stream = self.streams.of(index, operation);
+                let stream = self.streams.of(index);
                 Out(&mut file.buffer).handle("stream_id", stream.0);
             }
             Out(&mut file.buffer).stack(api.stack.get(index));
@@ -352,10 +349,10 @@ fn dispatches(
     file: &mut TextFile,
     session: &Session,
     options: &Options,
-    operations: &Operations,
+    operations: &OperationNumbers,
 ) -> Result<(), WriteError> {
     let table = &session.dispatches;
-    let (kind, operation) = operations.dispatch;
+    let Numbers { kind, operation } = operations.dispatch;
     let start = format!(
         "{{\"size\":{},\"kind\":{kind},\"operation\":{operation},\"thread_id\":",
         size::DISPATCH
@@ -379,15 +376,14 @@ fn dispatches(
     Ok(())
 }
 
-/// From the brace to the value of the key after `operation`, by index of operation.
-fn starts(operations: &Operations, bytes: u32, next: &str) -> Vec<String> {
-    operations
-        .list
+/// From the brace to the value of the key after `operation`, by id of the operation.
+fn starts(numbers: &OperationNumbers, bytes: u32, next: &str) -> Vec<String> {
+    numbers
         .iter()
-        .map(|operation| {
+        .map(|numbers| {
             format!(
                 "{{\"size\":{bytes},\"kind\":{},\"operation\":{},{next}",
-                operation.kind_number, operation.number
+                numbers.kind, numbers.operation
             )
         })
         .collect()
@@ -397,14 +393,14 @@ fn copies(
     file: &mut TextFile,
     session: &Session,
     options: &Options,
-    operations: &Operations,
+    operations: &OperationNumbers,
 ) -> Result<(), WriteError> {
     let table = &session.copies;
     let starts = starts(operations, size::COPY, "\"thread_id\":");
     let mut first = true;
     for index in table.indices() {
         separate(file, &mut first);
-        let operation = operations.index(Kind::MemoryCopy, table.operation[index]);
+        let operation = table.operation[index].0 as usize;
         Out(&mut file.buffer)
             .text(&starts[operation])
             .number(table.thread[index].0)
@@ -428,14 +424,14 @@ fn allocations(
     file: &mut TextFile,
     session: &Session,
     options: &Options,
-    operations: &Operations,
+    operations: &OperationNumbers,
 ) -> Result<(), WriteError> {
     let table = &session.allocations;
     let starts = starts(operations, size::ALLOCATION, "\"thread_id\":");
     let mut first = true;
     for index in table.indices() {
         separate(file, &mut first);
-        let operation = operations.index(Kind::MemoryAllocation, table.operation[index]);
+        let operation = table.operation[index].0 as usize;
         Out(&mut file.buffer)
             .text(&starts[operation])
             .number(table.thread[index].0)
@@ -457,14 +453,14 @@ fn allocations(
 fn scratch(
     file: &mut TextFile,
     session: &Session,
-    operations: &Operations,
+    operations: &OperationNumbers,
 ) -> Result<(), WriteError> {
     let table = &session.scratch;
     let starts = starts(operations, size::SCRATCH, "\"agent_id\":{\"handle\":");
     let mut first = true;
     for index in table.indices() {
         separate(file, &mut first);
-        let operation = operations.index(Kind::ScratchMemory, table.operation[index]);
+        let operation = table.operation[index].0 as usize;
         Out(&mut file.buffer)
             .text(&starts[operation])
             .number(table.agent[index].0)

@@ -84,9 +84,9 @@ pub(super) fn write(writer: &mut Writer<'_>) -> Result<()> {
             session.dispatches.release();
         }
         let (table, index) = rows.place(row);
-        let stack = table.correlation[index];
+        let correlation = table.correlation[index];
         let (_, external) = writer.region(table.region[index]);
-        let event = writer.event(category, stack, stack, external, None)?;
+        let event = writer.event(category, correlation, correlation, external, None)?;
         first_event.get_or_insert(event);
         by_id
             .push([table.dispatch[index].0, row as u64, event.cast_unsigned()])

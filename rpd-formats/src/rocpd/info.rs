@@ -14,8 +14,8 @@ use rusqlite::{Connection, params};
 use super::bulk::Bulk;
 use super::identity::Node;
 use super::{Names, SCHEMA_VERSION, counters};
-use crate::describe;
 use crate::json::Object;
+use crate::{describe, settings};
 
 /// Ids of described things in the database.
 pub(super) struct Ids {
@@ -215,7 +215,7 @@ fn write_node_and_process(
             fini,
             process.command.join(" "),
             environment,
-            describe::settings(session, options, target),
+            settings::of_database(session, options, target).to_string(),
         ],
     )?;
     Ok(())

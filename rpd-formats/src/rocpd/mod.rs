@@ -26,11 +26,9 @@ use crate::file::PendingFile;
 use crate::{Output, WriteError};
 use identity::Node;
 pub use merge::{MergeError, merge};
-pub(crate) use rows::allocation_kind;
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
 use rpd_core::session::Session;
-use rpd_core::session::shown::expand;
 
 /// What the database is called behind the prefix.
 pub(crate) const FILE: &str = "results.db";
@@ -88,11 +86,6 @@ fn fill(
     connection.execute_batch(&names.fill_in(VIEWS))?;
     if !session.stacks.is_empty() {
         connection.execute_batch(&stack_views::statements(&names))?;
-    }
-    if !session.stacks.frames.is_empty() {
-        let expanded = expand(session, options.stacks.shown);
-        let symbols = symbols::Symbols::of(session, &expanded);
-        symbols.write(&connection, &names.suffix, options.stacks.shown)?;
     }
     connection.execute_batch("COMMIT")?;
     connection.close().map_err(|(_, error)| error)

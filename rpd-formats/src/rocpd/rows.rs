@@ -1,13 +1,15 @@
 //! Rows of records. Events are numbered through all tables in the order in which these are written.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::HashMap;
 
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
 use rpd_core::column::{self, Storage};
 use rpd_core::domain::{Domain, Kind};
-use rpd_core::ids::{CorrelationId, StreamId};
+use rpd_core::ids::{CorrelationId, OperationId, StreamId};
 use rpd_core::options::Options;
-use rpd_core::session::{Columns, Session};
+use rpd_core::session::{Columns, MemoryAction, Operation, Session, Table};
 use rpd_core::sorted::Sorter;
 use rusqlite::{Connection, Result};
 
@@ -59,10 +61,17 @@ pub(super) fn write(
         next_event: 1,
         stacks: stacks::Records::new(connection, names, session)?,
     };
-    writer.calls()?;
-    dispatches::write(&mut writer)?;
-    writer.copies()?;
-    writer.allocations()?;
+    for table in Table::ALL {
+        match table {
+            Table::Calls => writer.calls()?,
+            // With what was counted in them.
+            Table::Dispatches => dispatches::write(&mut writer)?,
+            Table::Copies => writer.copies()?,
+            // With scratch, which goes into the same table of the database.
+            Table::Allocations => writer.allocations()?,
+            Table::Counted | Table::Scratch => {}
+        }
+    }
     writer.stacks.finish()?;
     writer.events.finish()
 }
@@ -88,8 +97,8 @@ impl Writer<'_> {
     pub(super) fn event(
         &mut self,
         category: i64,
-        stack: CorrelationId,
-        parent: CorrelationId,
+        correlation: CorrelationId,
+        ancestor: CorrelationId,
         external: CorrelationId,
         extdata: Option<&str>,
     ) -> Result<i64> {
@@ -101,8 +110,8 @@ impl Writer<'_> {
         self.events
             .integer(id)
             .integer(category)
-            .bits(stack.0)
-            .bits(parent.0)
+            .bits(correlation.0)
+            .bits(ancestor.0)
             .bits(external.0)
             .optional_text(extdata)
             .end_row()?;
@@ -135,25 +144,25 @@ impl Writer<'_> {
         // Event ids count by domain; rows are written in the order of their own ids. Both ways B-trees only grow at
         // their end.
         let mut events: [i64; 32] = [0; 32];
-        let mut counts = [0_i64; 32];
-        for kind in &api.kind {
-            counts[*kind as usize] += 1;
+        let operations = &self.session.operations;
+        let mut counts = vec![0_i64; operations.len()];
+        for operation in &api.operation {
+            counts[operation.0 as usize] += 1;
         }
-        let mut in_domain = [0_usize; 32];
+        let mut in_domain = vec![0_usize; operations.len()];
         let mut next = self.next_event;
         for (number, domain) in CALLS.into_iter().enumerate() {
-            let mut wanted = [false; 32];
+            let wanted = operations.select(|operation| operation.domain() == domain);
             let mut count = 0;
-            for kind in Kind::all().filter(|kind| kind.domain() == domain) {
-                wanted[kind as usize] = true;
-                in_domain[kind as usize] = number;
-                count += counts[kind as usize];
+            for operation in (0..wanted.len()).filter(|operation| wanted[*operation]) {
+                in_domain[operation] = number;
+                count += counts[operation];
             }
             events[number] = next;
             next += count;
             if count > 0 {
                 for index in api.indices() {
-                    if wanted[api.kind[index] as usize] {
+                    if wanted[api.operation[index].0 as usize] {
                         self.call_event(index, &mut arguments)?;
                     }
                 }
@@ -164,7 +173,7 @@ impl Writer<'_> {
         let mut regions = Sorter::new(storage);
         let mut samples = Sorter::new(storage);
         for index in api.indices() {
-            let event = &mut events[in_domain[api.kind[index] as usize]];
+            let event = &mut events[in_domain[api.operation[index].0 as usize]];
             let row = [
                 api.correlation[index].0,
                 index as u64,
@@ -191,7 +200,7 @@ impl Writer<'_> {
                     .integer(api.thread[index].0.into())
                     .bits(api.start[index].0)
                     .bits(api.end[index].0)
-                    .integer(self.ids.string(api.operation[index]))
+                    .integer(self.ids.string(operations[api.operation[index]].name))
                     .integer(event)
                     .end_row()
             },
@@ -207,7 +216,7 @@ impl Writer<'_> {
             samples,
             |index, event, id| {
                 let next = tracks.len() as i64 + 1;
-                let (thread, kind) = (api.thread[index], api.kind[index]);
+                let (thread, kind) = (api.thread[index], operations[api.operation[index]].kind);
                 let track = *tracks.entry((thread, kind)).or_insert(next);
                 if track == next {
                     track_rows
@@ -231,7 +240,7 @@ impl Writer<'_> {
     fn call_event(&mut self, index: usize, arguments: &mut Arguments<'_>) -> Result<i64> {
         let session = self.session;
         let api = &session.api;
-        let kind = api.kind[index];
+        let kind = session.call(index).kind;
         let is_marker = kind.domain() == Domain::MarkerApi;
         let message = is_marker.then(|| session.strings.get(session.api_label(index)));
         let extdata = message.map(|text| Object::new().text("message", text).end());
@@ -276,14 +285,17 @@ impl Writer<'_> {
             ],
         )?;
         for index in table.indices() {
-            let stack = table.correlation[index];
+            let correlation = table.correlation[index];
             let (region, external) = self.region(table.region[index]);
-            let event = self.event(category, stack, stack, external, None)?;
+            let event = self.event(category, correlation, correlation, external, None)?;
             bulk.integer(index as i64 + 1)
                 .integer(table.thread[index].0.into())
                 .bits(table.start[index].0)
                 .bits(table.end[index].0)
-                .integer(self.ids.string(table.operation[index]))
+                .integer(
+                    self.ids
+                        .string(self.session.operations[table.operation[index]].name),
+                )
                 .optional(self.ids.agent(table.dst_agent[index]))
                 .bits(table.dst_address[index])
                 .optional(self.ids.agent(table.src_agent[index]))
@@ -321,11 +333,10 @@ impl Writer<'_> {
         let table = &self.session.allocations;
         let category = self.ids.kind(Kind::MemoryAllocation);
         for index in table.indices() {
-            let (stack, parent) = (table.correlation[index], table.ancestor[index]);
-            let event = self.event(category, stack, parent, none, None)?;
+            let (correlation, ancestor) = (table.correlation[index], table.ancestor[index]);
+            let event = self.event(category, correlation, ancestor, none, None)?;
             self.stacks.add(event, table.stack.get(index))?;
-            let operation = self.session.strings.get(table.operation[index]);
-            let (kind, level) = allocation_kind(operation);
+            let (kind, level) = memory_labels(&self.session.operations[table.operation[index]]);
             bulk.integer(table.thread[index].0.into())
                 .optional(self.ids.agent(table.agent[index]))
                 .optional_text(kind)
@@ -343,10 +354,9 @@ impl Writer<'_> {
         let table = &self.session.scratch;
         let category = self.ids.kind(Kind::ScratchMemory);
         for index in table.indices() {
-            let (stack, parent) = (table.correlation[index], table.ancestor[index]);
-            let event = self.event(category, stack, parent, none, None)?;
-            let operation = self.session.strings.get(table.operation[index]);
-            let (kind, level) = allocation_kind(operation);
+            let (correlation, ancestor) = (table.correlation[index], table.ancestor[index]);
+            let event = self.event(category, correlation, ancestor, none, None)?;
+            let (kind, level) = memory_labels(&self.session.operations[table.operation[index]]);
             let flags = table.flags[index].to_string();
             bulk.integer(table.thread[index].0.into())
                 .optional(self.ids.agent(table.agent[index]))
@@ -366,23 +376,12 @@ impl Writer<'_> {
     }
 }
 
-/// `type` and `level` of an operation's name.
-pub(crate) fn allocation_kind(operation: &str) -> (Option<&'static str>, &'static str) {
-    let (level, rest) = if let Some(rest) = operation.strip_prefix("SCRATCH_MEMORY_") {
-        ("SCRATCH", rest)
-    } else if let Some(rest) = operation.strip_prefix("MEMORY_ALLOCATION_VMEM_") {
-        ("VIRTUAL", rest)
-    } else {
-        let rest = operation.strip_prefix("MEMORY_ALLOCATION_");
-        ("REAL", rest.unwrap_or(operation))
-    };
-    let kind = match rest {
-        "ALLOC" | "ALLOCATE" => Some("ALLOC"),
-        "FREE" => Some("FREE"),
-        "ASYNC_RECLAIM" => Some("RECLAIM"),
-        _ => None,
-    };
-    (kind, level)
+/// `type` and `level` of an operation on memory.
+fn memory_labels(operation: &Operation) -> (Option<&'static str>, &'static str) {
+    match operation.class.memory() {
+        Some((level, action)) => (action.map(MemoryAction::label), level.label()),
+        None => (None, ""),
+    }
 }
 
 /// The rows of a table in a database, in the order of their ids: id, index of the record, event.
@@ -429,7 +428,7 @@ pub(super) fn unstored(error: std::io::Error) -> rusqlite::Error {
 /// Rows of arguments. What is the same in every call of a function is stored once.
 struct Arguments<'c> {
     bulk: Bulk<'c>,
-    layouts: HashMap<(Kind, u32), Known>,
+    layouts: HashMap<OperationId, Known>,
     /// Position, type and name.
     parameters: Vec<(usize, String, String)>,
     /// Numbers of parameters that no layout describes.
@@ -458,10 +457,11 @@ impl<'c> Arguments<'c> {
     }
 
     fn known(&mut self, session: &Session, index: usize) -> Known {
-        let (kind, operation) = (session.api.kind[index], session.api.operation[index]);
+        let operation = session.api.operation[index];
         let parameters = &mut self.parameters;
-        *self.layouts.entry((kind, operation.0)).or_insert_with(|| {
-            let layout = layout(kind, session.strings.get(operation));
+        *self.layouts.entry(operation).or_insert_with(|| {
+            let kind = session.operations[operation].kind;
+            let layout = layout(kind, session.operation_name(operation));
             let before = parameters.len() as i64;
             for (position, argument) in layout.iter().flat_map(|l| l.arguments.iter().enumerate()) {
                 parameters.push((
@@ -565,21 +565,6 @@ impl<'c> Arguments<'c> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn operations_of_memory() {
-        for (operation, kind, level) in [
-            ("MEMORY_ALLOCATION_ALLOCATE", Some("ALLOC"), "REAL"),
-            ("MEMORY_ALLOCATION_VMEM_ALLOCATE", Some("ALLOC"), "VIRTUAL"),
-            ("MEMORY_ALLOCATION_FREE", Some("FREE"), "REAL"),
-            ("MEMORY_ALLOCATION_VMEM_FREE", Some("FREE"), "VIRTUAL"),
-            ("SCRATCH_MEMORY_ALLOC", Some("ALLOC"), "SCRATCH"),
-            ("SCRATCH_MEMORY_ASYNC_RECLAIM", Some("RECLAIM"), "SCRATCH"),
-            ("MEMORY_ALLOCATION_7", None, "REAL"),
-        ] {
-            assert_eq!(allocation_kind(operation), (kind, level), "{operation}");
-        }
-    }
 
     #[test]
     fn unfit_ids_go_behind_the_others() -> Result<()> {

@@ -2,13 +2,15 @@
 
 use rpd_core::ids::StringId;
 use rpd_core::options::Options;
-use rpd_core::session::stacks::{LocationKind, StacksInUse};
+use rpd_core::session::shown::expand;
+use rpd_core::session::stacks::LocationKind;
 use rpd_core::session::{Session, StackRef};
 use rusqlite::{Connection, Result, params};
 
 use super::Names;
 use super::bulk::Bulk;
 use super::info::Ids;
+use super::symbols::{self, Symbols};
 
 const TABLES: &str = include_str!("stacks.sql");
 pub(super) const VIEWS: &str = include_str!("stacks_views.sql");
@@ -74,13 +76,16 @@ pub(super) fn write(
         names,
         ids,
         session,
-        used: session.stacks_in_use(),
     };
     writer.modules()?;
     writer.code()?;
     writer.locations()?;
     writer.nodes()?;
     writer.metadata(options)?;
+    if !session.stacks.frames.is_empty() {
+        let expanded = expand(session, options.stacks.shown);
+        symbols::insert(connection, &names.suffix, &Symbols::of(session, &expanded))?;
+    }
     connection.execute_batch(&names.fill_in(INDICES))?;
     connection.execute_batch(&names.fill_in(VIEWS))
 }
@@ -90,7 +95,6 @@ struct Writer<'a> {
     names: &'a Names,
     ids: &'a Ids,
     session: &'a Session,
-    used: StacksInUse,
 }
 
 impl Writer<'_> {
@@ -110,8 +114,7 @@ impl Writer<'_> {
             "seen_to",
         ];
         let mut bulk = self.bulk("rpd_module", &columns)?;
-        let modules = self.session.stacks.modules.iter();
-        for module in modules.filter(|module| self.used.modules.contains(&module.id)) {
+        for module in &self.session.stacks.modules {
             let build_id = Some(&*module.build_id).filter(|id| !id.is_empty());
             bulk.integer(module.id.into())
                 .integer(self.ids.string(module.path))
@@ -132,8 +135,7 @@ impl Writer<'_> {
                 VALUES (?, ?, ?, ?, ?, ?, ?)",
             self.names.table("rpd_pycode")
         ))?;
-        let code = self.session.stacks.code.iter();
-        for code in code.filter(|code| self.used.code.contains(&code.id)) {
+        for code in &self.session.stacks.code {
             let known = Some(code.qualname).filter(|name| *name != StringId(0));
             insert.execute(params![
                 code.id,
@@ -152,8 +154,7 @@ impl Writer<'_> {
         let columns = ["id", "kind", "module_id", "rel_pc", "pycode_id", "lasti"];
         let mut bulk = self.bulk("rpd_location", &columns)?;
         let stacks = &self.session.stacks;
-        let locations = stacks.locations.iter();
-        for location in locations.filter(|of| self.used.locations.contains(&of.id)) {
+        for location in &stacks.locations {
             let module = stacks.module_of(location).map(|module| module.id.into());
             let code = stacks.code_of(location).map(|code| code.id.into());
             let offset = Some(location.offset.cast_signed());
@@ -179,8 +180,7 @@ impl Writer<'_> {
 
     fn nodes(&self) -> Result<()> {
         let mut bulk = self.bulk("rpd_stack", &["id", "parent_id", "location_id", "depth"])?;
-        let nodes = self.session.stacks.nodes.iter();
-        for node in nodes.filter(|node| self.used.nodes.contains(&node.id)) {
+        for node in &self.session.stacks.nodes {
             bulk.integer(node.id.into())
                 .optional(Some(node.parent.into()).filter(|parent| *parent != 0))
                 .integer(node.location.into())
@@ -198,8 +198,8 @@ impl Writer<'_> {
         let truth = |value: bool| if value { "1" } else { "0" };
         let shown = options.stacks.shown;
         insert.execute([MODE, options.collector.stacks.mode.word()])?;
-        insert.execute(["stacks_runtime_frames", truth(shown.runtime)])?;
-        insert.execute(["stacks_interpreter_frames", truth(shown.interpreter)])?;
+        insert.execute([symbols::RUNTIME_FRAMES, truth(shown.runtime)])?;
+        insert.execute([symbols::INTERPRETER_FRAMES, truth(shown.interpreter)])?;
         Ok(())
     }
 }

@@ -52,7 +52,7 @@ pub struct Symbols<'a> {
 }
 
 impl<'a> Symbols<'a> {
-    /// All frames of a session, those that no stack shows too, and those that stand for calls.
+    /// The rows of a session: all frames that were found, those that no stack shows too, and those of calls.
     pub fn of(session: &'a Session, expanded: &Expanded) -> Symbols<'a> {
         let text = |id| session.strings.get(id);
         let stored = &session.stacks.frames;
@@ -97,64 +97,16 @@ impl<'a> Symbols<'a> {
                 });
             }
         }
-        let stacks = expanded.stacks.iter().map(|(&stack, frames)| {
-            let frames = frames.iter().map(|&frame| index_of[frame as usize]);
-            (stack, frames.collect())
-        });
-        symbols.stacks = stacks.collect();
+        symbols.stacks = expanded
+            .stacks
+            .iter()
+            .map(|(&stack, frames)| {
+                let frames = frames.iter().map(|&frame| index_of[frame as usize]);
+                (stack, frames.collect())
+            })
+            .collect();
         symbols.stacks.sort_unstable_by_key(|(stack, _)| *stack);
         symbols
-    }
-
-    /// Puts them into the place of those in the tables with this suffix, and notes which frames stacks show.
-    pub(super) fn write(
-        &self,
-        connection: &Connection,
-        suffix: &str,
-        shown: ShownFrames,
-    ) -> rusqlite::Result<()> {
-        let table = |base: &str| identifier(&format!("{base}{suffix}"));
-        let (frames, stacks) = (table("rpd_frame"), table("rpd_stack_frame"));
-        connection.execute(&format!("DELETE FROM {stacks}"), [])?;
-        connection.execute(&format!("DELETE FROM {frames}"), [])?;
-        let mut texts = Texts::of(connection, &table("rocpd_string"))?;
-        let mut insert = connection.prepare(&format!(
-            "INSERT INTO {frames} (id, location_id, inline_depth, function_id, file_id, line, col, evidence)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
-        ))?;
-        let known = |number: u32| (number != 0).then_some(number);
-        for (id, frame) in (1_i64..).zip(&self.frames) {
-            insert.execute(params![
-                id,
-                frame.location,
-                frame.inline_depth,
-                texts.id(frame.function)?,
-                texts.id(frame.file)?,
-                known(frame.line),
-                known(frame.column),
-                Some(frame.evidence).filter(|evidence| !evidence.is_empty()),
-            ])?;
-        }
-        let mut insert = connection.prepare(&format!(
-            "INSERT INTO {stacks} (stack_id, depth, frame_id) VALUES (?1, ?2, ?3)"
-        ))?;
-        for (stack, frames) in &self.stacks {
-            for (depth, frame) in (0_i64..).zip(frames) {
-                insert.execute(params![stack, depth, i64::from(*frame) + 1])?;
-            }
-        }
-        let metadata = table("rocpd_metadata");
-        for (tag, is_set) in [
-            (RUNTIME_FRAMES, shown.runtime),
-            (INTERPRETER_FRAMES, shown.interpreter),
-        ] {
-            connection.execute(&format!("DELETE FROM {metadata} WHERE tag = ?1"), [tag])?;
-            connection.execute(
-                &format!("INSERT INTO {metadata} (tag, value) VALUES (?1, ?2)"),
-                params![tag, if is_set { "1" } else { "0" }],
-            )?;
-        }
-        Ok(())
     }
 }
 
@@ -194,7 +146,7 @@ impl SymbolWriter {
         symbols: &Symbols<'_>,
         shown: ShownFrames,
     ) -> Result<(), ReadError> {
-        let written = symbols.write(&self.connection, &suffix(guid), shown);
+        let written = self.write(&suffix(guid), symbols, shown);
         written.map_err(|error| self.problem(&error))
     }
 
@@ -219,6 +171,69 @@ impl SymbolWriter {
         };
         ReadError::new(&self.path, problem)
     }
+
+    fn write(
+        &self,
+        suffix: &str,
+        symbols: &Symbols<'_>,
+        shown: ShownFrames,
+    ) -> rusqlite::Result<()> {
+        let connection = &self.connection;
+        let table = |base: &str| identifier(&format!("{base}{suffix}"));
+        let (frames, stacks) = (table("rpd_frame"), table("rpd_stack_frame"));
+        connection.execute(&format!("DELETE FROM {stacks}"), [])?;
+        connection.execute(&format!("DELETE FROM {frames}"), [])?;
+        insert(connection, suffix, symbols)?;
+        let metadata = table("rocpd_metadata");
+        for (tag, is_set) in [
+            (RUNTIME_FRAMES, shown.runtime),
+            (INTERPRETER_FRAMES, shown.interpreter),
+        ] {
+            connection.execute(&format!("DELETE FROM {metadata} WHERE tag = ?1"), [tag])?;
+            connection.execute(
+                &format!("INSERT INTO {metadata} (tag, value) VALUES (?1, ?2)"),
+                params![tag, if is_set { "1" } else { "0" }],
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes symbols into the tables of a recording, which have none.
+pub(super) fn insert(
+    connection: &Connection,
+    suffix: &str,
+    symbols: &Symbols<'_>,
+) -> rusqlite::Result<()> {
+    let table = |base: &str| identifier(&format!("{base}{suffix}"));
+    let (frames, stacks) = (table("rpd_frame"), table("rpd_stack_frame"));
+    let mut texts = Texts::of(connection, &table("rocpd_string"))?;
+    let mut insert = connection.prepare(&format!(
+        "INSERT INTO {frames} (id, location_id, inline_depth, function_id, file_id, line, col, evidence)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+    ))?;
+    let known = |number: u32| (number != 0).then_some(number);
+    for (id, frame) in (1_i64..).zip(&symbols.frames) {
+        insert.execute(params![
+            id,
+            frame.location,
+            frame.inline_depth,
+            texts.id(frame.function)?,
+            texts.id(frame.file)?,
+            known(frame.line),
+            known(frame.column),
+            Some(frame.evidence).filter(|evidence| !evidence.is_empty()),
+        ])?;
+    }
+    let mut insert = connection.prepare(&format!(
+        "INSERT INTO {stacks} (stack_id, depth, frame_id) VALUES (?1, ?2, ?3)"
+    ))?;
+    for (stack, frames) in &symbols.stacks {
+        for (depth, frame) in (0_i64..).zip(frames) {
+            insert.execute(params![stack, depth, i64::from(*frame) + 1])?;
+        }
+    }
+    Ok(())
 }
 
 /// Texts that are added to those of a recording.

@@ -164,8 +164,8 @@ impl RpdFile {
             taken.insert(id);
             let id = offset + id;
             id_of.entry(correlation).or_insert(id);
-            let domain = api.kind[index].domain();
-            let operation = session.strings.get(api.operation[index]);
+            let domain = session.call(index).kind.domain();
+            let operation = session.operation_name(api.operation[index]);
             let (name, arguments) = match domain {
                 Domain::MarkerApi => {
                     let message = session.strings.get(session.api_label(index));
@@ -264,7 +264,7 @@ impl RpdFile {
         for index in copies.indices() {
             let id = self.next_op;
             self.next_op += 1;
-            let (name, kind) = copy_kind(session.strings.get(copies.operation[index]));
+            let (name, kind) = copy_kind(session.operation_name(copies.operation[index]));
             let (dst, src) = (gpu(copies.dst_agent[index]), gpu(copies.src_agent[index]));
             op.execute(params![
                 id,
@@ -346,7 +346,7 @@ impl<'c, 'k> Texts<'c, 'k> {
 /// Arguments as RPD writes them; none of copies and launches, which have tables of their own.
 fn arguments(session: &Session, index: usize) -> String {
     let api = &session.api;
-    let operation = session.strings.get(api.operation[index]);
+    let operation = session.operation_name(api.operation[index]);
     if operation.starts_with("hipMemcpy") || operation.contains("Launch") {
         return String::new();
     }
@@ -359,7 +359,7 @@ fn arguments(session: &Session, index: usize) -> String {
         return String::new();
     }
     let mut text = String::new();
-    let known = layout(api.kind[index], operation);
+    let known = layout(session.call(index).kind, operation);
     for_each_argument(known, args.flags, raw, |_, ty, name, value| {
         if !text.is_empty() {
             text += " | ";

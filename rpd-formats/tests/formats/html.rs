@@ -63,14 +63,11 @@ fn session(records: u64) -> Session {
             size: 88,
         });
     }
-    let copy = session.strings.intern("MEMORY_COPY_HOST_TO_DEVICE");
-    let names = [
-        "hipLaunchKernel",
-        "hipMemcpyAsync",
-        "hipStreamSynchronize",
-        EVIL,
-    ];
-    let names = names.map(|name| session.strings.intern(name));
+    let copy = session.add_operation(Kind::MemoryCopy, "MEMORY_COPY_HOST_TO_DEVICE");
+    let names = ["hipLaunchKernel", "hipMemcpyAsync", "hipStreamSynchronize"];
+    let calls = names.map(|name| session.add_operation(Kind::HipRuntime, name));
+    let markers = names.map(|name| session.add_operation(Kind::MarkerCoreRange, name));
+    let message = session.strings.intern(EVIL);
     for index in 0..records {
         let start = 5_761_000_000_000 + 10_000 * index;
         let spread = index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50;
@@ -110,14 +107,10 @@ fn session(records: u64) -> Session {
             _ => {
                 let api = &mut session.api;
                 let is_marker = index % 10 == 9;
-                api.kind.push(if is_marker {
-                    Kind::MarkerCoreRange
-                } else {
-                    Kind::HipRuntime
-                });
-                api.operation.push(names[(index % 3) as usize]);
+                let operations = if is_marker { &markers } else { &calls };
+                api.operation.push(operations[(index % 3) as usize]);
                 api.message.push(if is_marker {
-                    names[3]
+                    message
                 } else {
                     Default::default()
                 });
@@ -194,7 +187,7 @@ fn stats(session: &Session) -> SessionStats {
     let api = &session.api;
     for index in 0..api.len() {
         let name = session.strings.get(session.api_label(index));
-        let domain = api.kind[index].domain();
+        let domain = session.call(index).domain();
         add(domain, name, api.start[index], api.end[index]);
     }
     let table = &session.dispatches;

@@ -196,9 +196,9 @@ fn the_golden_session_gives_the_definitions_of_the_original_and_every_record() {
     };
     let api = &session.api;
     for index in 0..api.len() {
-        if session.strings.get(api.operation[index]) != "roctxMarkA" {
+        if session.operation_name(api.operation[index]) != "roctxMarkA" {
             let name = session.strings.get(session.api_label(index));
-            let category = api.kind[index].domain().stem();
+            let category = session.call(index).domain().stem();
             add(category, api.start[index], api.end[index], name);
         }
     }
@@ -215,12 +215,12 @@ fn the_golden_session_gives_the_definitions_of_the_original_and_every_record() {
     }
     let table = &session.copies;
     for index in 0..table.len() {
-        let name = session.strings.get(table.operation[index]);
+        let name = session.operation_name(table.operation[index]);
         add("memory_copy", table.start[index], table.end[index], name);
     }
     let table = &session.allocations;
     for index in 0..table.len() {
-        let name = session.strings.get(table.operation[index]);
+        let name = session.operation_name(table.operation[index]);
         add(
             "memory_allocation",
             table.start[index],
@@ -233,9 +233,8 @@ fn the_golden_session_gives_the_definitions_of_the_original_and_every_record() {
 }
 
 fn call(session: &mut Session, name: &str, start: u64, end: u64, thread: u32) {
-    let operation = session.strings.intern(name);
+    let operation = session.add_operation(Kind::HipRuntime, name);
     let api = &mut session.api;
-    api.kind.push(Kind::HipRuntime);
     api.operation.push(operation);
     api.message.push(Default::default());
     api.start.push(Nanoseconds(start));

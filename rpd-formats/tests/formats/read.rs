@@ -89,8 +89,8 @@ fn the_reader_finds_what_the_tests_own_slow_reader_finds() {
                 let raw = &api.arena[args.offset as usize..][..args.len as usize];
                 format!(
                     "{:?} {} {} {:?} {} {} {raw:?}",
-                    api.kind[index],
-                    text(api.operation[index]),
+                    session.call(index).kind,
+                    session.operation_name(api.operation[index]),
                     text(session.api_label(index)),
                     (api.start[index], api.end[index], api.thread[index]),
                     api.correlation[index],

@@ -145,11 +145,10 @@ fn a_trace_has_the_records_of_the_json() {
 }
 
 fn call(session: &mut Session, kind: Kind, name: &str, message: &str, (start, end): (u64, u64)) {
-    let operation = session.strings.intern(name);
+    let operation = session.add_operation(kind, name);
     let message = session.strings.intern(message);
     let api = &mut session.api;
     let correlation = api.start.len() as u64 + 1;
-    api.kind.push(kind);
     api.operation.push(operation);
     api.message.push(message);
     api.start.push(Nanoseconds(start));
@@ -191,7 +190,7 @@ fn dispatch(session: &mut Session, (start, end): (u64, u64), correlation: u64, r
 }
 
 fn copy(session: &mut Session, (start, end): (u64, u64)) {
-    let operation = session.strings.intern("MEMORY_COPY_HOST_TO_DEVICE");
+    let operation = session.add_operation(Kind::MemoryCopy, "MEMORY_COPY_HOST_TO_DEVICE");
     let table = &mut session.copies;
     table.operation.push(operation);
     table.start.push(Nanoseconds(start));
@@ -208,7 +207,7 @@ fn copy(session: &mut Session, (start, end): (u64, u64)) {
 }
 
 fn allocation(session: &mut Session, operation: &str, at: u64, address: u64, bytes: u64) {
-    let operation = session.strings.intern(operation);
+    let operation = session.add_operation(Kind::MemoryAllocation, operation);
     let table = &mut session.allocations;
     table.operation.push(operation);
     table.start.push(Nanoseconds(at));
@@ -334,7 +333,7 @@ fn odd_session() -> Session {
         (1_000_600, "SCRATCH_MEMORY_ASYNC_RECLAIM", 0),
         (1_000_700, "SCRATCH_MEMORY_FREE", 0),
     ] {
-        let operation = session.strings.intern(operation);
+        let operation = session.add_operation(Kind::ScratchMemory, operation);
         let table = &mut session.scratch;
         table.operation.push(operation);
         table.start.push(Nanoseconds(at));

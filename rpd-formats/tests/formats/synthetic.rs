@@ -50,10 +50,9 @@ fn call(
     times: (u64, u64),
     id: u64,
 ) {
-    let operation = session.strings.intern(operation);
+    let operation = session.add_operation(kind, operation);
     let message = session.strings.intern(message);
     let api = &mut session.api;
-    api.kind.push(kind);
     api.operation.push(operation);
     api.message.push(message);
     api.start.push(Nanoseconds(times.0));
@@ -164,9 +163,8 @@ fn session() -> Session {
     dispatch(&mut session, 2, 0, 1);
     dispatch(&mut session, 1234, 9, 1);
     for (operation, bytes) in [("ALLOC", 4096), ("FREE", 0), ("ASYNC_RECLAIM", 0)] {
-        let operation = session
-            .strings
-            .intern(&format!("SCRATCH_MEMORY_{operation}"));
+        let operation = format!("SCRATCH_MEMORY_{operation}");
+        let operation = session.add_operation(Kind::ScratchMemory, &operation);
         let table = &mut session.scratch;
         table.operation.push(operation);
         table.start.push(Nanoseconds(300));

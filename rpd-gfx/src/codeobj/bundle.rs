@@ -235,7 +235,7 @@ fn find(
             continue;
         }
         present.push(entry.triple.to_owned());
-        // A feature we do not know belongs to a processor that is not ours.
+        // An unknown feature belongs to another processor.
         let Ok(target) = Target::parse(entry.triple) else {
             continue;
         };
@@ -309,7 +309,7 @@ impl Compressed {
             "compressed bundle",
         )?;
         let mut out = Vec::new();
-        // One byte more than announced tells a lying header from an honest one.
+        // One byte more than the header says, to detect a wrong header.
         let limit = self.uncompressed + 1;
         let failed = |e: &dyn fmt::Display| Error::Decompress(e.to_string());
         match self.method {
@@ -367,7 +367,7 @@ pub unsafe fn from_wrapper(wrapper: *const u8) -> Result<&'static [u8], Error> {
     unsafe { from_pointer(bundle) }
 }
 
-/// The bundle or ELF file at `start`, whose size only its own headers tell (`hipModuleLoadData`).
+/// The bundle or ELF file at `start`, whose size is only in its own headers (`hipModuleLoadData`).
 ///
 /// # Safety
 /// `start` is null or points to a whole bundle or code object that lives for `'a`.
@@ -384,7 +384,7 @@ pub unsafe fn from_pointer<'a>(start: *const u8) -> Result<&'a [u8], Error> {
     if magic == COMPRESSED_MAGIC {
         let head = bytes(32);
         let total = match number::<2>(head, 4, "compressed bundle header")? {
-            // Only the zstd frame itself tells the length of a version 1 bundle.
+            // The length of a version 1 bundle is only in its zstd frame.
             1 => 20 + zstd_frame_length(|at, len| &bytes(20 + at + len)[20 + at..])?,
             2 => number::<4>(head, 8, "compressed bundle header")? as usize,
             _ => number::<8>(head, 8, "compressed bundle header")? as usize,

@@ -91,7 +91,7 @@ macro_rules! kinds {
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum ArgKind {
             $(#[doc = concat!("`", $text, "`")] $variant,)*
-            /// One that this build does not know.
+            /// An unknown kind.
             Other(String),
         }
 
@@ -159,7 +159,7 @@ pub struct Metadata {
     pub kernels: Vec<Kernel>,
 }
 
-/// Nesting a real note stays far below.
+/// Limit of nesting, far above that of real notes.
 const MAX_DEPTH: usize = 32;
 
 /// Reads the descriptor of an AMDGPU metadata note.

@@ -21,7 +21,7 @@ pub use object::CodeObject;
 /// Why a bundle or code object was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The data ends before something it announces.
+    /// The data ends before the end of a part that its headers declare.
     #[error("{what} reaches beyond the end of the data (needs {needed} bytes, {available} there)")]
     Truncated {
         /// What was being read.
@@ -72,7 +72,7 @@ pub enum Error {
     /// Memory for the image could not be had.
     #[error("cannot allocate {bytes} bytes for the code object: {error}")]
     Allocation {
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: u64,
         /// What the system said.
         error: std::io::Error,

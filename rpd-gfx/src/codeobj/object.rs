@@ -127,7 +127,7 @@ impl CodeObject {
                 found: bytes.iter().take(8).copied().collect(),
             });
         }
-        // The parser wants the file aligned to 8; what we are given may lie anywhere.
+        // The parser needs the file aligned to 8 bytes; the input may have any alignment.
         let aligned = Aligned::copy(bytes);
         let data = aligned.bytes();
         let header = Header::parse(data).map_err(bad("ELF header"))?;

@@ -165,7 +165,7 @@ fn metadata_and_descriptors() {
     assert!((image.base()..image.base() + image.size()).contains(&first));
 }
 
-/// Whatever is done to the data, the answer is a result.
+/// For any change of the data, parsing returns a result and does not panic.
 #[test]
 fn hostile_input_never_panics() {
     let small = bundle::pick(PLAIN, &gfx90a()).unwrap().into_owned();
@@ -179,7 +179,7 @@ fn hostile_input_never_panics() {
     let attempt = |data: &[u8]| {
         if let Ok(code) = bundle::pick(data, &gfx90a())
             && let Ok(object) = CodeObject::parse(&code)
-            // A mutated size may be honest but huge: those are mapped without being touched.
+            // A mutated size may be valid and very large: such sizes are mapped without being touched.
             && let Ok(image) = Image::load(&object, |_| Some(0))
         {
             for kernel in object.kernels() {

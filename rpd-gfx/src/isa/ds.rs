@@ -51,7 +51,7 @@ fn each_lane(mask: u64, mut f: impl FnMut(usize)) {
     }
 }
 
-/// Tells who watches the dispatch, if someone does, what the active lanes do at their addresses plus `offset`.
+/// Reports to the dispatch's probe, if any, what the active lanes access at their addresses plus `offset`.
 #[inline(always)]
 fn watch(x: &mut Exec<'_>, operation: Operation, bytes: usize, addresses: &Lanes, offset: u32) {
     let mask = x.exec();

@@ -85,7 +85,7 @@ pub(super) struct Exec<'d> {
     pub(super) mem: Cache<'d>,
     /// What has been done.
     pub(super) stats: Stats,
-    /// Who watches it, if someone does.
+    /// The probe that observes it, if any.
     pub(super) trace: Option<Box<Trace<'d>>>,
     /// Whether the host may still execute a load before a store to global memory that was executed earlier.
     pub(super) stores_unordered: bool,
@@ -175,7 +175,7 @@ impl Exec<'_> {
         &mut self.w.v[usize::from(code.wrapping_sub(super::inst::VGPR)) & 511]
     }
 
-    /// Executes up to `budget` instructions of the wave, less if it stops before. WATCHED: tells the trace.
+    /// Executes up to `budget` instructions of the wave, less if it stops before. WATCHED: reports to the probe.
     pub(super) fn run<const WATCHED: bool>(&mut self, mut budget: u64) {
         let program = self.d.program;
         let start = program.start();
@@ -246,7 +246,7 @@ impl Exec<'_> {
         self.fail(fault);
     }
 
-    /// Handler of what the decoder did not know.
+    /// Handler of unknown instructions.
     #[cold]
     pub(super) fn unknown_instruction(&mut self, inst: &Inst) {
         let offset = self.code_offset(inst);

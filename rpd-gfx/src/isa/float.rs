@@ -423,7 +423,7 @@ pub(super) fn div_fmas64(a: f64, b: f64, c: f64, scaled: bool) -> f64 {
     ldexp64(y, if c.abs() >= 1.0 { 128 } else { -128 })
 }
 
-/// `v_div_fixup`: the special cases of a division; `None` where the quotient stands but for its sign.
+/// `v_div_fixup`: the special cases of a division; `None` where only the sign of the quotient changes.
 ///
 /// `under` and `over` are the differences of exponents from which on the quotient is certain to be 0 or infinite.
 pub(super) fn div_fixup(denominator: f64, numerator: f64, under: i32, over: i32) -> Option<f64> {

@@ -84,7 +84,7 @@ impl Layout {
             groups,
             counts,
             scratch,
-            // All of what is given out can be accessed, whatever was asked for.
+            // All of the allocated granule can be accessed, not only the requested part.
             lds: lds.next_multiple_of(d.device.layout.lds_granule) as usize,
             registers: [split.min(256), (vgprs - split).min(256)],
         })

@@ -142,7 +142,7 @@ impl Inst {
         }
     }
 
-    /// The instruction that stands for one we do not know.
+    /// The instruction for an encoding that is not known.
     pub(super) fn unknown(format: Format, opcode: u32) -> Self {
         Self::new(
             |x, i| x.unknown_instruction(i),

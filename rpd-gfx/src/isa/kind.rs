@@ -1,9 +1,9 @@
-//! What kind of instruction an instruction is, as finely as the hardware's counters tell them apart.
+//! Kinds of instructions, as finely as the hardware's counters distinguish them.
 
 use super::Class;
 use super::inst::{Format, GLC, Inst};
 
-/// Kind of an instruction, with what of it matters to who counts and times it.
+/// Kind of an instruction, with what counting and timing need of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Vector arithmetic.

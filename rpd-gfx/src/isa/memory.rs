@@ -291,7 +291,7 @@ fn consecutive(addresses: &Lanes64, step: u64) -> bool {
     different == 0
 }
 
-/// Tells who watches the dispatch, if someone does, what the lanes of `mask` are about to do.
+/// Reports to the dispatch's probe, if any, what the lanes of `mask` are about to access.
 #[inline(always)]
 fn watch(x: &mut Exec<'_>, operation: Operation, bytes: usize, addresses: &Lanes64, mask: u64) {
     if let Some(trace) = &mut x.trace {
@@ -731,7 +731,7 @@ fn fill_of(opcode: u16) -> Fill {
 }
 
 /// Puts a lane's scratch offset where the swizzle of scratch memory has it: dwords of the lanes side by side. The offset
-/// may be negative, as two's complement; whether the address is one that the kernel may access is checked by who uses it.
+/// may be negative, as two's complement; whether the kernel may access the address is checked where it is used.
 #[inline(always)]
 pub(super) fn swizzle(offset: u64, lane: u64) -> u64 {
     (offset & !3)

@@ -55,7 +55,7 @@ pub struct Extent {
     pub writable: bool,
 }
 
-/// What the interpreter asks of the device around it.
+/// What the interpreter needs of the device.
 pub trait Memory: Sync {
     /// The accessible range around `address`, or `None`, which ends the dispatch with a memory fault.
     ///
@@ -116,7 +116,7 @@ pub struct Control<'a> {
 /// Why a dispatch ended early.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// An instruction that the interpreter does not know.
+    /// An unknown instruction.
     #[error(
         "unknown instruction {} ({format} opcode {opcode:#x}) in kernel `{kernel}` at offset {offset:#x} of its code",
         hex(words)
@@ -165,7 +165,7 @@ pub enum Fault {
         /// The kernel.
         kernel: String,
     },
-    /// The dispatch asks for what the device does not have.
+    /// The dispatch needs more of a resource than the device has.
     #[error("kernel `{kernel}` cannot be dispatched: {why}")]
     Launch {
         /// The kernel.

@@ -1,4 +1,4 @@
-//! Fetching sources and writing results: the one place that knows operand codes, modifiers, SDWA and DPP.
+//! Fetching sources and writing results: the one place for operand codes, modifiers, SDWA and DPP.
 
 use super::exec::{Exec, Lanes, Lanes64, PRIVATE_APERTURE, SHARED_APERTURE};
 use super::inst::{CLAMP, DPP, EXEC, Inst, LITERAL, SDWA, VCC, VGPR};

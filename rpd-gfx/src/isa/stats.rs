@@ -1,6 +1,6 @@
 //! What a dispatch did.
 
-/// Class of an instruction, as the hardware's counters tell them apart.
+/// Class of an instruction, as the hardware's counters distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {

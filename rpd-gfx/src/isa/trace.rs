@@ -1,6 +1,6 @@
 //! Watching a dispatch instruction by instruction.
 //!
-//! A watched dispatch runs on one thread, so that the order of what a [`Probe`] is told is the same every time.
+//! A watched dispatch runs on one thread, so that the order of a [`Probe`]'s events is the same every time.
 //! In a dispatch that is not watched the instruction loop has no trace of this, and memory instructions have
 //! one test each.
 
@@ -64,7 +64,7 @@ pub struct Workgroup {
     pub items: u32,
 }
 
-/// Who watches.
+/// The probe.
 pub trait Probe {
     /// A workgroup starts.
     fn started(&mut self, group: &Workgroup);
@@ -78,7 +78,7 @@ pub trait Probe {
 
 /// A watched dispatch's state between instructions.
 pub(super) struct Trace<'d> {
-    /// Who watches.
+    /// The probe.
     pub(super) probe: &'d mut dyn Probe,
     /// The workgroup whose turn it is.
     pub(super) group: u64,

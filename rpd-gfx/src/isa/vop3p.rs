@@ -146,7 +146,7 @@ fn packed(x: &Exec<'_>, i: &Inst, n: usize, float: bool) -> Lanes {
     }
 }
 
-/// Shift that brings the half of source `n` for the low or high result down.
+/// Shift that moves the half of source `n` for the low or high result to the low bits.
 fn half_of(i: &Inst, n: usize, high: bool) -> u32 {
     let select = if high { i.op_sel_hi } else { i.op_sel };
     16 * u32::from(select >> n & 1)

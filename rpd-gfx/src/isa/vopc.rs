@@ -48,7 +48,7 @@ macro_rules! by_order {
 #[expect(
     clippy::neg_cmp_op_on_partial_ord,
     clippy::double_comparisons,
-    reason = "the instruction set's comparisons are told apart by what they say of NaN"
+    reason = "the instruction set's comparisons differ in their result for NaN"
 )]
 pub(super) fn handler(opcode: u32) -> Option<Handler> {
     let handler: Handler = match opcode {

@@ -1,6 +1,6 @@
 //! Set-associative storage with replacement of what was not used for longest.
 
-/// Lines by number, each with something to remember.
+/// Lines by number, each with a state.
 #[derive(Debug)]
 pub(super) struct Cache<T> {
     sets: Vec<Vec<Line<T>>>,

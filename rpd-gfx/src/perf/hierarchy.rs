@@ -1,4 +1,4 @@
-//! The caches, and who asks them for what.
+//! The caches, and the requests that go to them.
 
 use super::cache::Cache;
 use super::pages::{Address, Pages};
@@ -18,7 +18,7 @@ pub(super) const FETCH: u64 = 32;
 /// Where data came from at the farthest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Served {
-    /// The cache that was asked first.
+    /// The first-level cache of the request.
     First,
     /// The second-level cache.
     Second,
@@ -75,7 +75,7 @@ pub(super) struct Hierarchy<'a> {
 }
 
 impl<'a> Hierarchy<'a> {
-    /// Empty caches. `local` tells whether a host address is in the device's own memory.
+    /// Empty caches. `local` says whether a host address is in the device's own memory.
     pub(super) fn new(device: &'static Device, local: &'a dyn Fn(u64) -> bool) -> Self {
         let none = || (0..device.layout.units()).map(|_| None).collect();
         let channels = device.caches.channels as usize;

@@ -2,7 +2,7 @@
 //!
 //! [`Model`] watches a dispatch: it deals workgroups to compute units, follows every access through the caches
 //! (`hierarchy`) and LDS (`lds`), and times waves (`timing`). What comes out are [`Counts`]: a value for
-//! each event of each block's instances (`catalogue`), or none where this simulator cannot tell. The rules and
+//! each event of each block's instances (`catalogue`), or none where this simulator does not determine it. The rules and
 //! figures are in `docs/simulator.md`.
 
 mod cache;

@@ -1,4 +1,4 @@
-//! The device as a counted dispatch sees it.
+//! The model of the device for a counted dispatch.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ struct Group {
 }
 
 impl<'a> Model<'a> {
-    /// For a dispatch. `local` tells whether a host address is in the device's own memory.
+    /// For a dispatch. `local` says whether a host address is in the device's own memory.
     pub fn new(dispatch: &Dispatch<'_>, local: &'a dyn Fn(u64) -> bool) -> Self {
         let layout = &dispatch.device.layout;
         let units = layout.units() as usize;
@@ -252,7 +252,7 @@ struct Now<'m, 'a> {
 }
 
 impl Now<'_, '_> {
-    /// Fetches what of the instruction the wave did not fetch with the one before.
+    /// Fetches the part of the instruction that was not fetched with the one before.
     fn fetch(&mut self, step: &Step<'_>) {
         let last = (step.offset + step.length - 1) / hierarchy::FETCH;
         for window in step.offset / hierarchy::FETCH..=last {

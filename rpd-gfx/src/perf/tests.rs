@@ -168,7 +168,7 @@ fn memory_traffic_of_the_addition_kernel() {
             ("SQ_IFETCH", 7 * waves),
             ("SQC_ICACHE_MISSES", 8 * 4),
             ("SQC_TC_REQ", 8 + 8 * 4),
-            // 8 KiB each of two vectors, and a line of arguments and two of code for the first who asks.
+            // 8 KiB each of two vectors, and a line of arguments and two of code for the first wave.
             ("TCC_READ", 256 + 8 + 32),
             ("TCC_WRITE", 128),
             ("TCC_REQ", 424),

@@ -148,16 +148,16 @@ fn a_long_expression_is_told_in_part() {
             .message
     };
     let short = format!("{}%", "1+".repeat(20));
-    let told = message(&short);
+    let text = message(&short);
     assert!(
-        told.contains(&format!("in `{short}`: column 41: ")),
-        "{told}"
+        text.contains(&format!("in `{short}`: column 41: ")),
+        "{text}"
     );
     let many = "1+".repeat(100);
-    let told = message(&format!("{many}B%{many}1"));
-    assert!(told.contains("`...") && told.contains("+B%1+"), "{told}");
+    let text = message(&format!("{many}B%{many}1"));
+    assert!(text.contains("`...") && text.contains("+B%1+"), "{text}");
     assert!(
-        told.contains("...`: column 202: ") && told.len() < 250,
-        "{told}"
+        text.contains("...`: column 202: ") && text.len() < 250,
+        "{text}"
     );
 }

@@ -110,14 +110,14 @@ struct Start {
 impl Start {
     /// As rpd starts it: the library is preloaded and named, and so is the SDK.
     fn new(program: &str, words: &[&str]) -> Start {
-        let mut start = Start::bare(program, words);
+        let mut start = Start::plain(program, words);
         start.set("LD_PRELOAD", "rpd/librpd_register.so");
         start.set("ROCPROFILER_REGISTER_LIBRARY", "rpd/librpd_register.so");
         start.set("RPD_SDK", "lib/librocprofiler-sdk.so.1");
         start
     }
 
-    fn bare(program: &str, words: &[&str]) -> Start {
+    fn plain(program: &str, words: &[&str]) -> Start {
         let mut command = Command::new(folder().join(program));
         command
             .args(words)
@@ -221,7 +221,7 @@ fn without_rpd_tables_are_only_forwarded() {
             "program: after main"
         ]
     );
-    let said = Start::bare("program", &["hip"]).says(RETURNED);
+    let said = Start::plain("program", &["hip"]).says(RETURNED);
     assert_eq!(said[0], "program: hip is refused: 1", "no tools: {said:?}");
 }
 
@@ -231,7 +231,7 @@ fn a_program_without_gpu_meets_no_sdk() {
         Start::new("program", &[]).says(RETURNED),
         ["collector: loaded", "collector: end", "program: after main"]
     );
-    // Whoever calls exit() does not return from main.
+    // A program that calls exit() does not return from main.
     assert_eq!(
         Start::new("program", &["exit"]).says(0),
         ["collector: loaded", "program: after main"]

@@ -1,4 +1,4 @@
-//! What the argument iterators tell about arguments: names, types, and their values as text.
+//! What the argument iterators report: names and types of arguments, and their values as text.
 
 use core::ffi::CStr;
 

@@ -34,7 +34,7 @@ macro_rules! before {
 macro_rules! through {
     ($domain:ident, $n:literal, ($($a:ident: $t:ty),*) -> $r:ty) => {{
         let slot = table::$domain.slots[$n].load(Ordering::Relaxed);
-        // SAFETY: slot n holds a function of operation n's type; who patches a table keeps to that.
+        // SAFETY: slot n holds a function of operation n's type; tools that patch a table must keep the type.
         unsafe {
             core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($t),*) -> $r>(slot)($($a),*)
         }

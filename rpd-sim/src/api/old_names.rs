@@ -1,4 +1,4 @@
-//! Calls of the HSA runtime that have no slot of their own in the tables it hands over: the names that memory orders had
+//! Calls of the HSA runtime that have no slot of their own in the tables that it registers: the names that memory orders had
 //! before HSA 1.1, which programs still use and which the library still exports, and extensions that came later.
 
 // Exported by symbol name, whatever the module tree says.
@@ -94,7 +94,7 @@ macro_rules! pc_sampling {
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($a: $t),*) -> u32 {
                 let slot = table::HSA_PC_SAMPLING.slots[$n].load(Ordering::Relaxed);
-                // SAFETY: slot n holds a function of this type; who patches the table keeps to that.
+                // SAFETY: slot n holds a function of this type; tools that patch the table must keep the type.
                 unsafe {
                     core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($t),*) -> u32>(slot)($($a),*)
                 }

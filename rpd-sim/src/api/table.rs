@@ -1,4 +1,4 @@
-//! The dispatch tables as runtimes hand them over: exact layouts, slot n for operation id n.
+//! The dispatch tables as runtimes register them: exact layouts, slot n for operation id n.
 
 use core::{
     ffi::c_void,
@@ -107,7 +107,7 @@ unsafe extern "C" fn unimplemented_hsa() -> u32 {
     super::missing::HSA_ERROR
 }
 
-/// The scratch events of the tools table when nobody listens.
+/// The scratch events of the tools table when no tool has replaced them.
 unsafe extern "C" fn tool_event(_event: *mut c_void) -> u32 {
     0
 }
@@ -189,10 +189,10 @@ pub(crate) enum Library {
     Roctx,
 }
 
-/// Who is offered the tables of each library.
+/// The functions that the tables of each library are registered with.
 static REGISTRAR: OnceLock<fn(Library)> = OnceLock::new();
 
-/// Names who is offered the tables of each library at its first use; only the first one named is.
+/// Sets the function that the tables of each library are registered with at first use; only the first call counts.
 pub(crate) fn offer_to(registrar: fn(Library)) {
     let _ = REGISTRAR.set(registrar);
 }

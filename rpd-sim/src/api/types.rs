@@ -1,4 +1,4 @@
-//! Structs that calls take or return by value, and what a runtime answers for what it does not support.
+//! Structs that calls take or return by value, and what a runtime returns for what it does not support.
 
 use core::ffi::c_void;
 
@@ -66,7 +66,7 @@ pub(crate) struct ControlDirectives {
     pub(crate) words: [u64; 18],
 }
 
-/// What a call of this result type answers when the runtime lacks it.
+/// What a call of this result type returns when the runtime lacks it.
 pub(crate) trait Unsupported {
     /// The value, given the runtime's status for it.
     fn unsupported(status: u32) -> Self;

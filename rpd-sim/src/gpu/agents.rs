@@ -23,7 +23,7 @@ pub(crate) struct Cache {
     pub(crate) name: &'static str,
 }
 
-/// Where memory of a pool comes from and what it promises.
+/// Where memory of a pool comes from and its coherence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PoolKind {
     /// System memory, coherent while kernels run.

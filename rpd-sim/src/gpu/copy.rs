@@ -84,15 +84,15 @@ impl Shape {
 pub(crate) struct Copy {
     /// What to move.
     pub(crate) shape: Shape,
-    /// Who owns the destination.
+    /// Agent that owns the destination.
     pub(crate) dst_agent: &'static Agent,
-    /// Who owns the source.
+    /// Agent that owns the source.
     pub(crate) src_agent: &'static Agent,
     /// All must be zero before it starts.
     pub(crate) dependencies: Vec<Signal>,
     /// Decremented at the end.
     pub(crate) completion: Option<Signal>,
-    /// Engine the program wants, of the GPU concerned.
+    /// Engine that the program selected, of the GPU concerned.
     pub(crate) engine: Option<usize>,
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn direction(dst: &Agent, src: &Agent) -> CopyDirection {
     }
 }
 
-/// Hands a copy to an engine; tells the observer first.
+/// Submits a copy to an engine, after reporting it to the observer.
 pub(crate) fn submit(copy: Copy) {
     let direction = direction(copy.dst_agent, copy.src_agent);
     let token = observe::get().map_or(0, |observer| {
@@ -146,7 +146,7 @@ pub(crate) fn submit(copy: Copy) {
         .push(Job { copy, token });
 }
 
-/// Mask of the engines that have nothing to do, of the GPU concerned by copies between two agents.
+/// Mask of the idle engines of the GPU concerned by copies between two agents.
 pub(crate) fn idle_engines(dst: &'static Agent, src: &'static Agent) -> u32 {
     let owner = if src.is_gpu() { src } else { dst };
     let gpu = owner.index.saturating_sub(1);
@@ -247,7 +247,7 @@ fn met(signal: Signal) -> bool {
     term.met().is_some()
 }
 
-/// Moves the bytes after checking that the device knows both sides.
+/// Moves the bytes after checking that the device may access both sides.
 fn move_bytes(shape: &Shape, agent: &Agent) -> Result<(), Fault> {
     if shape.bytes() == 0 {
         return Ok(());

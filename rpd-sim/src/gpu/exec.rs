@@ -86,7 +86,7 @@ impl isa::Memory for View {
 /// How a dispatch ended, if not with a fault.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// All of it ran, and this is what it counted if that was asked for.
+    /// The dispatch ran to its end; with its counts, if it was counted.
     Done(Option<Box<Counts>>),
     /// The program stopped the queue meanwhile.
     GivenUp,

@@ -1,4 +1,4 @@
-//! What can go wrong on the device, and what the program is told.
+//! Faults of the device, and how they are reported to the program.
 
 use std::sync::PoisonError;
 
@@ -52,7 +52,7 @@ impl Fault {
         )
     }
 
-    /// A dispatch that wants more LDS than there is.
+    /// A dispatch that needs more LDS than there is.
     pub(crate) fn group_memory(kernel: &str, what: &str) -> Self {
         Self::new(
             status::INVALID_ALLOCATION,
@@ -60,7 +60,7 @@ impl Fault {
         )
     }
 
-    /// A dispatch that wants more scratch than there is.
+    /// A dispatch that needs more scratch than there is.
     pub(crate) fn scratch(kernel: &str, what: &str) -> Self {
         Self::new(
             status::OUT_OF_RESOURCES,

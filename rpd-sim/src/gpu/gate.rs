@@ -1,4 +1,4 @@
-//! Who may run kernels on a GPU at the same time: anyone, unless a dispatch is counted, which runs alone.
+//! Which kernels may run on a GPU at the same time: all, except that a counted dispatch runs alone.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -122,7 +122,7 @@ mod tests {
         let first = gate.enter(false, &stop);
         let stopped = AtomicBool::new(true);
         assert!(gate.enter(true, &stopped).is_none());
-        // Who gave up is not waited for.
+        // Dispatches that gave up are not waited for.
         assert!(gate.enter(false, &stop).is_some());
         drop(first);
     }

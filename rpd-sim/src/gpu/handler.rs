@@ -18,7 +18,7 @@ use rpd_gfx::perf::Counts;
 /// A kernel may change a signal's memory unannounced, so waiting callbacks are looked at this often.
 const RECHECK: Duration = Duration::from_millis(2);
 
-/// Callback of a signal: value and data; answers whether it wants to be called again.
+/// Callback of a signal: value and data; returns whether it is to be called again.
 pub(crate) type SignalCallback = unsafe extern "C" fn(i64, *mut core::ffi::c_void) -> bool;
 /// A function to be called once on the handler's thread.
 pub(crate) type PlainCallback = unsafe extern "C" fn(*mut core::ffi::c_void);
@@ -98,7 +98,7 @@ impl Handler {
         self.wake();
     }
 
-    /// Calls `callback` once the signal meets the condition, again as long as it answers `true`.
+    /// Calls `callback` once the signal meets the condition, again as long as it returns `true`.
     pub(crate) fn when(
         &self,
         signal: Signal,
@@ -176,7 +176,7 @@ impl Handler {
             }
             again
         });
-        // Those who remain may share a signal with one that was just unwatched.
+        // The remaining watches may share a signal with the one that was just removed.
         waiting
             .iter()
             .for_each(|item| item.signal.watch(HANDLER_THREAD));

@@ -25,7 +25,7 @@ type Packet = [u64; PACKET_BYTES / 8];
 /// Format byte of the vendor packet that is a function call in the stream of packets, and never leaves the host.
 const AMD_FORMAT_INTERCEPT_MARKER: u8 = 0xFE;
 
-/// What stands between two queues.
+/// The interception between two queues.
 pub(crate) struct Intercept {
     front: &'static Queue,
     behind: &'static Queue,
@@ -42,7 +42,7 @@ struct State {
     next: u64,
     /// What had no room behind.
     overflow: Vec<Packet>,
-    /// A packet in the queue behind will tell when there is room.
+    /// A packet in the queue behind will signal that there is room.
     waiting: bool,
 }
 
@@ -96,7 +96,7 @@ impl Intercept {
     /// The queue in front goes away, and takes the one behind with it.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
-        // Whoever rings now is waited for, unless it is this thread.
+        // Waits for threads that ring the doorbell now, unless it is this thread.
         if CURSOR.get().intercept.is_null() {
             drop(self.state.lock().unwrap_or_else(PoisonError::into_inner));
         }
@@ -160,7 +160,7 @@ impl Intercept {
         }
     }
 
-    /// Puts packets into the ring behind, all or none where they can fit at all; answers how many.
+    /// Puts packets into the ring behind, all or none if the ring is large enough for all; returns how many.
     fn submit(&self, state: &mut State, packets: &[Packet]) -> usize {
         if packets.is_empty() {
             return 0;
@@ -258,7 +258,7 @@ impl Intercept {
     /// The packet is a marker of the program.
     unsafe fn call_marker(&self, packet: &Packet, index: u64) {
         type Callback = unsafe extern "C" fn(*const c_void, *mut c_void, u64);
-        // SAFETY: in a marker packet the function's address stands in the second word.
+        // SAFETY: in a marker packet the second word is the function's address.
         let callback = unsafe { core::mem::transmute::<u64, Option<Callback>>(packet[1]) };
         if let Some(callback) = callback {
             // SAFETY: the program's function for this call.

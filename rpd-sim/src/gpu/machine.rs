@@ -26,7 +26,7 @@ pub(crate) fn processors_per_gpu() -> usize {
     ((MAX_THREADS - 1) / agents::gpus().len() - ENGINES_PER_GPU).min(8)
 }
 
-/// Handler of device-wide events: the event and the program's data; answers a status.
+/// Handler of device-wide events: the event and the program's data; returns a status.
 pub(crate) type SystemEventHandler =
     unsafe extern "C" fn(*const core::ffi::c_void, *mut core::ffi::c_void) -> u32;
 
@@ -48,13 +48,13 @@ pub(crate) struct Machine {
     pub(crate) next_queue: AtomicU64,
     /// Kernels of loaded code objects.
     pub(crate) kernels: KernelTable,
-    /// Who wants to hear of memory faults.
+    /// Callbacks for memory faults.
     pub(crate) system_handlers: Mutex<Vec<(SystemEventHandler, usize)>>,
     /// Users of the HSA runtime.
     pub(crate) runtime_users: AtomicU32,
     /// Whether copies record their times in their signals.
     pub(crate) copy_profiling: AtomicBool,
-    /// Who may run kernels, for each GPU.
+    /// The gate that kernels pass, for each GPU.
     pub(crate) gates: Vec<Gate>,
     processors: Vec<OnceLock<&'static Processor>>,
     engines: Vec<OnceLock<&'static Engine>>,
@@ -140,7 +140,7 @@ fn make() -> &'static Machine {
         // SAFETY: published machines are never dropped.
         Ok(_) => unsafe { &*fresh },
         Err(winner) => {
-            // SAFETY: `fresh` was made here and published to nobody; `winner` is never dropped.
+            // SAFETY: `fresh` was made here and not published; `winner` is never dropped.
             unsafe {
                 drop(Box::from_raw(fresh));
                 &*winner

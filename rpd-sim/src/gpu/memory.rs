@@ -1,4 +1,4 @@
-//! Memory the device can see: allocations of the pools, locked host ranges, and who may access what.
+//! Memory the device can see: allocations of the pools, locked host ranges, and access rights.
 //!
 //! Device memory is ordinary memory of the process, so an address means the same on both sides.
 
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::agents::{self, Pool, PoolKind};
 
-/// Smallest unit the pools hand out, in bytes.
+/// Smallest unit of allocation of the pools, in bytes.
 pub(crate) const GRANULE: usize = 4096;
 
 /// What an allocation is for.
@@ -29,12 +29,12 @@ pub(crate) enum Use {
 /// Called when an allocation goes: address and the caller's data.
 pub(crate) type FreeCallback = unsafe extern "C" fn(*mut core::ffi::c_void, *mut core::ffi::c_void);
 
-/// A range the device knows.
+/// A range of memory that the device can access.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     /// First byte.
     pub(crate) base: usize,
-    /// Bytes as asked for.
+    /// Requested bytes.
     pub(crate) size: usize,
     /// Bytes mapped and accounted for.
     pub(crate) mapped: usize,
@@ -73,7 +73,7 @@ impl Allocation {
         lock(&self.callbacks).push((callback, data));
     }
 
-    /// Takes a registered function back; answers whether there was one.
+    /// Removes a registered function; returns whether there was one.
     pub(crate) fn forget_on_free(&self, callback: FreeCallback) -> bool {
         let mut callbacks = lock(&self.callbacks);
         let before = callbacks.len();
@@ -85,7 +85,7 @@ impl Allocation {
 /// Why the device may not touch an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AccessError {
-    /// Nothing the device knows lies there.
+    /// No memory of the device at this address.
     NotPresent,
     /// The agent was never given access.
     NotAllowed,
@@ -236,7 +236,7 @@ impl Memory {
         }
         if allocation.mapped != 0 {
             self.unaccount(allocation.pool, allocation.mapped);
-            // SAFETY: the range was mapped by `map`, is no longer registered, and nobody else unmaps it.
+            // SAFETY: the range was mapped by `map`, is no longer registered, and is unmapped only here.
             unsafe { libc::munmap(base as *mut _, allocation.mapped) };
         }
         true
@@ -317,7 +317,7 @@ impl Memory {
         mask: u64,
     ) -> Result<Range, AccessError> {
         let allocation = self.find(address).ok_or(AccessError::NotPresent)?;
-        // A device sees whole pages, so what is mapped behind the last byte asked for is there too.
+        // A device sees whole pages, so what is mapped behind the last requested byte is accessible too.
         let end = allocation.end().max(allocation.base + allocation.mapped);
         match address.checked_add(len) {
             Some(last) if last <= end => {}

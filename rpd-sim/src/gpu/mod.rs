@@ -1,5 +1,5 @@
 //! The simulated machine: agents and their memory, queues and the processors that consume them, copy
-//! engines, signals, and the thread that hands out completions.
+//! engines, signals, and the thread that delivers completions.
 
 pub(crate) mod agents;
 pub(crate) mod aql;

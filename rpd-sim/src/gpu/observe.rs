@@ -1,14 +1,14 @@
 //! What the layer above the device may watch.
 //!
-//! One [`Observer`] per process, set once, is told what queues, processors, copy engines and the loader
-//! really did. Without one, or with one that answers tokens of zero, the device takes its shortest path.
+//! One [`Observer`] per process, set once, is called for what queues, processors, copy engines and the loader
+//! really did. Without one, or for tokens of zero, the device does no work for observation.
 
 use std::sync::OnceLock;
 
 use super::aql::KernelDispatchPacket;
 use rpd_gfx::perf;
 
-/// What an observer hands out to recognise an operation at its end; zero means "not interested".
+/// A number by which an observer recognises an operation at its end; zero means "not interested".
 pub(crate) type Token = u64;
 
 /// A hardware queue as an observer sees it.
@@ -26,7 +26,7 @@ pub(crate) struct DispatchInfo<'a> {
     /// The queue it was written to.
     pub(crate) queue: QueueInfo,
     /// Index of the packet since the queue was made.
-    #[cfg_attr(not(test), expect(dead_code, reason = "told for tests of order"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by tests of order"))]
     pub(crate) packet_id: u64,
     /// The packet itself.
     pub(crate) packet: &'a KernelDispatchPacket,
@@ -62,7 +62,7 @@ pub(crate) struct CopyInfo {
     pub(crate) direction: CopyDirection,
 }
 
-/// When something ran, in nanoseconds of the host's `CLOCK_BOOTTIME`.
+/// Begin and end of an operation, in nanoseconds of the host's `CLOCK_BOOTTIME`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Interval {
     /// Begin.
@@ -158,7 +158,7 @@ pub(crate) struct CodeObjectInfo {
     pub(crate) kernels: Vec<KernelInfo>,
 }
 
-/// Someone who watches the device. Every method does nothing unless implemented.
+/// An observer of the device. By default every method does nothing.
 ///
 /// Methods are called without any lock of the device or the runtime held that another API call needs, so
 /// they may call back into tools. They must not block on the device.

@@ -308,7 +308,7 @@ fn retire(
     }
 }
 
-/// Stops a queue on an error and tells the program from the handler's thread.
+/// Stops a queue on an error and calls the program's error callback on the handler's thread.
 fn stop(queue: &'static Queue, fault: Fault) {
     queue.fail();
     queue.deferred.fetch_add(1, Ordering::AcqRel);

@@ -15,9 +15,9 @@ use super::processor::Processor;
 use super::signal::Signal;
 
 const MAGIC: u64 = 0x7270_645f_7175_6575;
-/// A slot whose packet no observer has been told of.
+/// A slot whose packet has not been reported to the observer.
 const UNSEEN: Token = Token::MAX;
-/// A slot whose packet an observer is being told of.
+/// A slot whose packet is being reported to the observer.
 const CLAIMED: Token = Token::MAX - 1;
 /// Bit of `queue_properties`: record times in completion signals.
 const PROPERTY_PROFILING: u32 = 1 << 3;
@@ -75,14 +75,14 @@ pub(crate) struct Queue {
     cu_mask: Mutex<Vec<u32>>,
     /// Set on a queue whose packets go through functions of the program into another queue.
     intercept: OnceLock<Box<Intercept>>,
-    /// Set on such another queue: the one that programs know instead.
+    /// Set on such another queue: the queue that programs have a handle of.
     front: OnceLock<&'static Queue>,
 }
 
 /// What a queue is made from.
 #[derive(Clone, Copy)]
 pub(crate) struct QueueConfig {
-    /// Who consumes the packets.
+    /// The consumer of the packets.
     pub(crate) agent: &'static Agent,
     /// Packets in the ring, a power of two.
     pub(crate) size: u32,
@@ -90,13 +90,13 @@ pub(crate) struct QueueConfig {
     pub(crate) kind: u32,
     /// `hsa_queue_feature_t` bits.
     pub(crate) features: u32,
-    /// Told of errors, with the data.
+    /// Called on errors, with the data.
     pub(crate) callback: Option<ErrorCallback>,
     /// Data of the callback.
     pub(crate) callback_data: usize,
     /// The program's own doorbell, for queues it processes itself.
     pub(crate) soft_doorbell: Option<Signal>,
-    /// The queue that this one shall stand in front of.
+    /// The queue that this one is to intercept.
     pub(crate) behind: Option<&'static Queue>,
 }
 
@@ -185,7 +185,7 @@ impl Queue {
             reserved5: 0,
         };
         let place = address as *mut Self;
-        // SAFETY: the block is large and aligned enough (a page), and nobody else uses it.
+        // SAFETY: the block is large and aligned enough (a page), and not shared.
         let queue: &'static Self = unsafe {
             place.write(Self {
                 amd,
@@ -309,12 +309,12 @@ impl Queue {
         std::ptr::from_ref(&self.amd.hsa_queue).cast_mut()
     }
 
-    /// The `hsa_queue_t` that the program knows, also of a queue behind another.
+    /// The `hsa_queue_t` that the program has a handle of, also for a queue behind another.
     pub(crate) fn public_queue(&self) -> *mut HsaQueue {
         self.front.get().copied().unwrap_or(self).hsa_queue()
     }
 
-    /// What stands between this queue and the one behind it.
+    /// The interception between this queue and the one behind it.
     pub(crate) fn intercept(&self) -> Option<&Intercept> {
         self.intercept.get().map(Box::as_ref)
     }
@@ -324,12 +324,12 @@ impl Queue {
         self.intercept().map_or(self, Intercept::behind)
     }
 
-    /// Who consumes the packets.
+    /// The consumer of the packets.
     pub(crate) fn agent(&self) -> &'static Agent {
         self.agent
     }
 
-    /// What observers are told.
+    /// The description of the queue for observers.
     pub(crate) fn info(&self) -> QueueInfo {
         QueueInfo {
             handle: self.address(),
@@ -405,7 +405,7 @@ impl Queue {
         unsafe { (self.packet_address(index) as *const T).read_volatile() }
     }
 
-    /// Takes what the observer answered for a packet; zero if nobody was told.
+    /// Takes the observer's token for a packet; zero if it was not reported.
     pub(crate) fn take_token(&self, index: u64) -> Token {
         let slot = &self.tokens[(index & self.mask) as usize];
         match slot.swap(UNSEEN, Ordering::AcqRel) {
@@ -438,7 +438,7 @@ impl Queue {
         while ready < *end && self.is_written(ready) {
             if observer.is_some() {
                 let token = self.tokens[(ready & self.mask) as usize].load(Ordering::Acquire);
-                // Its writer has yet to ring, or is still telling the observer; it comes by here afterwards.
+                // Its writer has yet to ring, or is still reporting it to the observer; it calls this afterwards.
                 if token == UNSEEN || token == CLAIMED {
                     break;
                 }

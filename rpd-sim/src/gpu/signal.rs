@@ -19,7 +19,7 @@ const SPIN: Duration = Duration::from_micros(50);
 /// A kernel may change a signal's memory without announcing it, so sleepers look again this often.
 const RECHECK: Duration = Duration::from_millis(2);
 
-/// A signal in memory: what the hardware knows of it, then what the runtime needs.
+/// A signal in memory: the part that the hardware uses, then that of the runtime.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct SignalBlock {
@@ -121,7 +121,7 @@ impl Signal {
         }
     }
 
-    /// Stores without waking anyone who sleeps.
+    /// Stores without waking waiting threads.
     pub(crate) fn store_silently(self, value: i64) {
         if self.is_doorbell() {
             self.ring(value);
@@ -143,7 +143,7 @@ impl Signal {
         }
     }
 
-    /// Changes the value atomically and wakes whom that concerns; answers the old value.
+    /// Changes the value atomically and wakes the threads that wait for it; returns the old value.
     #[inline]
     pub(crate) fn update(self, change: impl FnOnce(&std::sync::atomic::AtomicI64) -> i64) -> i64 {
         let old = change(&self.0.amd.value);
@@ -156,7 +156,7 @@ impl Signal {
         self.update(|value| value.fetch_sub(1, Ordering::SeqCst));
     }
 
-    /// Wakes whoever waits for this signal.
+    /// Wakes the threads that wait for this signal.
     #[inline]
     pub(crate) fn announce(self) {
         if self.0.sleepers.load(Ordering::SeqCst) != 0 {
@@ -181,7 +181,7 @@ impl Signal {
         self.0.watchers.fetch_and(!(1 << thread), Ordering::SeqCst);
     }
 
-    /// Records when the work it stands for ran, in device ticks.
+    /// Records the begin and end of the work that it signals, in device ticks.
     pub(crate) fn set_times(self, start: u64, end: u64) {
         self.0.amd.start_ts.store(start, Ordering::Relaxed);
         self.0.amd.end_ts.store(end, Ordering::Relaxed);
@@ -195,7 +195,7 @@ impl Signal {
         )
     }
 
-    /// Waits until the condition holds or the time is over; answers the value seen last.
+    /// Waits until the condition holds or the time is over; returns the value read last.
     pub(crate) fn wait(
         self,
         condition: Condition,
@@ -256,7 +256,7 @@ impl Term {
     }
 }
 
-/// Waits until any (or all) of the terms hold; the first index that does and its value, or nothing in time.
+/// Waits until any (or all) of the terms hold; the first index that does and its value; `None` when the time is over.
 pub(crate) fn wait_many(
     terms: &[Term],
     all: bool,
@@ -369,7 +369,7 @@ impl SignalPool {
             .kind
             .store(signal_kind::INVALID, Ordering::Relaxed);
         signal.0.serial.fetch_add(1, Ordering::AcqRel);
-        // Anyone still asleep sees at least that something happened.
+        // Threads that still sleep are woken and check again.
         signal.announce();
         let index = (signal.handle() as usize - self.base) / size_of::<SignalBlock>();
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);

@@ -43,7 +43,7 @@ pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Durati
     }
 }
 
-/// Wakes everyone who sleeps on `word`.
+/// Wakes all threads that sleep on `word`.
 pub(crate) fn futex_wake_all(word: &AtomicU32) {
     // SAFETY: only the address is used.
     unsafe {
@@ -101,7 +101,7 @@ impl Event {
     }
 }
 
-/// Polls `ready` for at most `limit`; answers whether it became true.
+/// Polls `ready` for at most `limit`; returns whether it became true.
 pub(crate) fn spin_until(limit: Duration, mut ready: impl FnMut() -> bool) -> bool {
     let mut begin = None;
     loop {
@@ -117,7 +117,7 @@ pub(crate) fn spin_until(limit: Duration, mut ready: impl FnMut() -> bool) -> bo
             return ready();
         }
         if spent >= PATIENCE {
-            // Whoever is to make it true may be waiting for this very core.
+            // The thread that will make it true may be waiting for this core.
             std::thread::yield_now();
         }
     }

@@ -275,7 +275,7 @@ fn from_pageable_to_engine(step: &mut Step<'_>, op: &CopyOp, dst: &Side) -> HipR
     if op.is_linear() && op.width <= STAGING_BYTES {
         let stream = step.stream();
         let buffer = step.state().staging.get(stream)?;
-        // SAFETY: the program vouches for its memory, the buffer is large enough and nobody uses it now:
+        // SAFETY: the program guarantees its memory, the buffer is large enough and not in use now:
         // every copy through it is waited for.
         unsafe {
             std::ptr::copy_nonoverlapping(op.src.address as *const u8, buffer as *mut u8, op.width)

@@ -51,9 +51,9 @@ pub(crate) struct Device {
     pub(crate) engines: (u32, u32),
     /// Whether the primary context is held by the program.
     pub(crate) retained: AtomicBool,
-    /// What `hipMallocAsync` allocates from unless told otherwise.
+    /// The pool that `hipMallocAsync` allocates from by default.
     pub(crate) default_pool: OnceLock<Arc<MemPool>>,
-    /// What it was told.
+    /// The pool that the program set for it.
     pub(crate) chosen_pool: Mutex<Option<Arc<MemPool>>>,
 }
 

@@ -110,7 +110,7 @@ pub(crate) unsafe extern "C" fn hipEventDestroy(event: Handle) -> u32 {
     api(|| {
         let gone = write(&runtime::get()?.events).remove(&(event as usize));
         let gone = gone.ok_or(code::INVALID_HANDLE)?;
-        // Its signal goes back to the pool, so its mark must have been passed; streams that were told to
+        // Its signal goes back to the pool, so its mark must have been passed; streams that were made to
         // follow it hold it themselves.
         drop(gone);
         Ok(())

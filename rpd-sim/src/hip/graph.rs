@@ -273,3 +273,18 @@ pub(crate) fn wait(stream: &Stream, event: &Event) -> HipResult {
         }
     }
 }
+
+/// Whether `node` is one of `from` or lies before one of them.
+pub(crate) fn reaches(from: &[Arc<Node>], node: &Arc<Node>) -> bool {
+    let mut seen = std::collections::HashSet::new();
+    let mut left: Vec<Arc<Node>> = from.to_vec();
+    while let Some(next) = left.pop() {
+        if Arc::ptr_eq(&next, node) {
+            return true;
+        }
+        if seen.insert(Arc::as_ptr(&next)) {
+            left.extend(lock(&next.after).iter().cloned());
+        }
+    }
+    false
+}

@@ -1,7 +1,6 @@
-//! Capturing streams, and the graph functions of the API.
+//! The graph functions of the API; those that capture streams are in `capture_api`.
 
 use core::ffi::{c_char, c_void};
-use std::cell::Cell;
 use std::sync::Arc;
 
 use super::callback::HostCall;
@@ -9,215 +8,12 @@ use super::copy::{self, CopyOp};
 use super::error::{HipResult, api, code, put};
 use super::fatbin;
 use super::fill::{self, FillOp};
-use super::graph::{Capture, Exec, Graph, Node, Op};
+use super::graph::{Exec, Graph, Node, Op, reaches};
 use super::launch::{self, Geometry, KernelOp};
 use super::module;
 use super::runtime::{self, Opaque, lock, write};
 use super::stream::{self, Stream};
 use super::types::{Handle, HostNodeParams, KernelNodeParams, MemsetParams};
-
-fn begin(
-    stream: &Stream,
-    mode: u32,
-    graph: Arc<Graph>,
-    after: Vec<Arc<Node>>,
-    into: bool,
-) -> HipResult {
-    if mode > 2 {
-        return Err(code::INVALID_VALUE);
-    }
-    if stream.legacy {
-        return Err(code::STREAM_CAPTURE_UNSUPPORTED);
-    }
-    if stream.is_capturing() {
-        return Err(code::ILLEGAL_STATE);
-    }
-    stream.set_capture(Some(Capture {
-        graph,
-        after,
-        began_here: true,
-        into,
-    }));
-    Ok(())
-}
-
-pub(crate) unsafe extern "C" fn hipStreamBeginCapture(stream: Handle, mode: u32) -> u32 {
-    api(|| {
-        begin(
-            &*stream::resolve(stream)?,
-            mode,
-            Graph::new(),
-            Vec::new(),
-            false,
-        )
-    })
-}
-
-pub(crate) unsafe extern "C" fn hipStreamBeginCapture_spt(stream: Handle, mode: u32) -> u32 {
-    api(|| {
-        begin(
-            &*stream::resolve_spt(stream)?,
-            mode,
-            Graph::new(),
-            Vec::new(),
-            false,
-        )
-    })
-}
-
-pub(crate) unsafe extern "C" fn hipStreamBeginCaptureToGraph(
-    stream: Handle,
-    graph: Handle,
-    dependencies: *const Handle,
-    _edges: *const c_void,
-    count: usize,
-    mode: u32,
-) -> u32 {
-    api(|| {
-        let stream = stream::resolve(stream)?;
-        let graph = runtime::get()?.graphs.graph(graph)?;
-        // SAFETY: the caller's list.
-        let after = unsafe { nodes(&graph, dependencies, count)? };
-        begin(&stream, mode, graph, after, true)
-    })
-}
-
-fn end(stream: &Stream, out: *mut Handle) -> HipResult {
-    if out.is_null() {
-        return Err(code::INVALID_VALUE);
-    }
-    {
-        let slot = stream.capture();
-        match slot.as_ref() {
-            None => return Err(code::ILLEGAL_STATE),
-            Some(capture) if !capture.began_here => return Err(code::STREAM_CAPTURE_UNMATCHED),
-            Some(_) => {}
-        }
-    }
-    let capture = stream.set_capture(None).ok_or(code::ILLEGAL_STATE)?;
-    let graph = capture.graph;
-    // Streams the capture reached must have been joined again: their last nodes lie before ours.
-    let mut unjoined = false;
-    for device in &runtime::get()?.devices {
-        for other in device.live_streams() {
-            let theirs = {
-                let slot = other.capture();
-                slot.as_ref()
-                    .filter(|theirs| Arc::ptr_eq(&theirs.graph, &graph))
-                    .map(|theirs| theirs.after.clone())
-            };
-            if let Some(last) = theirs {
-                unjoined |= !last.iter().all(|node| reaches(&capture.after, node));
-                other.set_capture(None);
-            }
-        }
-    }
-    let handle = if capture.into {
-        graph.handle()
-    } else {
-        runtime::get()?.graphs.enter(graph)
-    };
-    // SAFETY: the caller's pointer, not null.
-    unsafe {
-        put(
-            out,
-            if unjoined {
-                std::ptr::null_mut()
-            } else {
-                handle
-            },
-        )?
-    };
-    if unjoined {
-        Err(code::STREAM_CAPTURE_UNJOINED)
-    } else {
-        Ok(())
-    }
-}
-
-/// Whether `node` is one of `from` or lies before one of them.
-fn reaches(from: &[Arc<Node>], node: &Arc<Node>) -> bool {
-    let mut seen = std::collections::HashSet::new();
-    let mut left: Vec<Arc<Node>> = from.to_vec();
-    while let Some(next) = left.pop() {
-        if Arc::ptr_eq(&next, node) {
-            return true;
-        }
-        if seen.insert(Arc::as_ptr(&next)) {
-            left.extend(lock(&next.after).iter().cloned());
-        }
-    }
-    false
-}
-
-pub(crate) unsafe extern "C" fn hipStreamEndCapture(stream: Handle, out: *mut Handle) -> u32 {
-    api(|| end(&*stream::resolve(stream)?, out))
-}
-
-pub(crate) unsafe extern "C" fn hipStreamEndCapture_spt(stream: Handle, out: *mut Handle) -> u32 {
-    api(|| end(&*stream::resolve_spt(stream)?, out))
-}
-
-/// # Safety
-/// The pointers are null or valid.
-unsafe fn capture_info(stream: &Stream, status: *mut u32, id: *mut u64) -> HipResult {
-    let slot = stream.capture();
-    // SAFETY: by contract, checked for null.
-    unsafe {
-        put(status, u32::from(slot.is_some()))?;
-        match slot.as_ref() {
-            Some(capture) if !id.is_null() => put(id, capture.graph.id),
-            _ => Ok(()),
-        }
-    }
-}
-
-pub(crate) unsafe extern "C" fn hipStreamIsCapturing(stream: Handle, status: *mut u32) -> u32 {
-    // SAFETY: the caller's pointer, checked for null.
-    api(|| unsafe { capture_info(&*stream::resolve(stream)?, status, std::ptr::null_mut()) })
-}
-
-pub(crate) unsafe extern "C" fn hipStreamIsCapturing_spt(stream: Handle, status: *mut u32) -> u32 {
-    // SAFETY: the caller's pointer, checked for null.
-    api(|| unsafe { capture_info(&*stream::resolve_spt(stream)?, status, std::ptr::null_mut()) })
-}
-
-pub(crate) unsafe extern "C" fn hipStreamGetCaptureInfo(
-    stream: Handle,
-    status: *mut u32,
-    id: *mut u64,
-) -> u32 {
-    // SAFETY: the caller's pointers, checked for null.
-    api(|| unsafe { capture_info(&*stream::resolve(stream)?, status, id) })
-}
-
-pub(crate) unsafe extern "C" fn hipStreamGetCaptureInfo_spt(
-    stream: Handle,
-    status: *mut u32,
-    id: *mut u64,
-) -> u32 {
-    // SAFETY: the caller's pointers, checked for null.
-    api(|| unsafe { capture_info(&*stream::resolve_spt(stream)?, status, id) })
-}
-
-pub(crate) unsafe extern "C" fn hipThreadExchangeStreamCaptureMode(mode: *mut u32) -> u32 {
-    thread_local! {
-        static MODE: Cell<u32> = const { Cell::new(0) };
-    }
-    api(|| {
-        if mode.is_null() {
-            return Err(code::INVALID_VALUE);
-        }
-        // SAFETY: the caller's pointer, not null.
-        unsafe {
-            let wanted = mode.read_unaligned();
-            if wanted > 2 {
-                return Err(code::INVALID_VALUE);
-            }
-            put(mode, MODE.replace(wanted))
-        }
-    })
-}
 
 pub(crate) unsafe extern "C" fn hipGraphCreate(out: *mut Handle, flags: u32) -> u32 {
     api(|| {
@@ -318,7 +114,11 @@ pub(crate) unsafe extern "C" fn hipGraphUpload(exec: Handle, stream: Handle) -> 
 ///
 /// # Safety
 /// `list` has `count` entries.
-unsafe fn nodes(graph: &Graph, list: *const Handle, count: usize) -> HipResult<Vec<Arc<Node>>> {
+pub(super) unsafe fn nodes(
+    graph: &Graph,
+    list: *const Handle,
+    count: usize,
+) -> HipResult<Vec<Arc<Node>>> {
     if count > 0 && list.is_null() {
         return Err(code::INVALID_VALUE);
     }

@@ -180,7 +180,7 @@ pub(crate) fn signal_load(signal: u64) -> i64 {
     unsafe { call::hsa_signal_load_relaxed(signal) }
 }
 
-/// Sets a signal nobody waits on yet.
+/// Sets a signal that no thread waits on yet.
 pub(crate) fn signal_reset(signal: u64, value: i64) {
     // SAFETY: callers hold the signal.
     unsafe { call::hsa_signal_silent_store_relaxed(signal, value) };

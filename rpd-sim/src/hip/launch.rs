@@ -147,7 +147,7 @@ pub(crate) fn enqueue(
 ) -> HipResult {
     let kernarg_address = step.kernargs(function.kernarg_bytes.max(args.len()))?;
     let queue = step.queue_address();
-    // SAFETY: the ring gave us this much; nobody else uses it before the kernel has ended.
+    // SAFETY: the ring reserved this many bytes, which are not reused before the kernel has ended.
     let block = unsafe {
         std::slice::from_raw_parts_mut(
             kernarg_address as *mut u8,

@@ -1,13 +1,13 @@
 //! Memory: what programs allocate or register, and what addresses mean.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 
 use super::device::Device;
 use super::error::{HipError, HipResult, api, code, put};
 use super::hsa;
 use super::runtime::{self, Runtime, read, write};
-use super::types::{Extent, Handle, PitchedPtr};
+use super::types::{Extent, PitchedPtr};
 
 /// What kind of memory an allocation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -516,95 +516,6 @@ pub(crate) unsafe extern "C" fn hipMemGetAddressRange(
         if !size.is_null() {
             // SAFETY: the caller's pointer, not null.
             unsafe { put(size, place.allocation.size)? };
-        }
-        Ok(())
-    })
-}
-
-fn known_range(pointer: *const c_void, count: usize) -> HipResult<Place> {
-    let place = find(pointer as usize)?.ok_or(code::INVALID_VALUE)?;
-    if count == 0 || !place.holds(pointer as usize, count) {
-        return Err(code::INVALID_VALUE);
-    }
-    Ok(place)
-}
-
-fn device_or_host(ordinal: c_int) -> HipResult {
-    const CPU: c_int = -1;
-    if ordinal == CPU {
-        Ok(())
-    } else {
-        runtime::device(ordinal).map(|_| ())
-    }
-}
-
-/// Memory never moves on this device, so that advice and prefetching change nothing but are checked.
-pub(crate) unsafe extern "C" fn hipMemAdvise(
-    pointer: *const c_void,
-    count: usize,
-    advice: u32,
-    ordinal: c_int,
-) -> u32 {
-    api(|| {
-        if !matches!(advice, 1..=6 | 100 | 101) {
-            return Err(code::INVALID_VALUE);
-        }
-        device_or_host(ordinal)?;
-        known_range(pointer, count).map(|_| ())
-    })
-}
-
-pub(crate) unsafe extern "C" fn hipMemPrefetchAsync(
-    pointer: *const c_void,
-    count: usize,
-    ordinal: c_int,
-    stream: Handle,
-) -> u32 {
-    api(|| {
-        device_or_host(ordinal)?;
-        super::stream::resolve(stream)?;
-        known_range(pointer, count).map(|_| ())
-    })
-}
-
-pub(crate) unsafe extern "C" fn hipMemRangeGetAttribute(
-    data: *mut c_void,
-    size: usize,
-    attribute: u32,
-    pointer: *const c_void,
-    count: usize,
-) -> u32 {
-    const INVALID_DEVICE_ID: c_int = -2;
-    api(|| {
-        known_range(pointer, count)?;
-        let value = match attribute {
-            1 | 100 => 0,
-            2..=4 => INVALID_DEVICE_ID,
-            _ => return Err(code::INVALID_VALUE),
-        };
-        if size < 4 || !size.is_multiple_of(4) {
-            return Err(code::INVALID_VALUE);
-        }
-        for n in 0..size / 4 {
-            // SAFETY: the caller's buffer of `size` bytes, checked for null.
-            unsafe { put(data.cast::<c_int>().wrapping_add(n), value)? };
-        }
-        Ok(())
-    })
-}
-
-pub(crate) unsafe extern "C" fn hipStreamAttachMemAsync(
-    stream: Handle,
-    pointer: *mut c_void,
-    length: usize,
-    flags: u32,
-) -> u32 {
-    api(|| {
-        super::stream::resolve(stream)?;
-        let place = find(pointer as usize)?.ok_or(code::INVALID_VALUE)?;
-        let whole = length == 0 || length == place.allocation.size;
-        if !whole || !matches!(flags, 1 | 2 | 4) || place.allocation.kind != Kind::Managed {
-            return Err(code::INVALID_VALUE);
         }
         Ok(())
     })

@@ -1,9 +1,9 @@
 //! The HIP runtime and compiler API, written on HSA as the real one is.
 //!
 //! Files ending in `_api`, and `error`, `event`, `fatbin`, `memory`, `module`, `occupancy`, `pointer` and
-//! `pool`, hold functions under their API names; the build finds them by those names. Beneath lie
+//! `pool`, hold functions under their API names; the build finds them by those names. Below them are
 //! `runtime` (the process's state), `device`, `stream` (order of operations), `queue`, `signal`, `kernarg`,
-//! `copy`, `fill`, `launch`, `graph` and `blit` (the runtime's own kernels), and under all `hsa`.
+//! `copy`, `fill`, `launch`, `graph` and `blit` (the runtime's own kernels), and `hsa` below all.
 #![allow(non_snake_case)]
 
 mod blit;
@@ -29,12 +29,14 @@ mod signal;
 mod stream;
 mod types;
 
+pub(crate) mod capture_api;
 pub(crate) mod copy_api;
 mod copy_params;
 pub(crate) mod device_api;
 pub(crate) mod fill_api;
 pub(crate) mod graph_api;
 pub(crate) mod launch_api;
+pub(crate) mod managed_api;
 pub(crate) mod memory;
 pub(crate) mod misc;
 pub(crate) mod module;

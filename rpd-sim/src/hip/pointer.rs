@@ -103,7 +103,7 @@ pub(crate) unsafe extern "C" fn hipPointerSetAttribute(
     const SYNC_MEMOPS: u32 = 6;
     api(|| {
         memory::find(pointer as usize)?.ok_or(code::INVALID_DEVICE_POINTER)?;
-        // Memory operations are synchronous whenever the caller can tell.
+        // Memory operations are synchronous wherever the caller could observe the difference.
         if value.is_null() || which != SYNC_MEMOPS {
             Err(code::INVALID_VALUE)
         } else {

@@ -108,7 +108,7 @@ impl MemPool {
         Ok(())
     }
 
-    /// Gives memory nobody uses back to the device until `keep` bytes are left.
+    /// Returns unused memory to the device until `keep` bytes are left.
     fn trim(&self, keep: u64) {
         let mut free = lock(&self.free);
         let mut n = 0;

@@ -63,7 +63,7 @@ impl SignalPool {
         Ok(())
     }
 
-    /// A pending signal. Whoever holds the last reference must know that nobody waits on it any more.
+    /// A pending signal. When the last reference is dropped, no thread may be waiting on it.
     pub(crate) fn take(self: &Arc<Self>) -> HipResult<Arc<Signal>> {
         let recycled = self.lock().pop();
         let handle = match recycled {

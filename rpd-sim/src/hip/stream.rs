@@ -1,7 +1,7 @@
 //! Streams: in-order sequences of kernels (on a hardware queue), copies (on engines) and host functions.
 //!
 //! Order within a queue comes from the packets' barrier bits; order between a queue, the copy engines and
-//! the host comes from completion signals: whoever follows waits for the signal of the step before.
+//! the host comes from completion signals: each step waits for the signal of the step before.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

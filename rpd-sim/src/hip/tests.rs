@@ -4,6 +4,7 @@ use core::ffi::{CStr, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::capture_api::*;
 use super::copy_api::*;
 use super::device_api::*;
 use super::error::{code, hipGetLastError};

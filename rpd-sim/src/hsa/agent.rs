@@ -297,7 +297,7 @@ pub(crate) unsafe extern "C" fn hsa_agent_iterate_isas(
     })
 }
 
-/// Attributes of an instruction set, with an index nobody needs.
+/// Attributes of an instruction set, with an index that is not used.
 pub(crate) unsafe extern "C" fn hsa_isa_get_info(
     handle: u64,
     attribute: u32,

@@ -104,7 +104,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_on_engine(
     })
 }
 
-/// Which engines have nothing to do.
+/// Mask of the idle engines.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_copy_engine_status(
     dst_agent: u64,
     src_agent: u64,

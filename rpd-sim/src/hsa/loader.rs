@@ -1,4 +1,4 @@
-//! The loader extension: tools ask it what is loaded where.
+//! The loader extension: queries for what is loaded at which address.
 
 use core::ffi::c_void;
 use std::sync::Arc;

@@ -203,7 +203,7 @@ pub(crate) unsafe extern "C" fn hsa_memory_allocate(
     })
 }
 
-/// Frees what a region or pool handed out.
+/// Frees memory of a region or pool.
 pub(crate) unsafe extern "C" fn hsa_memory_free(ptr: *mut c_void) -> Status {
     api(|| {
         let freed = ptr.is_null() || machine().memory.free(ptr as usize, Use::Program);
@@ -230,7 +230,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_allocate(
     })
 }
 
-/// Frees what a pool handed out.
+/// Frees memory of a pool.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_free(ptr: *mut c_void) -> Status {
     // SAFETY: the same promise.
     unsafe { hsa_memory_free(ptr) }
@@ -290,7 +290,7 @@ pub(crate) unsafe extern "C" fn hsa_memory_deregister(_ptr: *mut c_void, _size: 
     api(|| Ok(()))
 }
 
-/// Hands an allocation to another agent; access rights stay as they are.
+/// Moves an allocation to another agent; access rights do not change.
 pub(crate) unsafe extern "C" fn hsa_memory_assign_agent(
     ptr: *mut c_void,
     handle: u64,

@@ -19,7 +19,7 @@ fn signal(handle: u64) -> Result<Signal, Status> {
     Signal::from_handle(handle).ok_or(status::ERROR_INVALID_SIGNAL)
 }
 
-/// Functions without a status have no way to refuse a bad handle: say so, as nothing else will.
+/// Functions without a status cannot report a bad handle to the caller: prints a message instead.
 #[cold]
 fn invalid(function: &str, handle: u64) {
     eprintln!("rpd-sim: {function}: {handle:#x} is not a signal");

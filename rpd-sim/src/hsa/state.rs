@@ -1,4 +1,4 @@
-//! Objects the runtime hands out handles for, made anew in a forked child.
+//! Objects that have handles, made anew in a forked child.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -22,7 +22,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// A handle nothing else has.
+    /// A unique handle.
     pub(super) fn handle(&self) -> u64 {
         self.next.fetch_add(16, Ordering::Relaxed)
     }
@@ -52,7 +52,7 @@ pub(super) fn state() -> &'static State {
         }));
         let swapped = STATE.compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire);
         if swapped.is_err() {
-            // SAFETY: `fresh` was published to nobody.
+            // SAFETY: `fresh` was not published.
             drop(unsafe { Box::from_raw(fresh) });
         }
     }

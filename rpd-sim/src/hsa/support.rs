@@ -1,4 +1,4 @@
-//! What the API functions share: the state check, and writing answers through `void*`.
+//! What the API functions share: the state check, and writing results through `void*`.
 
 use core::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -64,10 +64,10 @@ pub(super) fn pool(handle: u64) -> Result<&'static Pool, Status> {
     agents::pool(handle).ok_or(status::ERROR_INVALID_MEMORY_POOL)
 }
 
-/// A C array as a slice; null or empty answers an empty one.
+/// A C array as a slice; an empty one for null.
 ///
 /// # Safety
-/// A pointer that is not null must be readable for `count` values that stay put for `'a`.
+/// A pointer that is not null must be readable for `count` values that are not moved or changed during `'a`.
 pub(super) unsafe fn array<'a, T>(first: *const T, count: usize) -> &'a [T] {
     if first.is_null() || count == 0 {
         return &[];
@@ -88,7 +88,7 @@ pub(super) unsafe fn text<'a>(string: *const core::ffi::c_char) -> Option<&'a st
     unsafe { std::ffi::CStr::from_ptr(string) }.to_str().ok()
 }
 
-/// Calls an iterator's callback for every item until it answers something else than success.
+/// Calls an iterator's callback for every item until it returns something else than success.
 pub(super) fn each<T>(
     items: impl IntoIterator<Item = T>,
     mut call: impl FnMut(T) -> Status,

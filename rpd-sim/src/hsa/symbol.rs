@@ -8,7 +8,7 @@ use super::support::{Outcome, api, ensure, put, put_text};
 use super::types::{Status, status};
 use crate::gpu::agents::Agent;
 
-/// What a symbol stands for.
+/// What a symbol refers to.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
     /// A kernel.

@@ -94,7 +94,7 @@ pub(crate) struct PitchedPtr {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PointerInfo {
-    /// Bytes of this struct the caller knows; in and out.
+    /// Bytes of this struct as the caller has it; in and out.
     pub(crate) size: u32,
     pub(crate) kind: u32,
     pub(crate) agent_base_address: u64,
@@ -138,7 +138,7 @@ pub(crate) struct LinkInfo {
 /// Called by iterators with a handle; a status other than success ends the iteration.
 pub(crate) type HandleCallback =
     Option<unsafe extern "C" fn(u64, *mut core::ffi::c_void) -> Status>;
-/// `hsa_amd_signal_handler`: answers whether it wants to be called again.
+/// `hsa_amd_signal_handler`: returns whether it is to be called again.
 pub(crate) type SignalHandler = Option<unsafe extern "C" fn(i64, *mut core::ffi::c_void) -> bool>;
 /// Error callback of a queue: status, queue, data.
 pub(crate) type QueueErrorCallback =

@@ -122,7 +122,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_address_reserve_align(
     })
 }
 
-/// Gives reserved addresses back; nothing may be mapped there.
+/// Frees reserved addresses, at which nothing may be mapped.
 pub(crate) unsafe extern "C" fn hsa_amd_vmem_address_free(va: *mut c_void, size: usize) -> Status {
     api(|| {
         let mut vmem = lock(&state().vmem);
@@ -188,7 +188,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_handle_create(
     })
 }
 
-/// Gives physical memory up; it goes when nothing shows it any more.
+/// Releases physical memory, which is freed when it is not mapped any more.
 pub(crate) unsafe extern "C" fn hsa_amd_vmem_handle_release(memory_handle: u64) -> Status {
     api(|| {
         let mut vmem = lock(&state().vmem);
@@ -200,7 +200,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_handle_release(memory_handle: u64) 
     })
 }
 
-/// Shows physical memory in reserved addresses; nobody has access yet.
+/// Maps physical memory at reserved addresses, without access rights yet.
 pub(crate) unsafe extern "C" fn hsa_amd_vmem_map(
     va: *mut c_void,
     size: usize,
@@ -264,7 +264,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_unmap(va: *mut c_void, size: usize)
     })
 }
 
-/// Says who may access a mapping.
+/// Sets the access rights of a mapping.
 pub(crate) unsafe extern "C" fn hsa_amd_vmem_set_access(
     va: *mut c_void,
     size: usize,
@@ -311,7 +311,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_set_access(
     })
 }
 
-/// Who may access a mapping.
+/// Access rights of a mapping.
 pub(crate) unsafe extern "C" fn hsa_amd_vmem_get_access(
     va: *mut c_void,
     perms: *mut u32,

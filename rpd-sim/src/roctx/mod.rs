@@ -1,4 +1,4 @@
-//! The ROCTx marker library: what its functions do when nobody traces them.
+//! The ROCTx marker library: what its functions do when they are not traced.
 
 #![allow(non_snake_case)]
 

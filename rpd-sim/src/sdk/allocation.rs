@@ -18,9 +18,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_memory_allocation_operation_t as Operation, rocprofiler_user_data_t as UserData,
 };
 
-use super::{
-    agents, clock, context, correlation::Use, external, lifecycle, register::replace, thread,
-};
+use super::{agents, clock, context, correlation::Use, external, register::replace, state, thread};
 use crate::api::table::Slot;
 
 /// Slots in the core and the AMD extension table.
@@ -34,7 +32,7 @@ const HANDLE_RELEASE: usize = 58;
 /// What the hooks call.
 static NEXT: [AtomicPtr<c_void>; 6] = [const { AtomicPtr::new(ptr::null_mut()) }; 6];
 
-/// Puts the hooks in front of the runtime, and below tracing wrappers, when a context wants allocations.
+/// Puts the hooks in front of the runtime, and below tracing wrappers, when a context traces allocations.
 pub(crate) fn install(core: &[Slot], amd_ext: &[Slot]) {
     use crate::api::table::next;
     if !context::any(
@@ -99,7 +97,7 @@ macro_rules! next {
     }};
 }
 
-/// Runs an allocation between its events; `address` tells where the memory is, afterwards.
+/// Runs an allocation between its events; `address` gives the address of the memory afterwards.
 fn observe(
     operation: Operation,
     agent: AgentId,
@@ -112,7 +110,7 @@ fn observe(
         BufferKind::MEMORY_ALLOCATION,
     );
     let op = operation.0 as usize;
-    let active = if lifecycle::finalized() == 0 {
+    let active = if state::finalized() == 0 {
         context::active()
     } else {
         0
@@ -144,7 +142,7 @@ fn observe(
         allocation_size: bytes,
         ..Payload::default()
     };
-    let mut tell = |phase: Phase, payload: &mut Payload| {
+    let mut report = |phase: Phase, payload: &mut Payload| {
         for (index, correlation_id, user) in &mut states {
             if callbacks & (1 << *index) != 0 {
                 let record = CallbackRecord {
@@ -164,14 +162,14 @@ fn observe(
     if free {
         payload.address = Address::from(address());
     }
-    tell(Phase::ENTER, &mut payload);
+    report(Phase::ENTER, &mut payload);
     payload.start_timestamp = clock::now();
     let result = call();
     payload.end_timestamp = clock::now();
     if !free && result == 0 {
         payload.address = Address::from(address());
     }
-    tell(Phase::EXIT, &mut payload);
+    report(Phase::EXIT, &mut payload);
     for (index, correlation_id, _) in &states {
         if records & (1 << *index) != 0
             && let Some(buffer) = context::get(*index).buffers[bk.0 as usize].get()

@@ -16,7 +16,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_status_t as Status,
 };
 
-use super::{context, lifecycle, status::store, worker};
+use super::{context, state, status::store, worker};
 
 /// Records of one storage area, back to back, each with its header's numbers.
 #[derive(Default)]
@@ -46,7 +46,7 @@ pub(crate) struct Buffer {
     delivery: Mutex<Area>,
     /// Records dropped since the last delivery.
     dropped: AtomicU64,
-    /// A flush has been asked for and has not begun.
+    /// A flush was requested and has not begun.
     requested: AtomicBool,
     destroyed: AtomicBool,
 }
@@ -100,7 +100,7 @@ impl Buffer {
         }
     }
 
-    /// Asks the callback thread for a flush, unless one is asked for already.
+    /// Requests a flush from the callback thread, unless one is requested already.
     fn request(&self) {
         if !self.requested.swap(true, Ordering::AcqRel) {
             worker::post(self.worker.load(Ordering::Relaxed), self.id);
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn rocprofiler_create_buffer(
     callback_data: *mut c_void,
     buffer_id: *mut BufferId,
 ) -> Status {
-    if lifecycle::initialized() != -1 {
+    if state::initialized() != -1 {
         return Status::ERROR_CONFIGURATION_LOCKED;
     }
     let Some(function) = callback else {
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn rocprofiler_create_buffer(
 /// `rocprofiler_flush_buffer`.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_flush_buffer(buffer_id: BufferId) -> Status {
-    if lifecycle::finalized() == 1 {
+    if state::finalized() == 1 {
         return Status::ERROR_FINALIZED;
     }
     let Some(buffer) = find(buffer_id) else {

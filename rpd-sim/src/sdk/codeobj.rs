@@ -22,11 +22,11 @@ use rocprofiler_sdk_sys::{
     rocprofiler_user_data_t as UserData,
 };
 
-use super::{agents, context, lifecycle, register, thread};
+use super::{agents, context, register, state, thread};
 use crate::api::table::Slot;
 use crate::gpu::observe::{CodeObjectInfo, CodeObjectStorage};
 
-/// A kernel that was told about.
+/// A kernel that was reported.
 struct Symbol {
     payload: SymbolPayload,
     /// What the payload's name points to.
@@ -36,15 +36,15 @@ struct Symbol {
     user: HashMap<usize, UserData>,
 }
 
-/// A code object that was told about.
+/// A code object that was reported.
 struct Object {
     handle: u64,
     payload: LoadPayload,
     /// What the payload's URI points to.
     _uri: CString,
     symbols: Vec<Symbol>,
-    /// Contexts that were told of the load, which are told of the unload.
-    told: u64,
+    /// Contexts that the load was reported to; the unload is reported to the same.
+    reported: u64,
     user: HashMap<usize, UserData>,
 }
 
@@ -181,7 +181,7 @@ fn wanting(operation: Operation) -> u64 {
     context::active() & context::want_callbacks(kind, operation.0 as usize)
 }
 
-fn tell(
+fn report(
     mask: u64,
     operation: Operation,
     phase: Phase,
@@ -205,15 +205,15 @@ impl Object {
     /// Reports the object, then its kernels, each followed by its host stub, to contexts of the masks.
     fn report(&mut self, phase: Phase, objects: u64, symbols: u64, stubs: u64) {
         let at = ptr::from_mut(&mut self.payload).cast();
-        tell(objects, Operation::LOAD, phase, at, &mut self.user);
+        report(objects, Operation::LOAD, phase, at, &mut self.user);
         for symbol in &mut self.symbols {
             let at = ptr::from_mut(&mut symbol.payload).cast();
             let operation = Operation::DEVICE_KERNEL_SYMBOL_REGISTER;
-            tell(symbols, operation, phase, at, &mut symbol.user);
+            report(symbols, operation, phase, at, &mut symbol.user);
             if let Some(host) = &mut symbol.host {
                 let at = ptr::from_mut(host).cast();
                 let operation = Operation::HOST_KERNEL_SYMBOL_REGISTER;
-                tell(stubs, operation, phase, at, &mut symbol.user);
+                report(stubs, operation, phase, at, &mut symbol.user);
             }
         }
     }
@@ -299,15 +299,15 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
             },
             _uri: uri,
             symbols,
-            told: 0,
+            reported: 0,
             user: HashMap::new(),
         }
     };
-    if lifecycle::finalized() == 0 {
+    if state::finalized() == 0 {
         let objects = wanting(Operation::LOAD);
         let symbols = wanting(Operation::DEVICE_KERNEL_SYMBOL_REGISTER);
         let stubs = wanting(Operation::HOST_KERNEL_SYMBOL_REGISTER);
-        object.told = objects | symbols;
+        object.reported = objects | symbols;
         object.report(Phase::LOAD, objects, symbols, stubs);
     }
     let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
@@ -315,8 +315,8 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
 }
 
 fn unload(object: &mut Object) {
-    let objects = object.told & wanting(Operation::LOAD);
-    let symbols = object.told & wanting(Operation::DEVICE_KERNEL_SYMBOL_REGISTER);
+    let objects = object.reported & wanting(Operation::LOAD);
+    let symbols = object.reported & wanting(Operation::DEVICE_KERNEL_SYMBOL_REGISTER);
     // Host stubs are not taken back.
     object.report(Phase::UNLOAD, objects, symbols, 0);
 }
@@ -335,7 +335,7 @@ pub(crate) fn unloaded(handle: u64) {
         }
         object
     };
-    if lifecycle::finalized() == 0 {
+    if state::finalized() == 0 {
         unload(&mut { object });
     }
 }

@@ -1,7 +1,7 @@
 //! Contexts: the switches that services hang on.
 //!
 //! All state that a traced call reads is a few atomics: which contexts are active, and for every kind and
-//! operation which contexts want it. Contexts are made while tools configure and never freed.
+//! operation which contexts trace it. Contexts are made while tools configure and never freed.
 
 use core::{
     ffi::{c_int, c_void},
@@ -21,7 +21,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_status_t as Status, rocprofiler_user_data_t as UserData,
 };
 
-use super::{buffer::Buffer, counting, lifecycle, status::store};
+use super::{buffer::Buffer, state, status::store};
 
 /// Most contexts of a process: one bit each.
 pub(crate) const MAX: usize = 64;
@@ -31,14 +31,14 @@ pub(crate) const CALLBACK_KINDS: usize = CallbackKind::LAST.0 as usize;
 pub(crate) const BUFFER_KINDS: usize = BufferKind::LAST.0 as usize;
 pub(crate) const REQUEST_KINDS: usize = RequestKind::LAST.0 as usize;
 
-/// A callback of a tool and what it wants back.
+/// A callback of a tool and its data pointer.
 #[derive(Clone, Copy)]
 pub(crate) struct Callback<F> {
     pub(crate) function: F,
     pub(crate) data: *mut c_void,
 }
 
-// SAFETY: the pointer is only handed back to the tool, which promises thread safety by the ABI's contract.
+// SAFETY: the pointer is only handed back to the tool, whose callbacks are thread-safe by the ABI's contract.
 unsafe impl<F> Send for Callback<F> {}
 // SAFETY: as above.
 unsafe impl<F> Sync for Callback<F> {}
@@ -56,10 +56,6 @@ pub(crate) struct Context {
     pub(crate) callbacks: [OnceLock<Callback<TraceFn>>; CALLBACK_KINDS],
     pub(crate) buffers: [OnceLock<&'static Buffer>; BUFFER_KINDS],
     pub(crate) request: OnceLock<Callback<NonNullRequest>>,
-    /// Counts dispatches.
-    pub(crate) counting: OnceLock<counting::dispatch::Service>,
-    /// Counts whole agents.
-    pub(crate) agents_counted: OnceLock<counting::device::Service>,
 }
 
 /// The request callback, present.
@@ -71,13 +67,13 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 static CHANGE: Mutex<()> = Mutex::new(());
 /// Contexts that are active, a bit each.
 static ACTIVE: AtomicU64 = AtomicU64::new(0);
-/// Contexts that want callbacks, by kind and operation.
+/// Contexts that have callbacks, by kind and operation.
 static CALLBACKS: [[AtomicU64; MAX_OPERATIONS]; CALLBACK_KINDS] =
     [const { [const { AtomicU64::new(0) }; MAX_OPERATIONS] }; CALLBACK_KINDS];
-/// Contexts that want buffer records, by kind and operation.
+/// Contexts that have buffer records, by kind and operation.
 static BUFFERS: [[AtomicU64; MAX_OPERATIONS]; BUFFER_KINDS] =
     [const { [const { AtomicU64::new(0) }; MAX_OPERATIONS] }; BUFFER_KINDS];
-/// Contexts that want to be asked for external ids, by request kind.
+/// Contexts with a request callback for external ids, by request kind.
 static REQUESTS: [AtomicU64; REQUEST_KINDS] = [const { AtomicU64::new(0) }; REQUEST_KINDS];
 
 /// What context handles are counted from, different in every process.
@@ -99,19 +95,19 @@ pub(crate) fn active() -> u64 {
     ACTIVE.load(Ordering::Acquire)
 }
 
-/// Contexts, active or not, that want callbacks of an operation.
+/// Contexts, active or not, with callbacks for an operation.
 #[inline]
 pub(crate) fn want_callbacks(kind: usize, operation: usize) -> u64 {
     CALLBACKS[kind][operation].load(Ordering::Relaxed)
 }
 
-/// Contexts, active or not, that want records of an operation.
+/// Contexts, active or not, with buffer records for an operation.
 #[inline]
 pub(crate) fn want_records(kind: usize, operation: usize) -> u64 {
     BUFFERS[kind][operation].load(Ordering::Relaxed)
 }
 
-/// Contexts that want to be asked for external ids of a kind.
+/// Contexts with a request callback for external ids of a kind.
 #[inline]
 pub(crate) fn want_requests(kind: usize) -> u64 {
     REQUESTS[kind].load(Ordering::Relaxed)
@@ -220,9 +216,38 @@ impl Context {
     }
 }
 
-/// Stops all contexts of a client; `remove` also forgets them.
-pub(crate) fn stop_client(client: u32, remove: bool) {
-    let guard = CHANGE.lock().unwrap_or_else(|e| e.into_inner());
+/// Activates a context if `allowed` says that it may be active beside the others. `None` when it is active already.
+///
+/// # Errors
+/// There is no such context, or it is not allowed.
+pub(super) fn activate(
+    id: ContextId,
+    allowed: impl FnOnce(&Context) -> bool,
+) -> Result<Option<&'static Context>, Status> {
+    let _guard = CHANGE.lock().unwrap_or_else(|e| e.into_inner());
+    let context = find(id).ok_or(Status::ERROR_CONTEXT_NOT_FOUND)?;
+    if !allowed(context) {
+        return Err(Status::ERROR_CONTEXT_CONFLICT);
+    }
+    let bit = 1 << context.index;
+    let before = ACTIVE.fetch_or(bit, Ordering::AcqRel);
+    Ok((before & bit == 0).then_some(context))
+}
+
+/// Deactivates a context; `None` when there is no such context or it is not active.
+pub(super) fn deactivate(id: ContextId) -> Option<&'static Context> {
+    let _guard = CHANGE.lock().unwrap_or_else(|e| e.into_inner());
+    let context = find(id)?;
+    let bit = 1 << context.index;
+    (ACTIVE.fetch_and(!bit, Ordering::AcqRel) & bit != 0).then_some(context)
+}
+
+/// Deactivates all contexts of a client; `remove` also forgets them. Those that were active.
+pub(super) fn deactivate_client(
+    client: u32,
+    remove: bool,
+) -> impl Iterator<Item = &'static Context> {
+    let _guard = CHANGE.lock().unwrap_or_else(|e| e.into_inner());
     let mut stopped = 0;
     for index in 0..COUNT.load(Ordering::Acquire) as usize {
         let context = get(index);
@@ -234,8 +259,7 @@ pub(crate) fn stop_client(client: u32, remove: bool) {
             }
         }
     }
-    drop(guard);
-    bits(stopped).for_each(|index| counting::stopped(get(index)));
+    bits(stopped).map(get)
 }
 
 /// `rocprofiler_create_context`.
@@ -247,7 +271,7 @@ pub unsafe extern "C" fn rocprofiler_create_context(context_id: *mut ContextId) 
     if context_id.is_null() {
         return Status::ERROR_INVALID_ARGUMENT;
     }
-    if lifecycle::initialized() != -1 {
+    if state::initialized() != -1 {
         return Status::ERROR_CONFIGURATION_LOCKED;
     }
     // SAFETY: not null, and readable by the contract.
@@ -261,58 +285,16 @@ pub unsafe extern "C" fn rocprofiler_create_context(context_id: *mut ContextId) 
     }
     let context = Box::leak(Box::new(Context {
         index,
-        client: lifecycle::current_client(),
+        client: state::current_client(),
         removed: AtomicBool::new(false),
         callbacks: [const { OnceLock::new() }; CALLBACK_KINDS],
         buffers: [const { OnceLock::new() }; BUFFER_KINDS],
         request: OnceLock::new(),
-        counting: OnceLock::new(),
-        agents_counted: OnceLock::new(),
     }));
     store(context_id, context.id());
     CONTEXTS[index].store(context, Ordering::Release);
     COUNT.store(index as u32 + 1, Ordering::Release);
     Status::SUCCESS
-}
-
-/// `rocprofiler_start_context`.
-#[unsafe(no_mangle)]
-pub extern "C" fn rocprofiler_start_context(context_id: ContextId) -> Status {
-    if lifecycle::finalized() != 0 {
-        return Status::ERROR_CONFIGURATION_LOCKED;
-    }
-    let guard = CHANGE.lock().unwrap_or_else(|e| e.into_inner());
-    let Some(context) = find(context_id) else {
-        return Status::ERROR_CONTEXT_NOT_FOUND;
-    };
-    if !counting::may_start(context) {
-        return Status::ERROR_CONTEXT_CONFLICT;
-    }
-    let bit = 1 << context.index;
-    let before = ACTIVE.fetch_or(bit, Ordering::AcqRel);
-    drop(guard);
-    if before & bit != 0 {
-        return Status::SUCCESS;
-    }
-    // Tools are called in there, so no lock is held.
-    counting::started(context)
-}
-
-/// `rocprofiler_stop_context`.
-#[unsafe(no_mangle)]
-pub extern "C" fn rocprofiler_stop_context(context_id: ContextId) -> Status {
-    if lifecycle::finalized() == 1 {
-        return Status::SUCCESS;
-    }
-    let guard = CHANGE.lock().unwrap_or_else(|e| e.into_inner());
-    match find(context_id) {
-        Some(c) if ACTIVE.fetch_and(!(1 << c.index), Ordering::AcqRel) & (1 << c.index) != 0 => {
-            drop(guard);
-            counting::stopped(c);
-            Status::SUCCESS
-        }
-        _ => Status::ERROR_CONTEXT_NOT_FOUND,
-    }
 }
 
 /// `rocprofiler_context_is_active`.
@@ -359,17 +341,5 @@ mod tests {
         assert_eq!(bits(0b1010_0001).collect::<Vec<_>>(), [0, 5, 7]);
         assert_eq!(bits(1 << 63).collect::<Vec<_>>(), [63]);
         assert_eq!(bits(0).count(), 0);
-    }
-
-    #[test]
-    fn unknown_handles_are_not_found() {
-        assert_eq!(
-            rocprofiler_start_context(ContextId { handle: 0 }),
-            Status::ERROR_CONTEXT_NOT_FOUND
-        );
-        assert_eq!(
-            rocprofiler_stop_context(ContextId { handle: u64::MAX }),
-            Status::ERROR_CONTEXT_NOT_FOUND
-        );
     }
 }

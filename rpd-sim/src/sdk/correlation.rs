@@ -21,7 +21,7 @@ fn next() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Who still uses an id: made when asynchronous work first shares it.
+/// Number of users of an id, made when asynchronous work first shares it.
 struct Shared {
     users: AtomicU32,
     internal: u64,
@@ -42,7 +42,7 @@ thread_local! {
 }
 
 impl Scope {
-    /// An id that is nobody's yet.
+    /// An id that no call has yet.
     pub(crate) const fn unused() -> Self {
         Self {
             internal: 0,
@@ -104,7 +104,7 @@ fn release(shared: *const Shared) {
     let node = unsafe { &*shared };
     let internal = node.internal;
     if node.users.fetch_sub(1, Ordering::AcqRel) == 1 {
-        // SAFETY: it came out of a box and nobody uses it any more.
+        // SAFETY: it came out of a box and is not used any more.
         drop(unsafe { Box::from_raw(shared.cast_mut()) });
         retire(internal);
     }

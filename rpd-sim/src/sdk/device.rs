@@ -1,4 +1,4 @@
-//! What the device does, as services: dispatches, copies, scratch memory.
+//! The work of the device, as services: dispatches and copies; `scratch` has the events of scratch memory.
 
 use core::{
     ptr,
@@ -11,35 +11,29 @@ use std::{
 };
 
 use rocprofiler_sdk_sys::{
-    hsa_amd_tool_event_kind_t as ToolEvent, rocprofiler_address_t as Address,
-    rocprofiler_async_correlation_id_t as AsyncCorrelationId,
+    rocprofiler_address_t as Address, rocprofiler_async_correlation_id_t as AsyncCorrelationId,
     rocprofiler_buffer_tracing_kernel_dispatch_record_t as DispatchRecord,
     rocprofiler_buffer_tracing_kind_t as BufferKind,
     rocprofiler_buffer_tracing_memory_copy_record_t as CopyRecord,
-    rocprofiler_buffer_tracing_scratch_memory_record_t as ScratchRecord,
     rocprofiler_callback_phase_t as Phase,
     rocprofiler_callback_tracing_kernel_dispatch_data_t as DispatchPayload,
     rocprofiler_callback_tracing_kind_t as CallbackKind,
     rocprofiler_callback_tracing_memory_copy_data_t as CopyPayload,
     rocprofiler_callback_tracing_record_t as CallbackRecord,
-    rocprofiler_callback_tracing_scratch_memory_data_t as ScratchPayload,
     rocprofiler_correlation_id_t as CorrelationId, rocprofiler_dim3_t as Dim3,
     rocprofiler_external_correlation_id_request_kind_t as RequestKind,
     rocprofiler_kernel_dispatch_info_t as Info,
     rocprofiler_kernel_dispatch_operation_t as DispatchOperation,
     rocprofiler_memory_copy_operation_t as CopyOperation, rocprofiler_queue_id_t as QueueId,
-    rocprofiler_scratch_alloc_flag_t as ScratchFlag,
-    rocprofiler_scratch_memory_alloc_end_t as AllocEnd,
-    rocprofiler_scratch_memory_operation_t as ScratchOperation,
     rocprofiler_user_data_t as UserData,
 };
 
 use super::{
-    agents, clock, codeobj, context, correlation::Use, counting, external, lifecycle, thread,
+    agents, clock, codeobj, context, correlation::Use, counting, external, scratch, state, thread,
 };
 use crate::gpu::observe::{
     self, CodeObjectInfo, CopyDirection, CopyInfo, DispatchInfo, Interval, Observer, QueueInfo,
-    ScratchEvent, ScratchInfo, Token,
+    ScratchInfo, Token,
 };
 use rpd_gfx::perf;
 
@@ -56,7 +50,7 @@ static NEXT_QUEUE: AtomicU64 = AtomicU64::new(1);
 
 struct Provider;
 
-/// Becomes the device's observer when some context configured something that needs it.
+/// Sets the device's observer if a context traces or counts device work.
 pub(crate) fn install() {
     let wanted = [
         (CallbackKind::KERNEL_DISPATCH, BufferKind::KERNEL_DISPATCH),
@@ -87,7 +81,7 @@ pub(crate) fn forget() {
 }
 
 /// What one context gets about a piece of work.
-struct Seen {
+pub(super) struct Seen {
     index: usize,
     external: u64,
     user: UserData,
@@ -111,11 +105,11 @@ struct Work {
 struct Counted {
     /// Index of its agent.
     agent: usize,
-    /// What a context wants to have counted, and the context's external id.
+    /// What a context counts of it, and the context's external id.
     chosen: Option<(counting::dispatch::Chosen, u64)>,
 }
 
-/// What is told about it.
+/// The payload of its records.
 enum Payload {
     Dispatch(DispatchPayload),
     Copy(CopyOperation, CopyPayload),
@@ -128,7 +122,7 @@ fn masks(
     record: BufferKind,
     record_op: u32,
 ) -> (u64, u64) {
-    let active = if lifecycle::finalized() == 0 {
+    let active = if state::finalized() == 0 {
         context::active()
     } else {
         0
@@ -156,7 +150,7 @@ fn see(mask: u64, request: RequestKind, operation: u32, thread: u64, internal: u
 }
 
 /// Calls the contexts of a mask.
-fn tell(
+pub(super) fn report(
     mask: u64,
     seen: &mut [Seen],
     id: (u64, u64),
@@ -195,11 +189,11 @@ impl Work {
         }
         // SAFETY: the device hands each token back once.
         let work = unsafe { Box::from_raw(token as *mut Self) };
-        (lifecycle::finalized() != 1).then_some(work)
+        (state::finalized() != 1).then_some(work)
     }
 }
 
-fn queue_id(queue: &QueueInfo) -> QueueId {
+pub(super) fn queue_id(queue: &QueueInfo) -> QueueId {
     let known = QUEUES.read().unwrap_or_else(|e| e.into_inner());
     if let Some(&handle) = known.as_ref().and_then(|q| q.get(&queue.handle)) {
         return QueueId { handle };
@@ -228,7 +222,7 @@ impl Observer for Provider {
         let (enqueue, complete) = (DispatchOperation::ENQUEUE.0, DispatchOperation::COMPLETE.0);
         let (begin, _) = masks(ck, enqueue, bk, enqueue);
         let (callbacks, records) = masks(ck, complete, bk, complete);
-        let (single, whole) = if lifecycle::finalized() == 0 {
+        let (single, whole) = if state::finalized() == 0 {
             (counting::of_dispatches(), counting::of_devices())
         } else {
             (0, 0)
@@ -236,7 +230,7 @@ impl Observer for Provider {
         if begin | callbacks | records | single | whole == 0 {
             return 0;
         }
-        // Ids count what somebody sees.
+        // Ids are given only to dispatches that a context traces.
         let dispatch_id = NEXT_DISPATCH.fetch_add(1, Ordering::Relaxed);
         let id = Use::current();
         let tid = thread::current();
@@ -274,12 +268,12 @@ impl Observer for Provider {
             id.internal,
         );
         let info = payload.dispatch_info;
-        let mut tell_phase = |phase, seen: &mut [Seen]| {
+        let mut report_phase = |phase, seen: &mut [Seen]| {
             let at = ptr::from_mut(&mut payload).cast();
             let what = (ck, enqueue, phase);
-            tell(begin, seen, (id.internal, id.ancestor), tid, what, at);
+            report(begin, seen, (id.internal, id.ancestor), tid, what, at);
         };
-        tell_phase(Phase::ENTER, &mut seen);
+        report_phase(Phase::ENTER, &mut seen);
         let counted = crate::gpu::agents::agent(dispatch.queue.agent)
             .filter(|_| single | whole != 0)
             .map(|agent| Counted {
@@ -297,7 +291,7 @@ impl Observer for Provider {
                         Some((chosen, seen.external))
                     }),
             });
-        tell_phase(Phase::EXIT, &mut seen);
+        report_phase(Phase::EXIT, &mut seen);
         let payload = Payload::Dispatch(payload);
         Work {
             id,
@@ -329,7 +323,7 @@ impl Observer for Provider {
         let (Some(counted), Payload::Dispatch(payload)) = (&work.counted, &work.payload) else {
             return;
         };
-        if lifecycle::finalized() == 1 {
+        if state::finalized() == 1 {
             return;
         }
         counting::device::add(counted.agent, counts);
@@ -373,7 +367,7 @@ impl Observer for Provider {
         let mut seen = see(callbacks | records, request, operation.0, tid, id.internal);
         let at = ptr::from_mut(&mut payload).cast();
         let what = (ck, operation.0, Phase::ENTER);
-        tell(
+        report(
             callbacks,
             &mut seen,
             (id.internal, id.ancestor),
@@ -398,33 +392,33 @@ impl Observer for Provider {
         complete(token, time);
     }
 
-    fn scratch_begin(&self, scratch: &ScratchInfo) -> Token {
-        let (operation, ..) = scratch_operation(scratch.event);
+    fn scratch_begin(&self, info: &ScratchInfo) -> Token {
+        let (operation, ..) = scratch::operation(info.event);
         let (ck, bk) = (CallbackKind::SCRATCH_MEMORY, BufferKind::SCRATCH_MEMORY);
         let (callbacks, records) = masks(ck, operation.0, bk, operation.0);
         if callbacks | records == 0 {
             return 0;
         }
-        // Ids are only asked for where callbacks are on.
+        // Ids are requested only where callbacks are active.
         let request = RequestKind::SCRATCH_MEMORY;
-        let mut work = Box::new(ScratchWork {
+        let mut work = Box::new(scratch::ScratchWork {
             callbacks,
             records,
             seen: see(callbacks, request, operation.0, thread::current(), 0),
             start: 0,
         });
-        tell_scratch(&mut work, scratch, Phase::ENTER);
+        scratch::report(&mut work, info, Phase::ENTER);
         work.start = clock::now();
         Box::into_raw(work) as Token
     }
 
-    fn scratch_end(&self, token: Token, scratch: &ScratchInfo) {
+    fn scratch_end(&self, token: Token, info: &ScratchInfo) {
         if token == 0 {
             return;
         }
         // SAFETY: the device hands each token back once.
-        let mut work = unsafe { Box::from_raw(token as *mut ScratchWork) };
-        scratch_ended(&mut work, scratch);
+        let mut work = unsafe { Box::from_raw(token as *mut scratch::ScratchWork) };
+        scratch::ended(&mut work, info);
     }
 
     fn code_object_loaded(&self, object: &CodeObjectInfo) {
@@ -464,7 +458,7 @@ fn complete(token: Token, time: Interval) {
             let at = ptr::from_mut(payload).cast();
             let operation = DispatchOperation::COMPLETE;
             let what = (CallbackKind::KERNEL_DISPATCH, operation.0, Phase::NONE);
-            tell(mask, &mut work.seen, id, tid, what, at);
+            report(mask, &mut work.seen, id, tid, what, at);
             let kind = BufferKind::KERNEL_DISPATCH;
             for seen in work
                 .seen
@@ -493,7 +487,7 @@ fn complete(token: Token, time: Interval) {
             payload.end_timestamp = time.end;
             let at = ptr::from_mut(payload).cast();
             let what = (CallbackKind::MEMORY_COPY, operation.0, Phase::EXIT);
-            tell(mask, &mut work.seen, id, tid, what, at);
+            report(mask, &mut work.seen, id, tid, what, at);
             let kind = BufferKind::MEMORY_COPY;
             for seen in work
                 .seen
@@ -520,87 +514,6 @@ fn complete(token: Token, time: Interval) {
                     );
                 }
             }
-        }
-    }
-}
-
-/// A change of scratch memory under way.
-struct ScratchWork {
-    /// Contexts that get callbacks.
-    callbacks: u64,
-    /// Contexts that get a record.
-    records: u64,
-    seen: Vec<Seen>,
-    start: u64,
-}
-
-/// The operation of an event, and what the runtime calls its begin and its end.
-fn scratch_operation(event: ScratchEvent) -> (ScratchOperation, ToolEvent, ToolEvent) {
-    match event {
-        ScratchEvent::Alloc => (
-            ScratchOperation::ALLOC,
-            ToolEvent::SCRATCH_ALLOC_START,
-            ToolEvent::SCRATCH_ALLOC_END,
-        ),
-        ScratchEvent::Free => (
-            ScratchOperation::FREE,
-            ToolEvent::SCRATCH_FREE_START,
-            ToolEvent::SCRATCH_FREE_END,
-        ),
-    }
-}
-
-/// Calls the contexts about one end of a scratch event; both ends have the same user data.
-fn tell_scratch(work: &mut ScratchWork, scratch: &ScratchInfo, phase: Phase) {
-    let (operation, began, ended) = scratch_operation(scratch.event);
-    let entering = phase == Phase::ENTER;
-    let mut payload = ScratchPayload {
-        size: size_of::<ScratchPayload>() as u64,
-        agent_id: agents::of_handle(scratch.queue.agent),
-        queue_id: queue_id(&scratch.queue),
-        flags: ScratchFlag(scratch.flags),
-        args_kind: if entering { began } else { ended },
-        ..ScratchPayload::default()
-    };
-    if scratch.event == ScratchEvent::Alloc {
-        payload.args.alloc_end = AllocEnd {
-            dispatch_id: scratch.dispatch_packet_id,
-            size: if entering { 0 } else { scratch.bytes as usize },
-            num_slots: if entering { 0 } else { scratch.slots as usize },
-        };
-    }
-    tell(
-        work.callbacks,
-        &mut work.seen,
-        (0, 0),
-        thread::current(),
-        (CallbackKind::SCRATCH_MEMORY, operation.0, phase),
-        ptr::from_mut(&mut payload).cast(),
-    );
-}
-
-fn scratch_ended(work: &mut ScratchWork, scratch: &ScratchInfo) {
-    tell_scratch(work, scratch, Phase::EXIT);
-    let end = clock::now();
-    let kind = BufferKind::SCRATCH_MEMORY;
-    for index in context::bits(work.records) {
-        if let Some(buffer) = context::get(index).buffers[kind.0 as usize].get() {
-            buffer.emit(
-                kind.0,
-                &ScratchRecord {
-                    size: size_of::<ScratchRecord>() as u64,
-                    kind,
-                    operation: scratch_operation(scratch.event).0,
-                    agent_id: agents::of_handle(scratch.queue.agent),
-                    queue_id: queue_id(&scratch.queue),
-                    thread_id: thread::current(),
-                    start_timestamp: work.start,
-                    end_timestamp: end,
-                    flags: ScratchFlag(scratch.flags),
-                    allocation_size: scratch.bytes,
-                    ..ScratchRecord::default()
-                },
-            );
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn global() -> Option<Entry> {
     lookup(libc::RTLD_DEFAULT)
 }
 
-/// A reason to end the target, as the SDK does for a tool it was told to load and cannot.
+/// A reason to abort the target, as the SDK does when it cannot load a tool named in the environment.
 fn fatal(text: &str) -> ! {
     eprintln!("rpd-sim: {text}");
     std::process::abort()

@@ -1,4 +1,4 @@
-//! Ids that tools attach to calls: pushed on a stack by thread, or asked for.
+//! Ids that tools attach to calls: pushed on a stack by thread, or returned by a request callback.
 
 use core::{
     ffi::{c_char, c_void},
@@ -19,7 +19,7 @@ use super::{
     status::store,
 };
 
-/// Contexts something was ever pushed for.
+/// Contexts for which an id was ever pushed.
 static PUSHED: AtomicU64 = AtomicU64::new(0);
 /// Stacks by context and thread.
 static STACKS: Mutex<Option<Stacks>> = Mutex::new(None);
@@ -45,13 +45,13 @@ pub(crate) fn pushed(context: &Context, thread: u64) -> u64 {
         .unwrap_or(0)
 }
 
-/// Whether a context ever had something pushed.
+/// Whether an id was ever pushed for a context.
 #[inline]
 pub(crate) fn any_pushed(mask: u64) -> u64 {
     PUSHED.load(Ordering::Relaxed) & mask
 }
 
-/// The external id of a piece of work that begins: asked for, or else what was pushed.
+/// The external id of work that begins: that of the request callback, or else the one pushed last.
 #[inline]
 pub(crate) fn request(
     context: &Context,

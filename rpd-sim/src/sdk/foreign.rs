@@ -17,7 +17,7 @@ pub(crate) type SetApiTable =
     unsafe extern "C" fn(*const c_char, u64, u64, *mut *mut c_void, u64) -> c_int;
 
 const NAME: &CStr = c"rocprofiler_set_api_table";
-/// What is opened when nothing is named.
+/// The library that is opened by default.
 const DEFAULT: &CStr = c"librocprofiler-sdk.so";
 
 /// The provider outside that the tables go to; `None` when this library is the provider.
@@ -27,7 +27,7 @@ pub(crate) fn provider() -> Option<SetApiTable> {
 }
 
 fn find() -> Option<SetApiTable> {
-    // A library that is loaded under the name asked for, or in the global scope, needs no opening.
+    // A library that is loaded under the requested name, or in the global scope, needs no opening.
     let named = std::env::var_os("ROCPROFILER_REGISTER_LIBRARY");
     // SAFETY: the name is text.
     let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, NAME.as_ptr()) };

@@ -1,4 +1,4 @@
-//! Tools that want to patch dispatch tables themselves.
+//! Tools that patch dispatch tables themselves.
 
 use core::ffi::{c_int, c_void};
 use std::sync::RwLock;
@@ -8,7 +8,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_intercept_table_t as InterceptTable, rocprofiler_status_t as Status,
 };
 
-use super::{context::Callback, lifecycle};
+use super::{context::Callback, state};
 
 #[derive(Clone, Copy)]
 struct Interest {
@@ -18,7 +18,7 @@ struct Interest {
 
 static INTERESTS: RwLock<Vec<Interest>> = RwLock::new(Vec::new());
 
-/// Shows tables of a runtime to who asked for them; they may store into slots.
+/// Passes the tables of a runtime to the tools that asked for them; they may replace functions.
 pub(crate) fn offer(
     table: InterceptTable,
     version: u64,
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn rocprofiler_at_intercept_table_registration(
     libs: c_int,
     data: *mut c_void,
 ) -> Status {
-    if lifecycle::initialized() > 0 {
+    if state::initialized() > 0 {
         return Status::ERROR_CONFIGURATION_LOCKED;
     }
     let Some(function) = callback else {

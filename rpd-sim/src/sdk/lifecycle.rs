@@ -1,8 +1,8 @@
-//! From finding tools to finalising them.
+//! Tools are found, configured, initialised and finalised.
 
 use core::{
     ffi::{c_int, c_void},
-    sync::atomic::{AtomicI32, AtomicU32, Ordering},
+    sync::atomic::{AtomicI32, Ordering},
 };
 use std::sync::{Mutex, OnceLock};
 
@@ -12,14 +12,11 @@ use rocprofiler_sdk_sys::{
     rocprofiler_tool_configure_result_t as ConfigureResult,
 };
 
-use super::{codeobj, context, counting, device, discovery, status::store, worker};
+use super::{
+    activation, codeobj, context, counting, device, discovery, fork, state, status::store, worker,
+};
 
-static INITIALIZED: AtomicI32 = AtomicI32::new(0);
-static FINALIZED: AtomicI32 = AtomicI32::new(0);
-/// Client being configured or initialised.
-static CURRENT: AtomicU32 = AtomicU32::new(0);
-
-/// A tool that wants to be here.
+/// A tool that accepted its configuration.
 struct Client {
     id: Box<ClientId>,
     result: ConfigureResult,
@@ -31,23 +28,6 @@ unsafe impl Send for Client {}
 
 static CLIENTS: Mutex<Vec<Client>> = Mutex::new(Vec::new());
 
-/// 0 before initialisation, -1 during, 1 after.
-#[inline]
-pub(crate) fn initialized() -> i32 {
-    INITIALIZED.load(Ordering::Acquire)
-}
-
-/// 0 before finalisation, -1 during, 1 after.
-#[inline]
-pub(crate) fn finalized() -> i32 {
-    FINALIZED.load(Ordering::Relaxed)
-}
-
-/// Client that a context made now belongs to.
-pub(crate) fn current_client() -> u32 {
-    CURRENT.load(Ordering::Relaxed)
-}
-
 fn client_offset() -> u32 {
     static OFFSET: OnceLock<u32> = OnceLock::new();
     *OFFSET.get_or_init(|| context::random_offset(2) as u32)
@@ -55,10 +35,7 @@ fn client_offset() -> u32 {
 
 /// Finds tools, lets them configure and initialise; once per process, later calls do nothing.
 pub(crate) fn initialize(forced: Option<discovery::Entry>) {
-    if INITIALIZED
-        .compare_exchange(0, -1, Ordering::AcqRel, Ordering::Acquire)
-        .is_err()
-    {
+    if !state::begin_initialization() {
         return;
     }
     // SAFETY: the handler is a function of this library.
@@ -67,8 +44,9 @@ pub(crate) fn initialize(forced: Option<discovery::Entry>) {
     initialize_clients();
     if !CLIENTS.lock().unwrap_or_else(|e| e.into_inner()).is_empty() {
         worker::start();
+        fork::install();
     }
-    INITIALIZED.store(1, Ordering::Release);
+    state::end_initialization();
 }
 
 extern "C" fn at_exit() {
@@ -78,7 +56,7 @@ extern "C" fn at_exit() {
 fn configure(forced: Option<discovery::Entry>) {
     for (priority, entry) in discovery::entries(forced).into_iter().enumerate() {
         let handle = client_offset() + priority as u32;
-        CURRENT.store(handle, Ordering::Relaxed);
+        state::set_current_client(handle);
         let mut id = Box::new(ClientId {
             size: size_of::<ClientId>(),
             name: core::ptr::null(),
@@ -94,7 +72,7 @@ fn configure(forced: Option<discovery::Entry>) {
             )
         };
         if result.is_null() {
-            context::stop_client(handle, true);
+            activation::stop_client(handle, true);
             continue;
         }
         // SAFETY: not null, so the tool handed its result.
@@ -104,7 +82,7 @@ fn configure(forced: Option<discovery::Entry>) {
                 "rpd-sim: a tool's configure result has {} bytes, not 32",
                 result.size
             );
-            context::stop_client(handle, true);
+            activation::stop_client(handle, true);
             continue;
         }
         let mut clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
@@ -122,7 +100,7 @@ fn initialize_clients() {
         clients.iter().map(|c| (c.id.handle, c.result)).collect()
     };
     for (handle, result) in list {
-        CURRENT.store(handle, Ordering::Relaxed);
+        state::set_current_client(handle);
         if let Some(function) = result.initialize {
             // SAFETY: the tool gave the function for this. Its result has no meaning in this version.
             unsafe { function(Some(finalize_client), result.tool_data) };
@@ -130,7 +108,7 @@ fn initialize_clients() {
     }
 }
 
-/// What tools get to finalise themselves: all of it when there is one client.
+/// The function by which a tool finalises itself: the whole SDK when it is the only client.
 unsafe extern "C" fn finalize_client(id: ClientId) {
     let count = CLIENTS.lock().unwrap_or_else(|e| e.into_inner()).len();
     if count <= 1 {
@@ -140,7 +118,7 @@ unsafe extern "C" fn finalize_client(id: ClientId) {
     }
 }
 
-/// Stops a client's contexts and tells it, once.
+/// Stops a client's contexts and calls its finaliser, once.
 fn end_client(handle: u32) {
     let result = {
         let mut clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
@@ -153,21 +131,17 @@ fn end_client(handle: u32) {
         client.done = true;
         client.result
     };
-    context::stop_client(handle, false);
+    activation::stop_client(handle, false);
     if let Some(function) = result.finalize {
         // SAFETY: the tool gave the function for this.
         unsafe { function(result.tool_data) };
     }
-    context::stop_client(handle, true);
+    activation::stop_client(handle, true);
 }
 
 /// Ends everything, once.
 pub(crate) fn finalize() {
-    if initialized() != 1
-        || FINALIZED
-            .compare_exchange(0, -1, Ordering::AcqRel, Ordering::Acquire)
-            .is_err()
-    {
+    if !state::begin_finalization() {
         return;
     }
     device::drain();
@@ -180,14 +154,14 @@ pub(crate) fn finalize() {
     for handle in handles {
         end_client(handle);
     }
-    FINALIZED.store(1, Ordering::Release);
+    state::end_finalization();
 }
 
 fn truth(name: &str) -> bool {
     super::register::truth(name).unwrap_or(false)
 }
 
-/// Run by the loader: initialises early where the launcher asks for it.
+/// Run by the loader: initialises early if the environment says so.
 extern "C" fn constructor() {
     if truth("ROCPROFILER_LIBRARY_CTOR") {
         initialize(None);
@@ -216,7 +190,7 @@ static DESTRUCTOR: extern "C" fn() = destructor;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocprofiler_force_configure(configure_func: ConfigureFn) -> Status {
     static CALLED: AtomicI32 = AtomicI32::new(0);
-    if initialized() != 0 || CALLED.swap(1, Ordering::AcqRel) != 0 {
+    if state::initialized() != 0 || CALLED.swap(1, Ordering::AcqRel) != 0 {
         return Status::ERROR_CONFIGURATION_LOCKED;
     }
     // SAFETY: text ends with zero. Runtimes that start later, and children, find tools assumed.
@@ -237,7 +211,7 @@ pub unsafe extern "C" fn rocprofiler_force_configure(configure_func: ConfigureFn
 /// The pointer is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocprofiler_is_initialized(status: *mut c_int) -> Status {
-    store(status, initialized());
+    store(status, state::initialized());
     Status::SUCCESS
 }
 
@@ -247,7 +221,7 @@ pub unsafe extern "C" fn rocprofiler_is_initialized(status: *mut c_int) -> Statu
 /// The pointer is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocprofiler_is_finalized(status: *mut c_int) -> Status {
-    store(status, FINALIZED.load(Ordering::Acquire));
+    store(status, state::finalized());
     Status::SUCCESS
 }
 

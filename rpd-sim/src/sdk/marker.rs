@@ -41,7 +41,7 @@ struct Open {
 unsafe impl Send for Open {}
 
 thread_local! {
-    /// Ranges pushed by this thread, `None` for those nobody saw.
+    /// Ranges pushed by this thread, `None` for those that no context traced.
     ///
     /// Not dropped with the thread: calls in later destructors still look at what is open.
     static PUSHED: ManuallyDrop<RefCell<Vec<Option<Open>>>> =
@@ -51,7 +51,7 @@ thread_local! {
 /// Ranges started, by id.
 static STARTED: Mutex<Option<HashMap<u64, Open>>> = Mutex::new(None);
 
-/// Puts the wrappers over the core table where a context wants ranges.
+/// Puts the wrappers into the core table if a context traces ranges.
 pub(crate) fn install(slots: &[Slot]) {
     let domain = &trace::MARKER_CORE_RANGE_API;
     let list: [(usize, usize, *const ()); 6] = [
@@ -79,11 +79,11 @@ macro_rules! next {
     }};
 }
 
-/// Begins a range that somebody wants to see.
+/// Begins a range that a context traces.
 fn open(operation: usize, message: *const c_char) -> Option<Open> {
     let domain = &trace::MARKER_CORE_RANGE_API;
     let selected = trace::select(domain, operation);
-    if selected.nobody() {
+    if selected.is_empty() {
         return None;
     }
     let kept = (matches!(operation, THREAD_RANGE | PROCESS_RANGE) && !message.is_null())

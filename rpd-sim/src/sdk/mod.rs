@@ -2,12 +2,14 @@
 //!
 //! `register` is where runtimes hand their tables over; `lifecycle` finds tools, lets them configure and
 //! finalises them; `context`, `buffer`, `correlation` and `external` are what services share; `trace`,
-//! `marker`, `stream`, `allocation` and `device` deliver, `counting` counts; `names`, `args` and `agents` answer questions.
-//! Functions of the C ABI stand with their subject.
+//! `marker`, `stream`, `allocation` and `device` deliver, `counting` counts; `names`, `args` and `agents` answer queries. `state`, `context`, `buffer` and `worker` are below `counting`; `device`,
+//! `lifecycle`, `register`, `activation` and `fork` are above it.
+//! Functions of the C ABI are in the module of their subject.
 
 // Those are exported by symbol name, whatever the module tree says.
 #![allow(unreachable_pub)]
 
+pub(crate) mod activation;
 pub(crate) mod agents;
 pub(crate) mod allocation;
 pub(crate) mod args;
@@ -22,13 +24,16 @@ pub(crate) mod discovery;
 pub(crate) mod enums;
 pub(crate) mod external;
 pub(crate) mod foreign;
+pub(crate) mod fork;
 pub(crate) mod intercept;
 pub(crate) mod lifecycle;
 pub(crate) mod marker;
 pub(crate) mod names;
 pub(crate) mod register;
 pub(crate) mod runtime;
+pub(crate) mod scratch;
 pub(crate) mod service;
+pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod stream;
 pub(crate) mod stream_wrap;

@@ -15,7 +15,7 @@ use rocprofiler_sdk_sys::{
 
 use super::{
     allocation, codeobj, context, counting, device, discovery, foreign, intercept, lifecycle,
-    marker, runtime, stream_wrap as stream, trace, wrap,
+    marker, runtime, state, stream_wrap as stream, trace, wrap,
 };
 use crate::api::table::{self, Code, Library, Slot, count, next};
 
@@ -38,12 +38,12 @@ pub(crate) fn truth(name: &str) -> Option<bool> {
     }
 }
 
-/// Whether the registration library would bring the SDK in.
+/// Whether the registration library would load the SDK.
 pub(crate) fn tool_assumed() -> bool {
     if truth("ROCPROFILER_REGISTER_ENABLED") == Some(false) {
         return false;
     }
-    if lifecycle::initialized() == 1 || discovery::global().is_some() {
+    if state::initialized() == 1 || discovery::global().is_some() {
         return true;
     }
     truth("ROCPROFILER_REGISTER_FORCE_LOAD").unwrap_or_else(|| {
@@ -151,23 +151,18 @@ impl Slots {
     }
 }
 
-/// Operation of the compiler's table that tells of a host stub, `__hipRegisterFunction`.
+/// Operation of the compiler's table that registers a host stub, `__hipRegisterFunction`.
 const REGISTER_FUNCTION: usize = 3;
 
-/// Runtimes whose tables were handed over, a bit each.
+/// Runtimes whose tables were registered, a bit each.
 static SEEN: AtomicU32 = AtomicU32::new(0);
 /// HSA's bit.
 const HSA: u32 = 3;
 
-/// Whether HSA handed its tables over.
-pub(crate) fn hsa_is_there() -> bool {
-    SEEN.load(Ordering::Acquire) & (1 << HSA) != 0
-}
-
 /// Wraps the tables of one runtime; `false` for a name that is unknown.
 fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> bool {
     lifecycle::initialize(None);
-    if lifecycle::finalized() != 0 {
+    if state::finalized() != 0 {
         return true;
     }
     // What wrappers call is kept for one instance of each runtime.
@@ -251,6 +246,7 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
                 libc::setenv(c"HSA_TOOLS_ROCPROFILER_V1_TOOLS".as_ptr(), c"0".as_ptr(), 0);
             }
             if first(HSA) {
+                state::set_hsa_registered();
                 // SAFETY: this is the container that runtimes of that name hand over.
                 let sub = unsafe { &*table.cast::<[*mut c_void; 8]>() };
                 // SAFETY: as above; the version block takes the first two words.
@@ -274,11 +270,11 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
                 slots[2].wrap(&trace::HSA_FINALIZE_EXT_API, &wrap::HSA_FINALIZE_EXT_API);
                 slots[3].wrap(&trace::HSA_IMAGE_EXT_API, &wrap::HSA_IMAGE_EXT_API);
             }
-            counting::device::device_is_there();
+            counting::device::hsa_initialized();
             runtime::initialized(Runtime::HSA, version, instance);
             intercept::offer(InterceptTable::HSA_TABLE, version, instance, tables);
         }
-        // Known runtimes that this device never brings: nothing to wrap, tools may still look.
+        // Known runtimes that the simulator lacks: no calls to trace, but tools may patch the tables.
         "rccl" => {
             runtime::initialized(Runtime::RCCL, version, instance);
             intercept::offer(InterceptTable::RCCL_TABLE, version, instance, tables);

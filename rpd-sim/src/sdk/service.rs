@@ -12,10 +12,10 @@ use rocprofiler_sdk_sys::{
 use super::{
     buffer,
     context::{self, Callback, MAX_OPERATIONS},
-    lifecycle, names,
+    names, state,
 };
 
-/// The operations asked for as indices, all of a kind for null and 0.
+/// The selected operations as indices, all of a kind for null and 0.
 fn operations(
     domain: Option<&names::Operations>,
     list: *const i32,
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn rocprofiler_configure_callback_tracing_service(
     callback: TraceFn,
     callback_args: *mut c_void,
 ) -> Status {
-    if lifecycle::initialized() != -1 {
+    if state::initialized() != -1 {
         return Status::ERROR_CONFIGURATION_LOCKED;
     }
     let Some(context) = context::find(context_id) else {
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn rocprofiler_configure_buffer_tracing_service(
     operations_count: usize,
     buffer_id: BufferId,
 ) -> Status {
-    if lifecycle::initialized() != -1 {
+    if state::initialized() != -1 {
         return Status::ERROR_CONFIGURATION_LOCKED;
     }
     let Some(context) = context::find(context_id) else {

@@ -15,7 +15,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_user_data_t as UserData,
 };
 
-use super::{context, lifecycle, thread};
+use super::{context, state, thread};
 
 /// The next stream's id; the null stream is 0.
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -59,7 +59,7 @@ fn deliver(
 }
 
 fn wanting(operation: Operation) -> u64 {
-    if lifecycle::finalized() != 0 {
+    if state::finalized() != 0 {
         return 0;
     }
     let kind = CallbackKind::HIP_STREAM.0 as usize;

@@ -1,6 +1,6 @@
 //! The two ends of a traced API call.
 //!
-//! Nothing here locks or allocates: which contexts want the call is read from a few atomics, and all state
+//! No locks and no allocations: which contexts trace the call is read from a few atomics, and all state
 //! of the call lives on its stack.
 
 use core::{mem::MaybeUninit, ptr};
@@ -19,7 +19,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_user_data_t as UserData,
 };
 
-use super::{clock, context, correlation::Scope, external, lifecycle, thread};
+use super::{clock, context, correlation::Scope, external, state, thread};
 
 /// Words of the largest payload.
 const PAYLOAD_WORDS: usize = size_of::<HsaPayload>() / 8;
@@ -71,7 +71,7 @@ impl Domain {
     }
 }
 
-/// Contexts that see a call, decided when it begins.
+/// Contexts that trace a call, determined when it begins.
 #[derive(Clone, Copy)]
 pub(crate) struct Selected {
     callbacks: u64,
@@ -82,7 +82,7 @@ pub(crate) struct Selected {
 impl Selected {
     /// Nobody does.
     #[inline(always)]
-    pub(crate) fn nobody(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.callbacks | self.records | self.extended == 0
     }
 
@@ -92,10 +92,10 @@ impl Selected {
     }
 }
 
-/// Who sees a call that begins now.
+/// The contexts that trace a call that begins now.
 #[inline(always)]
 pub(crate) fn select(domain: &Domain, operation: usize) -> Selected {
-    let active = if lifecycle::finalized() == 0 {
+    let active = if state::finalized() == 0 {
         context::active()
     } else {
         0
@@ -205,7 +205,7 @@ impl Call {
             let record = self.record(Phase::ENTER, index);
             context::get(index).call(record, self.user[index].as_mut_ptr());
         }
-        // Callbacks may have pushed; who asked for requests keeps what it answered.
+        // Callbacks may have pushed ids; contexts with a request callback keep the id that it returned.
         for index in
             context::bits(external::any_pushed(all) & !context::want_requests(request as usize))
         {

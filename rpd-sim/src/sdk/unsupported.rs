@@ -1,4 +1,4 @@
-//! Services this provider does not have. They are exported, because tools link to them by name, and answer
+//! Services this provider does not have. They are exported, because tools link to them by name, and return
 //! with the status for it.
 
 use core::{
@@ -19,7 +19,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_thread_trace_shader_data_callback_t, rocprofiler_user_data_t as UserData,
 };
 
-/// Exported functions that answer with one status.
+/// Exported functions that return one status.
 macro_rules! answers {
     ($status:ident: $(fn $name:ident($($t:ty),* $(,)?);)*) => {
         $(

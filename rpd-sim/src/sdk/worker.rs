@@ -16,9 +16,9 @@ use rocprofiler_sdk_sys::{
     rocprofiler_runtime_library_t as RuntimeLibrary, rocprofiler_status_t as Status,
 };
 
-use super::{buffer, context::Callback, counting, device, lifecycle, status::store};
+use super::{buffer, context::Callback, state, status::store};
 
-/// A flush to do, and whom to tell.
+/// A flush to do, and where to report its end.
 struct Task {
     buffer: u64,
     done: Option<Arc<(Mutex<bool>, Condvar)>>,
@@ -34,7 +34,7 @@ struct Worker {
 static WORKERS: RwLock<Vec<Arc<Worker>>> = RwLock::new(Vec::new());
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// What tools want to be called about when a provider thread is made.
+/// Callbacks of tools for the creation of provider threads.
 #[derive(Clone, Copy)]
 struct Notification {
     before: Option<Callback<<NotifyFn as IntoIterator>::Item>>,
@@ -164,36 +164,10 @@ pub(crate) fn start() {
         spawn(worker, index);
     }
     RUNNING.store(true, Ordering::Release);
-    static FORKS: std::sync::Once = std::sync::Once::new();
-    FORKS.call_once(|| {
-        // SAFETY: the handlers are functions of this library, which is never unloaded while threads run.
-        unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
-    });
 }
 
-/// Locks held over a fork.
-static HELD: Mutex<Option<Held>> = Mutex::new(None);
-struct Held(#[allow(dead_code)] Box<dyn core::any::Any>);
-// SAFETY: made and dropped on the forking thread only.
-unsafe impl Send for Held {}
-
-extern "C" fn before_fork() {
-    let held = Held(Box::new(buffer::lock_all()));
-    *HELD.lock().unwrap_or_else(|e| e.into_inner()) = Some(held);
-}
-
-extern "C" fn after_fork() {
-    *HELD.lock().unwrap_or_else(|e| e.into_inner()) = None;
-}
-
-/// The child has none of the threads: new queues, new threads, same buffers.
-extern "C" fn in_child() {
-    after_fork();
-    device::forget();
-    counting::consumer::forget();
-    if lifecycle::finalized() == 1 {
-        return;
-    }
+/// In a forked child, which has none of the threads: new ones with empty queues.
+pub(super) fn restart() {
     {
         let mut workers = WORKERS.write().unwrap_or_else(|e| e.into_inner());
         for worker in workers.iter_mut() {
@@ -209,7 +183,7 @@ extern "C" fn in_child() {
 /// The pointer is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocprofiler_create_callback_thread(cb_thread_id: *mut ThreadId) -> Status {
-    if lifecycle::initialized() > 0 {
+    if state::initialized() > 0 {
         return Status::ERROR_CONFIGURATION_LOCKED;
     }
     if cb_thread_id.is_null() {
@@ -235,7 +209,7 @@ pub extern "C" fn rocprofiler_assign_callback_thread(
     buffer_id: BufferId,
     cb_thread_id: ThreadId,
 ) -> Status {
-    if lifecycle::initialized() > 0 {
+    if state::initialized() > 0 {
         return Status::ERROR_CONFIGURATION_LOCKED;
     }
     let count = WORKERS
@@ -266,7 +240,7 @@ pub unsafe extern "C" fn rocprofiler_at_internal_thread_create(
     libs: c_int,
     data: *mut c_void,
 ) -> Status {
-    // Only threads of the library itself are made here; 0 asks for those of all libraries.
+    // Only threads of the library itself are made here; 0 means those of all libraries.
     if libs == 0 || libs as u32 & RuntimeLibrary::LIBRARY.0 != 0 {
         let callback = |f: NotifyFn| f.map(|function| Callback { function, data });
         NOTIFICATIONS

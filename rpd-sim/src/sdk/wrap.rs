@@ -1,4 +1,4 @@
-//! The functions the SDK puts into slots whose calls a tool wants to see.
+//! The functions that the SDK puts into slots whose calls a tool traces.
 
 #![allow(non_snake_case)]
 
@@ -20,7 +20,7 @@ macro_rules! api_fn {
                 core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($t),*) -> $r>(slot)
             };
             let selected = trace::select(&trace::$domain, $n);
-            if selected.nobody() {
+            if selected.is_empty() {
                 // SAFETY: the arguments are the caller's.
                 return unsafe { next($($a),*) };
             }

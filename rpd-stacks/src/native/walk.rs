@@ -369,10 +369,10 @@ impl Walker {
         at: Registers,
         readable: &mut Readable,
     ) -> Step {
-        match rule.kind() {
-            Kind::Frame => step_by(rule, at, readable),
-            Kind::End => Step::End,
-            _ => self.other_step(shared, rule, at, readable),
+        if rule.is_frame() {
+            step_by(rule, at, readable)
+        } else {
+            self.other_step(shared, rule, at, readable)
         }
     }
 
@@ -384,6 +384,9 @@ impl Walker {
         at: Registers,
         readable: &mut Readable,
     ) -> Step {
+        if rule.kind() == Kind::End {
+            return Step::End;
+        }
         if rule.kind() == Kind::Signal {
             let mut word = |offset| readable.word(at.sp.wrapping_add(offset));
             return match (word(UCONTEXT_RIP), word(UCONTEXT_RSP), word(UCONTEXT_RBP)) {
@@ -407,6 +410,11 @@ impl Walker {
                 Some((_, Kind::End)) => Step::End,
                 _ => Step::Stuck,
             };
+        }
+        if rule.kind() == Kind::Jit
+            && let Some(step) = stub_step(at, readable)
+        {
+            return step;
         }
         if at.bp < at.sp {
             return Step::Stuck;
@@ -586,6 +594,34 @@ impl Walker {
     }
 }
 
+/// From a stub that does nothing but call to its caller: the instructions that it executes after the call say where its
+/// return address is. CPython's perf trampolines are such stubs.
+fn stub_step(at: Registers, readable: &mut Readable) -> Option<Step> {
+    let next = at.pc + 1;
+    if !is_readable(next) || !is_readable(next + 4) {
+        return None;
+    }
+    // SAFETY: readable by the check above.
+    let code = unsafe { (next as *const [u8; 5]).read() };
+    let (up, pops_bp) = match code {
+        // add $up, %rsp; ret
+        [0x48, 0x83, 0xc4, up @ 0..=0x7f, 0xc3] => (u64::from(up), false),
+        // pop %rbp; ret
+        [0x5d, 0xc3, ..] => (8, true),
+        // ret
+        [0xc3, ..] => (0, false),
+        _ => return None,
+    };
+    let bp = if pops_bp { readable.word(at.sp)? } else { at.bp };
+    let address = readable.word(at.sp + up)?;
+    let caller = Registers {
+        pc: address.checked_sub(1)?,
+        sp: at.sp + up + 8,
+        bp,
+    };
+    Some(Step::Caller(caller, IRREGULAR))
+}
+
 /// From a frame to its caller by a frame rule.
 #[inline(always)]
 fn step_by(rule: Rule, at: Registers, readable: &mut Readable) -> Step {
@@ -608,10 +644,19 @@ fn step_by(rule: Rule, at: Registers, readable: &mut Readable) -> Step {
     if address == 0 {
         return Step::End;
     }
-    let saved = match rule.bp() {
-        Bp::Same => None,
-        Bp::AtCfa => Some(cfa.wrapping_add_signed(rule.bp_offset())),
-        Bp::AtBp => Some(at.bp.wrapping_add_signed(rule.bp_offset())),
+    let place = match rule.bp() {
+        Bp::Same => {
+            return Step::Caller(
+                Registers {
+                    pc: address - 1,
+                    sp: cfa,
+                    bp: at.bp,
+                },
+                origin,
+            );
+        }
+        Bp::AtCfa => cfa.wrapping_add_signed(rule.bp_offset()),
+        Bp::AtBp => at.bp.wrapping_add_signed(rule.bp_offset()),
         Bp::Lost => {
             return Step::Caller(
                 Registers {
@@ -623,19 +668,13 @@ fn step_by(rule: Rule, at: Registers, readable: &mut Readable) -> Step {
             );
         }
     };
-    let bp = match saved {
-        None => at.bp,
-        Some(place) => {
-            let Some(bp) = readable.word(place) else {
-                return Step::Stuck;
-            };
-            match i32::try_from(place.wrapping_sub(cfa) as i64) {
-                Ok(offset) if offset != 0 => origin |= offset,
-                _ => origin |= IRREGULAR,
-            }
-            bp
-        }
+    let Some(bp) = readable.word(place) else {
+        return Step::Stuck;
     };
+    match i32::try_from(place.wrapping_sub(cfa) as i64) {
+        Ok(offset) if offset != 0 => origin |= offset,
+        _ => origin |= IRREGULAR,
+    }
     Step::Caller(
         Registers {
             pc: address - 1,

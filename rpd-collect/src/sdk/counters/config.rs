@@ -220,7 +220,7 @@ fn available(
     Ok(available)
 }
 
-/// Has the provider make a configuration, and tells what its counters are.
+/// Has the provider make a configuration, and records what its counters are.
 fn create(
     functions: &Functions,
     agent: u64,

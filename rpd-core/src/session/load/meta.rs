@@ -10,7 +10,8 @@ use crate::agent::Agent;
 use crate::column::Storage;
 use crate::domain::Kind;
 use crate::ids::{
-    AgentHandle, CodeObjectId, CorrelationId, KernelId, Nanoseconds, ProcessId, StringId,
+    AgentHandle, CodeObjectId, CorrelationId, KernelId, Nanoseconds, OperationId, ProcessId,
+    StringId,
 };
 use crate::os_text;
 use crate::spool::format::{self, space};
@@ -31,11 +32,15 @@ struct KindNames {
     operations: BTreeMap<u32, String>,
 }
 
-/// A kind that rpd knows, with its operations' names as string ids; 0 where there is none.
+/// A kind that rpd knows, with its operations by number.
 #[derive(Debug)]
 struct Resolved {
     kind: Kind,
-    operations: Vec<StringId>,
+    is_api: bool,
+    /// Names; 0 where there is none.
+    names: Vec<StringId>,
+    /// Those that have occurred.
+    operations: Vec<Option<OperationId>>,
 }
 
 /// What the meta stream says.
@@ -113,7 +118,7 @@ impl Meta {
         Some(())
     }
 
-    /// Makes the tables from numbers to names; to be called when the meta stream has been read.
+    /// Finds the kinds that the numbers in records mean; to be called when the meta stream has been read.
     pub(super) fn resolve(&mut self, session: &mut Session) {
         self.dirty = false;
         for ((space, number), names) in &self.names {
@@ -130,31 +135,85 @@ impl Meta {
                 table.resize_with(number + 1, || None);
             }
             let last = names.operations.keys().next_back();
-            let mut operations = vec![StringId(0); last.map_or(0, |&last| last as usize + 1)];
+            let mut ids = vec![StringId(0); last.map_or(0, |&last| last as usize + 1)];
             for (&operation, name) in &names.operations {
-                operations[operation as usize] = session.strings.intern(name);
+                ids[operation as usize] = session.strings.intern(name);
             }
-            table[number] = Some(Resolved { kind, operations });
+            table[number] = Some(Resolved {
+                kind,
+                is_api: kind.is_api(),
+                names: ids,
+                operations: Vec::new(),
+            });
         }
     }
 
-    /// Kind and operation name of a call.
+    /// The operation of a call, by the provider's numbers; `None` when its kind is not one of calls.
     #[inline]
-    pub(super) fn callback(&self, kind: u16, operation: u32) -> Option<(Kind, StringId)> {
-        let resolved = self.callbacks.get(usize::from(kind))?.as_ref()?;
-        let name = resolved.operations.get(operation as usize).copied();
-        Some((resolved.kind, name.unwrap_or_default()))
+    pub(super) fn call(
+        &mut self,
+        kind: u16,
+        number: u32,
+        session: &mut Session,
+    ) -> Option<OperationId> {
+        let kind = usize::from(kind);
+        let resolved = self.callbacks.get(kind)?.as_ref()?;
+        if !resolved.is_api {
+            return None;
+        }
+        match resolved.operations.get(number as usize) {
+            Some(Some(known)) => Some(*known),
+            _ => Some(self.add_operation(resolved.kind, Some(kind), number, session)),
+        }
     }
 
-    /// Operation name in a kind that is found by its own name.
-    pub(super) fn operation(&self, kind: Kind, operation: u32) -> StringId {
-        self.callbacks
-            .iter()
-            .flatten()
-            .find(|resolved| resolved.kind == kind)
-            .and_then(|resolved| resolved.operations.get(operation as usize))
-            .copied()
-            .unwrap_or_default()
+    /// The operation of a kind that is found by its own name.
+    pub(super) fn operation(
+        &mut self,
+        kind: Kind,
+        number: u32,
+        session: &mut Session,
+    ) -> OperationId {
+        let is_it = |known: &Option<Resolved>| known.as_ref().is_some_and(|it| it.kind == kind);
+        let place = self.callbacks.iter().position(is_it);
+        let resolved = place.and_then(|place| self.callbacks[place].as_ref());
+        let known = resolved.and_then(|resolved| resolved.operations.get(number as usize));
+        match known {
+            Some(Some(known)) => *known,
+            _ => self.add_operation(kind, place, number, session),
+        }
+    }
+
+    /// Puts an operation into the session. Without a name it gets one made of its number.
+    #[cold]
+    fn add_operation(
+        &mut self,
+        kind: Kind,
+        place: Option<usize>,
+        number: u32,
+        session: &mut Session,
+    ) -> OperationId {
+        let mut resolved = place.and_then(|place| self.callbacks[place].as_mut());
+        let names = resolved.as_ref().map(|resolved| &resolved.names);
+        let name = match names.and_then(|names| names.get(number as usize)) {
+            Some(&name) if name.0 != 0 => name,
+            _ => {
+                let made = format!("{}_{number}", kind.provider_name());
+                session.strings.intern(&made)
+            }
+        };
+        let operations = &mut session.operations;
+        let id = operations.add(&session.strings, kind, name, Some(number));
+        if let Some(resolved) = &mut resolved
+            && number < MAX_OPERATIONS
+        {
+            let number = number as usize;
+            if resolved.operations.len() <= number {
+                resolved.operations.resize(number + 1, None);
+            }
+            resolved.operations[number] = Some(id);
+        }
+        id
     }
 
     /// Whether names came after [`Meta::resolve`].

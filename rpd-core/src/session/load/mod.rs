@@ -125,17 +125,19 @@ impl Session {
                     continue;
                 };
                 let taken = match kind {
-                    RecordKind::Call => rows.take_call(&record, stream.tid, &meta, &mut session),
+                    RecordKind::Call => {
+                        rows.take_call(&record, stream.tid, &mut meta, &mut session)
+                    }
                     RecordKind::RangeBegin => {
-                        rows.take_range(&record, stream.tid, &meta, &mut session)
+                        rows.take_range(&record, stream.tid, &mut meta, &mut session)
                     }
                     RecordKind::RangeEnd => rows.take_range_end(&record),
                     RecordKind::Dispatch => records::take_dispatch(&record, &mut session),
-                    RecordKind::Copy => records::take_copy(&record, &meta, &mut session),
+                    RecordKind::Copy => records::take_copy(&record, &mut meta, &mut session),
                     RecordKind::Allocation => {
-                        records::take_allocation(&record, &meta, &mut session)
+                        records::take_allocation(&record, &mut meta, &mut session)
                     }
-                    RecordKind::Scratch => records::take_scratch(&record, &meta, &mut session),
+                    RecordKind::Scratch => records::take_scratch(&record, &mut meta, &mut session),
                     RecordKind::Counted => rows.counters.take_counted(&record, &mut session),
                     RecordKind::Selected => rows.counters.take_selected(&record),
                     RecordKind::Counter => rows.counters.take_counter(&record),
@@ -192,8 +194,8 @@ impl Session {
     }
 }
 
-/// Records between two looks at the lengths of tables.
-const LOOK: usize = 1024;
+/// Records between two checks of the lengths of tables.
+const CHECK_INTERVAL: usize = 1024;
 
 /// Bytes of arguments that are kept in memory.
 const ARENA: usize = 8 << 20;
@@ -203,7 +205,7 @@ struct Tables {
     storage: Storage,
     /// By number of the table: first rows of its parts in files.
     parts: [Vec<usize>; Table::ALL.len()],
-    until_look: usize,
+    until_check: usize,
 }
 
 impl Tables {
@@ -215,18 +217,18 @@ impl Tables {
                 None => storage,
             },
             parts: Default::default(),
-            until_look: 0,
+            until_check: 0,
         }
     }
 
     /// To be called after each record.
     #[inline]
     fn taken(&mut self, session: &mut Session) -> io::Result<()> {
-        if self.until_look > 0 {
-            self.until_look -= 1;
+        if self.until_check > 0 {
+            self.until_check -= 1;
             return Ok(());
         }
-        self.until_look = LOOK.min(self.storage.rows()) - 1;
+        self.until_check = CHECK_INTERVAL.min(self.storage.rows()) - 1;
         for table in Table::ALL {
             let rows = session.columns(*table).starts().len();
             let is_long = rows >= self.storage.rows()

@@ -7,7 +7,7 @@ use std::io;
 
 use super::super::{Columns, DispatchTable, Session, Strings, Table};
 use crate::column::{BATCH, Column, Storage};
-use crate::ids::{Nanoseconds, StringId};
+use crate::ids::{Nanoseconds, OperationId, StringId};
 use crate::sorted::{Run, make_heap, runs, take_first};
 
 /// Puts every table of `session` in order.
@@ -64,8 +64,9 @@ fn with_names<T: Task>(session: &Session, table: Table, task: T) -> T::Output {
         let symbol = session.kernel_symbol(dispatches.kernel[index as usize]);
         symbol.map(|symbol| &symbol.name)
     };
-    let of_operation = |operations: &[StringId], a: u32, b: u32| {
-        by_name(strings, operations[a as usize], operations[b as usize])
+    let of_operation = |ids: &[OperationId], a: u32, b: u32| {
+        let name = |row: u32| session.operations[ids[row as usize]].name;
+        by_name(strings, name(a), name(b))
     };
     match table {
         Table::Calls => {

@@ -11,16 +11,15 @@ use super::meta::Meta;
 use super::note_damage;
 use crate::domain::Kind;
 use crate::ids::{
-    AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId, StringId,
-    ThreadId,
+    AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, OperationId, QueueId, StreamId,
+    StringId, ThreadId,
 };
 use crate::spool::format::{self, StackRef, api_flag};
 use crate::spool::reader::{Counted, Record, split_stack};
 
 /// A process range that was started.
 struct StartedRange {
-    kind: Kind,
-    operation: StringId,
+    operation: OperationId,
     message: StringId,
     start: u64,
     thread: u32,
@@ -54,23 +53,19 @@ impl Rows {
         &mut self,
         record: &Record<'_>,
         thread: u32,
-        meta: &Meta,
+        meta: &mut Meta,
         session: &mut Session,
     ) -> Option<()> {
         let (call, tail) = record.parse::<format::ApiCall>()?;
         let (stack, tail) = split_stack(call.flags, tail);
         note_cut(call.flags, session);
-        let Some((kind, operation)) = meta
-            .callback(record.header.aux, call.operation)
-            .filter(|(kind, _)| kind.is_api())
-        else {
+        let Some(operation) = meta.call(record.header.aux, call.operation, session) else {
             self.nameless += 1;
             return Some(());
         };
-        let operation = named(operation, kind, call.operation, session);
         if call.end == 0 {
             session.ledger.open_calls.push(OpenCall {
-                name: operation,
+                name: session.operations[operation].name,
                 thread: ThreadId(thread),
                 start: Nanoseconds(call.start),
             });
@@ -95,7 +90,6 @@ impl Rows {
             ArgsRef::default()
         };
         let api = &mut session.api;
-        api.kind.push(kind);
         api.operation.push(operation);
         api.message.push(message);
         api.start.push(Nanoseconds(call.start));
@@ -117,22 +111,18 @@ impl Rows {
         &mut self,
         record: &Record<'_>,
         thread: u32,
-        meta: &Meta,
+        meta: &mut Meta,
         session: &mut Session,
     ) -> Option<()> {
         let (range, tail) = record.parse::<format::RangeBegin>()?;
         let (stack, tail) = split_stack(range.flags, tail);
         note_cut(range.flags, session);
-        let Some((kind, operation)) = meta
-            .callback(record.header.aux, range.operation)
-            .filter(|(kind, _)| kind.is_api())
-        else {
+        let Some(operation) = meta.call(record.header.aux, range.operation, session) else {
             self.nameless += 1;
             return Some(());
         };
         self.started.push(StartedRange {
-            kind,
-            operation: named(operation, kind, range.operation, session),
+            operation,
             message: if range.flags & api_flag::NULL_MESSAGE != 0 {
                 StringId(0)
             } else {
@@ -159,7 +149,7 @@ impl Rows {
             let Some(&end) = self.stopped.get(&range.correlation) else {
                 session.ledger.open_calls.push(OpenCall {
                     name: if range.message.0 == 0 {
-                        range.operation
+                        session.operations[range.operation].name
                     } else {
                         range.message
                     },
@@ -169,7 +159,6 @@ impl Rows {
                 continue;
             };
             let api = &mut session.api;
-            api.kind.push(range.kind);
             api.operation.push(range.operation);
             api.message.push(range.message);
             api.start.push(Nanoseconds(range.start));
@@ -199,17 +188,6 @@ impl Rows {
             );
         }
     }
-}
-
-/// The name of an operation, or one made of its number.
-#[inline]
-fn named(name: StringId, kind: Kind, operation: u32, session: &mut Session) -> StringId {
-    if name.0 != 0 {
-        return name;
-    }
-    session
-        .strings
-        .intern(&format!("{}_{operation}", kind.provider_name()))
 }
 
 /// Counts the record if its texts were cut off.
@@ -256,10 +234,9 @@ pub(super) fn push_dispatch(table: &mut DispatchTable, dispatch: &format::Dispat
     table.grid.push(dispatch.grid);
 }
 
-pub(super) fn take_copy(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<()> {
+pub(super) fn take_copy(record: &Record<'_>, meta: &mut Meta, session: &mut Session) -> Option<()> {
     let (copy, _) = record.parse::<format::Copy>()?;
-    let operation = meta.operation(Kind::MemoryCopy, copy.operation);
-    let operation = named(operation, Kind::MemoryCopy, copy.operation, session);
+    let operation = meta.operation(Kind::MemoryCopy, copy.operation, session);
     let table = &mut session.copies;
     table.operation.push(operation);
     table.start.push(Nanoseconds(copy.start));
@@ -278,13 +255,11 @@ pub(super) fn take_copy(record: &Record<'_>, meta: &Meta, session: &mut Session)
 
 pub(super) fn take_allocation(
     record: &Record<'_>,
-    meta: &Meta,
+    meta: &mut Meta,
     session: &mut Session,
 ) -> Option<()> {
     let (allocation, tail) = record.parse::<format::Allocation>()?;
-    let kind = Kind::MemoryAllocation;
-    let operation = meta.operation(kind, allocation.operation);
-    let operation = named(operation, kind, allocation.operation, session);
+    let operation = meta.operation(Kind::MemoryAllocation, allocation.operation, session);
     let table = &mut session.allocations;
     table.operation.push(operation);
     table.start.push(Nanoseconds(allocation.start));
@@ -307,11 +282,13 @@ pub(super) fn take_allocation(
     Some(())
 }
 
-pub(super) fn take_scratch(record: &Record<'_>, meta: &Meta, session: &mut Session) -> Option<()> {
+pub(super) fn take_scratch(
+    record: &Record<'_>,
+    meta: &mut Meta,
+    session: &mut Session,
+) -> Option<()> {
     let (scratch, _) = record.parse::<format::Scratch>()?;
-    let kind = Kind::ScratchMemory;
-    let operation = meta.operation(kind, scratch.operation);
-    let operation = named(operation, kind, scratch.operation, session);
+    let operation = meta.operation(Kind::ScratchMemory, scratch.operation, session);
     let table = &mut session.scratch;
     table.operation.push(operation);
     table.start.push(Nanoseconds(scratch.start));

@@ -116,6 +116,7 @@ pub(super) fn finish(session: &mut Session, storage: &Storage) -> io::Result<()>
         }
         missing += bad;
     }
+    session.drop_unused_stacks();
     let damage = &mut session.ledger.damage;
     if missing > 0 {
         note_damage(

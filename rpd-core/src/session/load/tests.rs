@@ -256,7 +256,8 @@ fn ranges_are_joined_over_threads() {
         .collect();
     assert_eq!(labels, ["all \"of\" it", "inner"]);
     assert_eq!((session.api.end[0].0, session.api.thread[0].0), (60, 2));
-    assert_eq!(session.api.kind, [Kind::MarkerCoreRange; 2]);
+    let kinds = [0, 1].map(|index| session.call(index).kind);
+    assert_eq!(kinds, [Kind::MarkerCoreRange; 2]);
     assert_eq!(
         session.strings.get(session.ledger.open_calls[0].name),
         "never stopped"
@@ -416,7 +417,7 @@ fn devices_work_is_read() {
         .copies
         .operation
         .iter()
-        .map(|id| session.strings.get(*id))
+        .map(|id| session.operation_name(*id))
         .collect();
     assert_eq!(operations, ["MEMORY_COPY_HOST_TO_DEVICE", "MEMORY_COPY_77"]);
     assert_eq!(session.process.fini_time.0, 100);
@@ -442,9 +443,10 @@ fn no_process_is_an_error_and_unknown_things_are_reported() {
     let session = open(&directory);
     assert_eq!(session.api.len(), 1);
     assert_eq!(
-        session.strings.get(session.api.operation[0]),
+        session.operation_name(session.api.operation[0]),
         "HIP_RUNTIME_API_1000"
     );
+    assert_eq!(session.call(0).number, Some(1000));
     assert_eq!(session.ledger.notes, ["hm"]);
     let damage = session.ledger.damage.join("; ");
     assert!(damage.contains("1 records are too short"), "{damage}");

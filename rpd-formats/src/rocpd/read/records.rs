@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use rpd_core::domain::Kind;
 use rpd_core::ids::{
-    AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId, StringId,
-    ThreadId,
+    AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, OperationId, QueueId, StreamId,
+    StringId, ThreadId,
 };
-use rpd_core::session::{ArgsRef, CopyTable, DispatchTable, LoadOptions, Region};
+use rpd_core::session::{ArgsRef, CopyTable, DispatchTable, LoadOptions, Region, memory_operation};
 use rpd_core::spool::format::api_flag;
 use rusqlite::types::ValueRef;
 use rusqlite::{Result, Row};
@@ -18,7 +18,7 @@ use super::info::Info;
 use super::scan::{Source, bits, bytes, integer, text, word};
 use super::stacks::{self, StackOf};
 
-/// The one operation of its kind that carries no message.
+/// What samples of markers are, by their message.
 const GET_THREAD_ID: &str = "roctxGetThreadId";
 const MARK: &str = "roctxMarkA";
 
@@ -47,8 +47,8 @@ struct Events {
     ids: Vec<i64>,
     first: i64,
     category: Vec<u32>,
-    stack: Vec<u64>,
-    parent: Vec<u64>,
+    correlation: Vec<u64>,
+    ancestor: Vec<u64>,
     /// Messages of those that have one, ordered by event.
     messages: Vec<(i64, StringId)>,
     /// External correlation ids of those that have one, ordered by event.
@@ -60,8 +60,8 @@ struct Events {
 struct EventPiece {
     ids: Vec<i64>,
     category: Vec<u32>,
-    stack: Vec<u64>,
-    parent: Vec<u64>,
+    correlation: Vec<u64>,
+    ancestor: Vec<u64>,
     texts: HashMap<Box<str>, u32>,
     messages: Vec<(i64, u32)>,
     externals: Vec<(i64, u64)>,
@@ -77,8 +77,8 @@ impl EventPiece {
         let id = integer(row, 0);
         self.ids.push(id);
         self.category.push(word(row, 1));
-        self.stack.push(bits(row, 2));
-        self.parent.push(bits(row, 3));
+        self.correlation.push(bits(row, 2));
+        self.ancestor.push(bits(row, 3));
         let external = bits(row, 4);
         if external != 0 {
             self.externals.push((id, external));
@@ -126,8 +126,8 @@ impl Events {
                 take(&mut events.ids, &mut piece.ids);
             }
             take(&mut events.category, &mut piece.category);
-            take(&mut events.stack, &mut piece.stack);
-            take(&mut events.parent, &mut piece.parent);
+            take(&mut events.correlation, &mut piece.correlation);
+            take(&mut events.ancestor, &mut piece.ancestor);
             take(&mut events.externals, &mut piece.externals);
             let mut texts = vec![StringId(0); piece.texts.len()];
             for (text, index) in piece.texts {
@@ -148,7 +148,7 @@ impl Events {
         } else {
             self.ids.binary_search(&id).ok()?
         };
-        (index < self.stack.len()).then_some(index)
+        (index < self.correlation.len()).then_some(index)
     }
 
     /// Category, correlation id, that of the enclosing call.
@@ -157,8 +157,8 @@ impl Events {
         match self.find(id) {
             Some(index) => (
                 self.category[index],
-                CorrelationId(self.stack[index]),
-                CorrelationId(self.parent[index]),
+                CorrelationId(self.correlation[index]),
+                CorrelationId(self.ancestor[index]),
             ),
             None => Default::default(),
         }
@@ -248,9 +248,10 @@ fn calls(
         take(api.start.to_memory(), &mut piece.start);
         take(api.end.to_memory(), &mut piece.end);
         let mut last = (u32::MAX, None);
+        let mut previous = None;
         let mut unwanted = false;
         for (&event, &name) in piece.event.iter().zip(&piece.name) {
-            let (category, stack, parent) = events.get(event);
+            let (category, correlation, ancestor) = events.get(event);
             if category != last.0 {
                 let text = info.text(category);
                 let kind = *kinds
@@ -264,40 +265,43 @@ fn calls(
             }
             // Those of no kind that rpd knows are taken out below.
             let kind = last.1.unwrap_or(Kind::MarkerControl);
-            let (operation, message) = if kind == Kind::MarkerCoreRange {
-                let message = events.message(event);
-                if is_sample {
-                    let is_query = info.session.strings.get(message) == GET_THREAD_ID;
-                    let name = if is_query { GET_THREAD_ID } else { MARK };
-                    (info.session.strings.intern(name), message)
-                } else {
-                    (info.string(name), message)
-                }
-            } else if is_sample {
+            let message = match kind {
+                Kind::MarkerCoreRange => events.message(event),
+                _ => StringId(0),
+            };
+            let function = if !is_sample {
+                info.string(name)
+            } else if kind == Kind::MarkerCoreRange {
+                let is_query = info.session.strings.get(message) == GET_THREAD_ID;
+                let name = if is_query { GET_THREAD_ID } else { MARK };
+                info.session.strings.intern(name)
+            } else {
                 // The message of other markers is their function.
                 match events.message(event) {
-                    StringId(0) => (info.string(category), StringId(0)),
-                    function => (function, StringId(0)),
+                    StringId(0) => info.string(category),
+                    function => function,
                 }
-            } else {
-                (info.string(name), StringId(0))
             };
-            let message = match info.session.strings.get(operation) == GET_THREAD_ID {
-                true => StringId(0),
-                false => message,
+            let operation = match previous {
+                Some((key, operation)) if key == (kind, function) => operation,
+                _ => info.session.add_named_operation(kind, function),
             };
+            previous = Some(((kind, function), operation));
+            let class = info.session.operations[operation].class;
             let api = &mut info.session.api;
-            api.kind.push(kind);
             api.operation.push(operation);
-            api.message.push(message);
-            api.correlation.push(stack);
-            api.ancestor.push(parent);
+            api.message.push(match class.has_message() {
+                true => message,
+                false => StringId(0),
+            });
+            api.correlation.push(correlation);
+            api.ancestor.push(ancestor);
             if !stack_of.is_empty() {
                 api.stack.push(stack_of.get(event));
             }
         }
         let api = &mut info.session.api;
-        api.args.resize(api.kind.len(), ArgsRef::default());
+        api.args.resize(api.operation.len(), ArgsRef::default());
         if unwanted {
             remove_unknown(info, events, &mut piece.event, &kinds, before);
         }
@@ -478,7 +482,7 @@ fn copies(source: &Source<'_>, info: &mut Info, events: &Events) -> Result<()> {
         let mut table = CopyTable::default();
         while let Some(row) = rows.next()? {
             table.correlation.push(CorrelationId(bits(row, 0)));
-            table.operation.push(StringId(word(row, 1)));
+            table.operation.push(OperationId(word(row, 1)));
             table.start.push(Nanoseconds(bits(row, 2)));
             table.end.push(Nanoseconds(bits(row, 3)));
             table.thread.push(ThreadId(word(row, 4)));
@@ -498,8 +502,12 @@ fn copies(source: &Source<'_>, info: &mut Info, events: &Events) -> Result<()> {
             src_address stream region);
     }
     regions(&mut table.region, &table.correlation, info, events);
+    let mut known = HashMap::new();
     for operation in &mut table.operation {
-        *operation = info.string(operation.0);
+        *operation = *known.entry(operation.0).or_insert_with(|| {
+            let name = info.string(operation.0);
+            info.session.add_named_operation(Kind::MemoryCopy, name)
+        });
     }
     translate(&mut [], &mut table.src_agent, info, events);
     translate(&mut table.correlation, &mut table.dst_agent, info, events);
@@ -530,21 +538,6 @@ fn translate(
     }
 }
 
-/// The name of an operation on memory from its `type` and `level`.
-fn operation(kind: &str, level: &str) -> &'static str {
-    match (level, kind) {
-        ("SCRATCH", "ALLOC") => "SCRATCH_MEMORY_ALLOC",
-        ("SCRATCH", "FREE") => "SCRATCH_MEMORY_FREE",
-        ("SCRATCH", "RECLAIM") => "SCRATCH_MEMORY_ASYNC_RECLAIM",
-        ("SCRATCH", _) => "SCRATCH_MEMORY_NONE",
-        ("VIRTUAL", "ALLOC") => "MEMORY_ALLOCATION_VMEM_ALLOCATE",
-        ("VIRTUAL", "FREE") => "MEMORY_ALLOCATION_VMEM_FREE",
-        (_, "ALLOC") => "MEMORY_ALLOCATION_ALLOCATE",
-        (_, "FREE") => "MEMORY_ALLOCATION_FREE",
-        _ => "MEMORY_ALLOCATION_NONE",
-    }
-}
-
 #[derive(Deserialize)]
 struct ScratchData {
     flags: Option<String>,
@@ -561,14 +554,14 @@ fn allocations(
     let session = &mut info.session;
     let agents = &info.agents;
     source.each(columns, "rocpd_memory_allocate", |row| {
-        let (_, stack, parent) = events.get(integer(row, 0));
-        let level = text(row, 2);
-        let operation = session.strings.intern(operation(&text(row, 1), &level));
+        let (_, correlation, ancestor) = events.get(integer(row, 0));
+        let (kind, name) = memory_operation(&text(row, 1), &text(row, 2));
+        let operation = session.add_operation(kind, name);
         let (start, end) = (Nanoseconds(bits(row, 3)), Nanoseconds(bits(row, 4)));
         let thread = ThreadId(word(row, 5));
         let agent = agents.get(&agent_id(row, 6).0.cast_signed()).copied();
         let agent: AgentHandle = agent.unwrap_or_default();
-        if level == "SCRATCH" {
+        if kind == Kind::ScratchMemory {
             let extdata: Option<ScratchData> = serde_json::from_slice(bytes(row, 11)).ok();
             let flags = extdata.and_then(|data| data.flags?.parse().ok());
             let table = &mut session.scratch;
@@ -576,8 +569,8 @@ fn allocations(
             table.start.push(start);
             table.end.push(end);
             table.thread.push(thread);
-            table.correlation.push(stack);
-            table.ancestor.push(parent);
+            table.correlation.push(correlation);
+            table.ancestor.push(ancestor);
             table.agent.push(agent);
             table.queue.push(QueueId(bits(row, 9)));
             table.bytes.push(bits(row, 8));
@@ -588,8 +581,8 @@ fn allocations(
             table.start.push(start);
             table.end.push(end);
             table.thread.push(thread);
-            table.correlation.push(stack);
-            table.ancestor.push(parent);
+            table.correlation.push(correlation);
+            table.ancestor.push(ancestor);
             table.agent.push(agent);
             table.address.push(bits(row, 7));
             table.bytes.push(bits(row, 8));
@@ -607,22 +600,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operations_are_those_that_the_writer_splits() {
-        for name in [
-            "MEMORY_ALLOCATION_ALLOCATE",
-            "MEMORY_ALLOCATION_VMEM_ALLOCATE",
-            "MEMORY_ALLOCATION_FREE",
-            "MEMORY_ALLOCATION_VMEM_FREE",
-            "SCRATCH_MEMORY_ALLOC",
-            "SCRATCH_MEMORY_FREE",
-            "SCRATCH_MEMORY_ASYNC_RECLAIM",
-        ] {
-            let (kind, level) = super::super::super::rows::allocation_kind(name);
-            assert_eq!(operation(kind.unwrap_or_default(), level), name);
-        }
-    }
-
-    #[test]
     fn events_with_gaps_are_found_too() {
         let piece = |ids: &[i64]| EventPiece {
             ids: ids.to_vec(),
@@ -633,8 +610,8 @@ mod tests {
         let events = Events {
             ids: vec![3, 7],
             category: vec![1, 2],
-            stack: vec![30, 70],
-            parent: vec![0, 0],
+            correlation: vec![30, 70],
+            ancestor: vec![0, 0],
             ..Events::default()
         };
         assert_eq!(events.get(7).1, CorrelationId(70));

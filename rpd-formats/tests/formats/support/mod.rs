@@ -119,7 +119,7 @@ fn agent(json: &Value) -> Agent {
             cache_lines_per_tag: number(&cache, "cache_lines_per_tag") as u32,
             association: number(&cache, "association") as u32,
             latency: number(&cache, "latency") as u32,
-            kind: pack(
+            r#type: pack(
                 &cache["type"],
                 &[("Data", 1), ("Instruction", 1), ("CPU", 1), ("HSACU", 1)],
             ),
@@ -128,7 +128,7 @@ fn agent(json: &Value) -> Agent {
     for link in list("io_links") {
         let word = |key: &str| number(&link, key) as u32;
         agent.io_links.push(IoLink {
-            kind: word("type"),
+            r#type: word("type"),
             version_major: word("version_major"),
             version_minor: word("version_minor"),
             node_from: word("node_from"),
@@ -246,7 +246,8 @@ fn calls(connection: &Connection, session: &mut Session) {
     each(connection, sql, |row| {
         let json: Value = serde_json::from_str(&text(row, "extdata")).expect("JSON");
         let message = json["message"].as_str().unwrap_or_default();
-        let operation = session.strings.intern(&text(row, "name"));
+        let kind = Kind::from_name(&text(row, "category")).expect("a kind");
+        let operation = session.add_operation(kind, &text(row, "name"));
         let message = session.strings.intern(message);
         let api = &mut session.api;
         let offset = api.arena.len();
@@ -264,8 +265,6 @@ fn calls(connection: &Connection, session: &mut Session) {
             len: (api.arena.len() - offset) as u32,
             flags: rpd_core::spool::format::api_flag::ARGUMENT_TEXTS,
         });
-        api.kind
-            .push(Kind::from_name(&text(row, "category")).expect("a kind"));
         api.operation.push(operation);
         api.message.push(message);
         api.start.push(Nanoseconds(int(row, "start")));
@@ -308,7 +307,7 @@ fn device_work(
     let sql = "SELECT m.*, s.string AS name, e.stack_id FROM rocpd_memory_copy m JOIN rocpd_event e ON e.id = m.event_id
         JOIN rocpd_string s ON s.id = m.name_id ORDER BY m.id";
     each(connection, sql, |row| {
-        let operation = session.strings.intern(&text(row, "name"));
+        let operation = session.add_operation(Kind::MemoryCopy, &text(row, "name"));
         let table = &mut session.copies;
         table.operation.push(operation);
         table.start.push(Nanoseconds(int(row, "start")));
@@ -329,7 +328,7 @@ fn device_work(
             "ALLOC" => "MEMORY_ALLOCATION_ALLOCATE",
             _ => "MEMORY_ALLOCATION_FREE",
         };
-        let operation = session.strings.intern(operation);
+        let operation = session.add_operation(Kind::MemoryAllocation, operation);
         let table = &mut session.allocations;
         table.operation.push(operation);
         table.start.push(Nanoseconds(int(row, "start")));

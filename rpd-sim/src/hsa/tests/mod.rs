@@ -18,6 +18,7 @@ use crate::gpu::clock;
 use crate::hsa::agent::*;
 use crate::hsa::copy::*;
 use crate::hsa::executable::*;
+use crate::hsa::executable_symbols::*;
 use crate::hsa::memory::*;
 use crate::hsa::profiling::*;
 use crate::hsa::queue::*;

@@ -50,7 +50,7 @@ pub(crate) struct Counter {
     pub(crate) source: Source,
     /// Dimensions and extents.
     pub(crate) shape: Shape,
-    /// Its description as the ABI has it, made when asked for.
+    /// Its description as the ABI has it, made at the first query.
     pub(super) info: OnceLock<Info>,
 }
 
@@ -149,7 +149,7 @@ impl Catalogue {
         self.by_id.get(index).copied()
     }
 
-    /// The counters of an agent; `None` when nothing counts on it.
+    /// The counters of an agent; `None` when it has none.
     pub(crate) fn agent(&self, index: usize) -> Option<&Arc<Agent>> {
         self.agents.iter().find(|agent| agent.index == index)
     }
@@ -173,7 +173,7 @@ impl Catalogue {
             let taken: HashSet<String> = entries.iter().map(|e| e.name.clone()).collect();
             for (counter, definition) in definitions.iter().flat_map(|d| d.on(&gpu.name)) {
                 let name = counter.name.clone();
-                // As with the SDK, what is built in stays.
+                // As with the SDK, built-in counters cannot be replaced.
                 if taken.contains(&name) {
                     continue;
                 }
@@ -356,7 +356,7 @@ fn constants(index: usize) -> Vec<Entry> {
     .collect()
 }
 
-/// Definitions that a tool brought.
+/// Definitions that a tool loaded.
 struct Custom {
     definitions: Definitions,
     /// Beside the built-in ones, not in their place.
@@ -531,7 +531,7 @@ mod tests {
         let agent = own.agent(1).expect("a GPU");
         assert_eq!(agent.list.len(), 1 + constants(1).len());
         assert_eq!(agent.get("MINE").expect("it").shape.instances(), 8);
-        // What is built in stays what it is.
+        // Built-in counters are not replaced.
         let again = build(&text.replace("MINE", "SQ_WAVES"), true).expect("a catalogue");
         let waves = again.agent(1).expect("a GPU").get("SQ_WAVES").expect("it");
         assert!(matches!(waves.source, Source::Event { .. }));

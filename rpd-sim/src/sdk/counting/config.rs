@@ -67,7 +67,7 @@ impl Counted for Counts {
     }
 }
 
-/// The values of hardware events as an expression sees them.
+/// The values of hardware events for an expression.
 struct Seen<'a, C> {
     config: &'a Config,
     counted: &'a C,

@@ -1,4 +1,4 @@
-//! The thread that computes values and hands them to tools.
+//! The thread that computes values and delivers them to tools.
 
 use core::{
     cell::Cell,
@@ -12,7 +12,7 @@ use std::{
 
 use super::dispatch::Finished;
 
-/// So many results may wait; with more the thread that brings them works, too.
+/// Results that may wait; beyond that the submitting thread delivers its result itself.
 const ROOM: usize = 128;
 
 #[derive(Default)]
@@ -24,7 +24,7 @@ struct Consumer {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Box<Finished>>,
-    /// One is being handed over.
+    /// One is being delivered.
     busy: bool,
 }
 
@@ -99,7 +99,7 @@ pub(super) fn submit(finished: Box<Finished>) {
     finished.deliver();
 }
 
-/// Waits until everything passed on so far was handed over; does nothing on the thread itself.
+/// Waits until all results submitted so far are delivered; does nothing on the thread itself.
 pub(crate) fn drain() {
     let Some(consumer) = get().filter(|_| !IS_CONSUMER.with(Cell::get)) else {
         return;
@@ -111,7 +111,7 @@ pub(crate) fn drain() {
     }
 }
 
-/// In a forked child: the thread is the parent's, and so is what waits for it.
+/// In a forked child, which has neither the thread nor its results.
 pub(crate) fn forget() {
     CONSUMER.store(ptr::null_mut(), Ordering::Release);
 }

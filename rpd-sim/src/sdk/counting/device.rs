@@ -9,7 +9,7 @@ use core::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use rocprofiler_sdk_sys::{
@@ -25,13 +25,13 @@ use super::{
     DEVICE,
     catalogue::Need,
     config::{self, Config, Counted},
-    hardware,
+    dispatch, hardware,
 };
 use crate::sdk::{
     agents,
     buffer::{self, Buffer},
     context::{self, Callback, Context},
-    lifecycle, register,
+    state,
     status::store,
 };
 use rpd_gfx::perf::Counts;
@@ -41,11 +41,23 @@ const IDLE: u8 = 0;
 const CHANGING: u8 = 1;
 const COUNTING: u8 = 2;
 
-/// A context's service.
+/// The service of a context.
 #[derive(Default)]
 pub(crate) struct Service {
     state: AtomicU8,
     agents: Mutex<Vec<Arc<Agent>>>,
+}
+
+/// Services by index of their context.
+static SERVICES: [OnceLock<Service>; context::MAX] = [const { OnceLock::new() }; context::MAX];
+
+fn service(context: &Context) -> Option<&'static Service> {
+    SERVICES[context.index].get()
+}
+
+/// Whether a context counts whole agents.
+pub(super) fn is_configured(context: &Context) -> bool {
+    service(context).is_some()
 }
 
 /// One agent that a context counts.
@@ -97,8 +109,8 @@ impl Service {
             .clone()
     }
 
-    /// Goes from one state into the one in which others keep out.
-    fn hold(&self, from: u8) -> bool {
+    /// Goes from one state to [`CHANGING`], in which no other thread changes it. `false` when it is in another state.
+    fn begin_change(&self, from: u8) -> bool {
         self.state
             .compare_exchange(from, CHANGING, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
@@ -107,13 +119,13 @@ impl Service {
 
 /// Asks a context what to count on each of its agents and begins.
 pub(super) fn start(context: &'static Context) -> Status {
-    let Some(service) = context.agents_counted.get() else {
+    let Some(service) = service(context) else {
         return Status::SUCCESS;
     };
-    if !register::hsa_is_there() {
+    if !state::hsa_registered() {
         return Status::ERROR_HSA_NOT_LOADED;
     }
-    if !service.hold(IDLE) {
+    if !service.begin_change(IDLE) {
         return Status::ERROR_SERVICE_ALREADY_CONFIGURED;
     }
     for agent in service.list() {
@@ -127,15 +139,11 @@ pub(super) fn start(context: &'static Context) -> Status {
     Status::SUCCESS
 }
 
-/// Begins what was started before there was a device.
-pub(crate) fn device_is_there() {
+/// The HSA runtime is initialised: begins counting in contexts that were started before.
+pub(crate) fn hsa_initialized() {
     for index in context::bits(super::of_devices()) {
         let context = context::get(index);
-        if context
-            .agents_counted
-            .get()
-            .is_some_and(|s| s.state.load(Ordering::Acquire) == IDLE)
-        {
+        if service(context).is_some_and(|s| s.state.load(Ordering::Acquire) == IDLE) {
             start(context);
         }
     }
@@ -143,8 +151,8 @@ pub(crate) fn device_is_there() {
 
 /// Ends counting; what was counted is forgotten with the next start.
 pub(super) fn stop(context: &Context) {
-    if let Some(service) = context.agents_counted.get()
-        && service.hold(COUNTING)
+    if let Some(service) = service(context)
+        && service.begin_change(COUNTING)
     {
         service.state.store(IDLE, Ordering::Release);
     }
@@ -152,7 +160,7 @@ pub(super) fn stop(context: &Context) {
 
 /// What tools call to say what is counted on an agent.
 unsafe extern "C" fn set_config(context: ContextId, config: ConfigId) -> Status {
-    let Some(service) = context::find(context).and_then(|c| c.agents_counted.get()) else {
+    let Some(service) = context::find(context).and_then(service) else {
         return Status::ERROR_CONTEXT_INVALID;
     };
     let Some(config) = config::find(config) else {
@@ -172,10 +180,10 @@ unsafe extern "C" fn set_config(context: ContextId, config: ConfigId) -> Status 
     Status::SUCCESS
 }
 
-/// Calls something for each agent of that index that is being counted.
+/// Calls `with` for each counted agent of that index.
 fn each(index: usize, mut with: impl FnMut(&mut Counting)) {
     for context in context::bits(super::of_devices()) {
-        let Some(service) = context::get(context).agents_counted.get() else {
+        let Some(service) = service(context::get(context)) else {
             continue;
         };
         if service.state.load(Ordering::Acquire) == IDLE {
@@ -217,13 +225,13 @@ pub unsafe extern "C" fn rocprofiler_configure_device_counting_service(
     callback: ChooseFn,
     user_data: *mut c_void,
 ) -> Status {
-    if lifecycle::initialized() != -1 {
+    if state::initialized() != -1 {
         return Status::ERROR_CONFIGURATION_LOCKED;
     }
     let Some(context) = context::find(context_id) else {
         return Status::ERROR_CONTEXT_NOT_FOUND;
     };
-    if context.counting.get().is_some() {
+    if dispatch::is_configured(context) {
         return Status::ERROR_AGENT_DISPATCH_CONFLICT;
     }
     let buffer = buffer::find(buffer_id);
@@ -236,7 +244,7 @@ pub unsafe extern "C" fn rocprofiler_configure_device_counting_service(
     let Some(choose) = callback else {
         return Status::ERROR_INVALID_ARGUMENT;
     };
-    let service = context.agents_counted.get_or_init(Service::default);
+    let service = SERVICES[context.index].get_or_init(Service::default);
     let mut list = service.agents.lock().unwrap_or_else(|e| e.into_inner());
     if list.iter().any(|agent| agent.index == index) {
         return Status::ERROR_SERVICE_ALREADY_CONFIGURED;
@@ -271,7 +279,7 @@ pub unsafe extern "C" fn rocprofiler_sample_device_counting_service(
     if context_id.handle == 0 {
         return Status::ERROR_CONTEXT_NOT_FOUND;
     }
-    if lifecycle::finalized() != 0 {
+    if state::finalized() != 0 {
         return Status::ERROR_FINALIZED;
     }
     let active = |c: &&Context| context::active() & (1 << c.index) != 0;
@@ -290,13 +298,13 @@ pub unsafe extern "C" fn rocprofiler_sample_device_counting_service(
             room => room,
         }
     };
-    let Some(service) = context.agents_counted.get() else {
+    let Some(service) = service(context) else {
         return Status::ERROR_CONTEXT_INVALID;
     };
-    if !register::hsa_is_there() {
+    if !state::hsa_registered() {
         return Status::ERROR_HSA_NOT_LOADED;
     }
-    if !service.hold(COUNTING) {
+    if !service.begin_change(COUNTING) {
         return Status::ERROR_CONTEXT_ERROR;
     }
     let mut all = Vec::new();

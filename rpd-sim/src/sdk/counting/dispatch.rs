@@ -4,7 +4,7 @@ use core::{
     ffi::c_void,
     sync::atomic::{AtomicBool, Ordering},
 };
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rocprofiler_sdk_sys::{
     rocprofiler_async_correlation_id_t as AsyncCorrelationId,
@@ -22,22 +22,30 @@ use rocprofiler_sdk_sys::{
 use super::{
     DISPATCH,
     config::{self, Config},
-    consumer,
+    consumer, device,
 };
 use crate::{
     gpu::observe::Interval,
     sdk::{
         buffer::{self, Buffer},
-        context::{self, Callback},
-        lifecycle,
+        context::{self, Callback, Context},
+        state,
     },
 };
 use rpd_gfx::perf::Counts;
 
-/// A context's service.
+/// The service of a context.
 pub(crate) struct Service {
     choose: Callback<<ChooseFn as IntoIterator>::Item>,
     deliver: Deliver,
+}
+
+/// Services by index of their context.
+static SERVICES: [OnceLock<Service>; context::MAX] = [const { OnceLock::new() }; context::MAX];
+
+/// Whether a context counts dispatches.
+pub(super) fn is_configured(context: &Context) -> bool {
+    SERVICES[context.index].get().is_some()
 }
 
 /// Where values go.
@@ -65,14 +73,14 @@ pub(super) struct Finished {
 // SAFETY: pointers inside are user data, which are only handed back to the tool.
 unsafe impl Send for Finished {}
 
-/// Asks the context what to count for a dispatch; on the enqueuing thread. `agent` is the index of its agent.
+/// Asks the tool what to count for a dispatch; on the enqueuing thread. `agent` is the index of its agent.
 pub(crate) fn choose(
     context: usize,
     agent: usize,
     correlation_id: AsyncCorrelationId,
     dispatch_info: Info,
 ) -> Option<Chosen> {
-    let service = context::get(context).counting.get()?;
+    let service = SERVICES[context].get()?;
     let mut config = ConfigId { handle: 0 };
     let mut user = UserData::from(0);
     let data = data(correlation_id, Interval { start: 0, end: 0 }, dispatch_info);
@@ -81,7 +89,7 @@ pub(crate) fn choose(
     if config.handle == 0 {
         return None;
     }
-    let complain = |what: &str| {
+    let report = |what: &str| {
         static ONCE: AtomicBool = AtomicBool::new(false);
         if !ONCE.swap(true, Ordering::Relaxed) {
             let (id, handle) = (dispatch_info.dispatch_id, config.handle);
@@ -89,11 +97,11 @@ pub(crate) fn choose(
         }
     };
     let Some(found) = config::find(config) else {
-        complain("there is no counter config");
+        report("there is no counter config");
         return None;
     };
     if found.agent != agent {
-        complain("it runs on another agent than that of counter config");
+        report("it runs on another agent than that of counter config");
         return None;
     }
     Some(Chosen {
@@ -133,9 +141,9 @@ impl Chosen {
 }
 
 impl Finished {
-    /// Computes the values and hands them over.
+    /// Computes the values and delivers them.
     pub(super) fn deliver(&self) {
-        if lifecycle::finalized() == 1 {
+        if state::finalized() == 1 {
             return;
         }
         let info = &self.data.dispatch_info;
@@ -187,16 +195,16 @@ impl Finished {
 }
 
 fn configure(id: ContextId, service: Service) -> Status {
-    if lifecycle::initialized() != -1 {
+    if state::initialized() != -1 {
         return Status::ERROR_CONFIGURATION_LOCKED;
     }
     let Some(context) = context::find(id) else {
         return Status::ERROR_CONTEXT_NOT_FOUND;
     };
-    if context.agents_counted.get().is_some() {
+    if device::is_configured(context) {
         return Status::ERROR_AGENT_DISPATCH_CONFLICT;
     }
-    if context.counting.set(service).is_err() {
+    if SERVICES[context.index].set(service).is_err() {
         return Status::ERROR_SERVICE_ALREADY_CONFIGURED;
     }
     DISPATCH.fetch_or(1 << context.index, Ordering::Release);

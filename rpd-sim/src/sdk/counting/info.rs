@@ -1,4 +1,4 @@
-//! What tools ask about counters.
+//! Queries of tools about counters.
 
 use core::{ffi::c_void, ptr, slice};
 

@@ -1,8 +1,8 @@
 //! Counting services.
 //!
-//! `hardware` and `catalogue` say what can be counted, `info` answers questions about it, `config` bundles counters
+//! `hardware` and `catalogue` say what can be counted, `info` answers queries about it, `config` combines counters
 //! and computes their values, `dispatch` counts single dispatches, `device` a whole agent, `consumer` is the thread
-//! that hands results over.
+//! that delivers results.
 
 pub(crate) mod catalogue;
 pub(crate) mod config;
@@ -61,7 +61,7 @@ pub(crate) fn started(context: &'static Context) -> Status {
     Status::SUCCESS
 }
 
-/// A context is active no longer: results that are there are handed over before this returns.
+/// A context was stopped: results that are available are delivered before this returns.
 pub(crate) fn stopped(context: &Context) {
     let bit = 1 << context.index;
     if DEVICE.load(Ordering::Relaxed) & bit != 0 {

@@ -1,0 +1,334 @@
+//! The operations that a session has records of: each function, copy direction and memory operation once. Records refer to
+//! them by id.
+
+use std::collections::HashMap;
+
+use super::Strings;
+use crate::domain::{Domain, Kind};
+use crate::ids::{OperationId, StringId};
+
+/// What an operation on memory does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MemoryAction {
+    /// Makes memory available.
+    Allocate,
+    /// Gives it back.
+    Free,
+    /// The runtime takes scratch memory back from a queue later, on its own.
+    Reclaim,
+}
+
+impl MemoryAction {
+    /// What databases call it, in the column `type`.
+    pub const fn label(self) -> &'static str {
+        match self {
+            MemoryAction::Allocate => "ALLOC",
+            MemoryAction::Free => "FREE",
+            MemoryAction::Reclaim => "RECLAIM",
+        }
+    }
+}
+
+/// What sort of memory an operation is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MemoryLevel {
+    /// Memory behind an address.
+    Real,
+    /// A range of addresses without memory.
+    Virtual,
+    /// Memory for what waves spill, given to queues.
+    Scratch,
+}
+
+impl MemoryLevel {
+    /// What databases call it, in the column `level`.
+    pub const fn label(self) -> &'static str {
+        match self {
+            MemoryLevel::Real => "REAL",
+            MemoryLevel::Virtual => "VIRTUAL",
+            MemoryLevel::Scratch => "SCRATCH",
+        }
+    }
+}
+
+/// What an operation does, as far as files and reports treat it differently from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OperationClass {
+    /// A call that nothing below applies to.
+    Call,
+    /// A HIP call that launches kernels.
+    Launch,
+    /// The HIP call that destroys a stream: another stream may have its address later.
+    StreamDestroy,
+    /// The ROCTx call that marks a point in time. It has a message.
+    Mark,
+    /// A ROCTx range. It has a message.
+    Range,
+    /// A copy.
+    Copy,
+    /// A kernel dispatch.
+    Dispatch,
+    /// An operation on memory; without an action it is one that rpd does not know, or none.
+    Memory(MemoryLevel, Option<MemoryAction>),
+}
+
+/// The provider's names of operations on memory.
+const MEMORY: [(&str, MemoryLevel, Option<MemoryAction>); 9] = {
+    use MemoryAction::{Allocate, Free, Reclaim};
+    use MemoryLevel::{Real, Scratch, Virtual};
+    [
+        ("MEMORY_ALLOCATION_NONE", Real, None),
+        ("MEMORY_ALLOCATION_ALLOCATE", Real, Some(Allocate)),
+        ("MEMORY_ALLOCATION_FREE", Real, Some(Free)),
+        ("MEMORY_ALLOCATION_VMEM_ALLOCATE", Virtual, Some(Allocate)),
+        ("MEMORY_ALLOCATION_VMEM_FREE", Virtual, Some(Free)),
+        ("SCRATCH_MEMORY_NONE", Scratch, None),
+        ("SCRATCH_MEMORY_ALLOC", Scratch, Some(Allocate)),
+        ("SCRATCH_MEMORY_FREE", Scratch, Some(Free)),
+        ("SCRATCH_MEMORY_ASYNC_RECLAIM", Scratch, Some(Reclaim)),
+    ]
+};
+
+impl OperationClass {
+    /// The class of an operation by the provider's name for it.
+    fn of(kind: Kind, name: &str) -> OperationClass {
+        let memory = |level| {
+            let known = MEMORY.iter().find(|known| known.0 == name);
+            known.map_or(OperationClass::Memory(level, None), |known| {
+                OperationClass::Memory(known.1, known.2)
+            })
+        };
+        match kind {
+            Kind::HipRuntime if name == "hipStreamDestroy" => OperationClass::StreamDestroy,
+            Kind::HipRuntime
+                if name.starts_with("hip")
+                    && name.contains("Launch")
+                    && name.contains("Kernel") =>
+            {
+                OperationClass::Launch
+            }
+            Kind::MarkerCoreRange => match name {
+                "roctxMarkA" => OperationClass::Mark,
+                // The one call of that kind that has no message.
+                "roctxGetThreadId" => OperationClass::Call,
+                _ => OperationClass::Range,
+            },
+            Kind::MemoryCopy => OperationClass::Copy,
+            Kind::KernelDispatch => OperationClass::Dispatch,
+            Kind::MemoryAllocation => memory(MemoryLevel::Real),
+            Kind::ScratchMemory => memory(MemoryLevel::Scratch),
+            Kind::HsaCore
+            | Kind::HsaAmdExt
+            | Kind::HsaImageExt
+            | Kind::HsaFinalizeExt
+            | Kind::HipRuntime
+            | Kind::HipCompiler
+            | Kind::MarkerControl
+            | Kind::MarkerName
+            | Kind::Rccl
+            | Kind::Rocdecode
+            | Kind::Rocjpeg => OperationClass::Call,
+        }
+    }
+
+    /// Whether files and statistics call records by their message, even when it is empty.
+    pub const fn has_message(self) -> bool {
+        matches!(self, OperationClass::Mark | OperationClass::Range)
+    }
+
+    /// What an operation on memory is about and does; `None` for others.
+    pub const fn memory(self) -> Option<(MemoryLevel, Option<MemoryAction>)> {
+        match self {
+            OperationClass::Memory(level, action) => Some((level, action)),
+            OperationClass::Call
+            | OperationClass::Launch
+            | OperationClass::StreamDestroy
+            | OperationClass::Mark
+            | OperationClass::Range
+            | OperationClass::Copy
+            | OperationClass::Dispatch => None,
+        }
+    }
+
+    /// What an operation on memory does; `None` for others, and where it is not known.
+    pub fn memory_action(self) -> Option<MemoryAction> {
+        self.memory()?.1
+    }
+}
+
+/// Kind and name of the operation on memory that databases describe with these values of `type` and `level`.
+pub fn memory_operation(action: &str, level: &str) -> (Kind, &'static str) {
+    let (kind, level) = match level {
+        "SCRATCH" => (Kind::ScratchMemory, MemoryLevel::Scratch),
+        "VIRTUAL" => (Kind::MemoryAllocation, MemoryLevel::Virtual),
+        _ => (Kind::MemoryAllocation, MemoryLevel::Real),
+    };
+    let find = |action: &str| {
+        let label = |known: Option<MemoryAction>| known.map_or("", MemoryAction::label);
+        MEMORY
+            .iter()
+            .find(|known| known.1 == level && label(known.2) == action)
+    };
+    let known = find(action).or_else(|| find("")).unwrap_or(&MEMORY[0]);
+    (kind, known.0)
+}
+
+/// An operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// Kind.
+    pub kind: Kind,
+    /// The provider's number within the kind; `None` when the recording does not say it (databases).
+    pub number: Option<u32>,
+    /// The provider's name: of a call its function, of others `MEMORY_COPY_HOST_TO_DEVICE` and the like.
+    pub name: StringId,
+    /// What it does.
+    pub class: OperationClass,
+}
+
+impl Operation {
+    /// The domain of its kind.
+    pub fn domain(&self) -> Domain {
+        self.kind.domain()
+    }
+}
+
+/// The operations of a session by id. Each pair of kind and name is one operation.
+#[derive(Debug, Default)]
+pub struct Operations {
+    list: Vec<Operation>,
+    ids: HashMap<(Kind, StringId), OperationId>,
+}
+
+impl Operations {
+    /// The id of an operation, made when it is new. `number` is the provider's, if it is known.
+    pub(super) fn add(
+        &mut self,
+        strings: &Strings,
+        kind: Kind,
+        name: StringId,
+        number: Option<u32>,
+    ) -> OperationId {
+        *self.ids.entry((kind, name)).or_insert_with(|| {
+            let id = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
+            self.list.push(Operation {
+                kind,
+                number,
+                name,
+                class: OperationClass::of(kind, strings.get(name)),
+            });
+            OperationId(id)
+        })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// All operations in the order of their ids.
+    pub fn iter(&self) -> std::slice::Iter<'_, Operation> {
+        self.list.iter()
+    }
+
+    /// By id: whether the operation is one that `wanted` says yes to. For looking at every record.
+    pub fn select(&self, wanted: impl Fn(&Operation) -> bool) -> Vec<bool> {
+        self.iter().map(wanted).collect()
+    }
+}
+
+impl std::ops::Index<OperationId> for Operations {
+    type Output = Operation;
+
+    /// The operation with this id, which must be one of this table's.
+    #[inline]
+    fn index(&self, id: OperationId) -> &Operation {
+        &self.list[id.0 as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_operations_are_found_by_what_databases_say_of_them() {
+        for (name, level, action) in MEMORY {
+            let kind = match level {
+                MemoryLevel::Scratch => Kind::ScratchMemory,
+                MemoryLevel::Real | MemoryLevel::Virtual => Kind::MemoryAllocation,
+            };
+            assert_eq!(
+                OperationClass::of(kind, name),
+                OperationClass::Memory(level, action)
+            );
+            let label = action.map_or("", MemoryAction::label);
+            assert_eq!(memory_operation(label, level.label()), (kind, name));
+        }
+        for (action, level, name) in [
+            ("WHATEVER", "SCRATCH", "SCRATCH_MEMORY_NONE"),
+            ("RECLAIM", "REAL", "MEMORY_ALLOCATION_NONE"),
+            ("FREE", "", "MEMORY_ALLOCATION_FREE"),
+        ] {
+            assert_eq!(memory_operation(action, level).1, name);
+        }
+    }
+
+    #[test]
+    fn operations_are_classed_by_kind_and_name() {
+        for (kind, name, class) in [
+            (Kind::HipRuntime, "hipLaunchKernel", OperationClass::Launch),
+            (
+                Kind::HipRuntime,
+                "hipModuleLaunchCooperativeKernel",
+                OperationClass::Launch,
+            ),
+            (
+                Kind::HipRuntime,
+                "hipStreamDestroy",
+                OperationClass::StreamDestroy,
+            ),
+            (Kind::HipCompiler, "hipLaunchKernel", OperationClass::Call),
+            (Kind::MarkerCoreRange, "roctxMarkA", OperationClass::Mark),
+            (
+                Kind::MarkerCoreRange,
+                "roctxGetThreadId",
+                OperationClass::Call,
+            ),
+            (
+                Kind::MarkerCoreRange,
+                "roctxThreadRangeA",
+                OperationClass::Range,
+            ),
+            (Kind::MarkerControl, "roctxMarkA", OperationClass::Call),
+            (
+                Kind::MemoryAllocation,
+                "MEMORY_ALLOCATION_7",
+                OperationClass::Memory(MemoryLevel::Real, None),
+            ),
+        ] {
+            assert_eq!(OperationClass::of(kind, name), class, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_operation_has_one_id() {
+        let mut strings = Strings::new();
+        let mut operations = Operations::default();
+        let name = strings.intern("hipFree");
+        let first = operations.add(&strings, Kind::HipRuntime, name, Some(3));
+        let other = operations.add(&strings, Kind::HipCompiler, name, None);
+        assert_eq!(
+            operations.add(&strings, Kind::HipRuntime, name, None),
+            first
+        );
+        assert_ne!(first, other);
+        assert_eq!(operations[first].number, Some(3));
+        assert_eq!(operations[other].kind, Kind::HipCompiler);
+    }
+}

@@ -1,0 +1,58 @@
+//! Contexts are started and stopped, and their counting services with them.
+
+use rocprofiler_sdk_sys::{rocprofiler_context_id_t as ContextId, rocprofiler_status_t as Status};
+
+use super::{context, counting, state};
+
+/// Stops all contexts of a client; `remove` also forgets them.
+pub(super) fn stop_client(client: u32, remove: bool) {
+    for context in context::deactivate_client(client, remove) {
+        counting::stopped(context);
+    }
+}
+
+/// `rocprofiler_start_context`.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocprofiler_start_context(context_id: ContextId) -> Status {
+    if state::finalized() != 0 {
+        return Status::ERROR_CONFIGURATION_LOCKED;
+    }
+    match context::activate(context_id, counting::may_start) {
+        // Tools are called in there, so no lock is held.
+        Ok(Some(context)) => counting::started(context),
+        Ok(None) => Status::SUCCESS,
+        Err(status) => status,
+    }
+}
+
+/// `rocprofiler_stop_context`.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocprofiler_stop_context(context_id: ContextId) -> Status {
+    if state::finalized() == 1 {
+        return Status::SUCCESS;
+    }
+    match context::deactivate(context_id) {
+        Some(context) => {
+            counting::stopped(context);
+            Status::SUCCESS
+        }
+        None => Status::ERROR_CONTEXT_NOT_FOUND,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_handles_are_not_found() {
+        assert_eq!(
+            rocprofiler_start_context(ContextId { handle: 0 }),
+            Status::ERROR_CONTEXT_NOT_FOUND
+        );
+        assert_eq!(
+            rocprofiler_stop_context(ContextId { handle: u64::MAX }),
+            Status::ERROR_CONTEXT_NOT_FOUND
+        );
+    }
+}

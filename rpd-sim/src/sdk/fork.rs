@@ -1,0 +1,39 @@
+//! What a fork of the target does to the SDK: the child has none of its threads.
+
+use std::sync::{Mutex, Once};
+
+use super::{buffer, counting, device, state, worker};
+
+/// Locks held over a fork.
+static HELD: Mutex<Option<Held>> = Mutex::new(None);
+struct Held(#[allow(dead_code)] Box<dyn core::any::Any>);
+// SAFETY: made and dropped on the forking thread only.
+unsafe impl Send for Held {}
+
+/// Installs the handlers, once per process.
+pub(super) fn install() {
+    static HANDLERS: Once = Once::new();
+    HANDLERS.call_once(|| {
+        // SAFETY: the handlers are functions of this library, which is never unloaded while threads run.
+        unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
+    });
+}
+
+extern "C" fn before_fork() {
+    let held = Held(Box::new(buffer::lock_all()));
+    *HELD.lock().unwrap_or_else(|e| e.into_inner()) = Some(held);
+}
+
+extern "C" fn after_fork() {
+    *HELD.lock().unwrap_or_else(|e| e.into_inner()) = None;
+}
+
+/// New queues, new threads, same buffers.
+extern "C" fn in_child() {
+    after_fork();
+    device::forget();
+    counting::consumer::forget();
+    if state::finalized() != 1 {
+        worker::restart();
+    }
+}

@@ -1,0 +1,66 @@
+//! How far the life of the SDK has come in this process.
+
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+
+static INITIALIZED: AtomicI32 = AtomicI32::new(0);
+static FINALIZED: AtomicI32 = AtomicI32::new(0);
+/// Client being configured or initialised.
+static CURRENT: AtomicU32 = AtomicU32::new(0);
+static HSA: AtomicBool = AtomicBool::new(false);
+
+/// 0 before initialisation, -1 during, 1 after.
+#[inline]
+pub(crate) fn initialized() -> i32 {
+    INITIALIZED.load(Ordering::Acquire)
+}
+
+/// Initialisation begins; `false` when it has begun before.
+pub(super) fn begin_initialization() -> bool {
+    INITIALIZED
+        .compare_exchange(0, -1, Ordering::AcqRel, Ordering::Acquire)
+        .is_ok()
+}
+
+/// Initialisation is complete.
+pub(super) fn end_initialization() {
+    INITIALIZED.store(1, Ordering::Release);
+}
+
+/// 0 before finalisation, -1 during, 1 after.
+#[inline]
+pub(crate) fn finalized() -> i32 {
+    FINALIZED.load(Ordering::Relaxed)
+}
+
+/// Finalisation begins; `false` when the SDK is not initialised or finalisation has begun before.
+pub(super) fn begin_finalization() -> bool {
+    initialized() == 1
+        && FINALIZED
+            .compare_exchange(0, -1, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+}
+
+/// Finalisation is complete.
+pub(super) fn end_finalization() {
+    FINALIZED.store(1, Ordering::Release);
+}
+
+/// Client that a context made now belongs to.
+pub(super) fn current_client() -> u32 {
+    CURRENT.load(Ordering::Relaxed)
+}
+
+/// From now on contexts belong to this client.
+pub(super) fn set_current_client(handle: u32) {
+    CURRENT.store(handle, Ordering::Relaxed);
+}
+
+/// Whether the HSA runtime has registered its tables.
+pub(super) fn hsa_registered() -> bool {
+    HSA.load(Ordering::Acquire)
+}
+
+/// The HSA runtime registers its tables.
+pub(super) fn set_hsa_registered() {
+    HSA.store(true, Ordering::Release);
+}
