@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use rpd_core::ids::StringId;
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::KernelNames;
-use rpd_core::session::Session;
+use rpd_core::session::shown::{Expanded, FrameKind, ShownFrame};
 use rpd_core::session::stacks::LocationKind;
+use rpd_core::session::{MemoryAction, MemoryLevel, OperationClass, Session};
 
-use crate::expand::{Expanded, FrameKind, ShownFrame};
 use crate::flame;
 
 /// What a stack cost.
@@ -154,7 +154,7 @@ impl Calls {
             let call = Call {
                 used: Use {
                     stack,
-                    function: api.operation[index],
+                    function: session.call(index).name,
                 },
                 ancestor: api.ancestor[index].0,
             };
@@ -195,7 +195,7 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
     };
     let api = &session.api;
     for index in api.indices() {
-        if !wants(api.operation[index]) {
+        if !wants(session.call(index).name) {
             continue;
         }
         let stack = api.stack.get(index).map_or(0, |found| found.stack);
@@ -205,7 +205,7 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
         }
         let used = Use {
             stack,
-            function: api.operation[index],
+            function: session.call(index).name,
         };
         let cost = costs.uses.entry(used).or_default();
         cost.calls += 1;
@@ -259,12 +259,11 @@ fn memory(
 ) {
     let table = &session.allocations;
     // Memory is there when the call returns, and gone when it begins.
-    let is_free = |index: usize| {
-        session
-            .strings
-            .get(table.operation[index])
-            .ends_with("_FREE")
+    let does = |index: usize, action| {
+        let class = session.operations[table.operation[index]].class;
+        class == OperationClass::Memory(MemoryLevel::Real, Some(action))
     };
+    let is_free = |index: usize| does(index, MemoryAction::Free);
     let time = |index: usize| match is_free(index) {
         true => table.start[index].0,
         false => table.end[index].0,
@@ -273,7 +272,8 @@ fn memory(
     order.sort_by_key(|&index| time(index));
     let mut live: HashMap<u64, Live> = HashMap::new();
     for index in order {
-        if session.strings.get(table.operation[index]).contains("VMEM") {
+        // Reserved addresses are no memory.
+        if !is_free(index) && !does(index, MemoryAction::Allocate) {
             continue;
         }
         let address = table.address[index];
@@ -293,7 +293,7 @@ fn memory(
             .or_else(|| {
                 own.map(|found| Use {
                     stack: found.stack,
-                    function: table.operation[index],
+                    function: session.operations[table.operation[index]].name,
                 })
             });
         if used.is_some_and(|used| !wants(used.function)) {

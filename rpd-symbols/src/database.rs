@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use rpd_core::session::LoadOptions;
+use rpd_core::session::shown::expand;
 use rpd_core::session::stacks::ShownFrames;
 use rpd_formats::rocpd::read::{Database, Problem, ReadError};
 use rpd_formats::rocpd::symbols::{SymbolWriter, Symbols};
 
-use crate::expand::expand;
 use crate::look_up::{Report, look_up};
 use crate::native::Symbolizer;
 

@@ -4,7 +4,6 @@
 //!
 //! - [`Symbolizer`] turns addresses of modules into functions, files and lines. It needs files, no process and no database;
 //! - [`look_up()`]: the same for all locations of a session;
-//! - [`expand`]: from the stacks of a session to the frames that are shown of them;
 //! - [`symbolize`]: all of this for a database, which it writes;
 //! - [`analysis`]: what stacks cost;
 //! - [`flame`]: flame graphs of weighted stacks, whatever they are from.
