@@ -136,6 +136,12 @@ const SUB_COMMANDS: &[SubCommand] = &[
     ("summary", commands::summary::run),
     ("merge", commands::merge::run),
     ("diff", |words, _| commands::diff::run(words)),
+    ("stacks", |words, _| commands::stacks::run(words)),
+    ("flame", |words, _| commands::stacks::flame::run(words)),
+    ("symbolize", |words, _| {
+        commands::stacks::symbolize::run(words)
+    }),
+    ("export", |words, _| commands::stacks::export::run(words)),
     ("recover", |words, _| recover::run(words)),
 ];
 

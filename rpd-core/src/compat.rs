@@ -55,6 +55,8 @@ pub enum Difference {
     DomainSummary,
     /// A value that is no number in tables for people.
     NoNumber,
+    /// Variables that ask for call stacks.
+    StackVariables,
 }
 
 /// A row of the table of differences.
@@ -105,6 +107,7 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::RocpdTables, "Tables of `rocpd query` and `rocpd summary`", "`-o` sends a table to a file in the current directory", "tables in the console format go to standard output whatever `-o` says; the others to `rocpd-output-data`"),
     row(Difference::DomainSummary, "Mean and deviation in `--domain-summary`", "those of all records of the domain", "the sums of the means and of the deviations of its names"),
     row(Difference::NoNumber, "The deviation of a single call in tables for people", "`-`", "`NaN`"),
+    row(Difference::StackVariables, "Variables `RPD_STACKS*` and `RPDT_STACKFRAMES`", "are defaults of the options of call stacks", "are ignored"),
 ];
 
 impl Compat {

@@ -13,6 +13,7 @@ pub use rpd_spool::options::{
 
 use crate::compat::Compat;
 use crate::environment::EnvironmentSelection;
+use crate::session::stacks::ShownFrames;
 use crate::stats::Unit;
 
 macro_rules! formats {
@@ -99,6 +100,29 @@ impl SummaryOptions {
     }
 }
 
+/// When the names and lines of frames are looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Symbolize {
+    /// When the run is over, before outputs are written.
+    #[default]
+    Stop,
+    /// Later, by the user, who is told how.
+    Post,
+    /// Not by this run.
+    Off,
+}
+
+/// What becomes of call stacks in outputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StackOutput {
+    /// When symbols are looked up.
+    pub symbolize: Symbolize,
+    /// Which frames are shown.
+    pub shown: ShownFrames,
+}
+
 /// How much the libraries in the target, and rpd, say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -148,6 +172,8 @@ pub struct Options {
     pub output_file: String,
     /// Write `<prefix>_config.json`.
     pub output_config: bool,
+    /// Call stacks in outputs; which are taken is in [`CollectorOptions::stacks`].
+    pub stacks: StackOutput,
     /// Statistics files and tables.
     pub stats: bool,
     /// Summary tables. Where there are some, `stats` prints none.

@@ -16,6 +16,7 @@ pub mod progress;
 pub mod registry;
 pub mod results_json;
 pub mod rocpd;
+pub mod rpd_file;
 pub mod settings;
 mod streams;
 pub mod table;

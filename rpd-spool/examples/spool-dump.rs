@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rpd_spool::format::{self, api_flag, space};
-use rpd_spool::reader::{Counted, ProcessSpool, Record, processes};
+use rpd_spool::reader::{Counted, ProcessSpool, Record, processes, split_stack};
 use rpd_spool::record::RecordKind;
 
 type Names = HashMap<(u32, u32, u32), String>;
@@ -143,8 +143,21 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
             write!(out, "NOTE {text}")?;
         }
         RecordKind::Totals => write!(out, "{:?}", parse!(format::Totals).0)?,
+        RecordKind::StackModule => {
+            let (fixed, path) = parse!(format::StackModule, path_len);
+            write!(out, "{fixed:?} {path}")?;
+        }
+        RecordKind::StackCode => {
+            let (fixed, file) = parse!(format::StackCode, file_len);
+            write!(out, "{fixed:?} {file}")?;
+        }
+        RecordKind::StackLocation => {
+            write!(out, "kind {aux} {:?}", parse!(format::StackLocation).0)?;
+        }
+        RecordKind::StackNode => write!(out, "{:?}", parse!(format::StackNode).0)?,
         RecordKind::Call => {
             let (call, tail) = parse!(format::ApiCall);
+            let (stack, tail) = split_stack(call.flags, tail);
             write!(
                 out,
                 "API {}.{} correlation {} ancestor {} start {} duration {} retval {:#x}",
@@ -163,10 +176,14 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
             } else if call.flags != 0 {
                 write!(out, " flags {:#x} {} bytes", call.flags, tail.len())?;
             }
+            if call.flags & api_flag::STACK != 0 {
+                write!(out, " {stack:?}")?;
+            }
         }
         RecordKind::RangeBegin => {
             let (fixed, tail) = parse!(format::RangeBegin);
-            write!(out, "{fixed:?}")?;
+            let (stack, tail) = split_stack(fixed.flags, tail);
+            write!(out, "{fixed:?} {stack:?}")?;
             for text in Counted(tail).take(1).flatten() {
                 write!(out, " message {:?}", String::from_utf8_lossy(text))?;
             }

@@ -17,6 +17,7 @@ pub mod options;
 pub mod reader;
 pub mod record;
 pub mod regular_file;
+pub mod stacks;
 pub mod writer;
 
 /// Name of the file in a run's directory that holds the resolved options (JSON).

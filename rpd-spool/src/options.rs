@@ -1,6 +1,7 @@
 //! What the collector in the target is told: what to record, and its form as text.
 
 use crate::environment::EnvironmentSelection;
+use crate::stacks::{StackMode, StackOptions};
 
 /// The trace kinds that can be switched on one by one. All false means nothing is traced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -153,6 +154,8 @@ pub struct CollectorOptions {
     pub environment: EnvironmentSelection,
     /// Further ones, which names of outputs refer to. Letters, digits and underscores only.
     pub variables: Vec<String>,
+    /// Which calls have stacks, and what is in them.
+    pub stacks: StackOptions,
 }
 
 /// One boolean of [`CollectorOptions`] in its text form.
@@ -212,6 +215,11 @@ const ITERATIONS: &str = "iterations";
 const PERIODS: &str = "periods";
 const ENVIRONMENT: &str = "environment";
 const VARIABLES: &str = "variables";
+const STACKS: &str = "stacks";
+const STACK_APIS: &str = "stack_apis";
+const STACK_DEPTH: &str = "stack_depth";
+const STACK_EVERY: &str = "stack_every";
+const STACK_MIN_DURATION: &str = "stack_min_duration";
 
 fn joined<T>(items: &[T], separator: &str, text: impl Fn(&T) -> String) -> String {
     let texts: Vec<String> = items.iter().map(text).collect();
@@ -293,6 +301,22 @@ impl CollectorOptions {
         if !self.variables.is_empty() {
             add(VARIABLES, self.variables.join("+"));
         }
+        let (stacks, usual) = (&self.stacks, StackOptions::default());
+        if stacks.any() {
+            add(STACKS, stacks.mode.word().to_owned());
+        }
+        if stacks.apis != usual.apis {
+            add(STACK_APIS, stacks.apis.join("+"));
+        }
+        for (key, value, usual) in [
+            (STACK_DEPTH, stacks.depth.into(), usual.depth.into()),
+            (STACK_EVERY, stacks.every.into(), usual.every.into()),
+            (STACK_MIN_DURATION, stacks.min_duration, usual.min_duration),
+        ] {
+            if value != usual {
+                add(key, value.to_string());
+            }
+        }
         pairs.join(",")
     }
 
@@ -320,6 +344,13 @@ impl CollectorOptions {
                 }
                 ENVIRONMENT => options.environment = EnvironmentSelection::of_word(value),
                 VARIABLES => options.variables = value.split('+').map(str::to_owned).collect(),
+                STACKS => options.stacks.mode = StackMode::of_word(value).unwrap_or_default(),
+                STACK_APIS => {
+                    options.stacks.apis = value.split('+').map(str::to_owned).collect();
+                }
+                STACK_DEPTH => options.stacks.depth = value.parse().unwrap_or(0),
+                STACK_EVERY => options.stacks.every = value.parse().unwrap_or(1),
+                STACK_MIN_DURATION => options.stacks.min_duration = value.parse().unwrap_or(0),
                 _ => {
                     if let Some((_, _, set)) = FLAGS.iter().find(|flag| flag.0 == key) {
                         set(&mut options, value != "0");
@@ -354,6 +385,7 @@ mod tests {
     fn every_collector_option_has_a_key() {
         let mut text = FLAGS.map(|flag| flag.0).join(",");
         text += ",counters=SQ_WAVES+GRBM_COUNT:0/TCC_HIT,group_interval=3,iterations=1:3+5:5,periods=0:10:2+1:2:0,environment=all,variables=A+B";
+        text += ",stacks=merged,stack_apis=hsa_*+!roctx*,stack_depth=9,stack_every=3,stack_min_duration=70";
         let all_on = CollectorOptions::from_text(&text);
         let fields = format!("{all_on:?}");
         assert!(!fields.contains("false"), "{fields}");
@@ -363,6 +395,13 @@ mod tests {
         assert_eq!(all_on.counters.group_interval, 3);
         assert_eq!(all_on.counters.iterations.len(), 2);
         assert_eq!(all_on.periods[1].delay, 1);
+        assert_eq!(all_on.stacks.mode, StackMode::Merged);
+        assert_eq!(all_on.stacks.apis, ["hsa_*", "!roctx*"]);
+        let stacks = &all_on.stacks;
+        assert_eq!(
+            (stacks.depth, stacks.every, stacks.min_duration),
+            (9, 3, 70)
+        );
         assert_eq!(CollectorOptions::from_text(&all_on.to_text()), all_on);
     }
 

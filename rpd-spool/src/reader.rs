@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
-use super::format::{MAGIC, RecordHeader, SegmentHeader, VERSION};
+use super::format::{MAGIC, RecordHeader, SegmentHeader, StackRef, VERSION, api_flag};
 use super::regular_file::{self, FileError, Links};
 
 /// Bytes of the longest record. Writers keep to it, readers take anything longer for damage.
@@ -113,6 +113,15 @@ impl<'a> Record<'a> {
         let len = (len(&fixed) as usize).min(tail.len());
         Some((fixed, String::from_utf8_lossy(&tail[..len])))
     }
+}
+
+/// Takes the reference to a stack off the tail of a call or range with these flags ([`api_flag`]).
+#[inline]
+pub fn split_stack(flags: u32, tail: &[u8]) -> (StackRef, &[u8]) {
+    if flags & api_flag::STACK == 0 {
+        return (StackRef::default(), tail);
+    }
+    StackRef::read_from_prefix(tail).unwrap_or((StackRef::default(), &[]))
 }
 
 /// Takes the byte strings of a tail apart that are each a `u32` count followed by the bytes.

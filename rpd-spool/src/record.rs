@@ -120,6 +120,15 @@ record_kinds! {
     CounterInstance = COUNTER_INSTANCE 16, CounterInstance, Repeated, Role::Fact;
     /// Sums that are kept up to date in place. One per process.
     Totals = TOTALS 17, Totals, Left, Role::Completeness;
+    /// A file with code was met on a stack. Tail: see [`format::StackModule`]. In the stream of the
+    /// thread that met it, as all facts about stacks. A child starts with none: it writes its own as it meets them.
+    StackModule = STACK_MODULE 18, StackModule, Left, Role::Fact;
+    /// A Python code object. Tail: see [`format::StackCode`].
+    StackCode = STACK_CODE 19, StackCode, Left, Role::Fact;
+    /// A place in code. aux: [`format::location_kind`].
+    StackLocation = STACK_LOCATION 20, StackLocation, Left, Role::Fact;
+    /// A node of the call tree.
+    StackNode = STACK_NODE 21, StackNode, Left, Role::Fact;
     /// A call or marker. Tail: arguments or message. aux: the provider's callback kind.
     Call = API 32, ApiCall, Left, Role::Row(Table::Calls);
     /// A process range was started. Tail: message, counted. aux: the provider's callback kind.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use zerocopy::IntoBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
 use super::format::{ApiCall, MAGIC, SegmentHeader, VERSION};
 use super::mapping::Mapping;
@@ -231,6 +231,21 @@ impl StreamWriter {
                 self.full.swap_remove(index);
             }
         }
+    }
+
+    /// An open [`ApiCall`] as it is now. `None` for a record that is not in this stream (any more).
+    pub fn open_call(&self, record: OpenRecord) -> Option<ApiCall> {
+        let (address, len) = (record.0 as usize, size_of::<ApiCall>());
+        let found = self.full.iter().map(|full| &full.mapping);
+        let found = found
+            .chain(&self.current)
+            .any(|found| found.contains(address, len));
+        if !found {
+            return None;
+        }
+        // SAFETY: the bytes are inside a mapping of this stream, which only its own thread writes.
+        let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, len) };
+        ApiCall::read_from_bytes(bytes).ok()
     }
 
     /// Stores `value` at `offset` of an open record, which stays open. A record that is not in this stream is left

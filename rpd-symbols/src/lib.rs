@@ -1,1 +1,103 @@
-//! Symbols of the call stacks in a database.
+//! Symbols of call stacks, and what is computed from them.
+//!
+//! Layers, each uses only those above it:
+//!
+//! - [`Symbolizer`] turns addresses of modules into functions, files and lines. It needs files, no process and no database;
+//! - [`look_up()`]: the same for all locations of a session;
+//! - [`symbolize`]: all of this for a database, which it writes;
+//! - [`analysis`]: what stacks cost;
+//! - [`flame`]: flame graphs of weighted stacks, whatever they are from.
+
+pub mod analysis;
+mod database;
+pub mod flame;
+mod look_up;
+mod native;
+mod object_file;
+mod search;
+
+pub use database::symbolize;
+pub use look_up::{Report, look_up};
+pub use native::{LONGEST_FUNCTION, Symbolizer};
+pub use rpd_core::session::shown as expand;
+pub use search::{SYSTEM_DEBUG_DIR, Search};
+
+/// A file that was mapped into a process.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Module {
+    /// Where it was loaded from.
+    pub path: String,
+    /// Its build id in hexadecimal digits, if it has one.
+    pub build_id: Option<String>,
+}
+
+/// A function at an address, or one that was inlined there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// As people write it, at most [`LONGEST_FUNCTION`] bytes.
+    pub function: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line in it, from 1.
+    pub line: Option<u32>,
+    /// Column in that, from 1.
+    pub column: Option<u32>,
+    /// What all of this is from.
+    pub evidence: Evidence,
+}
+
+impl Frame {
+    fn unknown(evidence: Evidence) -> Frame {
+        Frame {
+            function: None,
+            file: None,
+            line: None,
+            column: None,
+            evidence,
+        }
+    }
+}
+
+/// What a frame is known from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Evidence {
+    /// Debug information.
+    Dwarf,
+    /// The table of all symbols.
+    Symtab,
+    /// The table of exported symbols.
+    Dynsym,
+    /// Nothing: the file is there, and names no function at the address.
+    None,
+    /// Nothing: there is no file to look into.
+    NoFile(NoFile),
+}
+
+impl Evidence {
+    /// As it is stored in databases.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Evidence::Dwarf => "dwarf",
+            Evidence::Symtab => "symtab",
+            Evidence::Dynsym => "dynsym",
+            Evidence::None => "none",
+            Evidence::NoFile(NoFile::Missing) => "none: file is gone",
+            Evidence::NoFile(NoFile::Unreadable) => "none: file is not readable",
+            Evidence::NoFile(NoFile::NotElf) => "none: file is not ELF",
+            Evidence::NoFile(NoFile::OtherBuild) => "none: file has another build id",
+        }
+    }
+}
+
+/// Why a module has no file that can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NoFile {
+    /// There is none under its path.
+    Missing,
+    /// It cannot be read.
+    Unreadable,
+    /// It is no ELF file.
+    NotElf,
+    /// Its build id is another one: it was replaced after the run.
+    OtherBuild,
+}

@@ -44,6 +44,7 @@ program api-loop api-loop -lhip
 program launch-loop launch-loop -lhip
 program allocations allocations -rdynamic -lhip -lroctx
 program spin spin -lhip
+program stacks stacks -lhip -lroctx
 program fork-exec fork-exec -lhip
 program regions regions -lhip -lroctx
 program devices devices -lhip

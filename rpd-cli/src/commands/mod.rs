@@ -6,6 +6,7 @@ pub(crate) mod diff;
 pub(crate) mod merge;
 pub(crate) mod query;
 pub(crate) mod rocpd;
+pub(crate) mod stacks;
 pub(crate) mod summary;
 mod window;
 

@@ -1,11 +1,12 @@
 //! Inherited variables: defaults of options that were not given.
 
+use rpd_core::compat::Difference;
 use rpd_core::os_text;
 
 use super::given::{Given, Origin, Value};
 use super::parse::truth;
 use super::resolve::Surroundings;
-use super::table::{Form, Inherit, OPTIONS, Spec};
+use super::table::{Form, Group, Inherit, OPTIONS, Spec};
 use crate::failure::Failure;
 
 /// A variable that is set, and the option that it bears on.
@@ -30,6 +31,9 @@ impl<'a> Variables<'a> {
                 Inherit::Value(variable) => (variable, false),
                 Inherit::Opposite(variable) => (variable, true),
             };
+            if spec.group == Group::Stacks && around.compat.has(Difference::StackVariables) {
+                return None;
+            }
             Some(Inherited {
                 spec,
                 variable,

@@ -11,6 +11,7 @@ mod pass;
 pub(crate) mod plan;
 mod ranks;
 pub(crate) mod resolve;
+mod stacks;
 mod summary;
 pub(crate) mod table;
 

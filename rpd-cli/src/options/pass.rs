@@ -20,6 +20,7 @@ use super::outputs;
 use super::plan::Pass;
 use super::ranks;
 use super::resolve::Resolver;
+use super::stacks;
 use super::summary;
 use crate::counters::extra;
 use crate::failure::Failure;
@@ -92,6 +93,10 @@ impl Resolver<'_> {
         let periods = self.periods(given)?;
         let (kernel_include, kernel_exclude) = self.kernels(given)?;
         let extra_counters = self.extra_counters(given)?;
+        let stacks = stacks::resolve(given, self.around, &traces, listing)?;
+        for warning in stacks.warnings {
+            self.warn(warning);
+        }
         let ranks = ranks::resolve(given, self.around)?;
         if let Some(number) = ranks.spoken_for.filter(|number| *number > 1)
             && ![&output_directory, &output_file]
@@ -162,6 +167,7 @@ impl Resolver<'_> {
                     ..counters
                 },
                 periods,
+                stacks: stacks.collector,
                 selected_regions: on("selected-regions") || on("selected-regions-ref-count"),
                 selected_regions_ref_count: on("selected-regions-ref-count"),
             },
@@ -170,6 +176,7 @@ impl Resolver<'_> {
             output_file,
             output_config: on("output-config"),
             stats: on("stats"),
+            stacks: stacks.output,
             summary,
             output_environment: kept,
             kernel_names: KernelNames {

@@ -1,6 +1,7 @@
 //! The one table of options. Parser, help, refusals and the command-line page of the manual are made from it.
 
 use rpd_core::options::Format;
+use rpd_spool::stacks::StackMode;
 
 /// Headings of the help, in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +10,7 @@ pub(crate) enum Group {
     Aggregate,
     Basic,
     Granular,
+    Stacks,
     Counters,
     Statistics,
     Summary,
@@ -32,6 +34,7 @@ impl Group {
             Group::Aggregate => "Aggregate tracing",
             Group::Basic => "Basic tracing",
             Group::Granular => "Granular tracing",
+            Group::Stacks => "Call stacks",
             Group::Counters => "Counter collection",
             Group::Statistics => "Post-processing",
             Group::Summary => "Summaries",
@@ -206,7 +209,7 @@ const NO_MAX: i64 = i64::MAX;
 
 use Group::{
     Advanced, Aggregate, Attach, Basic, Counters, Display, Filter, Granular, Naming, Output,
-    PcSampling, Perfetto, Replay, Statistics, Streaming, Summary, ThreadTrace,
+    PcSampling, Perfetto, Replay, Stacks, Statistics, Streaming, Summary, ThreadTrace,
 };
 
 /// Every option.
@@ -280,6 +283,23 @@ pub(crate) const OPTIONS: &[Spec] = &[
     switch(Granular, "kfd-queue-trace", "Queue evictions").from("ROCPROF_KFD_QUEUE_TRACE").newer(),
     switch(Granular, "kfd-dropped-events-trace", "Dropped driver events").from("ROCPROF_KFD_DROPPED_EVENTS_TRACE").newer(),
     switch(Granular, "annotate-args", "Record arguments of HSA, marker, RCCL, rocDecode and rocJPEG calls too (those of HIP calls are recorded when a format shows them)"),
+
+    option(Stacks, "stacks", Form::Choice(StackMode::WORDS, false), "Record which code made each call: off, native (C, C++, Rust and the like), python, or merged (Python frames at their places among the native ones) [default: off]")
+        .value("WHICH").from("RPD_STACKS"),
+    option(Stacks, "stacks-apis", Form::List(1), "Calls that have stacks, by name: globs separated by commas, in which * stands for anything; those behind a ! have none. Functions of traced interfaces, markers (roctx*) and allocations (MEMORY_ALLOCATION_*) [default: hip*,__hip*]")
+        .value("GLOB,...").from("RPD_STACKS_APIS"),
+    option(Stacks, "stacks-depth", Form::Integer(0, u32::MAX as i64), "Frames to keep of a stack: three quarters of them the innermost, the others the outermost; 0 keeps all [default: 512]")
+        .from("RPD_STACKS_DEPTH"),
+    option(Stacks, "stacks-every", Form::Integer(1, u32::MAX as i64), "Record the stack of one call in N of each function, beginning with the first [default: 1]")
+        .from("RPD_STACKS_RATE"),
+    option(Stacks, "stacks-min-duration", Form::Text, "Record stacks only of calls that take at least this long, such as 50us; they are taken at the end of the call then")
+        .value("TIME"),
+    option(Stacks, "stacks-symbolize", Form::Choice(&["stop", "post", "off"], false), "When names and lines of native frames are looked up: stop (after the run), post (later, with rpd symbolize) or off [default: stop]")
+        .value("WHEN").from("RPD_STACKS_SYMBOLIZE"),
+    switch(Stacks, "stacks-runtime-frames", "Show the frames of GPU runtimes and the profiler between the program and the call; they are recorded in any case")
+        .from("RPD_STACKS_RUNTIME_FRAMES"),
+    switch(Stacks, "stacks-interpreter-frames", "Show the native frames of the Python interpreter beside the Python frames; they are recorded in any case")
+        .from("RPD_STACKS_INTERP_FRAMES"),
 
     option(Counters, "pmc", Form::Groups, "Counters to collect together, separated by blanks or commas: NAME, or NAME:device=N for one GPU. Each --pmc is a run of the program; auto:NAME,NAME,... makes as few runs as possible")
         .from("ROCPROF_COUNTERS"),

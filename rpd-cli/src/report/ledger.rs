@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use rpd_core::domain::Domain;
 use rpd_core::foreign;
 use rpd_core::ids::ProcessId;
-use rpd_core::options::{Options, Traces};
+use rpd_core::options::{Options, Symbolize, Traces};
 use rpd_core::session::{OperationClass, Process, Session, Table};
 
 use super::{count, counted, label, shown};
@@ -123,6 +123,18 @@ pub(super) fn of_process(
     };
     parts.push(written);
     lines.push(format!("{name}: {}", parts.join("; ")));
+    let databases = outcome
+        .files
+        .iter()
+        .filter(|file| file.extension().is_some_and(|end| end == "db"));
+    if options.stacks.symbolize == Symbolize::Post && !session.stacks.is_empty() {
+        for database in databases {
+            lines.push(format!(
+                "{name}: names and lines of its call stacks: rpd symbolize {}",
+                shown(database)
+            ));
+        }
+    }
     lines.extend(
         outcome
             .errors

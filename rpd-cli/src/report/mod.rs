@@ -10,14 +10,16 @@ mod progress;
 mod tables;
 pub(crate) mod write;
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use anyhow::Result;
 use rpd_core::compat::Difference;
 use rpd_core::ids::ProcessId;
 use rpd_core::naming::{self, Facts, Namer, Target};
-use rpd_core::options::Options;
+use rpd_core::options::{Options, Symbolize};
 use rpd_core::session::{LoadError, LoadOptions, Session};
+use rpd_symbols::{Search, Symbolizer};
 
 use crate::failure::line;
 use crate::isolation::isolated;
@@ -69,6 +71,7 @@ pub(crate) fn finish(
         hostname: &hostname,
         several,
         confined,
+        symbolizer: RefCell::default(),
     };
     for recording in &recordings {
         if recording.alive {
@@ -137,6 +140,8 @@ struct Report<'a> {
     progress: Progress,
     /// Where outputs may be made; anywhere if None.
     confined: Option<&'a Confined>,
+    /// Made when the first process has call stacks.
+    symbolizer: RefCell<Option<Symbolizer>>,
 }
 
 impl Report<'_> {
@@ -156,7 +161,10 @@ impl Report<'_> {
             Ok(Session::open_at(folder, &path, load)?)
         };
         match isolated("reading the recording", open) {
-            Ok(session) => {
+            Ok(mut session) => {
+                if let Err(error) = self.look_up(&mut session) {
+                    outcome.errors.push(line(&error));
+                }
                 if let Err(error) = self.outputs(recording, &session, weight, state, &mut outcome) {
                     outcome.errors.push(line(&error));
                 }
@@ -168,6 +176,23 @@ impl Report<'_> {
             },
         }
         outcome
+    }
+
+    /// Looks up the names of the frames of call stacks, if that is asked for now.
+    fn look_up(&self, session: &mut Session) -> Result<()> {
+        // A recording that somebody else made names any file.
+        let is_own = self.confined.is_none();
+        if !is_own || session.stacks.is_empty() || self.options.stacks.symbolize != Symbolize::Stop
+        {
+            return Ok(());
+        }
+        self.progress.step("looking up symbols", 0, 0);
+        isolated("symbols of call stacks", || {
+            let mut symbolizer = self.symbolizer.borrow_mut();
+            let symbolizer = symbolizer.get_or_insert_with(|| Symbolizer::new(Search::default()));
+            rpd_symbols::look_up(session, symbolizer);
+            Ok(())
+        })
     }
 
     fn outputs(

@@ -4,11 +4,11 @@
 //! passes through [`Call::begin`] on the calling thread, and through [`end`] if it returns: what a service wants to know
 //! about each call is collected there.
 
-use rpd_spool::format::{ApiCall, RecordHeader, tag};
+use rpd_spool::format::{ApiCall, RecordHeader, StackRef, tag};
 use rpd_spool::writer::{OpenRecord, now, record_len};
 use zerocopy::FromBytes;
 
-use super::thread;
+use super::{stacks, thread};
 
 const HEAD: usize = size_of::<ApiCall>();
 
@@ -23,6 +23,8 @@ pub(crate) struct Call {
     pub(crate) correlation: u64,
     /// Correlation id of the call that it was made in; 0 for none.
     pub(crate) ancestor: u64,
+    /// Its stack is recorded.
+    pub(crate) has_stack: bool,
 }
 
 impl Call {
@@ -35,10 +37,11 @@ impl Call {
         tail: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> OpenRecord {
-        let len = record_len(HEAD, tail);
         let record = thread::with(|thread| {
+            let stack = stacks::at_begin(thread, self.has_stack);
+            let len = record_len(HEAD, stacks::room(stack) + tail);
             thread.records.append_open(len, |bytes| {
-                self.write(bytes, flags, fill);
+                self.write(bytes, flags, stack, fill);
             })
         })
         .unwrap_or_default();
@@ -50,9 +53,10 @@ impl Call {
 
     /// Writes a call without duration, which is complete at once.
     pub(crate) fn instant(&self, flags: u32, tail: usize, fill: impl FnOnce(&mut [u8])) {
-        let len = record_len(HEAD, tail);
+        let stack = stacks::of_event(self.has_stack, 0);
+        let len = record_len(HEAD, stacks::room(stack) + tail);
         thread::append(len, |bytes| {
-            self.write(bytes, flags, fill);
+            self.write(bytes, flags, stack, fill);
             if let Ok((call, _)) = ApiCall::mut_from_prefix(bytes) {
                 call.end = call.start;
             }
@@ -60,10 +64,16 @@ impl Call {
     }
 
     #[inline]
-    fn write(&self, bytes: &mut [u8], flags: u32, fill: impl FnOnce(&mut [u8])) {
+    fn write(
+        &self,
+        bytes: &mut [u8],
+        flags: u32,
+        stack: Option<StackRef>,
+        fill: impl FnOnce(&mut [u8]),
+    ) {
         let len = bytes.len();
         let (head, tail) = bytes.split_at_mut(HEAD);
-        fill(tail);
+        fill(stacks::put(stack, tail));
         // After the tail, so that our work is not measured as part of the call.
         let start = now();
         // In place: copying a struct that was just built on the stack waits for its own stores.
@@ -75,7 +85,7 @@ impl Call {
                     aux: self.kind,
                 },
                 operation: self.operation,
-                flags,
+                flags: flags | stacks::flag(stack),
                 start,
                 end: 0,
                 correlation: self.correlation,
@@ -91,6 +101,9 @@ impl Call {
 #[inline]
 pub(crate) fn end(record: OpenRecord, retval: u64, returned: u64) {
     if record != OpenRecord::default() {
-        thread::with(|thread| thread.records.close(record, retval, returned));
+        thread::with(|thread| {
+            stacks::at_end(thread, record, returned);
+            thread.records.close(record, retval, returned);
+        });
     }
 }

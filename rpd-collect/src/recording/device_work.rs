@@ -12,7 +12,7 @@ use zerocopy::{Immutable, IntoBytes};
 
 use super::process::{self, fork_time};
 use super::totals::Totals;
-use super::{header, thread};
+use super::{header, stacks, thread};
 
 /// A dispatch is submitted.
 #[inline]
@@ -42,10 +42,21 @@ pub(crate) fn copy_complete(mut record: Copy) {
     complete(record.start, &record, |totals| totals.copies.end());
 }
 
-/// Memory was allocated or freed; the head of `record` is set here.
-pub(crate) fn allocation(mut record: Allocation) {
-    record.header = header(tag::ALLOCATION, size_of::<Allocation>());
-    complete(record.start, &record, |_| {});
+/// Memory was allocated or freed; the head of `record` is set here. `has_stack`: the stack of the calling thread is
+/// recorded with it.
+pub(crate) fn allocation(mut record: Allocation, has_stack: bool) {
+    const HEAD: usize = size_of::<Allocation>();
+    if is_of_parent(record.start) {
+        return;
+    }
+    let stack = stacks::of_event(has_stack, record.end.saturating_sub(record.start));
+    let len = HEAD + stacks::room(stack);
+    record.header = header(tag::ALLOCATION, len);
+    thread::append(len, |bytes| {
+        let (head, tail) = bytes.split_at_mut(HEAD);
+        head.copy_from_slice(record.as_bytes());
+        stacks::put(stack, tail);
+    });
 }
 
 /// Something happened to scratch memory; the head of `record` is set here.

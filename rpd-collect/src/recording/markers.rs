@@ -6,7 +6,7 @@ use zerocopy::IntoBytes;
 
 use super::call::Call;
 use super::text::capped;
-use super::{header, meta, thread};
+use super::{header, meta, stacks, thread};
 
 /// Bytes kept of a message.
 const LONGEST: usize = 64 << 10;
@@ -70,7 +70,8 @@ pub(crate) fn begin_thread_range(call: &Call, message: Message<'_>) -> OpenRecor
 /// A range begins that any thread may end.
 pub(crate) fn begin_process_range(call: &Call, message: Message<'_>) {
     const HEAD: usize = size_of::<RangeBegin>();
-    let len = record_len(HEAD, message.len());
+    let stack = stacks::of_event(call.has_stack, u64::MAX);
+    let len = record_len(HEAD, stacks::room(stack) + message.len());
     let begin = RangeBegin {
         header: RecordHeader {
             len: len as u32,
@@ -78,14 +79,14 @@ pub(crate) fn begin_process_range(call: &Call, message: Message<'_>) {
             aux: call.kind,
         },
         operation: call.operation,
-        flags: message.flags(),
+        flags: message.flags() | stacks::flag(stack),
         start: now(),
         correlation: call.correlation,
         ancestor: call.ancestor,
     };
     thread::append(len, |bytes| {
         bytes[..HEAD].copy_from_slice(begin.as_bytes());
-        message.fill(&mut bytes[HEAD..]);
+        message.fill(stacks::put(stack, &mut bytes[HEAD..]));
     });
 }
 

@@ -8,6 +8,7 @@
 //! | `call` | begin and end of a recorded call |
 //! | `markers` | ROCTx marks, ranges and names of resources |
 //! | `device_work` | dispatches, copies, allocations, scratch memory |
+//! | `stacks` | call stacks: which calls have one, and what stacks refer to |
 //! | `meta` | records of the meta stream; notes for the user |
 //! | `thread` | the stream of a thread, and the HIP streams and regions that it is in |
 //! | `regions` | numbers of the messages that rename kernels |
@@ -32,6 +33,7 @@ pub(crate) mod meta;
 pub(crate) mod process;
 mod process_record;
 pub(crate) mod regions;
+pub(crate) mod stacks;
 pub(crate) mod switch;
 pub(crate) mod text;
 pub(crate) mod thread;

@@ -78,7 +78,7 @@ pub(super) fn write(
             .split(u8::is_ascii_whitespace)
             .filter(|word| !word.is_empty())
             .count() as u32,
-        reserved: 0,
+        stacks: options.stacks.any().into(),
     };
     meta.append_open(len, |bytes| {
         let mut at = size_of::<format::Process>();

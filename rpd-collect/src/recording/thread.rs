@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
 use rpd_spool::format::stream;
 use rpd_spool::writer::StreamWriter;
+use rpd_stacks::ThreadStacks;
 use zerocopy::{Immutable, IntoBytes};
 
 use super::fork::ForkHook;
@@ -35,6 +36,8 @@ pub(crate) struct Thread {
     pub(super) regions: Vec<u32>,
     /// Numbers of the messages of this thread's regions.
     pub(super) region_numbers: RegionNumbers,
+    /// What taking stacks keeps from one to the next; `None` before the first.
+    pub(super) stacks: Option<Box<ThreadStacks>>,
 }
 
 thread_local! {
@@ -132,6 +135,7 @@ fn begin() -> Option<*mut Thread> {
         stream_depth: 0,
         regions: Vec::new(),
         region_numbers: RegionNumbers::default(),
+        stacks: None,
     });
     let pointer = Box::into_raw(thread);
     THREAD.set(pointer);

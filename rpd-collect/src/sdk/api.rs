@@ -19,6 +19,7 @@ use super::trace::{Phase, Record, Tracer, call_of};
 use crate::recording::arguments::{self, Layout};
 use crate::recording::call::{self, Call};
 use crate::recording::guard::Service;
+use crate::recording::stacks::Selection;
 use crate::recording::text;
 
 /// Bytes kept of a text argument.
@@ -47,6 +48,8 @@ struct ApiKind {
     operations: Box<[Arguments]>,
     /// For operations beyond the table.
     others: Arguments,
+    /// Operations whose stacks are recorded.
+    stacks: Option<Selection>,
 }
 
 /// A payload of the provider.
@@ -95,8 +98,10 @@ pub(super) fn configure(setup: &Setup<'_>) {
     for (wanted, kind, payload, record_arguments) in kinds {
         if wanted
             && let Some(names) = setup.callback_kind(kind)
-            && let Some(api) = describe(names, arguments::of_kind(kind), payload, record_arguments)
+            && let Some(mut api) =
+                describe(names, arguments::of_kind(kind), payload, record_arguments)
         {
+            api.stacks = Selection::of(&setup.options.stacks, &names.operations);
             setup.trace(setup.client, names, &[], api);
         }
     }
@@ -133,6 +138,7 @@ fn describe(
         payload,
         operations: operations.into(),
         others,
+        stacks: None,
     })
 }
 
@@ -182,7 +188,7 @@ fn enter(kind: &ApiKind, record: &Record) -> OpenRecord {
         .ok()
         .and_then(|number| kind.operations.get(number))
         .unwrap_or(&kind.others);
-    let call = call_of(kind.number, record);
+    let call = call_of(kind.number, record, kind.stacks.as_ref());
     match arguments {
         Arguments::None => call.begin(0, 0, |_| {}),
         Arguments::Raw(layout) => enter_raw(&call, record, layout.size.into(), layout.texts()),
@@ -293,6 +299,7 @@ mod tests {
             payload: HIP,
             operations: Box::new([]),
             others: Arguments::None,
+            stacks: None,
         };
         let mut words = vec![0u64; size / 8];
         words[0] = size as u64;

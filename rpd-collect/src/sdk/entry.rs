@@ -18,7 +18,7 @@ use super::{
 };
 use crate::lifecycle::{load, signals};
 use crate::recording::guard::{self, Service};
-use crate::recording::{meta, process};
+use crate::recording::{meta, process, stacks};
 
 static SERVICE: Service = Service::new("registration");
 /// The provider's function that ends the recording; null before, and once it is ending.
@@ -123,6 +123,8 @@ fn set_up(code: *const c_void) -> bool {
     let announces_hsa = runtime::configure(&setup);
 
     let traces = setup.options.traces;
+    stacks::prepare(setup.options);
+    stacks::note_useless_globs(&setup.options.stacks, setup.names.operations());
     api::configure(&setup);
     if traces.marker {
         marker::configure(&setup);

@@ -9,8 +9,10 @@ use super::names::KindNames;
 use super::payload;
 use super::setup::{Setup, note_missing};
 use super::trace::{Phase, Record, Tracer, call_of};
+use crate::recording::call::Call;
 use crate::recording::guard::Service;
 use crate::recording::markers::{self, Message, Resource};
+use crate::recording::stacks::Selection;
 use crate::recording::{call, meta, switch, thread};
 
 static RANGES: Service = Service::new("markers");
@@ -19,7 +21,7 @@ static NAMES: Service = Service::new("names");
 
 pub(super) fn configure(setup: &Setup<'_>) {
     if let Some(kind) = setup.callback_kind("MARKER_CORE_RANGE_API") {
-        setup.trace(setup.client, kind, &[], Ranges::new(kind));
+        setup.trace(setup.client, kind, &[], Ranges::new(setup, kind));
     }
     // Names are recorded also while recording is paused.
     if let Some(kind) = setup.callback_kind("MARKER_NAME_API") {
@@ -47,7 +49,12 @@ pub(super) fn configure_control(setup: &Setup<'_>) {
         return;
     };
     // Always: a resume comes while the client context is stopped.
-    setup.trace_always("pause and resume", kind, &[], Control::new(kind, recorded));
+    setup.trace_always(
+        "pause and resume",
+        kind,
+        &[],
+        Control::new(setup, kind, recorded),
+    );
 }
 
 type Payload = rocprofiler_callback_tracing_marker_api_data_t;
@@ -77,8 +84,8 @@ pub(super) unsafe fn message<'a>(record: &Record) -> Message<'a> {
 }
 
 /// Writes the begin of a call without message; the slot for [`end`].
-fn begin(kind: u16, record: &Record) -> u64 {
-    call_of(kind, record).begin(0, 0, |_| {}).0
+fn begin(call: &Call) -> u64 {
+    call.begin(0, 0, |_| {}).0
 }
 
 /// Completes the call that began with `slot`.
@@ -93,15 +100,18 @@ fn end(slot: u64, record: &Record, returned: u64) {
 /// Marks and ranges; numbers of the operations that take a message.
 struct Ranges {
     kind: u16,
+    /// Operations whose stacks are recorded.
+    stacks: Option<Selection>,
     mark: Option<i32>,
     thread_range: Option<i32>,
     process_range: Option<i32>,
 }
 
 impl Ranges {
-    fn new(kind: &KindNames) -> Ranges {
+    fn new(setup: &Setup<'_>, kind: &KindNames) -> Ranges {
         Ranges {
             kind: kind.number as u16,
+            stacks: Selection::of(&setup.options.stacks, &kind.operations),
             mark: kind.operation("roctxMarkA"),
             thread_range: kind.operation("roctxThreadRangeA"),
             process_range: kind.operation("roctxProcessRangeA"),
@@ -110,7 +120,7 @@ impl Ranges {
 
     fn enter(&self, record: &Record) -> u64 {
         let operation = Some(record.operation);
-        let call = call_of(self.kind, record);
+        let call = call_of(self.kind, record, self.stacks.as_ref());
         // SAFETY: in each of the cases below, the operation takes a message.
         let message = || unsafe { message(record) };
         if operation == self.process_range {
@@ -122,7 +132,7 @@ impl Ranges {
         } else if operation == self.thread_range {
             markers::begin_thread_range(&call, message()).0
         } else {
-            begin(self.kind, record)
+            begin(&call)
         }
     }
 }
@@ -152,6 +162,8 @@ impl Tracer for Ranges {
 /// Pause and resume.
 struct Control {
     kind: u16,
+    /// Operations whose stacks are recorded.
+    stacks: Option<Selection>,
     /// The calls themselves are recorded, not only obeyed.
     recorded: bool,
     pause: Option<i32>,
@@ -159,9 +171,10 @@ struct Control {
 }
 
 impl Control {
-    fn new(kind: &KindNames, recorded: bool) -> Control {
+    fn new(setup: &Setup<'_>, kind: &KindNames, recorded: bool) -> Control {
         Control {
             kind: kind.number as u16,
+            stacks: Selection::of(&setup.options.stacks, &kind.operations),
             recorded,
             pause: kind.operation("roctxProfilerPause"),
             resume: kind.operation("roctxProfilerResume"),
@@ -177,7 +190,7 @@ impl Tracer for Control {
         match record.phase {
             Phase::ENTER => {
                 *slot = match self.recorded {
-                    true => begin(self.kind, record),
+                    true => begin(&call_of(self.kind, record, self.stacks.as_ref())),
                     false => 0,
                 };
                 if operation == self.pause {

@@ -8,11 +8,13 @@ use rocprofiler_sdk_sys::{
 use rpd_spool::format::{Allocation, Copy, Scratch};
 use rpd_spool::writer::now;
 
+use super::names::KindNames;
 use super::payload::sized;
 use super::setup::Setup;
 use super::stream::unpack;
 use super::trace::{Phase, Record, Tracer};
 use crate::recording::guard::Service;
+use crate::recording::stacks::Selection;
 use crate::recording::{device_work, header};
 
 static COPIES: Service = Service::new("memory copies");
@@ -21,25 +23,29 @@ static SCRATCH: Service = Service::new("scratch memory");
 
 pub(super) fn configure(setup: &Setup<'_>) {
     let traces = setup.options.traces;
-    configure_kind(setup, traces.memory_copy, "MEMORY_COPY", Copies);
+    configure_kind(setup, traces.memory_copy, "MEMORY_COPY", |_| Copies);
     configure_kind(
         setup,
         traces.memory_allocation,
         "MEMORY_ALLOCATION",
-        Allocations,
+        |kind| Allocations {
+            stacks: Selection::of(&setup.options.stacks, &kind.operations),
+        },
     );
-    configure_kind(
-        setup,
-        traces.scratch_memory,
-        "SCRATCH_MEMORY",
-        ScratchMemory,
-    );
+    configure_kind(setup, traces.scratch_memory, "SCRATCH_MEMORY", |_| {
+        ScratchMemory
+    });
 }
 
-fn configure_kind(setup: &Setup<'_>, wanted: bool, kind: &str, tracer: impl Tracer) {
+fn configure_kind<T: Tracer>(
+    setup: &Setup<'_>,
+    wanted: bool,
+    kind: &str,
+    tracer: impl FnOnce(&KindNames) -> T,
+) {
     if wanted && let Some(kind) = setup.callback_kind(kind) {
         // All operations: SDK 1.0 compares a filter of allocations with numbers of HSA functions.
-        setup.trace(setup.client, kind, &[], tracer);
+        setup.trace(setup.client, kind, &[], tracer(kind));
     }
 }
 
@@ -95,7 +101,10 @@ fn complete(record: &Record) {
     });
 }
 
-struct Allocations;
+struct Allocations {
+    /// Operations whose stacks are recorded.
+    stacks: Option<Selection>,
+}
 
 impl Tracer for Allocations {
     const SERVICE: &'static Service = &ALLOCATIONS;
@@ -114,7 +123,9 @@ impl Tracer for Allocations {
             providers => (payload.start_timestamp, providers),
         };
         let (_, stream) = unpack(record.correlation_id.external.as_u64());
-        device_work::allocation(Allocation {
+        let stacks = self.stacks.as_ref();
+        let has_stack = stacks.is_some_and(|selection| selection.takes(record.operation));
+        let allocation = Allocation {
             header: header(0, 0),
             thread: record.thread_id,
             correlation: record.correlation_id.internal,
@@ -126,7 +137,8 @@ impl Tracer for Allocations {
             bytes: payload.allocation_size,
             operation: record.operation.cast_unsigned(),
             stream,
-        });
+        };
+        device_work::allocation(allocation, has_stack);
     }
 }
 

@@ -83,6 +83,12 @@ impl Catalogue {
         }
     }
 
+    /// The operations of all callback kinds.
+    pub(super) fn operations(&self) -> impl Iterator<Item = &str> + Clone {
+        let operations = self.callback.iter().flat_map(|kind| &kind.operations);
+        operations.map(|(_, name)| name.as_str())
+    }
+
     /// The kind of the callback service called `name`.
     pub(super) fn callback(&self, name: &str) -> Option<&KindNames> {
         self.callback.iter().find(|kind| kind.name == name)

@@ -11,6 +11,7 @@ use super::names::KindNames;
 use super::setup::Setup;
 use crate::recording::call::Call;
 use crate::recording::guard::Service;
+use crate::recording::stacks::Selection;
 
 pub(super) type Record = rocprofiler_callback_tracing_record_t;
 pub(super) type Phase = rocprofiler_callback_phase_t;
@@ -44,14 +45,15 @@ unsafe extern "C" fn on_record<T: Tracer>(
     });
 }
 
-/// The call that a record of its begin describes.
+/// The call that a record of its begin describes. `stacks`: the operations of its kind whose stacks are recorded.
 #[inline]
-pub(super) fn call_of(kind: u16, record: &Record) -> Call {
+pub(super) fn call_of(kind: u16, record: &Record, stacks: Option<&Selection>) -> Call {
     Call {
         kind,
         operation: record.operation.cast_unsigned(),
         correlation: record.correlation_id.internal,
         ancestor: record.correlation_id.ancestor,
+        has_stack: stacks.is_some_and(|selection| selection.takes(record.operation)),
     }
 }
 

@@ -5,6 +5,8 @@
 
 mod load;
 mod operations;
+pub mod shown;
+pub mod stacks;
 mod tables;
 mod window;
 
@@ -13,6 +15,7 @@ pub use operations::{
     MemoryAction, MemoryLevel, Operation, OperationClass, Operations, memory_operation,
 };
 pub use rpd_spool::record::Table;
+pub use stacks::{StackRef, Stacks};
 pub use tables::{
     AllocationTable, ApiTable, ArgsRef, Batches, Columns, CopyTable, CountedTable, CounterValue,
     DispatchTable, Indices, ScratchTable,
@@ -379,6 +382,8 @@ pub struct Session {
     pub counters: Vec<Counter>,
     /// What was counted.
     pub counted: CountedTable,
+    /// Call stacks of calls, markers and allocations.
+    pub stacks: Stacks,
     /// How complete it is.
     pub ledger: Ledger,
     /// Where long tables have their files; `None` keeps them in memory.

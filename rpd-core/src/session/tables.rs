@@ -14,7 +14,7 @@ use crate::ids::{
     AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, OperationId, QueueId, StreamId,
     StringId, ThreadId,
 };
-use crate::spool::format::CountedValue;
+use crate::spool::format::{CountedValue, StackRef};
 use crate::spool::record::Table;
 
 /// Where the raw arguments of a call lie in [`ApiTable::arena`]; length 0 means none were recorded.
@@ -347,6 +347,8 @@ table! {
         /// First 8 bytes of the return value. Empty (not one per record) unless [`super::LoadOptions::args`] asked for
         /// them.
         retval: u64,
+        /// Its stack. Empty (not one per record) unless stacks were taken.
+        stack: StackRef,
     }
 }
 
@@ -437,6 +439,9 @@ table! {
         bytes: u64,
         /// Stream.
         stream: StreamId,
+    } where present {
+        /// Its stack. Empty (not one per record) unless stacks were taken.
+        stack: StackRef,
     }
 }
 

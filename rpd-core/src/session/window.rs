@@ -80,6 +80,7 @@ impl Session {
                 }
             }
         }
+        self.drop_unused_stacks();
         Ok(())
     }
 }

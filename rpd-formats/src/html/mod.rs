@@ -89,6 +89,7 @@ fn data(session: &Session, stats: &SessionStats, options: &Options) -> std::io::
         process.command.join(" "),
         process.pid
     );
+    let (frames, stacks) = timeline.stacks(options);
     let data = Object::new()
         .text("program", program(session))
         .text("about", &about)
@@ -98,6 +99,8 @@ fn data(session: &Session, stats: &SessionStats, options: &Options) -> std::io::
         .text("detail", &timeline.detail())
         .array("names", timeline.names().map(quoted))
         .array("tracks", timeline.tracks())
+        .array("frames", frames.iter().map(|frame| quoted(frame)))
+        .json("stacks", &stacks)
         .array("tables", tables::all(session, stats, options, &timeline))
         .end();
     Ok(data)

@@ -224,7 +224,7 @@ const paint = () => {
       }
     }
   }
-  byId("range").textContent = time(from) + " to " + time(to) + " of " + time(data.length) + ". Drag to move, turn the wheel with Ctrl to zoom, point to read.";
+  byId("range").textContent = time(from) + " to " + time(to) + " of " + time(data.length) + ". Drag to move, turn the wheel with Ctrl to zoom, point to read" + (data.frames.length ? ", click a call to see its stack." : ".");
 };
 
 const zoom = (factor, around) => {
@@ -243,17 +243,18 @@ const place = (event) => {
   const box = canvas.getBoundingClientRect();
   return {x: event.clientX - box.left, y: event.clientY - box.top, width: box.width};
 };
-const describe = ({x, y, width}) => {
+// The slice at a place: its text, and its stack if it has one.
+const sliceAt = ({x, y, width}) => {
   const track = data.tracks.find((track) => y >= track.y && y < track.y + track.height);
-  if (!track) return "";
+  if (!track) return null;
   const at = from + x / width * (to - from), slack = (to - from) / width * 2;
   if (!track.slices) {
     const bin = Math.min(Math.floor(at / data.length * track.busy.length), track.busy.length - 1);
-    if (!track.busy[bin]) return "";
-    return (data.names[track.names[bin]] ?? "several") + ": busy " + Math.round(track.busy[bin] / 2.55) + " % of " + time(data.length / track.busy.length) + " at " + time(at);
+    if (!track.busy[bin]) return null;
+    return {text: (data.names[track.names[bin]] ?? "several") + ": busy " + Math.round(track.busy[bin] / 2.55) + " % of " + time(data.length / track.busy.length) + " at " + time(at)};
   }
   const row = Math.floor((y - track.y - LABEL) / ROW);
-  let found = "", best = Infinity;
+  let found = null, best = Infinity;
   for (let index = 0; index < track.slices.length; index += 4) {
     const [start, length, name, depth] = track.slices.slice(index, index + 4);
     if (start - slack > at) break;
@@ -261,17 +262,26 @@ const describe = ({x, y, width}) => {
     const away = Math.max(start - at, at - start - length, 0);
     if (away <= best) {
       best = away;
-      found = data.names[name] + ": " + time(length) + " at " + time(start);
+      found = {text: data.names[name] + ": " + time(length) + " at " + time(start), stack: data.stacks[track.stacks?.[index / 4]]};
     }
   }
   return found;
+};
+const showStack = (slice) => {
+  byId("stack").hidden = !slice?.stack;
+  if (!slice?.stack) return;
+  byId("stack-of").textContent = slice.text;
+  byId("frames").replaceChildren(...slice.stack.map((frame) => make("li", data.frames[frame])));
 };
 let drag = null;
 canvas.addEventListener("pointerdown", (event) => {
   drag = {x: event.clientX, from};
   canvas.setPointerCapture(event.pointerId);
 });
-canvas.addEventListener("pointerup", () => { drag = null; });
+canvas.addEventListener("pointerup", (event) => {
+  if (drag && Math.abs(event.clientX - drag.x) <= 3) showStack(sliceAt(place(event)));
+  drag = null;
+});
 canvas.addEventListener("pointercancel", () => { drag = null; });
 canvas.addEventListener("pointermove", (event) => {
   const spot = place(event);
@@ -279,9 +289,9 @@ canvas.addEventListener("pointermove", (event) => {
     move(drag.from - (event.clientX - drag.x) / spot.width * (to - from), to - from);
     return;
   }
-  const text = describe(spot);
-  tip.hidden = !text;
-  tip.textContent = text;
+  const slice = sliceAt(spot);
+  tip.hidden = !slice;
+  tip.textContent = slice?.text ?? "";
   tip.style.top = spot.y + 16 + "px";
   tip.style.left = Math.max(Math.min(spot.x + 8, spot.width - tip.offsetWidth), 0) + "px";
 });

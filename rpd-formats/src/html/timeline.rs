@@ -1,6 +1,6 @@
 //! Tracks of the timeline: exact slices when there are few records, else bins over the whole time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 use std::io;
 
@@ -8,6 +8,7 @@ use rpd_core::domain::Domain;
 use rpd_core::ids::AgentHandle;
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
+use rpd_core::session::shown::{ShownFrame, expand};
 use rpd_core::session::{DispatchTable, Session};
 use rpd_core::sorted::{Sorted, Sorter};
 
@@ -47,6 +48,8 @@ struct Track {
     count: usize,
     /// Start, end, name; by start.
     slices: Vec<(u64, u64, u32)>,
+    /// Stacks of the slices, 0 for none; empty when there are none at all.
+    stacks: Vec<u32>,
     bins: Bins,
 }
 
@@ -279,6 +282,7 @@ impl<'a> Timeline<'a> {
             label,
             count: 0,
             slices: Vec::new(),
+            stacks: Vec::new(),
             bins: Bins::new(self.origin, self.length()),
         }
     }
@@ -399,6 +403,9 @@ impl<'a> Timeline<'a> {
             if let Some(track) = tracks.of(key(index)) {
                 let (start, end) = (api.start[index].0, api.end[index].0);
                 track.add(self.exact, start, end, session.api_label(index).0);
+                if let Some(own) = api.stack.get(index).filter(|_| self.exact) {
+                    track.stacks.push(own.stack);
+                }
             }
         }
         self.tracks.extend(tracks.list);
@@ -491,6 +498,34 @@ impl<'a> Timeline<'a> {
         texts.map(|(text, used)| if used { text } else { "" })
     }
 
+    /// The frames of stacks that slices have as JSON: texts, and for each stack the places of its frames among them,
+    /// innermost first.
+    pub(super) fn stacks(&self, options: &Options) -> (Vec<String>, String) {
+        let tracks = self.tracks.iter();
+        let wanted: BTreeSet<u32> = tracks.flat_map(|track| &track.stacks).copied().collect();
+        if !wanted.iter().any(|stack| *stack != 0) {
+            return (Vec::new(), "{}".to_owned());
+        }
+        let expanded = expand(self.session, options.stacks.shown);
+        let mut places: HashMap<u32, usize> = HashMap::new();
+        let mut texts = Vec::new();
+        let mut stacks = Object::new();
+        for stack in wanted {
+            let Some(frames) = expanded.stacks.get(&stack) else {
+                continue;
+            };
+            let places = frames.iter().map(|&frame| {
+                let place = *places.entry(frame).or_insert_with(|| {
+                    texts.push(said(self.session, &expanded.frames[frame as usize]));
+                    texts.len() - 1
+                });
+                place.to_string()
+            });
+            stacks = stacks.array(&stack.to_string(), places);
+        }
+        (texts, stacks.end())
+    }
+
     /// Tracks as JSON.
     pub(super) fn tracks(&self) -> Vec<String> {
         let tracks = self.tracks.iter();
@@ -513,7 +548,13 @@ impl<'a> Timeline<'a> {
                 }
                 format!("{},{},{name},{depth}", start - self.origin, end - start)
             });
-            return object.array("slices", slices).end();
+            let object = object.array("slices", slices);
+            return match track.stacks.iter().any(|stack| *stack != 0) {
+                true => object
+                    .array("stacks", track.stacks.iter().map(u32::to_string))
+                    .end(),
+                false => object.end(),
+            };
         }
         let bins = &track.bins;
         // Anything at all is to be seen.
@@ -529,6 +570,16 @@ impl<'a> Timeline<'a> {
             .text("bins", &base64(&busy.collect::<Vec<_>>()))
             .text("top", &base64(&top.collect::<Vec<_>>()))
             .end()
+    }
+}
+
+/// A frame in one line.
+fn said(session: &Session, frame: &ShownFrame) -> String {
+    let text = session.frame_text(frame);
+    match (text.file, text.line) {
+        ("", _) => text.function.into_owned(),
+        (file, 0) => format!("{} at {file}", text.function),
+        (file, line) => format!("{} at {file}:{line}", text.function),
     }
 }
 

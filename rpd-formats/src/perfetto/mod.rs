@@ -3,12 +3,18 @@
 //! All packets are of one sequence. Records of a track are written in their order, each as begin and end; readers sort
 //! packets by time and keep the order of the file among equals, which nests them as they were.
 
+mod callstacks;
 mod counters;
 mod pmc;
 mod proto;
 mod slices;
 mod trace;
 mod tracks;
+
+/// Protocol buffers, for other writers.
+pub mod protobuf {
+    pub use super::proto::{nested, text, uint};
+}
 
 use std::path::PathBuf;
 

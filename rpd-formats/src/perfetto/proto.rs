@@ -34,14 +34,45 @@ pub(super) mod field {
         pub(in super::super::super) const TRACK: u32 = 11;
         pub(in super::super::super) const COUNTER: u32 = 30;
         pub(in super::super::super) const DOUBLE_COUNTER: u32 = 44;
+        pub(in super::super::super) const CALLSTACK: u32 = 56;
     }
 
     pub(in super::super) mod interned {
         pub(in super::super::super) const CATEGORIES: u32 = 1;
         pub(in super::super::super) const EVENT_NAMES: u32 = 2;
         pub(in super::super::super) const ANNOTATION_NAMES: u32 = 3;
+        pub(in super::super::super) const FUNCTION_NAMES: u32 = 5;
+        pub(in super::super::super) const FRAMES: u32 = 6;
+        pub(in super::super::super) const CALLSTACKS: u32 = 7;
+        pub(in super::super::super) const BUILD_IDS: u32 = 16;
+        pub(in super::super::super) const MAPPING_PATHS: u32 = 17;
+        pub(in super::super::super) const SOURCE_PATHS: u32 = 18;
+        pub(in super::super::super) const MAPPINGS: u32 = 19;
         pub(in super::super::super) const ID: u32 = 1;
         pub(in super::super::super) const TEXT: u32 = 2;
+    }
+
+    pub(in super::super) mod mapping {
+        pub(in super::super::super) const ID: u32 = 1;
+        pub(in super::super::super) const BUILD_ID: u32 = 2;
+        pub(in super::super::super) const START: u32 = 4;
+        pub(in super::super::super) const END: u32 = 5;
+        pub(in super::super::super) const LOAD_BIAS: u32 = 6;
+        pub(in super::super::super) const PATH: u32 = 7;
+    }
+
+    pub(in super::super) mod frame {
+        pub(in super::super::super) const ID: u32 = 1;
+        pub(in super::super::super) const FUNCTION: u32 = 2;
+        pub(in super::super::super) const MAPPING: u32 = 3;
+        pub(in super::super::super) const ADDRESS: u32 = 4;
+        pub(in super::super::super) const SOURCE_PATH: u32 = 5;
+        pub(in super::super::super) const LINE: u32 = 6;
+    }
+
+    pub(in super::super) mod callstack {
+        pub(in super::super::super) const ID: u32 = 1;
+        pub(in super::super::super) const FRAMES: u32 = 2;
     }
 
     pub(in super::super) mod track {
@@ -95,7 +126,7 @@ fn tag(out: &mut Vec<u8>, field: u32, wire_type: u32) {
 
 /// A field with an integer.
 #[inline]
-pub(super) fn uint(out: &mut Vec<u8>, field: u32, value: u64) {
+pub fn uint(out: &mut Vec<u8>, field: u32, value: u64) {
     tag(out, field, 0);
     varint(out, value);
 }
@@ -109,7 +140,7 @@ pub(super) fn double(out: &mut Vec<u8>, field: u32, value: f64) {
 
 /// A field with text.
 #[inline]
-pub(super) fn text(out: &mut Vec<u8>, field: u32, value: &str) {
+pub fn text(out: &mut Vec<u8>, field: u32, value: &str) {
     tag(out, field, 2);
     varint(out, value.len() as u64);
     out.extend_from_slice(value.as_bytes());
@@ -117,7 +148,7 @@ pub(super) fn text(out: &mut Vec<u8>, field: u32, value: &str) {
 
 /// A field with a message that `fill` appends.
 #[inline]
-pub(super) fn nested(out: &mut Vec<u8>, field: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+pub fn nested(out: &mut Vec<u8>, field: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     tag(out, field, 2);
     let at = out.len();
     out.extend_from_slice(&[0; LENGTH]);

@@ -10,6 +10,7 @@ use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
 use rpd_core::session::{Columns as _, Session};
 
+use super::callstacks::Callstacks;
 use super::proto::{
     annotation, double_annotation, field, flow, nested, signed_annotation, text_annotation, uint,
 };
@@ -121,6 +122,7 @@ fn calls(
         .collect();
     let mut streams = CallStreams::new(session, options);
     let mut texts = Vec::new();
+    let mut callstacks = Callstacks::new(session, options);
     for index in api.indices() {
         let common = &common[api.operation[index].0 as usize];
         let label = session.api_label(index);
@@ -148,8 +150,12 @@ fn calls(
                 texts.push((trace.argument_name(name), value.to_owned()));
             });
         }
+        let callstack = callstacks.number(trace, api.stack.get(index));
         slice(trace, &place, |out| {
             out.extend_from_slice(&common.category);
+            if let Some(callstack) = callstack {
+                uint(out, field::event::CALLSTACK, callstack);
+            }
             uint(out, field::event::NAME, event_name(label));
             annotation(out, trace::TID, api.thread[index].0.into());
             out.extend_from_slice(&common.numbers);

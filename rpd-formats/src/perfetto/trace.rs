@@ -216,6 +216,16 @@ impl Trace {
         number
     }
 
+    /// A packet with names and the like for packets that follow.
+    pub(super) fn intern(&mut self, fill: impl FnOnce(&mut Vec<u8>)) {
+        self.timeless(|out| nested(out, field::packet::INTERNED_DATA, fill));
+    }
+
+    /// Makes `number` stand for a text in a table of interned texts.
+    pub(super) fn intern_text(&mut self, table: u32, number: u64, name: &str) {
+        self.intern(|out| intern(out, table, number, name));
+    }
+
     /// To be called now and then.
     #[inline]
     pub(super) fn flush_if_full(&mut self) -> Result<(), WriteError> {

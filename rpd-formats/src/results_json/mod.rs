@@ -3,6 +3,7 @@
 mod counters;
 mod head;
 mod records;
+mod stacks;
 
 use std::path::PathBuf;
 
@@ -43,6 +44,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     )?;
     counters::write(&mut file, session, options)?;
     records::write(&mut file, session, options, &operations)?;
+    stacks::write(&mut file, session, options)?;
     file.buffer.extend_from_slice(b"}]}");
     Ok(vec![file.finish()?])
 }

@@ -4,7 +4,7 @@ use rpd_core::args::{ArgLayout, for_each_argument, layout};
 use rpd_core::domain::Domain;
 use rpd_core::ids::{CorrelationId, Nanoseconds, StreamId};
 use rpd_core::options::Options;
-use rpd_core::session::{DispatchTable, Session};
+use rpd_core::session::{DispatchTable, Session, StackRef};
 use rpd_core::spool::format::api_flag;
 
 use crate::WriteError;
@@ -149,6 +149,15 @@ impl Out<'_> {
             .number(end.0)
     }
 
+    /// The id of the record's stack, if it has one.
+    #[inline]
+    fn stack(self, own: Option<&StackRef>) -> Self {
+        match own {
+            Some(own) if own.stack != 0 => self.text(",\"stack_id\":").number(own.stack),
+            _ => self,
+        }
+    }
+
     fn address(self, address: u64) -> Self {
         self.0.extend_from_slice(b"\"0x");
         for shift in (0..16).rev() {
@@ -275,6 +284,7 @@ impl<'a> Calls<'a> {
                 let stream = self.streams.of(index);
                 Out(&mut file.buffer).handle("stream_id", stream.0);
             }
+            Out(&mut file.buffer).stack(api.stack.get(index));
             file.buffer.push(b'}');
             file.flush_if_full()?;
         }
@@ -433,6 +443,7 @@ fn allocations(
             .text(",\"allocation_size\":")
             .number(table.bytes[index])
             .handle("stream_id", stream(table.stream[index], options))
+            .stack(table.stack.get(index))
             .text("}");
         file.flush_if_full()?;
     }

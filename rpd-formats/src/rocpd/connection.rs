@@ -62,6 +62,37 @@ impl Guarded {
         Ok(guarded)
     }
 
+    /// Opens a database of ours for writing symbols into it. Nothing of its schema is run: triggers are off, and what is
+    /// written goes into the tables of symbols.
+    ///
+    /// # Errors
+    /// As [`Guarded::read`], and when it cannot be written.
+    pub(super) fn write_symbols(path: &Path) -> Result<Guarded, Problem> {
+        let source = Source::of(path)?;
+        // SQLite would open it for reading only, and say so when everything is done.
+        OpenOptions::new()
+            .write(true)
+            .custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits())
+            .open(&source.path)
+            .map_err(Problem::NotWritable)?;
+        let guarded = Guarded::new(
+            Connection::open_with_flags(
+                uri(&source.path, "rw"),
+                OpenFlags::SQLITE_OPEN_READ_WRITE
+                    | OpenFlags::SQLITE_OPEN_NO_MUTEX
+                    | OpenFlags::SQLITE_OPEN_URI,
+            )
+            .map_err(|error| source.problem(&error))?,
+        )?;
+        guarded.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+        guarded.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF")?;
+        guarded.guard.add_bytes(source.bytes);
+        guarded.set_trust(Trust::Views);
+        guarded.begin();
+        check_schema(&guarded, "main").map_err(|error| guarded.problem(&source, error))?;
+        Ok(guarded)
+    }
+
     /// A connection with nothing but a database in memory, for others to be attached to.
     pub(super) fn memory() -> rusqlite::Result<Guarded> {
         Guarded::new(Connection::open_in_memory()?)

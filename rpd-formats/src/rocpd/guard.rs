@@ -39,12 +39,20 @@ pub(super) enum Trust {
     Views,
     /// Text from a file that makes tables, indices and views of the main database.
     Schema,
+    /// Ours that write symbols: into the tables of symbols, and nothing else.
+    Symbols,
     /// The user's: anything that stays in memory.
     User,
 }
 
 impl Trust {
-    const ALL: [Trust; 4] = [Trust::Own, Trust::Views, Trust::Schema, Trust::User];
+    const ALL: [Trust; 5] = [
+        Trust::Own,
+        Trust::Views,
+        Trust::Schema,
+        Trust::Symbols,
+        Trust::User,
+    ];
 }
 
 /// Functions that views of recordings may use. None of them takes long over a long text.
@@ -55,6 +63,7 @@ const FUNCTIONS: &[&str] = &[
     "avg",
     "coalesce",
     "count",
+    "group_concat",
     "if",
     "ifnull",
     "iif",
@@ -256,6 +265,7 @@ impl Guard {
             Some(Trust::Own) => return Authorization::Allow,
             Some(Trust::Views) => refused_in_view(&context.action),
             Some(Trust::Schema) => refused_in_schema(context),
+            Some(Trust::Symbols) => refused_to_symbols(&context.action),
             Some(Trust::User) => refused_to_user(context),
             None => Some("a statement".to_owned()),
         };
@@ -305,6 +315,32 @@ fn refused_in_schema(context: &AuthContext<'_>) -> Option<String> {
         }
         // Views look at other tables than their own only when they are used.
         ref other => refused_in_view(other),
+    }
+}
+
+/// The tables that symbols are written into, without the suffix of the recording.
+const SYMBOL_TABLES: [&str; 4] = [
+    "rpd_frame",
+    "rpd_stack_frame",
+    "rocpd_string",
+    "rocpd_metadata",
+];
+
+/// What is wrong with an action of a statement that writes symbols.
+fn refused_to_symbols(action: &AuthAction<'_>) -> Option<String> {
+    match action {
+        AuthAction::Insert { table_name } | AuthAction::Delete { table_name }
+            if SYMBOL_TABLES
+                .iter()
+                .any(|base| table_name.starts_with(base))
+                // Ids of metadata are counted there.
+                || *table_name == "sqlite_sequence" =>
+        {
+            None
+        }
+        AuthAction::Update { table_name, .. } if *table_name == "sqlite_sequence" => None,
+        AuthAction::Transaction { .. } => None,
+        other => refused_in_view(other),
     }
 }
 

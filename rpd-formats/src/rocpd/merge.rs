@@ -10,7 +10,8 @@ use super::guard::Trust;
 use super::query::data_views;
 use super::read::{Problem, ReadError, list_recordings};
 use super::sql::identifier;
-use super::{Names, PRAGMAS, VIEWS};
+use super::stack_views::{COMPATIBLE, without_made_up};
+use super::{Names, PRAGMAS, is_known_view, table_views};
 use crate::WriteError;
 use crate::file::PendingFile;
 
@@ -251,13 +252,13 @@ fn copy(connection: &Guarded, path: &Path, views: &mut Views) -> std::result::Re
     let mut bases: Vec<String> = found
         .iter()
         .map(|(name, _)| name.clone())
-        .filter(|name| name.starts_with("rocpd_"))
+        .filter(|name| is_known_view(name) && !COMPATIBLE.contains(&&**name))
         .collect();
     // Views that got lost are made again where their tables are there.
     for (name, _) in &tables {
         for suffix in suffixes.iter().filter(|suffix| !suffix.is_empty()) {
             if let Some(base) = name.strip_suffix(&**suffix)
-                && base.starts_with("rocpd_")
+                && is_known_view(base)
                 && !bases.iter().any(|known| known == base)
             {
                 bases.push(base.to_owned());
@@ -268,7 +269,8 @@ fn copy(connection: &Guarded, path: &Path, views: &mut Views) -> std::result::Re
         let sql = found.iter().find(|(name, _)| *name == base);
         let selects = views.0.entry(base.clone()).or_default();
         match sql.and_then(|(_, sql)| select_of(sql)) {
-            Some(select) => selects.push((path.to_owned(), select.to_owned())),
+            // What the views of one recording make up has ids that are not distinct in several.
+            Some(select) => selects.push((path.to_owned(), without_made_up(select).to_owned())),
             None => {
                 for suffix in &suffixes {
                     if tables
@@ -336,10 +338,7 @@ fn lost_view(connection: &Guarded, base: &str, suffix: &str) -> Result<String> {
     if !suffix.chars().all(is_plain) {
         return Ok(all);
     }
-    let ours = VIEWS
-        .split(";\n")
-        .map(Names::without_comments)
-        .find(|statement| super::query::view_name(statement) == Some(base));
+    let ours = table_views().find(|statement| super::query::view_name(statement) == Some(base));
     Ok(ours
         .and_then(select_of)
         .map_or(all, |select| names.fill_in(select)))

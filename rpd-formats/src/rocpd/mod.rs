@@ -16,6 +16,9 @@ pub mod query;
 pub mod read;
 mod rows;
 mod sql;
+mod stack_views;
+mod stacks;
+pub mod symbols;
 
 use std::path::PathBuf;
 
@@ -78,10 +81,28 @@ fn fill(
     connection.execute_batch(&names.fill_in(SCHEMA))?;
     let ids = info::write(&connection, &names, &node, session, options, target)?;
     rows::write(&connection, &names, &ids, session, options)?;
+    stacks::write(&connection, &names, &ids, session, options)?;
     connection.execute_batch(&names.fill_in(INDICES))?;
     connection.execute_batch(&names.fill_in(VIEWS))?;
+    if !session.stacks.is_empty() {
+        connection.execute_batch(&stack_views::statements(&names))?;
+    }
     connection.execute_batch("COMMIT")?;
     connection.close().map_err(|(_, error)| error)
+}
+
+/// Statements that make the views under which readers know tables.
+fn table_views() -> impl Iterator<Item = &'static str> {
+    VIEWS
+        .split(";\n")
+        .chain(stacks::VIEWS.split(";\n"))
+        .map(Names::without_comments)
+}
+
+/// Whether readers know a table or view of this name: one of schema 3, or one of call stacks.
+fn is_known_view(name: &str) -> bool {
+    let is_of_stacks = || table_views().any(|statement| query::view_name(statement) == Some(name));
+    name.starts_with("rocpd_") || name.starts_with("rpd_") && is_of_stacks()
 }
 
 /// The constants of one database.

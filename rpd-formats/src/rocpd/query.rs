@@ -13,7 +13,8 @@ use super::connection::Guarded;
 use super::guard::Trust;
 use super::read::{Database, Problem, ReadError};
 use super::sql::identifier;
-use super::{Names, VIEWS};
+use super::stack_views::COMPATIBLE;
+use super::{Names, VIEWS, is_known_view};
 use crate::table::Cell;
 
 /// Databases that SQLite attaches at once.
@@ -87,7 +88,7 @@ impl Combined {
         };
         for (index, path) in paths.iter().enumerate() {
             combined
-                .attach(index, path)
+                .attach(index, path, paths.len() == 1)
                 .map_err(|problem| ReadError::new(path, problem))?;
         }
         combined.make_views(None)?;
@@ -99,12 +100,13 @@ impl Combined {
         self.limit = limit;
     }
 
-    fn attach(&mut self, index: usize, path: &Path) -> Result<(), Problem> {
+    fn attach(&mut self, index: usize, path: &Path, is_alone: bool) -> Result<(), Problem> {
         let connection = &self.connection;
         let name = format!("db{index}");
         connection.attach(path, &name)?;
         let found = connection.texts(&format!(
-            "SELECT name FROM {name}.sqlite_master WHERE type IN ('view', 'table') AND name LIKE 'rocpd\\_%' ESCAPE '\\'"
+            "SELECT name FROM {name}.sqlite_master WHERE type IN ('view', 'table')
+                AND (name LIKE 'rocpd\\_%' ESCAPE '\\' OR name LIKE 'rpd\\_%' ESCAPE '\\')"
         ))?;
         let uuids = connection.texts(&format!(
             "SELECT value FROM {name}.rocpd_metadata WHERE tag = 'uuid'"
@@ -112,7 +114,11 @@ impl Combined {
         let mut tables = Vec::new();
         for view in found {
             let is_of_one = |uuid: &String| !uuid.is_empty() && view.ends_with(uuid.as_str());
-            if uuids.iter().any(is_of_one) {
+            if uuids.iter().any(is_of_one) || !is_known_view(&view) {
+                continue;
+            }
+            // Their ids are distinct in one recording only.
+            if !is_alone && COMPATIBLE.contains(&&*view) {
                 continue;
             }
             // Compiling it tells the columns, and whether it does what no view of a recording does.

@@ -15,7 +15,7 @@ use rusqlite::{Connection, Result};
 
 use super::bulk::Bulk;
 use super::info::Ids;
-use super::{Names, dispatches};
+use super::{Names, dispatches, stacks};
 use crate::json::Object;
 use crate::progress;
 
@@ -59,6 +59,7 @@ pub(super) fn write(
             ],
         )?,
         next_event: 1,
+        stacks: stacks::Records::new(connection, names, session)?,
     };
     for table in Table::ALL {
         match table {
@@ -71,6 +72,7 @@ pub(super) fn write(
             Table::Counted | Table::Scratch => {}
         }
     }
+    writer.stacks.finish()?;
     writer.events.finish()
 }
 
@@ -82,6 +84,7 @@ pub(super) struct Writer<'a> {
     options: &'a Options,
     events: Bulk<'a>,
     next_event: i64,
+    stacks: stacks::Records<'a>,
 }
 
 impl Writer<'_> {
@@ -248,6 +251,7 @@ impl Writer<'_> {
             CorrelationId(0),
             extdata.as_deref(),
         )?;
+        self.stacks.add(event, api.stack.get(index))?;
         if api.args[index].len > 0 {
             arguments.call(session, index, event)?;
         } else if let Some(message) = message
@@ -331,6 +335,7 @@ impl Writer<'_> {
         for index in table.indices() {
             let (correlation, ancestor) = (table.correlation[index], table.ancestor[index]);
             let event = self.event(category, correlation, ancestor, none, None)?;
+            self.stacks.add(event, table.stack.get(index))?;
             let (kind, level) = memory_labels(&self.session.operations[table.operation[index]]);
             bulk.integer(table.thread[index].0.into())
                 .optional(self.ids.agent(table.agent[index]))

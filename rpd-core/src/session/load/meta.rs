@@ -47,6 +47,8 @@ struct Resolved {
 #[derive(Debug, Default)]
 pub(super) struct Meta {
     pub(super) has_process: bool,
+    /// Calls may have stacks.
+    pub(super) has_stacks: bool,
     /// What the collector called the end; 0 when it did not come that far.
     pub(super) end_time: u64,
     names: BTreeMap<(u32, u32), KindNames>,
@@ -65,6 +67,7 @@ impl Meta {
         if !self.has_process {
             session.process = process(&fixed, tail);
             self.has_process = true;
+            self.has_stacks = fixed.stacks != 0;
         }
         Some(())
     }

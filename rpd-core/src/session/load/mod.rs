@@ -9,6 +9,7 @@ mod counters;
 mod meta;
 mod order;
 mod records;
+mod stacks;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -157,6 +158,10 @@ impl Session {
                     RecordKind::KernelSymbol => meta::take_kernel_symbol(&record, &mut session),
                     RecordKind::HostFunction => meta::take_host_function(&record, &mut session),
                     RecordKind::ResourceName => meta::take_resource_name(&record, &mut session),
+                    RecordKind::StackModule => stacks::take_module(&record, &mut session),
+                    RecordKind::StackCode => stacks::take_code(&record, &mut session),
+                    RecordKind::StackLocation => stacks::take_location(&record, &mut session),
+                    RecordKind::StackNode => stacks::take_node(&record, &mut session),
                     RecordKind::Region => meta.take_region(&record, &mut session),
                     RecordKind::RuntimeInit => meta::take_runtime(&record, &mut session),
                     RecordKind::End => meta.take_end(&record, &mut session),
@@ -194,6 +199,7 @@ impl Session {
         let said = meta.end_time;
         tables.finish(&mut session).map_err(failed)?;
         meta.finish(&mut session, &tables.storage).map_err(failed)?;
+        stacks::finish(&mut session, &tables.storage).map_err(failed)?;
         tables.put_in_order(&mut session).map_err(failed)?;
         session.storage = Some(tables.storage);
         session.process.fini_time = end_of_recording(&session, said);

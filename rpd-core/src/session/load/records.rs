@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use zerocopy::FromBytes;
+
 use super::super::{ArgsRef, DispatchTable, OpenCall, Session};
 use super::LoadOptions;
 use super::counters::Counters;
@@ -12,8 +14,8 @@ use crate::ids::{
     AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, OperationId, QueueId, StreamId,
     StringId, ThreadId,
 };
-use crate::spool::format::{self, api_flag};
-use crate::spool::reader::{Counted, Record};
+use crate::spool::format::{self, StackRef, api_flag};
+use crate::spool::reader::{Counted, Record, split_stack};
 
 /// A process range that was started.
 struct StartedRange {
@@ -23,6 +25,7 @@ struct StartedRange {
     thread: u32,
     correlation: u64,
     ancestor: u64,
+    stack: StackRef,
 }
 
 /// Takes records and fills the columns of a session.
@@ -54,6 +57,7 @@ impl Rows {
         session: &mut Session,
     ) -> Option<()> {
         let (call, tail) = record.parse::<format::ApiCall>()?;
+        let (stack, tail) = split_stack(call.flags, tail);
         note_cut(call.flags, session);
         let Some(operation) = meta.call(record.header.aux, call.operation, session) else {
             self.nameless += 1;
@@ -97,6 +101,9 @@ impl Rows {
         if self.options.args {
             api.retval.push(call.retval);
         }
+        if meta.has_stacks {
+            api.stack.push(stack);
+        }
         Some(())
     }
 
@@ -108,6 +115,7 @@ impl Rows {
         session: &mut Session,
     ) -> Option<()> {
         let (range, tail) = record.parse::<format::RangeBegin>()?;
+        let (stack, tail) = split_stack(range.flags, tail);
         note_cut(range.flags, session);
         let Some(operation) = meta.call(record.header.aux, range.operation, session) else {
             self.nameless += 1;
@@ -124,6 +132,7 @@ impl Rows {
             thread,
             correlation: range.correlation,
             ancestor: range.ancestor,
+            stack,
         });
         Some(())
     }
@@ -160,6 +169,9 @@ impl Rows {
             api.args.push(ArgsRef::default());
             if self.options.args {
                 api.retval.push(0);
+            }
+            if meta.has_stacks {
+                api.stack.push(range.stack);
             }
         }
         self.counters.finish(session);
@@ -246,7 +258,7 @@ pub(super) fn take_allocation(
     meta: &mut Meta,
     session: &mut Session,
 ) -> Option<()> {
-    let (allocation, _) = record.parse::<format::Allocation>()?;
+    let (allocation, tail) = record.parse::<format::Allocation>()?;
     let operation = meta.operation(Kind::MemoryAllocation, allocation.operation, session);
     let table = &mut session.allocations;
     table.operation.push(operation);
@@ -263,6 +275,10 @@ pub(super) fn take_allocation(
     table.address.push(allocation.address);
     table.bytes.push(allocation.bytes);
     table.stream.push(StreamId(allocation.stream));
+    if meta.has_stacks {
+        let stack = StackRef::read_from_prefix(tail).map(|(stack, _)| stack);
+        table.stack.push(stack.unwrap_or_default());
+    }
     Some(())
 }
 

@@ -102,6 +102,14 @@ pub enum Problem {
          there, else record again"
     )]
     MissingView(&'static str),
+    /// No call stacks were recorded.
+    #[error("holds no call stacks; record with --stacks native, python or merged")]
+    NoStacks,
+    /// It can be read, but not written.
+    #[error(
+        "cannot be written ({0}), and symbols are written into it; make it writable, or name a copy"
+    )]
+    NotWritable(std::io::Error),
     /// Anything else that SQLite says.
     #[error("cannot be read: {0}")]
     Sqlite(String),

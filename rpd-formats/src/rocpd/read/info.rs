@@ -10,6 +10,8 @@ use rpd_core::session::{CodeObject, KernelSymbol, Origin, ResourceKind, Resource
 use rusqlite::Result;
 use serde_json::Value;
 
+use super::super::stack_views::FIRST_MADE_UP;
+use super::super::symbols::{INTERPRETER_FRAMES, RUNTIME_FRAMES};
 use super::agent::{from_json, number};
 use super::scan::{Source, bits, integer, text, word};
 use super::{Recording, Settings};
@@ -144,11 +146,18 @@ fn process(source: &Source<'_>, recording: &Recording, info: &mut Info) -> Resul
         },
     )?;
     session.origin = Some(origin);
+    source.each_tag(|tag, value| match tag {
+        RUNTIME_FRAMES => settings.shown_frames.runtime = value == "1",
+        INTERPRETER_FRAMES => settings.shown_frames.interpreter = value == "1",
+        _ => {}
+    })?;
     Ok(settings)
 }
 
 fn strings(source: &Source<'_>, info: &mut Info) -> Result<()> {
-    source.each("id, string", "rocpd_string", |row| {
+    // Texts that views put together are none of the recording's, and take long.
+    let stored = format!("(SELECT * FROM rocpd_string WHERE id < {FIRST_MADE_UP})");
+    source.each("id, string", &stored, |row| {
         let id = integer(row, 0);
         if (0..MAX_STRINGS).contains(&id) {
             let index = id as usize;

@@ -10,6 +10,7 @@ mod events;
 mod info;
 mod records;
 mod scan;
+mod stacks;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 use super::connection::Guarded;
 use super::sql::identifier;
 use rpd_core::options::KernelNames;
+use rpd_core::session::stacks::ShownFrames;
 use rpd_core::session::{LoadOptions, Session};
 
 pub use error::{Problem, ReadError};
@@ -67,6 +69,8 @@ pub struct Settings {
     pub kernel_names: KernelNames,
     /// Work was shown by queue.
     pub group_by_queue: bool,
+    /// Which of the usually hidden frames call stacks show.
+    pub shown_frames: ShownFrames,
 }
 
 impl Database {

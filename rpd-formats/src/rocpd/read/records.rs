@@ -17,6 +17,7 @@ use super::counters;
 use super::events::{Events, take};
 use super::info::Info;
 use super::scan::{Source, bits, bytes, integer, text, word};
+use super::stacks::{self, StackOf};
 
 /// What samples of markers are, by their message.
 const GET_THREAD_ID: &str = "roctxGetThreadId";
@@ -25,7 +26,8 @@ const MARK: &str = "roctxMarkA";
 /// Reads all records into `info.session`.
 pub(super) fn read(source: &Source<'_>, info: &mut Info, options: LoadOptions) -> Result<()> {
     let events = Events::read(source, info)?;
-    let event_of = calls(source, info, &events, options.args)?;
+    let stack_of = stacks::read(source, info)?;
+    let event_of = calls(source, info, &events, &stack_of, options.args)?;
     if options.args {
         arguments(source, info, &event_of)?;
     }
@@ -33,8 +35,8 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, options: LoadOptions) -
     let dispatch_events = dispatches(source, info, &events)?;
     counters::read(source, info, &dispatch_events)?;
     copies(source, info, &events)?;
-    allocations(source, info, &events)?;
-    drop(events);
+    allocations(source, info, &events, &stack_of)?;
+    drop((events, stack_of));
     info.session.put_in_order();
     Ok(())
 }
@@ -54,6 +56,7 @@ fn calls(
     source: &Source<'_>,
     info: &mut Info,
     events: &Events,
+    stack_of: &StackOf,
     keep_events: bool,
 ) -> Result<Vec<i64>> {
     let columns = "tid, start, \"end\", name_id, event_id";
@@ -147,6 +150,9 @@ fn calls(
             });
             api.correlation.push(correlation);
             api.ancestor.push(ancestor);
+            if !stack_of.is_empty() {
+                api.stack.push(stack_of.get(event));
+            }
         }
         let api = &mut info.session.api;
         api.args.resize(api.operation.len(), ArgsRef::default());
@@ -392,7 +398,12 @@ struct ScratchData {
 }
 
 /// Allocations and scratch, which share a table.
-fn allocations(source: &Source<'_>, info: &mut Info, events: &Events) -> Result<()> {
+fn allocations(
+    source: &Source<'_>,
+    info: &mut Info,
+    events: &Events,
+    stack_of: &StackOf,
+) -> Result<()> {
     let columns = "event_id, type, level, start, \"end\", tid, agent_id, address, size, queue_id, stream_id, extdata";
     let session = &mut info.session;
     let agents = &info.agents;
@@ -430,6 +441,9 @@ fn allocations(source: &Source<'_>, info: &mut Info, events: &Events) -> Result<
             table.address.push(bits(row, 7));
             table.bytes.push(bits(row, 8));
             table.stream.push(StreamId(word(row, 10)));
+            if !stack_of.is_empty() {
+                table.stack.push(stack_of.get(integer(row, 0)));
+            }
         }
         Ok(())
     })

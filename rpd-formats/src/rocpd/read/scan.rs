@@ -40,10 +40,21 @@ impl Source<'_> {
         &self,
         columns: &str,
         view: &str,
+        take: impl FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.each_by("id", columns, view, take)
+    }
+
+    /// The same, ordered by another column.
+    pub(super) fn each_by(
+        &self,
+        order: &str,
+        columns: &str,
+        view: &str,
         mut take: impl FnMut(&Row<'_>) -> Result<()>,
     ) -> Result<()> {
         let sql = format!(
-            "SELECT {columns} FROM {view} WHERE {} ORDER BY id",
+            "SELECT {columns} FROM {view} WHERE {} ORDER BY {order}",
             self.condition()
         );
         let mut statement = self.connection.prepare(&sql)?;
@@ -52,6 +63,23 @@ impl Source<'_> {
             take(row)?;
         }
         Ok(())
+    }
+
+    /// Calls `take` with each tag of the metadata and its value. Several recordings in one file share them.
+    pub(super) fn each_tag(&self, mut take: impl FnMut(&str, &str)) -> Result<()> {
+        let sql = "SELECT tag, value FROM rocpd_metadata";
+        let mut statement = self.connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            take(&text(row, 0), &text(row, 1));
+        }
+        Ok(())
+    }
+
+    /// Whether there is such a view or table.
+    pub(super) fn has(&self, view: &str) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?1)";
+        self.connection.query_row(sql, [view], |row| row.get(0))
     }
 
     /// Reads a view in pieces, in the order of its ids. `read` turns the rows of a piece into a value.

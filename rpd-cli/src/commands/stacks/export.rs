@@ -1,0 +1,81 @@
+//! `rpd export`: recordings as files of other tools.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Parser;
+use rpd_core::session::LoadOptions;
+use rpd_core::session::shown::expand;
+use rpd_formats::rpd_file::RpdFile;
+use rpd_symbols::look_up;
+
+use super::super::window::WindowOptions;
+use super::super::{Inputs, Naming, each_recording, parse};
+use super::FrameOptions;
+use crate::failure::Failure;
+
+const NAME: &str = "export";
+
+/// Writes recordings as a file of RPD (ROCm/rocmProfileData), call stacks included
+#[derive(Debug, Parser)]
+struct Arguments {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// The file to write, with the tables and views of RPD's schema 3; its tools expect names that end in .rpd
+    #[arg(long, value_name = "FILE", required = true)]
+    rpd: PathBuf,
+    #[command(flatten)]
+    frames: FrameOptions,
+    #[command(flatten)]
+    naming: Naming,
+    #[command(flatten)]
+    window: WindowOptions,
+}
+
+/// Runs the sub-command.
+pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = parse::<Arguments>(NAME, arguments)? else {
+        return Ok(0);
+    };
+    let paths = given.inputs.paths(NAME)?;
+    let output = given.rpd.canonicalize().ok();
+    if output.is_some() && paths.iter().any(|path| path.canonicalize().ok() == output) {
+        return Err(Failure::usage(format!(
+            "{NAME}: {} is an input too; give the output another name",
+            given.rpd.display()
+        ))
+        .into());
+    }
+    let window = given.window.resolve(NAME, &paths)?;
+    let mut symbolizer = given.frames.symbolizer()?;
+    let mut file = RpdFile::create(given.rpd.clone())?;
+    let load = LoadOptions {
+        args: true,
+        ..LoadOptions::default()
+    };
+    let mut frames = 0;
+    each_recording(
+        &paths,
+        load,
+        window.as_ref(),
+        |_, _, mut session, settings| {
+            if !session.stacks.is_empty() && session.stacks.frames.is_empty() {
+                look_up(&mut session, &mut symbolizer);
+            }
+            let expanded = expand(&session, given.frames.shown(settings.shown_frames));
+            let counts = file.add(&session, given.naming.over(&settings), &expanded)?;
+            frames += counts.frames;
+            Ok(())
+        },
+    )?;
+    let path = file.finish()?;
+    eprintln!(
+        "rpd: wrote {} with {frames} rows of stack frames",
+        crate::report::shown(&path)
+    );
+    for note in symbolizer.notes() {
+        eprintln!("rpd: {NAME}: {note}");
+    }
+    Ok(0)
+}

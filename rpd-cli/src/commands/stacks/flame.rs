@@ -1,0 +1,170 @@
+//! `rpd flame`: flame graphs.
+
+use std::ffi::OsString;
+use std::io::{BufWriter, IsTerminal as _};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, ValueEnum};
+use rpd_core::session::Window;
+use rpd_symbols::analysis::{Part, Texts, Weight, costs};
+use rpd_symbols::flame::{Format, Profile};
+
+use super::super::window::WindowOptions;
+use super::super::{Inputs, Naming, expand as expand_paths, is_closed_pipe, parse, write_file};
+use super::{FrameOptions, WeightName, each_stacked, glob, wants};
+use crate::failure::Failure;
+
+const NAME: &str = "flame";
+
+/// Writes a flame graph of the call stacks
+#[derive(Debug, Parser)]
+struct Arguments {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// What the widths show
+    #[arg(long, value_enum, default_value = "calls")]
+    weight: WeightName,
+    /// Calls of these functions only: names with * and ?; !NAME leaves out
+    #[arg(long, value_name = "GLOB", value_delimiter = ',', value_parser = glob)]
+    api: Vec<String>,
+    /// Python frames only, and the calls
+    #[arg(long, conflicts_with = "native_only")]
+    python_only: bool,
+    /// Native frames only, and the calls
+    #[arg(long)]
+    native_only: bool,
+    /// Put the calls at the root: from them to their callers
+    #[arg(long)]
+    invert: bool,
+    /// The recordings from before: a database, or a directory that holds some. Shows what became of them
+    #[arg(long, value_name = "OTHER")]
+    diff: Option<PathBuf>,
+    /// What is written
+    #[arg(short = 'f', long, value_enum, default_value = "html")]
+    format: FormatName,
+    /// Write to this file instead of standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output_file: Option<PathBuf>,
+    #[command(flatten)]
+    frames: FrameOptions,
+    #[command(flatten)]
+    naming: Naming,
+    #[command(flatten)]
+    window: WindowOptions,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatName {
+    /// A page to look at, which needs nothing else
+    Html,
+    /// A line per stack, for flamegraph.pl and the like
+    Folded,
+    /// For speedscope.app
+    Speedscope,
+    /// For go tool pprof
+    Pprof,
+}
+
+/// Runs the sub-command.
+pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = parse::<Arguments>(NAME, arguments)? else {
+        return Ok(0);
+    };
+    let format = match given.format {
+        FormatName::Html => Format::Html,
+        FormatName::Folded => Format::Folded,
+        FormatName::Speedscope => Format::Speedscope,
+        FormatName::Pprof => Format::Pprof,
+    };
+    if given.diff.is_some() && matches!(format, Format::Speedscope | Format::Pprof) {
+        return Err(Failure::usage(
+            "flame: --diff can be written as html and as folded: the other formats have no differences",
+        )
+        .into());
+    }
+    if given.output_file.is_none()
+        && matches!(format, Format::Html | Format::Pprof)
+        && std::io::stdout().is_terminal()
+    {
+        return Err(Failure::usage("flame: give a file to write to: -o FILE").into());
+    }
+    let paths = given.inputs.paths(NAME)?;
+    let window = given.window.resolve(NAME, &paths)?;
+    let profile = given.profile(&paths, window.as_ref())?;
+    let before = match &given.diff {
+        Some(path) => Some(given.profile(&expand_paths(&[path])?, None)?),
+        None => None,
+    };
+    if profile.is_empty() {
+        eprintln!(
+            "rpd: flame: no stack has {}; choose another --weight or --api",
+            Weight::from(given.weight).name()
+        );
+    }
+    let title = given.title(&paths);
+    match &given.output_file {
+        Some(path) => {
+            write_file(path, |out| {
+                Ok(profile.write(format, &title, before.as_ref(), out)?)
+            })?;
+            eprintln!("rpd: wrote {}", crate::report::shown(path));
+        }
+        None => {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            let written = profile.write(format, &title, before.as_ref(), &mut out);
+            let written = written.and_then(|()| std::io::Write::flush(&mut out));
+            match written.map_err(anyhow::Error::from) {
+                Err(error) if is_closed_pipe(&error) => {}
+                other => other?,
+            }
+        }
+    }
+    Ok(0)
+}
+
+impl Arguments {
+    fn profile(&self, paths: &[PathBuf], window: Option<&Window>) -> Result<Profile> {
+        let weight = Weight::from(self.weight);
+        let part = match (self.python_only, self.native_only) {
+            (true, _) => Part::Python,
+            (_, true) => Part::Native,
+            _ => Part::All,
+        };
+        let mut profile = Profile::new(weight.name(), weight.unit());
+        each_stacked(
+            NAME,
+            paths,
+            &self.frames,
+            false,
+            window,
+            |_, session, settings, expanded| {
+                let names = self.naming.over(settings);
+                let costs = costs(session, names, |name| wants(&self.api, name));
+                let texts = Texts::new(session, expanded);
+                for (used, cost) in &costs.uses {
+                    profile.add(texts.flame(*used, part), cost.of(weight));
+                }
+                Ok(())
+            },
+        )?;
+        Ok(match self.invert {
+            true => profile.inverted(),
+            false => profile,
+        })
+    }
+
+    fn title(&self, paths: &[PathBuf]) -> String {
+        let mut title = match paths {
+            [only] => {
+                let name = only.file_name().unwrap_or_default();
+                name.to_string_lossy().into_owned()
+            }
+            several => format!("{} databases", several.len()),
+        };
+        if let Some(other) = &self.diff {
+            title += &format!(" against {}", other.display());
+        }
+        title
+    }
+}

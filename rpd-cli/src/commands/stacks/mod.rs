@@ -1,0 +1,148 @@
+//! Sub-commands about call stacks: which lines of code made the calls of a recording.
+
+pub(crate) mod export;
+pub(crate) mod flame;
+pub(crate) mod symbolize;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use rpd_core::session::shown::{Expanded, expand};
+use rpd_core::session::stacks::ShownFrames;
+use rpd_core::session::{LoadOptions, Session, Window};
+use rpd_formats::rocpd::read::Settings;
+use rpd_spool::stacks::{is_glob, picks};
+use rpd_symbols::analysis::Weight;
+use rpd_symbols::{Search, Symbolizer, look_up};
+
+pub(crate) use table::run;
+
+use super::each_recording;
+use crate::failure::Failure;
+
+/// Which frames are shown, and where their symbols are from.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Frames")]
+struct FrameOptions {
+    /// Show frames of the GPU runtime below each call
+    #[arg(long)]
+    runtime_frames: bool,
+    /// Show native frames of the Python interpreter
+    #[arg(long)]
+    interpreter_frames: bool,
+    /// Directory with debug information or copies of programs and libraries; may be given several times
+    #[arg(long = "debug-dir", value_name = "DIR")]
+    debug_dirs: Vec<PathBuf>,
+}
+
+impl FrameOptions {
+    fn symbolizer(&self) -> Result<Symbolizer> {
+        for dir in &self.debug_dirs {
+            if !dir.is_dir() {
+                return Err(Failure::usage(format!(
+                    "--debug-dir {}: no such directory",
+                    dir.display()
+                ))
+                .into());
+            }
+        }
+        Ok(Symbolizer::new(Search::with_dirs(&self.debug_dirs)))
+    }
+
+    /// What was asked for, and what the database shows.
+    fn shown(&self, stored: ShownFrames) -> ShownFrames {
+        ShownFrames {
+            runtime: self.runtime_frames || stored.runtime,
+            interpreter: self.interpreter_frames || stored.interpreter,
+        }
+    }
+}
+
+/// What counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum WeightName {
+    /// Calls
+    Calls,
+    /// Time in calls
+    Cpu,
+    /// Time of the kernels and copies that calls asked for
+    Gpu,
+    /// Bytes that were copied or allocated
+    Bytes,
+}
+
+impl From<WeightName> for Weight {
+    fn from(name: WeightName) -> Weight {
+        match name {
+            WeightName::Calls => Weight::Calls,
+            WeightName::Cpu => Weight::Cpu,
+            WeightName::Gpu => Weight::Gpu,
+            WeightName::Bytes => Weight::Bytes,
+        }
+    }
+}
+
+/// A pattern of function names.
+fn glob(text: &str) -> Result<String, String> {
+    match is_glob(text) {
+        true => Ok(text.to_owned()),
+        false => Err(
+            "expected a name with * for any text and ? for any character, such as hipMemcpy*"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Whether a function is wanted; all are when there are no patterns.
+fn wants(globs: &[String], name: &str) -> bool {
+    globs.is_empty() || picks(globs, name)
+}
+
+/// Calls `take` with each recording that has call stacks.
+fn each_stacked(
+    name: &str,
+    paths: &[PathBuf],
+    frames: &FrameOptions,
+    args: bool,
+    window: Option<&Window>,
+    mut take: impl FnMut(&Path, &Session, &Settings, &Expanded) -> Result<()>,
+) -> Result<()> {
+    let mut symbolizer = frames.symbolizer()?;
+    let load = LoadOptions {
+        args,
+        ..LoadOptions::default()
+    };
+    let mut count = 0;
+    each_recording(paths, load, window, |path, _, mut session, settings| {
+        if session.stacks.is_empty() {
+            return Ok(());
+        }
+        count += 1;
+        if session.stacks.frames.is_empty() {
+            look_up(&mut session, &mut symbolizer);
+            eprintln!(
+                "rpd: {}: has no symbols yet: they are looked up for this answer; rpd symbolize keeps them",
+                path.display()
+            );
+        }
+        let expanded = expand(&session, frames.shown(settings.shown_frames));
+        take(path, &session, &settings, &expanded)
+    })?;
+    for note in symbolizer.notes() {
+        eprintln!("rpd: {name}: {note}");
+    }
+    match (count, paths) {
+        (0, [path]) => Err(Failure::failed(format!(
+            "{name}: {} holds no call stacks; record with --stacks native, python or merged",
+            path.display()
+        ))
+        .into()),
+        (0, _) => Err(Failure::failed(format!(
+            "{name}: none of the databases holds call stacks; record with --stacks native, python or merged"
+        ))
+        .into()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,367 @@
+//! `rpd stacks`: which lines of code made the calls, and what they cost.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Parser;
+use rpd_formats::table::{Cell, Printer, TableFormat};
+use rpd_symbols::analysis::{Change, Cost, Held, Launches, Texts, Use, Weight, costs};
+
+use super::super::window::WindowOptions;
+use super::super::{Form, Inputs, Naming, is_closed_pipe, parse, write_file};
+use super::{FrameOptions, WeightName, each_stacked, glob, wants};
+use crate::failure::Failure;
+
+const NAME: &str = "stacks";
+/// Rows of a table on a terminal.
+const ROWS: usize = 30;
+/// What stands for a stack that is not known.
+const UNKNOWN: &str = "(not known)";
+
+/// Shows which lines of code made the calls, and what they cost
+#[derive(Debug, Parser)]
+#[command(
+    after_help = "GPU time is that of the kernels and copies that a call asked for. The call site is the innermost frame of the \
+    program; --whole shows all frames, innermost first."
+)]
+struct Arguments {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// For each kernel, the places that launched it
+    #[arg(long, group = "what")]
+    kernels: bool,
+    /// Memory that was allocated and not freed, by the place that allocated it
+    #[arg(long, group = "what")]
+    leaks: bool,
+    /// Memory in use over time, by the place that allocated it
+    #[arg(long, group = "what")]
+    memory: bool,
+    /// Moments that --memory shows
+    #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    points: u32,
+    /// Whole stacks instead of call sites
+    #[arg(long)]
+    whole: bool,
+    /// What comes first [default: gpu where there is GPU time, else cpu; bytes for memory]
+    #[arg(long, value_enum)]
+    sort: Option<WeightName>,
+    /// Calls of these functions only: names with * and ?; !NAME leaves out
+    #[arg(long, value_name = "GLOB", value_delimiter = ',', value_parser = glob)]
+    api: Vec<String>,
+    /// Rows to show; 0 shows all [default: 30 in tables, else all]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// How the result looks
+    #[arg(short = 'f', long, value_enum, default_value = "table")]
+    format: Form,
+    /// Write to this file instead of standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output_file: Option<PathBuf>,
+    #[command(flatten)]
+    frames: FrameOptions,
+    #[command(flatten)]
+    naming: Naming,
+    #[command(flatten)]
+    window: WindowOptions,
+}
+
+/// Function and place.
+type Key = (String, String);
+
+/// What all recordings together came to, by texts: ids differ between recordings.
+#[derive(Default)]
+struct Found {
+    uses: HashMap<Key, Cost>,
+    kernels: HashMap<(String, Key), Launches>,
+    held: HashMap<(String, Key), Held>,
+    changes: Vec<(u64, Key, i64)>,
+    calls_without: u64,
+    gpu_without: u64,
+    allocations: usize,
+}
+
+/// A table.
+struct Table {
+    columns: Vec<&'static str>,
+    rows: Vec<Vec<Cell>>,
+}
+
+/// Runs the sub-command.
+pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = parse::<Arguments>(NAME, arguments)? else {
+        return Ok(0);
+    };
+    let paths = given.inputs.paths(NAME)?;
+    let window = given.window.resolve(NAME, &paths)?;
+    let mut found = Found::default();
+    each_stacked(
+        NAME,
+        &paths,
+        &given.frames,
+        false,
+        window.as_ref(),
+        |_, session, settings, expanded| {
+            let names = given.naming.over(settings);
+            let costs = costs(session, names, |name| wants(&given.api, name));
+            let texts = Texts::new(session, expanded);
+            let mut keys: HashMap<Use, Key> = HashMap::new();
+            let mut key = |used: Use| {
+                let known = keys.entry(used).or_insert_with(|| match used.stack {
+                    0 => (UNKNOWN.to_owned(), UNKNOWN.to_owned()),
+                    _ => {
+                        let place = match given.whole {
+                            true => texts.stack(used),
+                            false => texts.site(used),
+                        };
+                        (texts.function(used).to_owned(), place)
+                    }
+                });
+                known.clone()
+            };
+            for (used, cost) in costs.uses {
+                found.uses.entry(key(used)).or_default().add(cost);
+            }
+            for ((kernel, used), launches) in costs.kernels {
+                let sum = found.kernels.entry((kernel, key(used))).or_default();
+                sum.count += launches.count;
+                sum.time += launches.time;
+            }
+            for ((device, used), held) in costs.held {
+                let sum = found.held.entry((device, key(used))).or_default();
+                sum.count += held.count;
+                sum.bytes += held.bytes;
+            }
+            for Change {
+                time,
+                taken_by,
+                bytes,
+            } in costs.changes
+            {
+                let unknown = || (UNKNOWN.to_owned(), UNKNOWN.to_owned());
+                let by = taken_by.map_or_else(unknown, &mut key);
+                found.changes.push((time, by, bytes));
+            }
+            found.calls_without += costs.calls_without;
+            found.gpu_without += costs.gpu_without;
+            found.allocations += session.allocations.len();
+            Ok(())
+        },
+    )?;
+    if (given.leaks || given.memory) && found.allocations == 0 {
+        return Err(Failure::failed(
+            "stacks: no allocations were recorded; record with --memory-allocation-trace and --stacks",
+        )
+        .into());
+    }
+    let table = given.table(&mut found);
+    given.show(&table)?;
+    if found.calls_without > 0 && !given.leaks && !given.memory {
+        eprintln!(
+            "rpd: stacks: {} calls have no stack and are left out",
+            found.calls_without
+        );
+    }
+    if found.gpu_without > 0 && !given.leaks && !given.memory {
+        eprintln!(
+            "rpd: stacks: {} nsec of GPU time belong to calls without a stack and are left out",
+            found.gpu_without
+        );
+    }
+    Ok(0)
+}
+
+impl Arguments {
+    fn table(&self, found: &mut Found) -> Table {
+        match (self.kernels, self.leaks, self.memory) {
+            (true, ..) => self.kernels(found),
+            (_, true, _) => self.leaks(found),
+            (.., true) => self.memory(found),
+            _ => self.calls(found),
+        }
+    }
+
+    const fn place(&self) -> &'static str {
+        match self.whole {
+            true => "Stack",
+            false => "Call site",
+        }
+    }
+
+    fn calls(&self, found: &Found) -> Table {
+        let has_gpu = found.uses.values().any(|cost| cost.gpu > 0);
+        let weight = match (self.sort, has_gpu) {
+            (Some(sort), _) => sort.into(),
+            (None, true) => Weight::Gpu,
+            (None, false) => Weight::Cpu,
+        };
+        let mut rows: Vec<(&Key, &Cost)> = found.uses.iter().collect();
+        rows.sort_unstable_by(|a, b| b.1.of(weight).cmp(&a.1.of(weight)).then(a.0.cmp(b.0)));
+        let row = |((function, place), cost): (&Key, &Cost)| {
+            vec![
+                Cell::from(&**function),
+                cost.calls.into(),
+                cost.cpu.into(),
+                cost.gpu.into(),
+                cost.bytes.into(),
+                Cell::from(&**place),
+            ]
+        };
+        Table {
+            columns: vec![
+                "Function",
+                "Calls",
+                "CPU time (nsec)",
+                "GPU time (nsec)",
+                "Bytes",
+                self.place(),
+            ],
+            rows: rows.into_iter().map(row).collect(),
+        }
+    }
+
+    fn kernels(&self, found: &Found) -> Table {
+        let mut totals: HashMap<&str, u64> = HashMap::new();
+        for ((kernel, _), launches) in &found.kernels {
+            *totals.entry(kernel).or_default() += launches.time;
+        }
+        let mut rows: Vec<_> = found.kernels.iter().collect();
+        // Kernels by their time, and the places of one together.
+        rows.sort_unstable_by(|((kernel_a, a), left), ((kernel_b, b), right)| {
+            totals[&**kernel_b]
+                .cmp(&totals[&**kernel_a])
+                .then_with(|| kernel_a.cmp(kernel_b))
+                .then(right.time.cmp(&left.time))
+                .then_with(|| a.cmp(b))
+        });
+        let row = |((kernel, (function, place)), launches): (&(String, Key), &Launches)| {
+            let share = 100.0 * launches.time as f64 / totals[&**kernel].max(1) as f64;
+            vec![
+                Cell::from(&**kernel),
+                launches.count.into(),
+                launches.time.into(),
+                Cell::Float((share * 10.0).round() / 10.0),
+                Cell::from(&**function),
+                Cell::from(&**place),
+            ]
+        };
+        Table {
+            columns: vec![
+                "Kernel",
+                "Launches",
+                "GPU time (nsec)",
+                "Share %",
+                "Function",
+                self.place(),
+            ],
+            rows: rows.into_iter().map(row).collect(),
+        }
+    }
+
+    fn leaks(&self, found: &Found) -> Table {
+        let mut rows: Vec<_> = found.held.iter().collect();
+        let by_count = self.sort == Some(WeightName::Calls);
+        let size = |held: &Held| if by_count { held.count } else { held.bytes };
+        rows.sort_unstable_by(|a, b| size(b.1).cmp(&size(a.1)).then_with(|| a.0.cmp(b.0)));
+        let row = |((device, (function, place)), held): (&(String, Key), &Held)| {
+            vec![
+                held.bytes.into(),
+                held.count.into(),
+                Cell::from(&**device),
+                Cell::from(&**function),
+                Cell::from(&**place),
+            ]
+        };
+        Table {
+            columns: vec!["Bytes", "Allocations", "Device", "Function", self.place()],
+            rows: rows.into_iter().map(row).collect(),
+        }
+    }
+
+    /// At each moment what is in use, and how much that was at most since the moment before.
+    fn memory(&self, found: &mut Found) -> Table {
+        found.changes.sort_by_key(|(time, ..)| *time);
+        let mut rows = Vec::new();
+        let (Some(first), Some(last)) = (found.changes.first(), found.changes.last()) else {
+            return Table {
+                columns: self.memory_columns(),
+                rows,
+            };
+        };
+        let (first, span) = (first.0, last.0 - first.0);
+        let mut in_use: BTreeMap<&Key, (i64, i64)> = BTreeMap::new();
+        let mut changes = found.changes.iter().peekable();
+        for point in 1..=u64::from(self.points) {
+            let part = u128::from(span) * u128::from(point) / u128::from(self.points);
+            let time = first + part as u64;
+            for (now, peak) in in_use.values_mut() {
+                *peak = *now;
+            }
+            while let Some((_, key, bytes)) = changes.next_if(|change| change.0 <= time) {
+                let (now, peak) = in_use.entry(key).or_default();
+                *now += bytes;
+                *peak = (*peak).max(*now);
+            }
+            let mut at_this: Vec<_> = in_use.iter().filter(|(_, (_, peak))| *peak > 0).collect();
+            at_this.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
+            for (key, (now, peak)) in at_this {
+                rows.push(vec![
+                    Cell::from(time),
+                    Cell::Integer(*now),
+                    Cell::Integer(*peak),
+                    Cell::from(&*key.0),
+                    Cell::from(&*key.1),
+                ]);
+            }
+        }
+        Table {
+            columns: self.memory_columns(),
+            rows,
+        }
+    }
+
+    fn memory_columns(&self) -> Vec<&'static str> {
+        vec![
+            "Time (nsec)",
+            "In use (bytes)",
+            "Peak (bytes)",
+            "Function",
+            self.place(),
+        ]
+    }
+
+    fn show(&self, table: &Table) -> Result<()> {
+        let look = self.format.look();
+        let limit = match (self.limit, look) {
+            (Some(0), _) => usize::MAX,
+            (Some(limit), _) => limit,
+            // Time has its own limit.
+            (None, TableFormat::Console) if !self.memory => ROWS,
+            (None, _) => usize::MAX,
+        };
+        let shown = &table.rows[..table.rows.len().min(limit)];
+        let print = |out: &mut dyn std::io::Write| -> Result<()> {
+            let columns = table.columns.iter().map(|&name| name.to_owned());
+            let mut printer = Printer::new(look, columns.collect(), out)?;
+            for row in shown {
+                printer.row(row.clone())?;
+            }
+            Ok(printer.finish()?)
+        };
+        match &self.output_file {
+            Some(path) => write_file(path, |out| print(out))?,
+            None => match print(&mut std::io::stdout().lock()) {
+                Err(error) if is_closed_pipe(&error) => {}
+                other => other?,
+            },
+        }
+        if shown.len() < table.rows.len() && look == TableFormat::Console {
+            eprintln!(
+                "rpd: {} more rows; --limit 0 shows all",
+                table.rows.len() - shown.len()
+            );
+        }
+        Ok(())
+    }
+}

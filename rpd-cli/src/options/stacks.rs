@@ -1,0 +1,220 @@
+//! Call stacks: of which calls, what is in them, and what is shown.
+
+use rpd_core::compat::Difference;
+use rpd_core::options::{StackOutput, Symbolize, Traces};
+use rpd_core::session::stacks::ShownFrames;
+use rpd_spool::stacks::{DEFAULT_APIS, StackMode, StackOptions, is_glob};
+
+use super::given::Given;
+use super::inherit::variable_truth;
+use super::resolve::Surroundings;
+use crate::failure::Failure;
+
+/// The variable of rocmProfileData that asks for native stacks.
+const COMPATIBLE: &str = "RPDT_STACKFRAMES";
+
+const STACKS: &str = "stacks";
+const APIS: &str = "stacks-apis";
+const DEPTH: &str = "stacks-depth";
+const EVERY: &str = "stacks-every";
+const MIN_DURATION: &str = "stacks-min-duration";
+const SYMBOLIZE: &str = "stacks-symbolize";
+const RUNTIME_FRAMES: &str = "stacks-runtime-frames";
+const INTERPRETER_FRAMES: &str = "stacks-interpreter-frames";
+
+/// Options that say nothing without stacks.
+const DETAILS: [&str; 7] = [
+    APIS,
+    DEPTH,
+    EVERY,
+    MIN_DURATION,
+    SYMBOLIZE,
+    RUNTIME_FRAMES,
+    INTERPRETER_FRAMES,
+];
+
+/// What is asked for, and what has to be said about it.
+pub(super) struct Resolved {
+    pub(super) collector: StackOptions,
+    pub(super) output: StackOutput,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Resolves the options. `listing`: nothing is going to be recorded.
+///
+/// # Errors
+/// A value that its option cannot have.
+pub(super) fn resolve(
+    given: &Given,
+    around: &Surroundings,
+    traces: &Traces,
+    listing: bool,
+) -> Result<Resolved, Failure> {
+    let compatible = given.text(STACKS).is_none()
+        && !around.compat.has(Difference::StackVariables)
+        && around.get(COMPATIBLE).is_some_and(variable_truth);
+    let mode = match given.text(STACKS) {
+        Some(word) => StackMode::of_word(word).unwrap_or_default(),
+        None if compatible => StackMode::Native,
+        None => StackMode::Off,
+    };
+    let usual = StackOptions::default();
+    let collector = StackOptions {
+        mode,
+        apis: apis(given)?.unwrap_or(usual.apis),
+        depth: number(given, DEPTH, 0)?.unwrap_or(usual.depth),
+        every: number(given, EVERY, 1)?.unwrap_or(usual.every),
+        min_duration: match given.text(MIN_DURATION) {
+            Some(text) => duration(text).map_err(|message| given.refused(MIN_DURATION, message))?,
+            None => usual.min_duration,
+        },
+    };
+    let output = StackOutput {
+        symbolize: match given.text(SYMBOLIZE) {
+            Some("post") => Symbolize::Post,
+            Some("off") => Symbolize::Off,
+            _ => Symbolize::Stop,
+        },
+        shown: ShownFrames {
+            runtime: given.bool(RUNTIME_FRAMES).unwrap_or(compatible),
+            interpreter: given.bool(INTERPRETER_FRAMES).unwrap_or(false),
+        },
+    };
+    let mut warnings = Vec::new();
+    if mode == StackMode::Off {
+        let said = |long: &&&str| given.asks(long) && given.variable(long).is_none();
+        if let Some(long) = DETAILS.iter().find(said) {
+            warnings.push(format!(
+                "{}: no effect without --{STACKS}",
+                given.name(long)
+            ));
+        }
+    } else if !listing && !has_calls(traces, &collector.apis) {
+        let name = match compatible {
+            true => format!("{COMPATIBLE} (set in the environment)"),
+            false => given.name(STACKS),
+        };
+        warnings.push(format!(
+            "{name}: no effect, since none of the calls that have stacks is traced (try --hip-trace)"
+        ));
+    }
+    Ok(Resolved {
+        collector,
+        output,
+        warnings,
+    })
+}
+
+/// Whether something is traced that may have stacks.
+fn has_calls(traces: &Traces, apis: &[String]) -> bool {
+    let hip = traces.hip_runtime || traces.hip_compiler;
+    if apis == DEFAULT_APIS {
+        return hip;
+    }
+    hip || traces.hsa_core
+        || traces.hsa_amd
+        || traces.hsa_image
+        || traces.hsa_finalizer
+        || traces.marker
+        || traces.memory_allocation
+        || traces.rccl
+        || traces.rocdecode
+        || traces.rocjpeg
+}
+
+fn apis(given: &Given) -> Result<Option<Vec<String>>, Failure> {
+    let Some(words) = given.list(APIS) else {
+        return Ok(None);
+    };
+    let split = words.iter().flat_map(|word| word.split(','));
+    let globs: Vec<String> = split
+        .map(str::trim)
+        .filter(|glob| !glob.is_empty())
+        .map(str::to_owned)
+        .collect();
+    if let Some(bad) = globs.iter().find(|glob| !is_glob(glob)) {
+        return Err(given.refused(
+            APIS,
+            format_args!("'{bad}' is no name of a function with * and ? in it, nor one behind a !"),
+        ));
+    }
+    match globs.is_empty() {
+        true => Err(given.refused(APIS, "names no function; leave it out for HIP calls")),
+        false => Ok(Some(globs)),
+    }
+}
+
+/// A number that variables may have given without its bounds being looked at.
+fn number(given: &Given, long: &str, least: u32) -> Result<Option<u32>, Failure> {
+    let Some(value) = given.integer(long) else {
+        return Ok(None);
+    };
+    match u32::try_from(value) {
+        Ok(number) if number >= least => Ok(Some(number)),
+        _ => Err(given.refused(
+            long,
+            format_args!("{value} is not between {least} and {}", u32::MAX),
+        )),
+    }
+}
+
+/// Reads a time with its unit, in nanoseconds.
+fn duration(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let digits = text
+        .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor: u32 = match unit.trim() {
+        "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "" if number == "0" => 1,
+        "" => return Err(format!("'{text}' has no unit: ns, us, ms or s")),
+        other => return Err(format!("'{text}': '{other}' is none of ns, us, ms and s")),
+    };
+    let value: f64 = number
+        .parse()
+        .map_err(|_| format!("'{text}' is no time such as 50us"))?;
+    let nanoseconds = value * f64::from(factor);
+    // Beyond this, 2^63, no time that a clock tells.
+    match (0.0..9.2e18).contains(&nanoseconds) {
+        true => Ok(nanoseconds as u64),
+        false => Err(format!("'{text}' is too long")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::duration;
+
+    #[test]
+    fn durations_have_units() {
+        for (text, expected) in [
+            ("50us", 50_000),
+            ("1.5ms", 1_500_000),
+            ("2s", 2_000_000_000),
+            ("700 ns", 700),
+            ("0", 0),
+        ] {
+            assert_eq!(duration(text), Ok(expected), "{text}");
+        }
+        for text in [
+            "50",
+            "us",
+            "-1us",
+            "1h",
+            "1e3us",
+            "",
+            "1..2us",
+            "99999999999s",
+        ] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+        assert_eq!(
+            duration("50"),
+            Err("'50' has no unit: ns, us, ms or s".to_owned())
+        );
+    }
+}

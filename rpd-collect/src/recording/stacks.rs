@@ -1,0 +1,391 @@
+//! Call stacks of what is recorded: which operations have one, when it is taken, and where what it refers to is written.
+
+use std::mem::offset_of;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rpd_spool::format::{
+    self, ApiCall, RecordHeader, StackCode, StackLocation, StackModule, StackNode, StackRef,
+    api_flag, stack_flag, tag,
+};
+use rpd_spool::options::CollectorOptions;
+use rpd_spool::stacks::{self, StackMode, StackOptions};
+use rpd_spool::writer::{OpenRecord, StreamWriter, now, record_len};
+use rpd_stacks::{Location, Mode, Module, Node, Options, PythonCode, Sink, Stacks, ThreadStacks};
+use zerocopy::{Immutable, IntoBytes};
+
+use super::fork::ForkHook;
+use super::guard::Service;
+use super::meta;
+use super::thread::{self, Thread};
+
+static SERVICE: Service = Service::new("call stacks");
+static RECORDER: OnceLock<Recorder> = OnceLock::new();
+
+/// [`StackOptions::min_duration`].
+static MIN_DURATION: AtomicU64 = AtomicU64::new(0);
+/// In a forked child what stacks refer to is told again, to streams of its own.
+static FORK: ForkHook = ForkHook::new().in_child(forked);
+
+struct Recorder {
+    stacks: Stacks,
+    /// What stacks are marked with.
+    flags: u32,
+}
+
+/// Gets ready to take stacks if any are wanted.
+pub(crate) fn prepare(options: &CollectorOptions) {
+    let wanted = &options.stacks;
+    let mode = match wanted.mode {
+        StackMode::Off => return,
+        StackMode::Native => Mode::Native,
+        StackMode::Python => Mode::Python,
+        StackMode::Merged => Mode::Merged,
+    };
+    // SAFETY: the entry may be asked for at any time.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        meta::note("no call stacks are taken: the program runs with more rights than its user");
+        return;
+    }
+    SERVICE.run(|| {
+        RECORDER.get_or_init(|| Recorder {
+            stacks: Stacks::new(Options {
+                mode,
+                depth: wanted.depth,
+            }),
+            flags: match wanted.every > 1 {
+                true => stack_flag::SAMPLED,
+                false => 0,
+            },
+        });
+        MIN_DURATION.store(wanted.min_duration, Ordering::Relaxed);
+        FORK.register();
+    });
+}
+
+fn forked() {
+    if let Some(recorder) = RECORDER.get() {
+        SERVICE.run(|| recorder.stacks.forked());
+    }
+}
+
+/// The operations of a kind that have stacks.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    /// By operation number, a bit each.
+    picked: Box<[u64]>,
+    /// By operation number, calls so far; empty when every call has a stack.
+    calls: Box<[AtomicU32]>,
+    every: u32,
+}
+
+impl Selection {
+    /// Those that the user's globs pick among `operations`; `None` when that is none.
+    pub(crate) fn of(options: &StackOptions, operations: &[(i32, String)]) -> Option<Selection> {
+        if !options.any() {
+            return None;
+        }
+        let numbers = operations.iter().filter_map(|(number, name)| {
+            let number = usize::try_from(*number).ok()?;
+            stacks::picks(&options.apis, name).then_some(number)
+        });
+        let numbers: Vec<usize> = numbers.collect();
+        let count = numbers.iter().max()? + 1;
+        let mut picked = vec![0_u64; count.div_ceil(64)];
+        for number in numbers {
+            picked[number / 64] |= 1 << (number % 64);
+        }
+        let counted = if options.every > 1 { count } else { 0 };
+        Some(Selection {
+            picked: picked.into(),
+            calls: (0..counted).map(|_| AtomicU32::new(0)).collect(),
+            every: options.every,
+        })
+    }
+
+    /// Whether this call of an operation has a stack. With sampling, the call is counted.
+    #[inline]
+    pub(crate) fn takes(&self, operation: i32) -> bool {
+        let number = operation.cast_unsigned() as usize;
+        let picked = self.picked.get(number / 64);
+        if picked.is_none_or(|bits| bits >> (number % 64) & 1 == 0) {
+            return false;
+        }
+        match self.calls.get(number) {
+            Some(calls) => {
+                let before = calls.fetch_add(1, Ordering::Relaxed);
+                before.is_multiple_of(self.every)
+            }
+            None => true,
+        }
+    }
+}
+
+/// Tells the user of globs that are about none of `operations`, which are all that the provider has.
+pub(crate) fn note_useless_globs<'a>(
+    options: &StackOptions,
+    operations: impl Iterator<Item = &'a str> + Clone,
+) {
+    if !options.any() || options.apis == StackOptions::default().apis {
+        return;
+    }
+    for glob in &options.apis {
+        let alone = [glob.trim_start_matches('!').to_owned()];
+        if !operations.clone().any(|name| stacks::picks(&alone, name)) {
+            meta::note(&format!(
+                "--stacks-apis {glob}: this provider has no operation of such a name"
+            ));
+        }
+    }
+}
+
+/// Calls that took less keep no stack, in nanoseconds; 0 when all keep theirs.
+#[inline]
+fn min_duration() -> u64 {
+    MIN_DURATION.load(Ordering::Relaxed)
+}
+
+/// What the record of a call that begins has of its stack: `None` when it has no room for one. The room stays empty until
+/// the call's end where only long calls have stacks.
+#[inline]
+pub(super) fn at_begin(thread: &mut Thread, wanted: bool) -> Option<StackRef> {
+    match wanted {
+        false => None,
+        true if min_duration() > 0 => Some(StackRef::default()),
+        true => take(thread),
+    }
+}
+
+/// Bytes of [`at_begin`]'s answer in a record.
+#[inline]
+pub(super) fn room(stack: Option<StackRef>) -> usize {
+    match stack {
+        Some(stack) => size_of_val(&stack),
+        None => 0,
+    }
+}
+
+/// The flag for [`at_begin`]'s answer.
+#[inline]
+pub(super) fn flag(stack: Option<StackRef>) -> u32 {
+    match stack {
+        Some(_) => api_flag::STACK,
+        None => 0,
+    }
+}
+
+/// Writes [`at_begin`]'s answer at the start of a record's tail; the rest of the tail.
+#[inline]
+pub(super) fn put(stack: Option<StackRef>, tail: &mut [u8]) -> &mut [u8] {
+    match stack {
+        Some(stack) => {
+            let (own, rest) = tail.split_at_mut(size_of::<StackRef>());
+            own.copy_from_slice(stack.as_bytes());
+            rest
+        }
+        None => tail,
+    }
+}
+
+/// Takes the stack of a call that returned at `end` and took long enough, where only those have stacks.
+#[inline]
+pub(super) fn at_end(thread: &mut Thread, record: OpenRecord, end: u64) {
+    let least = min_duration();
+    if least > 0 {
+        take_of_long_call(thread, record, end, least);
+    }
+}
+
+#[cold]
+fn take_of_long_call(thread: &mut Thread, record: OpenRecord, end: u64, least: u64) {
+    let Some(call) = thread.records.open_call(record) else {
+        return;
+    };
+    if call.flags & api_flag::STACK != 0
+        && end.saturating_sub(call.start) >= least
+        && let Some(stack) = take(thread)
+    {
+        // The node last: without it there is no stack.
+        let at = size_of::<ApiCall>();
+        let (stack_at, flags_at) = (offset_of!(StackRef, stack), offset_of!(StackRef, flags));
+        let records = &thread.records;
+        records.patch(record, at + flags_at, stack.flags);
+        records.patch(record, at + stack_at, stack.stack);
+    }
+}
+
+/// The stack of the calling thread for a record that is written once, of something that took `duration` nanoseconds:
+/// `None` when there is none.
+pub(super) fn of_event(wanted: bool, duration: u64) -> Option<StackRef> {
+    match wanted && duration >= min_duration() {
+        true => thread::with(take).flatten(),
+        false => None,
+    }
+}
+
+/// The stack of the calling thread. What it refers to is in the thread's stream before it returns.
+fn take(thread: &mut Thread) -> Option<StackRef> {
+    let recorder = RECORDER.get()?;
+    let own = match &mut thread.stacks {
+        Some(own) => own,
+        None => thread.stacks.insert(Box::new(ThreadStacks::new())),
+    };
+    let mut sink = SpoolSink(&mut thread.records);
+    let captured = SERVICE.run(|| recorder.stacks.capture(own, &mut sink))?;
+    match captured.stack != 0 || captured.flags != 0 {
+        true => Some(StackRef {
+            stack: captured.stack,
+            flags: captured.flags | recorder.flags,
+        }),
+        false => None,
+    }
+}
+
+/// Writes what stacks refer to into the stream of a thread.
+struct SpoolSink<'a>(&'a mut StreamWriter);
+
+fn head(tag: u16, aux: u16, len: usize) -> RecordHeader {
+    RecordHeader {
+        len: len as u32,
+        tag,
+        aux,
+    }
+}
+
+impl SpoolSink<'_> {
+    fn write<T: IntoBytes + Immutable>(&mut self, record: &T) -> bool {
+        self.0.append(size_of::<T>(), |bytes| {
+            bytes.copy_from_slice(record.as_bytes());
+        })
+    }
+}
+
+impl Sink for SpoolSink<'_> {
+    fn module(&mut self, module: &Module<'_>) -> bool {
+        let parts = [module.path, module.build_id];
+        let len = record_len(
+            size_of::<StackModule>(),
+            parts.iter().map(|part| part.len()).sum(),
+        );
+        let record = StackModule {
+            header: head(tag::STACK_MODULE, 0, len),
+            id: module.id,
+            path_len: module.path.len() as u32,
+            build_id_len: module.build_id.len() as u32,
+            reserved: 0,
+            base: module.bias,
+            start: module.start,
+            end: module.end,
+            time: now(),
+        };
+        self.0.append_parts(record.as_bytes(), &parts)
+    }
+
+    fn code(&mut self, code: &PythonCode<'_>) -> bool {
+        let parts = [code.file, code.name, code.qualname, code.line_table];
+        let len = record_len(
+            size_of::<StackCode>(),
+            parts.iter().map(|part| part.len()).sum(),
+        );
+        let record = StackCode {
+            header: head(tag::STACK_CODE, 0, len),
+            id: code.id,
+            first_line: code.first_line,
+            version: code.version,
+            file_len: code.file.len() as u32,
+            name_len: code.name.len() as u32,
+            qualname_len: code.qualname.len() as u32,
+            lines_len: code.line_table.len() as u32,
+            reserved: 0,
+        };
+        self.0.append_parts(record.as_bytes(), &parts)
+    }
+
+    fn location(&mut self, location: &Location) -> bool {
+        self.write(&StackLocation {
+            header: head(
+                tag::STACK_LOCATION,
+                kind_number(location),
+                size_of::<StackLocation>(),
+            ),
+            id: location.id,
+            owner: location.module | location.code,
+            offset: location.offset,
+        })
+    }
+
+    fn node(&mut self, node: &Node) -> bool {
+        self.write(&StackNode {
+            header: head(tag::STACK_NODE, 0, size_of::<StackNode>()),
+            id: node.id,
+            parent: node.parent,
+            location: node.location,
+            depth: node.depth,
+        })
+    }
+}
+
+/// One of [`format::location_kind`].
+fn kind_number(location: &Location) -> u16 {
+    use format::location_kind;
+    use rpd_stacks::LocationKind as Kind;
+    match location.kind {
+        Kind::Native => location_kind::NATIVE,
+        Kind::Python => location_kind::PYTHON,
+        Kind::Jit => location_kind::JIT,
+        Kind::Api => location_kind::API,
+        Kind::Script => location_kind::SCRIPT,
+        Kind::Generated => location_kind::INDUCTOR,
+        Kind::Unplaced => location_kind::UNPLACED_MARKER,
+        Kind::Truncated => location_kind::TRUNCATED_MARKER,
+        Kind::Gap => location_kind::GAP_MARKER,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operations() -> Vec<(i32, String)> {
+        let names = [
+            (0, "hipInit"),
+            (1, "hipMalloc"),
+            (70, "hipFree"),
+            (-1, "hipBad"),
+        ];
+        names
+            .map(|(number, name)| (number, name.to_owned()))
+            .to_vec()
+    }
+
+    fn options(globs: &[&str], every: u32) -> StackOptions {
+        StackOptions {
+            mode: StackMode::Native,
+            apis: globs.iter().map(|glob| (*glob).to_owned()).collect(),
+            every,
+            ..StackOptions::default()
+        }
+    }
+
+    #[test]
+    fn operations_are_picked_by_name() {
+        let selection = Selection::of(&options(&["*Malloc", "hipFree"], 1), &operations());
+        let selection = selection.expect("two are picked");
+        let taken: Vec<i32> = (-1..200)
+            .filter(|number| selection.takes(*number))
+            .collect();
+        assert_eq!(taken, [1, 70]);
+        assert!(!selection.takes(i32::MAX));
+        assert!(Selection::of(&options(&["hsa_*"], 1), &operations()).is_none());
+        let off = StackOptions::default();
+        assert!(Selection::of(&off, &operations()).is_none());
+    }
+
+    #[test]
+    fn sampling_takes_the_first_call_of_each_operation() {
+        let selection = Selection::of(&options(&["hip*"], 3), &operations()).expect("all");
+        let taken: Vec<bool> = (0..7).map(|_| selection.takes(1)).collect();
+        assert_eq!(taken, [true, false, false, true, false, false, true]);
+        assert!(selection.takes(70));
+    }
+}

@@ -1,0 +1,145 @@
+//! Call stacks: what they refer to, and whether all of it is there.
+
+use std::io;
+
+use super::super::stacks::{LocationKind, PythonCode, StackLocation, StackModule, StackNode};
+use super::super::{Session, StackRef};
+use super::note_damage;
+use crate::column::Storage;
+use crate::ids::Nanoseconds;
+use crate::os_text;
+use crate::spool::format::{self, stack_flag};
+use crate::spool::reader::Record;
+
+/// Bytes of a name that are kept. Compilers make names of any length.
+const MAX_NAME: usize = 16 << 10;
+
+/// Splits the next `len` bytes off a tail.
+fn part<'a>(tail: &mut &'a [u8], len: u32) -> Option<&'a [u8]> {
+    let (part, rest) = tail.split_at_checked(len as usize)?;
+    *tail = rest;
+    Some(part)
+}
+
+/// Text of a name, cut off where it is too long.
+fn name(bytes: &[u8]) -> String {
+    let mut text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_NAME)]).into_owned();
+    if bytes.len() > MAX_NAME {
+        text.push_str("...");
+    }
+    text
+}
+
+pub(super) fn take_module(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (fixed, mut tail) = record.parse::<format::StackModule>()?;
+    let path = part(&mut tail, fixed.path_len)?;
+    let build_id = part(&mut tail, fixed.build_id_len)?;
+    let path = session.strings.intern(&os_text::escape_bytes(path));
+    session.stacks.modules.push(StackModule {
+        id: fixed.id,
+        path,
+        build_id: build_id.iter().map(|byte| format!("{byte:02x}")).collect(),
+        base: fixed.base,
+        start: fixed.start,
+        end: fixed.end,
+        seen_from: Nanoseconds(fixed.time),
+        seen_to: None,
+    });
+    Some(())
+}
+
+pub(super) fn take_code(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (fixed, mut tail) = record.parse::<format::StackCode>()?;
+    let mut text = |len: u32| Some(session.strings.intern(&name(part(&mut tail, len)?)));
+    let file = text(fixed.file_len)?;
+    let function = text(fixed.name_len)?;
+    let qualname = text(fixed.qualname_len)?;
+    let lines = part(&mut tail, fixed.lines_len)?;
+    session.stacks.code.push(PythonCode {
+        id: fixed.id,
+        file,
+        name: function,
+        qualname,
+        first_line: fixed.first_line,
+        version: fixed.version,
+        lines: lines.to_vec(),
+    });
+    Some(())
+}
+
+pub(super) fn take_location(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (fixed, _) = record.parse::<format::StackLocation>()?;
+    // A kind of a newer collector: nodes that refer to it are counted as left out.
+    if let Some(kind) = LocationKind::from_number(record.header.aux) {
+        session.stacks.locations.push(StackLocation {
+            id: fixed.id,
+            kind,
+            owner: fixed.owner,
+            offset: fixed.offset,
+        });
+    }
+    Some(())
+}
+
+pub(super) fn take_node(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (fixed, _) = record.parse::<format::StackNode>()?;
+    session.stacks.nodes.push(StackNode {
+        id: fixed.id,
+        parent: fixed.parent,
+        location: fixed.location,
+        depth: fixed.depth,
+    });
+    Some(())
+}
+
+/// Puts stacks in order. Calls whose stack is not in the recording have none, and are counted in the ledger.
+pub(super) fn finish(session: &mut Session, storage: &Storage) -> io::Result<()> {
+    let left_out = session.stacks.settle().nodes;
+    let stacks = &session.stacks;
+    let (mut missing, mut lost) = (0_u64, 0_u64);
+    let is_good = |own: StackRef| own.stack == 0 || stacks.node(own.stack).is_some();
+    let good = |own: StackRef| match is_good(own) {
+        true => own,
+        false => StackRef {
+            stack: 0,
+            flags: own.flags | stack_flag::LOST,
+        },
+    };
+    for column in [&mut session.api.stack, &mut session.allocations.stack] {
+        let mut bad = 0;
+        for own in column.iter() {
+            bad += u64::from(!is_good(*own));
+            lost += u64::from(own.flags & stack_flag::LOST != 0);
+        }
+        if bad > 0 {
+            column.rewrite(storage, good)?;
+        }
+        missing += bad;
+    }
+    session.drop_unused_stacks();
+    let damage = &mut session.ledger.damage;
+    if missing > 0 {
+        note_damage(
+            damage,
+            format!(
+                "{} calls have stacks that are not in the recording: they are shown without",
+                missing
+            ),
+        );
+    }
+    if left_out > 0 {
+        note_damage(
+            damage,
+            format!(
+                "{left_out} parts of stacks are left out: what they refer to is not in the recording"
+            ),
+        );
+    }
+    if lost > 0 {
+        note_damage(
+            damage,
+            format!("{} stacks could not be stored by the collector", lost),
+        );
+    }
+    Ok(())
+}

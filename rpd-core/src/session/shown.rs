@@ -1,0 +1,296 @@
+//! From stacks to the frames that are shown of them.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use super::Session;
+use super::stacks::{LocationKind, ShownFrames, StackFrame, StackNode, is_interpreter, is_runtime};
+use crate::ids::StringId;
+
+/// What a shown frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FrameKind {
+    /// The traced call, at the address where the program entered the runtime. Without an address when no native frame of
+    /// the runtime was recorded.
+    Call {
+        /// Whether the location is that address.
+        has_address: bool,
+    },
+    /// A function that has the code of its location.
+    Physical,
+    /// A function that was inlined into the next.
+    Inlined,
+}
+
+/// A frame of a stack.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ShownFrame {
+    /// What it is.
+    pub kind: FrameKind,
+    /// Its location.
+    pub location: u32,
+    /// 0 for the innermost function at the location.
+    pub inline_depth: u32,
+    /// Function, or the traced call's name; 0 when it is not known.
+    pub function: StringId,
+    /// Source file; 0 when it is not known.
+    pub file: StringId,
+    /// Line; 0 when it is not known.
+    pub line: u32,
+    /// Column; 0 when it is not known.
+    pub column: u32,
+}
+
+/// The stacks of a session as they are shown.
+#[derive(Debug, Clone, Default)]
+pub struct Expanded {
+    /// Every frame once.
+    pub frames: Vec<ShownFrame>,
+    /// The frames of each stack by its id, innermost first, as indices into `frames`.
+    pub stacks: HashMap<u32, Vec<u32>>,
+}
+
+/// What is said of a frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrameText<'a> {
+    /// Function; where none is known, what stands for it: `libfoo.so+0x1234`, an address, a remark.
+    pub function: Cow<'a, str>,
+    /// Source file; empty when it is not known.
+    pub file: &'a str,
+    /// Line; 0 when it is not known.
+    pub line: u32,
+    /// Column; 0 when it is not known.
+    pub column: u32,
+}
+
+impl Session {
+    /// What is said of a frame.
+    pub fn frame_text(&self, frame: &ShownFrame) -> FrameText<'_> {
+        let known = |function: Cow<'static, str>| FrameText {
+            function,
+            file: "",
+            line: 0,
+            column: 0,
+        };
+        if frame.function != StringId(0) {
+            return FrameText {
+                function: self.strings.get(frame.function).into(),
+                file: self.strings.get(frame.file),
+                line: frame.line,
+                column: frame.column,
+            };
+        }
+        if matches!(frame.kind, FrameKind::Call { .. }) {
+            return known("[the call]".into());
+        }
+        let Some(location) = self.stacks.location(frame.location) else {
+            return known("[unknown]".into());
+        };
+        if let Some(code) = self.stacks.code_of(location) {
+            let name = match code.qualname {
+                StringId(0) => code.name,
+                qualname => qualname,
+            };
+            return FrameText {
+                function: self.strings.get(name).into(),
+                file: self.strings.get(code.file),
+                line: u32::try_from(code.first_line).unwrap_or(0),
+                column: 0,
+            };
+        }
+        if let Some(marker) = location.kind.marker() {
+            return known(marker.into());
+        }
+        match self.stacks.module_of(location) {
+            Some(module) => {
+                let path = self.strings.get(module.path);
+                let name = path.rsplit('/').next().unwrap_or(path);
+                known(format!("{name}+{:#x}", location.offset).into())
+            }
+            None => known(format!("{:#x}", location.offset).into()),
+        }
+    }
+}
+
+/// Beginnings of the file names of profilers: frames that a program without one would not have.
+const PROFILERS: [&str; 3] = ["librpd_collect.", "librpd_register.", "librocprofiler-"];
+
+/// Puts together what is shown of the stacks of calls, markers and allocations.
+pub fn expand(session: &Session, shown: ShownFrames) -> Expanded {
+    let mut expander = Expander {
+        session,
+        shown,
+        expanded: Expanded::default(),
+        at: HashMap::new(),
+        calls: HashMap::new(),
+    };
+    for (stack, function) in stacks_of(session) {
+        let frames = expander.frames(stack, function);
+        expander.expanded.stacks.insert(stack, frames);
+    }
+    expander.expanded
+}
+
+/// The stacks that calls have, ascending, with the function that was called; 0 when several were called with one stack,
+/// or when it is an allocation's.
+fn stacks_of(session: &Session) -> Vec<(u32, StringId)> {
+    let mut functions: HashMap<u32, Option<StringId>> = HashMap::new();
+    let api = &session.api;
+    for (reference, &operation) in api.stack.iter().zip(&api.operation) {
+        if reference.stack != 0 {
+            let function = session.operations[operation].name;
+            functions
+                .entry(reference.stack)
+                .and_modify(|known| *known = known.filter(|known| *known == function))
+                .or_insert(Some(function));
+        }
+    }
+    let mut others: HashSet<u32> = HashSet::new();
+    others.extend(session.allocations.stack.iter().map(|found| found.stack));
+    for stack in others {
+        if stack != 0 {
+            functions.entry(stack).or_insert(None);
+        }
+    }
+    let mut all: Vec<(u32, StringId)> = functions
+        .into_iter()
+        .map(|(stack, function)| (stack, function.unwrap_or(StringId(0))))
+        .collect();
+    all.sort_unstable_by_key(|(stack, _)| *stack);
+    all
+}
+
+struct Expander<'a> {
+    session: &'a Session,
+    shown: ShownFrames,
+    expanded: Expanded,
+    /// The frames at locations, as indices.
+    at: HashMap<u32, std::ops::Range<u32>>,
+    /// The frames that stand for calls.
+    calls: HashMap<(u32, StringId, bool), u32>,
+}
+
+impl Expander<'_> {
+    fn path(&self, node: &StackNode) -> Option<&str> {
+        let stacks = &self.session.stacks;
+        let module = stacks.module_of(stacks.location(node.location)?)?;
+        Some(self.session.strings.get(module.path))
+    }
+
+    fn frames(&mut self, stack: u32, function: StringId) -> Vec<u32> {
+        let session = self.session;
+        let all: Vec<&StackNode> = session.stacks.walk(stack).collect();
+        let Some(innermost) = all.first() else {
+            return Vec::new();
+        };
+        let kind_of = |node: &StackNode| {
+            let location = session.stacks.location(node.location);
+            location.map(|location| location.kind)
+        };
+        let is_own = |node: &&&StackNode| self.path(node).is_some_and(is_profiler);
+        let is_entry = |node: &&&StackNode| {
+            kind_of(node) == Some(LocationKind::Api) || self.path(node).is_some_and(is_runtime)
+        };
+        let inner = all.iter().take_while(is_own).count();
+        let entered = all.iter().take_while(is_entry).count();
+        // The call stands at the outermost frame of the runtime, where the program entered it; where frames of the runtime
+        // are shown, at the innermost.
+        let (entry, rest) = match self.shown.runtime {
+            true if inner < entered => (all.get(inner), inner + 1),
+            true => (None, inner),
+            false => (entered.checked_sub(1).and_then(|at| all.get(at)), entered),
+        };
+        let has_address = entry.is_some_and(|node| {
+            matches!(
+                kind_of(node),
+                Some(LocationKind::Native | LocationKind::Jit)
+            )
+        });
+        let entry = entry.unwrap_or(innermost);
+        let mut frames = vec![self.call(entry.location, function, has_address)];
+        let has_python = all
+            .iter()
+            .any(|node| kind_of(node) == Some(LocationKind::Python));
+        let hides_interpreter = has_python && !self.shown.interpreter;
+        for node in &all[rest..] {
+            let is_hidden = self.path(node).is_some_and(|path| {
+                is_profiler(path) || (hides_interpreter && is_interpreter(path))
+            });
+            if !is_hidden {
+                frames.extend(self.at(node.location));
+            }
+        }
+        frames
+    }
+
+    /// The frames at a location.
+    fn at(&mut self, location: u32) -> std::ops::Range<u32> {
+        if let Some(known) = self.at.get(&location) {
+            return known.clone();
+        }
+        let found = self.session.stacks.frames_at(location);
+        let first = self.expanded.frames.len() as u32;
+        for (index, frame) in found.iter().enumerate() {
+            let kind = match index + 1 == found.len() {
+                true => FrameKind::Physical,
+                false => FrameKind::Inlined,
+            };
+            self.expanded.frames.push(shown(frame, kind));
+        }
+        if found.is_empty() {
+            self.expanded.frames.push(unknown(location));
+        }
+        let range = first..self.expanded.frames.len() as u32;
+        self.at.insert(location, range.clone());
+        range
+    }
+
+    /// The frame that stands for a call.
+    fn call(&mut self, location: u32, function: StringId, has_address: bool) -> u32 {
+        let key = (location, function, has_address);
+        if let Some(&known) = self.calls.get(&key) {
+            return known;
+        }
+        let kind = FrameKind::Call { has_address };
+        let mut frame = unknown(location);
+        // Where the runtime has debug information, the function that has the code is the one that was called.
+        if has_address && let Some(own) = self.session.stacks.frames_at(location).last() {
+            frame = shown(own, kind);
+        }
+        frame.kind = kind;
+        frame.function = function;
+        let index = self.expanded.frames.len() as u32;
+        self.expanded.frames.push(frame);
+        self.calls.insert(key, index);
+        index
+    }
+}
+
+fn is_profiler(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    PROFILERS.iter().any(|profiler| name.starts_with(profiler))
+}
+
+fn shown(frame: &StackFrame, kind: FrameKind) -> ShownFrame {
+    ShownFrame {
+        kind,
+        location: frame.location,
+        inline_depth: frame.inline_depth,
+        function: frame.function,
+        file: frame.file,
+        line: frame.line,
+        column: frame.column,
+    }
+}
+
+fn unknown(location: u32) -> ShownFrame {
+    ShownFrame {
+        kind: FrameKind::Physical,
+        location,
+        inline_depth: 0,
+        function: StringId(0),
+        file: StringId(0),
+        line: 0,
+        column: 0,
+    }
+}

@@ -1,0 +1,503 @@
+//! Call stacks: the call tree, what its nodes stand for, and what is known of the code there.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::ids::{Nanoseconds, StringId};
+use crate::spool::format::location_kind;
+pub use crate::spool::format::{StackRef, stack_flag};
+
+/// A file with code that was mapped into the process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StackModule {
+    /// Id, from 1. A file that was loaded again has another.
+    pub id: u32,
+    /// Its path, escaped text: [`crate::os_text`].
+    pub path: StringId,
+    /// Build id in hexadecimal digits; empty when it has none.
+    pub build_id: String,
+    /// Address in memory minus address in the file.
+    pub base: u64,
+    /// First mapped address.
+    pub start: u64,
+    /// Address behind the last.
+    pub end: u64,
+    /// When it was first met on a stack.
+    pub seen_from: Nanoseconds,
+    /// When another was met in its place; `None` when none was.
+    pub seen_to: Option<Nanoseconds>,
+}
+
+/// A Python code object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PythonCode {
+    /// Id, from 1.
+    pub id: u32,
+    /// Source file.
+    pub file: StringId,
+    /// Name.
+    pub name: StringId,
+    /// Qualified name; 0 when the interpreter has none.
+    pub qualname: StringId,
+    /// Line that the function begins at.
+    pub first_line: i32,
+    /// Version of the interpreter, as `PY_VERSION_HEX`.
+    pub version: u32,
+    /// Line table, as the interpreter encodes it.
+    pub lines: Vec<u8>,
+}
+
+macro_rules! location_kinds {
+    ($($(#[$doc:meta])* $kind:ident = $constant:ident $word:literal,)*) => {
+        /// What a location is.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum LocationKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl LocationKind {
+            /// Every kind.
+            pub const ALL: &'static [LocationKind] = &[$(LocationKind::$kind,)*];
+
+            /// Its number in recordings.
+            pub const fn number(self) -> u16 {
+                match self {
+                    $(LocationKind::$kind => location_kind::$constant,)*
+                }
+            }
+
+            /// Its word in databases.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $(LocationKind::$kind => $word,)*
+                }
+            }
+        }
+    };
+}
+
+location_kinds! {
+    /// An instruction in a file.
+    Native = NATIVE "native",
+    /// An instruction of a Python code object.
+    Python = PYTHON "python",
+    /// An instruction in memory that belongs to no file.
+    Jit = JIT "jit",
+    /// The entry of a traced function.
+    Api = API "api",
+    /// TorchScript.
+    Script = SCRIPT "script",
+    /// What generated Python code was made from.
+    Inductor = INDUCTOR "inductor",
+    /// The frames further in could not be placed among the frames further out.
+    UnplacedMarker = UNPLACED_MARKER "unplaced-marker",
+    /// The walk ended here, before the outermost frame.
+    TruncatedMarker = TRUNCATED_MARKER "truncated-marker",
+    /// Frames are left out here.
+    GapMarker = GAP_MARKER "gap-marker",
+}
+
+impl LocationKind {
+    /// Reads [`LocationKind::number`].
+    pub fn from_number(number: u16) -> Option<LocationKind> {
+        let mut kinds = LocationKind::ALL.iter().copied();
+        kinds.find(|kind| kind.number() == number)
+    }
+
+    /// Reads [`LocationKind::word`].
+    pub fn from_word(word: &str) -> Option<LocationKind> {
+        let mut kinds = LocationKind::ALL.iter().copied();
+        kinds.find(|kind| kind.word() == word)
+    }
+
+    /// The text that stands for a frame of a kind that is no code; `None` for code.
+    pub const fn marker(self) -> Option<&'static str> {
+        match self {
+            LocationKind::UnplacedMarker => Some("[frames without a known place]"),
+            LocationKind::TruncatedMarker => Some("[outer frames are not known]"),
+            LocationKind::GapMarker => Some("[frames left out]"),
+            LocationKind::Native
+            | LocationKind::Python
+            | LocationKind::Jit
+            | LocationKind::Api
+            | LocationKind::Script
+            | LocationKind::Inductor => None,
+        }
+    }
+}
+
+/// A place in code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StackLocation {
+    /// Id, from 1.
+    pub id: u32,
+    /// What it is.
+    pub kind: LocationKind,
+    /// Id of the module or the code object; 0 when there is none.
+    pub owner: u32,
+    /// Native: address in the file, or in memory when there is no module. Python: offset of the instruction in bytes.
+    pub offset: u64,
+}
+
+/// A node of the call tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StackNode {
+    /// Id, from 1; that of an innermost frame is the id of the stack.
+    pub id: u32,
+    /// The calling frame; 0 for the outermost.
+    pub parent: u32,
+    /// Its location.
+    pub location: u32,
+    /// Frames outside of it.
+    pub depth: u32,
+}
+
+/// What was found at a location when symbols were looked up. Those of a location are one inlined into the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StackFrame {
+    /// The location.
+    pub location: u32,
+    /// 0 for the innermost inlined function, the greatest for the function that has the code.
+    pub inline_depth: u32,
+    /// Function; 0 when it is not known.
+    pub function: StringId,
+    /// Source file; 0 when it is not known.
+    pub file: StringId,
+    /// Line; 0 when it is not known.
+    pub line: u32,
+    /// Column; 0 when it is not known.
+    pub column: u32,
+    /// What the name is from: `dwarf`, `symtab`, `dynsym`, `none` and the like; empty when it is not known.
+    pub evidence: String,
+}
+
+/// Parts of a recording about stacks that contradict each other, or are missing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Nodes that were left out: their location or their caller's node is not there.
+    pub nodes: usize,
+}
+
+/// The call stacks of a session. Empty when none were taken.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stacks {
+    /// By id.
+    pub modules: Vec<StackModule>,
+    /// By id.
+    pub code: Vec<PythonCode>,
+    /// By id.
+    pub locations: Vec<StackLocation>,
+    /// By id.
+    pub nodes: Vec<StackNode>,
+    /// By location, then inline depth. Empty until symbols are looked up.
+    pub frames: Vec<StackFrame>,
+}
+
+/// Finds `id` in what is ordered by it. Ids are nearly dense from 1.
+fn find<T>(items: &[T], id: u32, id_of: impl Fn(&T) -> u32) -> Option<&T> {
+    let guess = (id as usize).checked_sub(1)?;
+    match items.get(guess) {
+        Some(item) if id_of(item) == id => Some(item),
+        _ => {
+            let index = items.binary_search_by_key(&id, &id_of).ok()?;
+            items.get(index)
+        }
+    }
+}
+
+impl Stacks {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The node with this id.
+    pub fn node(&self, id: u32) -> Option<&StackNode> {
+        find(&self.nodes, id, |node| node.id)
+    }
+
+    /// The location with this id.
+    pub fn location(&self, id: u32) -> Option<&StackLocation> {
+        find(&self.locations, id, |location| location.id)
+    }
+
+    /// The module with this id.
+    pub fn module(&self, id: u32) -> Option<&StackModule> {
+        find(&self.modules, id, |module| module.id)
+    }
+
+    /// The module that a location is in.
+    pub fn module_of(&self, location: &StackLocation) -> Option<&StackModule> {
+        match location.kind {
+            LocationKind::Native => self.module(location.owner),
+            _ => None,
+        }
+    }
+
+    /// The Python code object that a location is in.
+    pub fn code_of(&self, location: &StackLocation) -> Option<&PythonCode> {
+        match location.kind {
+            LocationKind::Python => find(&self.code, location.owner, |code| code.id),
+            _ => None,
+        }
+    }
+
+    /// What was found at a location, innermost first.
+    pub fn frames_at(&self, location: u32) -> &[StackFrame] {
+        let first = self
+            .frames
+            .partition_point(|frame| frame.location < location);
+        let rest = &self.frames[first..];
+        let count = rest.partition_point(|frame| frame.location == location);
+        &rest[..count]
+    }
+
+    /// The nodes of a stack, innermost first.
+    pub fn walk(&self, stack: u32) -> impl Iterator<Item = &StackNode> {
+        std::iter::successors(self.node(stack), |node| self.node(node.parent))
+    }
+
+    /// Puts everything in order, each id once, and leaves out what refers to what is not there.
+    pub fn settle(&mut self) -> Missing {
+        self.modules.sort_by_key(|module| module.id);
+        self.modules.dedup_by_key(|module| module.id);
+        self.code.sort_by_key(|code| code.id);
+        self.code.dedup_by_key(|code| code.id);
+        self.locations.sort_by_key(|location| location.id);
+        self.locations.dedup_by_key(|location| location.id);
+        self.frames
+            .sort_by_key(|frame| (frame.location, frame.inline_depth));
+        self.set_ends();
+        self.nodes.sort_by_key(|node| node.id);
+        self.nodes.dedup_by_key(|node| node.id);
+        let mut by_depth: Vec<usize> = (0..self.nodes.len()).collect();
+        by_depth.sort_by_key(|&index| self.nodes[index].depth);
+        // Callers come before those they call, and depths count up by one: so there are no circles either.
+        let mut good: HashMap<u32, u32> = HashMap::with_capacity(self.nodes.len());
+        for index in by_depth {
+            let node = &self.nodes[index];
+            let is_placed = match node.parent {
+                0 => node.depth == 0,
+                parent => good
+                    .get(&parent)
+                    .is_some_and(|depth| depth.checked_add(1) == Some(node.depth)),
+            };
+            if node.id != 0 && is_placed && self.location(node.location).is_some() {
+                good.insert(node.id, node.depth);
+            }
+        }
+        let before = self.nodes.len();
+        self.nodes.retain(|node| good.contains_key(&node.id));
+        Missing {
+            nodes: before - self.nodes.len(),
+        }
+    }
+
+    /// A module whose range is met with another one in it was unloaded before.
+    fn set_ends(&mut self) {
+        for index in 0..self.modules.len() {
+            let module = &self.modules[index];
+            if module.seen_to.is_some() {
+                continue;
+            }
+            let replaced = |other: &&StackModule| {
+                other.id != module.id
+                    && (other.seen_from, other.id) > (module.seen_from, module.id)
+                    && other.start < module.end
+                    && module.start < other.end
+            };
+            let by = self.modules.iter().filter(replaced);
+            let end = by.map(|other| other.seen_from).min();
+            self.modules[index].seen_to = end;
+        }
+    }
+}
+
+/// Which frames of stacks are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct ShownFrames {
+    /// Those of GPU runtimes and of the profiler, between the program and the call.
+    pub runtime: bool,
+    /// Native frames of the Python interpreter in stacks that have Python frames.
+    pub interpreter: bool,
+}
+
+/// Beginnings of the file names of what stands between a program and the record of its call.
+const RUNTIMES: [&str; 8] = [
+    "librpd_",
+    "librocprofiler-",
+    "libamdhip64.",
+    "libhsa-runtime64.",
+    "libroctx64.",
+    "libroctracer64.",
+    "libhsa-amd-aqlprofile64.",
+    "libkokkosp_",
+];
+
+/// Whether a file belongs to the profiler, the GPU runtimes or what lies between them.
+pub fn is_runtime(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    RUNTIMES.iter().any(|runtime| name.starts_with(runtime))
+}
+
+/// Whether a file is a Python interpreter: `python3.11`, `libpython3.11.so.1.0`.
+pub fn is_interpreter(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let name = name.strip_prefix("lib").unwrap_or(name);
+    name.strip_prefix("python").is_some_and(|rest| {
+        let version = rest.split(".so").next().unwrap_or_default();
+        version
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || b".tdm".contains(&byte))
+    })
+}
+
+impl super::Session {
+    /// Leaves out of [`super::Session::stacks`] what no record's stack is made of: what was told for nothing, and what
+    /// records referred to that were cut out.
+    pub(super) fn drop_unused_stacks(&mut self) {
+        let stacks = &self.stacks;
+        let (mut nodes, mut locations) = (BTreeSet::new(), BTreeSet::new());
+        let mut last = 0;
+        for column in [&self.api.stack, &self.allocations.stack] {
+            for own in column.iter() {
+                if own.stack == last {
+                    continue;
+                }
+                last = own.stack;
+                for node in stacks.walk(own.stack) {
+                    if !nodes.insert(node.id) {
+                        break;
+                    }
+                    locations.insert(node.location);
+                }
+            }
+        }
+        let (mut modules, mut code) = (BTreeSet::new(), BTreeSet::new());
+        for location in locations.iter().filter_map(|id| stacks.location(*id)) {
+            modules.extend(stacks.module_of(location).map(|module| module.id));
+            code.extend(stacks.code_of(location).map(|code| code.id));
+        }
+        let stacks = &mut self.stacks;
+        stacks.nodes.retain(|node| nodes.contains(&node.id));
+        stacks
+            .locations
+            .retain(|location| locations.contains(&location.id));
+        stacks
+            .frames
+            .retain(|frame| locations.contains(&frame.location));
+        stacks.modules.retain(|module| modules.contains(&module.id));
+        stacks.code.retain(|found| code.contains(&found.id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(id: u32, parent: u32, location: u32, depth: u32) -> StackNode {
+        StackNode {
+            id,
+            parent,
+            location,
+            depth,
+        }
+    }
+
+    fn location(id: u32, kind: LocationKind, owner: u32) -> StackLocation {
+        StackLocation {
+            id,
+            kind,
+            owner,
+            offset: u64::from(id) * 16,
+        }
+    }
+
+    #[test]
+    fn nodes_without_a_place_are_left_out() {
+        let mut stacks = Stacks {
+            locations: vec![
+                location(2, LocationKind::Native, 0),
+                location(1, LocationKind::Native, 0),
+            ],
+            nodes: vec![
+                node(3, 2, 1, 2),
+                node(1, 0, 1, 0),
+                node(2, 1, 2, 1),
+                // No such location, no such caller, a circle, a wrong depth.
+                node(4, 1, 9, 1),
+                node(5, 77, 1, 1),
+                node(6, 7, 1, 5),
+                node(7, 6, 1, 5),
+                node(8, 2, 1, 7),
+                // Called by one that is left out.
+                node(9, 4, 1, 2),
+            ],
+            ..Stacks::default()
+        };
+        assert_eq!(stacks.settle(), Missing { nodes: 6 });
+        let ids: Vec<u32> = stacks.walk(3).map(|node| node.id).collect();
+        assert_eq!(ids, [3, 2, 1]);
+        assert_eq!(stacks.walk(4).count(), 0);
+        assert_eq!(stacks.walk(0).count(), 0);
+    }
+
+    #[test]
+    fn a_module_ends_when_another_takes_its_place() {
+        let module = |id: u32, start: u64, from: u64| StackModule {
+            id,
+            path: StringId(0),
+            build_id: String::new(),
+            base: start,
+            start,
+            end: start + 10,
+            seen_from: Nanoseconds(from),
+            seen_to: None,
+        };
+        let mut stacks = Stacks {
+            modules: vec![module(1, 100, 5), module(2, 200, 6), module(3, 105, 7)],
+            ..Stacks::default()
+        };
+        stacks.settle();
+        let ends: Vec<_> = stacks.modules.iter().map(|module| module.seen_to).collect();
+        assert_eq!(ends, [Some(Nanoseconds(7)), None, None]);
+    }
+
+    #[test]
+    fn runtimes_and_interpreters_are_known_by_their_files() {
+        for path in ["/opt/rocm/lib/libamdhip64.so.6", "librpd_collect.so"] {
+            assert!(is_runtime(path), "{path}");
+        }
+        for path in [
+            "/opt/x/librpd/app",
+            "libamdhip64x.so",
+            "/usr/lib/librccl.so.1",
+        ] {
+            assert!(!is_runtime(path), "{path}");
+        }
+        for path in [
+            "/usr/bin/python3.11",
+            "/usr/bin/python3",
+            "libpython3.13t.so.1.0",
+            "libpython3.8d.so",
+        ] {
+            assert!(is_interpreter(path), "{path}");
+        }
+        for path in [
+            "/usr/bin/python-config",
+            "libpythonic.so",
+            "libtorch_python.so",
+        ] {
+            assert!(!is_interpreter(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_words_of_kinds() {
+        for kind in LocationKind::ALL {
+            assert_eq!(LocationKind::from_number(kind.number()), Some(*kind));
+            assert_eq!(LocationKind::from_word(kind.word()), Some(*kind));
+        }
+        assert_eq!(LocationKind::from_number(0), None);
+    }
+}

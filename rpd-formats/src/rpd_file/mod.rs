@@ -1,0 +1,401 @@
+//! Files as RPD (ROCm/rocmProfileData) writes them, schema 3, with call stacks as rows.
+
+mod frames;
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use rpd_core::args::{for_each_argument, layout};
+use rpd_core::domain::Domain;
+use rpd_core::ids::{AgentHandle, StreamId};
+use rpd_core::kernel_name::KernelLabels;
+use rpd_core::options::KernelNames;
+use rpd_core::session::Session;
+use rpd_core::session::shown::Expanded;
+use rusqlite::{Connection, Statement, params};
+
+use crate::WriteError;
+use crate::file::PendingFile;
+
+pub use frames::frame_lines;
+
+const SCHEMA: &str = include_str!("schema.sql");
+const VIEWS: &str = include_str!("views.sql");
+
+/// Each process has its own range of ids, as in files that RPD appends to.
+const SESSION: i64 = 1 << 32;
+/// Ids from here on are for calls whose correlation ids are no fit keys.
+const UNFIT: i64 = 1 << 31;
+/// The empty text in both tables of texts.
+const EMPTY: i64 = 1;
+
+/// A file in the making. It appears under its name when it is complete.
+#[derive(Debug)]
+pub struct RpdFile {
+    file: PendingFile,
+    connection: Connection,
+    sessions: i64,
+    texts: HashMap<String, i64>,
+    next_text: i64,
+    next_frame: i64,
+    next_op: i64,
+}
+
+/// How many rows there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Calls.
+    pub calls: u64,
+    /// Kernels and copies.
+    pub operations: u64,
+    /// Frames of stacks.
+    pub frames: u64,
+}
+
+impl RpdFile {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn create(path: PathBuf) -> Result<RpdFile, WriteError> {
+        let file = PendingFile::create(path)?;
+        let open = || -> rusqlite::Result<Connection> {
+            let connection = Connection::open(file.temporary_path())?;
+            connection.execute_batch(
+                "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN",
+            )?;
+            connection.execute_batch(SCHEMA)?;
+            Ok(connection)
+        };
+        let connection = open().map_err(|source| WriteError::Sqlite {
+            path: file.path().to_owned(),
+            source,
+        })?;
+        Ok(RpdFile {
+            file,
+            connection,
+            sessions: 0,
+            texts: HashMap::new(),
+            next_text: EMPTY + 1,
+            next_frame: 1,
+            next_op: 1,
+        })
+    }
+
+    /// The file's final name.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Adds a process. Its session has the arguments of calls.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn add(
+        &mut self,
+        session: &Session,
+        names: KernelNames,
+        expanded: &Expanded,
+    ) -> Result<Counts, WriteError> {
+        let added = self.add_session(session, names, expanded);
+        added.map_err(|source| WriteError::Sqlite {
+            path: self.file.path().to_owned(),
+            source,
+        })
+    }
+
+    /// Completes the file.
+    ///
+    /// # Errors
+    /// When it cannot be written; nothing is left under its name then.
+    pub fn finish(self) -> Result<PathBuf, WriteError> {
+        let RpdFile {
+            file,
+            connection,
+            sessions,
+            ..
+        } = self;
+        let complete = || -> rusqlite::Result<()> {
+            connection.execute(
+                "INSERT INTO rocpd_metadata (tag, value) VALUES ('session_count', ?1)",
+                [sessions.to_string()],
+            )?;
+            connection.execute_batch(VIEWS)?;
+            connection.execute_batch("COMMIT")?;
+            connection.close().map_err(|(_, error)| error)
+        };
+        complete().map_err(|source| WriteError::Sqlite {
+            path: file.path().to_owned(),
+            source,
+        })?;
+        file.finish()
+    }
+
+    fn add_session(
+        &mut self,
+        session: &Session,
+        names: KernelNames,
+        expanded: &Expanded,
+    ) -> rusqlite::Result<Counts> {
+        let offset = self.sessions * SESSION;
+        self.sessions += 1;
+        let mut counts = Counts::default();
+        let mut texts = Texts::new(&self.connection, &mut self.texts, &mut self.next_text)?;
+        let pid = session.process.pid.0;
+
+        let mut call = self.connection.prepare(
+            "INSERT INTO rocpd_api (id, pid, tid, start, \"end\", apiName_id, category_id, domain_id, args_id)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?;
+        let mut frame = self.connection.prepare(
+            "INSERT INTO rocpd_stackframe (id, api_ptr_id, depth, name_id) VALUES (?1, ?2, ?3, ?4)",
+        )?;
+        let api = &session.api;
+        let mut id_of: HashMap<u64, i64> = HashMap::with_capacity(api.len());
+        let mut taken: HashSet<i64> = HashSet::with_capacity(api.len());
+        let mut lines: HashMap<(u32, i64), Vec<i64>> = HashMap::new();
+        for index in api.indices() {
+            let correlation = api.correlation[index].0;
+            let wanted = i64::try_from(correlation).ok();
+            let id = match wanted.filter(|id| *id > 0 && *id < UNFIT && !taken.contains(id)) {
+                Some(id) => id,
+                None => UNFIT + index as i64,
+            };
+            taken.insert(id);
+            let id = offset + id;
+            id_of.entry(correlation).or_insert(id);
+            let domain = session.call(index).kind.domain();
+            let operation = session.operation_name(api.operation[index]);
+            let (name, arguments) = match domain {
+                Domain::MarkerApi => {
+                    let message = session.strings.get(session.api_label(index));
+                    ("UserMarker", message.to_owned())
+                }
+                _ => (operation, arguments(session, index)),
+            };
+            let name_id = texts.id(name)?;
+            call.execute(params![
+                id,
+                pid,
+                api.thread[index].0,
+                api.start[index].0.cast_signed(),
+                api.end[index].0.cast_signed(),
+                name_id,
+                EMPTY,
+                texts.id(domain_name(domain))?,
+                texts.unique(&arguments)?,
+            ])?;
+            counts.calls += 1;
+            let stack = api.stack.get(index).map_or(0, |found| found.stack);
+            if stack == 0 {
+                continue;
+            }
+            let known = match lines.entry((stack, name_id)) {
+                std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+                std::collections::hash_map::Entry::Vacant(new) => {
+                    let mut ids = Vec::new();
+                    for line in frame_lines(session, expanded, stack, name) {
+                        ids.push(texts.id(&line)?);
+                    }
+                    new.insert(ids)
+                }
+            };
+            for (depth, name) in known.iter().enumerate() {
+                frame.execute(params![self.next_frame, id, depth as i64, name])?;
+                self.next_frame += 1;
+                counts.frames += 1;
+            }
+        }
+
+        let mut op = self.connection.prepare(
+            "INSERT INTO rocpd_op (id, gpuId, queueId, sequenceId, start, \"end\", description_id, opType_id)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?;
+        let mut link = self
+            .connection
+            .prepare("INSERT INTO rocpd_api_ops (api_id, op_id) VALUES (?1, ?2)")?;
+        // A graph launch has one row for all its kernels.
+        let mut launch = self.connection.prepare(
+            "INSERT OR IGNORE INTO rocpd_kernelapi VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        )?;
+        let labels = KernelLabels::new(session, names);
+        let gpu = |agent: AgentHandle| {
+            let found = session.agent(agent);
+            found.map_or(0, |agent| i64::from(agent.logical_node_type_id))
+        };
+        let dispatches = &session.dispatches;
+        for index in dispatches.indices() {
+            let id = self.next_op;
+            self.next_op += 1;
+            let name = texts.id(labels.dispatch(index))?;
+            op.execute(params![
+                id,
+                gpu(dispatches.agent[index]),
+                dispatches.queue[index].0.cast_signed(),
+                dispatches.stream[index].0,
+                dispatches.start[index].0.cast_signed(),
+                dispatches.end[index].0.cast_signed(),
+                name,
+                texts.id("KernelExecution")?,
+            ])?;
+            counts.operations += 1;
+            if let Some(&api) = id_of.get(&dispatches.correlation[index].0) {
+                link.execute([api, id])?;
+                let (grid, group) = (dispatches.grid[index], dispatches.workgroup[index]);
+                launch.execute(params![
+                    api,
+                    stream(dispatches.stream[index]),
+                    grid[0],
+                    grid[1],
+                    grid[2],
+                    group[0],
+                    group[1],
+                    group[2],
+                    dispatches.group_size[index],
+                    dispatches.private_size[index],
+                    name,
+                ])?;
+            }
+        }
+        let mut copy = self.connection.prepare(
+            "INSERT OR IGNORE INTO rocpd_copyapi VALUES (?1, ?2, ?3, 0, 0, ?4, ?5, ?6, ?7, ?8, ?9, 0)",
+        )?;
+        let copies = &session.copies;
+        for index in copies.indices() {
+            let id = self.next_op;
+            self.next_op += 1;
+            let (name, kind) = copy_kind(session.operation_name(copies.operation[index]));
+            let (dst, src) = (gpu(copies.dst_agent[index]), gpu(copies.src_agent[index]));
+            op.execute(params![
+                id,
+                // A copy to the host is done by the GPU that it comes from.
+                if kind == 2 { src } else { dst },
+                0,
+                copies.stream[index].0,
+                copies.start[index].0.cast_signed(),
+                copies.end[index].0.cast_signed(),
+                EMPTY,
+                texts.id(name)?,
+            ])?;
+            counts.operations += 1;
+            if let Some(&api) = id_of.get(&copies.correlation[index].0) {
+                link.execute([api, id])?;
+                copy.execute(params![
+                    api,
+                    stream(copies.stream[index]),
+                    copies.bytes[index].cast_signed(),
+                    kind,
+                    format!("{:#x}", copies.dst_address[index]),
+                    format!("{:#x}", copies.src_address[index]),
+                    dst,
+                    src,
+                    // Whether the call waited is not recorded.
+                    0,
+                ])?;
+            }
+        }
+        Ok(counts)
+    }
+}
+
+/// Texts of both tables. They share their ids, and all of them are in `rocpd_string`: the SQL of RPD's guide to stack
+/// frames looks for arguments there.
+struct Texts<'c, 'k> {
+    string: Statement<'c>,
+    unique: Statement<'c>,
+    known: &'k mut HashMap<String, i64>,
+    next: &'k mut i64,
+}
+
+impl<'c, 'k> Texts<'c, 'k> {
+    fn new(
+        connection: &'c Connection,
+        known: &'k mut HashMap<String, i64>,
+        next: &'k mut i64,
+    ) -> rusqlite::Result<Texts<'c, 'k>> {
+        Ok(Texts {
+            string: connection.prepare("INSERT INTO rocpd_string (id, string) VALUES (?1, ?2)")?,
+            unique: connection
+                .prepare("INSERT OR IGNORE INTO rocpd_ustring (id, string) VALUES (?1, ?2)")?,
+            known,
+            next,
+        })
+    }
+
+    fn id(&mut self, text: &str) -> rusqlite::Result<i64> {
+        if text.is_empty() {
+            return Ok(EMPTY);
+        }
+        if let Some(&known) = self.known.get(text) {
+            return Ok(known);
+        }
+        let id = *self.next;
+        *self.next += 1;
+        self.string.execute(params![id, text])?;
+        self.known.insert(text.to_owned(), id);
+        Ok(id)
+    }
+
+    fn unique(&mut self, text: &str) -> rusqlite::Result<i64> {
+        let id = self.id(text)?;
+        self.unique.execute(params![id, text])?;
+        Ok(id)
+    }
+}
+
+/// Arguments as RPD writes them; none of copies and launches, which have tables of their own.
+fn arguments(session: &Session, index: usize) -> String {
+    let api = &session.api;
+    let operation = session.operation_name(api.operation[index]);
+    if operation.starts_with("hipMemcpy") || operation.contains("Launch") {
+        return String::new();
+    }
+    let args = api.args[index];
+    let raw = usize::try_from(args.offset)
+        .ok()
+        .and_then(|from| api.arena.get(from..)?.get(..args.len as usize))
+        .unwrap_or_default();
+    if raw.is_empty() {
+        return String::new();
+    }
+    let mut text = String::new();
+    let known = layout(session.call(index).kind, operation);
+    for_each_argument(known, args.flags, raw, |_, ty, name, value| {
+        if !text.is_empty() {
+            text += " | ";
+        }
+        let size = value.parse::<u64>().ok();
+        match size.filter(|_| ty == "unsigned long" && name.starts_with("size")) {
+            Some(size) => text += &format!("{name}={size:#x}"),
+            None => text += &format!("{name}={value}"),
+        }
+    });
+    text
+}
+
+const fn domain_name(domain: Domain) -> &'static str {
+    match domain {
+        Domain::HipApi => "hip",
+        Domain::HsaApi => "hsa",
+        Domain::MarkerApi => "roctx",
+        Domain::RcclApi => "rccl",
+        Domain::RocdecodeApi => "rocdecode",
+        Domain::RocjpegApi => "rocjpeg",
+        _ => "",
+    }
+}
+
+fn stream(stream: StreamId) -> String {
+    format!("{:#x}", stream.0)
+}
+
+/// RPD's name of a copy, and HIP's number of its kind.
+fn copy_kind(operation: &str) -> (&'static str, i64) {
+    match operation.strip_prefix("MEMORY_COPY_").unwrap_or(operation) {
+        "HOST_TO_HOST" => ("CopyHostToHost", 0),
+        "HOST_TO_DEVICE" => ("CopyHostToDevice", 1),
+        "DEVICE_TO_HOST" => ("CopyDeviceToHost", 2),
+        "DEVICE_TO_DEVICE" => ("CopyDeviceToDevice", 3),
+        _ => ("Copy", 4),
+    }
+}

@@ -1,0 +1,197 @@
+//! What the collector is told about call stacks, and which operations it takes them of.
+
+/// Which frames stacks have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+pub enum StackMode {
+    /// No stacks are taken.
+    #[default]
+    Off,
+    /// Native frames.
+    Native,
+    /// Python frames.
+    Python,
+    /// Native frames with the Python frames at their places among them.
+    Merged,
+}
+
+impl StackMode {
+    /// The words of the command line, in the order of its help.
+    pub const WORDS: &'static [&'static str] = &["off", "native", "python", "merged"];
+
+    /// The word of the command line and of the collector's options.
+    pub const fn word(self) -> &'static str {
+        match self {
+            StackMode::Off => "off",
+            StackMode::Native => "native",
+            StackMode::Python => "python",
+            StackMode::Merged => "merged",
+        }
+    }
+
+    /// Reads [`StackMode::word`]; `None` for any other word.
+    pub fn of_word(word: &str) -> Option<StackMode> {
+        use StackMode::{Merged, Native, Off, Python};
+        [Off, Native, Python, Merged]
+            .into_iter()
+            .find(|mode| mode.word() == word)
+    }
+}
+
+/// What the collector is told about call stacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default))]
+pub struct StackOptions {
+    /// Which frames.
+    pub mode: StackMode,
+    /// Globs of the operations that have stacks, as [`picks`] reads them.
+    pub apis: Vec<String>,
+    /// Frames that are kept of a stack; 0 is all of them.
+    pub depth: u32,
+    /// Take a stack of one call in this many, of each operation; 0 and 1 are every call.
+    pub every: u32,
+    /// Keep stacks only of calls that took at least this many nanoseconds.
+    pub min_duration: u64,
+}
+
+/// The operations that have stacks when none are named: HIP calls.
+pub const DEFAULT_APIS: [&str; 2] = ["hip*", "__hip*"];
+
+/// Frames that are kept of a stack when nothing else is asked for.
+pub const DEFAULT_DEPTH: u32 = 512;
+
+impl Default for StackOptions {
+    fn default() -> StackOptions {
+        StackOptions {
+            mode: StackMode::Off,
+            apis: DEFAULT_APIS.map(str::to_owned).to_vec(),
+            depth: DEFAULT_DEPTH,
+            every: 1,
+            min_duration: 0,
+        }
+    }
+}
+
+impl StackOptions {
+    /// Whether stacks are taken at all.
+    pub fn any(&self) -> bool {
+        self.mode != StackMode::Off
+    }
+}
+
+/// Whether `text` is a glob that [`picks`] can read and that names of operations may match.
+pub fn is_glob(text: &str) -> bool {
+    let pattern = text.strip_prefix('!').unwrap_or(text);
+    let may_stand = |byte: u8| byte.is_ascii_alphanumeric() || b"_*?".contains(&byte);
+    !pattern.is_empty() && pattern.bytes().all(may_stand)
+}
+
+/// Whether the operation `name` is picked by `globs`, in which `*` stands for any text and `?` for one character. The
+/// last glob that matches decides; one that begins with `!` leaves out. A name that none matches is picked when the first
+/// glob leaves out, since then the others are meant.
+pub fn picks(globs: &[String], name: &str) -> bool {
+    let leaves_out = |glob: &String| glob.starts_with('!');
+    let mut picked = globs.first().is_some_and(leaves_out);
+    for glob in globs {
+        let (pattern, taken) = match glob.strip_prefix('!') {
+            Some(pattern) => (pattern, false),
+            None => (glob.as_str(), true),
+        };
+        if matches(pattern.as_bytes(), name.as_bytes()) {
+            picked = taken;
+        }
+    }
+    picked
+}
+
+/// Whether the whole of `name` is what `pattern` describes.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut at, mut from) = (0, 0);
+    // Where to go on after a mismatch: behind the last star, with one more character taken by it.
+    let mut star: Option<(usize, usize)> = None;
+    while from < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at + 1, from));
+                at += 1;
+            }
+            Some(&wanted) if wanted == b'?' || wanted == name[from] => {
+                at += 1;
+                from += 1;
+            }
+            _ => match star {
+                Some((behind, taken)) => {
+                    star = Some((behind, taken + 1));
+                    (at, from) = (behind, taken + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|&left| left == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_and_question_marks() {
+        for (pattern, name, expected) in [
+            ("hipMalloc", "hipMalloc", true),
+            ("hipMalloc", "hipMallocAsync", false),
+            ("hipMalloc*", "hipMallocAsync", true),
+            ("*Malloc*", "hipExtMallocWithFlags", true),
+            ("*Async", "hipMemcpyAsyncAsync", true),
+            ("*Async", "hipMemcpyAsync_spt", false),
+            ("hip?alloc", "hipMalloc", true),
+            ("hip?alloc", "hipalloc", false),
+            ("*", "", true),
+            ("", "a", false),
+            ("a*b*c", "a_b_b_c", true),
+            ("a*b*c", "a_c_b", false),
+        ] {
+            assert_eq!(
+                matches(pattern.as_bytes(), name.as_bytes()),
+                expected,
+                "{pattern} {name}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_last_glob_that_matches_decides() {
+        let globs = |words: &[&str]| -> Vec<String> {
+            words.iter().map(|word| (*word).to_owned()).collect()
+        };
+        let hip = globs(&DEFAULT_APIS);
+        assert!(picks(&hip, "hipMalloc") && picks(&hip, "__hipPushCallConfiguration"));
+        assert!(!picks(&hip, "hsa_init") && !picks(&hip, "roctxMarkA"));
+        let but = globs(&["*", "!hipGet*", "hipGetDevice"]);
+        assert!(picks(&but, "hipMalloc") && picks(&but, "hipGetDevice"));
+        assert!(!picks(&but, "hipGetLastError"));
+        let others = globs(&["!hipGet*"]);
+        assert!(picks(&others, "hsa_init") && !picks(&others, "hipGetDevice"));
+        assert!(!picks(&[], "hipMalloc"));
+    }
+
+    #[test]
+    fn globs_are_of_names() {
+        for good in ["hip*", "!hsa_*", "h?p", "*", "MEMORY_ALLOCATION_*"] {
+            assert!(is_glob(good), "{good}");
+        }
+        for bad in ["", "!", "hip+", "a,b", "hip Malloc", "a!b", "[ab]", "é"] {
+            assert!(!is_glob(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn words_of_modes() {
+        for word in StackMode::WORDS {
+            assert_eq!(StackMode::of_word(word).map(StackMode::word), Some(*word));
+        }
+        assert_eq!(StackMode::of_word("on"), None);
+    }
+}

@@ -1,0 +1,465 @@
+//! What stacks cost: calls, processor time, GPU time and bytes of each stack, and the memory that was taken with it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rpd_core::ids::StringId;
+use rpd_core::kernel_name::KernelLabels;
+use rpd_core::options::KernelNames;
+use rpd_core::session::shown::{Expanded, FrameKind, ShownFrame};
+use rpd_core::session::stacks::LocationKind;
+use rpd_core::session::{MemoryAction, MemoryLevel, OperationClass, Session};
+
+use crate::flame;
+
+/// What a stack cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Calls.
+    pub calls: u64,
+    /// Time in them, in nanoseconds.
+    pub cpu: u64,
+    /// Time of the kernels and copies that they asked for, in nanoseconds.
+    pub gpu: u64,
+    /// Bytes that were copied or allocated for them.
+    pub bytes: u64,
+}
+
+impl Cost {
+    /// Adds another one's.
+    pub fn add(&mut self, other: Cost) {
+        self.calls += other.calls;
+        self.cpu += other.cpu;
+        self.gpu += other.gpu;
+        self.bytes += other.bytes;
+    }
+
+    /// The part that is asked for.
+    pub const fn of(&self, weight: Weight) -> u64 {
+        match weight {
+            Weight::Calls => self.calls,
+            Weight::Cpu => self.cpu,
+            Weight::Gpu => self.gpu,
+            Weight::Bytes => self.bytes,
+        }
+    }
+}
+
+/// A part of [`Cost`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// Calls.
+    Calls,
+    /// Time in calls.
+    Cpu,
+    /// Time of GPUs.
+    Gpu,
+    /// Bytes.
+    Bytes,
+}
+
+impl Weight {
+    /// In titles.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Weight::Calls => "calls",
+            Weight::Cpu => "CPU time",
+            Weight::Gpu => "GPU time",
+            Weight::Bytes => "bytes",
+        }
+    }
+
+    /// What it is counted in.
+    pub const fn unit(self) -> flame::Unit {
+        match self {
+            Weight::Calls => flame::Unit::Count,
+            Weight::Cpu | Weight::Gpu => flame::Unit::Nanoseconds,
+            Weight::Bytes => flame::Unit::Bytes,
+        }
+    }
+}
+
+/// A function that was called with a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Use {
+    /// The stack.
+    pub stack: u32,
+    /// The function, or the operation of an allocation without a traced call.
+    pub function: StringId,
+}
+
+/// Kernels that were launched with a stack.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Launches {
+    /// How many.
+    pub count: u64,
+    /// Their time, in nanoseconds.
+    pub time: u64,
+}
+
+/// Memory that was taken with a stack and not given back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Bytes.
+    pub bytes: u64,
+    /// Allocations.
+    pub count: u64,
+}
+
+/// A change of the memory that is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// When, in nanoseconds.
+    pub time: u64,
+    /// Who took the memory; `None` when its stack is not known.
+    pub taken_by: Option<Use>,
+    /// How much was taken, or given back when it is negative.
+    pub bytes: i64,
+}
+
+/// What is known of one session.
+#[derive(Debug, Default)]
+pub struct Costs {
+    /// By stack and function.
+    pub uses: BTreeMap<Use, Cost>,
+    /// Kernels by name, stack and function.
+    pub kernels: BTreeMap<(String, Use), Launches>,
+    /// Memory that was not given back, by device's name, stack and function; 0 is a stack that is not known.
+    pub held: BTreeMap<(String, Use), Held>,
+    /// Memory over time.
+    pub changes: Vec<Change>,
+    /// Calls without a stack.
+    pub calls_without: u64,
+    /// Time of kernels and copies whose call has no stack, in nanoseconds.
+    pub gpu_without: u64,
+}
+
+/// Which calls asked for something, by correlation id.
+struct Calls(HashMap<u64, Call>);
+
+#[derive(Clone, Copy)]
+struct Call {
+    used: Use,
+    ancestor: u64,
+}
+
+/// Calls in calls in calls; more is a circle.
+const DEEPEST: usize = 32;
+
+impl Calls {
+    fn of(session: &Session) -> Calls {
+        let api = &session.api;
+        let mut calls = HashMap::with_capacity(api.len());
+        for index in api.indices() {
+            let stack = api.stack.get(index).map_or(0, |found| found.stack);
+            let call = Call {
+                used: Use {
+                    stack,
+                    function: session.call(index).name,
+                },
+                ancestor: api.ancestor[index].0,
+            };
+            calls.insert(api.correlation[index].0, call);
+        }
+        Calls(calls)
+    }
+
+    /// The innermost call with a stack that this correlation id belongs to.
+    fn find(&self, correlation: u64, ancestor: u64) -> Option<Use> {
+        self.up(correlation).or_else(|| self.up(ancestor))
+    }
+
+    fn up(&self, mut correlation: u64) -> Option<Use> {
+        for _ in 0..DEEPEST {
+            let call = self.0.get(&correlation)?;
+            if call.used.stack != 0 {
+                return Some(call.used);
+            }
+            if call.ancestor == correlation {
+                return None;
+            }
+            correlation = call.ancestor;
+        }
+        None
+    }
+}
+
+/// Adds up what the calls cost whose function `is_wanted`.
+pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> bool) -> Costs {
+    let calls = Calls::of(session);
+    let mut costs = Costs::default();
+    let mut wanted: HashMap<StringId, bool> = HashMap::new();
+    let mut wants = |function: StringId| {
+        *wanted
+            .entry(function)
+            .or_insert_with(|| is_wanted(session.strings.get(function)))
+    };
+    let api = &session.api;
+    for index in api.indices() {
+        if !wants(session.call(index).name) {
+            continue;
+        }
+        let stack = api.stack.get(index).map_or(0, |found| found.stack);
+        if stack == 0 {
+            costs.calls_without += 1;
+            continue;
+        }
+        let used = Use {
+            stack,
+            function: session.call(index).name,
+        };
+        let cost = costs.uses.entry(used).or_default();
+        cost.calls += 1;
+        cost.cpu += api.end[index].0.saturating_sub(api.start[index].0);
+    }
+    let labels = KernelLabels::new(session, names);
+    let dispatches = &session.dispatches;
+    for index in dispatches.indices() {
+        let time = (dispatches.end[index].0).saturating_sub(dispatches.start[index].0);
+        match calls.find(dispatches.correlation[index].0, 0) {
+            Some(used) if wants(used.function) => {
+                costs.uses.entry(used).or_default().gpu += time;
+                let key = (labels.dispatch(index).to_owned(), used);
+                let launches = costs.kernels.entry(key).or_default();
+                launches.count += 1;
+                launches.time += time;
+            }
+            Some(_) => {}
+            None => costs.gpu_without += time,
+        }
+    }
+    let copies = &session.copies;
+    for index in copies.indices() {
+        let time = copies.end[index].0.saturating_sub(copies.start[index].0);
+        match calls.find(copies.correlation[index].0, 0) {
+            Some(used) if wants(used.function) => {
+                let cost = costs.uses.entry(used).or_default();
+                cost.gpu += time;
+                cost.bytes += copies.bytes[index];
+            }
+            Some(_) => {}
+            None => costs.gpu_without += time,
+        }
+    }
+    memory(session, &calls, &mut costs, &mut wants);
+    costs
+}
+
+/// An allocation that is in use.
+struct Live {
+    bytes: u64,
+    device: String,
+    used: Option<Use>,
+}
+
+fn memory(
+    session: &Session,
+    calls: &Calls,
+    costs: &mut Costs,
+    wants: &mut impl FnMut(StringId) -> bool,
+) {
+    let table = &session.allocations;
+    // Memory is there when the call returns, and gone when it begins.
+    let does = |index: usize, action| {
+        let class = session.operations[table.operation[index]].class;
+        class == OperationClass::Memory(MemoryLevel::Real, Some(action))
+    };
+    let is_free = |index: usize| does(index, MemoryAction::Free);
+    let time = |index: usize| match is_free(index) {
+        true => table.start[index].0,
+        false => table.end[index].0,
+    };
+    let mut order: Vec<usize> = table.indices().collect();
+    order.sort_by_key(|&index| time(index));
+    let mut live: HashMap<u64, Live> = HashMap::new();
+    for index in order {
+        // Reserved addresses are no memory.
+        if !is_free(index) && !does(index, MemoryAction::Allocate) {
+            continue;
+        }
+        let address = table.address[index];
+        if is_free(index) {
+            if let Some(gone) = live.remove(&address) {
+                costs.changes.push(Change {
+                    time: time(index),
+                    taken_by: gone.used,
+                    bytes: -gone.bytes.cast_signed(),
+                });
+            }
+            continue;
+        }
+        let own = table.stack.get(index).filter(|found| found.stack != 0);
+        let used = calls
+            .find(table.correlation[index].0, table.ancestor[index].0)
+            .or_else(|| {
+                own.map(|found| Use {
+                    stack: found.stack,
+                    function: session.operations[table.operation[index]].name,
+                })
+            });
+        if used.is_some_and(|used| !wants(used.function)) {
+            continue;
+        }
+        let bytes = table.bytes[index];
+        if let Some(used) = used {
+            costs.uses.entry(used).or_default().bytes += bytes;
+        }
+        let agent = session.agent(table.agent[index]);
+        let device = agent.map_or_else(String::new, |agent| agent.name.clone());
+        costs.changes.push(Change {
+            time: time(index),
+            taken_by: used,
+            bytes: bytes.cast_signed(),
+        });
+        live.insert(
+            address,
+            Live {
+                bytes,
+                device,
+                used,
+            },
+        );
+    }
+    for (_, left) in live {
+        let used = left.used.unwrap_or(Use {
+            stack: 0,
+            function: StringId(0),
+        });
+        let held = costs.held.entry((left.device, used)).or_default();
+        held.bytes += left.bytes;
+        held.count += 1;
+    }
+}
+
+/// What part of a stack is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Part {
+    /// All.
+    #[default]
+    All,
+    /// The call and Python frames.
+    Python,
+    /// The call and native frames.
+    Native,
+}
+
+/// Texts of stacks.
+#[derive(Debug)]
+pub struct Texts<'a> {
+    session: &'a Session,
+    expanded: &'a Expanded,
+}
+
+impl<'a> Texts<'a> {
+    /// Those of a session.
+    pub fn new(session: &'a Session, expanded: &'a Expanded) -> Texts<'a> {
+        Texts { session, expanded }
+    }
+
+    /// The name of the called function.
+    pub fn function(&self, used: Use) -> &'a str {
+        self.session.strings.get(used.function)
+    }
+
+    fn frames(&self, stack: u32) -> impl DoubleEndedIterator<Item = &'a ShownFrame> {
+        let numbers = self.expanded.stacks.get(&stack);
+        let numbers = numbers.map_or(&[][..], Vec::as_slice);
+        numbers
+            .iter()
+            .filter_map(|&number| self.expanded.frames.get(number as usize))
+    }
+
+    /// The place that a call was made at: the innermost frame of the program. Functions of the runtime's headers are none.
+    pub fn site(&self, used: Use) -> String {
+        let mut own = self
+            .frames(used.stack)
+            .filter(|frame| !matches!(frame.kind, FrameKind::Call { .. }));
+        let in_headers = |frame: &&ShownFrame| {
+            self.session
+                .strings
+                .get(frame.file)
+                .contains("/include/hip/")
+        };
+        let Some(innermost) = own.next() else {
+            return "(no frames)".to_owned();
+        };
+        let site = match in_headers(&innermost) {
+            true => own.find(|frame| !in_headers(frame)).unwrap_or(innermost),
+            false => innermost,
+        };
+        self.place(site)
+    }
+
+    /// All places of a stack, innermost first, without the call itself.
+    pub fn stack(&self, used: Use) -> String {
+        let places: Vec<String> = self
+            .frames(used.stack)
+            .filter(|frame| !matches!(frame.kind, FrameKind::Call { .. }))
+            .map(|frame| self.place(frame))
+            .collect();
+        places.join(" <- ")
+    }
+
+    /// `function at file:line`, as far as that is known.
+    fn place(&self, frame: &ShownFrame) -> String {
+        let found = self.frame(frame, None);
+        match (found.file.is_empty(), found.line) {
+            (true, _) => found.name,
+            (false, 0) => format!("{} at {}", found.name, found.file),
+            (false, line) => format!("{} at {}:{line}", found.name, found.file),
+        }
+    }
+
+    /// The frames of a stack for a flame graph, outermost first.
+    pub fn flame(&self, used: Use, part: Part) -> Vec<flame::Frame> {
+        let frames = self.frames(used.stack).rev();
+        frames
+            .map(|frame| self.frame(frame, Some(used.function)))
+            .filter(|frame| match (part, frame.kind) {
+                (Part::All, _) | (_, flame::Kind::Call) => true,
+                (Part::Python, kind) => kind == flame::Kind::Python,
+                (Part::Native, kind) => kind == flame::Kind::Native,
+            })
+            .collect()
+    }
+
+    fn frame(&self, frame: &ShownFrame, function: Option<StringId>) -> flame::Frame {
+        let stacks = &self.session.stacks;
+        let text = |id| self.session.strings.get(id);
+        let location = stacks.location(frame.location);
+        let kind = location.map(|location| location.kind);
+        let module = location.and_then(|location| stacks.module_of(location));
+        let mut found = flame::Frame {
+            kind: match (frame.kind, kind) {
+                (FrameKind::Call { .. }, _) => flame::Kind::Call,
+                (_, Some(LocationKind::Python | LocationKind::Script | LocationKind::Inductor)) => {
+                    flame::Kind::Python
+                }
+                (_, Some(kind)) if kind.marker().is_some() => flame::Kind::Note,
+                _ => flame::Kind::Native,
+            },
+            name: text(frame.function).to_owned(),
+            file: text(frame.file).to_owned(),
+            line: frame.line,
+        };
+        if let (flame::Kind::Call, Some(function)) = (found.kind, function) {
+            found.name = text(function).to_owned();
+            // Where the runtime was entered says nothing about the program.
+            found.file.clear();
+            found.line = 0;
+        } else if let Some(marker) = kind.and_then(LocationKind::marker) {
+            found.name = marker.to_owned();
+        } else if found.name.is_empty() {
+            let path = module.map_or("[anon]", |module| text(module.path));
+            let name = path.rsplit('/').next().unwrap_or(path);
+            let offset = location.map_or(0, |location| location.offset);
+            found.name = format!("{name}+{offset:#x}");
+        }
+        if found.file.is_empty()
+            && found.kind == flame::Kind::Native
+            && let Some(module) = module
+        {
+            found.file = text(module.path).to_owned();
+        }
+        found
+    }
+}

@@ -1,0 +1,39 @@
+//! Folded stacks: `outer;inner 12`, and with a profile from before `outer;inner 10 12`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::{Frame, Profile};
+
+pub(super) fn write(
+    profile: &Profile,
+    before: Option<&Profile>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    // Stacks that differ in lines only are one here.
+    let mut lines: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+    let sides = [before, Some(profile)];
+    for (side, profile) in sides.into_iter().enumerate() {
+        for (stack, weight) in profile.iter().flat_map(|profile| profile.ordered()) {
+            let names: Vec<String> = stack.into_iter().map(name).collect();
+            lines.entry(names.join(";")).or_default()[side] += weight;
+        }
+    }
+    for (stack, [earlier, now]) in lines {
+        match before {
+            Some(_) => writeln!(out, "{stack} {earlier} {now}")?,
+            None => writeln!(out, "{stack} {now}")?,
+        }
+    }
+    Ok(())
+}
+
+/// A name without what separates names, stacks and lines.
+fn name(frame: &Frame) -> String {
+    let plain = |letter: char| match letter {
+        ';' => ':',
+        letter if letter.is_control() => ' ',
+        letter => letter,
+    };
+    frame.name.chars().map(plain).collect()
+}

@@ -1,0 +1,165 @@
+//! Flame graphs: weighted stacks, put into one tree and written in the formats that viewers read. Knows nothing of where
+//! stacks come from.
+
+mod folded;
+mod html;
+mod pprof;
+mod speedscope;
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+pub use html::Difference;
+
+/// What a frame is, which decides its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Native code.
+    Native,
+    /// Python code.
+    Python,
+    /// A traced call.
+    Call,
+    /// No code: a note such as that frames were left out.
+    Note,
+}
+
+/// A frame of a stack. Frames are one in the graph when they are equal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Frame {
+    /// What it is.
+    pub kind: Kind,
+    /// Name of the function, or what else is to be read there.
+    pub name: String,
+    /// Source file, or the module; empty when neither is known.
+    pub file: String,
+    /// Line in the source file; 0 when it is not known.
+    pub line: u32,
+}
+
+/// What weights count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Events.
+    Count,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Bytes.
+    Bytes,
+}
+
+/// Weighted stacks.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    /// What is weighed, for titles: `calls`, `GPU time`.
+    pub weight: String,
+    /// In what.
+    pub unit: Unit,
+    frames: Vec<Frame>,
+    index: HashMap<Frame, u32>,
+    /// Stacks, outermost frame first, with their weights.
+    samples: HashMap<Vec<u32>, u64>,
+}
+
+/// A format of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A page that needs nothing else.
+    Html,
+    /// A line for each stack: frames with semicolons between them, and the weight.
+    Folded,
+    /// JSON of speedscope.
+    Speedscope,
+    /// Protocol buffer of pprof.
+    Pprof,
+}
+
+impl Profile {
+    /// A profile without stacks.
+    pub fn new(weight: &str, unit: Unit) -> Profile {
+        Profile {
+            weight: weight.to_owned(),
+            unit,
+            frames: Vec::new(),
+            index: HashMap::new(),
+            samples: HashMap::new(),
+        }
+    }
+
+    /// Adds a stack, outermost frame first. Stacks without frames or weight are left out.
+    pub fn add(&mut self, stack: impl IntoIterator<Item = Frame>, weight: u64) {
+        let stack: Vec<u32> = stack.into_iter().map(|frame| self.intern(frame)).collect();
+        if weight > 0 && !stack.is_empty() {
+            *self.samples.entry(stack).or_default() += weight;
+        }
+    }
+
+    fn intern(&mut self, frame: Frame) -> u32 {
+        if let Some(&known) = self.index.get(&frame) {
+            return known;
+        }
+        let number = self.frames.len() as u32;
+        self.frames.push(frame.clone());
+        self.index.insert(frame, number);
+        number
+    }
+
+    /// The sum of all weights.
+    pub fn total(&self) -> u64 {
+        self.samples.values().sum()
+    }
+
+    /// Whether there is no stack in it.
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty()
+    }
+
+    /// The same with every stack turned round: what was innermost is outermost.
+    #[must_use]
+    pub fn inverted(mut self) -> Profile {
+        let samples = std::mem::take(&mut self.samples);
+        for (mut stack, weight) in samples {
+            stack.reverse();
+            *self.samples.entry(stack).or_default() += weight;
+        }
+        self
+    }
+
+    /// Stacks and weights in an order that depends on nothing but their texts.
+    fn ordered(&self) -> Vec<(Vec<&Frame>, u64)> {
+        let frame = |&index: &u32| &self.frames[index as usize];
+        let mut all: Vec<(Vec<&Frame>, u64)> = self
+            .samples
+            .iter()
+            .map(|(stack, weight)| (stack.iter().map(frame).collect(), *weight))
+            .collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Writes the profile; with `before`, what became of that, which HTML and folded texts can show.
+    ///
+    /// # Errors
+    /// When `out` takes no more, or the format has no differences ([`io::ErrorKind::Unsupported`]).
+    pub fn write(
+        &self,
+        format: Format,
+        title: &str,
+        before: Option<&Profile>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        match (format, before) {
+            (Format::Html, _) => html::write(self, before, title, out),
+            (Format::Folded, _) => folded::write(self, before, out),
+            (Format::Speedscope, None) => speedscope::write(self, title, out),
+            (Format::Pprof, None) => pprof::write(self, out),
+            (Format::Speedscope | Format::Pprof, Some(_)) => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "this format has no differences; write html or folded",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

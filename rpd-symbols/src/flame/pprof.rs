@@ -1,0 +1,130 @@
+//! The protocol buffer of pprof: <https://github.com/google/pprof/blob/main/proto/profile.proto>. Not compressed, which its
+//! readers take too.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use rpd_formats::perfetto::protobuf::{nested, text, uint};
+
+use super::{Frame, Profile, Unit};
+
+/// Field numbers of the message Profile, and of those in it.
+mod field {
+    pub(super) const SAMPLE_TYPE: u32 = 1;
+    pub(super) const SAMPLE: u32 = 2;
+    pub(super) const LOCATION: u32 = 4;
+    pub(super) const FUNCTION: u32 = 5;
+    pub(super) const STRING_TABLE: u32 = 6;
+
+    pub(super) mod value_type {
+        pub(in super::super) const TYPE: u32 = 1;
+        pub(in super::super) const UNIT: u32 = 2;
+    }
+
+    pub(super) mod sample {
+        pub(in super::super) const LOCATION: u32 = 1;
+        pub(in super::super) const VALUE: u32 = 2;
+    }
+
+    pub(super) mod location {
+        pub(in super::super) const ID: u32 = 1;
+        pub(in super::super) const LINE: u32 = 4;
+    }
+
+    pub(super) mod line {
+        pub(in super::super) const FUNCTION: u32 = 1;
+        pub(in super::super) const LINE: u32 = 2;
+    }
+
+    pub(super) mod function {
+        pub(in super::super) const ID: u32 = 1;
+        pub(in super::super) const NAME: u32 = 2;
+        pub(in super::super) const SYSTEM_NAME: u32 = 3;
+        pub(in super::super) const FILE: u32 = 4;
+    }
+}
+
+/// Numbers of texts; 0 is the empty one.
+struct Strings<'a> {
+    numbers: HashMap<&'a str, u64>,
+    all: Vec<&'a str>,
+}
+
+impl<'a> Strings<'a> {
+    fn number(&mut self, text: &'a str) -> u64 {
+        let all = &mut self.all;
+        *self.numbers.entry(text).or_insert_with(|| {
+            all.push(text);
+            all.len() as u64 - 1
+        })
+    }
+}
+
+pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    let ordered = profile.ordered();
+    let mut strings = Strings {
+        numbers: HashMap::from([("", 0)]),
+        all: vec![""],
+    };
+    let mut buffer = Vec::new();
+    let unit = match profile.unit {
+        Unit::Count => "count",
+        Unit::Nanoseconds => "nanoseconds",
+        Unit::Bytes => "bytes",
+    };
+    let (kind, unit) = (strings.number(&profile.weight), strings.number(unit));
+    nested(&mut buffer, field::SAMPLE_TYPE, |out| {
+        uint(out, field::value_type::TYPE, kind);
+        uint(out, field::value_type::UNIT, unit);
+    });
+    let mut locations: HashMap<&Frame, u64> = HashMap::new();
+    let mut functions: HashMap<(&str, &str), u64> = HashMap::new();
+    let mut definitions = Vec::new();
+    for (stack, weight) in &ordered {
+        // Innermost first, and every number by itself: old readers know no packed fields.
+        let numbers: Vec<u64> = stack
+            .iter()
+            .rev()
+            .map(|&frame| {
+                if let Some(&known) = locations.get(frame) {
+                    return known;
+                }
+                let id = locations.len() as u64 + 1;
+                locations.insert(frame, id);
+                let next = functions.len() as u64 + 1;
+                let function = *functions
+                    .entry((&frame.name, &frame.file))
+                    .or_insert_with(|| {
+                        let (name, file) =
+                            (strings.number(&frame.name), strings.number(&frame.file));
+                        nested(&mut definitions, field::FUNCTION, |out| {
+                            uint(out, field::function::ID, next);
+                            uint(out, field::function::NAME, name);
+                            uint(out, field::function::SYSTEM_NAME, name);
+                            uint(out, field::function::FILE, file);
+                        });
+                        next
+                    });
+                nested(&mut definitions, field::LOCATION, |out| {
+                    uint(out, field::location::ID, id);
+                    nested(out, field::location::LINE, |out| {
+                        uint(out, field::line::FUNCTION, function);
+                        uint(out, field::line::LINE, frame.line.into());
+                    });
+                });
+                id
+            })
+            .collect();
+        nested(&mut buffer, field::SAMPLE, |out| {
+            for number in numbers {
+                uint(out, field::sample::LOCATION, number);
+            }
+            uint(out, field::sample::VALUE, *weight);
+        });
+    }
+    buffer.append(&mut definitions);
+    for string in &strings.all {
+        text(&mut buffer, field::STRING_TABLE, string);
+    }
+    out.write_all(&buffer)
+}

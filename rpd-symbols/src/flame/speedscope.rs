@@ -1,0 +1,56 @@
+//! The file format of speedscope: <https://www.speedscope.app/file-format-schema.json>.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use serde_json::json;
+
+use super::{Frame, Profile, Unit};
+
+pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> io::Result<()> {
+    let ordered = profile.ordered();
+    let mut index: HashMap<&Frame, usize> = HashMap::new();
+    let mut frames = Vec::new();
+    let (mut samples, mut weights) = (Vec::new(), Vec::new());
+    for (stack, weight) in &ordered {
+        let mut sample = Vec::with_capacity(stack.len());
+        for &frame in stack {
+            let number = *index.entry(frame).or_insert_with(|| {
+                let mut entry = json!({ "name": frame.name });
+                if !frame.file.is_empty() {
+                    entry["file"] = frame.file.as_str().into();
+                }
+                if frame.line > 0 {
+                    entry["line"] = frame.line.into();
+                }
+                frames.push(entry);
+                frames.len() - 1
+            });
+            sample.push(number);
+        }
+        samples.push(sample);
+        weights.push(*weight);
+    }
+    let unit = match profile.unit {
+        Unit::Count => "none",
+        Unit::Nanoseconds => "nanoseconds",
+        Unit::Bytes => "bytes",
+    };
+    let file = json!({
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "exporter": "rpd",
+        "name": title,
+        "shared": { "frames": frames },
+        "profiles": [{
+            "type": "sampled",
+            "name": profile.weight,
+            "unit": unit,
+            "startValue": 0,
+            "endValue": profile.total(),
+            "samples": samples,
+            "weights": weights,
+        }],
+    });
+    serde_json::to_writer(&mut *out, &file)?;
+    out.write_all(b"\n")
+}

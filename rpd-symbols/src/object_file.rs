@@ -1,0 +1,160 @@
+//! What has to be known of an ELF file before it is trusted: its build id, where its debug information lies, and which
+//! addresses its symbol tables name.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use object::read::ReadCache;
+use object::{Object as _, ObjectSection as _, ReadRef as _, SymbolKind};
+
+/// An ELF file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ObjectFile {
+    /// In hexadecimal digits.
+    pub(crate) build_id: Option<String>,
+    /// File name and checksum of the file with the debug information, as `.gnu_debuglink` has them.
+    pub(crate) debug_link: Option<(Vec<u8>, u32)>,
+    /// Whether it has debug information of its own.
+    pub(crate) has_dwarf: bool,
+    /// Start and size of the functions in `.symtab`, ascending.
+    symtab: Vec<(u64, u64)>,
+    /// The same of `.dynsym`.
+    dynsym: Vec<(u64, u64)>,
+}
+
+/// Which table of symbols names an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SymbolTable {
+    Symtab,
+    Dynsym,
+}
+
+impl ObjectFile {
+    /// Reads what is needed of a file.
+    ///
+    /// # Errors
+    /// When it cannot be opened, is no regular file, or is no ELF file.
+    pub(crate) fn read(path: &Path) -> io::Result<ObjectFile> {
+        let file = open(path)?;
+        let cache = ReadCache::new(file);
+        let object = object::File::parse(&cache).map_err(invalid)?;
+        let mut found = ObjectFile {
+            build_id: object.build_id().ok().flatten().map(hex),
+            debug_link: object
+                .gnu_debuglink()
+                .ok()
+                .flatten()
+                .map(|(name, checksum)| (name.to_vec(), checksum)),
+            has_dwarf: object
+                .section_by_name(".debug_info")
+                .is_some_and(|section| {
+                    // A file whose debug information was moved out may keep the header of the section.
+                    section.file_range().is_some_and(|(_, size)| size > 0)
+                }),
+            ..ObjectFile::default()
+        };
+        found.symtab = functions(object.symbols());
+        found.dynsym = functions(object.dynamic_symbols());
+        Ok(found)
+    }
+
+    /// The table with the symbol that has an address.
+    pub(crate) fn table_of(&self, address: u64) -> Option<SymbolTable> {
+        if covers(&self.symtab, address) {
+            Some(SymbolTable::Symtab)
+        } else if covers(&self.dynsym, address) {
+            Some(SymbolTable::Dynsym)
+        } else {
+            None
+        }
+    }
+}
+
+/// Opens a regular file without waiting for the other end of a pipe.
+fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "no regular file",
+        )),
+    }
+}
+
+fn invalid(error: object::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+fn functions<'data>(
+    symbols: impl Iterator<Item = impl object::ObjectSymbol<'data>>,
+) -> Vec<(u64, u64)> {
+    let mut found: Vec<(u64, u64)> = symbols
+        .filter(|symbol| symbol.kind() == SymbolKind::Text && !symbol.is_undefined())
+        .map(|symbol| (symbol.address(), symbol.size()))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Whether a function has the address; one without a size reaches to the next.
+fn covers(functions: &[(u64, u64)], address: u64) -> bool {
+    let next = functions.partition_point(|&(start, _)| start <= address);
+    // Functions may lie within others.
+    functions[..next]
+        .iter()
+        .rev()
+        .take(8)
+        .any(|&(start, size)| size == 0 || address - start < size)
+}
+
+/// The checksum of `.gnu_debuglink` over a file.
+///
+/// # Errors
+/// When the file cannot be read.
+pub(crate) fn checksum(path: &Path) -> io::Result<u32> {
+    let file = open(path)?;
+    let len = file.metadata()?.len();
+    let cache = ReadCache::new(file);
+    let mut crc = !0_u32;
+    let mut at = 0;
+    while at < len {
+        let size = (len - at).min(1 << 20);
+        let bytes = (&cache)
+            .read_bytes_at(at, size)
+            .map_err(|()| io::Error::other("it changed while it was read"))?;
+        for &byte in bytes {
+            crc = CRC_TABLE[usize::from((crc ^ u32::from(byte)) as u8)] ^ (crc >> 8);
+        }
+        at += size;
+    }
+    Ok(!crc)
+}
+
+/// CRC-32 as zlib has it.
+const CRC_TABLE: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut index = 0;
+    while index < 256 {
+        let mut value = index as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            value = (value >> 1) ^ (0xedb8_8320 * (value & 1));
+            bit += 1;
+        }
+        table[index] = value;
+        index += 1;
+    }
+    table
+};
+
+/// Bytes in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,250 @@
+//! Finding the files that describe a module: the module itself, and its debug information. A file counts only when it is
+//! the one that was loaded: its build id, or the checksum in the module, says so.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::object_file::{ObjectFile, checksum};
+use crate::{Module, NoFile};
+
+/// Where debug packages of distributions put their files.
+pub const SYSTEM_DEBUG_DIR: &str = "/usr/lib/debug";
+
+/// The client of debuginfod servers.
+const DEBUGINFOD_CLIENT: &str = "debuginfod-find";
+
+/// Where to look.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// Directories with debug information or copies of modules, in the order in which they are looked through.
+    pub debug_dirs: Vec<PathBuf>,
+    /// Whether servers in `DEBUGINFOD_URLS` are asked, through `debuginfod-find`.
+    pub debuginfod: bool,
+}
+
+impl Search {
+    /// Looks through `debug_dirs` and then the system's directory, and asks debuginfod servers when `DEBUGINFOD_URLS` names
+    /// some.
+    pub fn with_dirs(debug_dirs: &[PathBuf]) -> Search {
+        let mut dirs = debug_dirs.to_vec();
+        dirs.push(PathBuf::from(SYSTEM_DEBUG_DIR));
+        Search {
+            debug_dirs: dirs,
+            debuginfod: std::env::var_os("DEBUGINFOD_URLS").is_some_and(|urls| !urls.is_empty()),
+        }
+    }
+}
+
+impl Default for Search {
+    fn default() -> Search {
+        Search::with_dirs(&[])
+    }
+}
+
+/// The files of a module.
+#[derive(Debug, Clone)]
+pub(crate) struct Files {
+    /// The module, or why it has none.
+    pub(crate) module: Result<(PathBuf, ObjectFile), NoFile>,
+    /// A file with its debug information, when that is another one.
+    pub(crate) debug: Option<(PathBuf, ObjectFile)>,
+}
+
+/// Looks for files.
+#[derive(Debug)]
+pub(crate) struct Finder {
+    search: Search,
+    /// Whether the client of debuginfod can be run; `None` until it was tried.
+    client: Option<bool>,
+    /// Paths that the client gave.
+    asked: HashMap<(String, &'static str), Option<PathBuf>>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Finder {
+    pub(crate) fn new(search: Search) -> Finder {
+        Finder {
+            search,
+            client: None,
+            asked: HashMap::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The files of a module.
+    pub(crate) fn files(&mut self, module: &Module) -> Files {
+        let found = self.module(module);
+        let debug = match &found {
+            Ok((_, object)) if object.has_dwarf => None,
+            _ => self.debug(module, found.as_ref().ok()),
+        };
+        Files {
+            module: found,
+            debug,
+        }
+    }
+
+    /// The module's own file: where it was loaded from, or a copy of it in one of the directories.
+    fn module(&mut self, module: &Module) -> Result<(PathBuf, ObjectFile), NoFile> {
+        let problem = match accept(Path::new(&module.path), module) {
+            Ok(found) => return Ok(found),
+            Err(problem) => problem,
+        };
+        // Without a build id nothing tells a copy from another file of the same name.
+        let Some(build_id) = &module.build_id else {
+            return Err(problem);
+        };
+        let path = Path::new(&module.path);
+        for dir in &self.search.debug_dirs {
+            let by_id = build_id_path(dir, build_id, "");
+            let below = path.strip_prefix("/").ok().map(|path| dir.join(path));
+            let flat = path.file_name().map(|name| dir.join(name));
+            for candidate in [by_id, below, flat].into_iter().flatten() {
+                if let Ok(found) = accept(&candidate, module) {
+                    return Ok(found);
+                }
+            }
+        }
+        if let Some(candidate) = self.ask("executable", build_id)
+            && let Ok(found) = accept(&candidate, module)
+        {
+            return Ok(found);
+        }
+        Err(problem)
+    }
+
+    /// A file with the module's debug information.
+    fn debug(
+        &mut self,
+        module: &Module,
+        own: Option<&(PathBuf, ObjectFile)>,
+    ) -> Option<(PathBuf, ObjectFile)> {
+        if let Some(build_id) = &module.build_id {
+            for dir in &self.search.debug_dirs {
+                let path = Path::new(&module.path);
+                let with_ending = |path: &Path| {
+                    let mut name = path.as_os_str().to_owned();
+                    name.push(".debug");
+                    PathBuf::from(name)
+                };
+                let by_id = build_id_path(dir, build_id, ".debug");
+                let below = path
+                    .strip_prefix("/")
+                    .ok()
+                    .map(|path| with_ending(&dir.join(path)));
+                let flat = path.file_name().map(|name| with_ending(&dir.join(name)));
+                for candidate in [by_id, below, flat].into_iter().flatten() {
+                    if let Ok(found) = accept(&candidate, module) {
+                        return Some(found);
+                    }
+                }
+            }
+        }
+        if let Some((path, object)) = own
+            && let Some((name, expected)) = &object.debug_link
+            && let Some(found) = self.linked(path, name, *expected, object)
+        {
+            return Some(found);
+        }
+        let candidate = self.ask("debuginfo", module.build_id.as_deref()?)?;
+        accept(&candidate, module).ok()
+    }
+
+    /// The file that `.gnu_debuglink` names.
+    fn linked(
+        &self,
+        path: &Path,
+        name: &[u8],
+        expected: u32,
+        object: &ObjectFile,
+    ) -> Option<(PathBuf, ObjectFile)> {
+        let name = Path::new(OsStr::from_bytes(name));
+        // A name with directories in it is not one that tools write.
+        if name.file_name() != Some(name.as_os_str()) {
+            return None;
+        }
+        let real = path.canonicalize().ok()?;
+        let folder = real.parent()?;
+        let below_root = folder.strip_prefix("/").ok()?;
+        let in_dirs = self.search.debug_dirs.iter().flat_map(|dir| {
+            // A directory that the user named may hold the files without any structure.
+            [dir.join(below_root).join(name), dir.join(name)]
+        });
+        let near = [folder.join(name), folder.join(".debug").join(name)];
+        near.into_iter().chain(in_dirs).find_map(|candidate| {
+            if candidate.canonicalize().ok()? == real {
+                return None;
+            }
+            let found = ObjectFile::read(&candidate).ok()?;
+            let is_same = match (&found.build_id, &object.build_id) {
+                (Some(found), Some(expected)) => found == expected,
+                // Checksums are for files without build ids.
+                _ => checksum(&candidate).ok()? == expected,
+            };
+            is_same.then_some((candidate, found))
+        })
+    }
+
+    /// Asks the servers for a file.
+    fn ask(&mut self, what: &'static str, build_id: &str) -> Option<PathBuf> {
+        if !self.search.debuginfod || self.client == Some(false) {
+            return None;
+        }
+        let key = (build_id.to_owned(), what);
+        if let Some(known) = self.asked.get(&key) {
+            return known.clone();
+        }
+        let output = Command::new(DEBUGINFOD_CLIENT)
+            .args([what, build_id])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output();
+        let found = match output {
+            Ok(output) if output.status.success() => {
+                let path = output.stdout.trim_ascii_end();
+                (!path.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(path)))
+            }
+            Ok(_) => None,
+            Err(error) => {
+                self.client = Some(false);
+                self.notes.push(format!(
+                    "DEBUGINFOD_URLS is set, but {DEBUGINFOD_CLIENT} cannot be run ({error}): its servers are not asked; \
+                     install the debuginfod client (package debuginfod)"
+                ));
+                None
+            }
+        };
+        self.asked.insert(key, found.clone());
+        found
+    }
+}
+
+/// A file, if it is the one that was loaded.
+fn accept(path: &Path, module: &Module) -> Result<(PathBuf, ObjectFile), NoFile> {
+    let object = ObjectFile::read(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => NoFile::Missing,
+        std::io::ErrorKind::InvalidData => NoFile::NotElf,
+        _ => NoFile::Unreadable,
+    })?;
+    match object.build_id == module.build_id {
+        true => Ok((path.to_owned(), object)),
+        false => Err(NoFile::OtherBuild),
+    }
+}
+
+/// `.build-id/ab/cdef…` in a directory.
+fn build_id_path(dir: &Path, build_id: &str, ending: &str) -> Option<PathBuf> {
+    // It comes from a database: it must be no path.
+    if build_id.len() < 4 || !build_id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let (folder, name) = build_id.split_at(2);
+    Some(
+        dir.join(".build-id")
+            .join(folder)
+            .join(format!("{name}{ending}")),
+    )
+}

@@ -1,0 +1,5 @@
+//! Symbols of real binaries, built here, beside what GNU addr2line says of them.
+
+mod database;
+mod native;
+mod recording;
