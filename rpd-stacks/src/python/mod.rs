@@ -122,7 +122,7 @@ impl Python {
 
     /// Whether its memory could be reserved.
     pub(crate) fn usable(&self) -> bool {
-        self.codes.usable() && self.examined.len() > 0
+        self.codes.usable() && !self.examined.is_empty()
     }
 
     /// To be called for each module that is met on a stack: it may contain an interpreter. `dynamic` is asked once per
@@ -252,7 +252,7 @@ impl ThreadPython {
 
     /// Whether its memory could be reserved.
     pub(crate) fn usable(&self) -> bool {
-        self.chain.usable() && self.found.len() > 0 && self.cache.len() > 0 && self.scratch.usable()
+        self.chain.usable() && !self.found.is_empty() && !self.cache.is_empty() && self.scratch.usable()
     }
 
     /// Reads the frames of the calling thread, whose native stack has been walked. `is_loaded` says of the interpreter's

@@ -448,7 +448,7 @@ fn databases_that_are_merged_converted_and_asked_keep_stacks() {
             converted.join("again_results.json").as_os_str(),
         ],
     );
-    outcome.success();
+    assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
     let again = Database::open(&converted.join("again_results.db"));
     check(&again);
     assert_eq!(stacks(&again), stacks(&one.database()));
