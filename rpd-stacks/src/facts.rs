@@ -1,0 +1,112 @@
+//! What a captured stack refers to, as it is told to the recorder.
+//!
+//! Ids are numbers from 1 upwards, per kind and per process; 0 stands for "none". In the child of a fork they start again.
+
+/// A loaded object: the program, a shared library, the vDSO.
+#[derive(Clone, Copy, Debug)]
+pub struct Module<'a> {
+    /// Its id. An object that is loaded again after it was unloaded gets another one.
+    pub id: u32,
+    /// Its path as the loader knows it (the program's own path is resolved); bytes, not necessarily UTF-8.
+    pub path: &'a [u8],
+    /// The GNU build id, empty if it has none.
+    pub build_id: &'a [u8],
+    /// What the loader added to the addresses of the file (0 for a program at a fixed address).
+    pub bias: u64,
+    /// First address that is mapped.
+    pub start: u64,
+    /// Address after the last that is mapped. A module that is told later and overlaps this range has replaced it.
+    pub end: u64,
+}
+
+/// A Python code object, by content.
+#[derive(Clone, Copy, Debug)]
+pub struct PythonCode<'a> {
+    /// Its id.
+    pub id: u32,
+    /// `co_filename`, UTF-8.
+    pub file: &'a [u8],
+    /// `co_name`, UTF-8.
+    pub name: &'a [u8],
+    /// `co_qualname`, UTF-8; empty before Python 3.11.
+    pub qualname: &'a [u8],
+    /// `co_firstlineno`.
+    pub first_line: i32,
+    /// Version of the interpreter as in `PY_VERSION_HEX`; says how the line table is encoded.
+    pub version: u32,
+    /// Bytes of the line table (`co_lnotab` before 3.10, `co_linetable` from then on).
+    pub line_table: &'a [u8],
+}
+
+/// What a node of the call tree stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum LocationKind {
+    /// Code of a loaded object.
+    Native = 1,
+    /// Python code.
+    Python = 2,
+    /// Code in executable memory that belongs to no loaded object.
+    Jit = 3,
+    /// The traced call itself.
+    Api = 4,
+    /// A TorchScript frame.
+    Script = 5,
+    /// Source of generated Python code.
+    Generated = 6,
+    /// Marker: the frames further in could not be placed among the frames further out.
+    Unplaced = 7,
+    /// Marker: the walk ended here, before the outermost frame.
+    Truncated = 8,
+    /// Marker: frames were left out here because of [`Options::depth`](crate::Options::depth).
+    Gap = 9,
+}
+
+/// A place in code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// Its id.
+    pub id: u32,
+    /// What it is.
+    pub kind: LocationKind,
+    /// The [`Module`] of a native location, else 0.
+    pub module: u32,
+    /// The [`PythonCode`] of a Python location, else 0.
+    pub code: u32,
+    /// Native: the address as in the file (run-time address minus [`Module::bias`]). JIT: the run-time address. In both
+    /// it is a byte of the instruction that was being executed: the return address minus one, or the interrupted
+    /// instruction below a signal frame. Python: `lasti` in bytes. Markers: 0.
+    pub offset: u64,
+}
+
+/// A node of the call tree: a location, and the node of its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its id; that of an innermost frame is the id of the stack.
+    pub id: u32,
+    /// The caller's node, 0 for an outermost frame.
+    pub parent: u32,
+    /// The [`Location`].
+    pub location: u32,
+    /// Number of nodes between it and the root: 0 for an outermost frame.
+    pub depth: u32,
+}
+
+/// Receives what captured stacks refer to.
+///
+/// Each fact is told before an id that refers to it is returned to any caller on any thread, by the thread that met it
+/// first. When two threads meet the same thing at the same moment both tell it, under two ids; one of the ids is never
+/// referred to.
+///
+/// Every function returns whether the fact was stored. If it was not, nothing refers to it: the capture ends without a
+/// stack and with [`flags::LOST`](crate::flags::LOST), and the fact is told again when it is met again.
+pub trait Sink {
+    /// A module whose code is on a stack.
+    fn module(&mut self, module: &Module<'_>) -> bool;
+    /// A Python code object that is on a stack.
+    fn code(&mut self, code: &PythonCode<'_>) -> bool;
+    /// A location; its module or code has been told.
+    fn location(&mut self, location: &Location) -> bool;
+    /// A node; its parent and location have been told.
+    fn node(&mut self, node: &Node) -> bool;
+}
