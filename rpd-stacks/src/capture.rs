@@ -1,7 +1,15 @@
 //! The entry, and the per-thread state.
 
-use crate::facts::Sink;
-use crate::options::Options;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::facts::{LocationKind, Sink};
+use crate::interner::NoNumber;
+use crate::native::Native;
+use crate::native::registers::Registers;
+use crate::native::walk::{Counts, Shared, Walker};
+use crate::options::{Mode, Options};
+use crate::path::Path;
+use crate::tree::Tree;
 
 /// Bits of [`Captured::flags`]. The upper 16 bits are the recorder's own.
 pub mod flags {
@@ -17,6 +25,8 @@ pub mod flags {
     pub const UNPLACED_PYTHON: u32 = 8;
     /// There is no stack because a table was full or the sink could not store a fact.
     pub const LOST: u32 = 16;
+    /// Frames were reached by following the frame pointer through code without unwind information; some may be missing.
+    pub const FRAME_POINTERS: u32 = 64;
     /// The thread runs Python, but its Python frames could not be read.
     pub const PYTHON_UNREADABLE: u32 = 32;
 }
@@ -33,18 +43,36 @@ pub struct Captured {
 /// Everything that the captures of a process share.
 pub struct Stacks {
     options: Options,
+    native: Native,
+    tree: Tree,
+    /// Counts the forks that led to this process, from 1.
+    session: AtomicU32,
+    usable: bool,
 }
 
 /// What captures of one thread keep from one to the next. Not to be shared, nor to be used by a signal handler that
 /// interrupted a capture of the same thread.
 pub struct ThreadStacks {
-    _session: u32,
+    session: u32,
+    walker: Walker,
+    path: Path,
+    /// Whether the path starts with a truncation marker.
+    marked: bool,
+    usable: bool,
 }
 
 impl Stacks {
-    /// Reserves the tables.
+    /// Reserves the tables: about 150 MiB of addresses, of which only what is used becomes memory.
     pub fn new(options: Options) -> Stacks {
-        Stacks { options }
+        let (native, tree) = (Native::reserve(), Tree::reserve());
+        let usable = native.usable() && tree.usable();
+        Stacks {
+            options,
+            native,
+            tree,
+            session: AtomicU32::new(1),
+            usable,
+        }
     }
 
     /// The options it was made with.
@@ -55,19 +83,111 @@ impl Stacks {
     /// The stack of the calling thread, from the function that calls this one outwards. Never waits for another thread.
     #[inline(always)]
     pub fn capture(&self, thread: &mut ThreadStacks, sink: &mut dyn Sink) -> Captured {
-        let _ = (thread, sink);
-        Captured::default()
+        self.capture_from(Registers::of_caller(), thread, sink)
+    }
+
+    fn capture_from(
+        &self,
+        start: Registers,
+        thread: &mut ThreadStacks,
+        sink: &mut dyn Sink,
+    ) -> Captured {
+        let session = self.session.load(Ordering::Relaxed);
+        if thread.session != session {
+            thread.session = session;
+            thread.walker.clear();
+            thread.path.clear();
+        }
+        if !self.usable || !thread.usable {
+            thread.walker.counts.lost += 1;
+            return Captured {
+                stack: 0,
+                flags: flags::LOST,
+            };
+        }
+        let captured = match self.options.mode {
+            Mode::Native | Mode::Merged | Mode::Python => self.native(start, session, thread, sink),
+        };
+        captured.unwrap_or_else(|_| {
+            thread.walker.counts.lost += 1;
+            Captured {
+                stack: 0,
+                flags: flags::LOST,
+            }
+        })
+    }
+
+    fn native(
+        &self,
+        start: Registers,
+        session: u32,
+        thread: &mut ThreadStacks,
+        sink: &mut dyn Sink,
+    ) -> Result<Captured, NoNumber> {
+        let shared = Shared {
+            native: &self.native,
+            tree: &self.tree,
+            session,
+        };
+        let walked = thread.walker.walk(&shared, start, sink);
+        if let Some(reason) = walked.lost {
+            thread.path.clear();
+            return Err(reason);
+        }
+        let path = &mut thread.path;
+        let marker = usize::from(walked.flags & flags::TRUNCATED != 0);
+        let keep = if (marker == 1) == thread.marked {
+            walked.unchanged + marker
+        } else {
+            0
+        };
+        thread.marked = marker == 1;
+        let kept = path.begin(keep);
+        if kept < marker {
+            path.push(self.tree.location(LocationKind::Truncated, 0, 0, sink)?);
+        }
+        for frame in &thread.walker.frames()[kept.saturating_sub(marker)..] {
+            path.push(frame.location);
+        }
+        let (stack, more) = path.finish(&self.tree, self.options.depth as usize, sink)?;
+        Ok(Captured {
+            stack,
+            flags: walked.flags | more,
+        })
     }
 
     /// To be called in the child of a fork, before its first capture: ids start again, and everything is told again to
     /// the child's sinks as it is met again.
-    pub fn forked(&self) {}
+    pub fn forked(&self) {
+        self.tree.clear();
+        self.native.rules.clear_locations();
+        self.session.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Modules, locations and nodes seen so far.
+    pub fn sizes(&self) -> (u32, u32, u32) {
+        let (locations, nodes) = self.tree.sizes();
+        (self.native.modules.len(), locations, nodes)
+    }
 }
 
 impl ThreadStacks {
-    /// Reserves the buffers of a thread.
+    /// Reserves the buffers of a thread: about 5 MiB of addresses, of which only what is used becomes memory.
     pub fn new() -> ThreadStacks {
-        ThreadStacks { _session: 0 }
+        let (walker, path) = (Walker::reserve(), Path::reserve());
+        let usable = walker.usable() && path.usable();
+        ThreadStacks {
+            session: 0,
+            walker,
+            path,
+            marked: false,
+            usable,
+        }
+    }
+
+    /// How often things happened.
+    pub fn counts(&self) -> Counts {
+        self.walker.counts
     }
 }
 

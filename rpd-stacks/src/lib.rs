@@ -9,12 +9,23 @@
 //!
 //! - [`facts`]: what is told to the sink;
 //! - [`options`]: what is captured;
+//! - `region`, `interner`: memory and numbers, shared without locks;
+//! - `tree`, `path`: locations, the call tree, and a thread's path through it;
+//! - `native`: the native frames of a thread;
 //! - `capture`: the entry, and the per-thread state.
+//!
+//! x86-64 Linux only.
 
 mod capture;
 pub mod facts;
+mod interner;
+mod native;
 pub mod options;
+mod path;
+mod region;
+mod tree;
 
 pub use capture::{Captured, Stacks, ThreadStacks, flags};
 pub use facts::{Location, LocationKind, Module, Node, PythonCode, Sink};
+pub use native::walk::Counts;
 pub use options::{Mode, Options};

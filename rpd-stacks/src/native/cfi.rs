@@ -1,0 +1,287 @@
+//! Rules from call frame information (`.eh_frame`).
+
+use gimli::{
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, FrameDescriptionEntry, LittleEndian,
+    Operation, Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindExpression,
+    UnwindSection, UnwindTableRow,
+};
+
+use crate::native::rules::{Bp, Kind, Rule};
+
+const RBP: Register = Register(6);
+const RSP: Register = Register(7);
+const RETURN_ADDRESS: Register = Register(16);
+/// `mov $SYS_rt_sigreturn, %rax; syscall`: what a signal handler returns to.
+const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+/// Offset of RSP in the `ucontext` of a signal.
+pub(crate) const UCONTEXT_RSP: u64 = 160;
+/// Offset of RBP in the `ucontext` of a signal.
+pub(crate) const UCONTEXT_RBP: u64 = 120;
+/// Offset of RIP in the `ucontext` of a signal.
+pub(crate) const UCONTEXT_RIP: u64 = 168;
+
+type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+
+/// Rows of at most 32 registers, in place: evaluating call frame information allocates nothing.
+pub(crate) struct InPlace;
+
+impl<T: gimli::ReaderOffset> UnwindContextStorage<T> for InPlace {
+    type Rules = [(Register, RegisterRule<T>); 32];
+    type Stack = [UnwindTableRow<T, Self>; 4];
+}
+
+/// Room for evaluating call frame information; large, so it is kept outside the stack.
+pub(crate) type Context = UnwindContext<usize, InPlace>;
+
+/// A range of memory that may be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    /// First address.
+    pub(crate) start: u64,
+    /// Address after the last.
+    pub(crate) end: u64,
+}
+
+impl Memory {
+    /// The bytes from `address` to the end of the range.
+    ///
+    /// # Safety
+    ///
+    /// The range is mapped and constant for as long as the result is used.
+    unsafe fn from<'a>(self, address: u64) -> Option<&'a [u8]> {
+        if address < self.start || address >= self.end {
+            return None;
+        }
+        // SAFETY: inside the range.
+        Some(unsafe {
+            std::slice::from_raw_parts(address as *const u8, (self.end - address) as usize)
+        })
+    }
+}
+
+/// The rule for `pc` from the `.eh_frame_hdr` at `header`. `None`: nothing covers `pc`.
+///
+/// # Safety
+///
+/// `memory` is mapped, and not unmapped meanwhile.
+pub(crate) unsafe fn rule_from_header(
+    context: &mut Context,
+    header: u64,
+    memory: Memory,
+    pc: u64,
+    module: u32,
+) -> Option<Rule> {
+    let bases = BaseAddresses::default().set_eh_frame_hdr(header);
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { memory.from(header) }?;
+    let parsed = EhFrameHdr::new(bytes, LittleEndian).parse(&bases, 8).ok()?;
+    let gimli::Pointer::Direct(start) = parsed.eh_frame_ptr() else {
+        return None;
+    };
+    // SAFETY: the caller's promise.
+    let section = EhFrame::new(unsafe { memory.from(start) }?, LittleEndian);
+    let bases = bases.set_eh_frame(start);
+    let entry = match parsed.table() {
+        Some(table) => table.fde_for_address(&section, &bases, pc, EhFrame::cie_from_offset),
+        None => section.fde_for_address(&bases, pc, EhFrame::cie_from_offset),
+    };
+    rule_of_entry(context, &section, &bases, &entry.ok()?, pc, module)
+}
+
+/// The rule for `pc` from one registered entry at `entry`.
+///
+/// # Safety
+///
+/// `entry` is the address of a frame description entry whose common entry can be read.
+pub(crate) unsafe fn rule_from_entry(
+    context: &mut Context,
+    entry: u64,
+    pc: u64,
+    module: u32,
+) -> Option<Rule> {
+    // SAFETY: the caller's promise: the length and the distance to the common entry.
+    let word = |address: u64| u64::from(unsafe { std::ptr::read_unaligned(address as *const u32) });
+    let common = (entry + 4).wrapping_sub(word(entry + 4) as i32 as i64 as u64);
+    let end_of = |start: u64| start + 4 + word(start);
+    let (start, end) = (entry.min(common), end_of(entry).max(end_of(common)));
+    if word(entry) >= 0xffff_fff0 || word(common) >= 0xffff_fff0 || end - start > 1 << 24 {
+        return None;
+    }
+    // SAFETY: both entries, and what is between them, are one registered table.
+    let section = EhFrame::new(unsafe { Memory { start, end }.from(start) }?, LittleEndian);
+    let bases = BaseAddresses::default().set_eh_frame(start);
+    let offset = gimli::EhFrameOffset((entry - start) as usize);
+    let entry = section
+        .fde_from_offset(&bases, offset, EhFrame::cie_from_offset)
+        .ok()?;
+    rule_of_entry(context, &section, &bases, &entry, pc, module)
+}
+
+fn rule_of_entry(
+    context: &mut Context,
+    section: &EhFrame<Bytes<'_>>,
+    bases: &BaseAddresses,
+    entry: &FrameDescriptionEntry<Bytes<'_>>,
+    pc: u64,
+    module: u32,
+) -> Option<Rule> {
+    if !entry.contains(pc) || entry.cie().return_address_register() != RETURN_ADDRESS {
+        return None;
+    }
+    let uncovered = Rule::of_kind(Kind::Uncovered, module);
+    let Ok(row) = entry.unwind_info_for_address(section, bases, context, pc) else {
+        return Some(uncovered);
+    };
+    let signal = entry.is_signal_trampoline();
+    Some(rule_of_row(row, section, pc, signal, module).unwrap_or(uncovered))
+}
+
+fn rule_of_row(
+    row: &UnwindTableRow<usize, InPlace>,
+    section: &EhFrame<Bytes<'_>>,
+    pc: u64,
+    signal: bool,
+    module: u32,
+) -> Option<Rule> {
+    let expression = |expression: &UnwindExpression<usize>| evaluate(expression, section, pc);
+    let cfa = match row.cfa() {
+        CfaRule::RegisterAndOffset { register, offset } => Value::Register {
+            register: *register,
+            offset: *offset,
+        },
+        CfaRule::Expression(cfa) => expression(cfa)?,
+    };
+    if signal {
+        let known = cfa
+            == Value::Word {
+                register: RSP,
+                offset: UCONTEXT_RSP as i64,
+            };
+        return known.then(|| Rule::of_kind(Kind::Signal, module));
+    }
+    match row.register(RETURN_ADDRESS) {
+        Some(RegisterRule::Undefined) => return Some(Rule::of_kind(Kind::End, module)),
+        Some(RegisterRule::Offset(-8)) => {}
+        _ => return None,
+    }
+    let (bp, bp_offset) = match row.register(RBP) {
+        None | Some(RegisterRule::SameValue) => (Bp::Same, 0),
+        Some(RegisterRule::Offset(offset)) => (Bp::AtCfa, offset),
+        Some(RegisterRule::Expression(place)) => match expression(&place)? {
+            Value::Register {
+                register: RBP,
+                offset,
+            } => (Bp::AtBp, offset),
+            _ => (Bp::Lost, 0),
+        },
+        Some(_) => (Bp::Lost, 0),
+    };
+    let (register, offset, deref) = match cfa {
+        Value::Register { register, offset } => (register, offset, false),
+        Value::Word { register, offset } => (register, offset, true),
+        Value::Number(_) => return None,
+    };
+    if register != RSP && register != RBP {
+        return None;
+    }
+    Rule::frame(register == RBP, deref, offset, bp, bp_offset, module)
+}
+
+/// What an expression computes, as far as rules can hold it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    Number(i64),
+    Register { register: Register, offset: i64 },
+    Word { register: Register, offset: i64 },
+}
+
+/// Evaluates an expression with the registers unknown but the program counter known: that covers frames with a
+/// realigned stack (a word relative to RBP), signal frames and entries of procedure linkage tables (RSP plus an amount
+/// that depends on the program counter).
+fn evaluate(
+    expression: &UnwindExpression<usize>,
+    section: &EhFrame<Bytes<'_>>,
+    pc: u64,
+) -> Option<Value> {
+    let encoding = gimli::Encoding {
+        address_size: 8,
+        format: gimli::Format::Dwarf32,
+        version: 4,
+    };
+    let mut operations = expression.get(section).ok()?.operations(encoding);
+    let mut stack = [Value::Number(0); 8];
+    let mut depth = 0;
+    while let Some(operation) = operations.next().ok()? {
+        let mut pop = || {
+            depth = usize::checked_sub(depth, 1)?;
+            Some(stack[depth])
+        };
+        let value = match operation {
+            Operation::RegisterOffset {
+                register: RETURN_ADDRESS,
+                offset,
+                ..
+            } => Value::Number((pc as i64).wrapping_add(offset)),
+            Operation::RegisterOffset {
+                register, offset, ..
+            } => Value::Register { register, offset },
+            Operation::UnsignedConstant { value } => Value::Number(value as i64),
+            Operation::SignedConstant { value } => Value::Number(value),
+            Operation::PlusConstant { value } => add(pop()?, value as i64)?,
+            Operation::Deref {
+                size: 8,
+                space: false,
+                ..
+            } => match pop()? {
+                Value::Register { register, offset } => Value::Word { register, offset },
+                _ => return None,
+            },
+            Operation::Plus => match (pop()?, pop()?) {
+                (Value::Number(number), other) | (other, Value::Number(number)) => {
+                    add(other, number)?
+                }
+                _ => return None,
+            },
+            Operation::And => numbers(pop()?, pop()?, |a, b| a & b)?,
+            Operation::Ge => numbers(pop()?, pop()?, |a, b| i64::from(a >= b))?,
+            Operation::Shl => numbers(pop()?, pop()?, |a, b| if b < 64 { a << b } else { 0 })?,
+            _ => return None,
+        };
+        *stack.get_mut(depth)? = value;
+        depth += 1;
+    }
+    if depth == 1 { Some(stack[0]) } else { None }
+}
+
+fn add(value: Value, number: i64) -> Option<Value> {
+    match value {
+        Value::Number(other) => Some(Value::Number(other.wrapping_add(number))),
+        Value::Register { register, offset } => Some(Value::Register {
+            register,
+            offset: offset.wrapping_add(number),
+        }),
+        Value::Word { .. } => None,
+    }
+}
+
+/// Applies an operation to the second and the first popped number.
+fn numbers(top: Value, below: Value, operation: impl Fn(i64, i64) -> i64) -> Option<Value> {
+    match (below, top) {
+        (Value::Number(below), Value::Number(top)) if top >= 0 => {
+            Some(Value::Number(operation(below, top)))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the code at `pc` is what a signal handler returns to.
+///
+/// # Safety
+///
+/// The bytes up to `code_end` are mapped.
+pub(crate) unsafe fn is_signal_return(pc: u64, code_end: u64) -> bool {
+    let len = SIGNAL_RETURN.len() as u64;
+    // SAFETY: the caller's promise.
+    pc.checked_add(len).is_some_and(|end| end <= code_end)
+        && unsafe { std::slice::from_raw_parts(pc as *const u8, len as usize) } == SIGNAL_RETURN
+}

@@ -1,0 +1,73 @@
+//! Native frames: tables shared by all threads, and the walk.
+//!
+//! Layers, each uses only those above it:
+//!
+//! - `registers`, `memory`: where a walk starts and what it may read;
+//! - `objects`, `maps`: what the loader and the kernel say about an address;
+//! - `changes`: whether that may have changed;
+//! - `rules`, `cfi`: how to get from a frame to its caller;
+//! - `modules`: which module a rule is of, and whether it still is;
+//! - `walk`: a thread's walk and what it keeps of the last one.
+
+pub(crate) mod cfi;
+pub(crate) mod changes;
+pub(crate) mod maps;
+pub(crate) mod memory;
+pub(crate) mod modules;
+pub(crate) mod objects;
+pub(crate) mod registers;
+pub(crate) mod rules;
+pub(crate) mod walk;
+
+use std::ffi::c_void;
+
+use changes::Changes;
+use modules::Modules;
+use rules::Rules;
+
+/// Size of a page.
+pub(crate) const PAGE: u64 = 4096;
+
+/// `_Unwind_Find_FDE` of libgcc: the frame description entry for an address, also of code that was registered at run
+/// time. The second argument receives three base addresses.
+type FindEntry = unsafe extern "C" fn(*const c_void, *mut [*const c_void; 3]) -> *const c_void;
+
+/// What all threads share for native frames.
+pub(crate) struct Native {
+    pub(crate) rules: Rules,
+    pub(crate) modules: Modules,
+    pub(crate) changes: Changes,
+    find_entry: Option<FindEntry>,
+}
+
+impl Native {
+    /// Reserves the tables and looks up what captures need.
+    pub(crate) fn reserve() -> Native {
+        objects::prepare();
+        memory::prepare();
+        // SAFETY: a lookup by name.
+        let symbol = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_Unwind_Find_FDE".as_ptr()) };
+        // SAFETY: libgcc defines the symbol with this signature.
+        let find_entry = (!symbol.is_null())
+            .then(|| unsafe { std::mem::transmute::<*mut c_void, FindEntry>(symbol) });
+        Native {
+            rules: Rules::reserve(),
+            modules: Modules::reserve(),
+            changes: Changes::watch(),
+            find_entry,
+        }
+    }
+
+    /// Whether the tables could be reserved.
+    pub(crate) fn usable(&self) -> bool {
+        self.rules.usable() && self.modules.usable()
+    }
+
+    /// Address of the unwind information that was registered at run time for code at `pc`.
+    fn registered_entry(&self, pc: u64) -> Option<u64> {
+        let mut bases = [std::ptr::null(); 3];
+        // SAFETY: the function takes any address.
+        let entry = unsafe { self.find_entry?(pc as *const c_void, &mut bases) } as u64;
+        (entry != 0).then_some(entry)
+    }
+}

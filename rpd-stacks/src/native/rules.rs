@@ -1,0 +1,321 @@
+//! How to get from a frame to its caller, one word per program counter, in a table that all threads read without locks.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::region::{Region, Zeroed};
+
+/// How to get from a frame to its caller.
+///
+/// | bits | |
+/// |---|---|
+/// | 0..3 | [`Kind`] |
+/// | 3 | the canonical frame address (CFA) is relative to RBP, not RSP |
+/// | 4 | the CFA is the word at that address |
+/// | 5..7 | [`Bp`] |
+/// | 8..24 | offset of the saved RBP in words, signed |
+/// | 24..49 | offset of the CFA in words, signed; of a JIT rule the count of loads |
+/// | 49..64 | index of the module, [`NO_MODULE`] if there is none |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rule(u64);
+
+/// Module index of code outside all modules.
+pub(crate) const NO_MODULE: u32 = 0x7fff;
+const LOADS_MASK: u64 = (1 << 25) - 1;
+
+/// What a rule says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// Nothing: the slot is being filled.
+    Empty = 0,
+    /// The return address is in the word below the CFA.
+    Frame = 1,
+    /// This is an outermost frame.
+    End = 2,
+    /// The return trampoline of a signal handler: the caller's registers are in the `ucontext` that RSP points to.
+    Signal = 3,
+    /// A module's code without usable unwind information: the frame pointer may help.
+    Uncovered = 4,
+    /// Code in no module: registered unwind information or the frame pointer may help.
+    Jit = 5,
+}
+
+/// Where the caller's RBP is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Bp {
+    /// Still in RBP.
+    Same = 0,
+    /// Relative to the CFA.
+    AtCfa = 1,
+    /// Relative to RBP.
+    AtBp = 2,
+    /// Lost.
+    Lost = 3,
+}
+
+impl Rule {
+    /// A rule that needs nothing but its kind.
+    pub(crate) fn of_kind(kind: Kind, module: u32) -> Rule {
+        Rule(kind as u64 | u64::from(module) << 49)
+    }
+
+    /// A rule for code in no module, found after so many loads.
+    pub(crate) fn jit(loads: u64) -> Rule {
+        Rule(Kind::Jit as u64 | (loads & LOADS_MASK) << 24 | u64::from(NO_MODULE) << 49)
+    }
+
+    /// A frame rule; `None` if an offset does not fit or is not a multiple of the word.
+    pub(crate) fn frame(
+        from_bp: bool,
+        deref: bool,
+        cfa: i64,
+        bp: Bp,
+        bp_offset: i64,
+        module: u32,
+    ) -> Option<Rule> {
+        let fits = cfa % 8 == 0 && bp_offset % 8 == 0 && (cfa / 8).unsigned_abs() < 1 << 24;
+        let bp_words = i16::try_from(bp_offset / 8).ok()?;
+        fits.then(|| {
+            Rule(
+                Kind::Frame as u64
+                    | u64::from(from_bp) << 3
+                    | u64::from(deref) << 4
+                    | (bp as u64) << 5
+                    | u64::from(bp_words as u16) << 8
+                    | ((cfa / 8) as u64 & LOADS_MASK) << 24
+                    | u64::from(module) << 49,
+            )
+        })
+    }
+
+    #[inline(always)]
+    pub(crate) fn kind(self) -> Kind {
+        match self.0 & 7 {
+            1 => Kind::Frame,
+            2 => Kind::End,
+            3 => Kind::Signal,
+            4 => Kind::Uncovered,
+            5 => Kind::Jit,
+            _ => Kind::Empty,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn from_bp(self) -> bool {
+        self.0 & 8 != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn deref(self) -> bool {
+        self.0 & 16 != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn bp(self) -> Bp {
+        match self.0 >> 5 & 3 {
+            0 => Bp::Same,
+            1 => Bp::AtCfa,
+            2 => Bp::AtBp,
+            _ => Bp::Lost,
+        }
+    }
+
+    /// Offset of the saved RBP in bytes.
+    #[inline(always)]
+    pub(crate) fn bp_offset(self) -> i64 {
+        i64::from((self.0 >> 8) as i16) * 8
+    }
+
+    /// Offset of the CFA in bytes.
+    #[inline(always)]
+    pub(crate) fn cfa_offset(self) -> i64 {
+        ((self.0 << 15) as i64 >> 39) * 8
+    }
+
+    #[inline(always)]
+    pub(crate) fn module(self) -> u32 {
+        (self.0 >> 49) as u32
+    }
+
+    /// Whether a JIT rule was made after the same number of loads.
+    #[inline(always)]
+    pub(crate) fn made_after(self, loads: u64) -> bool {
+        self.0 >> 24 & LOADS_MASK == loads & LOADS_MASK
+    }
+}
+
+/// Slots that one cache line holds, and how many are probed before the next level is tried.
+const GROUP: usize = 4;
+/// Log2 of the number of slots per level.
+const LEVELS: [u32; 3] = [13, 16, 19];
+
+/// A program counter and its rule.
+#[derive(Default)]
+struct Slot {
+    pc: AtomicU64,
+    rule: AtomicU64,
+}
+
+// SAFETY: two integers.
+unsafe impl Zeroed for Slot {}
+
+/// Where a program counter's slot is: its number over all levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(u32);
+
+/// Rules by program counter. Slots are never emptied; the rule of a program counter whose module has gone is replaced.
+pub(crate) struct Rules {
+    levels: [Region<Slot>; LEVELS.len()],
+    /// Per slot: module index and location id.
+    locations: Region<AtomicU64>,
+}
+
+impl Rules {
+    /// Reserves the table.
+    pub(crate) fn reserve() -> Rules {
+        Rules {
+            levels: LEVELS.map(|bits| Region::reserve(1 << bits)),
+            locations: Region::reserve(LEVELS.iter().map(|bits| 1usize << bits).sum()),
+        }
+    }
+
+    /// Whether its memory could be reserved.
+    pub(crate) fn usable(&self) -> bool {
+        self.locations.len() > 0 && self.levels.iter().all(|level| level.len() > 0)
+    }
+
+    /// The rule of a program counter and its place.
+    #[inline(always)]
+    pub(crate) fn get(&self, pc: u64) -> Option<(Rule, Place)> {
+        let hash = hash(pc);
+        let mut first = 0;
+        for slots in &self.levels {
+            let group = hash as usize & (slots.len() - 1) & !(GROUP - 1);
+            for offset in 0..GROUP {
+                let slot = &slots[group + offset];
+                let key = slot.pc.load(Ordering::Acquire);
+                if key == pc {
+                    let rule = Rule(slot.rule.load(Ordering::Acquire));
+                    return (rule.kind() != Kind::Empty)
+                        .then_some((rule, Place((first + group + offset) as u32)));
+                }
+                if key == 0 {
+                    return None;
+                }
+            }
+            first += slots.len();
+        }
+        None
+    }
+
+    /// Stores the rule of a program counter, over an older one if there is one. `None` if the table is full there.
+    pub(crate) fn set(&self, pc: u64, rule: Rule) -> Option<Place> {
+        let hash = hash(pc);
+        let mut first = 0;
+        for slots in &self.levels {
+            let group = hash as usize & (slots.len() - 1) & !(GROUP - 1);
+            for offset in 0..GROUP {
+                let slot = &slots[group + offset];
+                let key = match slot
+                    .pc
+                    .compare_exchange(0, pc, Ordering::AcqRel, Ordering::Acquire)
+                {
+                    Ok(_) => pc,
+                    Err(key) => key,
+                };
+                if key == pc {
+                    slot.rule.store(rule.0, Ordering::Release);
+                    return Some(Place((first + group + offset) as u32));
+                }
+            }
+            first += slots.len();
+        }
+        None
+    }
+
+    /// The location of the code at a place, if it is known for this module.
+    #[inline(always)]
+    pub(crate) fn location(&self, place: Place, module: u32) -> Option<u32> {
+        let location = self.locations[place.0 as usize].load(Ordering::Acquire);
+        (location != 0 && location >> 32 == u64::from(module)).then_some(location as u32)
+    }
+
+    /// Stores the location of the code at a place.
+    pub(crate) fn set_location(&self, place: Place, module: u32, location: u32) {
+        self.locations[place.0 as usize].store(
+            u64::from(module) << 32 | u64::from(location),
+            Ordering::Release,
+        );
+    }
+
+    /// Forgets all locations; rules stay. No other thread may use the table meanwhile.
+    pub(crate) fn clear_locations(&self) {
+        self.locations.discard();
+    }
+}
+
+/// Mixes an address; neighbouring addresses end up in different groups.
+#[inline(always)]
+fn hash(pc: u64) -> u64 {
+    pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_gives_back_what_it_was_made_of() {
+        for (from_bp, deref, cfa, bp, bp_offset, module) in [
+            (false, false, 8, Bp::Same, 0, 0),
+            (true, false, 16, Bp::AtCfa, -16, 5),
+            (true, true, -8, Bp::AtBp, 0, NO_MODULE - 1),
+            (false, false, (1 << 27) - 8, Bp::Lost, -262_144, 77),
+        ] {
+            let rule = Rule::frame(from_bp, deref, cfa, bp, bp_offset, module).unwrap();
+            assert_eq!(rule.kind(), Kind::Frame);
+            assert_eq!(
+                (
+                    rule.from_bp(),
+                    rule.deref(),
+                    rule.cfa_offset(),
+                    rule.bp(),
+                    rule.bp_offset(),
+                    rule.module()
+                ),
+                (from_bp, deref, cfa, bp, bp_offset, module)
+            );
+        }
+        assert_eq!(Rule::frame(false, false, 12, Bp::Same, 0, 0), None);
+        assert_eq!(Rule::frame(false, false, 1 << 27, Bp::Same, 0, 0), None);
+        assert_eq!(Rule::frame(false, false, 8, Bp::AtCfa, 1 << 18, 0), None);
+        assert!(Rule::jit(5).made_after(5) && !Rule::jit(5).made_after(6));
+    }
+
+    #[test]
+    fn rules_are_found_replaced_and_refused_when_there_is_no_room() {
+        let rules = Rules::reserve();
+        let rule = |module| Rule::of_kind(Kind::End, module);
+        let mut stored = 0;
+        for pc in 1..=1_000_000u64 {
+            if rules.set(pc, rule((pc % 100) as u32)).is_some() {
+                stored += 1;
+            }
+        }
+        assert!((300_000..700_000).contains(&stored), "{stored}");
+        let found = (1..=1_000_000u64).filter(|&pc| {
+            rules
+                .get(pc)
+                .is_some_and(|(found, _)| found == rule((pc % 100) as u32))
+        });
+        assert_eq!(found.count(), stored);
+        let place = rules.set(1, rule(101)).unwrap();
+        assert_eq!(rules.get(1), Some((rule(101), place)));
+        rules.set_location(place, 101, 9);
+        assert_eq!(
+            (rules.location(place, 101), rules.location(place, 1)),
+            (Some(9), None)
+        );
+    }
+}

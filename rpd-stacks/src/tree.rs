@@ -1,0 +1,84 @@
+//! Locations and the call tree, shared by all threads of a process.
+
+use crate::facts::{Location, LocationKind, Node, Sink};
+use crate::interner::{Interner, NoNumber};
+
+/// Distinct locations of a process.
+const LOCATIONS: usize = 1 << 20;
+/// Distinct nodes of a process.
+const NODES: usize = 1 << 21;
+
+/// Locations and nodes.
+pub(crate) struct Tree {
+    locations: Interner,
+    nodes: Interner,
+}
+
+impl Tree {
+    /// Reserves the tables.
+    pub(crate) fn reserve() -> Tree {
+        Tree {
+            locations: Interner::reserve(LOCATIONS),
+            nodes: Interner::reserve(NODES),
+        }
+    }
+
+    /// Whether the tables could be reserved.
+    pub(crate) fn usable(&self) -> bool {
+        self.locations.usable() && self.nodes.usable()
+    }
+
+    /// The id of a location. `owner` is the module of a native location and the code object of a Python location.
+    #[inline]
+    pub(crate) fn location(
+        &self,
+        kind: LocationKind,
+        owner: u32,
+        offset: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<u32, NoNumber> {
+        self.locations
+            .number([(kind as u64) << 32 | u64::from(owner), offset], |id| {
+                let python = kind == LocationKind::Python;
+                let (module, code) = if python { (0, owner) } else { (owner, 0) };
+                sink.location(&Location {
+                    id,
+                    kind,
+                    module,
+                    code,
+                    offset,
+                })
+            })
+    }
+
+    /// The id of the node of a location below a parent.
+    #[inline]
+    pub(crate) fn node(
+        &self,
+        parent: u32,
+        location: u32,
+        depth: u32,
+        sink: &mut dyn Sink,
+    ) -> Result<u32, NoNumber> {
+        self.nodes
+            .number([u64::from(parent) << 32 | u64::from(location), 0], |id| {
+                sink.node(&Node {
+                    id,
+                    parent,
+                    location,
+                    depth,
+                })
+            })
+    }
+
+    /// Forgets everything: the ids of a forked child start again.
+    pub(crate) fn clear(&self) {
+        self.locations.clear();
+        self.nodes.clear();
+    }
+
+    /// Locations and nodes in use.
+    pub(crate) fn sizes(&self) -> (u32, u32) {
+        (self.locations.len(), self.nodes.len())
+    }
+}
