@@ -42,9 +42,13 @@ enum Probe {
 impl Interner {
     /// Reserves room for `capacity` keys.
     pub(crate) fn reserve(capacity: usize) -> Interner {
+        let levels = LEVELS.map(|bits| Region::reserve(1 << bits));
+        let entries = Region::reserve(capacity + 1);
+        levels[0].populate(1 << LEVELS[0]);
+        entries.populate(1 << LEVELS[0]);
         Interner {
-            levels: LEVELS.map(|bits| Region::reserve(1 << bits)),
-            entries: Region::reserve(capacity + 1),
+            levels,
+            entries,
             used: AtomicU32::new(0),
         }
     }
@@ -160,10 +164,6 @@ fn group_of(hash: u64, slots: usize) -> usize {
 fn hash(key: [u64; 2]) -> u64 {
     let product =
         u128::from(key[0] ^ 0x9e37_79b9_7f4a_7c15) * u128::from(key[1] ^ 0xd6e8_feb8_6659_fd93);
-    let mixed = (product as u64) ^ (product >> 64) as u64;
-    // The product of a small number has few bits: once more, so that low and high half both depend on all of the key.
-    let product =
-        u128::from(mixed ^ key[0].rotate_left(32)) * u128::from(0xa076_1d64_78bd_642f_u64);
     (product as u64) ^ (product >> 64) as u64
 }
 

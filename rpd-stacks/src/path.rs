@@ -3,16 +3,35 @@
 use crate::capture::flags;
 use crate::facts::{LocationKind, Sink};
 use crate::interner::NoNumber;
-use crate::region::Region;
+use crate::region::{Region, Zeroed};
 use crate::tree::Tree;
 
 /// Locations that a path can have.
 pub(crate) const CAPACITY: usize = 1 << 17;
 
+/// Entries of a thread's cache of nodes.
+const CACHE: usize = 1 << 12;
+
+/// A node that was looked up before.
+#[derive(Clone, Copy)]
+struct Cached {
+    /// Parent and location.
+    key: u64,
+    node: u32,
+}
+
+// SAFETY: integers.
+unsafe impl Zeroed for Cached {}
+
 /// Locations of the thread's stack, outermost first, and their nodes as far as they are known.
 pub(crate) struct Path {
     locations: Region<u32>,
     nodes: Region<u32>,
+    /// Per entry, a hash of the locations up to it.
+    hashes: Region<u32>,
+    /// Nodes by the hash of their locations. The places of a path's nodes do not depend on what is found there, so the
+    /// look-ups of one path overlap.
+    cache: Region<Cached>,
     len: usize,
     /// Length of the path before `begin`.
     old_len: usize,
@@ -31,6 +50,8 @@ impl Path {
         Path {
             locations: Region::reserve(CAPACITY),
             nodes: Region::reserve(CAPACITY),
+            hashes: Region::reserve(CAPACITY),
+            cache: Region::reserve(CACHE),
             len: 0,
             old_len: 0,
             same: 0,
@@ -67,7 +88,20 @@ impl Path {
 
     /// Whether its memory could be reserved.
     pub(crate) fn usable(&self) -> bool {
-        self.locations.len() > 0 && self.nodes.len() > 0
+        [
+            self.locations.len(),
+            self.nodes.len(),
+            self.hashes.len(),
+            self.cache.len(),
+        ]
+        .iter()
+        .all(|&len| len > 0)
+    }
+
+    /// Forgets all nodes: their ids mean nothing any more.
+    pub(crate) fn forget(&mut self) {
+        self.cache.discard();
+        self.clear();
     }
 
     /// Forgets the last path.
@@ -113,13 +147,26 @@ impl Path {
     ) -> Result<u32, NoNumber> {
         let outer = if whole { self.len } else { depth / 4 };
         let mut at = self.known.min(self.same).min(outer);
-        let mut parent = if at == 0 { 0 } else { self.nodes[at - 1] };
-        for (node, location) in self.nodes[at..outer]
+        let (mut parent, mut hash) = if at == 0 {
+            (0, 0)
+        } else {
+            (self.nodes[at - 1], self.hashes[at - 1])
+        };
+        let entries = self.nodes[at..outer]
             .iter_mut()
-            .zip(&self.locations[at..outer])
-        {
-            parent = tree.node(parent, *location, at as u32, sink)?;
-            *node = parent;
+            .zip(&mut self.hashes[at..outer]);
+        for ((node, hashed), location) in entries.zip(&self.locations[at..outer]) {
+            hash = (hash ^ location).wrapping_mul(0x9e37_79b1).rotate_left(15);
+            parent = cached_node(
+                &mut self.cache,
+                hash,
+                tree,
+                parent,
+                *location,
+                at as u32,
+                sink,
+            )?;
+            (*node, *hashed) = (parent, hash);
             at += 1;
         }
         self.known = outer;
@@ -128,9 +175,40 @@ impl Path {
             parent = tree.node(parent, gap, at as u32, sink)?;
             for location in &self.locations[self.len - (depth - outer)..self.len] {
                 at += 1;
-                parent = tree.node(parent, *location, at as u32, sink)?;
+                hash = (hash ^ location).wrapping_mul(0x9e37_79b1).rotate_left(15);
+                parent = cached_node(
+                    &mut self.cache,
+                    hash,
+                    tree,
+                    parent,
+                    *location,
+                    at as u32,
+                    sink,
+                )?;
             }
         }
         Ok(parent)
     }
+}
+
+/// The node of a location below a parent, from the thread's cache if it is there.
+#[inline(always)]
+fn cached_node(
+    cache: &mut Region<Cached>,
+    hash: u32,
+    tree: &Tree,
+    parent: u32,
+    location: u32,
+    depth: u32,
+    sink: &mut dyn Sink,
+) -> Result<u32, NoNumber> {
+    let key = u64::from(parent) << 32 | u64::from(location);
+    let slot = hash as usize % CACHE;
+    let cached = cache[slot];
+    if cached.key == key {
+        return Ok(cached.node);
+    }
+    let node = tree.node(parent, location, depth, sink)?;
+    cache[slot] = Cached { key, node };
+    Ok(node)
 }

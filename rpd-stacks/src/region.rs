@@ -71,6 +71,27 @@ impl<T: Zeroed> Region<T> {
         self.len
     }
 
+    /// Has the kernel provide the pages of the first `count` values now, in one go instead of one fault at a time later.
+    pub(crate) fn populate(&self, count: usize) {
+        let bytes = count.min(self.len) * size_of::<T>();
+        if bytes > 0 {
+            // SAFETY: the range is ours. Before Linux 5.14 the advice is unknown, and pages come when they are used.
+            unsafe { libc::madvise(self.base.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) };
+        }
+    }
+
+    /// The first `N` values, as an array whose length the compiler knows.
+    ///
+    /// # Panics
+    ///
+    /// If the region is shorter: it was refused, which `len` tells.
+    #[inline(always)]
+    pub(crate) fn first<const N: usize>(&self) -> &[T; N] {
+        assert!(self.len >= N);
+        // SAFETY: at least `N` values are mapped.
+        unsafe { &*self.base.as_ptr().cast() }
+    }
+
     /// Makes all values zero again and gives their memory back. No other thread may use the region meanwhile.
     pub(crate) fn discard(&self) {
         if self.len > 0 {

@@ -76,7 +76,8 @@ impl Modules {
     /// Whether rules of this module may be used.
     #[inline(always)]
     pub(crate) fn is_live(&self, index: u32) -> bool {
-        self.states[index as usize].load(Ordering::Acquire) == LIVE
+        self.states.first::<{ CAPACITY + 1 }>()[index as usize & CAPACITY].load(Ordering::Acquire)
+            == LIVE
     }
 
     /// An object may have been unloaded: every module is looked at again before its rules are used.

@@ -89,6 +89,18 @@ impl Rule {
         })
     }
 
+    /// Whether it says nothing yet.
+    #[inline(always)]
+    fn is_empty(self) -> bool {
+        self.0 & 7 == Kind::Empty as u64
+    }
+
+    /// Whether it is a frame rule.
+    #[inline(always)]
+    pub(crate) fn is_frame(self) -> bool {
+        self.0 & 7 == Kind::Frame as u64
+    }
+
     #[inline(always)]
     pub(crate) fn kind(self) -> Kind {
         match self.0 & 7 {
@@ -174,10 +186,13 @@ pub(crate) struct Rules {
 impl Rules {
     /// Reserves the table.
     pub(crate) fn reserve() -> Rules {
-        Rules {
+        let rules = Rules {
             levels: LEVELS.map(|bits| Region::reserve(1 << bits)),
             locations: Region::reserve(LEVELS.iter().map(|bits| 1usize << bits).sum()),
-        }
+        };
+        rules.levels[0].populate(1 << LEVELS[0]);
+        rules.locations.populate(1 << LEVELS[0]);
+        rules
     }
 
     /// Whether its memory could be reserved.
@@ -188,16 +203,34 @@ impl Rules {
     /// The rule of a program counter and its place.
     #[inline(always)]
     pub(crate) fn get(&self, pc: u64) -> Option<(Rule, Place)> {
-        let hash = hash(pc);
-        let mut first = 0;
-        for slots in &self.levels {
-            let group = hash as usize & (slots.len() - 1) & !(GROUP - 1);
+        let slots = self.levels[0].first::<{ 1 << LEVELS[0] }>();
+        let group = hash(pc) as usize & (slots.len() - GROUP);
+        for offset in 0..GROUP {
+            let slot = &slots[group + offset];
+            let key = slot.pc.load(Ordering::Acquire);
+            if key == pc {
+                let rule = Rule(slot.rule.load(Ordering::Acquire));
+                return (!rule.is_empty()).then_some((rule, Place((group + offset) as u32)));
+            }
+            if key == 0 {
+                return None;
+            }
+        }
+        self.get_further(pc)
+    }
+
+    /// Looks in the levels after the first.
+    #[inline(never)]
+    fn get_further(&self, pc: u64) -> Option<(Rule, Place)> {
+        let mut first = self.levels[0].len();
+        for slots in &self.levels[1..] {
+            let group = hash(pc) as usize & (slots.len() - GROUP);
             for offset in 0..GROUP {
                 let slot = &slots[group + offset];
                 let key = slot.pc.load(Ordering::Acquire);
                 if key == pc {
                     let rule = Rule(slot.rule.load(Ordering::Acquire));
-                    return (rule.kind() != Kind::Empty)
+                    return (!rule.is_empty())
                         .then_some((rule, Place((first + group + offset) as u32)));
                 }
                 if key == 0 {
@@ -214,7 +247,7 @@ impl Rules {
         let hash = hash(pc);
         let mut first = 0;
         for slots in &self.levels {
-            let group = hash as usize & (slots.len() - 1) & !(GROUP - 1);
+            let group = hash as usize & (slots.len() - GROUP);
             for offset in 0..GROUP {
                 let slot = &slots[group + offset];
                 let key = match slot

@@ -366,10 +366,10 @@ impl Walker {
         at: Registers,
         readable: &mut Readable,
     ) -> Step {
-        match rule.kind() {
-            Kind::Frame => step_by(rule, at, readable),
-            Kind::End => Step::End,
-            _ => self.other_step(shared, rule, at, readable),
+        if rule.is_frame() {
+            step_by(rule, at, readable)
+        } else {
+            self.other_step(shared, rule, at, readable)
         }
     }
 
@@ -381,6 +381,9 @@ impl Walker {
         at: Registers,
         readable: &mut Readable,
     ) -> Step {
+        if rule.kind() == Kind::End {
+            return Step::End;
+        }
         if rule.kind() == Kind::Signal {
             let mut word = |offset| readable.word(at.sp.wrapping_add(offset));
             return match (word(UCONTEXT_RIP), word(UCONTEXT_RSP), word(UCONTEXT_RBP)) {
@@ -601,10 +604,19 @@ fn step_by(rule: Rule, at: Registers, readable: &mut Readable) -> Step {
     if address == 0 {
         return Step::End;
     }
-    let saved = match rule.bp() {
-        Bp::Same => None,
-        Bp::AtCfa => Some(cfa.wrapping_add_signed(rule.bp_offset())),
-        Bp::AtBp => Some(at.bp.wrapping_add_signed(rule.bp_offset())),
+    let place = match rule.bp() {
+        Bp::Same => {
+            return Step::Caller(
+                Registers {
+                    pc: address - 1,
+                    sp: cfa,
+                    bp: at.bp,
+                },
+                origin,
+            );
+        }
+        Bp::AtCfa => cfa.wrapping_add_signed(rule.bp_offset()),
+        Bp::AtBp => at.bp.wrapping_add_signed(rule.bp_offset()),
         Bp::Lost => {
             return Step::Caller(
                 Registers {
@@ -616,19 +628,13 @@ fn step_by(rule: Rule, at: Registers, readable: &mut Readable) -> Step {
             );
         }
     };
-    let bp = match saved {
-        None => at.bp,
-        Some(place) => {
-            let Some(bp) = readable.word(place) else {
-                return Step::Stuck;
-            };
-            match i32::try_from(place.wrapping_sub(cfa) as i64) {
-                Ok(offset) if offset != 0 => origin |= offset,
-                _ => origin |= IRREGULAR,
-            }
-            bp
-        }
+    let Some(bp) = readable.word(place) else {
+        return Step::Stuck;
     };
+    match i32::try_from(place.wrapping_sub(cfa) as i64) {
+        Ok(offset) if offset != 0 => origin |= offset,
+        _ => origin |= IRREGULAR,
+    }
     Step::Caller(
         Registers {
             pc: address - 1,
