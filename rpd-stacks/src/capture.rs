@@ -96,7 +96,7 @@ impl Stacks {
         if thread.session != session {
             thread.session = session;
             thread.walker.clear();
-            thread.path.forget();
+            thread.path.clear();
         }
         if !self.usable || !thread.usable {
             thread.walker.counts.lost += 1;
