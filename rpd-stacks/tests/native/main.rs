@@ -2,8 +2,12 @@
 //!
 //! Tests whose names start with `n` and a number are the conformance cases of that number.
 
+mod foreign;
+mod jit;
+mod loader;
 mod memo;
 mod oracle;
 mod random;
 mod support;
+mod threads;
 mod walk;
