@@ -195,27 +195,31 @@ fn n42_a_forked_child_tells_everything_again_and_the_parent_nothing() {
     unsafe { SMALL = &mut small };
     // SAFETY: as above.
     let read = || unsafe { ((*SMALL).sink, (*SMALL).last, (*SMALL).stacks.sizes()) };
-    repeat(4, || start(small_probe as Probe));
-    let (told, last, sizes) = read();
-    assert!(told.modules >= 2 && told.locations > 5 && told.nodes > 50 && last != 0);
-    repeat(2, || {
+    let mut rounds = Vec::new();
+    repeat(3, || {
         in_child(|| {
+            let told = read().0;
             // SAFETY: as above; the child has this thread only.
             unsafe { (*SMALL).stacks.forked() };
             repeat(4, || start(small_probe as Probe));
-            let (now, stack, again) = read();
-            // Some frames of the child's first stack are further in than the parent's; all are told once.
-            now.modules - told.modules == told.modules
-                && now.nodes - told.nodes == again.2
-                && again.1 == now.locations - told.locations
-                && stack != 0
-                && again.2.abs_diff(sizes.2) < 10
+            let (now, stack, sizes) = read();
+            let all = (
+                now.modules - told.modules,
+                now.locations - told.locations,
+                now.nodes - told.nodes,
+            );
+            let good =
+                all.0 >= 3 && all.1 == sizes.1 && all.2 == sizes.2 && all.2 > 50 && stack == all.2;
+            if !good {
+                eprintln!("{told:?}, in the child {now:?} {sizes:?} {stack}");
+            }
+            good
         });
         repeat(4, || start(small_probe as Probe));
+        rounds.push(read().0);
     });
-    let (after, _, _) = read();
-    assert_eq!(told.modules, after.modules);
-    assert!(after.nodes - told.nodes < 10, "{told:?} {after:?}");
+    assert!(rounds[0].modules >= 3 && rounds[0].nodes > 50, "{rounds:?}");
+    assert!(rounds.iter().all(|told| *told == rounds[0]), "{rounds:?}");
 }
 
 #[test]
