@@ -252,7 +252,10 @@ impl ThreadPython {
 
     /// Whether its memory could be reserved.
     pub(crate) fn usable(&self) -> bool {
-        self.chain.usable() && !self.found.is_empty() && !self.cache.is_empty() && self.scratch.usable()
+        self.chain.usable()
+            && !self.found.is_empty()
+            && !self.cache.is_empty()
+            && self.scratch.usable()
     }
 
     /// Reads the frames of the calling thread, whose native stack has been walked. `is_loaded` says of the interpreter's
