@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
-use rpd_formats::table::{Cell, Look, Printer};
+use rpd_formats::table::{Cell, Printer, TableFormat};
 use rpd_symbols::analysis::{Change, Cost, Held, Launches, Texts, Use, Weight, costs};
 
 use super::super::window::WindowOptions;
@@ -337,7 +337,7 @@ impl Arguments {
             (Some(0), _) => usize::MAX,
             (Some(limit), _) => limit,
             // Time has its own limit.
-            (None, Look::Console) if !self.memory => ROWS,
+            (None, TableFormat::Console) if !self.memory => ROWS,
             (None, _) => usize::MAX,
         };
         let shown = &table.rows[..table.rows.len().min(limit)];
@@ -356,7 +356,7 @@ impl Arguments {
                 other => other?,
             },
         }
-        if shown.len() < table.rows.len() && look == Look::Console {
+        if shown.len() < table.rows.len() && look == TableFormat::Console {
             eprintln!(
                 "rpd: {} more rows; --limit 0 shows all",
                 table.rows.len() - shown.len()
