@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
 use std::fmt::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
@@ -148,6 +149,43 @@ pub extern "C" fn probe_forked() {
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_call(function: extern "C" fn(usize) -> u32, argument: usize) -> u32 {
     std::hint::black_box(function(argument))
+}
+
+/// Sets a Python exception with `PyErr_SetString`, whose address `set` is, and captures while it is pending.
+///
+/// # Safety
+///
+/// The arguments are right, and the caller holds the GIL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn probe_pending(set: usize, kind: usize, text: *const c_char) -> u32 {
+    // SAFETY: passed on to our caller.
+    let set = unsafe { std::mem::transmute::<usize, extern "C" fn(usize, *const c_char)>(set) };
+    set(kind, text);
+    probe_capture(None)
+}
+
+type Evaluate = unsafe extern "C" fn(usize, usize, i32) -> usize;
+
+static EVALUATOR: AtomicUsize = AtomicUsize::new(0);
+
+/// Sets the evaluator that [`probe_evaluate`] hands frames to.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_set_evaluator(address: usize) {
+    EVALUATOR.store(address, Ordering::Relaxed);
+}
+
+/// An evaluator of frames as PEP 523 has them, which hands all frames to the interpreter's own.
+///
+/// # Safety
+///
+/// Only the interpreter calls it, after [`probe_set_evaluator`] was called with an evaluator's address.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn probe_evaluate(thread: usize, frame: usize, throw: i32) -> usize {
+    // SAFETY: passed on to our caller.
+    let evaluate =
+        unsafe { std::mem::transmute::<usize, Evaluate>(EVALUATOR.load(Ordering::Relaxed)) };
+    // SAFETY: as above.
+    std::hint::black_box(unsafe { evaluate(thread, frame, throw) })
 }
 
 /// Writes what is known of the interpreter.

@@ -102,7 +102,7 @@ impl Stacks {
         if thread.session != session {
             thread.session = session;
             thread.walker.clear();
-            thread.path.forget();
+            thread.path.clear();
             thread.python.clear();
         }
         if !self.usable || !thread.usable {

@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::region::Region;
 
-/// Slots that one cache line holds, and how many are probed before the next level is tried.
+/// Slots that one cache line holds.
 const GROUP: usize = 8;
 /// Log2 of the number of slots per level.
 const LEVELS: [u32; 3] = [13, 17, 21];
+/// How many slots of a level are probed before the next one is tried.
+const PROBES: [usize; LEVELS.len()] = [GROUP, GROUP, 32 * GROUP];
 
 /// Two words, numbered from 1 upwards in order of first sight. Keys are never removed.
 ///
@@ -93,8 +95,8 @@ impl Interner {
         for level in from.0..self.levels.len() {
             let slots = &self.levels[level];
             let group = group_of(hash, slots.len());
-            for offset in first..GROUP {
-                let slot = slots[group + offset].load(Ordering::Acquire);
+            for offset in first..PROBES[level] {
+                let slot = slots[(group + offset) & (slots.len() - 1)].load(Ordering::Acquire);
                 if slot == 0 {
                     return Probe::Vacant(level, offset);
                 }
@@ -137,7 +139,7 @@ impl Interner {
         let value = hash >> 32 << 32 | u64::from(number);
         loop {
             let slots = &self.levels[vacant.0];
-            let slot = &slots[group_of(hash, slots.len()) + vacant.1];
+            let slot = &slots[(group_of(hash, slots.len()) + vacant.1) & (slots.len() - 1)];
             if slot
                 .compare_exchange(0, value, Ordering::AcqRel, Ordering::Acquire)
                 .is_ok()
@@ -198,6 +200,19 @@ mod tests {
         }
         assert_eq!(interner.number([10, 0], |_| true), Err(NoNumber::Full));
         assert_eq!(interner.number([3, 0], |_| true), Ok(4));
+    }
+
+    #[test]
+    fn a_table_holds_as_many_keys_as_it_was_made_for() {
+        let interner = Interner::reserve(1 << 20);
+        for key in 0..1 << 20 {
+            assert_eq!(
+                interner.number([key << 32 | key / 3, 0], |_| true),
+                Ok(key as u32 + 1)
+            );
+        }
+        assert_eq!(interner.number([5 << 32 | 1, 0], |_| false), Ok(6));
+        assert_eq!(interner.number([5, 0], |_| true), Err(NoNumber::Full));
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub(crate) struct Path {
     /// The stack of the path before `begin`, 0 if it has none.
     stack: u32,
     overflow: bool,
+    /// The tree's round that the nodes are of.
+    round: u32,
 }
 
 impl Path {
@@ -58,6 +60,7 @@ impl Path {
             known: 0,
             stack: 0,
             overflow: false,
+            round: 0,
         }
     }
 
@@ -98,12 +101,6 @@ impl Path {
         .all(|&len| len > 0)
     }
 
-    /// Forgets all nodes: their ids mean nothing any more.
-    pub(crate) fn forget(&mut self) {
-        self.cache.discard();
-        self.clear();
-    }
-
     /// Forgets the last path.
     pub(crate) fn clear(&mut self) {
         self.len = 0;
@@ -124,6 +121,11 @@ impl Path {
         if self.overflow {
             self.clear();
             return Err(NoNumber::Full);
+        }
+        if self.round != tree.round() {
+            self.round = tree.round();
+            self.cache.discard();
+            (self.known, self.stack) = (0, 0);
         }
         let whole = depth == 0 || self.len <= depth;
         let flags = if whole { 0 } else { flags::GAP };

@@ -1,17 +1,21 @@
 //! Locations and the call tree, shared by all threads of a process.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use crate::facts::{Location, LocationKind, Node, Sink};
 use crate::interner::{Interner, NoNumber};
 
 /// Distinct locations of a process.
 const LOCATIONS: usize = 1 << 20;
 /// Distinct nodes of a process.
-const NODES: usize = 1 << 21;
+const NODES: usize = 3 << 19;
 
 /// Locations and nodes.
 pub(crate) struct Tree {
     locations: Interner,
     nodes: Interner,
+    /// How often it was cleared: ids are of one round.
+    round: AtomicU32,
 }
 
 impl Tree {
@@ -20,6 +24,7 @@ impl Tree {
         Tree {
             locations: Interner::reserve(LOCATIONS),
             nodes: Interner::reserve(NODES),
+            round: AtomicU32::new(1),
         }
     }
 
@@ -75,6 +80,12 @@ impl Tree {
     pub(crate) fn clear(&self) {
         self.locations.clear();
         self.nodes.clear();
+        self.round.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Ids that were given in another round mean nothing any more.
+    pub(crate) fn round(&self) -> u32 {
+        self.round.load(Ordering::Relaxed)
     }
 
     /// Locations and nodes in use.

@@ -612,7 +612,11 @@ fn stub_step(at: Registers, readable: &mut Readable) -> Option<Step> {
         [0xc3, ..] => (0, false),
         _ => return None,
     };
-    let bp = if pops_bp { readable.word(at.sp)? } else { at.bp };
+    let bp = if pops_bp {
+        readable.word(at.sp)?
+    } else {
+        at.bp
+    };
     let address = readable.word(at.sp + up)?;
     let caller = Registers {
         pc: address.checked_sub(1)?,

@@ -263,11 +263,17 @@ def case_69():
             raise KeyError(3)
     except KeyError as error:
         assert error.args == (3,)
-    # A pending exception at C level: the capture happens in a callback that sorts compare during unwinding of nothing
-    # else, so ask the interpreter before and after a capture with the GIL held.
+    # An exception that is pending in C stays as it is.
     api = ctypes.pythonapi
-    api.PyErr_Occurred.restype = ctypes.c_void_p
-    assert not api.PyErr_Occurred()
+    api.PyErr_SetString.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    held.probe_pending.restype = ctypes.c_uint32
+    setter = ctypes.cast(api.PyErr_SetString, ctypes.c_void_p).value
+    held.probe_pending.argtypes = [ctypes.c_size_t, ctypes.py_object, ctypes.c_char_p]
+    try:
+        held.probe_pending(setter, ArithmeticError, b"pending")
+        raise SystemError("nothing was pending")
+    except ArithmeticError as error:
+        assert str(error) == "pending"
 
 
 def case_71():
@@ -413,6 +419,34 @@ def case_75():
     traced = target()
     sys.settrace(None)
     assert names(traced) == names(plain)
+
+
+def case_76():
+    if V < (3, 9):
+        raise Skip("3.9 is the first in which the evaluator can be replaced by a function")
+    api = ctypes.pythonapi
+    api.PyInterpreterState_Get.restype = ctypes.c_void_p
+    api._PyInterpreterState_SetEvalFrameFunc.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    address = lambda function: ctypes.cast(function, ctypes.c_void_p).value
+    default = address(api._PyEval_EvalFrameDefault)
+    held.probe_set_evaluator.argtypes = [ctypes.c_size_t]
+    held.probe_set_evaluator(default)
+    interpreter = api.PyInterpreterState_Get()
+
+    def f(depth):
+        return f(depth - 1) if depth else list(map(lambda value: check(), [0]))[0]
+
+    api._PyInterpreterState_SetEvalFrameFunc(interpreter, address(held.probe_evaluate))
+    try:
+        stack = f(5)
+    finally:
+        api._PyInterpreterState_SetEvalFrameFunc(interpreter, default)
+    assert names(stack)[-7:] == ["f"] * 6 + ["<lambda>"]
+    hooks = sum(row.kind == "N" and row.symbol == "probe_evaluate" for row in stack.rows)
+    assert hooks == 8, (hooks, stack)
+    rows = stack.rows
+    inner = [i for i, row in enumerate(rows) if row.kind == "P" and row.name == "f"]
+    assert all(rows[i - 1].kind == "N" for i in inner), "one activation of the evaluator for each"
 
 
 def case_77():
@@ -675,6 +709,9 @@ def case_90():
         return check()
 
     code = f.__code__
+    for _ in range(10):
+        f()
+    gc.collect()
     before = sys.getrefcount(code), sys.getrefcount(code.co_name), sys.getrefcount(f)
     results = []
 
@@ -692,12 +729,19 @@ def case_90():
     for _ in range(1000):
         held.probe_capture(None)
         released.probe_capture(None)
+    # What `check` keeps are cycles of frames.
+    del threads, thread
+    gc.collect()
     after = sys.getrefcount(code), sys.getrefcount(code.co_name), sys.getrefcount(f)
     assert before == after, (before, after)
 
 
 def main():
     number = sys.argv[1]
+    library = os.environ.get("RPD_CASE_PYTHON")
+    if library:
+        with open("/proc/self/maps") as maps:
+            assert library in maps.read(), "another interpreter than " + library
     if number != "73_gap":
         probe.open_probe()
     try:

@@ -155,9 +155,19 @@ impl Bench {
 
     /// The workload's own "ns per call", the smallest of several runs: the one least disturbed.
     pub(super) fn per_call(&self, mode: Mode<'_>, program: &str, count: u64) -> Result<f64> {
+        self.per_call_of(mode, program, &[&count.to_string()])
+    }
+
+    /// As [`Bench::per_call`], for a workload that takes other arguments than a count.
+    pub(super) fn per_call_of(
+        &self,
+        mode: Mode<'_>,
+        program: &str,
+        arguments: &[&str],
+    ) -> Result<f64> {
         let mut best = f64::INFINITY;
         for _ in 0..3 {
-            let measured = self.run(mode, program, &[&count.to_string()])?;
+            let measured = self.run(mode, program, arguments)?;
             best = best.min(number_before(&measured.stdout, " ns per call")?);
         }
         Ok(best)

@@ -14,6 +14,7 @@ usage: cargo xtask bench [--release] [--records N] [--strict] [ROW ...]
 
 Rows (all of them unless some are named):
   call      one traced API call over the floor that an empty SDK tool sets
+  stacks    one traced API call with its native stack; bytes of stacks in a database
   launch    one traced kernel launch over the same floor
   counters  one kernel dispatch with and without counters
   jobs      an input file of 10000 jobs

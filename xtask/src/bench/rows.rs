@@ -10,8 +10,9 @@ use super::{Row, Settings, Target, examples};
 type Measure = fn(&Bench, &Settings) -> Result<Vec<Row>>;
 
 /// Every row by the name that selects it.
-pub(super) const ALL: [(&str, Measure); 13] = [
+pub(super) const ALL: [(&str, Measure); 14] = [
     ("call", call),
+    ("stacks", stacks),
     ("launch", launch),
     ("counters", counters),
     ("jobs", jobs),
@@ -56,6 +57,62 @@ fn call(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
             Target::AtMost(1.3),
         ),
     ])
+}
+
+/// What other ways to take a stack cost, in ns. Measured once on another machine: for scale only.
+const STACKS_OF_OTHERS: [(&str, f64); 5] = [
+    ("cpptrace in a callback, 17 frames with names", 388_000.0),
+    ("cpptrace in a callback, 67 frames with names", 2_670_000.0),
+    (
+        "Python frames through the GIL beside a busy thread, mean",
+        267_000.0,
+    ),
+    ("framehop, 68 frames, warm", 700.0),
+    ("a table of rules, 68 frames, walk alone", 440.0),
+];
+
+/// Frames of the program that make a stack of 30 with those of the runtime, the collector and the C library.
+const DEPTH_OF_30: &str = "17";
+
+fn stacks(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
+    let cost = |options: &[&str]| {
+        let arguments = ["time", "1000000", DEPTH_OF_30];
+        bench.per_call_of(Mode::Rpd(options), "stacks", &arguments)
+    };
+    let plain = cost(&["--hip-runtime-trace", "-f", "csv"])?;
+    let native = cost(&["--hip-runtime-trace", "-f", "csv", "--stacks", "native"])?;
+    let size = |options: &[&str]| -> Result<f64> {
+        let arguments = ["tree", "2000000", "60", "3000"];
+        let measured = bench.run(Mode::Rpd(options), "stacks", &arguments)?;
+        Ok(measured.output_size(".db")? as f64 / 1e6)
+    };
+    let without = size(&["--hip-runtime-trace"])?;
+    let with = size(&["--hip-runtime-trace", "--stacks", "native"])?;
+    let mut rows = vec![
+        Row::new(
+            "API call, traced, 30 frames deep",
+            plain,
+            "ns",
+            Target::None,
+        ),
+        Row::new(
+            "API call, its native stack of 30 frames: added",
+            native - plain,
+            "ns",
+            Target::AtMost(300.0),
+        ),
+        Row::new(
+            "rocpd: 2 M calls with 3000 stacks of 60 frames: added",
+            with - without,
+            "MB",
+            Target::AtMost(60.0),
+        ),
+    ];
+    for (what, figure) in STACKS_OF_OTHERS {
+        let what = format!("for scale: {what}");
+        rows.push(Row::new(what, figure, "ns", Target::None));
+    }
+    Ok(rows)
 }
 
 fn launch(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
