@@ -544,10 +544,7 @@ fn python_frames_stand_among_native_ones() {
     let Some(python) = tool("python3") else {
         return skipped("stacks of a Python program", "no python3");
     };
-    let script = workloads::build()
-        .parent()
-        .map(|_| rpd_tests::install::source_root().join("tests/workloads/ctypes-hip.py"))
-        .expect("a path");
+    let script = workloads::path("ctypes-hip.py");
     let outcome = Rpd::new(["--hip-trace", "--stacks", "merged"])
         .target([python.as_os_str(), script.as_os_str(), "1".as_ref()])
         .success();
