@@ -4,11 +4,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::facts::{LocationKind, Sink};
 use crate::interner::NoNumber;
+use crate::merge::Places;
 use crate::native::Native;
 use crate::native::registers::Registers;
 use crate::native::walk::{Counts, Shared, Walker};
 use crate::options::{Mode, Options};
 use crate::path::Path;
+use crate::python::{Interpreter, Outcome, Python, ThreadPython};
 use crate::tree::Tree;
 
 /// Bits of [`Captured::flags`]. The upper 16 bits are the recorder's own.
@@ -44,6 +46,7 @@ pub struct Captured {
 pub struct Stacks {
     options: Options,
     native: Native,
+    python: Python,
     tree: Tree,
     /// Counts the forks that led to this process, from 1.
     session: AtomicU32,
@@ -55,6 +58,8 @@ pub struct Stacks {
 pub struct ThreadStacks {
     session: u32,
     walker: Walker,
+    python: ThreadPython,
+    places: Places,
     path: Path,
     /// Whether the path starts with a truncation marker.
     marked: bool,
@@ -64,11 +69,12 @@ pub struct ThreadStacks {
 impl Stacks {
     /// Reserves the tables: about 150 MiB of addresses, of which only what is used becomes memory.
     pub fn new(options: Options) -> Stacks {
-        let (native, tree) = (Native::reserve(), Tree::reserve());
-        let usable = native.usable() && tree.usable();
+        let (native, python, tree) = (Native::reserve(), Python::reserve(), Tree::reserve());
+        let usable = native.usable() && python.usable() && tree.usable();
         Stacks {
             options,
             native,
+            python,
             tree,
             session: AtomicU32::new(1),
             usable,
@@ -97,6 +103,7 @@ impl Stacks {
             thread.session = session;
             thread.walker.clear();
             thread.path.clear();
+            thread.python.clear();
         }
         if !self.usable || !thread.usable {
             thread.walker.counts.lost += 1;
@@ -106,9 +113,11 @@ impl Stacks {
             };
         }
         let captured = match self.options.mode {
-            Mode::Native | Mode::Merged | Mode::Python => self.native(start, session, thread, sink),
+            Mode::Native => self.native(start, session, thread, sink),
+            Mode::Merged | Mode::Python => self.python(start, session, thread, sink),
         };
         captured.unwrap_or_else(|_| {
+            thread.path.clear();
             thread.walker.counts.lost += 1;
             Captured {
                 stack: 0,
@@ -128,6 +137,7 @@ impl Stacks {
             native: &self.native,
             tree: &self.tree,
             session,
+            python: None,
         };
         let walked = thread.walker.walk(&shared, start, sink);
         if let Some(reason) = walked.lost {
@@ -156,10 +166,84 @@ impl Stacks {
         })
     }
 
+    /// Stacks with Python frames. The native stack is walked even if only Python frames are wanted: that is how the
+    /// interpreter is found, however and whenever it was loaded.
+    fn python(
+        &self,
+        start: Registers,
+        session: u32,
+        thread: &mut ThreadStacks,
+        sink: &mut dyn Sink,
+    ) -> Result<Captured, NoNumber> {
+        let shared = Shared {
+            native: &self.native,
+            tree: &self.tree,
+            session,
+            python: Some(&self.python),
+        };
+        let walked = thread.walker.walk(&shared, start, sink);
+        if let Some(reason) = walked.lost {
+            thread.path.clear();
+            return Err(reason);
+        }
+        let mut found = walked.flags;
+        let ThreadStacks {
+            walker,
+            python,
+            places,
+            path,
+            ..
+        } = thread;
+        match python.read(&self.python, |module| self.native.modules.is_live(module)) {
+            Outcome::Unreadable => found |= flags::PYTHON_UNREADABLE,
+            Outcome::None | Outcome::Frames => {}
+        }
+        if !python.locate(&self.python, &self.tree, sink)? {
+            found |= flags::PYTHON_UNREADABLE;
+        }
+        path.begin(0);
+        if self.options.mode == Mode::Python {
+            found &= flags::PYTHON_UNREADABLE;
+            for frame in (0..python.frames().len()).rev() {
+                path.push(python.location(frame));
+            }
+            if python.frames().is_empty() {
+                path.clear();
+                return Ok(Captured {
+                    stack: 0,
+                    flags: found,
+                });
+            }
+        } else {
+            if walked.flags & flags::TRUNCATED != 0 {
+                path.push(self.tree.location(LocationKind::Truncated, 0, 0, sink)?);
+            }
+            found |= places.merge(
+                walker.frames(),
+                python,
+                self.python.placing(),
+                path,
+                &self.tree,
+                sink,
+            )?;
+        }
+        let (stack, more) = path.finish(&self.tree, self.options.depth as usize, sink)?;
+        Ok(Captured {
+            stack,
+            flags: found | more,
+        })
+    }
+
+    /// What is known of the process's Python interpreter.
+    pub fn interpreter(&self) -> Interpreter {
+        self.python.interpreter()
+    }
+
     /// To be called in the child of a fork, before its first capture: ids start again, and everything is told again to
     /// the child's sinks as it is met again.
     pub fn forked(&self) {
         self.tree.clear();
+        self.python.clear();
         self.native.rules.clear_locations();
         self.session.fetch_add(1, Ordering::Relaxed);
     }
@@ -175,10 +259,13 @@ impl ThreadStacks {
     /// Reserves the buffers of a thread: about 5 MiB of addresses, of which only what is used becomes memory.
     pub fn new() -> ThreadStacks {
         let (walker, path) = (Walker::reserve(), Path::reserve());
-        let usable = walker.usable() && path.usable();
+        let (python, places) = (ThreadPython::reserve(), Places::reserve());
+        let usable = walker.usable() && path.usable() && python.usable() && places.usable();
         ThreadStacks {
             session: 0,
             walker,
+            python,
+            places,
             path,
             marked: false,
             usable,

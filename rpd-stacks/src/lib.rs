@@ -12,6 +12,8 @@
 //! - `region`, `interner`: memory and numbers, shared without locks;
 //! - `tree`, `path`: locations, the call tree, and a thread's path through it;
 //! - `native`: the native frames of a thread;
+//! - [`python`]: the Python frames of a thread;
+//! - `merge`: Python frames among native frames;
 //! - `capture`: the entry, and the per-thread state.
 //!
 //! x86-64 Linux only.
@@ -19,9 +21,11 @@
 mod capture;
 pub mod facts;
 mod interner;
+mod merge;
 mod native;
 pub mod options;
 mod path;
+pub mod python;
 mod region;
 mod tree;
 
@@ -29,3 +33,4 @@ pub use capture::{Captured, Stacks, ThreadStacks, flags};
 pub use facts::{Location, LocationKind, Module, Node, PythonCode, Sink};
 pub use native::walk::Counts;
 pub use options::{Mode, Options};
+pub use python::Interpreter;

@@ -201,6 +201,13 @@ impl Object {
         unsafe { CStr::from_ptr(self.name) }
     }
 
+    /// Address of the dynamic section, 0 if there is none.
+    pub(crate) fn dynamic(&self) -> u64 {
+        self.segments()
+            .find(|segment| segment.p_type == libc::PT_DYNAMIC)
+            .map_or(0, |segment| self.bias.wrapping_add(segment.p_vaddr))
+    }
+
     /// The ELF program headers as bytes.
     pub(crate) fn header_bytes(&self) -> &[u8] {
         let bytes = self.header_count * size_of::<libc::Elf64_Phdr>();

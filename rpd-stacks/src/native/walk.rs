@@ -13,6 +13,7 @@ use crate::native::objects::Object;
 use crate::native::registers::Registers;
 use crate::native::rules::{Bp, Kind, NO_MODULE, Place, Rule};
 use crate::native::{Native, PAGE, maps};
+use crate::python::Python;
 use crate::region::{Region, Zeroed};
 use crate::tree::Tree;
 
@@ -123,6 +124,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) native: &'a Native,
     pub(crate) tree: &'a Tree,
     pub(crate) session: u32,
+    /// Told of each module that is met, unless Python frames are not wanted.
+    pub(crate) python: Option<&'a Python>,
 }
 
 impl Walker {
@@ -408,6 +411,11 @@ impl Walker {
                 _ => Step::Stuck,
             };
         }
+        if rule.kind() == Kind::Jit
+            && let Some(step) = stub_step(at, readable)
+        {
+            return step;
+        }
         if at.bp < at.sp {
             return Step::Stuck;
         }
@@ -461,6 +469,10 @@ impl Walker {
         let rule = match Object::at(pc) {
             Some(object) => {
                 let module = native.modules.index_of(&object).ok_or(NoNumber::Full)?;
+                if let Some(python) = shared.python {
+                    // SAFETY: code of the module is on this stack.
+                    unsafe { python.module_met(module, || (object.bias, object.dynamic())) };
+                }
                 if let Some((rule, place)) = known
                     && rule.module() == module
                 {
@@ -580,6 +592,38 @@ impl Walker {
             }
         }
     }
+}
+
+/// From a stub that does nothing but call to its caller: the instructions that it executes after the call say where its
+/// return address is. CPython's perf trampolines are such stubs.
+fn stub_step(at: Registers, readable: &mut Readable) -> Option<Step> {
+    let next = at.pc + 1;
+    if !is_readable(next) || !is_readable(next + 4) {
+        return None;
+    }
+    // SAFETY: readable by the check above.
+    let code = unsafe { (next as *const [u8; 5]).read() };
+    let (up, pops_bp) = match code {
+        // add $up, %rsp; ret
+        [0x48, 0x83, 0xc4, up @ 0..=0x7f, 0xc3] => (u64::from(up), false),
+        // pop %rbp; ret
+        [0x5d, 0xc3, ..] => (8, true),
+        // ret
+        [0xc3, ..] => (0, false),
+        _ => return None,
+    };
+    let bp = if pops_bp {
+        readable.word(at.sp)?
+    } else {
+        at.bp
+    };
+    let address = readable.word(at.sp + up)?;
+    let caller = Registers {
+        pc: address.checked_sub(1)?,
+        sp: at.sp + up + 8,
+        bp,
+    };
+    Some(Step::Caller(caller, IRREGULAR))
 }
 
 /// From a frame to its caller by a frame rule.

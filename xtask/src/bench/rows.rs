@@ -10,7 +10,7 @@ use super::{Row, Settings, Target, examples};
 type Measure = fn(&Bench, &Settings) -> Result<Vec<Row>>;
 
 /// Every row by the name that selects it.
-pub(super) const ALL: [(&str, Measure); 13] = [
+pub(super) const ALL: [(&str, Measure); 14] = [
     ("call", call),
     ("launch", launch),
     ("counters", counters),
@@ -24,6 +24,7 @@ pub(super) const ALL: [(&str, Measure); 13] = [
     ("open", |_, settings| examples::open(settings)),
     ("stats", |_, settings| examples::statistics(settings)),
     ("formats", |_, settings| examples::formats(settings)),
+    ("python", |_, settings| examples::python_stacks(settings)),
 ];
 
 /// Numbers of SDK 1.0's callback tracing kinds, for the empty tool.

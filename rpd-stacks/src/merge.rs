@@ -1,0 +1,217 @@
+//! Python frames among native frames.
+//!
+//! Each activation of the evaluator keeps something on its native stack that the interpreter's structures point to, its
+//! anchor. The native frame whose part of the stack contains the anchor of a group of Python frames is the one that runs
+//! them: the group stands directly inside it. No names are compared, so that stripped, split or replaced evaluators
+//! are matched as well. 3.8 and 3.9 have no anchors; there the frames of the evaluator are told by their addresses, and
+//! are taken in order if there are as many as Python frames.
+
+use crate::capture::flags;
+use crate::facts::{LocationKind, Sink};
+use crate::interner::NoNumber;
+use crate::native::walk::Frame;
+use crate::path::Path;
+use crate::python::{Placing, ThreadPython};
+use crate::region::Region;
+use crate::tree::Tree;
+
+/// Groups that a stack can have: as many as frames.
+const GROUPS: usize = 1 << 16;
+/// Stands for no native frame.
+const NOWHERE: u32 = u32::MAX;
+
+/// Native frame of each group, the groups innermost first, the frames counted from the outermost.
+pub(crate) struct Places {
+    native: Region<u32>,
+}
+
+/// What became of the groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Placed {
+    All,
+    Some,
+    /// The Python frames are not those of this stack.
+    Contradiction,
+}
+
+impl Places {
+    /// Reserves room for the groups of a thread.
+    pub(crate) fn reserve() -> Places {
+        Places {
+            native: Region::reserve(GROUPS),
+        }
+    }
+
+    /// Whether its memory could be reserved.
+    pub(crate) fn usable(&self) -> bool {
+        self.native.len() > 0
+    }
+
+    /// Finds the native frame of each group.
+    #[inline]
+    fn find(&mut self, native: &[Frame], python: &ThreadPython, placing: Placing<'_>) -> Placed {
+        let groups = python.groups();
+        let Some(places) = self.native.get_mut(..groups.len()) else {
+            return Placed::Contradiction;
+        };
+        match placing {
+            Placing::Anchors => by_anchor(
+                native,
+                groups.iter().map(|group| group.anchor as u64),
+                places,
+            ),
+            Placing::AnchorsAndCount { runtime } => {
+                let placed = by_anchor(
+                    native,
+                    groups.iter().map(|group| group.anchor as u64),
+                    places,
+                );
+                let activations = evaluator_frames(native, |pc| runtime.in_evaluator(pc)).count();
+                if activations == groups.len() {
+                    placed
+                } else {
+                    Placed::Contradiction
+                }
+            }
+            Placing::Count { runtime, exactly } => {
+                let activations = || evaluator_frames(native, |pc| runtime.in_evaluator(pc));
+                let count = activations().count();
+                if exactly && count != groups.len() {
+                    return Placed::Contradiction;
+                }
+                if count < groups.len() {
+                    places.fill(NOWHERE);
+                    return Placed::Some;
+                }
+                for (place, frame) in places.iter_mut().zip(activations()) {
+                    *place = frame as u32;
+                }
+                Placed::All
+            }
+        }
+    }
+
+    /// Puts native frames (outermost first) and Python frames into the path, which has been begun. Returns bits of
+    /// [`flags`].
+    #[inline]
+    pub(crate) fn merge(
+        &mut self,
+        native: &[Frame],
+        python: &ThreadPython,
+        placing: Placing<'_>,
+        path: &mut Path,
+        tree: &Tree,
+        sink: &mut dyn Sink,
+    ) -> Result<u32, NoNumber> {
+        let groups = python.groups();
+        let mut found = 0;
+        let placed = self.find(native, python, placing);
+        let begin_of = |group: usize| group.checked_sub(1).map_or(0, |before| groups[before].end);
+        let push_group = |path: &mut Path, group: usize| {
+            for frame in (begin_of(group)..groups[group].end).rev() {
+                path.push(python.location(frame));
+            }
+        };
+        let mut group = groups.len();
+        match placed {
+            Placed::All => {}
+            Placed::Some => {
+                for group in (0..groups.len()).rev() {
+                    if self.native[group] == NOWHERE {
+                        push_group(path, group);
+                    }
+                }
+                path.push(tree.location(LocationKind::Unplaced, 0, 0, sink)?);
+                found |= flags::UNPLACED_PYTHON;
+            }
+            Placed::Contradiction => {
+                group = 0;
+                found |= flags::PYTHON_UNREADABLE;
+            }
+        }
+        for (frame, native) in native.iter().enumerate() {
+            path.push(native.location);
+            while group > 0
+                && matches!(self.native[group - 1], place if place == frame as u32 || place == NOWHERE)
+            {
+                group -= 1;
+                if self.native[group] != NOWHERE {
+                    push_group(path, group);
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The frames of the evaluator, innermost first.
+fn evaluator_frames<'a>(
+    native: &'a [Frame],
+    is_evaluator: impl Fn(usize) -> bool + 'a,
+) -> impl Iterator<Item = usize> + 'a {
+    (0..native.len())
+        .rev()
+        .filter(move |&frame| is_evaluator(native[frame].pc as usize))
+}
+
+/// For each anchor, innermost first, the native frame whose part of the stack contains it. How far that of the outermost
+/// frame reaches is not known, so it contains none.
+#[inline(always)]
+fn by_anchor(native: &[Frame], anchors: impl Iterator<Item = u64>, places: &mut [u32]) -> Placed {
+    let holds =
+        |frame: usize, anchor: u64| native[frame].sp <= anchor && anchor < native[frame - 1].sp;
+    let mut from = native.len().saturating_sub(1);
+    let mut placed = Placed::All;
+    for (anchor, place) in anchors.zip(places) {
+        let mut frame = from;
+        while frame > 0 && !holds(frame, anchor) {
+            frame -= 1;
+        }
+        if frame > 0 {
+            *place = frame as u32;
+            from = frame;
+        } else {
+            *place = NOWHERE;
+            placed = Placed::Some;
+        }
+    }
+    placed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(anchors: &[u64]) -> (Vec<u32>, Placed) {
+        let native = [0x1400, 0x1300, 0x1100, 0x1040, 0x1000].map(|sp| {
+            let mut frame = Frame::default();
+            frame.sp = sp;
+            frame
+        });
+        let mut places = vec![7; anchors.len()];
+        let placed = by_anchor(&native, anchors.iter().copied(), &mut places);
+        (places, placed)
+    }
+
+    #[test]
+    fn an_anchor_belongs_to_the_frame_that_contains_it() {
+        assert_eq!(places(&[0x1040, 0x12ff]), (vec![3, 2], Placed::All));
+        assert_eq!(
+            places(&[0x1000, 0x1000, 0x1300]),
+            (vec![4, 4, 1], Placed::All)
+        );
+    }
+
+    #[test]
+    fn an_anchor_in_no_frame_is_placed_nowhere_and_does_not_move_the_others() {
+        assert_eq!(
+            places(&[0x1050, 0xfff, 0x1310, 0, 0x1410]),
+            (vec![3, NOWHERE, 1, NOWHERE, NOWHERE], Placed::Some)
+        );
+    }
+
+    #[test]
+    fn an_anchor_further_in_than_the_one_before_is_placed_nowhere() {
+        assert_eq!(places(&[0x1310, 0x1050]), (vec![1, NOWHERE], Placed::Some));
+    }
+}

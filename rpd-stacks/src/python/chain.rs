@@ -1,0 +1,289 @@
+//! The Python frames of the calling thread, read from the interpreter's own structures.
+
+use super::layout::{Grouping, Layout};
+use super::memory::{Memory, plausible};
+use crate::region::{Region, Zeroed};
+
+/// Frames that a thread can have; a deeper chain is not read.
+pub(super) const FRAMES: usize = 1 << 16;
+
+/// A Python frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// Its code object.
+    pub(crate) code: usize,
+    /// Byte offset of the instruction, -1 before the first one; in frames from the public interface the line.
+    pub(crate) lasti: i64,
+}
+
+/// The Python frames that one activation of the evaluator runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// Address of something that the activation keeps on its native stack, 0 if nothing is known.
+    pub(crate) anchor: usize,
+    /// Number of frames up to and including its outermost.
+    pub(crate) end: usize,
+}
+
+// SAFETY: integers.
+unsafe impl Zeroed for Frame {}
+// SAFETY: integers.
+unsafe impl Zeroed for Group {}
+
+/// Frames and groups of a thread, innermost first.
+pub(crate) struct Chain {
+    frames: Region<Frame>,
+    groups: Region<Group>,
+    frame_count: usize,
+    group_count: usize,
+}
+
+/// The chain could not be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unreadable;
+
+impl Chain {
+    /// Reserves the memory.
+    pub(crate) fn reserve() -> Chain {
+        Chain {
+            frames: Region::reserve(FRAMES),
+            groups: Region::reserve(FRAMES),
+            frame_count: 0,
+            group_count: 0,
+        }
+    }
+
+    /// Whether its memory could be reserved.
+    pub(super) fn usable(&self) -> bool {
+        self.frames.len() > 0 && self.groups.len() > 0
+    }
+
+    /// The frames, innermost first.
+    #[inline(always)]
+    pub(crate) fn frames(&self) -> &[Frame] {
+        &self.frames[..self.frame_count]
+    }
+
+    /// The groups, innermost first.
+    #[inline(always)]
+    pub(crate) fn groups(&self) -> &[Group] {
+        &self.groups[..self.group_count]
+    }
+
+    /// Forgets all frames.
+    #[inline(always)]
+    pub(super) fn clear(&mut self) {
+        self.frame_count = 0;
+        self.group_count = 0;
+    }
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, code: usize, lasti: i64) -> Result<(), Unreadable> {
+        *self.frames.get_mut(self.frame_count).ok_or(Unreadable)? = Frame { code, lasti };
+        self.frame_count += 1;
+        Ok(())
+    }
+
+    /// Ends the group of the frames pushed last; a group without frames is none.
+    #[inline(always)]
+    pub(super) fn close(&mut self, anchor: usize) -> Result<(), Unreadable> {
+        let begin = self.groups().last().map_or(0, |group| group.end);
+        if self.frame_count > begin {
+            *self.groups.get_mut(self.group_count).ok_or(Unreadable)? = Group {
+                anchor,
+                end: self.frame_count,
+            };
+            self.group_count += 1;
+        }
+        Ok(())
+    }
+
+    /// Reads the chain of the thread with this state. `first` is told once, after the first pointer was read from the
+    /// state; the chain is read on if it agrees.
+    #[inline(always)]
+    pub(super) fn read<M: Memory>(
+        &mut self,
+        memory: &M,
+        layout: &Layout,
+        state: usize,
+        first: impl FnOnce() -> bool,
+    ) -> Result<(), Unreadable> {
+        self.clear();
+        let current = memory.word(state + layout.current).ok_or(Unreadable)?;
+        if current == 0 || !first() {
+            return Ok(());
+        }
+        match layout.grouping {
+            Grouping::Each | Grouping::EachWithCFrame => {
+                self.read_objects(memory, layout, state, current)
+            }
+            Grouping::EntryFrame => self.read_entries(memory, layout, state, current),
+            Grouping::Shim => self.read_shims(memory, layout, current),
+        }
+    }
+
+    /// 3.8 to 3.10: frame objects, each run by an activation of its own.
+    #[inline(always)]
+    fn read_objects<M: Memory>(
+        &mut self,
+        memory: &M,
+        layout: &Layout,
+        state: usize,
+        first: usize,
+    ) -> Result<(), Unreadable> {
+        // Before 3.10 instructions are counted in bytes.
+        let (unit, mut c_frame) = match layout.grouping {
+            Grouping::EachWithCFrame => (2, memory.word(state + layout.c_frame).ok_or(Unreadable)?),
+            _ => (1, 0),
+        };
+        // On secondary threads of 3.10 the link of the outermost is not initialised.
+        let root = state + layout.root_c_frame;
+        let mut frame = first;
+        while frame != 0 {
+            if !plausible(frame) {
+                return Err(Unreadable);
+            }
+            let code = memory.word(frame + layout.frame_code).ok_or(Unreadable)?;
+            let lasti = memory
+                .half(frame + layout.frame_instruction)
+                .ok_or(Unreadable)? as i32;
+            self.push(code, (i64::from(lasti) * unit).max(-1))?;
+            let anchor = if c_frame == root { 0 } else { c_frame };
+            self.close(anchor)?;
+            if anchor != 0 {
+                c_frame = memory
+                    .word(c_frame + layout.c_frame_previous)
+                    .ok_or(Unreadable)?;
+            }
+            frame = memory
+                .word(frame + layout.frame_previous)
+                .ok_or(Unreadable)?;
+        }
+        Ok(())
+    }
+
+    /// 3.11: frames, the outermost of an activation marked as entry.
+    #[inline(always)]
+    fn read_entries<M: Memory>(
+        &mut self,
+        memory: &M,
+        layout: &Layout,
+        state: usize,
+        c_frame: usize,
+    ) -> Result<(), Unreadable> {
+        let root = state + layout.root_c_frame;
+        let mut c_frame = c_frame;
+        let mut frame = memory
+            .word(c_frame + layout.c_frame_current)
+            .ok_or(Unreadable)?;
+        while frame != 0 {
+            if !plausible(frame) {
+                return Err(Unreadable);
+            }
+            self.push_complete(memory, layout, frame)?;
+            let entry = memory
+                .byte(frame + layout.frame_is_entry)
+                .ok_or(Unreadable)?
+                != 0;
+            frame = memory
+                .word(frame + layout.frame_previous)
+                .ok_or(Unreadable)?;
+            if entry {
+                let anchor = if c_frame == root { 0 } else { c_frame };
+                self.close(anchor)?;
+                if anchor != 0 {
+                    c_frame = memory
+                        .word(c_frame + layout.c_frame_previous)
+                        .ok_or(Unreadable)?;
+                }
+            }
+        }
+        self.close(0)
+    }
+
+    /// 3.12 and later: frames, and after the outermost of an activation one that is a C local of the evaluator.
+    #[inline(always)]
+    fn read_shims<M: Memory>(
+        &mut self,
+        memory: &M,
+        layout: &Layout,
+        current: usize,
+    ) -> Result<(), Unreadable> {
+        let mut frame = if layout.root_c_frame == 0 {
+            current
+        } else {
+            memory
+                .word(current + layout.c_frame_current)
+                .ok_or(Unreadable)?
+        };
+        while frame != 0 {
+            if !plausible(frame) {
+                return Err(Unreadable);
+            }
+            match memory.byte(frame + layout.frame_owner).ok_or(Unreadable)? {
+                OWNED_BY_EVALUATOR => self.close(frame)?,
+                OWNED_BY_THREAD_STATE => break,
+                _ => self.push_complete(memory, layout, frame)?,
+            }
+            frame = memory
+                .word(frame + layout.frame_previous)
+                .ok_or(Unreadable)?;
+        }
+        self.close(0)
+    }
+
+    /// Adds an interpreter frame unless it is still being set up: then it has no line, and the interpreter itself does
+    /// not show it.
+    #[inline(always)]
+    fn push_complete<M: Memory>(
+        &mut self,
+        memory: &M,
+        layout: &Layout,
+        frame: usize,
+    ) -> Result<(), Unreadable> {
+        // The lowest bits say whether the frame owns the reference.
+        let code = memory.word(frame + layout.frame_code).ok_or(Unreadable)? & !3;
+        if !plausible(code) {
+            return Err(Unreadable);
+        }
+        let instruction = memory
+            .word(frame + layout.frame_instruction)
+            .ok_or(Unreadable)?;
+        let instructions = if layout.code_copies == 0 {
+            code + layout.code_instructions
+        } else {
+            instructions_of_copy(memory, layout, frame, code)?
+        };
+        let lasti = instruction.wrapping_sub(instructions) as isize;
+        let first_traceable = memory
+            .half(code + layout.code_first_traceable)
+            .ok_or(Unreadable)?;
+        let generator =
+            memory.byte(frame + layout.frame_owner).ok_or(Unreadable)? == OWNED_BY_GENERATOR;
+        if lasti < 2 * first_traceable as isize && !generator {
+            return Ok(());
+        }
+        self.push(code, (lasti as i64).max(-1))
+    }
+}
+
+const OWNED_BY_GENERATOR: u8 = 1;
+const OWNED_BY_EVALUATOR: u8 = 3;
+const OWNED_BY_THREAD_STATE: u8 = 4;
+
+/// Free-threaded 3.14: each thread runs a copy of its own, an array's entry.
+fn instructions_of_copy<M: Memory>(
+    memory: &M,
+    layout: &Layout,
+    frame: usize,
+    code: usize,
+) -> Result<usize, Unreadable> {
+    let index = memory
+        .half(frame + layout.frame_code_copy)
+        .ok_or(Unreadable)? as usize;
+    let copies = memory.word(code + layout.code_copies).ok_or(Unreadable)?;
+    if !plausible(copies) || index >= memory.word(copies).ok_or(Unreadable)? {
+        return Err(Unreadable);
+    }
+    memory.word(copies + 8 + 8 * index).ok_or(Unreadable)
+}

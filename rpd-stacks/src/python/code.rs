@@ -1,0 +1,408 @@
+//! Code objects: what they say, and whether the object at an address is still the one that was seen there.
+
+use super::layout::Layout;
+use super::memory::{Memory, plausible};
+use super::runtime::Runtime;
+use crate::facts::PythonCode;
+use crate::region::Region;
+
+/// Bytes of one text that are kept; what is longer ends with a mark.
+const LONGEST_TEXT: usize = 16 << 10;
+/// Bytes of a line table that are kept; a longer one is left out.
+const LONGEST_TABLE: usize = 4 << 20;
+/// Stands at the end of a text that was cut.
+const CUT: &str = "…";
+
+/// Room for texts that have to be converted.
+pub(super) struct Scratch {
+    bytes: Region<u8>,
+    used: usize,
+}
+
+impl Scratch {
+    pub(super) fn reserve() -> Scratch {
+        Scratch {
+            bytes: Region::reserve(4 * (LONGEST_TEXT + 8)),
+            used: 0,
+        }
+    }
+
+    pub(super) fn usable(&self) -> bool {
+        self.bytes.len() > 0
+    }
+}
+
+/// The content of a code object, as it lies in the interpreter's memory where it can be used as it is.
+pub(super) struct Content<'a> {
+    file: &'a [u8],
+    name: &'a [u8],
+    qualname: &'a [u8],
+    first_line: i32,
+    line_table: &'a [u8],
+}
+
+impl<'a> Content<'a> {
+    /// Reads the code object at `code`.
+    ///
+    /// # Safety
+    ///
+    /// `code` is a code object that stays alive during `'a`.
+    pub(super) unsafe fn read<M: Memory>(
+        memory: &M,
+        runtime: &Runtime,
+        layout: &Layout,
+        code: usize,
+        scratch: &'a mut Scratch,
+    ) -> Option<Content<'a>> {
+        if !plausible(code) || memory.word(code + layout.object_type)? != runtime.code_type {
+            return None;
+        }
+        scratch.used = 0;
+        let field = |offset| memory.word(code + offset);
+        let mut text = |offset| {
+            // SAFETY: the code object owns the text.
+            unsafe { text(memory, runtime, layout, field(offset)?, scratch) }
+        };
+        let file = text(layout.code_file)?;
+        let name = text(layout.code_name)?;
+        let qualname = match layout.code_qualname {
+            0 => Text::Here(&[]),
+            offset => text(offset)?,
+        };
+        let table = field(layout.code_line_table)?;
+        // SAFETY: the code object owns the table.
+        let line_table = unsafe { bytes(memory, runtime, layout, table)? };
+        let first_line = memory.half(code + layout.code_first_line)? as i32;
+        let converted: &'a [u8] = &scratch.bytes;
+        let resolve = |text| match text {
+            Text::Here(text) => text,
+            Text::Converted(from, to) => &converted[from..to],
+        };
+        Some(Content {
+            file: resolve(file),
+            name: resolve(name),
+            qualname: resolve(qualname),
+            first_line,
+            line_table,
+        })
+    }
+
+    /// From texts that the interpreter's public interface gave; the line is computed per frame.
+    pub(super) fn of_texts(
+        file: &'a [u8],
+        name: &'a [u8],
+        qualname: &'a [u8],
+        first_line: i32,
+    ) -> Content<'a> {
+        Content {
+            file: cut(file),
+            name: cut(name),
+            qualname: cut(qualname),
+            first_line,
+            line_table: &[],
+        }
+    }
+
+    /// A number that only equal contents have.
+    pub(super) fn key(&self, version: u32) -> [u64; 2] {
+        let mut low = Mix::new(1);
+        let mut high = Mix::new(2);
+        for mix in [&mut low, &mut high] {
+            for part in [self.file, self.name, self.qualname, self.line_table] {
+                mix.word(part.len() as u64);
+                mix.bytes(part);
+            }
+            mix.word(u64::from(self.first_line as u32) << 32 | u64::from(version));
+        }
+        [low.finish(), high.finish()]
+    }
+
+    /// What is told to the sink.
+    pub(super) fn fact(&self, id: u32, version: u32) -> PythonCode<'_> {
+        PythonCode {
+            id,
+            file: self.file,
+            name: self.name,
+            qualname: self.qualname,
+            first_line: self.first_line,
+            version,
+            line_table: self.line_table,
+        }
+    }
+}
+
+enum Text<'a> {
+    Here(&'a [u8]),
+    Converted(usize, usize),
+}
+
+/// At most [`LONGEST_TEXT`] bytes, cut between characters.
+fn cut(text: &[u8]) -> &[u8] {
+    let mut end = text.len().min(LONGEST_TEXT);
+    while end < text.len() && end > 0 && text[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The UTF-8 form of a `str`.
+///
+/// # Safety
+///
+/// The object stays alive during `'a`.
+unsafe fn text<'a, M: Memory>(
+    memory: &M,
+    runtime: &Runtime,
+    layout: &Layout,
+    object: usize,
+    scratch: &mut Scratch,
+) -> Option<Text<'a>> {
+    if !plausible(object) || memory.word(object + layout.object_type)? != runtime.text_type {
+        return None;
+    }
+    let length = memory.word(object + layout.text_length)?;
+    let state = memory.half(object + layout.text_state)? >> layout.text_kind_shift;
+    let (kind, compact, ascii) = (state & 7, state & 8 != 0, state & 16 != 0);
+    if length > 1 << 30 || !matches!(kind, 1 | 2 | 4) {
+        return None;
+    }
+    let data = match (compact, ascii) {
+        (true, true) => object + layout.text_ascii,
+        (true, false) => object + layout.text_compact,
+        (false, _) => memory.word(object + layout.text_compact)?,
+    };
+    if ascii && length <= LONGEST_TEXT {
+        // SAFETY: the characters of an ASCII text are its bytes, and stay as long as the object.
+        return Some(Text::Here(unsafe {
+            std::slice::from_raw_parts(data as *const u8, length)
+        }));
+    }
+    let begin = scratch.used;
+    for index in 0..length {
+        if scratch.used - begin >= LONGEST_TEXT {
+            append(scratch, CUT)?;
+            break;
+        }
+        // SAFETY: `length` characters of `kind` bytes lie at `data`.
+        let character = unsafe {
+            match kind {
+                1 => u32::from(*(data as *const u8).add(index)),
+                2 => u32::from(*(data as *const u16).add(index)),
+                _ => *(data as *const u32).add(index),
+            }
+        };
+        // A lone surrogate stands for a byte of a file name that is not UTF-8.
+        let character = char::from_u32(character).unwrap_or(char::REPLACEMENT_CHARACTER);
+        append(scratch, character.encode_utf8(&mut [0; 4]))?;
+    }
+    Some(Text::Converted(begin, scratch.used))
+}
+
+fn append(scratch: &mut Scratch, text: &str) -> Option<()> {
+    let end = scratch.used + text.len();
+    scratch
+        .bytes
+        .get_mut(scratch.used..end)?
+        .copy_from_slice(text.as_bytes());
+    scratch.used = end;
+    Some(())
+}
+
+/// The bytes of a `bytes` object.
+///
+/// # Safety
+///
+/// The object stays alive during `'a`.
+unsafe fn bytes<'a, M: Memory>(
+    memory: &M,
+    runtime: &Runtime,
+    layout: &Layout,
+    object: usize,
+) -> Option<&'a [u8]> {
+    if !plausible(object) || memory.word(object + layout.object_type)? != runtime.bytes_type {
+        return None;
+    }
+    let length = memory.word(object + layout.bytes_length)?;
+    if length > LONGEST_TABLE {
+        return Some(&[]);
+    }
+    // SAFETY: `length` bytes lie there, and stay as long as the object.
+    Some(unsafe { std::slice::from_raw_parts((object + layout.bytes_data) as *const u8, length) })
+}
+
+/// Says whether the code object at an address is the one that was there before.
+pub(super) struct Identities {
+    /// The file name that was hashed last: code objects of one stack share few.
+    file: (usize, u64),
+    last: (usize, u64),
+}
+
+impl Identities {
+    #[inline(always)]
+    pub(super) fn new() -> Identities {
+        Identities {
+            file: (0, 0),
+            last: (0, 0),
+        }
+    }
+
+    /// A number that differs between two code objects that were at `code` at different times and differ in content.
+    #[inline(always)]
+    pub(super) fn of<M: Memory>(
+        &mut self,
+        memory: &M,
+        layout: &Layout,
+        code: usize,
+    ) -> Option<u64> {
+        if layout.code_version != 0 {
+            // Given once to each code object, until the interpreter runs out of numbers.
+            let version = memory.half(code + layout.code_version)?;
+            if version != 0 {
+                // Interpreters of one process count separately.
+                let table = memory.word(code + layout.code_line_table)? as u64;
+                return Some(u64::from(version) | table << 32 & !(1 << 63));
+            }
+        }
+        if self.last.0 != code {
+            self.last = (code, self.of_content(memory, layout, code)?);
+        }
+        Some(self.last.1)
+    }
+
+    /// From all that is ever shown of a code object, and from the addresses of its parts.
+    fn of_content<M: Memory>(&mut self, memory: &M, layout: &Layout, code: usize) -> Option<u64> {
+        let field = |offset: usize| memory.word(code + offset);
+        let mut mix = Mix::new(3);
+        let file = field(layout.code_file)?;
+        if self.file.0 != file {
+            self.file = (file, characters(memory, layout, file)?);
+        }
+        mix.word(self.file.1);
+        mix.word(memory.half(code + layout.code_first_line)?.into());
+        let name = field(layout.code_name)?;
+        mix.word(name as u64);
+        mix.word(hash_of(memory, layout, name)?);
+        if layout.code_qualname != 0 {
+            let qualname = field(layout.code_qualname)?;
+            mix.word(qualname as u64);
+            if qualname != name {
+                mix.word(hash_of(memory, layout, qualname)?);
+            }
+        }
+        let table = field(layout.code_line_table)?;
+        if !plausible(table) {
+            return None;
+        }
+        let length = memory.word(table + layout.bytes_length)?;
+        mix.word(table as u64);
+        mix.word(length as u64);
+        if length <= LONGEST_TABLE {
+            // SAFETY: the code object at `code` is alive and owns the table.
+            mix.bytes(unsafe {
+                std::slice::from_raw_parts((table + layout.bytes_data) as *const u8, length)
+            });
+        }
+        Some(mix.finish() | 1 << 63)
+    }
+}
+
+/// The hash that the interpreter keeps of a text; names have one. Hashed here if it has none yet.
+fn hash_of<M: Memory>(memory: &M, layout: &Layout, object: usize) -> Option<u64> {
+    if !plausible(object) {
+        return None;
+    }
+    match memory.word(object + layout.text_hash)? {
+        usize::MAX => characters(memory, layout, object),
+        hash => Some(hash as u64),
+    }
+}
+
+/// A hash of the characters of a text.
+fn characters<M: Memory>(memory: &M, layout: &Layout, object: usize) -> Option<u64> {
+    if !plausible(object) {
+        return None;
+    }
+    let length = memory.word(object + layout.text_length)?;
+    let state = memory.half(object + layout.text_state)? >> layout.text_kind_shift;
+    let data = match (state & 8 != 0, state & 16 != 0) {
+        (true, true) => object + layout.text_ascii,
+        (true, false) => object + layout.text_compact,
+        (false, _) => memory.word(object + layout.text_compact)?,
+    };
+    let size = length * (state & 7) as usize;
+    if size > 1 << 30 {
+        return None;
+    }
+    let mut mix = Mix::new(4);
+    mix.word(length as u64);
+    // SAFETY: the text at `object` is alive, and has `length` characters of this size.
+    mix.bytes(unsafe { std::slice::from_raw_parts(data as *const u8, size) });
+    Some(mix.finish())
+}
+
+/// A hash of 64 bits, by multiplication of words to 128 bits.
+struct Mix(u64);
+
+impl Mix {
+    #[inline(always)]
+    fn new(seed: u64) -> Mix {
+        Mix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    #[inline(always)]
+    fn word(&mut self, word: u64) {
+        let product =
+            u128::from(self.0 ^ 0xa076_1d64_78bd_642f) * u128::from(word ^ 0xe703_7ed1_a0b4_28db);
+        self.0 = (product as u64 ^ (product >> 64) as u64).wrapping_add(word.rotate_left(23));
+    }
+
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        for word in words {
+            self.word(u64::from_le_bytes(*word));
+        }
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        self.word(u64::from_le_bytes(last));
+    }
+
+    #[inline(always)]
+    fn finish(mut self) -> u64 {
+        self.word(0x8ebc_6af0_9c88_c6e3);
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_that_differ_in_one_part_have_different_keys() {
+        let base = Content::of_texts(b"file.py", b"name", b"C.name", 3);
+        let key = base.key(0x030b_07f0);
+        for other in [
+            Content::of_texts(b"file.p", b"yname", b"C.name", 3),
+            Content::of_texts(b"file.py", b"nama", b"C.name", 3),
+            Content::of_texts(b"file.py", b"name", b"C.nam", 3),
+            Content::of_texts(b"file.py", b"name", b"C.name", 4),
+            Content {
+                line_table: b"\0",
+                ..Content::of_texts(b"file.py", b"name", b"C.name", 3)
+            },
+        ] {
+            let other = other.key(0x030b_07f0);
+            assert!(other[0] != key[0] && other[1] != key[1]);
+        }
+        assert_ne!(base.key(0x030c_07f0), key);
+        assert_eq!(base.key(0x030b_07f0), key);
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let text = "é".repeat(LONGEST_TEXT);
+        let cut = cut(text.as_bytes());
+        assert!(cut.len() <= LONGEST_TEXT && std::str::from_utf8(cut).is_ok());
+    }
+}

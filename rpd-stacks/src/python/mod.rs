@@ -1,0 +1,494 @@
+//! Python frames of the calling thread, read without the GIL.
+//!
+//! While a thread is in a native call its Python frames stand still: only the thread itself pushes, pops or advances
+//! them. Each of them holds its code object, and that its names and its line table. So all of this can be read, though
+//! not changed, by the thread whether it holds the GIL or not.
+//!
+//! Layers, each uses only those above it:
+//!
+//! - `memory`, `exports`: loads and symbol look-ups;
+//! - [`line_table`]: instructions to lines, after the run;
+//! - `layout`: where the fields are, by version;
+//! - `runtime`: the interpreter that was found;
+//! - `chain`: the frames of a thread;
+//! - `code`: what a code object says;
+//! - `public_api`: frames of interpreters whose structures are not known.
+
+mod chain;
+mod code;
+mod exports;
+mod layout;
+pub mod line_table;
+mod memory;
+mod public_api;
+mod runtime;
+
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+
+use crate::facts::{LocationKind, Sink};
+use crate::interner::{Interner, NoNumber};
+use crate::native::rules::NO_MODULE;
+use crate::region::{Region, Zeroed};
+use crate::tree::Tree;
+use chain::Chain;
+pub(crate) use chain::{Frame, Group};
+use code::{Content, Identities, Scratch};
+use layout::{Grouping, Layout};
+use memory::{Checked, Direct, Memory};
+pub(crate) use runtime::Runtime;
+use runtime::{Thread, Trust};
+
+/// Modules that can be looked at.
+const MODULES: usize = NO_MODULE as usize;
+/// Distinct code objects of a process.
+const CODES: usize = 1 << 18;
+/// Code objects of which a thread remembers the number.
+const CACHE: usize = 4096;
+/// Frames of the first stack that are checked before the layout is believed.
+const PROOF: usize = 256;
+
+/// What all threads share.
+pub(crate) struct Python {
+    runtime: AtomicPtr<Runtime>,
+    /// Which modules have been looked at.
+    examined: Region<AtomicU8>,
+    codes: Interner,
+}
+
+/// What is known of the process's interpreter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interpreter {
+    /// None has been met.
+    None,
+    /// Frames are read. The version is that of `PY_VERSION_HEX`.
+    Read(u32),
+    /// Its structures are not known, so its frames are read through its public interface by threads that hold the GIL,
+    /// and not by others.
+    Unknown(u32),
+    /// Its structures are not what its version has, so its frames are not read.
+    Refused(u32),
+}
+
+/// What one thread keeps from one capture to the next.
+pub(crate) struct ThreadPython {
+    chain: Chain,
+    /// What each frame was found to be, outermost first.
+    found: Region<Found>,
+    found_count: usize,
+    cache: Region<Cached>,
+    scratch: Scratch,
+}
+
+#[derive(Clone, Copy)]
+struct Found {
+    frame: Frame,
+    identity: u64,
+    location: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Cached {
+    code: usize,
+    identity: u64,
+    id: u32,
+}
+
+// SAFETY: integers.
+unsafe impl Zeroed for Found {}
+// SAFETY: integers.
+unsafe impl Zeroed for Cached {}
+
+/// What reading the frames of a thread came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The thread runs no Python.
+    None,
+    /// Its frames are in [`ThreadPython::frames`].
+    Frames,
+    /// It runs Python, but its frames could not be read.
+    Unreadable,
+}
+
+impl Python {
+    /// Reserves the tables.
+    pub(crate) fn reserve() -> Python {
+        Python {
+            runtime: AtomicPtr::new(null_mut()),
+            examined: Region::reserve(MODULES),
+            codes: Interner::reserve(CODES),
+        }
+    }
+
+    /// Whether its memory could be reserved.
+    pub(crate) fn usable(&self) -> bool {
+        self.codes.usable() && self.examined.len() > 0
+    }
+
+    /// To be called for each module that is met on a stack: it may contain an interpreter. `dynamic` is asked once per
+    /// module, for its load bias and the address of its dynamic section.
+    ///
+    /// # Safety
+    ///
+    /// The module is loaded, and `dynamic` tells the truth.
+    #[inline]
+    pub(crate) unsafe fn module_met(&self, module: u32, dynamic: impl FnOnce() -> (u64, u64)) {
+        let Some(examined) = self.examined.get(module as usize) else {
+            return;
+        };
+        if examined.swap(1, Ordering::Relaxed) != 0 {
+            return;
+        }
+        let (bias, dynamic) = dynamic();
+        // SAFETY: passed on to our caller.
+        if let Some(found) = unsafe { Runtime::find(module, bias as usize, dynamic as usize) } {
+            // The one before is not freed, since another thread may be reading it: there are few in a process.
+            self.runtime
+                .store(Box::into_raw(Box::new(found)), Ordering::Release);
+        }
+    }
+
+    /// What is known of the interpreter.
+    pub(crate) fn interpreter(&self) -> Interpreter {
+        match self.runtime() {
+            None => Interpreter::None,
+            Some(runtime) if runtime.layout.is_none() => Interpreter::Unknown(runtime.version),
+            Some(runtime) => match runtime.trust() {
+                Trust::Refused => Interpreter::Refused(runtime.version),
+                Trust::Proven | Trust::Unproven => Interpreter::Read(runtime.version),
+            },
+        }
+    }
+
+    /// Forgets all code objects: the ids of a forked child start again.
+    pub(crate) fn clear(&self) {
+        self.codes.clear();
+    }
+
+    #[inline(always)]
+    fn runtime(&self) -> Option<&Runtime> {
+        // SAFETY: what was stored is never freed.
+        unsafe { self.runtime.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// The activations of the evaluator among native frames, where nothing else tells them: for interpreters whose
+    /// groups have no anchors, and to tell whether frames of another interpreter are among them.
+    #[inline(always)]
+    pub(crate) fn placing(&self) -> Placing<'_> {
+        let Some(runtime) = self.runtime() else {
+            return Placing::Anchors;
+        };
+        match runtime.layout.map(|layout| layout.grouping) {
+            Some(Grouping::Each) => Placing::Count {
+                runtime,
+                // Which of several interpreters a frame belongs to cannot be told.
+                exactly: runtime.has_sub_interpreters(),
+            },
+            Some(Grouping::EachWithCFrame | Grouping::EntryFrame)
+                if runtime.has_sub_interpreters() =>
+            {
+                Placing::AnchorsAndCount { runtime }
+            }
+            _ => Placing::Anchors,
+        }
+    }
+}
+
+/// How groups of Python frames are matched with native frames.
+#[derive(Clone, Copy)]
+pub(crate) enum Placing<'a> {
+    /// By their anchors.
+    Anchors,
+    /// By their anchors, and there must be as many groups as activations of the evaluator.
+    AnchorsAndCount {
+        /// Tells the activations.
+        runtime: &'a Runtime,
+    },
+    /// By order: the first group belongs to the first activation of the evaluator, and so on.
+    Count {
+        /// Tells the activations.
+        runtime: &'a Runtime,
+        /// There must be as many groups as activations.
+        exactly: bool,
+    },
+}
+
+impl ThreadPython {
+    /// Reserves the buffers of a thread.
+    pub(crate) fn reserve() -> ThreadPython {
+        ThreadPython {
+            chain: Chain::reserve(),
+            found: Region::reserve(chain::FRAMES),
+            found_count: 0,
+            cache: Region::reserve(CACHE),
+            scratch: Scratch::reserve(),
+        }
+    }
+
+    /// The frames that were read last, innermost first.
+    #[inline(always)]
+    pub(crate) fn frames(&self) -> &[Frame] {
+        self.chain.frames()
+    }
+
+    /// The groups of these frames, innermost first.
+    #[inline(always)]
+    pub(crate) fn groups(&self) -> &[Group] {
+        self.chain.groups()
+    }
+
+    /// The location of the frame `index` (0 is the innermost), after [`ThreadPython::locate`].
+    #[inline(always)]
+    pub(crate) fn location(&self, index: usize) -> u32 {
+        self.found[self.frames().len() - 1 - index].location
+    }
+
+    /// Forgets what it remembers: ids start again.
+    pub(crate) fn clear(&mut self) {
+        self.found_count = 0;
+        self.cache.discard();
+        self.chain.clear();
+    }
+
+    /// Whether its memory could be reserved.
+    pub(crate) fn usable(&self) -> bool {
+        self.chain.usable() && self.found.len() > 0 && self.cache.len() > 0 && self.scratch.usable()
+    }
+
+    /// Reads the frames of the calling thread, whose native stack has been walked. `is_loaded` says of the interpreter's
+    /// module whether it still is.
+    #[inline]
+    pub(crate) fn read(&mut self, python: &Python, is_loaded: impl FnOnce(u32) -> bool) -> Outcome {
+        self.chain.clear();
+        let Some(runtime) = python.runtime() else {
+            return Outcome::None;
+        };
+        if !is_loaded(runtime.module) {
+            return Outcome::None;
+        }
+        let Some(layout) = &runtime.layout else {
+            return public_api::read(runtime, &mut self.chain);
+        };
+        if runtime.trust() == Trust::Refused {
+            return Outcome::Unreadable;
+        }
+        let Thread::State(state) = runtime.thread(layout) else {
+            return Outcome::None;
+        };
+        if runtime.trust() == Trust::Unproven {
+            match self.prove(runtime, layout, state) {
+                Trust::Proven => {}
+                Trust::Unproven => return Outcome::None,
+                Trust::Refused => {
+                    self.chain.clear();
+                    return Outcome::Unreadable;
+                }
+            }
+        }
+        // SAFETY: the layout is that of this interpreter, and the frames of this thread stand still.
+        let memory = unsafe { Direct::new() };
+        let read = self
+            .chain
+            .read(&memory, layout, state, || runtime.still(layout, state));
+        match read {
+            Ok(()) if self.chain.frames().is_empty() => Outcome::None,
+            Ok(()) => Outcome::Frames,
+            Err(_) => {
+                self.chain.clear();
+                Outcome::Unreadable
+            }
+        }
+    }
+
+    /// Reads the frames with reads that cannot fault, and checks that what should be a code object, a text, a table is
+    /// one. A thread without frames proves nothing.
+    #[cold]
+    fn prove(&mut self, runtime: &Runtime, layout: &Layout, state: usize) -> Trust {
+        let read = self
+            .chain
+            .read(&Checked, layout, state, || runtime.still(layout, state));
+        let trust = match read {
+            Ok(()) if self.chain.frames().is_empty() => return Trust::Unproven,
+            Ok(())
+                if self
+                    .chain
+                    .frames()
+                    .iter()
+                    .take(PROOF)
+                    .all(|frame| is_sane(runtime, layout, frame)) =>
+            {
+                Trust::Proven
+            }
+            _ => Trust::Refused,
+        };
+        runtime.set_trust(trust);
+        runtime.trust()
+    }
+
+    /// Finds the locations of the frames that were read; `false` if a code object cannot be read, and then there are no
+    /// frames.
+    #[inline]
+    pub(crate) fn locate(
+        &mut self,
+        python: &Python,
+        tree: &Tree,
+        sink: &mut dyn Sink,
+    ) -> Result<bool, NoNumber> {
+        let located = self.try_to_locate(python, tree, sink);
+        if !matches!(located, Ok(true)) {
+            self.chain.clear();
+            self.found_count = 0;
+        }
+        located
+    }
+
+    #[inline(always)]
+    fn try_to_locate(
+        &mut self,
+        python: &Python,
+        tree: &Tree,
+        sink: &mut dyn Sink,
+    ) -> Result<bool, NoNumber> {
+        let count = self.chain.frames().len();
+        let Some(runtime) = python.runtime().filter(|_| count > 0) else {
+            self.found_count = 0;
+            return Ok(true);
+        };
+        let Some(layout) = &runtime.layout else {
+            return self.locate_by_public_api(python, runtime, tree, sink);
+        };
+        // SAFETY: the frames were read with this layout, and hold their code objects.
+        let memory = unsafe { Direct::new() };
+        let mut identities = Identities::new();
+        let known = self.found_count.min(count);
+        self.found_count = 0;
+        for index in 0..count {
+            let frame = self.chain.frames()[count - 1 - index];
+            let Some(identity) = identities.of(&memory, layout, frame.code) else {
+                return Ok(false);
+            };
+            let before = &self.found[index];
+            if index < known && before.frame == frame && before.identity == identity {
+                continue;
+            }
+            let code = match self.cached(frame.code, identity) {
+                Some(id) => id,
+                None => match self.number(python, runtime, layout, frame.code, identity, sink) {
+                    Some(id) => id?,
+                    None => return Ok(false),
+                },
+            };
+            let location = tree.location(LocationKind::Python, code, frame.lasti as u64, sink)?;
+            self.found[index] = Found {
+                frame,
+                identity,
+                location,
+            };
+        }
+        self.found_count = count;
+        Ok(true)
+    }
+
+    fn locate_by_public_api(
+        &mut self,
+        python: &Python,
+        runtime: &Runtime,
+        tree: &Tree,
+        sink: &mut dyn Sink,
+    ) -> Result<bool, NoNumber> {
+        let count = self.chain.frames().len();
+        for index in 0..count {
+            let frame = self.chain.frames()[count - 1 - index];
+            let number = |content: Content<'_>| {
+                python
+                    .codes
+                    .number(content.key(0), |id| sink.code(&content.fact(id, 0)))
+            };
+            let Some(code) = public_api::with_content(runtime, frame.code, number) else {
+                return Ok(false);
+            };
+            let code = code?;
+            let location = tree.location(LocationKind::Python, code, frame.lasti as u64, sink)?;
+            self.found[index] = Found {
+                frame,
+                identity: 0,
+                location,
+            };
+        }
+        self.found_count = 0;
+        Ok(true)
+    }
+
+    #[inline(always)]
+    fn cached(&self, code: usize, identity: u64) -> Option<u32> {
+        let set = self.cache.get(set_of(code)..set_of(code) + WAYS)?;
+        set.iter()
+            .find(|entry| entry.code == code && entry.identity == identity)
+            .map(|entry| entry.id)
+    }
+
+    /// The number of a code object that this thread has not met, or not lately; `None` if it cannot be read.
+    #[cold]
+    fn number(
+        &mut self,
+        python: &Python,
+        runtime: &Runtime,
+        layout: &Layout,
+        code: usize,
+        identity: u64,
+        sink: &mut dyn Sink,
+    ) -> Option<Result<u32, NoNumber>> {
+        // SAFETY: as in `locate`.
+        let memory = unsafe { Direct::new() };
+        // SAFETY: a frame of the calling thread holds the code object.
+        let content = unsafe { Content::read(&memory, runtime, layout, code, &mut self.scratch)? };
+        let version = runtime.version;
+        let number = python.codes.number(content.key(version), |id| {
+            sink.code(&content.fact(id, version))
+        });
+        let Ok(id) = number else {
+            return Some(number);
+        };
+        if let Some(set) = self.cache.get_mut(set_of(code)..set_of(code) + WAYS) {
+            let place = set
+                .iter()
+                .position(|entry| entry.code == code || entry.code == 0);
+            set[place.unwrap_or(identity as usize % WAYS)] = Cached { code, identity, id };
+        }
+        Some(Ok(id))
+    }
+}
+
+/// Entries of the cache that one code object can be in.
+const WAYS: usize = 4;
+
+#[inline(always)]
+fn set_of(code: usize) -> usize {
+    let mixed = (code >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 40) % (CACHE / WAYS) * WAYS
+}
+
+/// Whether a frame's parts are what they should be.
+fn is_sane(runtime: &Runtime, layout: &Layout, frame: &Frame) -> bool {
+    let memory = &Checked;
+    let is = |object: Option<usize>, kind: usize| {
+        object.is_some_and(|object| {
+            memory::plausible(object) && memory.word(object + layout.object_type) == Some(kind)
+        })
+    };
+    let part = |offset: usize| memory.word(frame.code + offset);
+    let text = |offset: usize| {
+        is(part(offset), runtime.text_type)
+            && part(offset)
+                .and_then(|text| memory.word(text + layout.text_length))
+                .is_some_and(|length| length < 1 << 24)
+    };
+    let lines = |line: Option<u32>| line.is_some_and(|line| line < 1 << 28);
+    is(Some(frame.code), runtime.code_type)
+        && text(layout.code_file)
+        && text(layout.code_name)
+        && (layout.code_qualname == 0 || text(layout.code_qualname))
+        && is(part(layout.code_line_table), runtime.bytes_type)
+        && lines(memory.half(frame.code + layout.code_first_line))
+        && (-1..1 << 28).contains(&frame.lasti)
+}

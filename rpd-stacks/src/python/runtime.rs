@@ -1,0 +1,277 @@
+//! The interpreter of the process: its functions, its version, whether it can be read.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::exports::Exports;
+use super::layout::{self, Layout};
+use super::memory::{Direct, Memory, plausible};
+
+/// A CPython runtime in a loaded object.
+pub(crate) struct Runtime {
+    /// Index of the module that holds it.
+    pub(super) module: u32,
+    /// `PY_VERSION_HEX`.
+    pub(crate) version: u32,
+    /// `None` for a version whose structures are not known.
+    pub(crate) layout: Option<Layout>,
+    /// `_PyRuntime`.
+    runtime: usize,
+    this_thread_state: unsafe extern "C" fn() -> usize,
+    is_initialized: unsafe extern "C" fn() -> c_int,
+    first_interpreter: unsafe extern "C" fn() -> usize,
+    next_interpreter: unsafe extern "C" fn(usize) -> usize,
+    /// Types by which an object is recognised.
+    pub(crate) code_type: usize,
+    pub(crate) text_type: usize,
+    pub(crate) bytes_type: usize,
+    /// First address and size of the evaluator.
+    pub(crate) evaluator: (usize, usize),
+    pub(crate) api: Option<Api>,
+    trust: AtomicU8,
+}
+
+/// What the public interface offers to read frames with; only for versions whose structures are not known.
+pub(crate) struct Api {
+    /// The thread state that runs on this thread, null if it is detached (3.13 on).
+    pub(crate) attached: unsafe extern "C" fn() -> *mut c_void,
+    pub(crate) first_frame: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+    pub(crate) back: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+    pub(crate) code: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+    pub(crate) line: unsafe extern "C" fn(*mut c_void) -> c_int,
+    pub(crate) attribute: unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void,
+    pub(crate) utf8: unsafe extern "C" fn(*mut c_void, *mut isize) -> *const u8,
+    pub(crate) integer: unsafe extern "C" fn(*mut c_void) -> i64,
+    pub(crate) release: unsafe extern "C" fn(*mut c_void),
+    pub(crate) error: unsafe extern "C" fn() -> *mut c_void,
+    pub(crate) clear_error: unsafe extern "C" fn(),
+}
+
+/// Whether the layout describes this interpreter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Trust {
+    /// No frame has been read yet.
+    Unproven = 0,
+    /// What it says of a real stack has been checked.
+    Proven = 1,
+    /// It contradicts what is in memory; nothing is read any more.
+    Refused = 2,
+}
+
+/// What is known of a thread's Python.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Thread {
+    /// The thread runs no Python, or Python has ended.
+    None,
+    /// Its thread state.
+    State(usize),
+}
+
+impl Runtime {
+    /// The interpreter that a module contains, if it contains one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Exports::of`]. The object must stay loaded while functions of the result are called.
+    pub(super) unsafe fn find(module: u32, bias: usize, dynamic: usize) -> Option<Runtime> {
+        // SAFETY: passed on to our caller.
+        let exports = unsafe { Exports::of(bias, dynamic)? };
+        let address = |name| exports.find(name).map(|export| export.address);
+        let function = |name| address(name).filter(|&address| address != 0);
+        let runtime = address("_PyRuntime")?;
+        let this_thread_state = function("PyGILState_GetThisThreadState")?;
+        let is_initialized = function("Py_IsInitialized")?;
+        let first_interpreter = function("PyInterpreterState_Head")?;
+        let next_interpreter = function("PyInterpreterState_Next")?;
+        // SAFETY: addresses in the loaded object's data.
+        let memory = unsafe { Direct::new() };
+        let version = match address("Py_Version") {
+            Some(version) => memory.word(version)? as u32,
+            // SAFETY: the function of this name has this type and returns a static text.
+            None => unsafe {
+                let text = std::mem::transmute::<usize, unsafe extern "C" fn() -> *const c_char>(
+                    function("Py_GetVersion")?,
+                );
+                version_of_text(CStr::from_ptr(text()).to_bytes())?
+            },
+        };
+        let evaluator = exports.find("_PyEval_EvalFrameDefault");
+        // SAFETY: functions of these names have had these types since 3.8.
+        unsafe {
+            Some(Runtime {
+                module,
+                version,
+                layout: layout::of_version(&memory, version, runtime),
+                runtime,
+                this_thread_state: std::mem::transmute::<usize, unsafe extern "C" fn() -> usize>(
+                    this_thread_state,
+                ),
+                is_initialized: std::mem::transmute::<usize, unsafe extern "C" fn() -> c_int>(
+                    is_initialized,
+                ),
+                first_interpreter: std::mem::transmute::<usize, unsafe extern "C" fn() -> usize>(
+                    first_interpreter,
+                ),
+                next_interpreter: std::mem::transmute::<usize, unsafe extern "C" fn(usize) -> usize>(
+                    next_interpreter,
+                ),
+                code_type: address("PyCode_Type")?,
+                text_type: address("PyUnicode_Type")?,
+                bytes_type: address("PyBytes_Type")?,
+                evaluator: evaluator.map_or((0, 0), |export| (export.address, export.size)),
+                api: Api::find(&exports),
+                trust: AtomicU8::new(Trust::Unproven as u8),
+            })
+        }
+    }
+
+    /// Whether an address is in the evaluator, as far as its symbol says.
+    #[inline(always)]
+    pub(crate) fn in_evaluator(&self, address: usize) -> bool {
+        address.wrapping_sub(self.evaluator.0) < self.evaluator.1
+    }
+
+    /// What the calling thread has. Neither needs nor takes the GIL.
+    #[inline]
+    pub(crate) fn thread(&self, layout: &Layout) -> Thread {
+        // SAFETY: reads a thread-local slot.
+        let state = unsafe { (self.this_thread_state)() };
+        if !plausible(state) {
+            return Thread::None;
+        }
+        // SAFETY: reads a flag.
+        let running = unsafe { (self.is_initialized)() } != 0 && self.finalizing(layout) == 0;
+        if running || self.finalizing(layout) == state {
+            Thread::State(state)
+        } else {
+            Thread::None
+        }
+    }
+
+    /// Whether the state of `thread` may still be used. To be asked after the first pointer was read from it: once
+    /// finalization has begun, the states of all threads but the one that finalizes are freed.
+    #[inline]
+    pub(crate) fn still(&self, layout: &Layout, state: usize) -> bool {
+        std::sync::atomic::fence(Ordering::Acquire);
+        let finalizing = self.finalizing(layout);
+        finalizing == 0 || finalizing == state
+    }
+
+    #[inline(always)]
+    fn finalizing(&self, layout: &Layout) -> usize {
+        // SAFETY: a word of the runtime, which is data of a loaded object.
+        unsafe { ((self.runtime + layout.finalizing) as *const usize).read_volatile() }
+    }
+
+    /// Whether Python is initialised, as far as its public interface says.
+    pub(crate) fn is_running(&self) -> bool {
+        // SAFETY: reads a flag.
+        unsafe { (self.is_initialized)() != 0 }
+    }
+
+    /// Whether the calling thread has ever run Python.
+    pub(crate) fn has_thread(&self) -> bool {
+        // SAFETY: reads a thread-local slot.
+        plausible(unsafe { (self.this_thread_state)() })
+    }
+
+    /// Whether more than one interpreter exists.
+    pub(crate) fn has_sub_interpreters(&self) -> bool {
+        // SAFETY: reads the list's head, and the link of an interpreter that exists while its head does.
+        unsafe {
+            let first = (self.first_interpreter)();
+            first != 0 && (self.next_interpreter)(first) != 0
+        }
+    }
+
+    /// Whether the layout may be believed.
+    #[inline(always)]
+    pub(crate) fn trust(&self) -> Trust {
+        match self.trust.load(Ordering::Relaxed) {
+            0 => Trust::Unproven,
+            1 => Trust::Proven,
+            _ => Trust::Refused,
+        }
+    }
+
+    /// Sets whether the layout may be believed. A refusal is final.
+    pub(crate) fn set_trust(&self, trust: Trust) {
+        self.trust.fetch_max(trust as u8, Ordering::Relaxed);
+    }
+}
+
+impl Api {
+    fn find(exports: &Exports) -> Option<Api> {
+        let function = |name| exports.find(name).map(|export| export.address);
+        // SAFETY: functions of these names have these types; they are part of the stable or public interface.
+        unsafe {
+            Some(Api {
+                attached: std::mem::transmute::<usize, unsafe extern "C" fn() -> *mut c_void>(
+                    function("PyThreadState_GetUnchecked")?,
+                ),
+                first_frame: std::mem::transmute::<
+                    usize,
+                    unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+                >(function("PyThreadState_GetFrame")?),
+                back: std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> *mut c_void>(
+                    function("PyFrame_GetBack")?,
+                ),
+                code: std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> *mut c_void>(
+                    function("PyFrame_GetCode")?,
+                ),
+                line: std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> c_int>(
+                    function("PyFrame_GetLineNumber")?,
+                ),
+                attribute: std::mem::transmute::<
+                    usize,
+                    unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void,
+                >(function("PyObject_GetAttrString")?),
+                utf8: std::mem::transmute::<
+                    usize,
+                    unsafe extern "C" fn(*mut c_void, *mut isize) -> *const u8,
+                >(function("PyUnicode_AsUTF8AndSize")?),
+                integer: std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> i64>(
+                    function("PyLong_AsLongLong")?,
+                ),
+                release: std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void)>(function(
+                    "Py_DecRef",
+                )?),
+                error: std::mem::transmute::<usize, unsafe extern "C" fn() -> *mut c_void>(
+                    function("PyErr_Occurred")?,
+                ),
+                clear_error: std::mem::transmute::<usize, unsafe extern "C" fn()>(function(
+                    "PyErr_Clear",
+                )?),
+            })
+        }
+    }
+}
+
+/// `PY_VERSION_HEX` of a text such as `3.8.18 (default, ...)`; only major, minor and micro.
+fn version_of_text(text: &[u8]) -> Option<u32> {
+    let number = text.split(|&byte| byte == b' ').next()?;
+    let mut parts = number.split(|&byte| byte == b'.').map(|part| {
+        std::str::from_utf8(part.split(|byte| !byte.is_ascii_digit()).next()?)
+            .ok()?
+            .parse()
+            .ok()
+    });
+    let mut part = || parts.next().flatten().filter(|&part: &u32| part < 256);
+    Some(part()? << 24 | part()? << 16 | part()? << 8 | 0xf0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_their_text() {
+        assert_eq!(
+            version_of_text(b"3.8.18 (default, May  9 2026) [GCC]"),
+            Some(0x0308_12f0)
+        );
+        assert_eq!(version_of_text(b"3.10.13+ (main)"), Some(0x030a_0df0));
+        assert_eq!(version_of_text(b"pypy"), None);
+    }
+}

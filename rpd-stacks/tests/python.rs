@@ -1,0 +1,309 @@
+//! Python frames, in real interpreters: each case of `python/cases.py` runs in every interpreter that is found, which are
+//! `python3.8` to `python3.15`, the free-threaded ones and the debug build on the path, pyenv's, and those that
+//! `RPD_TEST_PYTHONS` names (separated by colons). An interpreter stands for its version: the first one found is used.
+//!
+//! The numbers of the cases are those of the conformance cases of stacks.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// Versions that are looked for.
+const VERSIONS: [&str; 11] = [
+    "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15", "3.15t",
+];
+/// Random trees, over all interpreters.
+const TREES: usize = 10_000;
+
+/// Interpreters by version.
+fn interpreters() -> &'static BTreeMap<String, PathBuf> {
+    static FOUND: OnceLock<BTreeMap<String, PathBuf>> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let variable = |name| std::env::var_os(name).unwrap_or_default();
+        let named: Vec<_> = std::env::split_paths(&variable("RPD_TEST_PYTHONS")).collect();
+        let folders: Vec<_> = std::env::split_paths(&variable("PATH")).collect();
+        let numbered = VERSIONS.iter().map(|version| format!("python{version}"));
+        let in_path = numbered
+            .chain(["python3".to_owned(), "python3-dbg".to_owned()])
+            .flat_map(|name| folders.iter().map(move |folder| folder.join(&name)));
+        let pyenv = Path::new(&variable("HOME")).join(".pyenv/versions");
+        let of_pyenv = std::fs::read_dir(pyenv)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|version| version.path().join("bin/python3"));
+        let mut found = BTreeMap::new();
+        for candidate in named.into_iter().chain(in_path).chain(of_pyenv) {
+            if candidate.is_file()
+                && let Some(version) = version_of(&candidate)
+                && VERSIONS.contains(&version.0.trim_end_matches('d'))
+            {
+                found.entry(version.0).or_insert(version.1);
+            }
+        }
+        for version in VERSIONS
+            .iter()
+            .filter(|version| !found.contains_key(**version))
+        {
+            println!("skipped: Python {version}: no interpreter found");
+        }
+        found
+    })
+}
+
+/// Major and minor version, with a `t` if it is free-threaded, and a `d` if it is a debug build, and the program that a
+/// name leads to; `None` if the interpreter does not run or has no ctypes.
+fn version_of(interpreter: &Path) -> Option<(String, PathBuf)> {
+    let text = "import ctypes, sys, sysconfig\n\
+                free = 't' if sysconfig.get_config_var('Py_GIL_DISABLED') else ''\n\
+                debug = 'd' if hasattr(sys, 'gettotalrefcount') else ''\n\
+                print('%d.%d%s%s' % (sys.version_info[0], sys.version_info[1], free, debug))\n\
+                print(sys.executable)";
+    let output = Command::new(interpreter).args(["-c", text]).output().ok()?;
+    let version = String::from_utf8(output.stdout).ok()?;
+    let (version, program) = version.split_once('\n')?;
+    output
+        .status
+        .success()
+        .then(|| (version.to_owned(), PathBuf::from(program.trim())))
+}
+
+/// The library that the interpreters load. `cargo test` builds it with the other examples of this package.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let folder = test
+        .parent()
+        .and_then(Path::parent)
+        .expect("a test lies in target/*/deps");
+    let library = folder.join("examples/libstacks_probe.so");
+    assert!(
+        library.is_file(),
+        "{} is missing: cargo build -p rpd-stacks --examples",
+        library.display()
+    );
+    library
+}
+
+fn run(interpreter: &Path, script: &str, arguments: &[&str]) -> Output {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/python")
+        .join(script);
+    Command::new(interpreter)
+        .arg(script)
+        .args(arguments)
+        .env("RPD_STACKS_PROBE", library())
+        .env(
+            "PYTHONPYCACHEPREFIX",
+            concat!(env!("CARGO_TARGET_TMPDIR"), "/pycache"),
+        )
+        .env("PYTHONIOENCODING", "utf-8")
+        .output()
+        .expect("the interpreter ran before")
+}
+
+/// Runs a script in all interpreters, and expects that each passes.
+fn run_in_all(script: &str, arguments: &[&str]) {
+    let mut failures = Vec::new();
+    for (version, interpreter) in interpreters() {
+        // Structures of later versions are not known: case 88 says what happens there.
+        if version.starts_with("3.15") && arguments != ["88"] {
+            continue;
+        }
+        let output = run(interpreter, script, arguments);
+        let text = String::from_utf8_lossy(&output.stdout);
+        for line in text.lines().filter(|line| line.starts_with("skipped:")) {
+            println!("{line}");
+        }
+        if !output.status.success() {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            failures.push(format!("{version}: {}\n{text}{errors}", output.status));
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "{script} {arguments:?}:\n{}",
+        failures.join("\n")
+    );
+}
+
+macro_rules! cases {
+    ($($name:ident = $number:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                run_in_all("cases.py", &[$number]);
+            }
+        )*
+    };
+}
+
+cases! {
+    case_55_nested_functions_and_a_native_call = "55";
+    case_56_the_same_with_the_gil_released = "56";
+    case_57_a_thread_that_never_ran_python = "57";
+    case_58_a_callback_through_map = "58";
+    case_59_reduce_nested_100_deep_in_a_sort_key = "59";
+    case_60_a_c_library_calls_back = "60";
+    case_61_a_generator = "61";
+    case_62_a_delegating_generator = "62";
+    case_63_a_coroutine_awaits_a_coroutine = "63";
+    case_64_a_task_after_a_suspension = "64";
+    case_65_comprehensions = "65";
+    case_66_class_bodies_and_imports = "66";
+    case_67_code_from_strings = "67";
+    case_68_finalizers = "68";
+    case_69_while_an_exception_is_handled = "69";
+    case_71_wrappers_and_methods = "71";
+    case_72_lines_and_columns = "72";
+    case_73_deep_recursion = "73";
+    case_73_a_gap_beyond_the_limit = "73_gap";
+    case_74_frames_that_are_being_set_up = "74";
+    case_75_profile_and_trace_hooks = "75";
+    case_76_a_replaced_evaluator = "76";
+    case_77_perf_trampolines = "77";
+    case_78_a_thread_that_hogs_the_gil = "78";
+    case_79_code_objects_at_one_address = "79";
+    case_80_a_function_that_is_redefined_while_it_runs = "80";
+    case_81_names_that_are_not_ascii = "81";
+    case_84_while_the_interpreter_ends = "84";
+    case_85_a_sub_interpreter = "85";
+    case_86_greenlets = "86";
+    case_87_forked_and_spawned_children = "87";
+    case_88_a_version_that_is_not_known = "88";
+    case_90_threads_and_reference_counts = "90";
+}
+
+/// Not here: 70 (an exception that a C++ binding layer translates) and the frames of `torch.compile` in 76 need libraries
+/// that are not in the tree.
+#[test]
+fn random_trees_are_as_the_interpreter_sees_them() {
+    let known = interpreters()
+        .keys()
+        .filter(|version| !version.starts_with("3.15"));
+    let each = TREES.div_ceil(known.count().max(1)).to_string();
+    run_in_all("trees.py", &[&each, "1"]);
+}
+
+#[test]
+#[ignore = "takes minutes: 10,000 trees in each interpreter, then a minute of stress"]
+fn random_trees_and_stress_for_long() {
+    run_in_all("trees.py", &[&TREES.to_string(), "2"]);
+    run_in_all("stress.py", &["60"]);
+}
+
+/// A library that an interpreter's own code is in, if it is in one.
+fn shared_library(interpreter: &Path) -> Option<PathBuf> {
+    let text = "import os, sysconfig as s\n\
+                path = os.path.join(s.get_config_var('LIBDIR') or '', s.get_config_var('INSTSONAME') or '')\n\
+                print(path if path in open('/proc/self/maps').read() else '')";
+    let output = Command::new(interpreter).args(["-c", text]).output().ok()?;
+    let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
+    (path.extension().is_some_and(|extension| extension != "a") && path.is_file()).then_some(path)
+}
+
+/// Cases 82, 83 and 84: a program that loads Python late and for itself alone.
+#[test]
+fn case_82_83_84_a_host_that_loads_python_late_and_locally() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let host = folder.path().join("host");
+    let built = Command::new("cc")
+        .args(["-O1", "-o"])
+        .arg(&host)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/host.c"))
+        .arg("-ldl")
+        .output();
+    let Ok(built) = built else {
+        println!("skipped: a program that loads Python: no C compiler");
+        return;
+    };
+    assert!(
+        built.status.success(),
+        "{}",
+        String::from_utf8_lossy(&built.stderr)
+    );
+    for (version, interpreter) in interpreters() {
+        let Some(python) = shared_library(interpreter) else {
+            println!("skipped: a program that loads Python {version}: it is in no library");
+            continue;
+        };
+        let prefix = interpreter
+            .parent()
+            .and_then(Path::parent)
+            .expect("prefix/bin/python");
+        let output = Command::new(&host)
+            .arg(library())
+            .arg(&python)
+            .env("PYTHONHOME", prefix)
+            .output()
+            .expect("the program was built");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success(),
+            "{version}: {}\n{text}{}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let parts: Vec<_> = text.split("== ").skip(1).collect();
+        assert_eq!(parts.len(), 4, "{version}: {text}");
+        for (part, python_rows) in parts.iter().zip([0, 0, 4, 0]) {
+            let mut lines = part.lines().skip(1);
+            assert_eq!(lines.next(), Some("0"), "{version}: {part}");
+            let names: Vec<_> = lines
+                .filter(|line| line.starts_with("P\t"))
+                .filter_map(|line| line.split('\t').nth(6))
+                .collect();
+            assert_eq!(names.len(), python_rows, "{version}: {part}");
+            if python_rows > 0 {
+                assert_eq!(
+                    names,
+                    ["<module>", "<lambda>", "f", "g"],
+                    "{version}: {part}"
+                );
+            }
+            assert!(
+                part.lines()
+                    .any(|line| line.contains("\tmain\t") || line.contains("/host")),
+                "{part}"
+            );
+        }
+    }
+}
+
+/// Case 89: an interpreter without any symbols but those that it exports.
+#[test]
+fn case_89_a_stripped_interpreter() {
+    for (version, interpreter) in interpreters() {
+        let Some(python) = shared_library(interpreter) else {
+            continue;
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let stripped = folder.path().join(python.file_name().expect("a file"));
+        let strip = Command::new("strip")
+            .arg("-o")
+            .arg(&stripped)
+            .arg(&python)
+            .output();
+        if !strip.is_ok_and(|output| output.status.success()) {
+            println!("skipped: a stripped Python {version}: strip does not work");
+            continue;
+        }
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/cases.py");
+        for case in ["55", "58", "63"] {
+            let output = Command::new(interpreter)
+                .arg(&script)
+                .arg(case)
+                .env("RPD_STACKS_PROBE", library())
+                .env("LD_LIBRARY_PATH", folder.path())
+                .env("RPD_CASE_PYTHON", &stripped)
+                .output()
+                .expect("the interpreter ran before");
+            assert!(
+                output.status.success(),
+                "{version} case {case}: {}{}",
+                String::from_utf8_lossy(&output.stdout),
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+    }
+}
