@@ -25,6 +25,7 @@ pub(super) const ALL: [(&str, Measure); 14] = [
     ("open", |_, settings| examples::open(settings)),
     ("stats", |_, settings| examples::statistics(settings)),
     ("formats", |_, settings| examples::formats(settings)),
+    ("python", |_, settings| examples::python_stacks(settings)),
 ];
 
 /// Numbers of SDK 1.0's callback tracing kinds, for the empty tool.
