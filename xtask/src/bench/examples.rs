@@ -115,6 +115,36 @@ pub(super) fn formats(settings: &Settings) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// Names of the lines that the example prints, and the most that each may take in nanoseconds.
+const WALKS: [(&str, f64); 5] = [
+    ("first sight of a program counter", 5000.0),
+    ("30 frames, warm", 300.0),
+    ("68 frames, memoised", 200.0),
+    ("5000 frames, memoised", 20_000.0),
+    ("5000 frames, first walk of a thread", 100_000.0),
+];
+
+pub(super) fn walks(settings: &Settings) -> Result<Vec<Row>> {
+    let text = example(settings, "rpd-stacks", "native-stacks", &[])?;
+    let mut rows = Vec::new();
+    for line in text.lines() {
+        let Some((name, figure)) = line.split_once(": ") else {
+            continue;
+        };
+        let target = WALKS
+            .iter()
+            .find(|(walk, _)| *walk == name)
+            .map_or(Target::None, |(_, most)| Target::AtMost(*most));
+        rows.push(Row::new(
+            format!("native stack, {name}"),
+            number_before(figure, " ns")?,
+            "ns",
+            target,
+        ));
+    }
+    Ok(rows)
+}
+
 #[cfg(test)]
 mod tests {
     use super::number_before;
