@@ -293,7 +293,7 @@ fn places_costs_and_what_was_not_freed() {
         let mut all = vec!["flame", database, "-f", "folded"];
         all.extend(options);
         let text = rpd(&all).stdout;
-        let weight = |line: &str| line.rsplit(' ').next().and_then(|weight| weight.parse().ok());
+        let weight = |line: &str| line.rsplit(' ').next().and_then(|weight| weight.parse::<i64>().ok());
         text.lines().filter_map(weight).sum::<i64>()
     };
     let data = Database::open(&path);
