@@ -95,7 +95,14 @@ impl Built {
         let soname = "-Wl,-soname,libamdhip64.so.6";
         command(
             "cc",
-            &["-shared", "-fPIC", soname, "-o", &library, &built.text("runtime.c")],
+            &[
+                "-shared",
+                "-fPIC",
+                soname,
+                "-o",
+                &library,
+                &built.text("runtime.c"),
+            ],
         );
         let source = built.text("main.cpp");
         let mut all = vec!["-O2", "-Wl,--build-id", "-o", &program, &source, &library];
@@ -158,7 +165,10 @@ fn the_first_example_of_the_guide() {
         .collect();
     let frame = |depth: usize| first[depth][2].as_str();
     assert!(frame(0).starts_with("#0 0x"), "{rows:?}");
-    assert!(frame(0)[21..].starts_with("in hipMalloc() at /"), "{rows:?}");
+    assert!(
+        frame(0)[21..].starts_with("in hipMalloc() at /"),
+        "{rows:?}"
+    );
     assert!(first[0][3].contains(" | size=0x20000"), "{rows:?}");
     let header = built.text("hip_runtime_api.h");
     let inlined = format!(
@@ -166,8 +176,14 @@ fn the_first_example_of_the_guide() {
     );
     assert!(frame(1).starts_with(&inlined), "{rows:?}");
     let line = line_of(PROGRAM, "hipMalloc(&device");
-    let place = format!(" in main_foo(int, char**) at {}:{line}:", built.text("main.cpp"));
-    assert!(frame(2).starts_with("#2 0x") && frame(2).contains(&place), "{rows:?}");
+    let place = format!(
+        " in main_foo(int, char**) at {}:{line}:",
+        built.text("main.cpp")
+    );
+    assert!(
+        frame(2).starts_with("#2 0x") && frame(2).contains(&place),
+        "{rows:?}"
+    );
     assert!(frame(3).contains(" in main at "), "{rows:?}");
     let depths: Vec<&str> = first.iter().map(|row| row[1].as_str()).collect();
     let expected: Vec<String> = (0..first.len()).map(|depth| depth.to_string()).collect();
@@ -210,12 +226,18 @@ fn the_second_example_of_the_guide() {
     let module = position(&format!("in <module> at {script}:{}", line("sys.exit")));
     assert!(native < wrapper && wrapper < inner, "{frames:#?}");
     assert_eq!((outer, module), (inner + 1, inner + 2), "{frames:#?}");
-    assert!(frames[inner].contains("(python)           in "), "{frames:#?}");
+    assert!(
+        frames[inner].contains("(python)           in "),
+        "{frames:#?}"
+    );
 
     let database = outcome.file("_results.db");
     let database = database.to_str().expect("text");
     let folded = rpd(&["flame", database, "-f", "folded", "--python-only"]).stdout;
-    assert!(folded.contains("<module>;outer;inner;hipMalloc 1\n"), "{folded}");
+    assert!(
+        folded.contains("<module>;outer;inner;hipMalloc 1\n"),
+        "{folded}"
+    );
     assert!(!folded.contains("wrap_allocate"), "{folded}");
 }
 
@@ -252,7 +274,10 @@ fn the_third_example_of_the_guide() {
     let after = own(&guide(&path, "hip_api = 'hipFree'"));
     let line = line_of(PROGRAM, "hipFree(device)");
     assert!(
-        after[0].contains(&format!(" in main_foo(int, char**) at {}:{line}:", built.text("main.cpp"))),
+        after[0].contains(&format!(
+            " in main_foo(int, char**) at {}:{line}:",
+            built.text("main.cpp")
+        )),
         "{after:?}"
     );
     assert_eq!(Database::open(&path).rows(stacks), ids);
@@ -270,7 +295,10 @@ fn places_costs_and_what_was_not_freed() {
     let table = rpd(&["stacks", database, "--api", "hipMemcpy*", "-f", "csv"]).stdout;
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.len(), 3, "{table}");
-    assert_eq!(lines[0], "Function,Calls,CPU time (nsec),GPU time (nsec),Bytes,Call site");
+    assert_eq!(
+        lines[0],
+        "Function,Calls,CPU time (nsec),GPU time (nsec),Bytes,Call site"
+    );
     for text in ["hipMemcpy(device", "hipMemcpy(host"] {
         let row = lines.iter().find(|line| line.contains(&place(text)));
         let row = row.unwrap_or_else(|| panic!("{text}: {table}"));
@@ -278,22 +306,36 @@ fn places_costs_and_what_was_not_freed() {
     }
 
     let leaks = rpd(&["stacks", database, "--leaks", "-f", "csv"]).stdout;
-    let lost: Vec<&str> = leaks.lines().filter(|line| line.contains("main.cpp")).collect();
+    let lost: Vec<&str> = leaks
+        .lines()
+        .filter(|line| line.contains("main.cpp"))
+        .collect();
     assert_eq!(lost.len(), 1, "{leaks}");
     assert!(lost[0].starts_with("4096,1,"), "{leaks}");
     assert!(lost[0].contains(&place("hipMalloc(&lost")), "{leaks}");
     let memory = rpd(&["stacks", database, "--memory", "--points", "4", "-f", "csv"]).stdout;
-    let peak = memory.lines().any(|line| line.contains(",131072,131072,hipMalloc,"));
+    let peak = memory
+        .lines()
+        .any(|line| line.contains(",131072,131072,hipMalloc,"));
     assert!(peak, "{memory}");
-    let last = memory.lines().rfind(|line| line.contains(&place("hipMalloc(&lost")));
-    assert!(last.is_some_and(|line| line.contains(",4096,4096,")), "{memory}");
+    let last = memory
+        .lines()
+        .rfind(|line| line.contains(&place("hipMalloc(&lost")));
+    assert!(
+        last.is_some_and(|line| line.contains(",4096,4096,")),
+        "{memory}"
+    );
 
     // The weights of a graph add up to the calls.
     let folded = |options: &[&str]| {
         let mut all = vec!["flame", database, "-f", "folded"];
         all.extend(options);
         let text = rpd(&all).stdout;
-        let weight = |line: &str| line.rsplit(' ').next().and_then(|weight| weight.parse::<i64>().ok());
+        let weight = |line: &str| {
+            line.rsplit(' ')
+                .next()
+                .and_then(|weight| weight.parse::<i64>().ok())
+        };
         text.lines().filter_map(weight).sum::<i64>()
     };
     let data = Database::open(&path);
@@ -328,8 +370,14 @@ fn an_exported_file_has_the_rows_of_the_view() {
         file.rows("select apiName, opType from rocpd_api_ops x join api a on a.id = x.api_id join op o on o.id = x.op_id"),
         [["hipMemcpy", "CopyHostToDevice"], ["hipMemcpy", "CopyDeviceToHost"]]
     );
-    assert_eq!(file.rows("select value from rocpd_metadata where tag = 'schema_version'"), [["3"]]);
-    assert_eq!(file.number("select count(*) from stackframe"), exported.len() as i64);
+    assert_eq!(
+        file.rows("select value from rocpd_metadata where tag = 'schema_version'"),
+        [["3"]]
+    );
+    assert_eq!(
+        file.number("select count(*) from stackframe"),
+        exported.len() as i64
+    );
     // Cut to nothing, no frames are left behind.
     rpd(&[
         "export",
@@ -357,7 +405,9 @@ fn what_has_no_stacks_says_what_to_do() {
         let refused = Rpd::plain(words).run();
         assert_eq!(refused.code(), 1, "{}", refused.stderr);
         assert!(
-            refused.stderr.contains("holds no call stacks; record with --stacks native, python or merged"),
+            refused
+                .stderr
+                .contains("holds no call stacks; record with --stacks native, python or merged"),
             "{}",
             refused.stderr
         );

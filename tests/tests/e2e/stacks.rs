@@ -164,7 +164,7 @@ fn stacks_lead_to_the_functions_of_the_program() {
         assert!(
             stack
                 .iter()
-                .any(|frame| frame.owner.starts_with("librpd_sim"))
+                .any(|frame| frame.owner.starts_with("libamdhip64"))
         );
     }
     assert!(
@@ -448,7 +448,7 @@ fn databases_that_are_merged_converted_and_asked_keep_stacks() {
             converted.join("again_results.json").as_os_str(),
         ],
     );
-    outcome.success();
+    let _ = outcome.success();
     let again = Database::open(&converted.join("again_results.db"));
     check(&again);
     assert_eq!(stacks(&again), stacks(&one.database()));
