@@ -1,4 +1,5 @@
-//! Turns the device descriptions in `data/` into constants of the type `Device` of `src/device.rs`.
+//! Turns the device descriptions in `data/` into constants of the type `Device` of `src/device.rs`, and the list of
+//! instructions into the names of those that the interpreter refuses.
 //!
 //! The compiler checks the descriptions: a figure that is missing, has another type or that no field is named after
 //! is an error in the generated file, which names the field.
@@ -10,6 +11,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let data = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("data");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={}", data.display());
+    let names = instructions(&fs::read_to_string(data.join("gfx90a-instructions.csv"))?)?;
+    fs::write(
+        Path::new(&env::var("OUT_DIR")?).join("instructions.rs"),
+        names,
+    )?;
     let mut files: Vec<_> = fs::read_dir(&data)?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<_, _>>()?;
@@ -31,6 +37,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     out.push(']');
     fs::write(Path::new(&env::var("OUT_DIR")?).join("devices.rs"), out)?;
     Ok(())
+}
+
+/// The names of the instructions that are refused, with encoding and opcode, in order.
+fn instructions(listing: &str) -> Result<String, Box<dyn Error>> {
+    let mut refused = Vec::new();
+    for row in listing.lines().skip(1) {
+        let mut fields = row.split(',');
+        let mut field = || fields.next().ok_or_else(|| format!("not a row: {row}"));
+        let (encoding, opcode, name, state) = (field()?, field()?, field()?, field()?);
+        if state == "refused" {
+            let opcode = u16::from_str_radix(opcode.trim_start_matches("0x"), 16)?;
+            refused.push((encoding, opcode, name));
+        }
+    }
+    refused.sort_unstable();
+    Ok(format!("&{refused:?}"))
 }
 
 /// A value of a structure, its fields from a table.

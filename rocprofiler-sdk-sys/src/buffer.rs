@@ -69,7 +69,8 @@ c_enum! {
     }
 }
 
-/// Receives the records of a buffer on its callback thread: array of header pointers, their count, user data, and the records dropped since the last call.
+/// Receives the records of a buffer on its callback thread: array of header pointers, their count, user data, and the
+/// records dropped since the last call.
 pub type rocprofiler_buffer_tracing_cb_t = Option<
     unsafe extern "C" fn(
         context: rocprofiler_context_id_t,

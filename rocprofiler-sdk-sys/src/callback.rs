@@ -58,7 +58,8 @@ c_struct! {
     }
 }
 
-/// Called for an operation on the thread that does it. The user data slot is shared by enter and exit of the same operation and context.
+/// Called for an operation on the thread that does it. The user data slot is shared by enter and exit of the same
+/// operation and context.
 pub type rocprofiler_callback_tracing_cb_t = Option<
     unsafe extern "C" fn(
         record: rocprofiler_callback_tracing_record_t,

@@ -231,7 +231,8 @@ pub type rocprofiler_available_dimensions_cb_t = Option<
     ) -> rocprofiler_status_t,
 >;
 
-/// Chooses what to count for a dispatch, on the enqueuing thread, by filling `config` (zero: nothing). The user data reaches the record callback.
+/// Chooses what to count for a dispatch, on the enqueuing thread, by filling `config` (zero: nothing). The user data
+/// reaches the record callback.
 pub type rocprofiler_dispatch_counting_service_cb_t = Option<
     unsafe extern "C" fn(
         dispatch: rocprofiler_dispatch_counting_service_data_t,

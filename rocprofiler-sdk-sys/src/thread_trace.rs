@@ -293,7 +293,8 @@ pub type rocprofiler_thread_trace_dispatch_callback_t = Option<
     ) -> rocprofiler_thread_trace_control_flags_t,
 >;
 
-/// Receives the raw trace of one shader engine; the data lasts for the call only. From SDK 1.3 on the parameters come in one struct, which is another ABI.
+/// Receives the raw trace of one shader engine; the data lasts for the call only. From SDK 1.3 on the parameters come
+/// in one struct, which is another ABI.
 pub type rocprofiler_thread_trace_shader_data_callback_t = Option<
     unsafe extern "C" fn(
         agent: rocprofiler_agent_id_t,

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use rpd_core::compat::{Compat, Difference};
 
-use crate::failure::{self, USAGE};
+use crate::exit_status::USAGE;
+use crate::failure;
 
 /// Programs that one binary is, by its file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

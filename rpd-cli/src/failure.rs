@@ -2,14 +2,7 @@
 
 use std::fmt;
 
-/// Status for mistakes in the command line.
-pub(crate) const USAGE: u8 = 2;
-/// Status for everything else that goes wrong before or after the target ran.
-pub(crate) const FAILED: u8 = 1;
-/// Status for a target that cannot be executed.
-pub(crate) const NOT_EXECUTABLE: u8 = 126;
-/// Status for a target that does not exist.
-pub(crate) const NOT_FOUND: u8 = 127;
+use crate::exit_status::{FAILED, USAGE};
 
 /// An error with the exit status it leads to. Without it in its chain an error means status 1.
 #[derive(Debug)]

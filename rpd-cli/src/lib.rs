@@ -18,6 +18,7 @@ macro_rules! eprintln {
 mod called;
 mod commands;
 mod counters;
+mod exit_status;
 mod failure;
 mod isolation;
 mod jobs;

@@ -8,6 +8,7 @@ use rpd_core::naming::{self, Namer};
 use rpd_core::options::Options;
 use rpd_formats::file::remove_abandoned;
 
+use crate::exit_status::{FAILED, SUCCESS};
 use crate::failure::{Failure, line};
 use crate::report::{self, Confined};
 use crate::run_directory::{Found, RunDirectory, find_runs};
@@ -76,7 +77,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = parse(arguments)? else {
         return crate::print(USAGE);
     };
-    let mut status = 0;
+    let mut status = SUCCESS;
     let mut found = Vec::new();
     for folder in &given.folders {
         let Found { runs, cleaned } = find_runs(folder);
@@ -98,10 +99,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     for (folder, run) in found {
         match run.and_then(|run| finish(&run, folder, given.output.as_deref())) {
             Ok(true) => {}
-            Ok(false) => status = 1,
+            Ok(false) => status = FAILED,
             Err(error) => {
                 eprintln!("rpd: {}", line(&error));
-                status = 1;
+                status = FAILED;
             }
         }
     }

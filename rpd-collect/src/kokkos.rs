@@ -132,7 +132,7 @@ fn sections() -> std::sync::MutexGuard<'static, Vec<Section>> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Kokkos asks whether it has to fence around every event: no.
+/// Tells Kokkos that it need not fence around every event.
 ///
 /// # Safety
 ///
@@ -198,7 +198,7 @@ pub(crate) extern "C" fn kokkosp_pop_profile_region() {
     pop();
 }
 
-/// Something happened.
+/// An event of the program.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn kokkosp_profile_event(name: *const c_char) {
     mark(name);
@@ -286,7 +286,7 @@ pub(crate) extern "C" fn kokkosp_stop_profile_section(id: u32) {
     });
 }
 
-/// A section is not needed any more. Its number is not given out again, so nothing is to be done.
+/// A section is not needed any more. Its number is not given out again, so nothing is done here.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn kokkosp_destroy_profile_section(_id: u32) {}
 

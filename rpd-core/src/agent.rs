@@ -169,10 +169,9 @@ macro_rules! described {
 
             /// Reads the numbers; what `at` does not cover is 0.
             fn read(at: Fields<'_>) -> $name {
-                $name {
-                    $($property: Number::read(at, $offset),)*
-                    ..$name::default()
-                }
+                let mut read = $name::default();
+                $(read.$property = Number::read(at, $offset);)*
+                read
             }
         }
     };

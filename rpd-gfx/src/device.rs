@@ -20,7 +20,7 @@ pub struct Device {
     pub counters: &'static str,
     /// What code it executes.
     pub code: Code,
-    /// What it is made of.
+    /// Kind of its memory.
     pub layout: Layout,
     /// Its memory.
     pub memory: Memory,

@@ -1,4 +1,4 @@
-//! Brings SDK and collector together when the first runtime hands its tables over, once for each process image.
+//! Gives the collector to the SDK when the first runtime registers its tables, once for each process image.
 //!
 //! The rule is `rocprofiler_force_configure`. A collector named in `ROCP_TOOL_LIBRARIES`, as any other tool of the SDK,
 //! is what is used
@@ -28,10 +28,10 @@ static BINDER: AtomicU64 = AtomicU64::new(NOBODY);
 const NOBODY: u64 = 0;
 const DONE: u64 = u64::MAX;
 
-/// Tables that were forwarded: name, instance, and what the SDK answered.
+/// Tables that were forwarded: name, instance, and the SDK's result.
 static FORWARDED: Mutex<Vec<(CString, u64, c_int)>> = Mutex::new(Vec::new());
 
-/// Whether the SDK has to find the collector by itself.
+/// Whether the SDK finds the collector in `ROCP_TOOL_LIBRARIES`.
 fn by_tool_list(objects: &Objects) -> bool {
     let visible = sdk::symbol(libc::RTLD_DEFAULT, c"rocprofiler_configure");
     collector::tools_are_listed()
@@ -62,7 +62,7 @@ fn bound() -> Option<&'static Sdk> {
     let me = caller();
     loop {
         let binder = BINDER.load(Ordering::Acquire);
-        // A tool that is being configured may use a runtime, which hands its tables over on the same thread.
+        // A tool that is being configured may use a runtime, which registers its tables on the same thread.
         if binder == DONE || binder == me {
             break;
         }

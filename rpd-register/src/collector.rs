@@ -1,4 +1,4 @@
-//! The collector's library, which lies beside this one, and its place in `ROCP_TOOL_LIBRARIES`.
+//! The collector's library, which is in the folder of this one, and its place in `ROCP_TOOL_LIBRARIES`.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_void};
 use std::mem::MaybeUninit;
@@ -28,7 +28,7 @@ unsafe impl Sync for Collector {}
 
 static COLLECTOR: OnceLock<Option<Collector>> = OnceLock::new();
 
-/// Where the collector lies: in the folder of this library.
+/// Path of the collector: in the folder of this library.
 fn path() -> Option<CString> {
     let mut info = MaybeUninit::<libc::Dl_info>::uninit();
     // SAFETY: any address may be asked for; the record is written when the answer is not zero.

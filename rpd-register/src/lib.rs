@@ -1,9 +1,9 @@
 //! The library between the registration library of ROCm and the SDK.
 //!
 //! `rpd` preloads it into the target and names it in `ROCPROFILER_REGISTER_LIBRARY`. The runtimes hand their dispatch
-//! tables to the registration library, and that one to [`rocprofiler_set_api_table`] here. The first call opens the SDK,
-//! gives it the collector's entry point with `rocprofiler_force_configure`, and every call is forwarded to the function
-//! of the same name in the SDK.
+//! tables to the registration library, which passes them to [`rocprofiler_set_api_table`] here. The first call opens
+//! the SDK, gives it the collector's entry point with `rocprofiler_force_configure`, and every call is forwarded to the
+//! function of the same name in the SDK.
 //!
 //! The collector is opened with local scope, so that no `rocprofiler_configure` is globally visible: an SDK that sees one
 //! parses the ELF file of every loaded library, which takes some 350 ms at the start of each program that uses the GPU.
@@ -39,8 +39,8 @@ use rocprofiler_sdk_sys::rocprofiler_status_t;
 /// What callers get when the SDK is not there.
 const FAILED: c_int = rocprofiler_status_t::ERROR.0 as c_int;
 
-/// Forwards the tables of a runtime to the SDK, once for each name and instance; a repetition is answered as the first
-/// call was.
+/// Forwards the tables of a runtime to the SDK, once for each name and instance; for a repetition, the result
+/// of the first call.
 ///
 /// # Safety
 ///
@@ -61,14 +61,14 @@ pub unsafe extern "C" fn rocprofiler_set_api_table(
     .unwrap_or(FAILED)
 }
 
-/// Calls the SDK's `rocprofiler_attach` (SDK 1.1 and later), which tells the tools that recording begins. 1 when the SDK
+/// Calls the SDK's `rocprofiler_attach` (SDK 1.1 and later), which notifies the tools that recording begins. 1 when the SDK
 /// has no such function.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_attach() -> c_int {
     catch_unwind(|| binding::call(c"rocprofiler_attach")).unwrap_or(FAILED)
 }
 
-/// Calls the SDK's `rocprofiler_detach` (SDK 1.1 and later), which tells the tools that recording ends. 1 when the SDK
+/// Calls the SDK's `rocprofiler_detach` (SDK 1.1 and later), which notifies the tools that recording ends. 1 when the SDK
 /// has no such function.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_detach() -> c_int {

@@ -37,7 +37,7 @@ unsafe extern "C" fn visit(
     _size: usize,
     data: *mut c_void,
 ) -> c_int {
-    // SAFETY: the loader hands a valid record, and `data` is what `look` passed.
+    // SAFETY: the loader passes a valid record, and `data` is what `look` passed.
     let (info, found) = unsafe { (&*info, &mut *data.cast::<Objects>()) };
     if !info.dlpi_name.is_null() {
         // SAFETY: not null, so it is text.

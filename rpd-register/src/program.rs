@@ -1,7 +1,7 @@
 //! Recording ends where the target's `main` returns.
 //!
-//! What exit handlers still do, such as the clean-up of the runtime, is not recorded, as with other tools of this kind. In a
-//! program that ends by `exit` and never returns from `main`, the SDK's own exit handler ends the recording.
+//! What exit handlers still do, such as the clean-up of the runtime, is not recorded, as with other tools of this kind.
+//! In a program that ends by `exit` and never returns from `main`, the SDK's own exit handler ends the recording.
 
 #[cfg(not(test))]
 use std::ffi::{c_char, c_int, c_void};
@@ -30,7 +30,7 @@ unsafe extern "C" fn main(
     environment: *mut *mut c_char,
 ) -> c_int {
     let Some(main) = MAIN.get() else { return 127 };
-    // SAFETY: what the C runtime hands to `main`, handed on.
+    // SAFETY: the arguments that the C runtime passes to `main`.
     let status = unsafe { main(count, arguments, environment) };
     let end = || {
         if let Some(collector) = crate::collector::opened() {

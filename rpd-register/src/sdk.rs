@@ -24,7 +24,7 @@ pub(crate) type ForceConfigure =
 /// An open SDK; never closed.
 pub(crate) struct Sdk {
     handle: *mut c_void,
-    /// How it takes tables.
+    /// Its `rocprofiler_set_api_table`.
     pub(crate) set_api_table: rocprofiler_set_api_table_fn,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn file_name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// What the loader says about its last failure.
+/// The loader's message about its last failure.
 fn loader_error() -> String {
     // SAFETY: the call has no preconditions.
     let text = unsafe { libc::dlerror() };
@@ -66,7 +66,7 @@ impl Sdk {
             _ => (named.as_c_str(), libc::RTLD_GLOBAL),
         };
         let shown = String::from_utf8_lossy(path.to_bytes());
-        // SAFETY: the path is text. Opening runs the library's constructors, which is what its user wants.
+        // SAFETY: the path is text. Opening runs the library's constructors, as for any use of it.
         let handle = unsafe { libc::dlopen(path.as_ptr(), mode | libc::RTLD_LAZY) };
         if handle.is_null() {
             return Err(format!("the SDK cannot be opened: {}", loader_error()));
@@ -84,7 +84,7 @@ impl Sdk {
         })
     }
 
-    /// One of its functions; null when it lacks it.
+    /// One of its functions; null when it does not have it.
     pub(crate) fn function(&self, name: &CStr) -> *mut c_void {
         symbol(self.handle, name)
     }
@@ -103,7 +103,7 @@ impl Sdk {
         status != 0
     }
 
-    /// How it takes a tool's entry point; absent before SDK 0.2.
+    /// Its `rocprofiler_force_configure`; absent before SDK 0.2.
     pub(crate) fn force_configure(&self) -> Option<ForceConfigure> {
         let address = self.function(c"rocprofiler_force_configure");
         // SAFETY: null becomes `None`, and a symbol of this name has this type.

@@ -1,4 +1,4 @@
-//! The functions by which a program sets its signal handlers, handed to the collector.
+//! The functions by which a program sets its signal handlers, passed on to the collector.
 //!
 //! The collector has handlers for signals that end the target and hides them from the target's queries. It is not in the
 //! global scope, so the functions that programs reach are defined here; without a collector the C library's are called.

@@ -4,7 +4,7 @@
 
 /// Names that bear on a GPU run (runtimes, SDK, rpd, loader, MPI, job launchers) and whose values are numbers, switches,
 /// device lists, paths or names of ranks and jobs. Sorted by byte value.
-const HARMLESS: [&str; 405] = [
+const HARMLESS: [&str; 406] = [
     "AMD_DIRECT_DISPATCH",
     "AMD_LOG_LEVEL",
     "AMD_LOG_MASK",
@@ -377,6 +377,7 @@ const HARMLESS: [&str; 405] = [
     "ROC_USE_FGS_KERNARG",
     "RPD_COLLECT",
     "RPD_SIM_GPUS",
+    "RPD_SIM_SEED",
     "RPD_SPOOL",
     "SLURM_CPUS_ON_NODE",
     "SLURM_CPUS_PER_TASK",

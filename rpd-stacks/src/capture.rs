@@ -117,6 +117,7 @@ impl Stacks {
             Mode::Merged | Mode::Python => self.python(start, session, thread, sink),
         };
         captured.unwrap_or_else(|_| {
+            thread.path.clear();
             thread.walker.counts.lost += 1;
             Captured {
                 stack: 0,
@@ -197,10 +198,12 @@ impl Stacks {
             Outcome::Unreadable => found |= flags::PYTHON_UNREADABLE,
             Outcome::None | Outcome::Frames => {}
         }
-        python.locate(&self.python, &self.tree, sink)?;
+        if !python.locate(&self.python, &self.tree, sink)? {
+            found |= flags::PYTHON_UNREADABLE;
+        }
         path.begin(0);
         if self.options.mode == Mode::Python {
-            found = found & flags::PYTHON_UNREADABLE;
+            found &= flags::PYTHON_UNREADABLE;
             for frame in (0..python.frames().len()).rev() {
                 path.push(python.location(frame));
             }

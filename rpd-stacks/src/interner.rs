@@ -57,7 +57,7 @@ impl Interner {
 
     /// Whether its memory could be reserved.
     pub(crate) fn usable(&self) -> bool {
-        self.entries.len() > 0 && self.levels.iter().all(|level| level.len() > 0)
+        !self.entries.is_empty() && self.levels.iter().all(|level| !level.is_empty())
     }
 
     /// The number of a key. `announce` is called with a new number before any other thread can see it; if another
@@ -92,10 +92,9 @@ impl Interner {
     #[inline]
     fn probe(&self, key: [u64; 2], hash: u64, from: (usize, usize)) -> Probe {
         let mut first = from.1;
-        for level in from.0..self.levels.len() {
-            let slots = &self.levels[level];
+        for (level, (slots, probes)) in self.levels.iter().zip(PROBES).enumerate().skip(from.0) {
             let group = group_of(hash, slots.len());
-            for offset in first..PROBES[level] {
+            for offset in first..probes {
                 let slot = slots[(group + offset) & (slots.len() - 1)].load(Ordering::Acquire);
                 if slot == 0 {
                     return Probe::Vacant(level, offset);
@@ -170,6 +169,7 @@ fn hash(key: [u64; 2]) -> u64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use std::collections::HashMap;
     use std::sync::Mutex;
@@ -207,7 +207,7 @@ mod tests {
         let interner = Interner::reserve(1 << 20);
         for key in 0..1 << 20 {
             assert_eq!(
-                interner.number([key << 32 | key / 3, 0], |_| true),
+                interner.number([(key << 32) | (key / 3), 0], |_| true),
                 Ok(key as u32 + 1)
             );
         }

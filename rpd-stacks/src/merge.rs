@@ -44,7 +44,7 @@ impl Places {
 
     /// Whether its memory could be reserved.
     pub(crate) fn usable(&self) -> bool {
-        self.native.len() > 0
+        !self.native.is_empty()
     }
 
     /// Finds the native frame of each group.

@@ -135,6 +135,7 @@ impl<T: Zeroed> Drop for Region<T> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Python frames, in real interpreters: each case of `python/cases.py` runs in every interpreter that is found, which are
-//! `python3.8` to `python3.15` and the free-threaded ones on the path, pyenv's, and those that `RPD_TEST_PYTHONS` names
-//! (separated by colons). An interpreter stands for its version: the first one found is used.
+//! `python3.8` to `python3.15`, the free-threaded ones and the debug build on the path, pyenv's, and those that
+//! `RPD_TEST_PYTHONS` names (separated by colons). An interpreter stands for its version: the first one found is used.
 //!
 //! The numbers of the cases are those of the conformance cases of stacks.
 
@@ -23,10 +23,10 @@ fn interpreters() -> &'static BTreeMap<String, PathBuf> {
         let variable = |name| std::env::var_os(name).unwrap_or_default();
         let named: Vec<_> = std::env::split_paths(&variable("RPD_TEST_PYTHONS")).collect();
         let folders: Vec<_> = std::env::split_paths(&variable("PATH")).collect();
-        let in_path = VERSIONS.iter().flat_map(|version| {
-            let name = format!("python{version}");
-            folders.iter().map(move |folder| folder.join(&name))
-        });
+        let numbered = VERSIONS.iter().map(|version| format!("python{version}"));
+        let in_path = numbered
+            .chain(["python3".to_owned(), "python3-dbg".to_owned()])
+            .flat_map(|name| folders.iter().map(move |folder| folder.join(&name)));
         let pyenv = Path::new(&variable("HOME")).join(".pyenv/versions");
         let of_pyenv = std::fs::read_dir(pyenv)
             .into_iter()
@@ -37,9 +37,9 @@ fn interpreters() -> &'static BTreeMap<String, PathBuf> {
         for candidate in named.into_iter().chain(in_path).chain(of_pyenv) {
             if candidate.is_file()
                 && let Some(version) = version_of(&candidate)
-                && VERSIONS.contains(&version.as_str())
+                && VERSIONS.contains(&version.0.trim_end_matches('d'))
             {
-                found.entry(version).or_insert(candidate);
+                found.entry(version.0).or_insert(version.1);
             }
         }
         for version in VERSIONS
@@ -52,14 +52,21 @@ fn interpreters() -> &'static BTreeMap<String, PathBuf> {
     })
 }
 
-/// Major and minor version, with a `t` if it is free-threaded; `None` if the interpreter does not run or has no ctypes.
-fn version_of(interpreter: &Path) -> Option<String> {
+/// Major and minor version, with a `t` if it is free-threaded, and a `d` if it is a debug build, and the program that a
+/// name leads to; `None` if the interpreter does not run or has no ctypes.
+fn version_of(interpreter: &Path) -> Option<(String, PathBuf)> {
     let text = "import ctypes, sys, sysconfig\n\
-                free = sysconfig.get_config_var('Py_GIL_DISABLED')\n\
-                print('%d.%d%s' % (sys.version_info[0], sys.version_info[1], 't' if free else ''))";
+                free = 't' if sysconfig.get_config_var('Py_GIL_DISABLED') else ''\n\
+                debug = 'd' if hasattr(sys, 'gettotalrefcount') else ''\n\
+                print('%d.%d%s%s' % (sys.version_info[0], sys.version_info[1], free, debug))\n\
+                print(sys.executable)";
     let output = Command::new(interpreter).args(["-c", text]).output().ok()?;
     let version = String::from_utf8(output.stdout).ok()?;
-    output.status.success().then(|| version.trim().to_owned())
+    let (version, program) = version.split_once('\n')?;
+    output
+        .status
+        .success()
+        .then(|| (version.to_owned(), PathBuf::from(program.trim())))
 }
 
 /// The library that the interpreters load. `cargo test` builds it with the other examples of this package.
@@ -86,7 +93,10 @@ fn run(interpreter: &Path, script: &str, arguments: &[&str]) -> Output {
         .arg(script)
         .args(arguments)
         .env("RPD_STACKS_PROBE", library())
-        .env("PYTHONPYCACHEPREFIX", concat!(env!("CARGO_TARGET_TMPDIR"), "/pycache"))
+        .env(
+            "PYTHONPYCACHEPREFIX",
+            concat!(env!("CARGO_TARGET_TMPDIR"), "/pycache"),
+        )
         .env("PYTHONIOENCODING", "utf-8")
         .output()
         .expect("the interpreter ran before")
@@ -185,7 +195,8 @@ fn random_trees_and_stress_for_long() {
 /// A library that an interpreter's own code is in, if it is in one.
 fn shared_library(interpreter: &Path) -> Option<PathBuf> {
     let text = "import os, sysconfig as s\n\
-                print(os.path.join(s.get_config_var('LIBDIR') or '', s.get_config_var('INSTSONAME') or ''))";
+                path = os.path.join(s.get_config_var('LIBDIR') or '', s.get_config_var('INSTSONAME') or '')\n\
+                print(path if path in open('/proc/self/maps').read() else '')";
     let output = Command::new(interpreter).args(["-c", text]).output().ok()?;
     let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
     (path.extension().is_some_and(|extension| extension != "a") && path.is_file()).then_some(path)

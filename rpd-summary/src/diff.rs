@@ -35,11 +35,24 @@ impl Group {
     }
 
     const ALL: [Group; 4] = [Group::Kernel, Group::Api, Group::Region, Group::Copy];
+
+    /// The groups of whose time a name's share is taken. Copies that take little time beside kernels matter little.
+    const fn shared_with(self) -> &'static [Group] {
+        match self {
+            Group::Kernel => &[Group::Kernel],
+            Group::Copy => &[Group::Kernel, Group::Copy],
+            Group::Api => &[Group::Api],
+            Group::Region => &[Group::Region],
+        }
+    }
 }
 
 /// What one run says about a name. Times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
+    /// Mean of the faster half of the durations (those up to the median). A busy machine makes calls longer, never
+    /// shorter, and mostly not all of them: of all robust figures this one differs least from run to run.
+    pub typical: f64,
     /// Median of the durations.
     pub median: f64,
     /// Mean.
@@ -55,7 +68,7 @@ pub struct Side {
     pub calls: u64,
     /// Sum of durations.
     pub total: u64,
-    /// Share of the time of its group on this side, 0 to 100.
+    /// Share of the time of its group on this side, 0 to 100; of a copy, of the time of copies and kernels.
     pub share: f64,
     /// Mean.
     pub mean: f64,
@@ -68,6 +81,8 @@ pub struct Side {
 /// A figure of which each run has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
+    /// The mean of the faster half of a run's durations.
+    Typical,
     /// The median of a run's durations.
     Median,
     /// Their mean.
@@ -77,9 +92,17 @@ pub enum Measure {
 }
 
 impl Measure {
+    const ALL: [Measure; 4] = [
+        Measure::Typical,
+        Measure::Median,
+        Measure::Mean,
+        Measure::Total,
+    ];
+
     /// As messages call it.
     pub const fn label(self) -> &'static str {
         match self {
+            Measure::Typical => "typical",
             Measure::Median => "median",
             Measure::Mean => "mean",
             Measure::Total => "total",
@@ -88,6 +111,7 @@ impl Measure {
 
     const fn of(self, run: &Run) -> f64 {
         match self {
+            Measure::Typical => run.typical,
             Measure::Median => run.median,
             Measure::Mean => run.mean,
             Measure::Total => run.total,
@@ -135,8 +159,8 @@ pub struct Difference {
     pub before: Option<Side>,
     /// After.
     pub after: Option<Side>,
-    /// Spreads of its group in percent by measure, when chance is known.
-    typical: [Option<f64>; 3],
+    /// Spreads of its group by measure, when chance is known.
+    of_group: [Option<GroupSpread>; Measure::ALL.len()],
 }
 
 impl Difference {
@@ -144,17 +168,19 @@ impl Difference {
     pub fn change(&self, measure: Measure) -> Option<Change> {
         let (before, after) = (self.before.as_ref()?, self.after.as_ref()?);
         let own = spread(before, after, measure);
-        let typical = self.typical[measure as usize];
         let freedom = (before.runs.len() + after.runs.len()).saturating_sub(2);
+        // The noise of a machine is in all names. That of one name, from a few runs, may be small by chance.
+        let least = self.of_group[measure as usize].map_or(0.0, |group| {
+            group.percent * uncertainty(freedom as f64 * group.names)
+        });
         Some(Change {
             before: before.middle(measure)?,
             after: after.middle(measure)?,
-            // The noise of a machine is in all names. That of one name, from a few runs, may be small by chance.
-            spread: own.map(|own| own.max(typical.unwrap_or(0.0)) * uncertainty(freedom)),
+            spread: own.map(|own| own.max(least)),
         })
     }
 
-    /// Its share of the time of its group on the side where that is greater, 0 to 100.
+    /// Its share (see [`Side::share`]) on the side where that is greater, 0 to 100.
     pub fn share(&self) -> f64 {
         let sides = [&self.before, &self.after];
         let shares = sides.into_iter().flatten().map(|side| side.share);
@@ -204,9 +230,9 @@ fn spread(before: &Side, after: &Side, measure: Measure) -> Option<f64> {
 
 /// By how much a standard deviation of so many degrees of freedom may be too small: the factor that leads to its upper
 /// 75 % bound (Wilson and Hilferty's approximation of the chi-squared distribution).
-fn uncertainty(freedom: usize) -> f64 {
+fn uncertainty(freedom: f64) -> f64 {
     const QUARTILE: f64 = 0.674_49;
-    let part = 2.0 / (9.0 * freedom.max(1) as f64);
+    let part = 2.0 / (9.0 * freedom.max(1.0));
     (1.0 - part - QUARTILE * part.sqrt()).powf(-1.5)
 }
 
@@ -308,15 +334,21 @@ impl Durations {
             .group_by([col("key")])
             .agg([&figures[..], &[quantile(0.95).alias("p95")]].concat())
             .collect()?;
+        let typical = col("duration")
+            .filter(col("duration").lt_eq(quantile(0.5)))
+            .mean()
+            .alias("typical");
+        let middles = [quantile(0.5).alias("median"), typical];
         let runs = calls
             .group_by([col("key"), col("run")])
-            .agg([&figures[..], &[quantile(0.5).alias("median")]].concat())
+            .agg([&figures[..], &middles[..]].concat())
             .sort(["run"], SortMultipleOptions::default())
             .collect()?;
 
         let mut by_key: HashMap<u32, Vec<Run>> = HashMap::new();
         let keys = runs.column("key")?.u32()?.clone();
-        let (medians, means, totals) = (
+        let (typical, medians, means, totals) = (
+            floats(&runs, "typical")?,
             floats(&runs, "median")?,
             floats(&runs, "mean")?,
             floats(&runs, "total")?,
@@ -326,6 +358,7 @@ impl Durations {
                 .entry(key.unwrap_or_default())
                 .or_default()
                 .push(Run {
+                    typical: typical[index],
                     median: medians[index],
                     mean: means[index],
                     total: totals[index],
@@ -355,7 +388,8 @@ impl Durations {
             found.push((index, key, name.clone()));
         }
         let side = |(index, key, name): (usize, u32, (Group, String))| {
-            let all = of_groups.get(&name.0).copied().unwrap_or_default();
+            let total = |group| of_groups.get(group).copied().unwrap_or_default();
+            let all: f64 = name.0.shared_with().iter().map(total).sum();
             let side = Side {
                 calls: calls[index] as u64,
                 total: totals[index] as u64,
@@ -397,7 +431,7 @@ pub fn differences(before: Durations, after: Durations) -> Result<Vec<Difference
             before: before.remove(&(group, name.clone())),
             name,
             after: Some(side),
-            typical: [None; 3],
+            of_group: [None; Measure::ALL.len()],
         });
     }
     found.extend(before.into_iter().map(|((group, name), side)| Difference {
@@ -405,13 +439,12 @@ pub fn differences(before: Durations, after: Durations) -> Result<Vec<Difference
         name,
         before: Some(side),
         after: None,
-        typical: [None; 3],
+        of_group: [None; Measure::ALL.len()],
     }));
     for group in Group::ALL {
-        let typical = [Measure::Median, Measure::Mean, Measure::Total]
-            .map(|measure| typical_spread(&found, group, measure));
+        let spreads = Measure::ALL.map(|measure| group_spread(&found, group, measure));
         let of_group = found.iter_mut().filter(|row| row.group == group);
-        of_group.for_each(|row| row.typical = typical);
+        of_group.for_each(|row| row.of_group = spreads);
     }
     found.sort_by(|a, b| {
         let effects = b.effect().abs().total_cmp(&a.effect().abs());
@@ -420,19 +453,36 @@ pub fn differences(before: Durations, after: Durations) -> Result<Vec<Difference
     Ok(found)
 }
 
-/// Root mean square of the spreads of all names of a group, each with the weight of its share.
-fn typical_spread(found: &[Difference], group: Group, measure: Measure) -> Option<f64> {
+/// How much the names of a group differ from run to run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct GroupSpread {
+    /// Root mean square of the names' spreads in percent, each with the weight of its share.
+    percent: f64,
+    /// How many names of equal weight would tell as much.
+    names: f64,
+}
+
+fn group_spread(found: &[Difference], group: Group, measure: Measure) -> Option<GroupSpread> {
     let of_group = found.iter().filter(|row| row.group == group);
-    let (mut squares, mut weights) = (0.0, 0.0);
+    let (mut squares, mut weights, mut squared_weights) = (0.0, 0.0, 0.0);
     for row in of_group {
         if let (Some(before), Some(after)) = (&row.before, &row.after)
             && let Some(own) = spread(before, after, measure)
         {
-            squares += own * own * row.share();
-            weights += row.share();
+            let weight = row.share();
+            squares += own * own * weight;
+            weights += weight;
+            squared_weights += weight * weight;
         }
     }
-    (weights > 0.0).then(|| (squares / weights).sqrt())
+    (weights > 0.0).then(|| GroupSpread {
+        percent: (squares / weights).sqrt(),
+        names: match group {
+            Group::Kernel | Group::Copy => weights * weights / squared_weights,
+            // Calls and ranges lie within one another: what delays one delays those around it.
+            Group::Api | Group::Region => 1.0,
+        },
+    })
 }
 
 /// The groups by label.
@@ -564,8 +614,81 @@ mod tests {
     }
 
     #[test]
+    fn delayed_calls_do_not_change_what_is_typical() -> Result<(), SummaryError> {
+        let quiet = [
+            ("a", 100),
+            ("a", 101),
+            ("a", 102),
+            ("a", 103),
+            ("a", 104),
+            ("a", 105),
+        ];
+        let mut busy = quiet;
+        for (_, duration) in &mut busy[3..] {
+            *duration *= 9;
+        }
+        let found = differences(side(&[&quiet]), side(&[&busy]))?;
+        let change = |measure| found[0].change(measure).expect("on both sides");
+        let typical = change(Measure::Typical);
+        assert_eq!((typical.before, typical.after), (101.0, 101.0));
+        let median = change(Measure::Median);
+        assert_eq!((median.before, median.after), (102.5, 514.5));
+        let one = differences(side(&[&[("a", 7)]]), side(&[&[("a", 7), ("a", 9)]]))?;
+        let typical = one[0].change(Measure::Typical).expect("on both sides");
+        assert_eq!((typical.before, typical.after), (7.0, 7.0));
+        Ok(())
+    }
+
+    #[test]
+    fn the_spread_of_many_names_is_less_uncertain() -> Result<(), SummaryError> {
+        let side = |group, runs: [u64; 3]| {
+            let mut durations = Durations::default();
+            for duration in runs {
+                durations.next_run();
+                for name in ["a", "b", "c", "d"] {
+                    let key = durations.key(group, name);
+                    durations.push(key, 0, duration);
+                }
+            }
+            durations
+        };
+        // Deviations of 1. Four kernels have four degrees of freedom each; ranges depend on one another.
+        for (group, expected) in [(Group::Kernel, 1.163), (Group::Region, 1.437)] {
+            let (before, after) = (side(group, [100, 101, 99]), side(group, [110, 111, 109]));
+            for row in differences(before, after)? {
+                let change = row.change(Measure::Typical).expect("on both sides");
+                let spread = change.spread.expect("three runs");
+                assert!((spread - expected).abs() < 5e-3, "{spread}");
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn copies_have_a_share_of_the_time_of_the_gpu() -> Result<(), SummaryError> {
+        let mut durations = Durations::default();
+        for (group, name, duration) in [
+            (Group::Kernel, "k", 60),
+            (Group::Copy, "c", 20),
+            (Group::Region, "r", 500),
+            (Group::Kernel, "l", 20),
+        ] {
+            let key = durations.key(group, name);
+            durations.push(key, 0, duration);
+        }
+        let found = differences(durations, Durations::default())?;
+        let shares: HashMap<&str, f64> =
+            found.iter().map(|row| (&*row.name, row.share())).collect();
+        assert_eq!(
+            [shares["k"], shares["c"], shares["l"], shares["r"]],
+            [75.0, 20.0, 25.0, 100.0]
+        );
+        Ok(())
+    }
+
+    #[test]
     fn a_spread_of_few_runs_is_uncertain() {
-        for (freedom, factor) in [(2, 1.86), (4, 1.44), (8, 1.256), (18, 1.147)] {
+        for (freedom, factor) in [(2.0, 1.86), (4.0, 1.44), (8.0, 1.256), (18.0, 1.147)] {
             assert!((uncertainty(freedom) - factor).abs() < 0.02, "{freedom}");
         }
     }

@@ -13,6 +13,7 @@
  *   bare-exec PATH   execs PATH with an empty environment
  *   pause            the 3 launches while paused, then 4 more
  *   long-name LENGTH the 3 launches in a ROCTx range whose message has that many letters
+ *   messages TEXT... the 3 launches in a ROCTx range for each text
  *   thread-exits     a thread does the 3 launches and calls exit(7)
  *   catch            catches SIGINT and SIGTERM: does the 3 launches and exits with 5
  *   ignore           ignores SIGINT and SIGTERM; the 3 launches after a third signal, SIGUSR1
@@ -217,6 +218,14 @@ int main(int argc, char **argv) {
         checked_work(NULL, 3, 3);
         roctxRangePop();
         free(name);
+        puts("ok");
+        return 0;
+    } else if (!strcmp(mode, "messages")) {
+        for (int i = 2; i < argc; ++i) {
+            roctxRangePushA(argv[i]);
+            checked_work(NULL, 3, 3);
+            roctxRangePop();
+        }
         puts("ok");
         return 0;
     } else if (!strcmp(mode, "thread-exits")) {

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::{fuzz, shell, test};
 
 /// Programs, and the Debian packages that have them.
-const NEEDED: [(&str, &str); 7] = [
+const NEEDED: [(&str, &str); 8] = [
     ("cc", "gcc"),
     ("sqlite3", "sqlite3"),
     ("readelf", "binutils"),
@@ -18,10 +18,16 @@ const NEEDED: [(&str, &str); 7] = [
     ("chromium", "chromium"),
     ("chromedriver", "chromium-driver"),
     ("pip3", "python3-pip"),
+    // A second interpreter, built in another way, whose stacks are compared.
+    ("python3-dbg", "python3-dbg"),
 ];
 
-/// Python modules that read our files independently, and the packages that have them.
-const MODULES: [(&str, &str); 2] = [("duckdb", "duckdb"), ("perfetto", "perfetto")];
+/// Python modules that read our files independently or whose stacks are compared, and the packages that have them.
+const MODULES: [(&str, &str); 3] = [
+    ("duckdb", "duckdb"),
+    ("perfetto", "perfetto"),
+    ("greenlet", "greenlet"),
+];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let long = match arguments {
@@ -62,6 +68,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
                 "litmus_for_a_minute",
                 "--",
                 "--ignored",
+            ]))
+        })?;
+        step("Python stacks under stress", || {
+            shell::run(shell::cargo().args([
+                "test",
+                "--package",
+                "rpd-stacks",
+                "--examples",
+                "--test",
+                "python",
+                "--",
+                "--ignored",
+                "--nocapture",
             ]))
         })?;
         step("fuzzing", || fuzz::run(&[]))?;

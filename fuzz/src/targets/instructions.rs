@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rpd_gfx::codeobj::{CodeObject, Image, KernelDescriptor};
 use rpd_gfx::device::Device;
-use rpd_gfx::isa::{Dispatch, Extent, Memory, Probe, Program, Step, Workgroup, watch_dispatch};
+use rpd_gfx::isa::{
+    Control, Dispatch, Extent, Memory, Probe, Program, Step, Workgroup, watch_dispatch,
+};
 
 use super::assert_one_line;
 use crate::Target;
@@ -73,6 +75,10 @@ fn seeds() -> Vec<Vec<u8>> {
 struct Arena(Extent);
 
 impl Memory for Arena {
+    fn changes(&self) -> u64 {
+        0
+    }
+
     fn extent(&self, address: u64) -> Option<Extent> {
         (self.0.start..self.0.end)
             .contains(&address)
@@ -160,7 +166,12 @@ fn run(data: &[u8]) {
         steps: 0,
         stop: &stop,
     };
-    match watch_dispatch(&dispatch, &arena, &stop, &mut limit) {
+    let control = Control {
+        threads: 1,
+        stop: &stop,
+        seed: None,
+    };
+    match watch_dispatch(&dispatch, &arena, &control, &mut limit) {
         Ok(_) => {}
         Err(fault) => assert_one_line(&fault.to_string()),
     }

@@ -1,6 +1,6 @@
 //! `rpd convert`: outputs of a run again, from its database.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -18,6 +18,7 @@ use super::window::WindowOptions;
 use super::{
     Inputs, Naming, ROCPD_DIRECTORY, ROCPD_FILE, each_recording, inherited, parse, spread,
 };
+use crate::exit_status;
 use crate::failure::Failure;
 use crate::report::write::write;
 
@@ -38,7 +39,7 @@ struct Arguments {
     formats: Vec<Format>,
     /// Prefix of the output files; may hold placeholders such as %pid% [default: that of the database]
     #[arg(short = 'o', long, value_name = "PREFIX")]
-    output_file: Option<String>,
+    output_file: Option<OsString>,
     /// Directory of the output files; may hold placeholders [default: the current directory]
     #[arg(
         short = 'd',
@@ -46,7 +47,7 @@ struct Arguments {
         alias = "output-directory",
         value_name = "DIR"
     )]
-    output_path: Option<String>,
+    output_path: Option<OsString>,
     /// run: files per process as a run writes them; rocpd: as rocpd convert names them, one set of CSV files for all
     /// [default: run]
     #[arg(long, value_enum)]
@@ -133,10 +134,8 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         is_new
     });
     if layout(&given, compat) == Layout::Rocpd {
-        given.output_file = given.output_file.or_else(|| Some(ROCPD_FILE.to_owned()));
-        given.output_path = given
-            .output_path
-            .or_else(|| Some(ROCPD_DIRECTORY.to_owned()));
+        given.output_file = given.output_file.or_else(|| Some(ROCPD_FILE.into()));
+        given.output_path = given.output_path.or_else(|| Some(ROCPD_DIRECTORY.into()));
     }
     let paths = given.inputs.paths(NAME)?;
     let window = given.window.resolve(NAME, &paths)?;
@@ -180,17 +179,19 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             Ok(())
         },
     )?;
-    Ok(if complete { 0 } else { 1 })
+    Ok(exit_status::of(complete))
 }
 
 impl Arguments {
-    fn options(&self, settings: &Settings, file: String, directory: &str) -> Result<Options> {
-        for pattern in [&file, directory] {
+    /// What is written, and where: `file` is an escaped prefix (see [`os_text`]).
+    fn options(&self, settings: &Settings, file: String, directory: &OsStr) -> Result<Options> {
+        let pattern = os_text::escape(directory);
+        for pattern in [&file, &pattern] {
             naming::check(pattern)
                 .map_err(|error| Failure::usage(format!("{NAME}: {error} in '{pattern}'")))?;
         }
-        let directory = match naming::starts_with_placeholder(directory) {
-            true => os_text::escape_str(directory).into_owned(),
+        let directory = match naming::starts_with_placeholder(&pattern) {
+            true => pattern,
             false => os_text::escape(std::path::absolute(directory)?.as_os_str()),
         };
         Ok(Options {
@@ -206,9 +207,10 @@ impl Arguments {
             kernel_names: self.naming.over(settings),
             agent_index: self.agent_index,
             group_by_queue: self.group_by_queue || settings.group_by_queue,
-            launch_environment: std::env::vars()
+            launch_environment: std::env::vars_os()
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
                 .filter(|(name, _)| naming::is_naming_variable(name))
-                .map(|(name, value)| (name, os_text::escape_str(&value).into_owned()))
+                .map(|(name, value)| (name, os_text::escape(&value)))
                 .collect(),
             ..Options::default()
         })
@@ -267,10 +269,10 @@ fn one(
     namer: &mut Namer,
 ) -> Result<Files> {
     let file = match &given.output_file {
-        Some(file) => os_text::escape_str(file).into_owned(),
+        Some(file) => os_text::escape(file),
         None => prefix(path),
     };
-    let directory = given.output_path.as_deref().unwrap_or(".");
+    let directory = given.output_path.as_deref().unwrap_or(OsStr::new("."));
     let options = given.options(settings, file, directory)?;
     let target = target(session, &options, namer, index);
     let names = options
@@ -323,7 +325,7 @@ fn combined(
     compat: Compat,
 ) -> Result<()> {
     let file = given.output_file.clone().unwrap_or_default();
-    let file = os_text::escape_str(&file).into_owned();
+    let file = os_text::escape(&file);
     let directory = given.output_path.as_deref().unwrap_or_default();
     let options = given.options(settings, file, directory)?;
     let Some(first) = sessions.first() else {

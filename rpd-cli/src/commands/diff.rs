@@ -10,11 +10,10 @@ use rpd_formats::table::{Cell, Printer, TableFormat};
 use rpd_summary::diff::{Change, Difference, Durations, Group, Measure, Side, differences, group};
 
 use super::{Form, Naming, each_recording, expand, is_closed_pipe, parse, spread, write_file};
+use crate::exit_status;
 use crate::failure::Failure;
 
 const NAME: &str = "diff";
-/// Status when something got slower than allowed.
-const SLOWER: u8 = 3;
 /// Rows of the table on a terminal.
 const ROWS: usize = 30;
 
@@ -25,8 +24,9 @@ const JUDGED: [Group; 3] = [Group::Kernel, Group::Copy, Group::Region];
 #[derive(Debug, Parser)]
 #[command(
     after_help = "A run is one of the words that name databases; a directory is one run, with all its processes. Rows are \
-    ordered by how much they changed the total time. Median is the median of the runs' medians, Spread by how much runs \
-    of the same side differ, and a change is beyond chance when it is more than four times the spread.\n\n\
+    ordered by how much they changed the total time. Typical is the mean of the faster half of a run's calls, in the \
+    median run; Spread is by how much it differs between runs of the same side, and a change is beyond chance when it \
+    is more than four times the spread.\n\n\
     Exit status: 0, or 3 when something is slower than --fail-above, --fail-mean-above or --fail-total-above allows."
 )]
 struct Arguments {
@@ -42,7 +42,7 @@ struct Arguments {
     /// What to compare: kernel, api, region, copy [default: all; the gates look at kernel, copy and region]
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = what)]
     of: Vec<Group>,
-    /// End with status 3 when a median grew by more than this many percent, beyond chance
+    /// End with status 3 when a typical duration grew by more than this many percent, beyond chance
     #[arg(long, value_name = "PCT", value_parser = percentage)]
     fail_above: Option<f64>,
     /// The same for the mean of a run
@@ -51,7 +51,7 @@ struct Arguments {
     /// The same for the total of a run, which grows with the number of calls, too
     #[arg(long, value_name = "PCT", value_parser = percentage)]
     fail_total_above: Option<f64>,
-    /// Gates look at names with at least this share of the time of their kind
+    /// Gates look at names with at least this share of the time of their kind (copies: of that of copies and kernels)
     #[arg(long, value_name = "PCT", value_parser = percentage, default_value = "1")]
     min_share: f64,
     /// Let gates fail with one run on a side, too, where nobody knows what is chance
@@ -135,7 +135,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         eprintln!("rpd: diff: neither side has records to compare");
     }
     verdict.print();
-    Ok(if verdict.slower.is_empty() { 0 } else { SLOWER })
+    Ok(match verdict.slower.is_empty() {
+        true => exit_status::SUCCESS,
+        false => exit_status::SLOWER,
+    })
 }
 
 /// What the gates found.
@@ -158,7 +161,7 @@ struct Verdict {
 impl Arguments {
     fn judge(&self, rows: &[&Difference]) -> Verdict {
         let gates = [
-            (Measure::Median, self.fail_above),
+            (Measure::Typical, self.fail_above),
             (Measure::Mean, self.fail_mean_above),
             (Measure::Total, self.fail_total_above),
         ];
@@ -285,6 +288,9 @@ fn print(rows: &[&Difference], look: TableFormat, out: &mut dyn std::io::Write) 
         "Median A (nsec)",
         "Median B (nsec)",
         "Median %",
+        "Typical A (nsec)",
+        "Typical B (nsec)",
+        "Typical %",
         "Spread %",
         "Beyond chance",
         "P95 A",
@@ -303,7 +309,7 @@ fn print(rows: &[&Difference], look: TableFormat, out: &mut dyn std::io::Write) 
             })
         };
         let runs = |side: Option<&Side>| integer(side, |side| side.runs.len() as u64);
-        let median = row.change(Measure::Median);
+        let typical = row.change(Measure::Typical);
         let percent = |measure| float(row.change(measure).and_then(|change| change.percent()));
         printer.row(vec![
             row.group.label().into(),
@@ -322,8 +328,11 @@ fn print(rows: &[&Difference], look: TableFormat, out: &mut dyn std::io::Write) 
             float(a.and_then(|side| side.middle(Measure::Median))),
             float(b.and_then(|side| side.middle(Measure::Median))),
             percent(Measure::Median),
-            float(median.and_then(|change| change.spread)),
-            match median.and_then(|change| change.is_beyond_chance()) {
+            float(a.and_then(|side| side.middle(Measure::Typical))),
+            float(b.and_then(|side| side.middle(Measure::Typical))),
+            percent(Measure::Typical),
+            float(typical.and_then(|change| change.spread)),
+            match typical.and_then(|change| change.is_beyond_chance()) {
                 Some(true) => "yes".into(),
                 Some(false) => "no".into(),
                 None => "".into(),

@@ -10,7 +10,7 @@ pub(crate) mod stacks;
 pub(crate) mod summary;
 mod window;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -282,8 +282,15 @@ fn output_directory(given: Option<&Path>, compat: Compat) -> PathBuf {
 }
 
 /// A variable that is set to something.
-fn inherited(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+fn inherited(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// A file of a directory: `name` with `ending` behind it.
+fn with_ending(directory: &Path, name: &OsStr, ending: &str) -> PathBuf {
+    let mut file = name.to_owned();
+    file.push(ending);
+    directory.join(file)
 }
 
 /// Whether writing failed because nobody reads on.

@@ -15,7 +15,7 @@ use rpd_spool::regular_file;
 use super::window::WindowOptions;
 use super::{
     Form, ROCPD_FILE, expand, inherited, is_closed_pipe, output_directory, parse, tell_written,
-    write_file,
+    with_ending, write_file,
 };
 use crate::failure::Failure;
 
@@ -52,7 +52,7 @@ struct Arguments {
     format: Form,
     /// Write to DIR/NAME.ending instead of standard output
     #[arg(short = 'o', long, value_name = "NAME")]
-    output_file: Option<String>,
+    output_file: Option<OsString>,
     /// Directory of that file [default: the current directory]
     #[arg(short = 'd', long = "output-path", value_name = "DIR")]
     output_path: Option<PathBuf>,
@@ -83,7 +83,10 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
                 )));
             }
             databases.remove(given.words.len() - 1);
-            last.to_string_lossy().into_owned()
+            match last.to_str() {
+                Some(sql) => sql.to_owned(),
+                None => return Err(usage("the SQL is not valid UTF-8")),
+            }
         }
     };
     if databases.is_empty() {
@@ -109,7 +112,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         true if given.format == Form::Table => None,
         true => (given.output_file.clone())
             .or_else(|| inherited("ROCPD_OUTPUT_NAME"))
-            .or_else(|| Some(ROCPD_FILE.to_owned())),
+            .or_else(|| Some(ROCPD_FILE.into())),
     };
     let rows = match &output_file {
         None => {
@@ -121,7 +124,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         }
         Some(name) => {
             let directory = output_directory(given.output_path.as_deref(), compat);
-            let path = directory.join(format!("{name}.{}", look.extension()));
+            let path = with_ending(&directory, name, &format!(".{}", look.extension()));
             let mut rows = 0;
             write_file(&path, |out| {
                 rows = print(compat, &database, &sql, look, out)?;

@@ -13,7 +13,7 @@ use rpd_summary::database::{DatabaseSummary, SummaryTable};
 use super::window::WindowOptions;
 use super::{
     Form, Inputs, Naming, each_recording, inherited, output_directory, parse, spread, tell_written,
-    write_file,
+    with_ending, write_file,
 };
 
 const NAME: &str = "summary";
@@ -28,7 +28,7 @@ struct Arguments {
     format: Form,
     /// First part of the files' names
     #[arg(short = 'o', long, value_name = "NAME")]
-    output_file: Option<String>,
+    output_file: Option<OsString>,
     /// Directory of the files [default: the current directory]
     #[arg(short = 'd', long = "output-path", value_name = "DIR")]
     output_path: Option<PathBuf>,
@@ -110,10 +110,15 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             }
             let look = given.format.look();
             let prefix = match output_file.as_deref() {
-                Some(prefix) if !prefix.is_empty() => format!("{prefix}_"),
-                _ => String::new(),
+                Some(prefix) if !prefix.is_empty() => {
+                    let mut prefix = prefix.to_owned();
+                    prefix.push("_");
+                    prefix
+                }
+                _ => OsString::new(),
             };
-            let path = directory.join(format!("{prefix}{}.{}", table.name, look.extension()));
+            let ending = format!("{}.{}", table.name, look.extension());
+            let path = with_ending(&directory, &prefix, &ending);
             write_file(&path, |out| {
                 print(compat, table, by_rank, &ranks, look, out)
             })?;
@@ -126,7 +131,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let text = String::from_utf8_lossy(&text);
     match &output_file {
         Some(name) if !name.is_empty() && !has_defaults => {
-            let path = directory.join(format!("{name}.txt"));
+            let path = with_ending(&directory, name, ".txt");
             write_file(&path, |out| Ok(out.write_all(text.as_bytes())?))?;
             tell_written(&path, compat)?;
             Ok(0)

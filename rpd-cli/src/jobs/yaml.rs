@@ -9,6 +9,9 @@ use super::node::{Content, DEEPEST, Key, Node};
 use super::wrong;
 use crate::failure::Failure;
 
+/// Nodes of a file: several times those of the most jobs that a file may have, and read within a second.
+const MOST_NODES: usize = 200_000;
+
 /// Nodes that aliases may add in all: enough for any file that was written, too few to fill the memory.
 const MOST_COPIES: usize = 1_000_000;
 
@@ -18,6 +21,7 @@ pub(super) fn parse(source: &str, file: &Arc<str>) -> Result<Node, Failure> {
         file,
         open: Vec::new(),
         anchors: HashMap::new(),
+        nodes: 0,
         copies: 0,
         root: None,
     };
@@ -45,6 +49,7 @@ struct Builder<'a> {
     file: &'a Arc<str>,
     open: Vec<Open>,
     anchors: HashMap<usize, Node>,
+    nodes: usize,
     copies: usize,
     root: Option<Node>,
 }
@@ -58,6 +63,15 @@ impl Builder<'_> {
             column,
             content,
         };
+        self.nodes += usize::from(matches!(
+            event,
+            Event::Scalar(..) | Event::SequenceStart(..) | Event::MappingStart(..)
+        ));
+        if self.nodes > MOST_NODES {
+            return fail(&format!(
+                "too many keys, values, lists and mappings: a file may have {MOST_NODES}; use several files"
+            ));
+        }
         match event {
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
             Event::DocumentStart(_) if self.root.is_some() => {
@@ -190,6 +204,14 @@ mod tests {
         assert!(failure.message.contains("too large"), "{failure}");
         let failure = read(&"[".repeat(10_000)).expect_err("very deep");
         assert!(failure.message.starts_with("f.yaml:1:"), "{failure}");
+    }
+
+    #[test]
+    fn as_many_values_as_are_allowed() {
+        let list = |count| format!("[{}]", "x,".repeat(count));
+        read(&list(MOST_NODES - 1)).expect("allowed");
+        let failure = read(&list(MOST_NODES)).expect_err("one too many");
+        assert!(failure.message.contains("may have 200000"), "{failure}");
     }
 
     #[test]

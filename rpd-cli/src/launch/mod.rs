@@ -18,6 +18,7 @@ use rpd_core::naming::Namer;
 use rpd_core::options::{LogLevel, Options};
 
 use crate::counters::Settled;
+use crate::exit_status;
 use crate::failure::line;
 use crate::options::plan::{Pass, Plan};
 use crate::options::resolve::Surroundings;
@@ -45,7 +46,7 @@ pub(crate) fn run(plan: &Plan, settled: &Settled, around: &Surroundings) -> Resu
         let end = runner.run(pass)?;
         return Ok(match (end.ending.status(), end.written) {
             (0, Ok(true)) => 0,
-            (0, Ok(false)) => 1,
+            (0, Ok(false)) => exit_status::FAILED,
             (0, Err(error)) => return Err(error),
             (status, Ok(_)) => status,
             (status, Err(error)) => {

@@ -9,7 +9,8 @@ use nix::unistd::{AccessFlags, access};
 use rpd_core::options::Options;
 use rpd_core::os_text;
 
-use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND};
+use crate::exit_status::{NOT_EXECUTABLE, NOT_FOUND};
+use crate::failure::Failure;
 
 /// The file to execute for a pass with these options.
 pub(crate) fn of(options: &Options) -> Result<PathBuf, Failure> {

@@ -22,7 +22,8 @@ use nix::unistd::Pid;
 use rpd_core::os_text;
 
 use super::environment::Changes;
-use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND};
+use crate::exit_status::{NOT_EXECUTABLE, NOT_FOUND, SIGNALLED};
+use crate::failure::Failure;
 
 const FORWARDED: [Signal; 4] = [
     Signal::SIGINT,
@@ -43,7 +44,9 @@ impl Ending {
     pub(crate) fn status(self) -> u8 {
         match self {
             Ending::Exited(status) => status,
-            Ending::Signalled(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+            Ending::Signalled(signal) => {
+                u8::try_from(i32::from(SIGNALLED) + signal).unwrap_or(u8::MAX)
+            }
         }
     }
 }
@@ -124,7 +127,7 @@ impl Signals {
                     Some((Signal::SIGCHLD, _)) | None => {}
                     Some((signal, _)) => {
                         eprintln!("{advice}");
-                        std::process::exit(128 + signal as i32);
+                        std::process::exit(i32::from(SIGNALLED) + signal as i32);
                     }
                 }
             }

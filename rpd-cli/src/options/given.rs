@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::failure::{FAILED, Failure, USAGE};
+use crate::exit_status::{FAILED, USAGE};
+use crate::failure::Failure;
 
 /// What was given for one option.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,8 @@ use rpd_core::os_text;
 
 use super::given::{Given, Value};
 use super::table::{self, Form, OPTIONS, Spec};
-use crate::failure::{FAILED, Failure, USAGE};
+use crate::exit_status::{FAILED, USAGE};
+use crate::failure::Failure;
 
 /// What a command line asks for.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! One pass: from what was given for it to its options.
 
-use rpd_core::compat::Difference;
 use std::collections::BTreeSet;
 
+use rpd_core::compat::Difference;
 use rpd_core::environment::EnvironmentSelection;
 use rpd_core::options::{
     AgentIndex, Backend, CollectionPeriod, CollectorOptions, CounterOptions, KernelNames, LogLevel,

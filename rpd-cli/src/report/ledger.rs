@@ -25,6 +25,8 @@ pub(super) struct Outcome {
     pid: ProcessId,
     /// What was recorded, if it could be read.
     pub(super) session: Option<Session>,
+    /// The process ended before it wrote a record.
+    pub(super) ended_early: bool,
     /// Files written.
     pub(super) files: Vec<PathBuf>,
     /// What went wrong.
@@ -36,6 +38,7 @@ impl Outcome {
         Outcome {
             pid,
             session: None,
+            ended_early: false,
             files: Vec::new(),
             errors: Vec::new(),
         }
@@ -85,6 +88,12 @@ pub(super) fn of_process(
     options: &Options,
     ending: Option<Ending>,
 ) -> Vec<String> {
+    if outcome.ended_early {
+        let pid = outcome.pid;
+        return vec![format!(
+            "process {pid}: nothing was recorded: it ended before it wrote a record"
+        )];
+    }
     let Some(session) = &outcome.session else {
         return outcome
             .errors

@@ -18,7 +18,7 @@ use rpd_core::compat::Difference;
 use rpd_core::ids::ProcessId;
 use rpd_core::naming::{self, Facts, Namer, Target};
 use rpd_core::options::{Options, Symbolize};
-use rpd_core::session::{LoadOptions, Session};
+use rpd_core::session::{LoadError, LoadOptions, Session};
 use rpd_symbols::{Search, Symbolizer};
 
 use crate::failure::line;
@@ -170,7 +170,10 @@ impl Report<'_> {
                 }
                 outcome.session = Some(session);
             }
-            Err(error) => outcome.errors.push(line(&error)),
+            Err(error) => match error.downcast_ref() {
+                Some(LoadError::NothingRecorded { .. }) => outcome.ended_early = true,
+                _ => outcome.errors.push(line(&error)),
+            },
         }
         outcome
     }

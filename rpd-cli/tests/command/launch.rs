@@ -271,14 +271,20 @@ fn hostile_files_and_words_are_answered_at_once() {
         }
         text
     };
-    let jobs = of_size("jobs:\n", "  - no_such_option: [A]\n");
+    let jobs = format!("jobs:\n{}", "  - no_such_option: [A]\n".repeat(20_000));
     std::fs::write(path("jobs.yaml"), jobs).expect("written");
+    for (name, head, line) in [
+        ("lists.yaml", "jobs:\n", "  - no_such_option: [A]\n"),
+        ("flow.yaml", "jobs: [", "{},"),
+        ("values.yaml", "jobs: [{pmc: [", "A,"),
+        ("anchors.yaml", "jobs:\n", "- &a A\n"),
+        ("empty.yaml", "jobs:\n", "? \n"),
+    ] {
+        std::fs::write(path(name), of_size(head, line)).expect("written");
+    }
     std::fs::write(path("jobs.txt"), of_size("", "pmc: A\n")).expect("written");
     let mut keys = "jobs:\n  - kernel_trace: maybe\n".to_owned();
-    for number in 0.. {
-        if keys.len() > (4 << 20) - 64 {
-            break;
-        }
+    for number in 0..90_000 {
         keys += &format!("    k{number}: 1\n");
     }
     let merged = keys.replace("jobs:\n  - ", "base: &base\n    ") + "jobs:\n  - <<: *base\n";
@@ -294,6 +300,8 @@ fn hostile_files_and_words_are_answered_at_once() {
     let word = format!("--{}", "x".repeat(100 << 10));
     let too_large =
         "is too large: it has more than 4194304 bytes, the most that is read; name a smaller file";
+    let too_many =
+        "too many keys, values, lists and mappings: a file may have 200000; use several files";
     let pipe = "is a pipe, not a regular file; write its content to a file and name that";
     let device = "is a device, not a regular file; write its content to a file and name that";
     for (arguments, expected) in [
@@ -310,6 +318,11 @@ fn hostile_files_and_words_are_answered_at_once() {
             &["-i", "jobs.txt", "--", "true"],
             "too many jobs: a file may have 16384",
         ),
+        (&["-i", "lists.yaml", "--", "true"], too_many),
+        (&["-i", "flow.yaml", "--", "true"], too_many),
+        (&["-i", "values.yaml", "--", "true"], too_many),
+        (&["-i", "anchors.yaml", "--", "true"], too_many),
+        (&["-i", "empty.yaml", "--", "true"], too_many),
         (
             &["-i", "keys.yaml", "--", "true"],
             "hip_trace: invalid truth value 'maybe'",

@@ -633,7 +633,7 @@ fn differences() {
         lines.next(),
         Some(
             "Kind,Name,Share %,Runs A,Runs B,Calls A,Calls B,Total A (nsec),Total B (nsec),Total %,Mean A (nsec),Mean B \
-            (nsec),Mean %,Median A (nsec),Median B (nsec),Median %,Spread %,Beyond chance,P95 A,P95 B"
+            (nsec),Mean %,Median A (nsec),Median B (nsec),Median %,Typical A (nsec),Typical B (nsec),Typical %,Spread %,Beyond chance,P95 A,P95 B"
         )
     );
     assert!(lines.all(|line| line.contains(",0.0,")), "{table}");
@@ -655,7 +655,7 @@ fn a_gate_fails_on_what_is_beyond_chance() {
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
     assert!(
         stderr.starts_with("rpd: slower: kernel void addition_kernel<float>")
-            && stderr.contains(": median ")
+            && stderr.contains(": typical ")
             && stderr.contains("(+10.0 %, runs differ by 0."),
         "{stderr}"
     );

@@ -1,15 +1,14 @@
 //! Signals that end the target while the GPU works for it.
 //!
-//! A signal whose default is to end the process does so at once, and what the GPU had not finished is lost to the recording.
-//! So, once there is a GPU runtime, INT, TERM, QUIT and ABRT have a handler of ours wherever the target has the default. At
-//! the first of them it wakes a thread of ours, which waits until the work that was submitted by then is complete, at most
-//! [`LONGEST`]; then the signal ends the process as it would have done. The thread that took the signal is held meanwhile:
-//! by default it would not run any further either. Another signal ends the process at once, unless it comes within
-//! [`SAME`] of the first: job managers often signal both the processes and their process group.
+//! A signal whose default is to end the process does so at once, and what the GPU had not finished is lost to the
+//! recording. So, once there is a GPU runtime, INT, TERM, QUIT and ABRT have a handler of ours wherever the target has
+//! the default. At the first of them it wakes a thread of ours, which waits until the work that was submitted by then
+//! is complete, at most [`LONGEST`]; then the signal ends the process as it would have done. The thread that took the
+//! signal is held meanwhile, since by default it would not run any further. Another signal ends the process at once,
+//! unless it comes within [`SAME`] of the first: job managers often signal both the processes and their process group.
 //!
-//! The target does not see the handler: what it asks through `sigaction` and its relatives is answered as if there were the
-//! default, and what it installs replaces ours. A forked child has the default until it records something itself; `exec`
-//! resets handlers.
+//! The target does not see the handler: `sigaction` and its relatives return the default instead, and what it installs
+//! replaces ours. A forked child has the default until it records something itself; `exec` resets handlers.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_int, c_void};

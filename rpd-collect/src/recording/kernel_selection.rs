@@ -1,4 +1,4 @@
-//! Which dispatches are counted: those of kernels whose name passes the filters, in the iterations asked for.
+//! Which dispatches are counted: those of kernels whose name passes the filters, in the selected iterations.
 
 use std::cell::UnsafeCell;
 use std::collections::HashMap;

@@ -31,7 +31,7 @@ pub(crate) struct Process {
     head: OpenRecord,
     /// Sums that the ledger prints.
     pub(crate) totals: &'static Totals,
-    /// The provider's version; 0 while none was met.
+    /// The provider's version; 0 before a provider has configured the collector.
     version: AtomicU32,
     ended: AtomicBool,
 }
@@ -59,7 +59,7 @@ impl Process {
         written
     }
 
-    /// Lets the meta stream say how many records streams without a segment could not store.
+    /// Writes to the meta stream how many records streams without a segment could not store.
     pub(crate) fn publish_drops(&self) {
         let lost = self.directory.dropped();
         if lost == 0 {
@@ -97,7 +97,7 @@ static OFF: AtomicBool = AtomicBool::new(false);
 static LOST: AtomicBool = AtomicBool::new(false);
 /// When this process was forked off, on `CLOCK_BOOTTIME`; 0 when it was not.
 static FORK_TIME: AtomicU64 = AtomicU64::new(0);
-/// The process that was forked, as the child remembers it.
+/// In a forked child: its parent, as it was at the fork.
 static PARENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 static SERVICE: Service = Service::new("process");
 
@@ -154,7 +154,7 @@ fn make() -> Option<&'static Process> {
     }
 }
 
-/// Counts a record that this process has nowhere to write to, in what its parent left it.
+/// Counts a record that this process cannot write, in the sums of its parent.
 #[cold]
 pub(crate) fn lost_record() {
     if !LOST.load(Ordering::Relaxed) {

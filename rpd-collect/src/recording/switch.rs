@@ -69,8 +69,8 @@ pub(crate) fn by_regions(options: &CollectorOptions) -> bool {
     options.selected_regions || options.selected_regions_ref_count
 }
 
-/// Sets whether recording is on at first. The provider starts its traces itself if it [`is_on`]; from now on it is called for
-/// each change.
+/// Sets whether recording is on at first. The provider starts its traces itself if it [`is_on`]; from now on it is
+/// called for each change.
 pub(crate) fn configure(options: &CollectorOptions, provider: Box<dyn Switched>) {
     let recording = RECORDING.get_or_init(|| Recording {
         provider,

@@ -1,7 +1,7 @@
 //! Sums over the life of the process: a record of the meta stream that is kept up to date in place.
 //!
 //! The record is mapped a second time, so that a forked child, which is cut off from its parent's streams, can still add to
-//! what its parent knows about it.
+//! its parent's sums.
 
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -153,8 +153,8 @@ impl Tracer for ApiKind {
                 *slot = enter(self, record).0;
             }
             Phase::EXIT => {
-                // First, so that our work is not measured as part of the call. The clock is read once a phase: it is most of
-                // the cost of a record.
+                // First, so that our work is not measured as part of the call. The clock is read once a phase: it is
+                // most of the cost of a record.
                 let returned = now();
                 call::end(OpenRecord(*slot), retval(self, record.payload), returned);
             }

@@ -1,7 +1,7 @@
 //! The contexts that are started and stopped while the target runs.
 //!
-//! Traces are on the client context. A context that counts stays on, because SDK 1.0 loses kernels for ever when such a one is
-//! stopped while they are queued.
+//! Traces are on the client context. A context that counts stays on, because SDK 1.0 loses kernels for ever when such a
+//! one is stopped while they are queued.
 
 use rocprofiler_sdk_sys::{Functions, rocprofiler_context_id_t};
 

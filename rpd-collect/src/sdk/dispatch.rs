@@ -37,9 +37,9 @@ pub(super) fn configure(setup: &Setup<'_>) {
     setup.trace(setup.client, kind, &operations, Dispatches { complete });
 }
 
-/// The context that counts the dispatches submitted while the program has paused recording; it is started by the pause. None
-/// where dispatches are not recorded, where counting sees all of them, and with the original's semantics: the provider's
-/// numbers of dispatches omit those that no context traces.
+/// The context that counts the dispatches submitted while the program has paused recording; it is started by the pause.
+/// None where dispatches are not recorded, where counting sees all of them, and with the original's semantics: the
+/// provider's numbers of dispatches omit those that no context traces.
 pub(super) fn configure_paused(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
     let options = setup.options;
     if !options.traces.kernel || setup.counting.is_some() || options.original_semantics {

@@ -1,8 +1,8 @@
 //! Queries of the SDK that answer through a callback.
 //!
 //! The SDK takes a function and a pointer, calls the function for each item (or once with an array), and hands the pointer
-//! back. `visit*` make such a function out of a closure: the one place where the pointer is cast back. The number in the name
-//! is that of the callback's parameters before the pointer.
+//! back. `visit*` make such a function out of a closure: the one place where the pointer is cast back. The number in
+//! the name is that of the callback's parameters before the pointer.
 
 use std::ffi::c_void;
 
@@ -12,8 +12,8 @@ static SERVICE: Service = Service::new("queries of the provider");
 
 macro_rules! visitors {
     ($($visit:ident $trampoline:ident ($($arg:ident $type:ident),*);)*) => {$(
-        /// Calls `query` with a callback that calls `visitor`, and with the pointer that belongs to it. The callback returns
-        /// the default of its type, which means: continue.
+        /// Calls `query` with a callback that calls `visitor`, and with the pointer that belongs to it. The callback
+        /// returns the default of its type, which means: continue.
         pub(super) fn $visit<$($type,)* R: Default, F: FnMut($($type),*), S>(
             mut visitor: F,
             query: impl FnOnce(Option<unsafe extern "C" fn($($type,)* *mut c_void) -> R>, *mut c_void) -> S,

@@ -109,11 +109,10 @@ fn all_work_that_completed_is_recorded() {
             assert_eq!(name, "MEMORY_COPY_DEVICE_TO_HOST");
         }
         // What the program allocated itself, whatever else the runtime needs.
-        let freed = session
-            .allocations
-            .operation
-            .iter()
-            .filter(|operation| session.operation_name(**operation) == "MEMORY_ALLOCATION_FREE");
+        let freed =
+            session.allocations.operation.iter().filter(|operation| {
+                session.operation_name(**operation) == "MEMORY_ALLOCATION_FREE"
+            });
         assert!(freed.count() >= named("hipFree").len(), "{workload}");
         assert_eq!(named("hipFree").len(), 1, "{workload}");
     }

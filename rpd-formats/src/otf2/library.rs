@@ -6,28 +6,10 @@
 use std::ffi::{CStr, CString, OsStr, c_char, c_void};
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::ptr::NonNull;
 
-/// Its own name, and those under which Debian has it: since version 13, and before.
-const NAMES: [&str; 3] = [
-    "libotf2.so.10",
-    "libopen_trace_format2.so.10",
-    "libopen-trace-format2.so.10",
-];
-/// How the names of its later versions begin, and the first version whose interface is the one used here.
-const STEMS: [&str; 2] = ["libotf2.so.", "libopen_trace_format2.so."];
-const FIRST_VERSION: u32 = 10;
-/// Where the loader looks, besides `LD_LIBRARY_PATH` and its cache.
-const FOLDERS: [&str; 7] = [
-    "/usr/local/lib",
-    "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/lib64",
-    "/usr/lib64",
-    "/lib",
-    "/usr/lib",
-];
+use super::versions::{NAMES, later_versions};
 
 /// Bytes of a buffer of events, and of definitions.
 const EVENT_CHUNK: u64 = 2 << 20;
@@ -184,31 +166,6 @@ functions! {
     define_group = "OTF2_GlobalDefWriter_WriteLocationGroup"(Handle, u32, u32, u8, u32, u32) -> i32;
     define_location = "OTF2_GlobalDefWriter_WriteLocation"(Handle, u64, u32, u8, u64, u32) -> i32;
     define_region = "OTF2_GlobalDefWriter_WriteRegion"(Handle, u32, u32, u32, u32, u8, u8, u32, u32, u32, u32) -> i32;
-}
-
-/// Files of later versions of the library, the oldest first: what is in use was tried with the first one.
-fn later_versions() -> Vec<PathBuf> {
-    let inherited = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&inherited).chain(FOLDERS.iter().map(PathBuf::from));
-    versions_in(folders)
-}
-
-fn versions_in(folders: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
-    let mut found: Vec<(u32, PathBuf)> = Vec::new();
-    for folder in folders.filter(|folder| folder.is_absolute()) {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let version = name.to_str().and_then(|name| {
-                let version = STEMS.iter().find_map(|stem| name.strip_prefix(stem))?;
-                version.parse().ok()
-            });
-            if let Some(version) = version.filter(|version| *version >= FIRST_VERSION) {
-                found.push((version, entry.path()));
-            }
-        }
-    }
-    found.sort();
-    found.into_iter().map(|(_, path)| path).collect()
 }
 
 /// The loaded library.
@@ -624,28 +581,6 @@ mod tests {
     fn texts_end_at_nul() {
         assert_eq!(c_string(b"a\0b").as_bytes(), b"a");
         assert_eq!(c_string("über".as_bytes()).as_bytes(), "über".as_bytes());
-    }
-
-    #[test]
-    fn files_of_later_versions_are_found() {
-        let (one, two) = (tempfile::tempdir(), tempfile::tempdir());
-        let (one, two) = (one.expect("a folder"), two.expect("a folder"));
-        for name in [
-            "libotf2.so.11",
-            "libotf2.so.9",
-            "libotf2.so",
-            "libotf2.so.10.1",
-            "libother.so.12",
-        ] {
-            std::fs::write(one.path().join(name), "").expect("written");
-        }
-        let other = two.path().join("libopen_trace_format2.so.10");
-        std::fs::write(&other, "").expect("written");
-        let folders = [one.path(), two.path(), Path::new("relative")];
-        assert_eq!(
-            versions_in(folders.into_iter().map(Path::to_owned)),
-            [other, one.path().join("libotf2.so.11")]
-        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod library;
 mod tracks;
+mod versions;
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -17,6 +17,9 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
         0b110110 => ds::decode(words),
         0b110111 => flat::decode(words),
         0b111000 => mubuf::decode(words),
+        // Neither formats nor images.
+        0b111010 => Inst::unknown(Format::Mtbuf, w >> 15 & 15),
+        0b111100 => Inst::unknown(Format::Mimg, w >> 18 & 0x7f | w << 7 & 0x80),
         _ => Inst::unknown(Format::Unknown, w >> 26),
     }
 }

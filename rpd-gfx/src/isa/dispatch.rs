@@ -3,16 +3,17 @@
 use super::exec::Exec;
 use super::group::{Group, Layout};
 use super::memory::Cache;
+use super::schedule::{Random, Schedule};
 use super::trace::Trace;
-use super::{Control, Dispatch, Fault, Memory, Probe, Stats};
+use super::{Control, Dispatch, Executed, Fault, Memory, Probe, Stats};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
-/// Instructions of a workgroup after which others get a turn, so that workgroups may wait for each other.
-const TURN: u64 = 1 << 20;
-/// Workgroups that a thread keeps in execution at once.
-const RESIDENT: usize = 1024;
+/// Workgroups that a thread keeps in execution at once: more than a device has room for, so that all of a cooperative
+/// launch are.
+const RESIDENT: usize = 4096;
 
 /// Executes a dispatch to its end.
 ///
@@ -21,13 +22,18 @@ pub fn run_dispatch(
     dispatch: &Dispatch<'_>,
     memory: &dyn Memory,
     control: &Control<'_>,
-) -> Result<Stats, Fault> {
+) -> Result<Executed, Fault> {
     let shared = Shared::new(dispatch)?;
+    let schedule = control.schedule(dispatch, Schedule::Turns);
+    if control.seed.is_some() {
+        shared.work(dispatch, memory, control.stop, schedule, None);
+        return shared.result();
+    }
     let threads = (control.threads.max(1) as u64)
         .min(shared.layout.groups)
         .max(1);
     if threads == 1 {
-        shared.work(dispatch, memory, control.stop, None);
+        shared.work(dispatch, memory, control.stop, schedule.clone(), None);
     } else {
         std::thread::scope(|scope| {
             for _ in 1..threads {
@@ -35,28 +41,41 @@ pub fn run_dispatch(
                 let spawned = std::thread::Builder::new()
                     .name("rpd-sim-cu".into())
                     .spawn_scoped(scope, || {
-                        shared.work(dispatch, memory, control.stop, None);
+                        shared.work(dispatch, memory, control.stop, schedule.clone(), None);
                     });
                 if spawned.is_err() {
                     break;
                 }
             }
-            shared.work(dispatch, memory, control.stop, None);
+            shared.work(dispatch, memory, control.stop, schedule.clone(), None);
         });
     }
     shared.result()
 }
 
 /// Executes a dispatch to its end on this thread, while `probe` watches.
+///
+/// Without a seed each wave runs until it waits for others, workgroup after workgroup.
 pub fn watch_dispatch(
     dispatch: &Dispatch<'_>,
     memory: &dyn Memory,
-    stop: &AtomicBool,
+    control: &Control<'_>,
     probe: &mut dyn Probe,
-) -> Result<Stats, Fault> {
+) -> Result<Executed, Fault> {
     let shared = Shared::new(dispatch)?;
-    shared.work(dispatch, memory, stop, Some(Trace::new(probe)));
+    let schedule = control.schedule(dispatch, Schedule::Whole);
+    let trace = Some(Trace::new(probe));
+    shared.work(dispatch, memory, control.stop, schedule, trace);
     shared.result()
+}
+
+impl Control<'_> {
+    /// The order of execution: the one that the seed determines, or else `other`.
+    fn schedule(&self, dispatch: &Dispatch<'_>, other: Schedule) -> Schedule {
+        self.seed.map_or(other, |seed| {
+            Schedule::Drawn(Random::new(seed, dispatch.dispatch_id))
+        })
+    }
 }
 
 /// What the threads of a dispatch share.
@@ -64,7 +83,19 @@ struct Shared {
     layout: Layout,
     next: AtomicU64,
     failed: AtomicBool,
-    result: Mutex<(Stats, Option<Fault>)>,
+    result: Mutex<Sums>,
+}
+
+/// What the threads have added up.
+#[derive(Default)]
+struct Sums {
+    stats: Stats,
+    fault: Option<Fault>,
+    threads: u32,
+    /// CPU time of all threads, each until no workgroup was left to start.
+    shared_time: Duration,
+    /// The longest CPU time of a thread after that.
+    last_time: Duration,
 }
 
 impl Shared {
@@ -73,14 +104,22 @@ impl Shared {
             layout: Layout::new(dispatch)?,
             next: AtomicU64::new(0),
             failed: AtomicBool::new(false),
-            result: Mutex::new((Stats::default(), None)),
+            result: Mutex::default(),
         })
     }
 
-    fn result(self) -> Result<Stats, Fault> {
-        let result = self.result.into_inner();
-        let (stats, fault) = result.unwrap_or_else(|e| e.into_inner());
-        fault.map_or(Ok(stats), Err)
+    fn result(self) -> Result<Executed, Fault> {
+        let sums = self.result.into_inner();
+        let sums = sums.unwrap_or_else(|e| e.into_inner());
+        match sums.fault {
+            Some(fault) => Err(fault),
+            None => Ok(Executed {
+                stats: sums.stats,
+                // Workgroups go to whichever thread asks for one. Threads that had a CPU of their own all the time would
+                // have shared that part evenly; what they had left at its end they would have finished side by side.
+                time: sums.shared_time / sums.threads.max(1) + sums.last_time,
+            }),
+        }
     }
 
     fn next_group(&self) -> Option<u64> {
@@ -93,13 +132,18 @@ impl Shared {
         dispatch: &'d Dispatch<'d>,
         memory: &'d dyn Memory,
         stop: &AtomicBool,
+        mut schedule: Schedule,
         trace: Option<Trace<'d>>,
     ) {
+        let begin = thread_cpu_time();
+        let mut exhausted_at = None;
         let mut x = Exec::new(dispatch, Cache::new(memory), self.layout.entry);
         x.trace = trace.map(Box::new);
+        x.own_clock = matches!(schedule, Schedule::Drawn(_));
         let mut resident: VecDeque<Group> = VecDeque::new();
-        let mut spare: Option<Group> = None;
+        let mut spare: Vec<Group> = Vec::new();
         let mut exhausted = false;
+        let mut turns = 0;
         while x.fault.is_none() {
             if self.failed.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed) {
                 x.fault = Some(Fault::Stopped {
@@ -108,43 +152,67 @@ impl Shared {
                 break;
             }
             // A group that did not end in its turn may be waiting for one that has not started.
-            let group = if !exhausted && resident.len() < RESIDENT {
-                self.next_group()
-            } else {
-                None
-            };
+            let starts = !exhausted && resident.len() < RESIDENT && schedule.starts(resident.len());
+            let group = if starts { self.next_group() } else { None };
             let mut group = match group {
                 Some(id) => {
-                    let mut group = spare.take().unwrap_or_else(Group::new);
+                    let mut group = spare.pop().unwrap_or_else(Group::new);
                     group.start(&self.layout, dispatch, id, &mut x);
                     group
                 }
                 None => {
-                    exhausted |= resident.len() < RESIDENT;
-                    match resident.pop_front() {
+                    if starts && !exhausted {
+                        exhausted = true;
+                        exhausted_at = Some(thread_cpu_time());
+                    }
+                    if resident.is_empty() {
+                        break;
+                    }
+                    match resident.remove(schedule.group(resident.len())) {
                         Some(group) => group,
                         None => break,
                     }
                 }
             };
-            if group.run(&mut x, TURN) {
-                spare = Some(group);
+            if group.run(&mut x, &mut schedule) {
+                spare.push(group);
             } else if x.fault.is_none() {
                 resident.push_back(group);
-                if resident.len() > 1 || exhausted {
+                turns += 1;
+                // Once in a round of all: on a busy host each time costs a time slice.
+                if (resident.len() > 1 || exhausted)
+                    && turns >= schedule.turns_of_round(resident.len())
+                {
+                    turns = 0;
                     std::thread::yield_now();
                 }
             }
         }
-        let mut result = self.result.lock().unwrap_or_else(|e| e.into_inner());
-        result.0.add(&x.stats);
+        let end = thread_cpu_time();
+        let exhausted_at = exhausted_at.unwrap_or(end);
+        let mut sums = self.result.lock().unwrap_or_else(|e| e.into_inner());
+        sums.stats.add(&x.stats);
+        sums.threads += 1;
+        sums.shared_time += exhausted_at.saturating_sub(begin);
+        sums.last_time = sums.last_time.max(end.saturating_sub(exhausted_at));
         if let Some(fault) = x.fault {
             self.failed.store(true, Ordering::Relaxed);
             // Another thread's fault is the reason why this one was stopped.
             let stopped = |f: &Fault| matches!(f, Fault::Stopped { .. });
-            if result.1.as_ref().is_none_or(stopped) {
-                result.1 = Some(fault);
+            if sums.fault.as_ref().is_none_or(stopped) {
+                sums.fault = Some(fault);
             }
         }
     }
+}
+
+/// CPU time of the calling thread.
+fn thread_cpu_time() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is writable; the clock exists on every kernel this runs on.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -9,7 +9,14 @@ use super::{Class, Operation};
 pub(super) fn decode(words: [u32; 3]) -> Inst {
     let [w, v, _] = words;
     let opcode = w >> 17 & 0xff;
-    let Some(run) = handler(opcode).filter(|_| w >> 16 & 1 == 0) else {
+    // Of the global data share there is only the synchronisation of waves.
+    let global = w >> 16 & 1 != 0;
+    let found = if global {
+        super::gws::handler(opcode)
+    } else {
+        handler(opcode)
+    };
+    let Some(run) = found else {
         return Inst::unknown(Format::Ds, opcode);
     };
     let mut i = Inst::new(run, Format::Ds, Class::Lds, opcode, 2);
@@ -332,6 +339,16 @@ fn handler(opcode: u32) -> Option<Handler> {
         0x59 => |x, i| load_small::<1>(x, i, Fill::HighSign),
         0x5a => |x, i| load_small::<2>(x, i, Fill::LowZero),
         0x5b => |x, i| load_small::<2>(x, i, Fill::HighZero),
+        0xb6 => |x, i| {
+            let addresses = std::array::from_fn(|l| (x.m0() & 0xffff) + 4 * l as u32);
+            load::<1>(x, &addresses, i.literal, i.dst);
+        },
+        0x1d => |x, i| {
+            let addresses = std::array::from_fn(|l| (x.m0() & 0xffff) + 4 * l as u32);
+            store::<1>(x, &addresses, i.literal, i.src[1]);
+        },
+        0xbd => |x, i| count(x, i, u32::wrapping_sub),
+        0xbe => |x, i| count(x, i, u32::wrapping_add),
         0x6e => |x, i| exchange2::<2>(x, i, 8),
         0x6f => |x, i| exchange2::<2>(x, i, 512),
         0x76 => loads::<2>,
@@ -344,6 +361,21 @@ fn handler(opcode: u32) -> Option<Handler> {
         _ => return None,
     };
     Some(handler)
+}
+
+/// `ds_append` and `ds_consume`: the number of active lanes is added to or taken from a dword, and all get its old value.
+fn count(x: &mut Exec<'_>, i: &Inst, f: fn(u32, u32) -> u32) {
+    let at = (x.m0() & 0xffff) + i.literal;
+    let mask = x.exec();
+    if let Some(trace) = &mut x.trace {
+        // One access for all lanes.
+        let first = mask & mask.wrapping_neg();
+        trace.lds(Operation::Atomic(true), 4, first, |_| at);
+    }
+    let old = u32::from_le_bytes(read(&x.lds, at));
+    write(&mut x.lds, at, &f(old, mask.count_ones()).to_le_bytes());
+    super::operand::blend(x.vgpr_mut(i.dst), &[old; 64], mask);
+    x.stats.lds_bytes += 8;
 }
 
 /// Data of the lanes that `from` names; lanes that are inactive give 0.

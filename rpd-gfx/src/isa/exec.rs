@@ -26,6 +26,8 @@ pub(super) enum State {
     Barrier,
     /// Gives the others a chance (`s_sleep`).
     Yield,
+    /// Waits for waves of other workgroups, for [`Wave::wait`].
+    Global,
     /// Has ended.
     Ended,
     /// Stopped by the fault in [`Exec::fault`].
@@ -50,6 +52,8 @@ pub(super) struct Wave {
     pub(super) index_mode: u8,
     /// What it does next.
     pub(super) state: State,
+    /// What it waits for.
+    pub(super) wait: Option<super::gws::Wait>,
 }
 
 impl Wave {
@@ -65,6 +69,7 @@ impl Wave {
             flush32: false,
             index_mode: 0,
             state: State::Ended,
+            wait: None,
         }
     }
 
@@ -89,6 +94,8 @@ pub(super) struct Exec<'d> {
     pub(super) trace: Option<Box<Trace<'d>>>,
     /// Whether the host may still execute a load before a store to global memory that was executed earlier.
     pub(super) stores_unordered: bool,
+    /// Whether the clocks that kernels read advance with the instructions executed, and not with time.
+    pub(super) own_clock: bool,
     /// Why the wave stopped.
     pub(super) fault: Option<Fault>,
     /// The dispatch.
@@ -107,6 +114,7 @@ impl<'d> Exec<'d> {
             stats: Stats::default(),
             trace: None,
             stores_unordered: false,
+            own_clock: false,
             fault: None,
             d,
             entry,
@@ -149,6 +157,15 @@ impl Exec<'_> {
             self.stores_unordered = false;
             fence(Ordering::SeqCst);
         }
+    }
+
+    /// The core clock where it advances with the instructions executed, one of them in four cycles; later dispatches
+    /// of a queue begin later.
+    pub(super) fn own_clock(&self) -> Option<u64> {
+        self.own_clock.then(|| {
+            let executed: u64 = self.stats.instructions.iter().sum();
+            (self.d.dispatch_id << 36).wrapping_add(4 * executed)
+        })
     }
 
     /// The VCC mask.
@@ -252,6 +269,7 @@ impl Exec<'_> {
         let offset = self.code_offset(inst);
         let words = self.d.program.words(self.entry.wrapping_add_signed(offset));
         let fault = Fault::Instruction {
+            name: inst.refused(),
             words: words[..2].to_vec(),
             format: inst.format.name(),
             opcode: u32::from(inst.opcode),

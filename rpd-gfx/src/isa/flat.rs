@@ -13,8 +13,15 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     let [w, v, _] = words;
     let opcode = w >> 18 & 0x7f;
     let (format, found) = match w >> 14 & 3 {
-        0 => (Format::Flat, handler::<Flat>(opcode)),
-        1 => (Format::Scratch, handler::<Scratch>(opcode)),
+        // Floating-point additions of 32 bits only go to global memory, atomics never to scratch alone.
+        0 => (
+            Format::Flat,
+            handler::<Flat>(opcode).filter(|_| !matches!(opcode, 0x4d | 0x4e)),
+        ),
+        1 => (
+            Format::Scratch,
+            handler::<Scratch>(opcode).filter(|_| opcode < 0x40),
+        ),
         2 => (Format::Global, handler::<Global>(opcode)),
         _ => (Format::Flat, None),
     };

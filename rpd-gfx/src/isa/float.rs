@@ -452,3 +452,50 @@ pub(super) fn div_fixup(denominator: f64, numerator: f64, under: i32, over: i32)
         None
     }
 }
+
+/// Face of a cube that a direction points to, its two coordinates there, and twice the length along the main axis.
+pub(super) fn cube(x: f32, y: f32, z: f32) -> (f32, f32, f32, f32) {
+    if z.abs() >= x.abs() && z.abs() >= y.abs() {
+        if z < 0.0 {
+            (5.0, -x, -y, 2.0 * z)
+        } else {
+            (4.0, x, -y, 2.0 * z)
+        }
+    } else if y.abs() >= x.abs() {
+        if y < 0.0 {
+            (3.0, x, -z, 2.0 * y)
+        } else {
+            (2.0, x, z, 2.0 * y)
+        }
+    } else if x < 0.0 {
+        (1.0, z, -y, 2.0 * x)
+    } else {
+        (0.0, -z, -y, 2.0 * x)
+    }
+}
+
+/// Bits of 2/pi behind the binary point, as many as the device has; a segment that begins in the last 64 of them is 0.
+const TWO_OVER_PI: [u32; 37] = [
+    0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561,
+    0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e, 0xe88235f5, 0x2ebb4484,
+    0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4, 0x9c845f8b, 0xbdf9283b, 0x1ff897ff, 0xde05980f,
+    0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7, 0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b,
+    0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046,
+];
+
+/// 53 bits of 2/pi, of those that matter for the reduction of `value` the `segment`th: their value, scaled up for large ones.
+pub(super) fn two_over_pi(value: f64, segment: u32) -> f64 {
+    if value.is_nan() {
+        return value + value;
+    }
+    let exponent = (value.to_bits() >> 52 & 0x7ff) as u32;
+    let shift = 53 * (segment & 31) + exponent.saturating_sub(1077);
+    let at = (shift / 32) as usize;
+    let Some(&[a, b, c]) = TWO_OVER_PI.get(at..).and_then(|rest| rest.first_chunk()) else {
+        return 0.0;
+    };
+    let bits = u128::from(a) << 96 | u128::from(b) << 64 | u128::from(c) << 32;
+    let top = (bits << (shift % 32) >> 75) as u64;
+    let scale = -53 - shift as i32 + if exponent >= 1968 { 128 } else { 0 };
+    ldexp64(top as f64, scale)
+}

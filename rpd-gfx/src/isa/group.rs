@@ -2,10 +2,9 @@
 
 use super::exec::{Exec, State, Wave};
 use super::inst::EXEC;
+use super::schedule::Schedule;
 use super::{Dispatch, Extent, Fault, Workgroup};
 
-/// Instructions of a wave after which the next one gets a turn.
-const TURN: u64 = 1 << 14;
 /// First register of the flat scratch base.
 const FLAT_SCRATCH: u16 = 102;
 
@@ -156,9 +155,9 @@ impl Group {
         }
     }
 
-    /// Gives every wave turns until all have ended (true), a fault came up or about `budget` instructions were
-    /// executed (false).
-    pub(super) fn run(&mut self, x: &mut Exec<'_>, budget: u64) -> bool {
+    /// Gives the waves turns until all have ended (true), a fault came up or the workgroup's own turn is over
+    /// (false).
+    pub(super) fn run(&mut self, x: &mut Exec<'_>, schedule: &mut Schedule) -> bool {
         std::mem::swap(&mut self.lds, &mut x.lds);
         let own = [&self.scratch, &x.lds].map(|bytes| {
             let range = bytes.as_ptr_range();
@@ -176,30 +175,44 @@ impl Group {
         } else {
             Exec::run::<false>
         };
-        let mut left = budget as i64;
+        let mut left = schedule.group_turn() as i64;
         let ended = loop {
-            let mut waiting = 0;
-            let mut ended = 0;
-            for (number, wave) in self.waves[..self.count].iter_mut().enumerate() {
+            let mut idle = true;
+            for nth in 0..self.count {
+                let number = schedule.wave(nth, self.count);
+                let wave = &mut self.waves[number];
+                if wave.state == State::Global
+                    && wave
+                        .wait
+                        .is_none_or(|wait| x.mem.memory().wave_sync().is_over(wait))
+                {
+                    wave.state = State::Running;
+                }
                 if wave.state == State::Running {
+                    idle = false;
                     if let Some(trace) = &mut x.trace {
                         trace.wave = number;
                     }
+                    let turn = schedule.turn(self.count);
                     std::mem::swap(wave, &mut x.w);
-                    run(x, TURN);
+                    run(x, turn);
                     std::mem::swap(wave, &mut x.w);
-                    left -= TURN as i64;
+                    left -= turn as i64;
                 }
                 match wave.state {
-                    State::Running => {}
                     State::Yield => wave.state = State::Running,
-                    State::Barrier => waiting += 1,
-                    State::Ended => ended += 1,
                     State::Faulted => break,
+                    State::Running | State::Barrier | State::Global | State::Ended => {}
                 }
             }
             if x.fault.is_some() {
                 break false;
+            }
+            let (mut waiting, mut ended, mut global) = (0, 0, 0);
+            for wave in &self.waves[..self.count] {
+                waiting += usize::from(wave.state == State::Barrier);
+                ended += usize::from(wave.state == State::Ended);
+                global += usize::from(wave.state == State::Global);
             }
             if ended == self.count {
                 break true;
@@ -217,7 +230,8 @@ impl Group {
                     trace.probe.released(self.id);
                 }
             }
-            if left < 0 {
+            // Where all wait for other workgroups, these have to get a turn.
+            if left < 0 || idle && global != 0 {
                 break false;
             }
         };
@@ -248,6 +262,7 @@ fn start_wave(
     wave.set_mode(descriptor.float_mode());
     wave.index_mode = 0;
     wave.state = State::Running;
+    wave.wait = None;
     let [vector, accumulation] = layout.registers;
     wave.v[..vector].fill([0; 64]);
     wave.v[256..256 + accumulation].fill([0; 64]);

@@ -25,6 +25,8 @@ pub(super) enum Format {
     Global,
     Scratch,
     Mubuf,
+    Mtbuf,
+    Mimg,
     Unknown,
 }
 
@@ -48,10 +50,15 @@ impl Format {
             Self::Global => "GLOBAL",
             Self::Scratch => "SCRATCH",
             Self::Mubuf => "MUBUF",
+            Self::Mtbuf => "MTBUF",
+            Self::Mimg => "MIMG",
             Self::Unknown => "unknown encoding",
         }
     }
 }
+
+/// Instructions of the device that are not executed: encoding, opcode and name, in order.
+static REFUSED: &[(&str, u16, &str)] = include!(concat!(env!("OUT_DIR"), "/instructions.rs"));
 
 /// The result is clamped: floats to 0..1, integers to their range.
 pub(super) const CLAMP: u8 = 1;
@@ -151,6 +158,13 @@ impl Inst {
             opcode,
             1,
         )
+    }
+
+    /// The name of an instruction that is not executed, if the device has it.
+    pub(super) fn refused(&self) -> Option<&'static str> {
+        let key = (self.format.name(), self.opcode);
+        let at = REFUSED.binary_search_by_key(&key, |&(encoding, opcode, _)| (encoding, opcode));
+        at.ok().map(|at| REFUSED[at].2)
     }
 
     /// Whether a flag is set.

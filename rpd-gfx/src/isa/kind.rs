@@ -8,6 +8,8 @@ use super::inst::{Format, GLC, Inst};
 pub enum Kind {
     /// Vector arithmetic.
     Valu(Valu),
+    /// Matrix arithmetic.
+    Matrix(Matrix),
     /// Scalar arithmetic.
     Salu,
     /// Scalar memory: dwords loaded, 0 for what is not a load.
@@ -16,6 +18,8 @@ pub enum Kind {
     Vmem(Vmem),
     /// LDS, and exchanges between lanes.
     Lds,
+    /// Synchronisation of waves through the global data share.
+    Gds,
     /// Branches, taken or not.
     Branch,
     /// `s_sendmsg`.
@@ -80,6 +84,38 @@ impl Valu {
     }
 }
 
+/// What the matrices of a matrix instruction are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum MatrixElement {
+    /// 8-bit integers.
+    I8,
+    /// Half precision.
+    F16,
+    /// BF16.
+    Bf16,
+    /// Single precision.
+    F32,
+    /// Double precision.
+    F64,
+}
+
+impl MatrixElement {
+    /// How many there are.
+    pub const COUNT: usize = Self::F64 as usize + 1;
+}
+
+/// A matrix instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Matrix {
+    /// What it multiplies.
+    pub element: MatrixElement,
+    /// Multiplications and additions.
+    pub operations: u32,
+    /// Cycles that it occupies the matrix unit.
+    pub cycles: u32,
+}
+
 /// What a memory operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
@@ -107,7 +143,8 @@ pub struct Vmem {
 /// The kind of an instruction.
 pub(super) fn kind(i: &Inst) -> Kind {
     match i.class {
-        Class::Valu | Class::Mfma => Kind::Valu(valu(i)),
+        Class::Valu => Kind::Valu(valu(i)),
+        Class::Mfma => super::mfma::kind(i.opcode).map_or(Kind::Other, Kind::Matrix),
         Class::Salu => Kind::Salu,
         Class::Smem => Kind::Smem(match i.opcode {
             0x00..=0x04 => 1 << i.opcode,
@@ -115,6 +152,7 @@ pub(super) fn kind(i: &Inst) -> Kind {
             _ => 0,
         }),
         Class::VmemRead | Class::VmemWrite | Class::Flat => Kind::Vmem(vmem(i)),
+        Class::Lds if matches!(i.opcode, 0x98..=0x9d) => Kind::Gds,
         Class::Lds => Kind::Lds,
         Class::Branch => Kind::Branch,
         Class::SendMessage => Kind::Message,

@@ -26,6 +26,8 @@ pub(super) struct Cache<'d> {
     extents: [Extent; 8],
     recent: usize,
     next: usize,
+    /// What [`Memory::changes`] was before these extents were asked for.
+    changes: u64,
 }
 
 /// Extents of the workgroup's own memory.
@@ -44,6 +46,7 @@ impl<'d> Cache<'d> {
             extents: [NOWHERE; 8],
             recent: 0,
             next: OWN,
+            changes: memory.changes(),
         }
     }
 
@@ -52,12 +55,16 @@ impl<'d> Cache<'d> {
         self.memory
     }
 
-    /// Allows the scratch and LDS of the workgroup whose turn it is, in place of the one before; forgets what
-    /// else was allowed where `all` says so.
-    pub(super) fn reset(&mut self, own: &[Extent; OWN], all: bool) {
-        if all {
-            self.extents = [NOWHERE; 8];
-            self.next = OWN;
+    /// Allows the scratch and LDS of the workgroup whose turn it is, in place of the one before. If the workgroup is
+    /// `fresh`, forgets what else was allowed when that may have changed.
+    pub(super) fn reset(&mut self, own: &[Extent; OWN], fresh: bool) {
+        if fresh {
+            let changes = self.memory.changes();
+            if changes != self.changes {
+                self.changes = changes;
+                self.extents = [NOWHERE; 8];
+                self.next = OWN;
+            }
         }
         self.extents[..OWN].copy_from_slice(own);
     }

@@ -1,8 +1,275 @@
-//! Matrix operations of VOP3P (`v_mfma_*`).
+//! Matrix operations of VOP3P (`v_mfma_*`): D = A B + C for blocks of matrices spread over the lanes of a wave.
+//!
+//! All lanes take part, whatever EXEC says. Sums are rounded after each product, in the order of the products; A, B, C
+//! and D of half precision and BF16 instructions have their denormals flushed. The device may round sums elsewhere.
 
-use super::inst::Handler;
+use super::exec::{Exec, Lanes};
+use super::float::{f16_to_f32, fma32};
+use super::inst::{Handler, Inst, VGPR};
+use super::kind::{Matrix, MatrixElement};
 
-/// The operation of an opcode; none yet.
-pub(super) fn handler(_opcode: u32) -> Option<Handler> {
-    None
+/// Shape of an operation: A is `rows` x `depth`, B is `depth` x `rows`, and there are `blocks` of each.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    rows: usize,
+    depth: usize,
+    /// Elements of A and B in a lane, which follow each other in depth.
+    per_lane: usize,
+    element: MatrixElement,
+}
+
+impl Shape {
+    fn of(opcode: u16) -> Option<Self> {
+        use MatrixElement::{Bf16, F16, F32, F64, I8};
+        let (rows, depth, per_lane, element) = match opcode {
+            0x40 => (32, 1, 1, F32),
+            0x41 => (16, 1, 1, F32),
+            0x42 => (4, 1, 1, F32),
+            0x44 => (32, 2, 1, F32),
+            0x45 => (16, 4, 1, F32),
+            0x48 => (32, 4, 4, F16),
+            0x49 => (16, 4, 4, F16),
+            0x4a => (4, 4, 4, F16),
+            0x4c => (32, 8, 4, F16),
+            0x4d => (16, 16, 4, F16),
+            0x50 => (32, 4, 4, I8),
+            0x51 => (16, 4, 4, I8),
+            0x52 => (4, 4, 4, I8),
+            0x54 => (32, 8, 4, I8),
+            0x55 => (16, 16, 4, I8),
+            0x63 => (32, 4, 4, Bf16),
+            0x64 => (16, 4, 4, Bf16),
+            0x65 => (4, 4, 4, Bf16),
+            0x66 => (32, 8, 4, Bf16),
+            0x67 => (16, 16, 4, Bf16),
+            0x68 => (32, 2, 2, Bf16),
+            0x69 => (16, 2, 2, Bf16),
+            0x6b => (4, 2, 2, Bf16),
+            0x6c => (32, 4, 2, Bf16),
+            0x6d => (16, 8, 2, Bf16),
+            0x6e => (16, 4, 1, F64),
+            0x6f => (4, 4, 1, F64),
+            _ => return None,
+        };
+        Some(Self {
+            rows,
+            depth,
+            per_lane,
+            element,
+        })
+    }
+
+    fn blocks(&self) -> usize {
+        64 * self.per_lane / (self.rows * self.depth)
+    }
+
+    /// The lane with element `index` (a row of A, a column of B) at a depth.
+    fn lane(&self, block: usize, index: usize, depth: usize) -> usize {
+        index + self.rows * (block + self.blocks() * (depth / self.per_lane))
+    }
+
+    /// Results of a lane: single registers, of double precision pairs.
+    fn results(&self) -> usize {
+        self.blocks() * self.rows * self.rows / 64
+    }
+
+    /// Block, row and column of the result in a lane.
+    fn result(&self, result: usize, lane: usize) -> (usize, usize, usize) {
+        let double = self.element == MatrixElement::F64;
+        match self.rows {
+            32 => {
+                let row = 8 * (result % 16 / 4) + 4 * (lane / 32) + result % 4;
+                (result / 16, row, lane % 32)
+            }
+            16 if double => (0, 4 * result + lane / 16, lane % 16),
+            16 => (result / 4, 4 * (lane / 16) + result % 4, lane % 16),
+            _ if double => (lane / 4 % 4, lane / 16, lane % 4),
+            _ => (lane / 4, result, lane % 4),
+        }
+    }
+}
+
+/// The operation of an opcode.
+pub(super) fn handler(opcode: u32) -> Option<Handler> {
+    let shape = Shape::of(opcode as u16)?;
+    Some(match shape.element {
+        MatrixElement::F64 => double,
+        MatrixElement::I8 => |x, i| {
+            single(x, i, bytes, |a, b, c, out| {
+                for l in 0..64 {
+                    out[l] = a[l].wrapping_mul(b[l]).wrapping_add(c[l]);
+                }
+            })
+        },
+        MatrixElement::F32 => |x, i| single(x, i, |words, _| words[0], fma32),
+        MatrixElement::F16 => |x, i| single(x, i, half, fma32),
+        MatrixElement::Bf16 => |x, i| single(x, i, brain, fma32),
+    })
+}
+
+/// Whether the modifiers of an instruction are those that its operation has.
+pub(super) fn is_valid(i: &Inst) -> bool {
+    Shape::of(i.opcode).is_none_or(|shape| {
+        let (size, from) = (u32::from(i.op_sel), u32::from(i.op_sel_hi));
+        if shape.element == MatrixElement::F64 {
+            size == 0 && from == 0 && i.neg == 0
+        } else {
+            1 << size <= shape.blocks() && from < 1 << size
+        }
+    })
+}
+
+/// What counters want to know of an operation.
+pub(super) fn kind(opcode: u16) -> Option<Matrix> {
+    let shape = Shape::of(opcode)?;
+    let operations = 2 * shape.blocks() * shape.rows * shape.rows * shape.depth;
+    let cycles = match (shape.rows, shape.element) {
+        (32, _) => 64,
+        (16, _) => 32,
+        (_, MatrixElement::F64) => 16,
+        _ => 8,
+    };
+    Some(Matrix {
+        element: shape.element,
+        operations: operations as u32,
+        cycles,
+    })
+}
+
+fn bits16(words: [u32; 2], n: usize) -> u16 {
+    (words[n / 2] >> (16 * (n % 2))) as u16
+}
+
+/// A half; a denormal one is 0.
+fn half(words: [u32; 2], n: usize) -> u32 {
+    let bits = bits16(words, n);
+    let sign = u32::from(bits >> 15) << 31;
+    if bits & 0x7c00 == 0 {
+        sign
+    } else {
+        f16_to_f32(bits).to_bits()
+    }
+}
+
+/// A BF16 number; a denormal one is 0.
+fn brain(words: [u32; 2], n: usize) -> u32 {
+    flushed(u32::from(bits16(words, n)) << 16)
+}
+
+fn bytes(words: [u32; 2], n: usize) -> u32 {
+    (words[0] >> (8 * n)) as i8 as u32
+}
+
+/// The bits of a number, of a denormal one those of zero.
+fn flushed(bits: u32) -> u32 {
+    if bits & 0x7f80_0000 == 0 {
+        bits & 1 << 31
+    } else {
+        bits
+    }
+}
+
+/// The block whose A is taken for `block`, by the fields `cbsz` and `abid`.
+fn broadcast(i: &Inst, block: usize) -> usize {
+    (block >> i.op_sel << i.op_sel) + usize::from(i.op_sel_hi)
+}
+
+/// The lane whose B is taken for `lane`, by the field `blgp`.
+fn lane_group(i: &Inst, lane: usize) -> usize {
+    match i.neg {
+        0 => lane,
+        1 => lane % 32,
+        2 => lane % 32 + 32,
+        3 => (lane + 16) % 64,
+        group => lane % 16 + 16 * (usize::from(group) - 4),
+    }
+}
+
+/// Register `n` of a source, or the constant.
+fn source(x: &Exec<'_>, code: u16, n: u16) -> Lanes {
+    if code >= VGPR {
+        *x.vgpr(code + n)
+    } else {
+        [x.s32(code, 0); 64]
+    }
+}
+
+/// Operations with results of 32 bits: `element` takes the elements out of a lane's registers.
+fn single(
+    x: &mut Exec<'_>,
+    i: &Inst,
+    element: fn([u32; 2], usize) -> u32,
+    add: fn(&Lanes, &Lanes, &Lanes, &mut Lanes),
+) {
+    let Some(shape) = Shape::of(i.opcode) else {
+        return x.unknown_instruction(i);
+    };
+    let flushes = matches!(shape.element, MatrixElement::F16 | MatrixElement::Bf16);
+    // Elements by their place in the lane.
+    let elements = |code: u16| {
+        let words = [0, 1].map(|n| source(x, code, n));
+        let mut out = [[0; 64]; 4];
+        for (n, out) in out[..shape.per_lane].iter_mut().enumerate() {
+            *out = std::array::from_fn(|l| element([words[0][l], words[1][l]], n));
+        }
+        out
+    };
+    let (a, b) = (elements(i.src[0]), elements(i.src[1]));
+    let flush = |lanes: &mut Lanes| {
+        if flushes {
+            lanes.iter_mut().for_each(|v| *v = flushed(*v));
+        }
+    };
+    let mut out = [[0; 64]; 32];
+    for (result, out) in out[..shape.results()].iter_mut().enumerate() {
+        *out = source(x, i.src[2], result as u16);
+        flush(out);
+        let places: [_; 64] = std::array::from_fn(|l| shape.result(result, l));
+        for depth in 0..shape.depth {
+            let n = depth % shape.per_lane;
+            let left =
+                places.map(|(block, row, _)| a[n][shape.lane(broadcast(i, block), row, depth)]);
+            let right = places
+                .map(|(block, _, column)| b[n][lane_group(i, shape.lane(block, column, depth))]);
+            let sum = *out;
+            add(&left, &right, &sum, out);
+        }
+        flush(out);
+    }
+    for (n, out) in out[..shape.results()].iter().enumerate() {
+        *x.vgpr_mut(i.dst + n as u16) = *out;
+    }
+    x.stats.valu_lanes += 64;
+}
+
+/// Operations in double precision.
+fn double(x: &mut Exec<'_>, i: &Inst) {
+    let Some(shape) = Shape::of(i.opcode) else {
+        return x.unknown_instruction(i);
+    };
+    let wide = |code: u16, n: u16| -> [f64; 64] {
+        if code < VGPR {
+            return [f64::from_bits(x.s64(code, 0)); 64];
+        }
+        let (low, high) = (x.vgpr(code + n), x.vgpr(code + n + 1));
+        std::array::from_fn(|l| f64::from_bits(u64::from(low[l]) | u64::from(high[l]) << 32))
+    };
+    let (a, b) = (wide(i.src[0], 0), wide(i.src[1], 0));
+    let mut out = [[0.0; 64]; 4];
+    for (result, out) in out[..shape.results()].iter_mut().enumerate() {
+        *out = wide(i.src[2], 2 * result as u16);
+        for (l, sum) in out.iter_mut().enumerate() {
+            let (block, row, column) = shape.result(result, l);
+            for depth in 0..shape.depth {
+                let left = a[shape.lane(block, row, depth)];
+                *sum = left.mul_add(b[shape.lane(block, column, depth)], *sum);
+            }
+        }
+    }
+    for (n, out) in out[..shape.results()].iter().enumerate() {
+        let dst = i.dst + 2 * n as u16;
+        *x.vgpr_mut(dst) = out.map(|v| v.to_bits() as u32);
+        *x.vgpr_mut(dst + 1) = out.map(|v| (v.to_bits() >> 32) as u32);
+    }
+    x.stats.valu_lanes += 64;
 }

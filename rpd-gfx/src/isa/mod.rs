@@ -14,6 +14,7 @@ mod exec;
 mod flat;
 mod float;
 mod group;
+mod gws;
 mod inst;
 mod kind;
 mod memory;
@@ -21,6 +22,7 @@ mod mfma;
 mod mubuf;
 mod operand;
 mod program;
+mod schedule;
 mod smem;
 mod sop;
 mod stats;
@@ -35,7 +37,8 @@ mod vop3p;
 mod vopc;
 
 pub use dispatch::{run_dispatch, watch_dispatch};
-pub use kind::{Kind, Operation, Valu, Vmem};
+pub use gws::WaveSync;
+pub use kind::{Kind, Matrix, MatrixElement, Operation, Valu, Vmem};
 pub use program::Program;
 pub use stats::{Class, Stats};
 pub use trace::{Probe, Space, Step, Transfer, Workgroup};
@@ -43,6 +46,7 @@ pub use trace::{Probe, Space, Step, Transfer, Workgroup};
 use crate::codeobj::KernelDescriptor;
 use crate::device::Device;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// A range of memory that a kernel may access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,14 +63,24 @@ pub struct Extent {
 pub trait Memory: Sync {
     /// The accessible range around `address`, or `None`, which ends the dispatch with a memory fault.
     ///
-    /// Answers are kept for the time a workgroup runs, so this need not be fast.
+    /// A thread of a dispatch keeps answers until [`Memory::changes`] differs at the start of a workgroup, so this need
+    /// not be fast.
     fn extent(&self, address: u64) -> Option<Extent>;
+
+    /// A number that changes whenever answers of [`Memory::extent`] may have changed; read once for each workgroup.
+    fn changes(&self) -> u64;
 
     /// The constant 100 MHz counter that `s_memrealtime` reads.
     fn realtime(&self) -> u64 {
         use std::time::Instant;
         static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
         (START.get_or_init(Instant::now).elapsed().as_nanos() / 10) as u64
+    }
+
+    /// The device's counters for waves that wait for other workgroups; by default those of a device that all share.
+    fn wave_sync(&self) -> &WaveSync {
+        static SHARED: WaveSync = WaveSync::new();
+        &SHARED
     }
 
     /// A wave sent an interrupt (`s_sendmsg`): a signal's event that hosts may be waiting for.
@@ -111,17 +125,34 @@ pub struct Control<'a> {
     pub threads: usize,
     /// Ends the dispatch soon after it becomes true.
     pub stop: &'a AtomicBool,
+    /// Makes the order in which waves and workgroups execute instructions a function of this number and of
+    /// [`Dispatch::dispatch_id`], on one thread, and the clocks that kernels read one of what was executed.
+    pub seed: Option<u64>,
+}
+
+/// What came of a dispatch that ran to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Executed {
+    /// What it executed.
+    pub stats: Stats,
+    /// How long that took, without the time in which its threads had to wait for a CPU: what they computed, spread evenly
+    /// over them.
+    pub time: Duration,
 }
 
 /// Why a dispatch ended early.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// An unknown instruction.
+    /// An instruction that the interpreter does not execute.
     #[error(
-        "unknown instruction {} ({format} opcode {opcode:#x}) in kernel `{kernel}` at offset {offset:#x} of its code",
-        hex(words)
+        "{} {} ({format} opcode {opcode:#x}) in kernel `{kernel}` at offset {} of its code",
+        name.map_or_else(|| "unknown instruction".to_owned(), |name| format!("the simulator does not execute `{name}`:")),
+        hex(words),
+        signed(*offset)
     )]
     Instruction {
+        /// Its name, if the device has such an instruction.
+        name: Option<&'static str>,
         /// The instruction and the dword that follows.
         words: Vec<u32>,
         /// Its encoding.
@@ -134,7 +165,7 @@ pub enum Fault {
         offset: i64,
     },
     /// An access to memory that the kernel has no right to.
-    #[error("kernel `{kernel}` at offset {offset:#x} of its code ({access} of {bytes} bytes)")]
+    #[error("kernel `{kernel}` at offset {} of its code ({access} of {bytes} bytes)", signed(*offset))]
     Memory {
         /// Address of the first byte.
         address: u64,
@@ -148,7 +179,7 @@ pub enum Fault {
         offset: i64,
     },
     /// The kernel trapped (`s_trap`): a failed assertion, `__builtin_trap` or `abort`.
-    #[error("trap {id} in kernel `{kernel}` at offset {offset:#x} of its code")]
+    #[error("trap {id} in kernel `{kernel}` at offset {} of its code", signed(*offset))]
     Trap {
         /// Trap id; 2 is `llvm.trap`.
         id: u32,
@@ -200,6 +231,12 @@ impl std::fmt::Display for Access {
             Self::Atomic => "atomic",
         })
     }
+}
+
+/// An offset, with its sign: code that a kernel calls may lie before it.
+fn signed(offset: i64) -> String {
+    let sign = if offset < 0 { "-" } else { "" };
+    format!("{sign}{:#x}", offset.unsigned_abs())
 }
 
 fn hex(words: &[u32]) -> String {

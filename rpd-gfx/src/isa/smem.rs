@@ -8,6 +8,9 @@ use super::{Access, Class};
 /// Immediate offset in use besides the scalar one.
 const IMMEDIATE: u8 = super::inst::OFFEN;
 
+/// Cycles of the core clock in one of the constant one.
+const CORE_CLOCKS: u64 = 17;
+
 /// Decodes an SMEM instruction.
 pub(super) fn decode(words: [u32; 3]) -> Inst {
     let [w, v, _] = words;
@@ -47,14 +50,17 @@ fn handler(opcode: u32) -> Option<Handler> {
         0x0c => |x, i| buffer_load(x, i, 16),
         // Cache invalidations and write-backs.
         0x20..=0x23 | 0x28 | 0x29 => |_, _| {},
-        0x24 | 0x25 => |x, i| {
-            let now = x.mem.memory().realtime();
-            // The core clock runs at 1.7 GHz, 17 times the constant one.
-            let now = if i.opcode == 0x24 {
-                now.wrapping_mul(17)
-            } else {
-                now
-            };
+        0x24 => |x, i| {
+            // The core clock runs at 1.7 GHz.
+            let now = x.own_clock().unwrap_or_else(|| {
+                let now = x.mem.memory().realtime();
+                now.wrapping_mul(CORE_CLOCKS)
+            });
+            x.set_pair(i.dst, now);
+        },
+        0x25 => |x, i| {
+            let own = x.own_clock().map(|now| now / CORE_CLOCKS);
+            let now = own.unwrap_or_else(|| x.mem.memory().realtime());
             x.set_pair(i.dst, now);
         },
         _ => return None,

@@ -2,8 +2,8 @@
 
 use super::exec::Exec;
 use super::float::{
-    div_fixup, div_fmas32, div_fmas64, div_scale32, div_scale64, f64_to_f16_rtz, fma16, ldexp64,
-    max32, max64, med64, min32, min64,
+    cube, div_fixup, div_fmas32, div_fmas64, div_scale32, div_scale64, f16_to_f32, f64_to_f16_rtz,
+    fma16, ldexp64, max32, max64, med64, min32, min64, two_over_pi,
 };
 use super::inst::{CLAMP, Format, Handler, Inst, VGPR};
 use super::operand::{
@@ -16,6 +16,8 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     let [w, v, _] = words;
     let opcode = w >> 16 & 0x3ff;
     let handler = match opcode {
+        // These have a short form only: with a literal, packed, reading the first lane, swaps and moves of AGPRs.
+        0x117 | 0x118 | 0x124 | 0x125 | 0x13c | 0x142 | 0x191 | 0x192 => None,
         0..=0xff => vopc::handler(opcode),
         0x100..=0x13f => vop2::handler(opcode - 0x100),
         0x140..=0x1bf => vop1::handler(opcode - 0x140),
@@ -45,13 +47,8 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
         i.abs = (w >> 8 & 7) as u8;
         i.op_sel = (w >> 11 & 15) as u8;
     }
-    // v_readfirstlane and v_readlane write SGPRs.
-    i.dst = (w & 0xff) as u16
-        + if matches!(opcode, 0x142 | 0x289) {
-            0
-        } else {
-            VGPR
-        };
+    // v_readlane writes an SGPR.
+    i.dst = (w & 0xff) as u16 + if opcode == 0x289 { 0 } else { VGPR };
     if (0x100..0x140).contains(&opcode) {
         vop2::place_accumulator(&mut i);
     }
@@ -79,6 +76,10 @@ fn handler(opcode: u32) -> Option<Handler> {
                 (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff).wrapping_add(c)
             })
         },
+        0x1c4 => |x, i| float3(x, i, |a, b, c| cube(a, b, c).0),
+        0x1c5 => |x, i| float3(x, i, |a, b, c| cube(a, b, c).1),
+        0x1c6 => |x, i| float3(x, i, |a, b, c| cube(a, b, c).2),
+        0x1c7 => |x, i| float3(x, i, |a, b, c| cube(a, b, c).3),
         0x1c8 => |x, i| {
             int3(x, i, |a, b, c| {
                 let (shift, width) = (b & 31, c & 31);
@@ -148,6 +149,7 @@ fn handler(opcode: u32) -> Option<Handler> {
         0x1e4 => |x, i| int3(x, i, msad_u8),
         0x1e5 => |x, i| wide_sad(x, i, sad_u8),
         0x1e6 => |x, i| wide_sad(x, i, msad_u8),
+        0x1e7 => mqsad_u32,
         0x1e8 => |x, i| {
             mad64(x, i, |a, b, c| {
                 let sum = u128::from(u64::from(a) * u64::from(b)) + u128::from(c);
@@ -169,6 +171,12 @@ fn handler(opcode: u32) -> Option<Handler> {
             half3(x, i, |q, d, n| {
                 div_fixup(d, n, 1 << 20, 1 << 20).unwrap_or_else(|| with_sign64(q, d, n))
             })
+        },
+        0x1f0 => |x, i| {
+            // The other bytes are those of the destination.
+            let mut i = *i;
+            i.src[2] = i.dst;
+            cvt_pk_u8(x, &i);
         },
         0x1f1 => |x, i| mad_wide16(x, i, |a, b| u32::from(a) * u32::from(b)),
         0x1f2 => |x, i| {
@@ -233,6 +241,7 @@ fn handler(opcode: u32) -> Option<Handler> {
         0x28f => |x, i| shift64(x, i, |a, n| a << n),
         0x290 => |x, i| shift64(x, i, |a, n| a >> n),
         0x291 => |x, i| shift64(x, i, |a, n| (a as i64 >> n) as u64),
+        0x292 => trig_preop,
         0x293 => |x, i| int2(x, i, |a, b| ((1 << (a & 31)) - 1) << (b & 31)),
         0x294 => |x, i| {
             pack_f32(x, i, |a| {
@@ -248,6 +257,12 @@ fn handler(opcode: u32) -> Option<Handler> {
                 clamp(a) | clamp(b) << 16
             })
         },
+        0x299 => |x, i| {
+            pack_f16(x, i, |a| {
+                (norm(a, -1.0) * 32767.0).round_ties_even() as i16 as u16
+            })
+        },
+        0x29a => |x, i| pack_f16(x, i, |a| (norm(a, 0.0) * 65535.0).round_ties_even() as u16),
         0x29c => |x, i| {
             if i.has(CLAMP) {
                 int2(x, i, |a, b| (a as i32).saturating_add(b as i32) as u32);
@@ -572,6 +587,55 @@ fn pack_f32(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> u16) {
         }
     }
     x.write(i, &out);
+}
+
+#[inline(always)]
+fn pack_f16(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> u16) {
+    let mut out = [0; 64];
+    {
+        let (mut ba, mut bb) = ([0; 64], [0; 64]);
+        let a = x.src(i, 0, Kind::F16, &mut ba);
+        let b = x.src(i, 1, Kind::F16, &mut bb);
+        let pick = |v: u32| u32::from(f(f16_to_f32(v as u16)));
+        for l in 0..64 {
+            out[l] = pick(a[l]) | pick(b[l]) << 16;
+        }
+    }
+    x.write(i, &out);
+}
+
+/// `v_mqsad_u32_u8`: the four sums of a sliding window with 32 bits each.
+fn mqsad_u32(x: &mut Exec<'_>, i: &Inst) {
+    let mut a = [0; 64];
+    x.src64(i, 0, false, &mut a);
+    let mut buf = [0; 64];
+    let b = *x.src(i, 1, Kind::Int, &mut buf);
+    let out: [[u32; 64]; 4] = std::array::from_fn(|n| {
+        let sum = if i.src[2] >= VGPR {
+            *x.vgpr(i.src[2] + n as u16)
+        } else {
+            [x.s32(i.src[2], i.literal); 64]
+        };
+        std::array::from_fn(|l| msad_u8((a[l] >> (8 * n)) as u32, b[l], sum[l]))
+    });
+    let mask = x.exec();
+    for (n, out) in out.iter().enumerate() {
+        super::operand::blend(x.vgpr_mut(i.dst + n as u16), out, mask);
+    }
+    x.count_lanes();
+}
+
+fn trig_preop(x: &mut Exec<'_>, i: &Inst) {
+    let mut out = [0; 64];
+    {
+        let mut buf = [0; 64];
+        x.src64(i, 0, true, &mut out);
+        let n = x.src(i, 1, Kind::Int, &mut buf);
+        for l in 0..64 {
+            out[l] = two_over_pi(f64::from_bits(out[l]), n[l]).to_bits();
+        }
+    }
+    x.write_f64(i, &mut out);
 }
 
 fn cvt_pk_u8(x: &mut Exec<'_>, i: &Inst) {

@@ -44,6 +44,9 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
         i.op_sel = (w >> 8 & 7) as u8;
         i.op_sel_hi = (w >> 11 & 15) as u8;
         i.neg = (v >> 29) as u8;
+        if !super::mfma::is_valid(&i) {
+            return Inst::unknown(Format::Vop3p, opcode);
+        }
         return i;
     }
     i.op_sel = (w >> 11 & 7) as u8;

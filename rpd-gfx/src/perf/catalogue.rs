@@ -1,7 +1,7 @@
 //! Which hardware events the simulator determines, and from what.
 
 use super::tally::{Channel, Device, Engine, Port, Unit};
-use crate::isa::Valu;
+use crate::isa::{MatrixElement, Valu};
 
 /// An event that is determined.
 pub(super) struct Event<T> {
@@ -51,6 +51,15 @@ fn kind(engine: &Engine, kind: Valu) -> u64 {
     engine.valu_kinds[kind as usize]
 }
 
+fn matrices(engine: &Engine, element: MatrixElement) -> u64 {
+    engine.matrices[element as usize]
+}
+
+/// Multiplications and additions in units of 512.
+fn operations(engine: &Engine, element: MatrixElement) -> u64 {
+    engine.matrix_operations[element as usize] / 512
+}
+
 fn active(engine: &Engine, port: Port) -> u64 {
     engine.active[port as usize]
 }
@@ -84,18 +93,37 @@ pub(super) const SQ: &[Event<Engine>] = &[
     event(39, "SQ_INSTS_VALU_INT32", |e| kind(e, Valu::Int32)),
     event(40, "SQ_INSTS_VALU_INT64", |e| kind(e, Valu::Int64)),
     event(41, "SQ_INSTS_VALU_CVT", |e| kind(e, Valu::Convert)),
-    // A matrix instruction ends its dispatch with a fault, so one that was counted had none.
-    event(42, "SQ_INSTS_VALU_MFMA_I8", |_| 0),
-    event(43, "SQ_INSTS_VALU_MFMA_F16", |_| 0),
-    event(44, "SQ_INSTS_VALU_MFMA_BF16", |_| 0),
-    event(45, "SQ_INSTS_VALU_MFMA_F32", |_| 0),
-    event(46, "SQ_INSTS_VALU_MFMA_F64", |_| 0),
-    event(47, "SQ_INSTS_VALU_MFMA_MOPS_I8", |_| 0),
-    event(48, "SQ_INSTS_VALU_MFMA_MOPS_F16", |_| 0),
-    event(49, "SQ_INSTS_VALU_MFMA_MOPS_BF16", |_| 0),
-    event(50, "SQ_INSTS_VALU_MFMA_MOPS_F32", |_| 0),
-    event(51, "SQ_INSTS_VALU_MFMA_MOPS_F64", |_| 0),
-    event(52, "SQ_INSTS_MFMA", |_| 0),
+    event(42, "SQ_INSTS_VALU_MFMA_I8", |e| {
+        matrices(e, MatrixElement::I8)
+    }),
+    event(43, "SQ_INSTS_VALU_MFMA_F16", |e| {
+        matrices(e, MatrixElement::F16)
+    }),
+    event(44, "SQ_INSTS_VALU_MFMA_BF16", |e| {
+        matrices(e, MatrixElement::Bf16)
+    }),
+    event(45, "SQ_INSTS_VALU_MFMA_F32", |e| {
+        matrices(e, MatrixElement::F32)
+    }),
+    event(46, "SQ_INSTS_VALU_MFMA_F64", |e| {
+        matrices(e, MatrixElement::F64)
+    }),
+    event(47, "SQ_INSTS_VALU_MFMA_MOPS_I8", |e| {
+        operations(e, MatrixElement::I8)
+    }),
+    event(48, "SQ_INSTS_VALU_MFMA_MOPS_F16", |e| {
+        operations(e, MatrixElement::F16)
+    }),
+    event(49, "SQ_INSTS_VALU_MFMA_MOPS_BF16", |e| {
+        operations(e, MatrixElement::Bf16)
+    }),
+    event(50, "SQ_INSTS_VALU_MFMA_MOPS_F32", |e| {
+        operations(e, MatrixElement::F32)
+    }),
+    event(51, "SQ_INSTS_VALU_MFMA_MOPS_F64", |e| {
+        operations(e, MatrixElement::F64)
+    }),
+    event(52, "SQ_INSTS_MFMA", |e| e.matrices.iter().sum()),
     event(53, "SQ_INSTS_VMEM_WR", |e| e.vmem_writes),
     event(54, "SQ_INSTS_VMEM_RD", |e| e.vmem_reads),
     event(55, "SQ_INSTS_VMEM", |e| e.vmem_reads + e.vmem_writes),
@@ -104,13 +132,13 @@ pub(super) const SQ: &[Event<Engine>] = &[
     event(58, "SQ_INSTS_FLAT", |e| e.flat),
     event(59, "SQ_INSTS_FLAT_LDS_ONLY", |e| e.flat_lds_only),
     event(60, "SQ_INSTS_LDS", |e| e.lds + e.flat_lds_only),
-    // Neither exports nor global data share can be executed without a fault.
-    event(61, "SQ_INSTS_GDS", |_| 0),
-    event(63, "SQ_INSTS_EXP_GDS", |_| 0),
+    // Exports cannot be executed without a fault.
+    event(61, "SQ_INSTS_GDS", |e| e.gds),
+    event(63, "SQ_INSTS_EXP_GDS", |e| e.gds),
     event(64, "SQ_INSTS_BRANCH", |e| e.branches),
     event(65, "SQ_INSTS_SENDMSG", |e| e.messages),
     event(66, "SQ_INSTS_VSKIPPED", |_| 0),
-    event(72, "SQ_VALU_MFMA_BUSY_CYCLES", |_| 0),
+    event(72, "SQ_VALU_MFMA_BUSY_CYCLES", |e| e.matrix_cycles),
     event(74, "SQ_WAVE_CYCLES", |e| e.wave_quads),
     event(85, "SQ_WAIT_ANY", |e| e.wait_quads),
     event(88, "SQ_WAIT_INST_ANY", |e| e.issue_wait_quads),
@@ -122,7 +150,7 @@ pub(super) const SQ: &[Event<Engine>] = &[
     event(98, "SQ_ACTIVE_INST_LDS", |e| active(e, Port::Lds)),
     event(99, "SQ_ACTIVE_INST_VALU", |e| active(e, Port::Valu)),
     event(100, "SQ_ACTIVE_INST_SCA", |e| active(e, Port::Scalar)),
-    event(101, "SQ_ACTIVE_INST_EXP_GDS", |_| 0),
+    event(101, "SQ_ACTIVE_INST_EXP_GDS", |e| e.gds),
     event(102, "SQ_ACTIVE_INST_MISC", |e| active(e, Port::Misc)),
     event(103, "SQ_ACTIVE_INST_FLAT", |e| e.active_flat),
     event(104, "SQ_INST_CYCLES_VMEM_WR", |e| e.send_write_quads),

@@ -281,6 +281,21 @@ impl Now<'_, '_> {
                 self.engine.valu_kinds[kind as usize] += 1;
                 self.engine.thread_quads += quads * u64::from(step.lanes);
             }
+            Kind::Matrix(matrix) => {
+                let quads = u64::from(matrix.cycles / 4);
+                self.wave.issue(Port::Valu, quads);
+                self.engine.valu += 1;
+                let element = matrix.element as usize;
+                self.engine.matrices[element] += 1;
+                self.engine.matrix_operations[element] += u64::from(matrix.operations);
+                self.engine.matrix_cycles += u64::from(matrix.cycles);
+                // All lanes take part.
+                self.engine.thread_quads += 64 * quads;
+            }
+            Kind::Gds => {
+                self.wave.issue(Port::Misc, 1);
+                self.engine.gds += 1;
+            }
             Kind::Salu => {
                 self.wave.issue(Port::Scalar, 1);
                 self.engine.salu += 1;

@@ -1,6 +1,6 @@
 //! What is counted, by the block that counts it.
 
-use crate::isa::Valu;
+use crate::isa::{MatrixElement, Valu};
 
 /// Ports through which a SIMD issues instructions, one each a quad-cycle.
 pub(super) const PORTS: usize = 5;
@@ -39,6 +39,12 @@ pub(super) struct Engine {
     pub(super) instructions: u64,
     pub(super) valu: u64,
     pub(super) valu_kinds: [u64; Valu::COUNT],
+    /// Matrix instructions by element, and their multiplications and additions.
+    pub(super) matrices: [u64; MatrixElement::COUNT],
+    pub(super) matrix_operations: [u64; MatrixElement::COUNT],
+    /// Cycles of the matrix units.
+    pub(super) matrix_cycles: u64,
+    pub(super) gds: u64,
     pub(super) salu: u64,
     pub(super) smem: u64,
     /// Scalar loads of 1, 2, 4, 8 and 16 dwords.

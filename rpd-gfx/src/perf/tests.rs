@@ -6,7 +6,7 @@ use super::*;
 use crate::codeobj::bundle::pick;
 use crate::device::Device;
 use crate::isa::tests::{Everything, Module, OBJECTS};
-use crate::isa::{Dispatch, watch_dispatch};
+use crate::isa::{Control, Dispatch, watch_dispatch};
 use std::sync::atomic::AtomicBool;
 
 const VECTOR_OPS: &[u8] =
@@ -44,7 +44,12 @@ fn watch(dispatch: &Dispatch<'_>) -> Counts {
     let local = |_| true;
     let stop = AtomicBool::new(false);
     let mut model = Model::new(dispatch, &local);
-    watch_dispatch(dispatch, &Everything, &stop, &mut model).unwrap();
+    let control = Control {
+        threads: 1,
+        stop: &stop,
+        seed: None,
+    };
+    watch_dispatch(dispatch, &Everything, &control, &mut model).unwrap();
     model.finish()
 }
 

@@ -1,5 +1,6 @@
-//! Calls of the HSA runtime that have no slot of their own in the tables that it registers: the names that memory orders had
-//! before HSA 1.1, which programs still use and which the library still exports, and extensions that came later.
+//! Calls of the HSA runtime that have no slot of their own in the tables that it registers: the names that memory
+//! orders had before HSA 1.1, which programs still use and which the library still exports, and extensions that came
+//! later.
 
 // Exported by symbol name, whatever the module tree says.
 #![allow(unreachable_pub)]

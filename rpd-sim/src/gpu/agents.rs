@@ -19,7 +19,7 @@ pub(crate) struct Cache {
     pub(crate) level: u32,
     /// Bytes.
     pub(crate) bytes: u32,
-    /// Name the runtime gives it.
+    /// Name in the runtime's description.
     pub(crate) name: &'static str,
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum PoolKind {
 pub(crate) struct Pool {
     /// Index of the agent it belongs to.
     pub(crate) agent: usize,
-    /// What it is made of.
+    /// Kind of its memory.
     pub(crate) kind: PoolKind,
     /// Capacity in bytes, shared with the agent's other pools of the same memory.
     pub(crate) bytes: u64,

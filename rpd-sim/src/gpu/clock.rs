@@ -1,11 +1,12 @@
 //! The device's clock: a counter with its own rate, convertible to the host's time.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Ticks a second of the device's counter.
 pub(crate) const TICKS_PER_SECOND: u64 = 100_000_000;
 const NS_PER_TICK: u64 = 1_000_000_000 / TICKS_PER_SECOND;
-/// What the counter showed when the device came up; not zero, so that ticks are never mistaken for host time.
+/// The counter at the start of the device; not zero, so that ticks differ from host time.
 const FIRST_TICK: u64 = 0x10_0000;
 
 static BASE_NS: OnceLock<u64> = OnceLock::new();
@@ -35,6 +36,11 @@ pub(crate) fn ticks() -> u64 {
 pub(crate) fn ticks_to_ns(ticks: u64) -> u64 {
     let since = ticks.wrapping_sub(FIRST_TICK).wrapping_mul(NS_PER_TICK);
     base().wrapping_add(since)
+}
+
+/// Ticks in a duration, at least one.
+pub(crate) fn duration_to_ticks(duration: Duration) -> u64 {
+    (duration.as_nanos() as u64 / NS_PER_TICK).max(1)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::memory::AccessError;
 use super::observe::{self, CopyDirection, CopyInfo, Token};
 use super::signal::{Condition, Signal, Term};
 
-/// A kernel may change a signal's memory unannounced, so a waiting engine looks again this often.
+/// A kernel may change a signal's memory unannounced, so a waiting engine checks again this often.
 const RECHECK: Duration = Duration::from_millis(1);
 
 /// Rows and slices of a rectangular copy on one side.

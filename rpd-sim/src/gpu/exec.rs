@@ -1,8 +1,9 @@
-//! Dispatches: what the processors hand to the interpreter, and the kernels they find for it.
+//! Dispatches: how processors run them on the interpreter, and the registry of kernels.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
 
 use super::agents::{self, PoolKind};
 use super::aql::KernelDispatchPacket;
@@ -13,7 +14,7 @@ use super::memory::{AccessError, Use};
 use super::observe::{self, ScratchEvent, ScratchInfo};
 use super::queue::Queue;
 use rpd_gfx::codeobj::{Image, KernelDescriptor};
-use rpd_gfx::isa::{self, Control, Dispatch, Extent, Program};
+use rpd_gfx::isa::{self, Control, Dispatch, Extent, Program, WaveSync};
 use rpd_gfx::perf::{Counts, Model};
 
 /// Flat addresses of LDS begin here.
@@ -41,13 +42,13 @@ pub(crate) struct Kernel {
 pub(crate) struct KernelTable(RwLock<HashMap<u64, Arc<Kernel>>>);
 
 impl KernelTable {
-    /// Makes a kernel known.
+    /// Registers a kernel.
     pub(crate) fn insert(&self, kernel_object: u64, kernel: Kernel) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         table.insert(kernel_object, Arc::new(kernel));
     }
 
-    /// Forgets a kernel.
+    /// Removes a kernel.
     pub(crate) fn remove(&self, kernel_object: u64) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         table.remove(&kernel_object);
@@ -60,9 +61,10 @@ impl KernelTable {
     }
 }
 
-/// What an agent sees of the machine's memory.
+/// The machine's memory as an agent may access it.
 struct View {
     mask: u64,
+    queue: &'static Queue,
 }
 
 impl isa::Memory for View {
@@ -78,16 +80,29 @@ impl isa::Memory for View {
         })
     }
 
+    fn changes(&self) -> u64 {
+        machine().memory.changes()
+    }
+
     fn realtime(&self) -> u64 {
         clock::ticks()
+    }
+
+    fn wave_sync(&self) -> &WaveSync {
+        &self.queue.wave_sync
     }
 }
 
 /// How a dispatch ended, if not with a fault.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// The dispatch ran to its end; with its counts, if it was counted.
-    Done(Option<Box<Counts>>),
+    /// The dispatch ran to its end.
+    Done {
+        /// Its counts, if it was counted.
+        counts: Option<Box<Counts>>,
+        /// How long it computed, see [`isa::Executed::time`].
+        time: Duration,
+    },
     /// The program stopped the queue meanwhile.
     GivenUp,
 }
@@ -162,25 +177,32 @@ pub(crate) fn run(
         queue: queue.address(),
         dispatch_id: index,
     };
-    let view = View { mask: agent.bit() };
+    let view = View {
+        mask: agent.bit(),
+        queue,
+    };
     let stop = queue.stop_flag();
+    let control = Control {
+        threads: (items / WORK_ITEMS_A_THREAD).clamp(1, threads()) as usize,
+        stop,
+        seed: seed(),
+    };
     let (result, counts) = if counted {
         let local = |address: u64| {
             let allocation = machine().memory.find(address as usize);
             allocation.is_some_and(|allocation| allocation.pool.agent == agent.index)
         };
         let mut model = Model::new(&dispatch, &local);
-        let result = isa::watch_dispatch(&dispatch, &view, stop, &mut model);
+        let result = isa::watch_dispatch(&dispatch, &view, &control, &mut model);
         (result, Some(Box::new(model.finish())))
     } else {
-        let control = Control {
-            threads: (items / WORK_ITEMS_A_THREAD).clamp(1, threads()) as usize,
-            stop,
-        };
         (isa::run_dispatch(&dispatch, &view, &control), None)
     };
     match result {
-        Ok(_) => Ok(Outcome::Done(counts)),
+        Ok(executed) => Ok(Outcome::Done {
+            counts,
+            time: executed.time,
+        }),
         Err(isa::Fault::Stopped { .. }) => Ok(Outcome::GivenUp),
         Err(fault) => Err(translate(name, agent.bit(), fault)),
     }
@@ -209,6 +231,23 @@ fn threads() -> u64 {
     static THREADS: OnceLock<u64> = OnceLock::new();
     *THREADS
         .get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get().min(16) as u64))
+}
+
+/// What `RPD_SIM_SEED` says: the number that determines in which order waves and workgroups execute.
+fn seed() -> Option<u64> {
+    static SEED: OnceLock<Option<u64>> = OnceLock::new();
+    *SEED.get_or_init(|| {
+        let text = std::env::var_os("RPD_SIM_SEED")?;
+        let seed = text.to_str().and_then(|text| text.parse().ok());
+        if seed.is_none() {
+            eprintln!(
+                "rpd-sim: RPD_SIM_SEED={} is not a number from 0 to {}; kernels run unseeded",
+                text.display(),
+                u64::MAX
+            );
+        }
+        seed
+    })
 }
 
 /// Gives the queue scratch memory for every wave slot, as the runtime does when a dispatch first needs it.

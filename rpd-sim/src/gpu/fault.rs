@@ -7,7 +7,7 @@ use super::machine::machine;
 use super::memory::AccessError;
 use super::queue::Queue;
 
-/// Statuses a queue's error callback gets, as in `hsa.h` and `hsa_ext_amd.h`.
+/// Statuses for a queue's error callback, as in `hsa.h` and `hsa_ext_amd.h`.
 mod status {
     pub(super) const INVALID_PACKET_FORMAT: u32 = 0x1009;
     pub(super) const INVALID_ARGUMENT: u32 = 0x1001;
@@ -36,7 +36,7 @@ impl Fault {
         }
     }
 
-    /// A packet the processor cannot take.
+    /// A packet that the processor cannot process.
     pub(crate) fn packet(index: u64, what: &str) -> Self {
         Self::new(
             status::INVALID_PACKET_FORMAT,
@@ -68,7 +68,7 @@ impl Fault {
         )
     }
 
-    /// A kernel object that is none.
+    /// An address that is not a kernel object.
     pub(crate) fn kernel_object(what: &str) -> Self {
         Self::new(status::INVALID_CODE_OBJECT, what.to_owned())
     }
@@ -102,8 +102,8 @@ impl Fault {
         }
     }
 
-    /// Tells the program: on stderr, then the handler of system events, then the queue's error callback. Without
-    /// either the process ends, as it does on the real runtime.
+    /// Reports the fault to the program: on stderr, then the handler of system events, then the queue's error callback.
+    /// Without either the process ends, as it does on the real runtime.
     pub(crate) fn report(&self, queue: Option<&'static Queue>, agent: &'static Agent) {
         let node = agent.index;
         match queue {

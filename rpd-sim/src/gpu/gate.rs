@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often a waiting processor looks whether its queue was stopped.
+/// How often a waiting processor checks whether its queue was stopped.
 const RECHECK: Duration = Duration::from_millis(1);
 
 /// One GPU's gate.
@@ -18,11 +18,11 @@ pub(crate) struct Gate {
 struct State {
     running: usize,
     alone: bool,
-    /// Waiting to be alone; others wait for them, so that they get their turn.
+    /// Dispatches that wait to run alone; new ones wait for these, so that they are not starved.
     wanted: usize,
 }
 
-/// A kernel's leave to run, given back when dropped.
+/// A kernel's right to run, released when dropped.
 pub(crate) struct Pass<'g> {
     gate: &'g Gate,
     alone: bool,

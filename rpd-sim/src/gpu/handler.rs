@@ -15,7 +15,7 @@ use super::queue::Queue;
 use super::signal::{Condition, Signal};
 use rpd_gfx::perf::Counts;
 
-/// A kernel may change a signal's memory unannounced, so waiting callbacks are looked at this often.
+/// A kernel may change a signal's memory unannounced, so the conditions of waiting callbacks are checked this often.
 const RECHECK: Duration = Duration::from_millis(2);
 
 /// Callback of a signal: value and data; returns whether it is to be called again.
@@ -23,7 +23,7 @@ pub(crate) type SignalCallback = unsafe extern "C" fn(i64, *mut core::ffi::c_voi
 /// A function to be called once on the handler's thread.
 pub(crate) type PlainCallback = unsafe extern "C" fn(*mut core::ffi::c_void);
 
-/// Something to be done on the handler's thread, in order.
+/// A task for the handler's thread; tasks run in order.
 pub(crate) enum Work {
     /// A packet is done; its signal is still to be decremented.
     Retire {
@@ -51,7 +51,7 @@ pub(crate) enum Work {
     Fault {
         /// The queue it stopped, if it was one.
         queue: Option<&'static Queue>,
-        /// Whose device.
+        /// The agent concerned.
         agent: &'static Agent,
         /// What happened.
         fault: Fault,
@@ -92,7 +92,7 @@ impl Default for OnceStart {
 }
 
 impl Handler {
-    /// Hands work over.
+    /// Submits a task.
     pub(crate) fn submit(&self, work: Work) {
         lock(&self.work).push_back(work);
         self.wake();

@@ -1,8 +1,8 @@
 //! Packets that pass through functions of the program before a processor sees them.
 //!
-//! The program writes to a queue in front; ringing its doorbell hands each packet to the handler registered last,
-//! which writes packets of its own choice to the handler registered before, and so on, until they land in the ring
-//! of the queue behind. What a handler writes at once lands there at once, or waits until there is room for it.
+//! The program writes to a queue in front; ringing its doorbell passes each packet to the handler registered last,
+//! which writes packets of its own choice to the handler registered before, and so on, until they reach the ring
+//! of the queue behind. Packets that a handler writes together are put there together, or wait until there is room for all.
 
 use core::ffi::c_void;
 use std::cell::Cell;
@@ -22,7 +22,7 @@ pub(crate) type Handler = unsafe extern "C" fn(*const c_void, u64, u64, *mut c_v
 
 type Packet = [u64; PACKET_BYTES / 8];
 
-/// Format byte of the vendor packet that is a function call in the stream of packets, and never leaves the host.
+/// Format byte of the vendor packet that is a function call in the stream of packets, and is executed on the host.
 const AMD_FORMAT_INTERCEPT_MARKER: u8 = 0xFE;
 
 /// The interception between two queues.
@@ -32,21 +32,21 @@ pub(crate) struct Intercept {
     handlers: RwLock<Vec<(Handler, usize)>>,
     ended: AtomicBool,
     state: Mutex<State>,
-    /// Completes when the queue behind has made room.
+    /// Decremented when the queue behind has room.
     room: OnceLock<Signal>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Index of the first packet not yet handed to the handlers.
+    /// Index of the first packet not yet passed to the handlers.
     next: u64,
-    /// What had no room behind.
+    /// Packets that wait for room behind.
     overflow: Vec<Packet>,
     /// A packet in the queue behind will signal that there is room.
     waiting: bool,
 }
 
-/// Whose packets this thread hands to handlers, and how far it is.
+/// The queue whose packets this thread passes to handlers, and the next handler.
 #[derive(Clone, Copy)]
 struct Cursor {
     intercept: *const Intercept,
@@ -93,7 +93,7 @@ impl Intercept {
         handlers.push((handler, data));
     }
 
-    /// The queue in front goes away, and takes the one behind with it.
+    /// The queue in front is destroyed, and the one behind with it.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
         // Waits for threads that ring the doorbell now, unless it is this thread.
@@ -279,7 +279,7 @@ fn is_marker(packet: &Packet) -> bool {
         && format == AMD_FORMAT_INTERCEPT_MARKER
 }
 
-/// Hands packets to the next handler of the queue this thread is at work on, or into the ring behind.
+/// Passes packets to the next handler of the queue that this thread works on, or into the ring behind.
 unsafe extern "C" fn write_on(packets: *const c_void, count: u64) {
     let cursor = CURSOR.get();
     // SAFETY: the cursor is set while `ring` is on this thread's stack.

@@ -30,9 +30,9 @@ pub(crate) fn processors_per_gpu() -> usize {
 pub(crate) type SystemEventHandler =
     unsafe extern "C" fn(*const core::ffi::c_void, *mut core::ffi::c_void) -> u32;
 
-/// Everything the devices of this process share.
+/// State that the devices of this process share.
 pub(crate) struct Machine {
-    /// What they can see.
+    /// Memory that they may access.
     pub(crate) memory: Memory,
     /// All signals.
     pub(crate) signals: SignalPool,
@@ -42,7 +42,7 @@ pub(crate) struct Machine {
     pub(crate) handler: Handler,
     /// Live queues.
     pub(crate) queues: RwLock<Vec<&'static Queue>>,
-    /// Memory of queues that are gone.
+    /// Memory of destroyed queues.
     pub(crate) spare_queues: Mutex<Vec<usize>>,
     /// Id of the next queue.
     pub(crate) next_queue: AtomicU64,

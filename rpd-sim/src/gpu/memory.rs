@@ -1,4 +1,4 @@
-//! Memory the device can see: allocations of the pools, locked host ranges, and access rights.
+//! Memory that the device may access: allocations of the pools, locked host ranges, and access rights.
 //!
 //! Device memory is ordinary memory of the process, so an address means the same on both sides.
 
@@ -14,7 +14,7 @@ pub(crate) const GRANULE: usize = 4096;
 /// What an allocation is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// Asked for by the program.
+    /// Requested by the program.
     Program,
     /// Code and variables of a loaded code object.
     CodeObject,
@@ -26,7 +26,7 @@ pub(crate) enum Use {
     Locked,
 }
 
-/// Called when an allocation goes: address and the caller's data.
+/// Called when an allocation is freed: address and the caller's data.
 pub(crate) type FreeCallback = unsafe extern "C" fn(*mut core::ffi::c_void, *mut core::ffi::c_void);
 
 /// A range of memory that the device can access.
@@ -68,7 +68,7 @@ impl Allocation {
         self.user_data.store(value, Ordering::Relaxed);
     }
 
-    /// Registers a function to be called when the allocation goes.
+    /// Registers a function to be called when the allocation is freed.
     pub(crate) fn on_free(&self, callback: FreeCallback, data: usize) {
         lock(&self.callbacks).push((callback, data));
     }
@@ -82,7 +82,7 @@ impl Allocation {
     }
 }
 
-/// Why the device may not touch an address.
+/// Why the device may not access an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AccessError {
     /// No memory of the device at this address.
@@ -120,10 +120,11 @@ struct Maps {
     locks: BTreeMap<usize, Vec<Lock>>,
 }
 
-/// Registry of everything the devices can see, with accounting by agent.
+/// Registry of all memory that the devices may access, with accounting by agent.
 #[derive(Default)]
 pub(crate) struct Memory {
     maps: RwLock<Maps>,
+    changes: AtomicU64,
     used: [AtomicU64; agents::MAX_GPUS + 1],
 }
 
@@ -188,7 +189,7 @@ impl Memory {
         .map_err(|_| AllocError::Exhausted)
     }
 
-    /// Gives accounted bytes back.
+    /// Releases accounted bytes.
     pub(crate) fn unaccount(&self, pool: &'static Pool, bytes: usize) {
         self.used[pool.agent].fetch_sub(bytes as u64, Ordering::Relaxed);
     }
@@ -218,7 +219,7 @@ impl Memory {
         allocation
     }
 
-    /// Frees the allocation that starts at `base`, if `purpose` says it may be. Answers whether it did.
+    /// Frees the allocation that starts at `base`, if `purpose` allows it. Returns whether it did.
     pub(crate) fn free(&self, base: usize, purpose: Use) -> bool {
         let allocation = {
             let mut maps = self.write();
@@ -274,7 +275,7 @@ impl Memory {
         Some(allocation)
     }
 
-    /// Undoes one lock of a range that starts at `base`. Answers whether there was one.
+    /// Undoes one lock of a range that starts at `base`. Returns whether there was one.
     pub(crate) fn unlock_range(&self, base: usize) -> bool {
         let mut maps = self.write();
         let Some(locks) = maps.locks.get_mut(&base) else {
@@ -340,10 +341,19 @@ impl Memory {
     /// Replaces the mask of agents that may access a range.
     pub(crate) fn set_access_exactly(&self, allocation: &Allocation, mask: u64) {
         allocation.access.store(mask, Ordering::Release);
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// A number that changes whenever what [`Memory::check`] answers may have changed. Reading it takes no lock.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, Maps> {
-        self.maps.write().unwrap_or_else(PoisonError::into_inner)
+        let maps = self.maps.write().unwrap_or_else(PoisonError::into_inner);
+        // Before the change: whoever reads the new number asks again, and waits for this lock.
+        self.changes.fetch_add(1, Ordering::Release);
+        maps
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the layer above the device may watch.
+//! What the layer above the device may observe.
 //!
 //! One [`Observer`] per process, set once, is called for what queues, processors, copy engines and the loader
 //! really did. Without one, or for tokens of zero, the device does no work for observation.
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use super::aql::KernelDispatchPacket;
 use rpd_gfx::perf;
 
-/// A number by which an observer recognises an operation at its end; zero means "not interested".
+/// A number by which an observer recognises an operation at its end; zero: not observed.
 pub(crate) type Token = u64;
 
 /// A hardware queue as an observer sees it.
@@ -76,7 +76,7 @@ pub(crate) struct Interval {
 pub(crate) enum ScratchEvent {
     /// Memory was given to the queue.
     Alloc,
-    /// The queue gave its memory back.
+    /// The queue released its memory.
     Free,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct ScratchInfo {
     pub(crate) flags: u32,
 }
 
-/// Where the image of a code object lives.
+/// Where the image of a code object is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodeObjectStorage {
     /// In a file that the URI names.
@@ -166,7 +166,7 @@ pub(crate) struct CodeObjectInfo {
 pub(crate) trait Observer: Send + Sync {
     /// A queue exists; on the thread that made it, inside `hsa_queue_create`.
     fn queue_created(&self, queue: &QueueInfo) {}
-    /// A queue is about to go; all its observed dispatches have been reported as completed.
+    /// A queue is about to be destroyed; all its observed dispatches have been reported as completed.
     fn queue_destroyed(&self, queue: &QueueInfo) {}
     /// A packet is about to become visible to the processor; on the thread that rings the doorbell.
     fn dispatch_enqueued(&self, dispatch: &DispatchInfo<'_>) -> Token {
@@ -185,13 +185,13 @@ pub(crate) trait Observer: Send + Sync {
     fn dispatch_counted(&self, token: Token, counts: &perf::Counts, time: Interval) {}
     /// A dispatch ended; on the signal handler thread, before its completion signal is decremented.
     fn dispatch_completed(&self, token: Token, time: Interval) {}
-    /// A copy was handed to an engine; on the API thread.
+    /// A copy was submitted to an engine; on the API thread.
     fn copy_submitted(&self, copy: &CopyInfo) -> Token {
         0
     }
     /// A copy ended; on the signal handler thread, before its completion signal is decremented.
     fn copy_completed(&self, token: Token, time: Interval) {}
-    /// Scratch memory changes hands; begin on the processor's thread.
+    /// Scratch memory is given to or taken from a queue; begin on the processor's thread.
     fn scratch_begin(&self, scratch: &ScratchInfo) -> Token {
         0
     }
@@ -205,7 +205,7 @@ pub(crate) trait Observer: Send + Sync {
 
 static OBSERVER: OnceLock<&'static dyn Observer> = OnceLock::new();
 
-/// Installs the process's observer. Answers `false` when one is installed already.
+/// Installs the process's observer. Returns `false` when one is installed already.
 pub(crate) fn set(observer: &'static dyn Observer) -> bool {
     OBSERVER.set(observer).is_ok()
 }

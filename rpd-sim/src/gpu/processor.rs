@@ -19,7 +19,7 @@ use rpd_gfx::perf::Counts;
 
 /// Packets of one queue processed before the next queue has its turn.
 const TURN: usize = 16;
-/// A kernel may change a signal's memory unannounced, so a blocked processor looks again this often.
+/// A kernel may change a signal's memory unannounced, so a blocked processor checks again this often.
 const RECHECK: Duration = Duration::from_millis(1);
 
 /// A hardware queue.
@@ -31,7 +31,7 @@ pub(crate) struct Processor {
     queues: Mutex<Vec<&'static Queue>>,
 }
 
-/// What a look at a queue came to.
+/// Result of polling a queue.
 enum Step {
     /// A packet was processed.
     Progress,
@@ -67,17 +67,17 @@ impl Processor {
         self.tid.load(Ordering::Relaxed) == current_tid()
     }
 
-    /// Looks at a queue from now on.
+    /// Adds a queue to those that are polled.
     pub(crate) fn attach(&self, queue: &'static Queue) {
         self.queues().push(queue);
     }
 
-    /// Looks at a queue no longer.
+    /// Removes a queue from those that are polled.
     pub(crate) fn detach(&self, queue: &Queue) {
         self.queues().retain(|known| !std::ptr::eq(*known, queue));
     }
 
-    /// There may be packets.
+    /// Wakes the processor: there may be packets.
     #[inline]
     pub(crate) fn notify(&self) {
         machine().events[self.thread].notify();
@@ -152,8 +152,10 @@ impl Processor {
                 let end = clock::ticks();
                 drop(pass);
                 match outcome {
-                    Ok(exec::Outcome::Done(counts)) => {
+                    Ok(exec::Outcome::Done { counts, time }) => {
                         let signal = packet.completion_signal;
+                        // The device has no other load: what the host runs meanwhile is no part of the kernel's time.
+                        let end = end.min(start + clock::duration_to_ticks(time));
                         retire(queue, index, signal, token, counts, (start, end))
                     }
                     Ok(exec::Outcome::GivenUp) => {}

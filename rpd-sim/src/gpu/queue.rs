@@ -13,6 +13,7 @@ use super::memory::Use;
 use super::observe::{self, DispatchInfo, Observer, QueueInfo, Token};
 use super::processor::Processor;
 use super::signal::Signal;
+use rpd_gfx::isa::WaveSync;
 
 const MAGIC: u64 = 0x7270_645f_7175_6575;
 /// A slot whose packet has not been reported to the observer.
@@ -25,7 +26,7 @@ const PROPERTY_PROFILING: u32 = 1 << 3;
 /// Error callback of a queue: status, queue, the program's data.
 pub(crate) type ErrorCallback = unsafe extern "C" fn(u32, *mut HsaQueue, *mut core::ffi::c_void);
 
-/// Whether a queue takes packets.
+/// Whether a queue processes packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum QueueState {
@@ -35,7 +36,7 @@ pub(crate) enum QueueState {
     Inactive = 1,
     /// Stopped by an error.
     Failed = 2,
-    /// Gone.
+    /// Destroyed.
     Destroyed = 3,
 }
 
@@ -72,6 +73,8 @@ pub(crate) struct Queue {
     pub(crate) deferred: AtomicU64,
     /// Scratch bytes a lane the queue has memory for.
     pub(crate) scratch_per_lane: AtomicU32,
+    /// On which the waves of its dispatches wait for other workgroups.
+    pub(crate) wave_sync: WaveSync,
     cu_mask: Mutex<Vec<u32>>,
     /// Set on a queue whose packets go through functions of the program into another queue.
     intercept: OnceLock<Box<Intercept>>,
@@ -207,6 +210,7 @@ impl Queue {
                 busy: AtomicBool::new(false),
                 deferred: AtomicU64::new(0),
                 scratch_per_lane: AtomicU32::new(0),
+                wave_sync: WaveSync::new(),
                 cu_mask: Mutex::default(),
                 intercept: OnceLock::new(),
                 front: OnceLock::new(),

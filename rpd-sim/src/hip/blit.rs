@@ -30,6 +30,7 @@ pub(crate) struct Blit {
     copy_rect_aligned: Arc<Function>,
     write: Arc<Function>,
     wait: Arc<Function>,
+    wave_sync: Arc<Function>,
     // Kept last: the kernels live as long as it.
     _module: Arc<Module>,
 }
@@ -58,6 +59,7 @@ fn groups(items: usize, rows: usize, slices: usize) -> HipResult<Geometry> {
         grid: Dim3::new(number(wide)?, number(rows)?, number(slices)?),
         block: Dim3::new(GROUP as u32, 1, 1),
         shared: 0,
+        cooperative: false,
     })
 }
 
@@ -86,6 +88,7 @@ impl Blit {
             copy_rect_aligned: kernel("__amd_rocclr_copyBufferRectAligned")?,
             write: kernel("__amd_rocclr_streamOpsWrite")?,
             wait: kernel("__amd_rocclr_streamOpsWait")?,
+            wave_sync: kernel("__amd_rocclr_gwsInit")?,
             _module: module,
         })
     }
@@ -164,6 +167,11 @@ impl Blit {
         )
     }
 
+    /// Sets the counter on which the workgroups of the next launch wait for each other.
+    pub(crate) fn init_wave_sync(&self, step: &mut Step<'_>, value: u32) -> HipResult {
+        launch(step, &self.wave_sync, ONE, Args::default().u32(value))
+    }
+
     /// Writes a number of `size` bytes once the stream gets there.
     pub(crate) fn write(
         &self,
@@ -200,4 +208,5 @@ const ONE: Geometry = Geometry {
     grid: Dim3 { x: 1, y: 1, z: 1 },
     block: Dim3 { x: 1, y: 1, z: 1 },
     shared: 0,
+    cooperative: false,
 };

@@ -184,6 +184,7 @@ pub(crate) unsafe extern "C" fn hipGraphAddKernelNode(
             grid: p.grid,
             block: p.block,
             shared: p.shared,
+            cooperative: false,
         };
         launch::check(&function, &geometry)?;
         // SAFETY: the caller's arguments.

@@ -21,6 +21,8 @@ pub(crate) struct Geometry {
     pub(crate) block: Dim3,
     /// Dynamic local memory in bytes.
     pub(crate) shared: u32,
+    /// Whether its workgroups may wait for each other.
+    pub(crate) cooperative: bool,
 }
 
 /// A launch as a graph keeps it.
@@ -135,6 +137,10 @@ unsafe fn read_extra(extra: *mut *mut c_void) -> HipResult<(*mut c_void, usize)>
 /// Launches on a stream.
 pub(crate) fn run(stream: &Stream, op: &KernelOp) -> HipResult {
     let mut step = stream.step()?;
+    if op.geometry.cooperative {
+        let groups = op.geometry.grid.volume();
+        step.blit()?.init_wave_sync(&mut step, groups as u32 - 1)?;
+    }
     enqueue(&mut step, &op.function, &op.geometry, &op.args)
 }
 
@@ -215,6 +221,8 @@ fn hidden(function: &Function, geometry: &Geometry, queue: u64, block: &mut [u8]
             ArgKind::HiddenGridDims => u64::from(dimensions(geometry)),
             ArgKind::HiddenDynamicLdsSize => u64::from(geometry.shared),
             ArgKind::HiddenQueuePtr => queue,
+            // That there is a grid to synchronise; addresses stand for several devices.
+            ArgKind::HiddenMultigridSyncArg => u64::from(geometry.cooperative),
             _ => continue,
         };
         let size = (*size).min(8);

@@ -52,6 +52,7 @@ fn geometry(grid: Dim3, block: Dim3, shared: usize) -> HipResult<Geometry> {
         grid,
         block,
         shared,
+        cooperative: false,
     })
 }
 
@@ -147,6 +148,7 @@ unsafe fn cooperative(
         grid,
         block,
         shared,
+        cooperative: true,
     };
     launch::check(&function, &geometry)?;
     check_cooperative(&function, &geometry)?;
@@ -276,6 +278,7 @@ pub(crate) unsafe extern "C" fn hipModuleLaunchKernel(
             grid: Dim3::new(grid_x, grid_y, grid_z),
             block: Dim3::new(block_x, block_y, block_z),
             shared,
+            cooperative: false,
         };
         // SAFETY: the caller's arguments.
         unsafe { submit(&stream, function, geometry, params, extra) }
@@ -302,6 +305,7 @@ pub(crate) unsafe extern "C" fn hipModuleLaunchCooperativeKernel(
             grid: Dim3::new(grid_x, grid_y, grid_z),
             block: Dim3::new(block_x, block_y, block_z),
             shared,
+            cooperative: true,
         };
         launch::check(&function, &geometry)?;
         check_cooperative(&function, &geometry)?;

@@ -87,7 +87,7 @@ fn loaded() -> Vec<Entry> {
         _size: usize,
         data: *mut c_void,
     ) -> c_int {
-        // SAFETY: the loader hands a valid record, and `data` is the vector below.
+        // SAFETY: the loader passes a valid record, and `data` is the vector below.
         let (name, names) = unsafe { ((*info).dlpi_name, &mut *data.cast::<Vec<CString>>()) };
         if !name.is_null() {
             // SAFETY: not null, so it is text.

@@ -2,9 +2,9 @@
 //!
 //! `register` is where runtimes hand their tables over; `lifecycle` finds tools, lets them configure and
 //! finalises them; `context`, `buffer`, `correlation` and `external` are what services share; `trace`,
-//! `marker`, `stream`, `allocation` and `device` deliver, `counting` counts; `names`, `args` and `agents` answer queries. `state`, `context`, `buffer` and `worker` are below `counting`; `device`,
-//! `lifecycle`, `register`, `activation` and `fork` are above it.
-//! Functions of the C ABI are in the module of their subject.
+//! `marker`, `stream`, `allocation` and `device` deliver, `counting` counts; `names`, `args` and `agents` answer
+//! queries. `state`, `context`, `buffer` and `worker` are below `counting`; `device`, `lifecycle`, `register`,
+//! `activation` and `fork` are above it. Functions of the C ABI are in the module of their subject.
 
 // Those are exported by symbol name, whatever the module tree says.
 #![allow(unreachable_pub)]

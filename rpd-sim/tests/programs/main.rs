@@ -1,6 +1,8 @@
 //! Programs in C that use the simulator's libraries as tools and targets do. One binary, so that the tests link once.
 
 mod common;
+mod cooperative;
 mod counting;
 mod hsa_names;
 mod lifecycle;
+mod seed;

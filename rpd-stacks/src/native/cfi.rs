@@ -6,7 +6,7 @@ use gimli::{
     UnwindSection, UnwindTableRow,
 };
 
-use crate::native::rules::{Bp, Kind, Rule};
+use crate::native::rules::{Kind, Rule, SavedBp};
 
 const RBP: Register = Register(6);
 const RSP: Register = Register(7);
@@ -165,16 +165,16 @@ fn rule_of_row(
         _ => return None,
     }
     let (bp, bp_offset) = match row.register(RBP) {
-        None | Some(RegisterRule::SameValue) => (Bp::Same, 0),
-        Some(RegisterRule::Offset(offset)) => (Bp::AtCfa, offset),
+        None | Some(RegisterRule::SameValue) => (SavedBp::Same, 0),
+        Some(RegisterRule::Offset(offset)) => (SavedBp::AtCfa, offset),
         Some(RegisterRule::Expression(place)) => match expression(&place)? {
             Value::Register {
                 register: RBP,
                 offset,
-            } => (Bp::AtBp, offset),
-            _ => (Bp::Lost, 0),
+            } => (SavedBp::AtBp, offset),
+            _ => (SavedBp::Lost, 0),
         },
-        Some(_) => (Bp::Lost, 0),
+        Some(_) => (SavedBp::Lost, 0),
     };
     let (register, offset, deref) = match cfa {
         Value::Register { register, offset } => (register, offset, false),

@@ -173,6 +173,7 @@ fn find(counters: Counters) -> Option<(*const AtomicU64, *const AtomicU32)> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -77,6 +77,7 @@ fn parse(line: &[u8]) -> Option<Mapping> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

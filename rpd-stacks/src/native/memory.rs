@@ -171,6 +171,7 @@ pub(crate) fn is_readable(address: u64) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

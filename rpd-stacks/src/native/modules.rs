@@ -70,7 +70,7 @@ impl Modules {
 
     /// Whether its memory could be reserved.
     pub(crate) fn usable(&self) -> bool {
-        self.slots.len() > 0 && self.states.len() > 0 && self.buckets.len() > 0
+        !self.slots.is_empty() && !self.states.is_empty() && !self.buckets.is_empty()
     }
 
     /// Whether rules of this module may be used.

@@ -303,6 +303,7 @@ fn build_id(mut notes: &[u8], align: usize) -> &[u8] {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

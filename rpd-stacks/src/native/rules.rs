@@ -11,7 +11,7 @@ use crate::region::{Region, Zeroed};
 /// | 0..3 | [`Kind`] |
 /// | 3 | the canonical frame address (CFA) is relative to RBP, not RSP |
 /// | 4 | the CFA is the word at that address |
-/// | 5..7 | [`Bp`] |
+/// | 5..7 | [`SavedBp`] |
 /// | 8..24 | offset of the saved RBP in words, signed |
 /// | 24..49 | offset of the CFA in words, signed; of a JIT rule the count of loads |
 /// | 49..64 | index of the module, [`NO_MODULE`] if there is none |
@@ -43,7 +43,7 @@ pub(crate) enum Kind {
 /// Where the caller's RBP is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Bp {
+pub(crate) enum SavedBp {
     /// Still in RBP.
     Same = 0,
     /// Relative to the CFA.
@@ -70,7 +70,7 @@ impl Rule {
         from_bp: bool,
         deref: bool,
         cfa: i64,
-        bp: Bp,
+        bp: SavedBp,
         bp_offset: i64,
         module: u32,
     ) -> Option<Rule> {
@@ -114,7 +114,7 @@ impl Rule {
     }
 
     #[inline(always)]
-    pub(crate) fn from_bp(self) -> bool {
+    pub(crate) fn relative_to_bp(self) -> bool {
         self.0 & 8 != 0
     }
 
@@ -124,12 +124,12 @@ impl Rule {
     }
 
     #[inline(always)]
-    pub(crate) fn bp(self) -> Bp {
+    pub(crate) fn bp(self) -> SavedBp {
         match self.0 >> 5 & 3 {
-            0 => Bp::Same,
-            1 => Bp::AtCfa,
-            2 => Bp::AtBp,
-            _ => Bp::Lost,
+            0 => SavedBp::Same,
+            1 => SavedBp::AtCfa,
+            2 => SavedBp::AtBp,
+            _ => SavedBp::Lost,
         }
     }
 
@@ -199,7 +199,7 @@ impl Rules {
 
     /// Whether its memory could be reserved.
     pub(crate) fn usable(&self) -> bool {
-        self.locations.len() > 0 && self.levels.iter().all(|level| level.len() > 0)
+        !self.locations.is_empty() && self.levels.iter().all(|level| !level.is_empty())
     }
 
     /// The rule of a program counter and its place.
@@ -301,22 +301,23 @@ fn hash(pc: u64) -> u64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_rule_gives_back_what_it_was_made_of() {
         for (from_bp, deref, cfa, bp, bp_offset, module) in [
-            (false, false, 8, Bp::Same, 0, 0),
-            (true, false, 16, Bp::AtCfa, -16, 5),
-            (true, true, -8, Bp::AtBp, 0, NO_MODULE - 1),
-            (false, false, (1 << 27) - 8, Bp::Lost, -262_144, 77),
+            (false, false, 8, SavedBp::Same, 0, 0),
+            (true, false, 16, SavedBp::AtCfa, -16, 5),
+            (true, true, -8, SavedBp::AtBp, 0, NO_MODULE - 1),
+            (false, false, (1 << 27) - 8, SavedBp::Lost, -262_144, 77),
         ] {
             let rule = Rule::frame(from_bp, deref, cfa, bp, bp_offset, module).unwrap();
             assert_eq!(rule.kind(), Kind::Frame);
             assert_eq!(
                 (
-                    rule.from_bp(),
+                    rule.relative_to_bp(),
                     rule.deref(),
                     rule.cfa_offset(),
                     rule.bp(),
@@ -326,9 +327,15 @@ mod tests {
                 (from_bp, deref, cfa, bp, bp_offset, module)
             );
         }
-        assert_eq!(Rule::frame(false, false, 12, Bp::Same, 0, 0), None);
-        assert_eq!(Rule::frame(false, false, 1 << 27, Bp::Same, 0, 0), None);
-        assert_eq!(Rule::frame(false, false, 8, Bp::AtCfa, 1 << 18, 0), None);
+        assert_eq!(Rule::frame(false, false, 12, SavedBp::Same, 0, 0), None);
+        assert_eq!(
+            Rule::frame(false, false, 1 << 27, SavedBp::Same, 0, 0),
+            None
+        );
+        assert_eq!(
+            Rule::frame(false, false, 8, SavedBp::AtCfa, 1 << 18, 0),
+            None
+        );
         assert!(Rule::jit(5).made_after(5) && !Rule::jit(5).made_after(6));
     }
 

@@ -11,7 +11,7 @@ use crate::native::cfi::{self, Context, Memory, UCONTEXT_RBP, UCONTEXT_RIP, UCON
 use crate::native::memory::{OwnStack, Readable, is_readable};
 use crate::native::objects::Object;
 use crate::native::registers::Registers;
-use crate::native::rules::{Bp, Kind, NO_MODULE, Place, Rule};
+use crate::native::rules::{Kind, NO_MODULE, Place, Rule, SavedBp};
 use crate::native::{Native, PAGE, maps};
 use crate::python::Python;
 use crate::region::{Region, Zeroed};
@@ -150,7 +150,7 @@ impl Walker {
 
     /// Whether its memory could be reserved.
     pub(crate) fn usable(&self) -> bool {
-        self.frames.len() > 0 && self.fresh.len() > 0 && self.buffer.len() > 0
+        !self.frames.is_empty() && !self.fresh.is_empty() && !self.buffer.is_empty()
     }
 
     /// The frames of the last walk, outermost first.
@@ -629,7 +629,7 @@ fn stub_step(at: Registers, readable: &mut Readable) -> Option<Step> {
 /// From a frame to its caller by a frame rule.
 #[inline(always)]
 fn step_by(rule: Rule, at: Registers, readable: &mut Readable) -> Step {
-    let base = if rule.from_bp() { at.bp } else { at.sp };
+    let base = if rule.relative_to_bp() { at.bp } else { at.sp };
     let mut cfa = base.wrapping_add_signed(rule.cfa_offset());
     let mut origin = 0;
     if rule.deref() {
@@ -649,7 +649,7 @@ fn step_by(rule: Rule, at: Registers, readable: &mut Readable) -> Step {
         return Step::End;
     }
     let place = match rule.bp() {
-        Bp::Same => {
+        SavedBp::Same => {
             return Step::Caller(
                 Registers {
                     pc: address - 1,
@@ -659,9 +659,9 @@ fn step_by(rule: Rule, at: Registers, readable: &mut Readable) -> Step {
                 origin,
             );
         }
-        Bp::AtCfa => cfa.wrapping_add_signed(rule.bp_offset()),
-        Bp::AtBp => at.bp.wrapping_add_signed(rule.bp_offset()),
-        Bp::Lost => {
+        SavedBp::AtCfa => cfa.wrapping_add_signed(rule.bp_offset()),
+        SavedBp::AtBp => at.bp.wrapping_add_signed(rule.bp_offset()),
+        SavedBp::Lost => {
             return Step::Caller(
                 Registers {
                     pc: address - 1,

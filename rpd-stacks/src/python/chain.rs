@@ -55,7 +55,7 @@ impl Chain {
 
     /// Whether its memory could be reserved.
     pub(super) fn usable(&self) -> bool {
-        self.frames.len() > 0 && self.groups.len() > 0
+        !self.frames.is_empty() && !self.groups.is_empty()
     }
 
     /// The frames, innermost first.

@@ -28,7 +28,7 @@ impl Scratch {
     }
 
     pub(super) fn usable(&self) -> bool {
-        self.bytes.len() > 0
+        !self.bytes.is_empty()
     }
 }
 

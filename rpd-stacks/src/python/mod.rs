@@ -122,7 +122,7 @@ impl Python {
 
     /// Whether its memory could be reserved.
     pub(crate) fn usable(&self) -> bool {
-        self.codes.usable() && self.examined.len() > 0
+        self.codes.usable() && !self.examined.is_empty()
     }
 
     /// To be called for each module that is met on a stack: it may contain an interpreter. `dynamic` is asked once per
@@ -252,7 +252,10 @@ impl ThreadPython {
 
     /// Whether its memory could be reserved.
     pub(crate) fn usable(&self) -> bool {
-        self.chain.usable() && self.found.len() > 0 && self.cache.len() > 0 && self.scratch.usable()
+        self.chain.usable()
+            && !self.found.is_empty()
+            && !self.cache.is_empty()
+            && self.scratch.usable()
     }
 
     /// Reads the frames of the calling thread, whose native stack has been walked. `is_loaded` says of the interpreter's
@@ -325,19 +328,34 @@ impl ThreadPython {
         runtime.trust()
     }
 
-    /// Finds the locations of the frames that were read. The count of outermost frames that are as they were the last
-    /// time, or no number.
+    /// Finds the locations of the frames that were read; `false` if a code object cannot be read, and then there are no
+    /// frames.
     #[inline]
     pub(crate) fn locate(
         &mut self,
         python: &Python,
         tree: &Tree,
         sink: &mut dyn Sink,
-    ) -> Result<usize, NoNumber> {
+    ) -> Result<bool, NoNumber> {
+        let located = self.try_to_locate(python, tree, sink);
+        if !matches!(located, Ok(true)) {
+            self.chain.clear();
+            self.found_count = 0;
+        }
+        located
+    }
+
+    #[inline(always)]
+    fn try_to_locate(
+        &mut self,
+        python: &Python,
+        tree: &Tree,
+        sink: &mut dyn Sink,
+    ) -> Result<bool, NoNumber> {
         let count = self.chain.frames().len();
         let Some(runtime) = python.runtime().filter(|_| count > 0) else {
             self.found_count = 0;
-            return Ok(0);
+            return Ok(true);
         };
         let Some(layout) = &runtime.layout else {
             return self.locate_by_public_api(python, runtime, tree, sink);
@@ -347,20 +365,21 @@ impl ThreadPython {
         let mut identities = Identities::new();
         let known = self.found_count.min(count);
         self.found_count = 0;
-        let mut same = 0;
         for index in 0..count {
             let frame = self.chain.frames()[count - 1 - index];
-            let identity = identities
-                .of(&memory, layout, frame.code)
-                .ok_or(NoNumber::Refused)?;
+            let Some(identity) = identities.of(&memory, layout, frame.code) else {
+                return Ok(false);
+            };
             let before = &self.found[index];
             if index < known && before.frame == frame && before.identity == identity {
-                same += usize::from(same == index);
                 continue;
             }
             let code = match self.cached(frame.code, identity) {
                 Some(id) => id,
-                None => self.number(python, runtime, layout, frame.code, identity, sink)?,
+                None => match self.number(python, runtime, layout, frame.code, identity, sink) {
+                    Some(id) => id?,
+                    None => return Ok(false),
+                },
             };
             let location = tree.location(LocationKind::Python, code, frame.lasti as u64, sink)?;
             self.found[index] = Found {
@@ -370,7 +389,7 @@ impl ThreadPython {
             };
         }
         self.found_count = count;
-        Ok(same)
+        Ok(true)
     }
 
     fn locate_by_public_api(
@@ -379,7 +398,7 @@ impl ThreadPython {
         runtime: &Runtime,
         tree: &Tree,
         sink: &mut dyn Sink,
-    ) -> Result<usize, NoNumber> {
+    ) -> Result<bool, NoNumber> {
         let count = self.chain.frames().len();
         for index in 0..count {
             let frame = self.chain.frames()[count - 1 - index];
@@ -388,8 +407,10 @@ impl ThreadPython {
                     .codes
                     .number(content.key(0), |id| sink.code(&content.fact(id, 0)))
             };
-            let code = public_api::with_content(runtime, frame.code, number)
-                .ok_or(NoNumber::Refused)??;
+            let Some(code) = public_api::with_content(runtime, frame.code, number) else {
+                return Ok(false);
+            };
+            let code = code?;
             let location = tree.location(LocationKind::Python, code, frame.lasti as u64, sink)?;
             self.found[index] = Found {
                 frame,
@@ -398,7 +419,7 @@ impl ThreadPython {
             };
         }
         self.found_count = 0;
-        Ok(0)
+        Ok(true)
     }
 
     #[inline(always)]
@@ -409,7 +430,7 @@ impl ThreadPython {
             .map(|entry| entry.id)
     }
 
-    /// The number of a code object that this thread has not met, or not lately.
+    /// The number of a code object that this thread has not met, or not lately; `None` if it cannot be read.
     #[cold]
     fn number(
         &mut self,
@@ -419,23 +440,25 @@ impl ThreadPython {
         code: usize,
         identity: u64,
         sink: &mut dyn Sink,
-    ) -> Result<u32, NoNumber> {
+    ) -> Option<Result<u32, NoNumber>> {
         // SAFETY: as in `locate`.
         let memory = unsafe { Direct::new() };
         // SAFETY: a frame of the calling thread holds the code object.
-        let content = unsafe { Content::read(&memory, runtime, layout, code, &mut self.scratch) }
-            .ok_or(NoNumber::Refused)?;
+        let content = unsafe { Content::read(&memory, runtime, layout, code, &mut self.scratch)? };
         let version = runtime.version;
-        let id = python.codes.number(content.key(version), |id| {
+        let number = python.codes.number(content.key(version), |id| {
             sink.code(&content.fact(id, version))
-        })?;
+        });
+        let Ok(id) = number else {
+            return Some(number);
+        };
         if let Some(set) = self.cache.get_mut(set_of(code)..set_of(code) + WAYS) {
             let place = set
                 .iter()
                 .position(|entry| entry.code == code || entry.code == 0);
             set[place.unwrap_or(identity as usize % WAYS)] = Cached { code, identity, id };
         }
-        Ok(id)
+        Some(Ok(id))
     }
 }
 

@@ -1,5 +1,7 @@
 //! framehop over all loaded objects.
 
+#![allow(clippy::unwrap_used)]
+
 use std::ffi::{c_int, c_void};
 
 use framehop::{ExplicitModuleSectionInfo, Unwinder};
@@ -120,7 +122,7 @@ impl Oracle {
     pub(crate) fn walk(&mut self, ip: u64, sp: u64, bp: u64, mut visit: impl FnMut(u64)) {
         let top = self.stack_top;
         let mut read = |address: u64| {
-            if address % 8 == 0 && (sp..top).contains(&address) {
+            if address.is_multiple_of(8) && (sp..top).contains(&address) {
                 // SAFETY: on this thread's stack, above the stack pointer.
                 Ok(unsafe { *(address as *const u64) })
             } else {

@@ -268,6 +268,35 @@ impl Sink for Checked<'_> {
     }
 }
 
+/// A sink that counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Recorder {
+    pub(crate) modules: u32,
+    pub(crate) locations: u32,
+    pub(crate) nodes: u32,
+}
+
+impl Sink for Recorder {
+    fn module(&mut self, _: &Module<'_>) -> bool {
+        self.modules += 1;
+        true
+    }
+
+    fn code(&mut self, _: &PythonCode<'_>) -> bool {
+        false
+    }
+
+    fn location(&mut self, _: &Location) -> bool {
+        self.locations += 1;
+        true
+    }
+
+    fn node(&mut self, _: &Node) -> bool {
+        self.nodes += 1;
+        true
+    }
+}
+
 /// What a test captures with: shared tables and what was told.
 #[derive(Clone)]
 pub(crate) struct Process {
@@ -332,6 +361,11 @@ impl Process {
         assert!(before.is_none());
         run(probe);
         CURRENT.with(|slot| slot.borrow_mut().take()).unwrap().taken
+    }
+
+    /// The frames of a capture, innermost first.
+    pub(crate) fn facts_frames(&self, taken: &Taken) -> Vec<Location> {
+        self.facts.lock().unwrap().frames(taken.captured.stack)
     }
 
     /// Names of the frames of a capture, innermost first, from the probe's caller on.

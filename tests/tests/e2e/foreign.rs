@@ -293,3 +293,117 @@ fn a_deleted_directory_is_named() {
         "rpd: the current directory has been deleted; change to one that exists\n"
     );
 }
+
+/// Rows of a CSV file as Python's own reader has them.
+fn csv_rows(python: &std::path::Path, file: &std::path::Path) -> String {
+    let script = "import csv, sys; [print('|'.join(row)) for row in csv.reader(open(sys.argv[1], newline=''))]";
+    let output = Command::new(python)
+        .args(["-c", script])
+        .arg(file)
+        .output()
+        .expect("python3 starts");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn cells_that_look_like_formulas_are_marked_when_asked_for() {
+    let Some(python) = tool("python3") else {
+        return skipped("CSV files in the eyes of Python", "no python3");
+    };
+    const MESSAGES: [&str; 5] = ["=1+1", "+1", "-1", "@SUM(A1)", "a=b"];
+    let record = |options: &[&str]| {
+        let mut words = vec!["--backend", "sim", "--marker-trace"];
+        words.extend(["--stats", "-f", "csv", "rocpd", "-d", "out", "-o", "x"]);
+        words.extend(options);
+        let rpd = Rpd::plain(words);
+        rpd.workload("odd", [&["messages"][..], &MESSAGES].concat())
+            .success()
+    };
+    let plain = record(&[]);
+    let safe = record(&["--csv-safe"]);
+    let convert = |options: &[&str]| {
+        let mut words: Vec<OsString> = vec!["convert".into()];
+        words.push(plain.folder.path().join("out/x_results.db").into());
+        words.extend(["-f", "csv", "--stats", "-d", "out", "-o", "x"].map(OsString::from));
+        words.extend(options.iter().map(OsString::from));
+        Rpd::plain(words).run().success()
+    };
+    let (plain_again, safe_again) = (convert(&[]), convert(&["--csv-safe"]));
+    for (outcome, is_safe) in [
+        (&plain, false),
+        (&safe, true),
+        (&plain_again, false),
+        (&safe_again, true),
+    ] {
+        for file in ["x_marker_api_trace.csv", "x_marker_api_stats.csv"] {
+            let text = csv_rows(&python, &outcome.out().join(file));
+            for message in MESSAGES {
+                let is_formula = message.starts_with(['=', '+', '-', '@']);
+                let cell = match is_safe && is_formula {
+                    true => format!("'{message}"),
+                    false => message.to_owned(),
+                };
+                let mut cells = text.lines().flat_map(|line| line.split('|'));
+                assert!(cells.any(|found| found == cell), "{file} {cell}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sub_commands_take_names_that_are_no_text() {
+    let run = sim(["--kernel-trace", "-d", "out", "-o", "x"])
+        .workload("vector-ops", ["1", "1"])
+        .success();
+    let database = run.folder.path().join(os(b"in\xff_results.db"));
+    fs::rename(run.folder.path().join("out/x_results.db"), &database).expect("renamed");
+    let (d, o) = (os(b"d\xfe"), os(b"p\xfd"));
+    for (command, options, files) in [
+        (
+            "convert",
+            &["-f", "csv"][..],
+            &[
+                &b"d\xfe/p\xfd_agent_info.csv"[..],
+                b"d\xfe/p\xfd_kernel_trace.csv",
+            ][..],
+        ),
+        (
+            "convert",
+            &["-f", "csv", "--layout", "rocpd"],
+            &[b"d\xfe/p\xfd_kernel_trace.csv"],
+        ),
+        (
+            "summary",
+            &["-f", "csv"],
+            &[b"d\xfe/p\xfd_kernels_summary.csv"],
+        ),
+        ("summary", &[], &[b"d\xfe/p\xfd.txt"]),
+        (
+            "query",
+            &["--query", "SELECT 1", "-f", "csv"],
+            &[b"d\xfe/p\xfd.csv"],
+        ),
+        ("merge", &[], &[b"d\xfe/p\xfd.db"]),
+        ("diff", &["-f", "csv"], &[b"p\xfd"]),
+    ] {
+        let mut words: Vec<OsString> = vec![command.into(), database.clone().into()];
+        words.extend(options.iter().map(OsString::from));
+        words.extend(["-o".into(), o.clone()]);
+        match command {
+            "diff" => words.push(database.clone().into()),
+            _ => words.extend(["-d".into(), d.clone()]),
+        }
+        let outcome = Rpd::plain(words).run().success();
+        for file in files {
+            let path = outcome.folder.path().join(os(file));
+            assert!(path.is_file(), "{command} {options:?}: {}", outcome.stderr);
+        }
+    }
+    // Without -o, files are called like the database.
+    let words = ["convert", "-f", "csv"].map(OsString::from);
+    let outcome = Rpd::plain([&words[..], &[database.into()]].concat())
+        .run()
+        .success();
+    let file = outcome.folder.path().join(os(b"in\xff_kernel_trace.csv"));
+    assert!(file.is_file(), "{}", outcome.stderr);
+}

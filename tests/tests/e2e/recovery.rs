@@ -174,6 +174,32 @@ fn kills_while_the_front_end_cleans_lose_nothing() {
 }
 
 #[test]
+fn a_process_that_ended_before_its_first_record_is_no_obstacle() {
+    let outcome = killed_run(&["-s", "-f", "csv"], "child");
+    let out = outcome.out();
+    let run = only(&out.join(".rpd"), "run-");
+    let names = |begin: &str| -> Vec<String> {
+        let entries = fs::read_dir(&run).expect("a folder").flatten();
+        let names = entries.map(|entry| entry.file_name().into_string().expect("text"));
+        names.filter(|name| name.starts_with(begin)).collect()
+    };
+    let recordings = names("proc-");
+    fs::create_dir(run.join(format!("proc-{}-1", u32::MAX))).expect("a folder");
+    let recovered = recover(&out).success();
+    let early = format!(
+        "rpd: process {}: nothing was recorded: it ended before it wrote a record\n",
+        u32::MAX
+    );
+    assert!(recovered.stderr.contains(&early), "{}", recovered.stderr);
+    assert!(!out.join(".rpd").exists(), "{}", recovered.stderr);
+    let traces = contents(&out)
+        .into_keys()
+        .filter(|name| name.to_string_lossy().ends_with("kernel_trace.csv"))
+        .count();
+    assert_eq!((recordings.len(), traces), (1, 1));
+}
+
+#[test]
 fn a_process_that_still_runs_is_kept_through_kills() {
     let outcome = killed_run(&["-s", "-f", "csv"], "late");
     let (out, saved) = (outcome.out(), outcome.folder.path().join("saved"));
@@ -486,4 +512,94 @@ fn folders_of_other_users_are_refused() {
         assert!(refused.stderr.ends_with(expected), "{}", refused.stderr);
         assert_eq!(refused.stdout, "", "the target was not started");
     }
+}
+
+/// Whether a folder, or one in it, has a name that begins so.
+fn folders_named(folder: &Path, begin: &str) -> bool {
+    fs::read_dir(folder)
+        .expect("a folder")
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .any(|entry| {
+            entry.file_name().to_string_lossy().starts_with(begin)
+                || folders_named(&entry.path(), begin)
+        })
+}
+
+/// Kills at moments that nothing in rpd decides, from the first complete output to the end of rpd. An experiment, because
+/// it takes minutes: RPD_KILLS says how many (300).
+#[test]
+#[ignore = "an experiment of some minutes"]
+fn kills_at_random_moments_lose_nothing() {
+    const THREADS: usize = 24;
+    let rounds = std::env::var("RPD_KILLS").ok();
+    let rounds: u64 = rounds.and_then(|text| text.parse().ok()).unwrap_or(300);
+    let rpd = || Rpd::new(["-s", "--stats", "-f", "csv", "json", "-o", "x"]);
+    let target = ("many-threads", [THREADS.to_string(), "4".to_owned()]);
+    let whole = rpd().workload(target.0, &target.1).success();
+    let expected: Vec<PathBuf> = contents(&whole.out()).into_keys().collect();
+    let rows = whole.csv("kernel_trace").rows.len();
+    let calls = whole.csv("hip_api_trace").rows.len();
+    let (mut writing, mut cleaning, mut late) = (0, 0, 0);
+    let mut random = 1u64;
+    for round in 0..rounds {
+        let running = rpd().start_workload(target.0, &target.1);
+        let out = running.folder().join("out");
+        let begun = Instant::now();
+        while !out.join("x_kernel_trace.csv").exists() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no output");
+            std::thread::yield_now();
+        }
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let moment = Instant::now() + Duration::from_micros((random >> 33) % 60_000);
+        while Instant::now() < moment {
+            std::hint::spin_loop();
+        }
+        running.signal(libc::SIGKILL);
+        let outcome = running.finish();
+        let before = contents(&out);
+        if out.join(".rpd").exists() {
+            let is_reported = folders_named(&out.join(".rpd"), "done-");
+            match is_reported {
+                true => cleaning += 1,
+                false => writing += 1,
+            }
+            let recovered = recover(&out).success();
+            assert!(
+                !recovered.stderr.contains("DROPPED"),
+                "round {round}: {}",
+                recovered.stderr
+            );
+        } else {
+            late += 1;
+        }
+        let after = contents(&out);
+        let names: Vec<PathBuf> = after.keys().cloned().collect();
+        assert_eq!(names, expected, "round {round}");
+        for (name, content) in &before {
+            let is_temporary = name.extension().is_some_and(|ending| ending == "part");
+            assert!(
+                is_temporary || after[name] == *content,
+                "round {round}: {}",
+                name.display()
+            );
+        }
+        assert_eq!(
+            outcome.csv("kernel_trace").rows.len(),
+            rows,
+            "round {round}"
+        );
+        assert_eq!(
+            outcome.csv("hip_api_trace").rows.len(),
+            calls,
+            "round {round}"
+        );
+        assert!(!out.join(".rpd").exists(), "round {round}");
+    }
+    println!(
+        "{rounds} kills: {writing} while outputs were written, {cleaning} while the recording was removed, {late} after that"
+    );
+    assert!(cleaning > 0);
 }

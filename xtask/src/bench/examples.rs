@@ -1,6 +1,9 @@
 //! Rows measured by the crates' own examples, on records they make up.
 
+use std::process::Command;
+
 use anyhow::{Context, Result};
+use rpd_tests::install;
 
 use super::{Row, Settings, Target};
 use crate::shell;
@@ -21,6 +24,32 @@ fn number_before(text: &str, after: &str) -> Result<f64> {
         .and_then(|(before, _)| before.rsplit([' ', ',']).find(|word| !word.is_empty()))
         .and_then(|word| word.parse().ok())
         .with_context(|| format!("no number before `{after}` in `{text}`"))
+}
+
+/// The example that is a library, loaded by the Python on the path.
+pub(super) fn python_stacks(settings: &Settings) -> Result<Vec<Row>> {
+    let mut cargo = shell::cargo();
+    cargo.args(["build", "--quiet", "--package", "rpd-stacks", "--examples"]);
+    if settings.release {
+        cargo.arg("--release");
+    }
+    shell::run(&mut cargo)?;
+    let library = install::target_dir()
+        .join(if settings.release { "release" } else { "debug" })
+        .join("examples/libstacks_probe.so");
+    let script = install::source_root().join("rpd-stacks/tests/python/bench.py");
+    let text = shell::output(
+        Command::new("python3")
+            .arg(script)
+            .env("RPD_STACKS_PROBE", library),
+    )?;
+    let (name, _) = text.split_once(':').unwrap_or((&text, ""));
+    Ok(vec![Row::new(
+        name,
+        number_before(&text, " ns")?,
+        "ns",
+        Target::AtMost(500.0),
+    )])
 }
 
 /// Records of the rows whose target is stated for so many.
@@ -80,6 +109,36 @@ pub(super) fn formats(settings: &Settings) -> Result<Vec<Row>> {
             format!("writer {name}"),
             number_before(figures, " M records/s")?,
             "M/s",
+            target,
+        ));
+    }
+    Ok(rows)
+}
+
+/// Names of the lines that the example prints, and the most that each may take in nanoseconds.
+const WALKS: [(&str, f64); 5] = [
+    ("first sight of a program counter", 5000.0),
+    ("30 frames, warm", 300.0),
+    ("68 frames, memoised", 200.0),
+    ("5000 frames, memoised", 20_000.0),
+    ("5000 frames, first walk of a thread", 100_000.0),
+];
+
+pub(super) fn walks(settings: &Settings) -> Result<Vec<Row>> {
+    let text = example(settings, "rpd-stacks", "native-stacks", &[])?;
+    let mut rows = Vec::new();
+    for line in text.lines() {
+        let Some((name, figure)) = line.split_once(": ") else {
+            continue;
+        };
+        let target = WALKS
+            .iter()
+            .find(|(walk, _)| *walk == name)
+            .map_or(Target::None, |(_, most)| Target::AtMost(*most));
+        rows.push(Row::new(
+            format!("native stack, {name}"),
+            number_before(figure, " ns")?,
+            "ns",
             target,
         ));
     }

@@ -27,6 +27,8 @@ Rows (all of them unless some are named):
   open      opening a session of 10 M records
   stats     statistics over 10 M records
   formats   each writer alone, on synthetic records
+  walks     captures of native call stacks, with framehop's figures beside them
+  python    one merged stack with 30 Python frames, in the python3 on the path
 
   --records N  records in the rows exit, writers and formats (default 2000000)
   --release    measure a release build (default: the dev profile, whose hot crates are optimised)

@@ -10,7 +10,7 @@ use super::{Row, Settings, Target, examples};
 type Measure = fn(&Bench, &Settings) -> Result<Vec<Row>>;
 
 /// Every row by the name that selects it.
-pub(super) const ALL: [(&str, Measure); 14] = [
+pub(super) const ALL: [(&str, Measure); 16] = [
     ("call", call),
     ("stacks", stacks),
     ("launch", launch),
@@ -25,6 +25,8 @@ pub(super) const ALL: [(&str, Measure); 14] = [
     ("open", |_, settings| examples::open(settings)),
     ("stats", |_, settings| examples::statistics(settings)),
     ("formats", |_, settings| examples::formats(settings)),
+    ("walks", |_, settings| examples::walks(settings)),
+    ("python", |_, settings| examples::python_stacks(settings)),
 ];
 
 /// Numbers of SDK 1.0's callback tracing kinds, for the empty tool.

@@ -77,8 +77,8 @@ impl Configs {
         configs.get(turn as usize).copied()
     }
 
-    /// One thread makes them, the others wait for it: the SDK's counter tables are not thread-safe, and two threads that make
-    /// configurations at the same time crash the target. The provider calls no function of ours meanwhile.
+    /// One thread makes them, the others wait for it: the SDK's counter tables are not thread-safe, and two threads
+    /// that make configurations at the same time crash the target. The provider calls no function of ours meanwhile.
     fn made(&self, functions: &Functions) -> Option<&Made> {
         // SAFETY: either null or a leaked box.
         let known = || unsafe { self.made.load(Ordering::Acquire).as_ref() };

@@ -123,9 +123,9 @@ pub(super) fn configure(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
 
 /// Starts counting, unless [`hsa_initialised`] will be called. Everything is configured by now.
 ///
-/// SDK 1.0 starts the thread that delivers values with the context. A forked child does not have the thread: its values would
-/// never come, and its exit would wait for the thread for ever. So counting must not have started in a process that forks
-/// before it uses a GPU.
+/// SDK 1.0 starts the thread that delivers values with the context. A forked child does not have the thread: its values
+/// would never come, and its exit would wait for the thread for ever. So counting must not have started in a process
+/// that forks before it uses a GPU.
 pub(super) fn begin(setup: &Setup<'_>, announces_hsa: bool) {
     if let Some(context) = setup.counting
         && !announces_hsa

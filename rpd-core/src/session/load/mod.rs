@@ -56,6 +56,12 @@ pub enum LoadError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The directory holds no record, and nothing that is damaged: the process ended before it wrote its first.
+    #[error("{path} holds no records: the process ended before it wrote one")]
+    NothingRecorded {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The directory holds no readable process description.
     #[error("{path} holds no recording of a process: {reason}")]
     NotASpool {
@@ -111,6 +117,7 @@ impl Session {
         let mut strange = Strange::default();
         let mut session = Session::default();
         session.strings.intern("");
+        let mut has_records = false;
 
         // Two rounds, since the records of threads need the names from the meta stream, and a damaged spool may have
         // them anywhere: the first stream is the meta stream.
@@ -120,6 +127,7 @@ impl Session {
             }
             let mut records = stream.records();
             while let Some(record) = records.next() {
+                has_records = true;
                 let Some(kind) = RecordKind::from_tag(record.header.tag) else {
                     strange.unknown(record.header.tag);
                     continue;
@@ -171,6 +179,11 @@ impl Session {
             for damage in records.into_damage() {
                 note_damage(&mut ledger.damage, damage.to_string());
             }
+        }
+        if !has_records && session.ledger.damage.is_empty() && session.ledger.dropped == 0 {
+            return Err(LoadError::NothingRecorded {
+                path: directory.to_owned(),
+            });
         }
         if !meta.has_process {
             return Err(LoadError::NotASpool {

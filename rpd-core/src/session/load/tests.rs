@@ -428,7 +428,7 @@ fn no_process_is_an_error_and_unknown_things_are_reported() {
     let run = tempfile::tempdir().expect("a directory");
     assert!(matches!(
         Session::open(run.path(), LoadOptions::default()),
-        Err(LoadError::NotASpool { .. })
+        Err(LoadError::NothingRecorded { .. })
     ));
     assert!(matches!(
         Session::open(&run.path().join("none"), LoadOptions::default()),

@@ -6,6 +6,7 @@
 mod agent;
 mod counters;
 mod error;
+mod events;
 mod info;
 mod records;
 mod scan;

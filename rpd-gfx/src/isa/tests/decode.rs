@@ -1,5 +1,6 @@
 use super::*;
 use crate::isa::inst::Format;
+use machine::{Listed, listing};
 
 /// Every instruction of the test code objects is known.
 #[test]
@@ -39,4 +40,72 @@ fn decodes_all_instructions() {
         assert!(count > 500, "{count}");
         assert!(unknown.is_empty(), "{level}: {unknown:#?}");
     }
+}
+
+fn is_unknown(inst: &crate::isa::inst::Inst) -> bool {
+    let unknown = crate::isa::inst::Inst::unknown(Format::Unknown, 0);
+    std::ptr::fn_addr_eq(inst.run, unknown.run)
+}
+
+/// Every instruction of the target is decoded, and executed or refused as the listing says.
+#[test]
+fn the_listing_says_what_is_executed() {
+    let rows = listing();
+    assert!(rows.len() > 1400);
+    let mut wrong = Vec::new();
+    for row in &rows {
+        let inst = crate::isa::decode::decode(row.sample);
+        assert_eq!(inst.format.name(), row.encoding, "{}", row.name);
+        assert_eq!(u32::from(inst.opcode), row.opcode, "{}", row.name);
+        let refused = inst.refused() == Some(row.name);
+        if is_unknown(&inst) == row.executed || refused == row.executed {
+            wrong.push(format!("{} {:#x} {}", row.encoding, row.opcode, row.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Opcodes that the listing does not have are not decoded as something else.
+#[test]
+fn what_is_not_listed_is_unknown() {
+    let rows = listing();
+    let listed = |inst: &crate::isa::inst::Inst| {
+        let has = |row: &&Listed| {
+            row.encoding == inst.format.name() && row.opcode == u32::from(inst.opcode)
+        };
+        rows.iter().any(|row| has(&row))
+    };
+    let mut wrong = std::collections::BTreeSet::new();
+    let mut random = Random(9);
+    for word in (0..1 << 16).map(|high: u32| high << 16) {
+        for low in [0, 0x4000, 0x8000, 0xbf, 0x102, 0xfe00] {
+            let low = low | random.next() as u32 & 0x3f00;
+            let inst = crate::isa::decode::decode([word | low, random.next() as u32, 0]);
+            if !is_unknown(&inst) && !listed(&inst) {
+                wrong.insert(format!("{} {:#x}", inst.format.name(), inst.opcode));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The listing is LLVM's, where it is installed.
+#[test]
+fn the_listing_is_that_of_llvm() {
+    use std::process::Command;
+    let tool = std::env::var("LLVM_MC").unwrap_or_else(|_| "llvm-mc-19".into());
+    if Command::new(&tool).arg("--version").output().is_err() {
+        println!("{tool} is not installed");
+        return;
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/data/list-instructions.py");
+    let check = Command::new(script)
+        .args(["gfx90a", "--check"])
+        .output()
+        .unwrap();
+    assert!(
+        check.status.success(),
+        "{}",
+        String::from_utf8_lossy(&check.stderr)
+    );
 }

@@ -2,10 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
+mod addressing;
 mod decode;
+mod dispatch;
+mod gws;
+mod instructions;
 mod kernels;
 mod litmus;
+mod machine;
+mod matrices;
+mod schedule;
+mod spill_path;
 mod spills;
+mod throughput;
 
 use super::*;
 use crate::codeobj::{ArgKind, CodeObject, Image};
@@ -16,6 +25,10 @@ use std::sync::atomic::AtomicBool;
 pub(crate) struct Everything;
 
 impl Memory for Everything {
+    fn changes(&self) -> u64 {
+        0
+    }
+
     fn extent(&self, address: u64) -> Option<Extent> {
         let all = Extent {
             start: 0x1000,
@@ -70,8 +83,9 @@ impl Module {
             let control = Control {
                 threads: self.threads,
                 stop: &stop,
+                seed: None,
             };
-            run_dispatch(dispatch, &Everything, &control)
+            run_dispatch(dispatch, &Everything, &control).map(|executed| executed.stats)
         })
     }
 

@@ -62,6 +62,7 @@ pub(crate) fn run_loudly(
         .args(arguments)
         .env_remove("ROCP_TOOL_LIBRARIES")
         .env_remove("RPD_SIM_GPUS")
+        .env_remove("RPD_SIM_SEED")
         .env("LD_LIBRARY_PATH", folder)
         .envs(variables.iter().copied())
         .output()

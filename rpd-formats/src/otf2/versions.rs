@@ -1,0 +1,77 @@
+//! Where libotf2 is looked for: its names, and files of later versions.
+
+use std::path::PathBuf;
+
+/// Its own name, and those under which Debian has it: since version 13, and before.
+pub(super) const NAMES: [&str; 3] = [
+    "libotf2.so.10",
+    "libopen_trace_format2.so.10",
+    "libopen-trace-format2.so.10",
+];
+/// How the names of its later versions begin, and the first version whose interface is the one used here.
+const STEMS: [&str; 2] = ["libotf2.so.", "libopen_trace_format2.so."];
+const FIRST_VERSION: u32 = 10;
+/// Where the loader looks, besides `LD_LIBRARY_PATH` and its cache.
+const FOLDERS: [&str; 7] = [
+    "/usr/local/lib",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/lib",
+    "/usr/lib",
+];
+
+/// Files of later versions of the library, the oldest first: what is in use was tried with the first one.
+pub(super) fn later_versions() -> Vec<PathBuf> {
+    let inherited = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&inherited).chain(FOLDERS.iter().map(PathBuf::from));
+    versions_in(folders)
+}
+
+fn versions_in(folders: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut found: Vec<(u32, PathBuf)> = Vec::new();
+    for folder in folders.filter(|folder| folder.is_absolute()) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let version = name.to_str().and_then(|name| {
+                let version = STEMS.iter().find_map(|stem| name.strip_prefix(stem))?;
+                version.parse().ok()
+            });
+            if let Some(version) = version.filter(|version| *version >= FIRST_VERSION) {
+                found.push((version, entry.path()));
+            }
+        }
+    }
+    found.sort();
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn files_of_later_versions_are_found() {
+        let (one, two) = (tempfile::tempdir(), tempfile::tempdir());
+        let (one, two) = (one.expect("a folder"), two.expect("a folder"));
+        for name in [
+            "libotf2.so.11",
+            "libotf2.so.9",
+            "libotf2.so",
+            "libotf2.so.10.1",
+            "libother.so.12",
+        ] {
+            std::fs::write(one.path().join(name), "").expect("written");
+        }
+        let other = two.path().join("libopen_trace_format2.so.10");
+        std::fs::write(&other, "").expect("written");
+        let folders = [one.path(), two.path(), Path::new("relative")];
+        assert_eq!(
+            versions_in(folders.into_iter().map(Path::to_owned)),
+            [other, one.path().join("libotf2.so.11")]
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! Single instructions on a wave whose registers the test sets.
+
+use super::*;
+use crate::codeobj::KernelDescriptor;
+use crate::isa::exec::{Exec, State};
+use crate::isa::memory::Cache;
+
+/// The instructions that LLVM lists for the target.
+static LISTING: &str = include_str!("../../../data/gfx90a-instructions.csv");
+
+/// A row of the listing.
+pub(super) struct Listed {
+    pub(super) encoding: &'static str,
+    pub(super) opcode: u32,
+    pub(super) name: &'static str,
+    pub(super) executed: bool,
+    pub(super) sample: [u32; 3],
+}
+
+pub(super) fn listing() -> Vec<Listed> {
+    let hex = |text: &str| u32::from_str_radix(text, 16).unwrap();
+    let rows = LISTING.lines().skip(1).map(|row| {
+        let [encoding, opcode, name, state, sample, _] =
+            row.splitn(6, ',').collect::<Vec<_>>().try_into().unwrap();
+        let mut words = [0; 3];
+        for (word, text) in words.iter_mut().zip(sample.split(' ')) {
+            *word = hex(text);
+        }
+        Listed {
+            encoding,
+            opcode: hex(opcode.strip_prefix("0x").unwrap()),
+            name,
+            executed: match state {
+                "executed" => true,
+                "refused" => false,
+                other => panic!("{name}: {other} is not a state"),
+            },
+            sample: words,
+        }
+    });
+    rows.collect()
+}
+
+/// The dwords of the listing's sample of an instruction.
+pub(super) fn sample(name: &str) -> [u32; 2] {
+    let rows = listing();
+    let row = rows.iter().find(|row| row.name == name);
+    let [first, second, _] = row.unwrap_or_else(|| panic!("{name} is not listed")).sample;
+    [first, second]
+}
+
+/// Executes `code` on one wave, whose registers `set` sets, and hands the wave to `check`.
+pub(super) fn execute<R>(
+    code: &[u32],
+    memory: &dyn Memory,
+    set: impl FnOnce(&mut Exec<'_>),
+    check: impl FnOnce(&Exec<'_>) -> R,
+) -> R {
+    let mut code = code.to_vec();
+    code.push(0xbf81_0000);
+    let start = code.as_ptr() as u64;
+    // SAFETY: the code outlives the program and does not change.
+    let program = unsafe { Program::new(start, 4 * code.len() as u64) };
+    let dispatch = Dispatch {
+        device: Device::find("gfx90a").unwrap(),
+        kernel: "snippet",
+        program: &program,
+        kernel_object: start,
+        descriptor: KernelDescriptor::parse(&[0; 64]).unwrap(),
+        grid: [64, 1, 1],
+        workgroup: [64, 1, 1],
+        group_segment_size: 0,
+        private_segment_size: 0,
+        kernarg: 0,
+        packet: 0,
+        queue: 0,
+        dispatch_id: 0,
+    };
+    let mut x = Exec::new(&dispatch, Cache::new(memory), start);
+    x.w.pc = start;
+    x.w.state = State::Running;
+    x.set_pair(crate::isa::inst::EXEC, u64::MAX);
+    set(&mut x);
+    x.run::<false>(1000);
+    assert_ne!(x.w.state, State::Running, "the snippet does not end");
+    check(&x)
+}
+
+/// Fills all registers of lanes with numbers.
+pub(super) fn fill(x: &mut Exec<'_>, mut number: impl FnMut() -> u32) {
+    for register in x.w.v.iter_mut() {
+        register.iter_mut().for_each(|lane| *lane = number());
+    }
+}

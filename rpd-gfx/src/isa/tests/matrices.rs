@@ -1,0 +1,441 @@
+//! Matrix instructions against plain products of matrices.
+//!
+//! Which element is in which lane is written here as the manual's tables have it, from the lane to the element; the
+//! interpreter goes the other way.
+
+use super::machine::{execute, fill, sample};
+use super::*;
+use crate::isa::exec::State;
+
+/// An instruction: name, rows of A, depth, blocks, elements of A in a lane, bits of an element, how numbers are read.
+struct Case {
+    name: &'static str,
+    rows: usize,
+    depth: usize,
+    blocks: usize,
+    per_lane: usize,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Single,
+    Half,
+    Brain,
+    Byte,
+    Double,
+}
+
+const fn case(name: &'static str, [rows, depth, blocks, per_lane]: [usize; 4], kind: Kind) -> Case {
+    Case {
+        name,
+        rows,
+        depth,
+        blocks,
+        per_lane,
+        kind,
+    }
+}
+
+static CASES: [Case; 27] = [
+    case("v_mfma_f32_32x32x1f32", [32, 1, 2, 1], Kind::Single),
+    case("v_mfma_f32_16x16x1f32", [16, 1, 4, 1], Kind::Single),
+    case("v_mfma_f32_4x4x1f32", [4, 1, 16, 1], Kind::Single),
+    case("v_mfma_f32_32x32x2f32", [32, 2, 1, 1], Kind::Single),
+    case("v_mfma_f32_16x16x4f32", [16, 4, 1, 1], Kind::Single),
+    case("v_mfma_f32_32x32x4f16", [32, 4, 2, 4], Kind::Half),
+    case("v_mfma_f32_16x16x4f16", [16, 4, 4, 4], Kind::Half),
+    case("v_mfma_f32_4x4x4f16", [4, 4, 16, 4], Kind::Half),
+    case("v_mfma_f32_32x32x8f16", [32, 8, 1, 4], Kind::Half),
+    case("v_mfma_f32_16x16x16f16", [16, 16, 1, 4], Kind::Half),
+    case("v_mfma_i32_32x32x4i8", [32, 4, 2, 4], Kind::Byte),
+    case("v_mfma_i32_16x16x4i8", [16, 4, 4, 4], Kind::Byte),
+    case("v_mfma_i32_4x4x4i8", [4, 4, 16, 4], Kind::Byte),
+    case("v_mfma_i32_32x32x8i8", [32, 8, 1, 4], Kind::Byte),
+    case("v_mfma_i32_16x16x16i8", [16, 16, 1, 4], Kind::Byte),
+    case("v_mfma_f32_32x32x4bf16_1k", [32, 4, 2, 4], Kind::Brain),
+    case("v_mfma_f32_16x16x4bf16_1k", [16, 4, 4, 4], Kind::Brain),
+    case("v_mfma_f32_4x4x4bf16_1k", [4, 4, 16, 4], Kind::Brain),
+    case("v_mfma_f32_32x32x8bf16_1k", [32, 8, 1, 4], Kind::Brain),
+    case("v_mfma_f32_16x16x16bf16_1k", [16, 16, 1, 4], Kind::Brain),
+    case("v_mfma_f32_32x32x2bf16", [32, 2, 2, 2], Kind::Brain),
+    case("v_mfma_f32_16x16x2bf16", [16, 2, 4, 2], Kind::Brain),
+    case("v_mfma_f32_4x4x2bf16", [4, 2, 16, 2], Kind::Brain),
+    case("v_mfma_f32_32x32x4bf16", [32, 4, 1, 2], Kind::Brain),
+    case("v_mfma_f32_16x16x8bf16", [16, 8, 1, 2], Kind::Brain),
+    case("v_mfma_f64_16x16x4f64", [16, 4, 1, 1], Kind::Double),
+    case("v_mfma_f64_4x4x4f64", [4, 4, 4, 1], Kind::Double),
+];
+
+impl Case {
+    /// Registers of a result.
+    fn width(&self) -> usize {
+        if self.kind == Kind::Double { 2 } else { 1 }
+    }
+
+    /// Block, row (or column of B) and depth of the `n`th element in a lane.
+    fn element(&self, lane: usize, n: usize) -> (usize, usize, usize) {
+        let rest = lane / self.rows;
+        if self.depth == self.per_lane {
+            (rest, lane % self.rows, n)
+        } else {
+            (
+                rest % self.blocks,
+                lane % self.rows,
+                rest / self.blocks * self.per_lane + n,
+            )
+        }
+    }
+
+    /// Block, row and column of the `n`th result in a lane.
+    fn result(&self, lane: usize, n: usize) -> (usize, usize, usize) {
+        let column = lane % self.rows;
+        match (self.kind, self.rows) {
+            (Kind::Double, 16) => (0, 4 * n + lane / 16, column),
+            (Kind::Double, _) => (lane / 4 % 4, lane / 16, column),
+            (_, 32) => (n / 16, 8 * (n / 4 % 4) + 4 * (lane / 32) + n % 4, column),
+            (_, 16) => (n / 4, 4 * (lane / 16) + n % 4, column),
+            _ => (lane / 4, n, column),
+        }
+    }
+
+    fn results(&self) -> usize {
+        self.blocks * self.rows * self.rows / 64
+    }
+
+    /// The number that the `n`th element of two registers is.
+    fn number(&self, words: [u32; 2], n: usize) -> f64 {
+        let bits = u64::from(words[0]) | u64::from(words[1]) << 32;
+        match self.kind {
+            Kind::Single => f64::from(f32::from_bits(words[0])),
+            Kind::Double => f64::from_bits(bits),
+            Kind::Byte => f64::from((bits >> (8 * n)) as i8),
+            Kind::Brain => {
+                let bits = (bits >> (16 * n)) as u16;
+                if bits & 0x7f80 == 0 {
+                    0.0
+                } else {
+                    f64::from(f32::from_bits(u32::from(bits) << 16))
+                }
+            }
+            Kind::Half => {
+                let bits = (bits >> (16 * n)) as u16;
+                let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 0x3ff));
+                let size = match exponent {
+                    0 => 0.0,
+                    _ => (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15),
+                };
+                if bits >> 15 != 0 { -size } else { size }
+            }
+        }
+    }
+
+    /// Registers with small numbers, of which sums are exact, and some denormal ones, which are flushed.
+    fn random_word(&self, random: &mut Random) -> u32 {
+        let small = |random: &mut Random| (random.next() % 64) as i32 - 32;
+        match self.kind {
+            Kind::Byte => random.next() as u32,
+            Kind::Single => (small(random) as f32 / 4.0).to_bits(),
+            // The upper halves of doubles; lower halves are cleared by the caller.
+            Kind::Double => (f64::from(small(random)).to_bits() >> 32) as u32,
+            Kind::Brain => {
+                let mut half = || match random.next() % 9 {
+                    0 => 0x0001 + (random.next() as u32 & 0x3f),
+                    _ => ((small(random) as f32).to_bits()) >> 16,
+                };
+                half() | half() << 16
+            }
+            Kind::Half => {
+                let mut half = || match random.next() % 9 {
+                    0 => 0x8001 + (random.next() as u32 & 0x1ff),
+                    // Powers of two from 1/4 to 8, with either sign.
+                    _ => (13 + random.next() as u32 % 6) << 10 | (random.next() as u32 & 1) << 15,
+                };
+                half() | half() << 16
+            }
+        }
+    }
+}
+
+/// The fields of the encoding that a test changes.
+#[derive(Clone, Copy, Default)]
+struct Fields {
+    /// Whether A and B, and C and D, are accumulation registers.
+    ab: bool,
+    cd: bool,
+    /// C as a constant: its code and value.
+    constant: Option<(u32, f64)>,
+    cbsz: u32,
+    abid: u32,
+    blgp: u32,
+}
+
+const A: usize = 100;
+const B: usize = 104;
+const C: usize = 40;
+const D: usize = 160;
+
+fn encoded(case: &Case, fields: Fields) -> [u32; 2] {
+    let [first, _] = sample(case.name);
+    let register = |n: usize| 256 + n as u32;
+    let c = fields.constant.map_or(register(C), |(code, _)| code);
+    [
+        first & 0xffff_0000
+            | D as u32
+            | fields.cbsz << 8
+            | fields.abid << 11
+            | u32::from(fields.cd) << 15,
+        register(A)
+            | register(B) << 9
+            | c << 18
+            | (u32::from(fields.ab) * 3) << 27
+            | fields.blgp << 29,
+    ]
+}
+
+/// Runs an instruction on random numbers and compares all registers with what a product of matrices gives.
+fn check(case: &Case, fields: Fields, seed: u64) {
+    let mut random = Random(seed);
+    let mut before = Vec::new();
+    // Lanes that are not active take part.
+    let exec = random.next();
+    let after = execute(
+        &encoded(case, fields),
+        &Everything,
+        |x| {
+            fill(x, || case.random_word(&mut random));
+            let bases = [
+                if fields.ab { 256 } else { 0 },
+                if fields.cd { 256 } else { 0 },
+            ];
+            if case.kind == Kind::Double {
+                for register in [A, B].map(|n| n + bases[0]) {
+                    x.w.v[register] = [0; 64];
+                }
+                for n in 0..case.results() {
+                    x.w.v[C + bases[1] + 2 * n] = [0; 64];
+                }
+            } else if case.kind != Kind::Byte {
+                for n in 0..case.results() {
+                    x.w.v[C + bases[1] + n] =
+                        std::array::from_fn(|l| (l as f32 - n as f32).to_bits());
+                }
+            }
+            x.set_pair(crate::isa::inst::EXEC, exec);
+            before = x.w.v.to_vec();
+        },
+        |x| {
+            assert_eq!(x.w.state, State::Ended, "{}: {:?}", case.name, x.fault);
+            assert_eq!(x.exec(), exec);
+            x.w.v.to_vec()
+        },
+    );
+    let base = |accumulation: bool| if accumulation { 256 } else { 0 };
+    let source = |register: usize, lane: usize| {
+        let at = register + base(fields.ab);
+        [before[at][lane], before[at + 1][lane]]
+    };
+    let n = case.rows * case.depth;
+    let (mut a, mut b) = (vec![0.0; case.blocks * n], vec![0.0; case.blocks * n]);
+    for lane in 0..64 {
+        let from = match fields.blgp {
+            0 => lane,
+            1 => lane & 31,
+            2 => lane | 32,
+            3 => (lane + 16) & 63,
+            k => (k as usize - 4) * 16 + (lane & 15),
+        };
+        for element in 0..case.per_lane {
+            let (block, index, depth) = case.element(lane, element);
+            a[(block * case.rows + index) * case.depth + depth] =
+                case.number(source(A, lane), element);
+            b[(block * case.rows + index) * case.depth + depth] =
+                case.number(source(B, from), element);
+        }
+    }
+    let mut expected = before.clone();
+    for lane in 0..64 {
+        for result in 0..case.results() {
+            let (block, row, column) = case.result(lane, result);
+            let group = 1usize << fields.cbsz;
+            let a_block = block / group * group + fields.abid as usize;
+            let at = C + base(fields.cd) + result * case.width();
+            let c = match (fields.constant, case.kind) {
+                (Some((_, value)), _) => value,
+                (None, Kind::Double) => f64::from_bits(
+                    u64::from(before[at][lane]) | u64::from(before[at + 1][lane]) << 32,
+                ),
+                (None, Kind::Byte) => f64::from(before[at][lane] as i32),
+                (None, _) => f64::from(f32::from_bits(before[at][lane])),
+            };
+            let mut sum = c;
+            for depth in 0..case.depth {
+                sum += a[(a_block * case.rows + row) * case.depth + depth]
+                    * b[(block * case.rows + column) * case.depth + depth];
+            }
+            let to = D + base(fields.cd) + result * case.width();
+            match case.kind {
+                Kind::Double => {
+                    expected[to][lane] = sum.to_bits() as u32;
+                    expected[to + 1][lane] = (sum.to_bits() >> 32) as u32;
+                }
+                Kind::Byte => expected[to][lane] = sum as i64 as u32,
+                _ => {
+                    assert_eq!(f64::from(sum as f32), sum, "the test's numbers are exact");
+                    expected[to][lane] = (sum as f32).to_bits();
+                }
+            }
+        }
+    }
+    for register in 0..512 {
+        for lane in 0..64 {
+            let (found, wanted) = (after[register][lane], expected[register][lane]);
+            // Zeros may have either sign.
+            let zero = |v: u32| case.kind != Kind::Byte && v << 1 == 0;
+            assert!(
+                found == wanted || zero(found) && zero(wanted),
+                "{} register {register} lane {lane}: {found:#x}, not {wanted:#x}",
+                case.name
+            );
+        }
+    }
+}
+
+#[test]
+fn products_of_matrices() {
+    for (seed, case) in CASES.iter().enumerate() {
+        for (n, (ab, cd)) in [(false, false), (false, true), (true, false), (true, true)]
+            .into_iter()
+            .enumerate()
+        {
+            let fields = Fields {
+                ab,
+                cd,
+                ..Fields::default()
+            };
+            check(case, fields, (10 * seed + n) as u64);
+        }
+        // -16 and 0; as a float constant 1.0, which of double precision is another.
+        let constants = if case.kind == Kind::Byte {
+            [(208, -16.0), (128, 0.0)]
+        } else {
+            [(242, 1.0), (128, 0.0)]
+        };
+        for constant in constants {
+            let fields = Fields {
+                constant: Some(constant),
+                ..Fields::default()
+            };
+            check(case, fields, seed as u64);
+        }
+    }
+}
+
+#[test]
+fn blocks_of_a_are_broadcast_and_lanes_of_b_moved() {
+    for (seed, case) in CASES
+        .iter()
+        .enumerate()
+        .filter(|(_, case)| case.kind != Kind::Double)
+    {
+        for blgp in 1..8 {
+            check(
+                case,
+                Fields {
+                    blgp,
+                    ..Fields::default()
+                },
+                seed as u64,
+            );
+        }
+        for cbsz in 1..=case.blocks.ilog2() {
+            for abid in 0..1 << cbsz {
+                check(
+                    case,
+                    Fields {
+                        cbsz,
+                        abid,
+                        ..Fields::default()
+                    },
+                    seed as u64,
+                );
+            }
+        }
+    }
+}
+
+/// Fields that an instruction does not have end the dispatch with its name.
+#[test]
+fn wrong_fields_are_refused() {
+    let last = |name: &str| CASES.iter().position(|case| case.name == name).unwrap();
+    for (name, fields) in [
+        (
+            "v_mfma_f64_4x4x4f64",
+            Fields {
+                blgp: 1,
+                ..Fields::default()
+            },
+        ),
+        (
+            "v_mfma_f32_32x32x2f32",
+            Fields {
+                cbsz: 1,
+                ..Fields::default()
+            },
+        ),
+        (
+            "v_mfma_f32_4x4x1f32",
+            Fields {
+                cbsz: 1,
+                abid: 2,
+                ..Fields::default()
+            },
+        ),
+    ] {
+        let code = encoded(&CASES[last(name)], fields);
+        let fault = execute(&code, &Everything, |_| {}, |x| x.fault.clone()).unwrap();
+        assert!(
+            matches!(
+                fault,
+                Fault::Instruction {
+                    format: "VOP3P",
+                    ..
+                }
+            ),
+            "{fault}"
+        );
+    }
+}
+
+/// Every sum is rounded as a fused multiplication and addition.
+#[test]
+fn sums_are_rounded_after_each_product() {
+    let case = &CASES[4];
+    let mut random = Random(77);
+    let mut number = || f32::from_bits(0x3f00_0000 | random.next() as u32 & 0x00ff_ffff);
+    let a: Vec<[f32; 4]> = (0..16).map(|_| std::array::from_fn(|_| number())).collect();
+    let b: Vec<[f32; 4]> = (0..16).map(|_| std::array::from_fn(|_| number())).collect();
+    let found = execute(
+        &encoded(
+            case,
+            Fields {
+                constant: Some((128, 0.0)),
+                ..Fields::default()
+            },
+        ),
+        &Everything,
+        |x| {
+            for lane in 0..64 {
+                x.w.v[A][lane] = a[lane % 16][lane / 16].to_bits();
+                x.w.v[B][lane] = b[lane % 16][lane / 16].to_bits();
+            }
+        },
+        |x| x.w.v[D..D + 4].to_vec(),
+    );
+    for row in 0..16 {
+        for column in 0..16 {
+            let sum = (0..4).fold(0f32, |sum, k| a[row][k].mul_add(b[column][k], sum));
+            assert_eq!(found[row % 4][16 * (row / 4) + column], sum.to_bits());
+        }
+    }
+}

@@ -1,0 +1,494 @@
+//! The instructions that compilers spill registers with, each against a model of one lane: registers moved between
+//! scalars, lanes and accumulation registers, execution masks saved, and scratch memory.
+
+use super::machine::{execute, fill, sample};
+use super::*;
+use crate::isa::exec::{Exec, State};
+use crate::isa::inst::{EXEC, M0};
+
+/// Registers of a wave: of lanes, scalar ones, and the execution mask.
+#[derive(Clone, PartialEq, Debug)]
+struct Registers {
+    lanes: Vec<[u32; 64]>,
+    scalars: Vec<u32>,
+    scc: bool,
+}
+
+impl Registers {
+    fn of(x: &Exec<'_>) -> Self {
+        Self {
+            lanes: x.w.v.to_vec(),
+            scalars: x.w.s[..128].to_vec(),
+            scc: x.w.scc,
+        }
+    }
+
+    fn exec(&self) -> u64 {
+        u64::from(self.scalars[126]) | u64::from(self.scalars[127]) << 32
+    }
+
+    fn is_active(&self, lane: usize) -> bool {
+        self.exec() >> lane & 1 != 0
+    }
+
+    fn pair(&self, n: usize) -> u64 {
+        u64::from(self.scalars[n]) | u64::from(self.scalars[n + 1]) << 32
+    }
+
+    fn set_pair(&mut self, n: usize, value: u64) {
+        self.scalars[n] = value as u32;
+        self.scalars[n + 1] = (value >> 32) as u32;
+    }
+}
+
+const MASKS: [u64; 5] = [
+    0,
+    u64::MAX,
+    1 << 63,
+    0x0000_0001_8000_0000,
+    0x0f0f_5555_0000_ffff,
+];
+
+/// Executes an instruction on random registers with each of the masks, and compares all registers with `model`'s.
+fn check(code: &[u32], what: &str, model: impl Fn(&mut Registers)) {
+    for (seed, mask) in MASKS.into_iter().enumerate() {
+        let mut random = Random(seed as u64);
+        let mut expected = None;
+        let found = execute(
+            code,
+            &Everything,
+            |x| {
+                fill(x, || random.next() as u32);
+                x.w.s.iter_mut().for_each(|s| *s = random.next() as u32);
+                x.w.scc = random.next() & 1 != 0;
+                x.set_pair(EXEC, mask);
+                expected = Some(Registers::of(x));
+            },
+            |x| {
+                assert_eq!(x.w.state, State::Ended, "{what}: {:?}", x.fault);
+                Registers::of(x)
+            },
+        );
+        let mut expected = expected.unwrap();
+        model(&mut expected);
+        assert!(found == expected, "{what} with the mask {mask:#x}");
+    }
+}
+
+/// Lanes are written and read whatever the mask says, their numbers taken modulo 64.
+#[test]
+fn lanes_are_read_and_written_whatever_the_mask() {
+    let [write, _] = sample("v_writelane_b32");
+    let [read, _] = sample("v_readlane_b32");
+    // The lane's number: s6, M0, and the constants 0, 31 and 63.
+    for (code, constant) in [
+        (6, None),
+        (124, None),
+        (128, Some(0)),
+        (159, Some(31)),
+        (191, Some(63)),
+    ] {
+        let lane =
+            |r: &Registers| constant.unwrap_or_else(|| r.scalars[code as usize] as usize) % 64;
+        for (value, known) in [(2, None), (193, Some(u32::MAX)), (130, Some(2))] {
+            check(&[write, value | code << 9], "v_writelane", |r| {
+                let lane = lane(r);
+                r.lanes[4][lane] = known.unwrap_or_else(|| r.scalars[value as usize]);
+            });
+        }
+        check(&[read, 0x102 | code << 9], "v_readlane", |r| {
+            r.scalars[4] = r.lanes[2][lane(r)];
+        });
+    }
+}
+
+#[test]
+fn the_first_active_lane_is_read() {
+    check(
+        &sample("v_readfirstlane_b32")[..1],
+        "v_readfirstlane",
+        |r| {
+            let lane = (0..64).find(|&lane| r.is_active(lane)).unwrap_or(0);
+            r.scalars[4] = r.lanes[2][lane];
+        },
+    );
+}
+
+#[test]
+fn accumulation_registers_are_moved_in_active_lanes() {
+    let moved = |r: &mut Registers, to: usize, from: &dyn Fn(&Registers, usize) -> u32| {
+        for lane in 0..64 {
+            if r.is_active(lane) {
+                r.lanes[to][lane] = from(r, lane);
+            }
+        }
+    };
+    for n in [0usize, 2, 58, 255] {
+        let register = n as u32 | 0x100;
+        let [first, _] = sample("v_accvgpr_read_b32");
+        check(&[first, 0x1800_0000 | register], "v_accvgpr_read", |r| {
+            moved(r, 4, &|r, lane| r.lanes[256 + n][lane]);
+        });
+        let [first, _] = sample("v_accvgpr_write_b32");
+        check(
+            &[first & !0xff | n as u32, 0x1800_0102],
+            "v_accvgpr_write",
+            |r| {
+                moved(r, 256 + n, &|r, lane| r.lanes[2][lane]);
+            },
+        );
+        // From a scalar register and a constant.
+        for (code, value) in [(6u32, None), (193, Some(u32::MAX))] {
+            check(
+                &[first & !0xff | n as u32, 0x1800_0000 | code],
+                "v_accvgpr_write",
+                |r| {
+                    moved(r, 256 + n, &|r, _| value.unwrap_or(r.scalars[6]));
+                },
+            );
+        }
+        let [first, _] = sample("v_accvgpr_mov_b32");
+        check(
+            &[first & !0x01fe_01ff | (n as u32) << 17 | 0x102],
+            "v_accvgpr_mov",
+            |r| {
+                moved(r, 256 + n, &|r, lane| r.lanes[258][lane]);
+            },
+        );
+    }
+}
+
+#[test]
+fn masks_are_saved_and_replaced() {
+    type Operation = fn(u64, u64) -> u64;
+    let operations: [(&str, Operation); 10] = [
+        ("and", |s, exec| s & exec),
+        ("or", |s, exec| s | exec),
+        ("xor", |s, exec| s ^ exec),
+        ("andn2", |s, exec| s & !exec),
+        ("orn2", |s, exec| s | !exec),
+        ("nand", |s, exec| !(s & exec)),
+        ("nor", |s, exec| !(s | exec)),
+        ("xnor", |s, exec| !(s ^ exec)),
+        ("andn1", |s, exec| !s & exec),
+        ("orn1", |s, exec| !s | exec),
+    ];
+    for (name, operation) in operations {
+        let [code, _] = sample(&format!("s_{name}_saveexec_b64"));
+        // From s[2:3], the constant -1 (which the compiler saves with), and into the pair that is the source.
+        for (source, target) in [(2u32, 4usize), (193, 4), (4, 4)] {
+            let code = code & !0x007f_00ff | source | (target as u32) << 16;
+            check(&[code], name, |r| {
+                let value = if source == 193 {
+                    u64::MAX
+                } else {
+                    r.pair(source as usize)
+                };
+                let (before, after) = (r.exec(), operation(value, r.exec()));
+                r.set_pair(target, before);
+                r.set_pair(126, after);
+                r.scc = after != 0;
+            });
+        }
+    }
+    let [code, _] = sample("s_mov_b64");
+    check(
+        &[code & !0x007f_00ff | 126 << 16 | 193],
+        "s_mov_b64 exec, -1",
+        |r| r.set_pair(126, u64::MAX),
+    );
+    check(
+        &[code & !0x007f_00ff | 126 << 16 | 4],
+        "s_mov_b64 exec",
+        |r| {
+            let value = r.pair(4);
+            r.set_pair(126, value);
+        },
+    );
+    let [code, _] = sample("s_not_b64");
+    check(
+        &[code & !0x007f_00ff | 126 << 16 | 126],
+        "s_not_b64 exec",
+        |r| {
+            let value = !r.exec();
+            r.set_pair(126, value);
+            r.scc = value != 0;
+        },
+    );
+}
+
+/// Bytes of scratch of a lane.
+const SIZE: usize = 256;
+
+/// Scratch as the lanes see it.
+type Scratch = [[u8; SIZE]; 64];
+
+/// What an instruction transfers.
+struct Transfer {
+    /// Part of the name.
+    name: &'static str,
+    bytes: usize,
+    /// Bit of the register that a value of less than a dword begins at, of a load also how the rest is filled.
+    high: bool,
+    fill: Fill,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Fill {
+    Store,
+    Zero,
+    Sign,
+    KeepZero,
+    KeepSign,
+    Dwords,
+}
+
+const fn transfer(name: &'static str, bytes: usize, high: bool, fill: Fill) -> Transfer {
+    Transfer {
+        name,
+        bytes,
+        high,
+        fill,
+    }
+}
+
+static TRANSFERS: [Transfer; 22] = [
+    transfer("store_byte", 1, false, Fill::Store),
+    transfer("store_byte_d16_hi", 1, true, Fill::Store),
+    transfer("store_short", 2, false, Fill::Store),
+    transfer("store_short_d16_hi", 2, true, Fill::Store),
+    transfer("store_dword", 4, false, Fill::Store),
+    transfer("store_dwordx2", 8, false, Fill::Store),
+    transfer("store_dwordx3", 12, false, Fill::Store),
+    transfer("store_dwordx4", 16, false, Fill::Store),
+    transfer("load_ubyte", 1, false, Fill::Zero),
+    transfer("load_sbyte", 1, false, Fill::Sign),
+    transfer("load_ushort", 2, false, Fill::Zero),
+    transfer("load_sshort", 2, false, Fill::Sign),
+    transfer("load_dword", 4, false, Fill::Dwords),
+    transfer("load_dwordx2", 8, false, Fill::Dwords),
+    transfer("load_dwordx3", 12, false, Fill::Dwords),
+    transfer("load_dwordx4", 16, false, Fill::Dwords),
+    transfer("load_ubyte_d16", 1, false, Fill::KeepZero),
+    transfer("load_ubyte_d16_hi", 1, true, Fill::KeepZero),
+    transfer("load_sbyte_d16", 1, false, Fill::KeepSign),
+    transfer("load_sbyte_d16_hi", 1, true, Fill::KeepSign),
+    transfer("load_short_d16", 2, false, Fill::KeepZero),
+    transfer("load_short_d16_hi", 2, true, Fill::KeepZero),
+];
+
+impl Transfer {
+    /// Does it for one lane: `registers` from the data register on.
+    fn model(&self, memory: &mut [u8], registers: &mut [u32; 4]) {
+        let old = registers.map(u32::to_le_bytes).concat();
+        let mut new = old.clone();
+        let at = if self.high { 2 } else { 0 };
+        if self.fill == Fill::Store {
+            memory[..self.bytes].copy_from_slice(&old[at..at + self.bytes]);
+            return;
+        }
+        let filled = match self.fill {
+            Fill::Zero | Fill::Sign => 4,
+            Fill::KeepZero | Fill::KeepSign => 2,
+            Fill::Dwords | Fill::Store => self.bytes,
+        };
+        let negative =
+            matches!(self.fill, Fill::Sign | Fill::KeepSign) && memory[self.bytes - 1] & 0x80 != 0;
+        for n in 0..filled {
+            new[at + n] = match memory.get(n).filter(|_| n < self.bytes) {
+                Some(byte) => *byte,
+                None if negative => 0xff,
+                None => 0,
+            };
+        }
+        for (register, bytes) in registers.iter_mut().zip(new.chunks(4)) {
+            *register = u32::from_le_bytes(bytes.try_into().unwrap());
+        }
+    }
+}
+
+/// Memory of the wave in which dword `n` of the lanes follow each other.
+fn woven(scratch: &Scratch) -> Vec<u8> {
+    let mut out = Vec::new();
+    for dword in 0..SIZE / 4 {
+        for lane in scratch {
+            out.extend(&lane[4 * dword..4 * dword + 4]);
+        }
+    }
+    out
+}
+
+/// Executes `code`, whose data register is `data` and whose lanes access the offsets that `offset` tells of registers,
+/// and compares registers and scratch with the model.
+fn transfers(
+    transfer: &Transfer,
+    code: [u32; 2],
+    data: usize,
+    set: impl Fn(&mut Exec<'_>, u64, &mut Random),
+    offset: impl Fn(&Registers, usize) -> usize,
+) {
+    for (seed, mask) in MASKS.into_iter().enumerate() {
+        let mut random = Random(seed as u64 + 50);
+        let mut scratch: Scratch = [[0; SIZE]; 64];
+        scratch
+            .iter_mut()
+            .flatten()
+            .for_each(|byte| *byte = random.next() as u8);
+        let memory = woven(&scratch);
+        let address = memory.as_ptr() as u64;
+        let mut expected = None;
+        let found = execute(
+            &code,
+            &Everything,
+            |x| {
+                fill(x, || random.next() as u32);
+                set(x, address, &mut random);
+                x.set_pair(EXEC, mask);
+                expected = Some(Registers::of(x));
+            },
+            |x| {
+                assert_eq!(x.w.state, State::Ended, "{}: {:?}", transfer.name, x.fault);
+                Registers::of(x)
+            },
+        );
+        let mut expected = expected.unwrap();
+        for lane in (0..64).filter(|lane| mask >> lane & 1 != 0) {
+            let at = offset(&expected, lane);
+            let mut registers = std::array::from_fn(|n| expected.lanes[data + n][lane]);
+            transfer.model(&mut scratch[lane][at..], &mut registers);
+            for (n, register) in registers.into_iter().enumerate() {
+                expected.lanes[data + n][lane] = register;
+            }
+        }
+        // The memory was written through its address.
+        let memory = std::hint::black_box(memory);
+        assert!(
+            memory == woven(&scratch),
+            "{}: memory, mask {mask:#x}",
+            transfer.name
+        );
+        assert!(
+            found == expected,
+            "{}: registers, mask {mask:#x}",
+            transfer.name
+        );
+    }
+}
+
+/// An offset in a register at which all of a transfer is inside, of dwords an aligned one.
+fn random_offset(transfer: &Transfer, random: &mut Random) -> u32 {
+    let dword = random.next() as u32 % 40 * 4;
+    if transfer.bytes < 4 {
+        dword + random.next() as u32 % (4 / transfer.bytes as u32) * transfer.bytes as u32
+    } else {
+        dword
+    }
+}
+
+#[test]
+fn scratch_instructions_access_the_lane_s_own_memory() {
+    for transfer in &TRANSFERS {
+        let [first, second] = sample(&format!("scratch_{}", transfer.name));
+        let stores = transfer.fill == Fill::Store;
+        let field = if stores { 4 } else { 8 };
+        let base = |x: &mut Exec<'_>, address: u64| x.set_pair(102, address);
+        for accumulation in [false, true] {
+            let code = [first | 16, second | u32::from(accumulation) << 23];
+            let data = field + if accumulation { 256 } else { 0 };
+            // The offset in v2, and 16 in the instruction.
+            let set = |x: &mut Exec<'_>, address: u64, random: &mut Random| {
+                base(x, address);
+                x.w.v[2]
+                    .iter_mut()
+                    .for_each(|v| *v = random_offset(transfer, random));
+            };
+            transfers(transfer, code, data, set, |r, lane| {
+                r.lanes[2][lane] as usize + 16
+            });
+            // The same offset for all, in s9; the instruction takes 8 off it.
+            let code = [
+                first | (8u32.wrapping_neg() & 0x1fff),
+                second & !0x007f_0000 | 9 << 16 | u32::from(accumulation) << 23,
+            ];
+            let set = |x: &mut Exec<'_>, address: u64, random: &mut Random| {
+                base(x, address);
+                x.set(9, 8 + random_offset(transfer, random));
+            };
+            transfers(transfer, code, data, set, |r, _| r.scalars[9] as usize - 8);
+        }
+    }
+}
+
+#[test]
+fn buffer_instructions_access_the_lane_s_own_memory() {
+    for transfer in &TRANSFERS {
+        let [first, second] = sample(&format!("buffer_{}", transfer.name));
+        for (accumulation, offset_in_register) in
+            [(false, true), (true, true), (false, false), (true, false)]
+        {
+            let offen = 1 << 12;
+            let first = if offset_in_register {
+                first | offen
+            } else {
+                first & !offen
+            };
+            // 20 in the instruction, the wave's offset in s12: 512 bytes of the wave are 8 of a lane.
+            let code = [
+                first | 20,
+                second & 0x00ff_ffff | 12 << 24 | u32::from(accumulation) << 23,
+            ];
+            let data = 4 + if accumulation { 256 } else { 0 };
+            let set = |x: &mut Exec<'_>, address: u64, random: &mut Random| {
+                // The descriptor of scratch: swizzled, elements of 4 bytes, a stride of 64 lanes.
+                x.set(8, address as u32);
+                x.set(9, (address >> 32) as u32 & 0xffff | 1 << 31);
+                x.set(10, u32::MAX);
+                x.set(11, 1 << 23 | 3 << 21 | 1 << 19 | 4 << 15);
+                x.set(12, 512);
+                x.w.v[2]
+                    .iter_mut()
+                    .for_each(|v| *v = random_offset(transfer, random));
+            };
+            transfers(transfer, code, data, set, |r, lane| {
+                20 + 512 / 64
+                    + if offset_in_register {
+                        r.lanes[2][lane] as usize
+                    } else {
+                        0
+                    }
+            });
+        }
+    }
+}
+
+/// A spill of scalars into lanes and its way back, with the mask that functions use for it.
+#[test]
+fn scalars_survive_a_spill_to_lanes() {
+    let [write, _] = sample("v_writelane_b32");
+    let [read, _] = sample("v_readlane_b32");
+    let mut code = Vec::new();
+    for n in 0..60u32 {
+        code.extend([write & !0xff | 100, n | (128 + n) << 9]);
+    }
+    // s[0:59] are cleared in between.
+    code.extend((0..60u32).map(|n| 0xbe80_0080 | n << 16));
+    for n in 0..60u32 {
+        code.extend([read & !0xff | n, 0x100 | 100 | (128 + n) << 9]);
+    }
+    for mask in MASKS {
+        let mut random = Random(mask);
+        let mut before = Vec::new();
+        let after = execute(
+            &code,
+            &Everything,
+            |x| {
+                x.w.s.iter_mut().for_each(|s| *s = random.next() as u32);
+                x.set(M0, 5);
+                x.set_pair(EXEC, mask);
+                before = x.w.s[..60].to_vec();
+            },
+            |x| x.w.s[..60].to_vec(),
+        );
+        assert_eq!(after, before);
+    }
+}

@@ -1,0 +1,153 @@
+//! Code that belongs to no loaded object.
+
+use std::ffi::c_void;
+
+use rpd_stacks::{LocationKind, flags};
+
+use crate::support::{Probe, Process, Taken, repeat};
+
+/// A page of code.
+struct Code(*mut u8);
+
+impl Code {
+    fn new(bytes: &[u8]) -> Code {
+        // SAFETY: a new mapping, written before it is made executable.
+        unsafe {
+            let page = libc::mmap(
+                std::ptr::null_mut(),
+                4096,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            assert_ne!(page, libc::MAP_FAILED);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), page.cast(), bytes.len());
+            libc::mprotect(page, 4096, libc::PROT_READ | libc::PROT_EXEC);
+            Code(page.cast())
+        }
+    }
+
+    fn function(&self) -> extern "C" fn(Probe) {
+        // SAFETY: the code of these tests is such a function.
+        unsafe { std::mem::transmute::<*mut u8, extern "C" fn(Probe)>(self.0) }
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new`, not running any more.
+        unsafe { libc::munmap(self.0.cast(), 4096) };
+    }
+}
+
+/// `push rbp; mov rbp, rsp; mov rax, rdi; mov edi, 7; call rax; pop rbp; ret`
+const WITH_FRAME_POINTER: &[u8] = &[
+    0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8, 0xbf, 7, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3,
+];
+/// `push rbp; mov ebp, 3; mov rax, rdi; mov edi, 7; call rax; pop rbp; ret`: RBP holds a number.
+const WITHOUT_FRAME_POINTER: &[u8] = &[
+    0x55, 0xbd, 3, 0, 0, 0, 0x48, 0x89, 0xf8, 0xbf, 7, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3,
+];
+
+fn kinds(process: &Process, taken: &Taken) -> Vec<LocationKind> {
+    process
+        .facts
+        .lock()
+        .unwrap()
+        .frames(taken.captured.stack)
+        .iter()
+        .map(|frame| frame.kind)
+        .collect()
+}
+
+#[test]
+fn n25_code_with_a_frame_pointer_is_walked_through() {
+    let code = Code::new(WITH_FRAME_POINTER);
+    let process = Process::new(512);
+    let plain = process.run(|probe| repeat(2, || probe(1)));
+    let taken = process.run_with(false, |probe| repeat(3, || code.function()(probe)));
+    for one in &taken {
+        assert_eq!(one.captured, taken[0].captured);
+        assert_eq!(one.captured.flags, flags::FRAME_POINTERS);
+        let kinds = kinds(&process, one);
+        let jit = kinds
+            .iter()
+            .position(|kind| *kind == LocationKind::Jit)
+            .unwrap();
+        assert_eq!(
+            kinds
+                .iter()
+                .filter(|kind| **kind != LocationKind::Native)
+                .count(),
+            1
+        );
+        let facts = process.facts.lock().unwrap();
+        let frame = facts.frames(one.captured.stack)[jit];
+        assert_eq!((frame.module, frame.offset), (0, code.0 as u64 + 13));
+    }
+    // Everything outside it is there: the outermost frames are those of a stack without it.
+    let (with, without) = (process.addresses(&taken[0]), process.addresses(&plain[0]));
+    assert_eq!(with[with.len() - 8..], without[without.len() - 8..]);
+}
+
+#[test]
+fn n26_code_without_frame_pointer_or_information_ends_the_stack() {
+    let code = Code::new(WITHOUT_FRAME_POINTER);
+    let process = Process::new(512);
+    let taken = process.run_with(false, |probe| repeat(3, || code.function()(probe)));
+    for one in &taken {
+        assert_eq!(one.captured, taken[0].captured);
+        assert_eq!(one.captured.flags, flags::TRUNCATED);
+        let kinds = kinds(&process, one);
+        assert_eq!(
+            kinds[kinds.len() - 2..],
+            [LocationKind::Jit, LocationKind::Truncated]
+        );
+        assert!(
+            kinds[..kinds.len() - 2]
+                .iter()
+                .all(|kind| *kind == LocationKind::Native)
+        );
+    }
+}
+
+#[test]
+fn n27_registered_unwind_information_is_used() {
+    unsafe extern "C" {
+        fn __register_frame(begin: *const c_void);
+        fn __deregister_frame(begin: *const c_void);
+    }
+    let code = Code::new(WITHOUT_FRAME_POINTER);
+    // A common entry (CFA = RSP + 8, return address at CFA - 8; absolute addresses), the entry of the code (after the
+    // first instruction CFA = RSP + 16 and RBP at CFA - 16), and the end.
+    let mut entries = vec![
+        20, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0,
+    ];
+    entries.extend([28, 0, 0, 0, 28, 0, 0, 0]);
+    entries.extend((code.0 as u64).to_le_bytes());
+    entries.extend((WITHOUT_FRAME_POINTER.len() as u64).to_le_bytes());
+    entries.extend([0x41, 0x0e, 16, 0x86, 2, 0, 0, 0]);
+    entries.extend([0; 4]);
+    let entries = entries.leak();
+    let process = Process::new(512);
+    // SAFETY: the entries are well-formed, live for ever, and are withdrawn before the code goes.
+    unsafe { __register_frame(entries.as_ptr().cast()) };
+    let taken = process.run(|probe| repeat(3, || code.function()(probe)));
+    // SAFETY: registered above.
+    unsafe { __deregister_frame(entries.as_ptr().cast()) };
+    process.agree_with_libgcc(&taken);
+    for one in &taken {
+        assert_eq!(one.captured, taken[0].captured);
+        assert_eq!(
+            kinds(&process, one)
+                .iter()
+                .filter(|kind| **kind == LocationKind::Jit)
+                .count(),
+            1
+        );
+    }
+    // Without it the stack ends there.
+    let taken = process.run_with(false, |probe| repeat(2, || code.function()(probe)));
+    assert_eq!(taken[1].captured.flags, flags::TRUNCATED);
+}
