@@ -25,9 +25,9 @@ FUNCTION innermost(void) {
     after += 1;
 }
 
-FUNCTION right(int depth, unsigned way);
+FUNCTION right(int depth, uint64_t way);
 
-FUNCTION left(int depth, unsigned way) {
+FUNCTION left(int depth, uint64_t way) {
     if (depth == 0)
         innermost();
     else if (way & 1)
@@ -37,7 +37,7 @@ FUNCTION left(int depth, unsigned way) {
     after += 2;
 }
 
-FUNCTION right(int depth, unsigned way) {
+FUNCTION right(int depth, uint64_t way) {
     if (depth == 0)
         innermost();
     else if (way & 1)
@@ -54,8 +54,8 @@ FUNCTION make_tree(long count, int depth, unsigned distinct) {
         bits += 1;
     int outer = depth > bits ? depth - bits : 0;
     for (long i = 0; i < count; ++i) {
-        unsigned way = (unsigned)(i % distinct);
-        left(depth, outer < 32 ? way << outer : way);
+        uint64_t way = (uint64_t)i % distinct;
+        left(depth, outer < 64 ? way << outer : way);
     }
     after += 4;
 }

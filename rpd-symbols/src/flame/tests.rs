@@ -100,3 +100,75 @@ fn speedscope_has_frames_once() {
     assert_eq!(found["weights"], serde_json::json!([1, 2]));
     assert_eq!(found["endValue"], 3);
 }
+
+/// The fields of a message: numbers, or the bytes of texts and messages.
+fn fields(mut bytes: &[u8]) -> Vec<(u64, Result<u64, &[u8]>)> {
+    fn number(bytes: &mut &[u8]) -> u64 {
+        let mut value = 0;
+        for shift in (0..).step_by(7) {
+            let (&byte, rest) = bytes.split_first().expect("a byte");
+            *bytes = rest;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        value
+    }
+    let mut found = Vec::new();
+    while !bytes.is_empty() {
+        let tag = number(&mut bytes);
+        let value = number(&mut bytes);
+        found.push(match tag & 7 {
+            0 => (tag >> 3, Ok(value)),
+            2 => {
+                let (content, rest) = bytes.split_at(value as usize);
+                bytes = rest;
+                (tag >> 3, Err(content))
+            }
+            other => panic!("wire type {other}"),
+        });
+    }
+    found
+}
+
+#[test]
+fn pprof_has_samples_locations_functions_and_texts() {
+    let mut out = Vec::new();
+    profile(&[(&["main", "a"], 300), (&["main"], 1)])
+        .write(Format::Pprof, "", None, &mut out)
+        .expect("written");
+    let fields_of = |bytes| fields(bytes);
+    let all = fields_of(&out);
+    let texts: Vec<&[u8]> = all
+        .iter()
+        .filter(|(field, _)| *field == 6)
+        .map(|(_, text)| text.expect_err("a text"))
+        .collect();
+    assert_eq!(
+        texts,
+        [&b""[..], b"calls", b"count", b"main", b"a.cpp", b"a"]
+    );
+    let of = |wanted: u64| -> Vec<Vec<(u64, Result<u64, &[u8]>)>> {
+        let found = all.iter().filter(|(field, _)| *field == wanted);
+        found
+            .map(|(_, message)| fields_of(message.expect_err("a message")))
+            .collect()
+    };
+    assert_eq!(of(1), [[(1, Ok(1)), (2, Ok(2))]]);
+    // Innermost first.
+    assert_eq!(
+        of(2),
+        [
+            vec![(1, Ok(1)), (2, Ok(1))],
+            vec![(1, Ok(2)), (1, Ok(1)), (2, Ok(300))]
+        ]
+    );
+    assert_eq!(of(4).len(), 2);
+    assert_eq!(of(4)[1][0], (1, Ok(2)));
+    assert_eq!(
+        fields(of(4)[1][1].1.expect_err("a line")),
+        [(1, Ok(2)), (2, Ok(3))]
+    );
+    assert_eq!(of(5)[1], [(1, Ok(2)), (2, Ok(5)), (3, Ok(5)), (4, Ok(4))]);
+}

@@ -2,4 +2,5 @@
 
 mod database;
 mod native;
+mod page;
 mod recording;

@@ -13,6 +13,7 @@ mod odd_programs;
 mod recovery;
 mod refusals;
 mod sdk_events;
+mod stack_answers;
 mod stacks;
 mod sudden_ends;
 mod transparency;

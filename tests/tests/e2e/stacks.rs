@@ -164,7 +164,7 @@ fn stacks_lead_to_the_functions_of_the_program() {
         assert!(
             stack
                 .iter()
-                .any(|frame| frame.owner.starts_with("librpd_sim"))
+                .any(|frame| frame.owner.starts_with("libamdhip64"))
         );
     }
     assert!(
@@ -448,7 +448,7 @@ fn databases_that_are_merged_converted_and_asked_keep_stacks() {
             converted.join("again_results.json").as_os_str(),
         ],
     );
-    assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+    let _ = outcome.success();
     let again = Database::open(&converted.join("again_results.db"));
     check(&again);
     assert_eq!(stacks(&again), stacks(&one.database()));
@@ -544,10 +544,7 @@ fn python_frames_stand_among_native_ones() {
     let Some(python) = tool("python3") else {
         return skipped("stacks of a Python program", "no python3");
     };
-    let script = workloads::build()
-        .parent()
-        .map(|_| rpd_tests::install::source_root().join("tests/workloads/ctypes-hip.py"))
-        .expect("a path");
+    let script = workloads::path("ctypes-hip.py");
     let outcome = Rpd::new(["--hip-trace", "--stacks", "merged"])
         .target([python.as_os_str(), script.as_os_str(), "1".as_ref()])
         .success();

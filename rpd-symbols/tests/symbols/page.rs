@@ -1,0 +1,92 @@
+//! The page with a flame graph, in a real browser.
+
+use std::process::Command;
+
+use rpd_symbols::flame::{Format, Frame, Kind, Profile, Unit};
+
+/// What a reader does, put behind the page's own script: looks, searches, enlarges, and goes back.
+const READER: &str = r##"<script>
+const seen = [];
+const boxes = () => [...document.querySelectorAll("#graph div")];
+const box = name => boxes().find(box => box.textContent === name);
+const share = name => Math.round(100 * parseFloat(box(name).style.width) / element.clientWidth);
+const element = document.getElementById("graph");
+seen.push(document.getElementById("total").textContent);
+seen.push(`${boxes().length} ${share("all")} ${share("main()")} ${share("left<int>")} ${share("right")}`);
+box("left<int>").dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+seen.push(document.getElementById("detail").textContent);
+const search = document.getElementById("search");
+search.value = "RIGHT";
+search.dispatchEvent(new Event("input"));
+seen.push(document.getElementById("found").textContent);
+seen.push(boxes().filter(box => box.classList.contains("match")).map(box => box.textContent).join());
+box("right").click();
+seen.push(`${share("right")} ${boxes().map(box => box.textContent).join()}`);
+document.getElementById("reset").click();
+seen.push(`${share("right")} ${document.getElementById("found").textContent}`);
+document.title = "read";
+document.body.dataset.seen = seen.join("|");
+</script></body>"##;
+
+fn frame(name: &str) -> Frame {
+    Frame {
+        kind: Kind::Native,
+        name: name.to_owned(),
+        file: "/home/u/a.cpp".to_owned(),
+        line: 7,
+    }
+}
+
+#[test]
+fn a_browser_draws_searches_and_enlarges() {
+    let names = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&names).any(|dir| dir.join("chromium").is_file()) {
+        println!("skipped: the page in a real browser: no chromium on PATH");
+        return;
+    }
+    let mut profile = Profile::new("calls", Unit::Count);
+    profile.add(["main()", "left<int>"].map(frame), 30);
+    profile.add(["main()", "right", "call"].map(frame), 10);
+    let mut page = Vec::new();
+    profile
+        .write(Format::Html, "a run", None, &mut page)
+        .expect("written");
+    let page = String::from_utf8(page).expect("text");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("page.html");
+    std::fs::write(&path, page.replace("</body>", READER)).expect("written");
+    let output = Command::new("chromium")
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--window-size=1000,800",
+        ])
+        .arg(format!(
+            "--user-data-dir={}/profile",
+            folder.path().display()
+        ))
+        .args(["--dump-dom", &format!("file://{}", path.display())])
+        .output()
+        .expect("chromium starts");
+    let dom = String::from_utf8_lossy(&output.stdout);
+    let seen = dom
+        .split_once("data-seen=\"")
+        .and_then(|(_, rest)| rest.split_once('"'))
+        .unwrap_or_else(|| panic!("{dom}\n{}", String::from_utf8_lossy(&output.stderr)))
+        .0
+        .replace("&lt;", "<")
+        .replace("&gt;", ">");
+    assert_eq!(
+        seen.split('|').collect::<Vec<_>>(),
+        [
+            "calls: 40",
+            "5 100 100 75 25",
+            "left<int> at /home/u/a.cpp:7: 30, 75.00 % of all",
+            "1 found: 10, 25.00 %",
+            "right",
+            "100 main(),all,right,call",
+            "25 ",
+        ]
+    );
+}
