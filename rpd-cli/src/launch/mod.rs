@@ -17,7 +17,7 @@ use anyhow::Result;
 use rpd_core::naming::Namer;
 use rpd_core::options::{LogLevel, Options};
 
-use crate::counters::Settled;
+use crate::counters::derived::ComputedMetric;
 use crate::exit_status;
 use crate::failure::line;
 use crate::options::plan::{Pass, Plan};
@@ -30,8 +30,8 @@ use spawn::Signals;
 /// How long processes that outlive the target may take before rpd goes on without them.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Runs all passes; the exit status.
-pub(crate) fn run(plan: &Plan, settled: &Settled, around: &Surroundings) -> Result<u8> {
+/// Runs all passes, then computes the metrics of `computed` from them; returns the exit status.
+pub(crate) fn run(plan: &Plan, computed: &[ComputedMetric], around: &Surroundings) -> Result<u8> {
     for warning in &plan.warnings {
         eprintln!("{}", around.compat.warning(warning));
     }
@@ -55,11 +55,11 @@ pub(crate) fn run(plan: &Plan, settled: &Settled, around: &Surroundings) -> Resu
             }
         });
     }
-    runner.comparison = Some(Comparison::new(&settled.computed));
+    runner.comparison = Some(Comparison::new(computed));
     for pass in &plan.passes {
         check(pass, around)?;
     }
-    let status = passes::run(plan, &settled.computed, &mut runner);
+    let status = passes::run(plan, computed, &mut runner);
     if let Some(comparison) = runner.comparison.take()
         && let Some(path) = comparison.write()?
     {

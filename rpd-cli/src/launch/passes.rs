@@ -10,7 +10,7 @@ use rpd_core::options::CounterOptions;
 
 use super::Runner;
 use super::spawn::Ending;
-use crate::counters::derived::Computed;
+use crate::counters::derived::ComputedMetric;
 use crate::failure::{Failure, line};
 use crate::options::plan::{Pass, Plan};
 
@@ -43,7 +43,7 @@ impl End {
 }
 
 /// Runs the passes of a plan that has several.
-pub(super) fn run(plan: &Plan, computed: &[Computed], runner: &mut Runner<'_>) -> Result<u8> {
+pub(super) fn run(plan: &Plan, computed: &[ComputedMetric], runner: &mut Runner<'_>) -> Result<u8> {
     let total = plan.passes.len();
     for line in shown(plan).into_iter().chain(afterwards(computed)) {
         eprintln!("{line}");
@@ -152,7 +152,7 @@ fn shown(plan: &Plan) -> Vec<String> {
 }
 
 /// What the passes are put together to.
-fn afterwards(computed: &[Computed]) -> Vec<String> {
+fn afterwards(computed: &[ComputedMetric]) -> Vec<String> {
     computed
         .iter()
         .map(|metric| {
@@ -231,7 +231,7 @@ mod tests {
                 "rpd: pass 3/3: A | B C"
             ]
         );
-        let big = Computed {
+        let big = ComputedMetric {
             name: "BIG".to_owned(),
             parts: vec!["A".to_owned(), "B".to_owned()],
             formulas: Vec::new(),

@@ -20,7 +20,7 @@ use rpd_formats::csv::{PassRow, write_passes};
 use rpd_metric::evaluate::Sample;
 use rpd_metric::{Dimension, Position};
 
-use crate::counters::derived::{self, Computed, Parts};
+use crate::counters::derived::{self, ComputedMetric, Parts};
 
 /// Names with numbers.
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ struct Dispatch {
 /// What the passes of a command counted.
 #[derive(Debug)]
 pub(crate) struct Comparison<'a> {
-    computed: &'a [Computed],
+    computed: &'a [ComputedMetric],
     kernels: Names,
     counters: Names,
     passes: Names,
@@ -97,7 +97,7 @@ pub(crate) struct Comparison<'a> {
 
 impl<'a> Comparison<'a> {
     /// An empty one, with the metrics that are to be computed in the end.
-    pub(crate) fn new(computed: &'a [Computed]) -> Comparison<'a> {
+    pub(crate) fn new(computed: &'a [ComputedMetric]) -> Comparison<'a> {
         Comparison {
             computed,
             kernels: Names::default(),
@@ -397,7 +397,7 @@ mod tests {
                 "reduce(HIT,sum)/(reduce(HIT,sum)+reduce(MISS,sum))",
             ),
         ]);
-        let computed = [Computed {
+        let computed = [ComputedMetric {
             name: "Ratio".to_owned(),
             parts: vec!["HIT".to_owned(), "MISS".to_owned()],
             formulas: vec![(0, Rc::new(derived::Formulas::of(&gpu)))],

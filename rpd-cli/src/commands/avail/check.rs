@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::{Common, NAME, invalid_name, no_device};
-use crate::counters::Census;
+use crate::counters::ProviderCounters;
 use crate::failure::Failure;
 
 /// A counter and the GPUs it was asked for on; none is the usual ones.
@@ -59,17 +59,21 @@ fn request(word: &str) -> Result<Request, Failure> {
 }
 
 /// Asks, and says for each GPU what fits; the first set that does not fit ends it with status 1.
-pub(super) fn run(census: &mut Census, requests: &[Request], common: &Common) -> Result<u8> {
+pub(super) fn run(
+    provider: &mut ProviderCounters,
+    requests: &[Request],
+    common: &Common,
+) -> Result<u8> {
     let find = |device: u32| {
-        census
+        provider
             .gpus
             .iter()
             .position(|gpu| gpu.agent.number() == Some(device))
-            .ok_or_else(|| no_device(census, device))
+            .ok_or_else(|| no_device(provider, device))
     };
     let usual: Vec<usize> = match common.device {
         Some(device) => vec![find(device)?],
-        None => (0..census.gpus.len()).collect(),
+        None => (0..provider.gpus.len()).collect(),
     };
     if usual.is_empty() {
         return Err(Failure::failed(format!("{NAME}: there is no GPU")).into());
@@ -84,8 +88,8 @@ pub(super) fn run(census: &mut Census, requests: &[Request], common: &Common) ->
                 .collect::<Result<_, _>>()?,
         };
         for gpu in gpus {
-            if census.gpus[gpu].counter(&request.name).is_none() {
-                return Err(invalid_name(census, &[gpu], &request.name).into());
+            if provider.gpus[gpu].counter(&request.name).is_none() {
+                return Err(invalid_name(provider, &[gpu], &request.name).into());
             }
             let set = sets.entry(gpu).or_default();
             if !set.contains(&request.name.as_str()) {
@@ -97,11 +101,11 @@ pub(super) fn run(census: &mut Census, requests: &[Request], common: &Common) ->
     let mut answers = Vec::new();
     let mut refused = None;
     for (gpu, set) in sets {
-        let verdict = census
-            .together(gpu, [set.clone()])?
+        let verdict = provider
+            .check_sets(gpu, [set.clone()])?
             .pop()
             .unwrap_or_default();
-        let agent = &census.gpus[gpu].agent;
+        let agent = &provider.gpus[gpu].agent;
         answers.push(json!({
             "gpu": agent.logical_node_type_id,
             "name": agent.name,

@@ -6,8 +6,8 @@ use std::io::IsTerminal as _;
 use rpd_core::compat::Difference;
 
 use super::{Common, Detail, Listed, Wanted};
-use crate::counters::wire::{Agent, Counter, Extent, Sampling};
-use crate::counters::{Census, Gpu};
+use crate::counters::protocol::{Agent, Counter, Extent, Sampling};
+use crate::counters::{Gpu, ProviderCounters};
 
 /// Columns where the output is no terminal.
 const WIDTH: usize = 120;
@@ -19,13 +19,13 @@ fn line(text: &mut String, width: usize, label: &str, value: impl std::fmt::Disp
 
 /// What is wanted of one GPU.
 pub(super) fn gpu(
-    census: &Census,
+    provider: &ProviderCounters,
     wanted: &Wanted,
     of: &Listed,
     common: &Common,
     text: &mut String,
 ) {
-    let known = &census.gpus[of.gpu];
+    let known = &provider.gpus[of.gpu];
     let agent = &known.agent;
     if wanted.agents {
         let _ = writeln!(text, "GPU:{}\n", agent.logical_node_type_id);
@@ -57,8 +57,8 @@ pub(super) fn gpu(
 }
 
 /// The agents that are no GPUs, which only a list of agents has.
-pub(super) fn cpus(census: &Census, text: &mut String) {
-    for agent in census.agents.iter().filter(|agent| !agent.gpu) {
+pub(super) fn cpus(provider: &ProviderCounters, text: &mut String) {
+    for agent in provider.agents.iter().filter(|agent| !agent.gpu) {
         let _ = writeln!(text, "CPU:{}\n", agent.logical_node_type_id);
         properties(agent, text);
         text.push_str("\n\n");
@@ -177,7 +177,7 @@ fn described(counter: &Counter, reason: Option<&str>, text: &mut String) {
 
 /// PC sampling of the GPUs that offer it; `refused` is why one does not, if that is to be said.
 pub(super) fn sampling(
-    census: &Census,
+    provider: &ProviderCounters,
     detail: Detail,
     offered: &[(usize, Vec<Sampling>)],
     refused: Option<&str>,
@@ -196,7 +196,7 @@ pub(super) fn sampling(
         let _ = writeln!(text, "No GPU supports PC sampling{why}\n");
     }
     for (gpu, configurations) in offered {
-        let agent = &census.gpus[*gpu].agent;
+        let agent = &provider.gpus[*gpu].agent;
         line(text, 8, "GPU", agent.logical_node_type_id);
         line(text, 8, "Name", &agent.name);
         if detail == Detail::Configurations {
