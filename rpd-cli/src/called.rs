@@ -13,9 +13,9 @@ use crate::failure;
 pub(crate) enum Program {
     /// `rpd`, and every name that is none of the others.
     Rpd,
-    /// The profiler alone.
+    /// `rocprofv3`: the profiler without sub-commands.
     Rocprofv3,
-    /// `rpd avail`.
+    /// `rocprofv3-avail`: `rpd avail`.
     Rocprofv3Avail,
     /// `rpd convert`, `query`, `summary` and `merge`.
     Rocpd,

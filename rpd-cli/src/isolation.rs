@@ -51,7 +51,7 @@ pub(crate) fn isolated<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Resul
 }
 
 fn describe(info: &PanicHookInfo<'_>) -> String {
-    /// More of a message than this helps nobody: it may hold a name of any length.
+    /// Longest message in bytes, since it may hold a name of any length.
     const LONGEST: usize = 200;
     let payload = info.payload();
     let text = match (
@@ -90,7 +90,7 @@ mod tests {
                 && line.ends_with(": two lines; please report this"),
             "{line}"
         );
-        // A thread that panics is no other case for whoever waits for it.
+        // A panic in a worker thread is reported like one in the calling thread.
         let error = isolated("reading", || {
             let worker = std::thread::spawn(|| panic!("in a thread"));
             match worker.join() {

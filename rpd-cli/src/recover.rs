@@ -30,7 +30,7 @@ struct Given {
     output: Option<String>,
 }
 
-/// Takes the words apart; None when help is asked for.
+/// Parses the arguments; `None` when help was requested.
 fn parse(arguments: &[OsString]) -> Result<Option<Given>, Failure> {
     let mut given = Given::default();
     let mut words = arguments.iter();
@@ -72,7 +72,7 @@ fn parse(arguments: &[OsString]) -> Result<Option<Given>, Failure> {
     Ok(Some(given))
 }
 
-/// Runs the sub-command.
+/// Runs `rpd recover`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = parse(arguments)? else {
         return crate::print(USAGE);

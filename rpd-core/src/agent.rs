@@ -6,10 +6,10 @@ use crate::ids::AgentHandle;
 use crate::options::AgentIndex;
 use crate::spool::reader::Counted;
 
-/// CPU or GPU.
+/// The type of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AgentType {
-    /// Neither.
+    /// Neither CPU nor GPU.
     #[default]
     Unknown,
     /// CPU.
@@ -129,7 +129,7 @@ impl Number for dim3 {
 pub struct Property<T> {
     /// Its name: that of the field, and of the key in files.
     pub name: &'static str,
-    /// Its value.
+    /// Reads the property's value.
     pub get: fn(&T) -> Value,
     /// Sets it. A value of another sort than [`Property::get`] gives is taken for 0.
     pub set: fn(&mut T, Value),
@@ -209,7 +209,7 @@ rpd_spool::io_link_properties!(described, {
 });
 
 impl Agent {
-    /// Label and number as `--agent-index` asks for them.
+    /// Label and number in the numbering that `--agent-index` selects.
     pub fn label(&self, index: AgentIndex) -> (&'static str, i64) {
         match index {
             AgentIndex::Absolute => ("Agent", i64::from(self.node_id)),

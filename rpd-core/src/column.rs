@@ -105,7 +105,7 @@ struct Spilled {
 }
 
 impl<T> Column<T> {
-    /// An empty column.
+    /// Creates an empty column in memory.
     pub const fn new() -> Column<T> {
         Column {
             tail: Vec::new(),
@@ -143,7 +143,7 @@ impl<T> Column<T> {
     }
 }
 
-/// See [`Column::iter`].
+/// Iterator over the values of a column; see [`Column::iter`].
 #[derive(Debug)]
 pub struct Iter<'a, T> {
     column: &'a Column<T>,

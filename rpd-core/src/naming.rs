@@ -62,7 +62,7 @@ pub enum NamingError {
     /// A closed placeholder whose word means nothing.
     #[error("`{text}` is no placeholder{}", match .near { Some(near) => format!("; did you mean `%{near}%`?"), None => String::new() })]
     Unknown {
-        /// As written.
+        /// The argument as it was written.
         text: String,
         /// The key that looks most like it.
         near: Option<String>,
@@ -146,7 +146,7 @@ pub fn tells_ranks_apart(pattern: &str) -> bool {
 /// What placeholders stand for in one process.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// The process.
+    /// The process that the outputs describe.
     pub process: &'a Process,
     /// The run's options: launch time and the front end's variables, for what the process's environment lacks.
     pub options: &'a Options,
@@ -191,12 +191,12 @@ impl Facts<'_> {
             .find_map(|name| self.variable(name)?.trim().parse().ok())
     }
 
-    /// The MPI rank, when a variable of the MPI runtime tells it.
+    /// The MPI rank, from a variable of the MPI runtime.
     pub fn mpi_rank(&self) -> Option<u64> {
         self.last_number("ROCPROF_MPI_RANK_VAR", &RANK_VARIABLES)
     }
 
-    /// The number of MPI ranks, when a variable of the MPI runtime tells it.
+    /// The number of MPI ranks, from a variable of the MPI runtime.
     pub fn mpi_size(&self) -> Option<u64> {
         self.last_number("ROCPROF_MPI_SIZE_VAR", &SIZE_VARIABLES)
     }
@@ -338,7 +338,7 @@ impl Facts<'_> {
         Some(value)
     }
 
-    /// Whether the prefix, filled in, tells processes apart by itself.
+    /// Whether the filled-in prefix differs for each process.
     fn names_pid(&self, pattern: &str) -> bool {
         pieces(pattern).iter().any(|piece| match piece {
             Piece::Key("pid") => true,
@@ -428,7 +428,7 @@ fn clean(value: &str) -> String {
 /// Where one process's files go.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Target {
-    /// Directory.
+    /// Directory of the output files.
     #[serde(with = "os_text::path")]
     pub directory: PathBuf,
     /// Prefix, as escaped text; may hold `/`.
@@ -515,7 +515,7 @@ impl Namer {
     }
 }
 
-/// A path without `.` and `..`, as far as the text alone tells.
+/// A path without `.` and `..`, without resolving symbolic links.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

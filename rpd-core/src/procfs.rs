@@ -1,6 +1,6 @@
-//! What `/proc` tells of another process.
+//! Reads the state of another process from `/proc`.
 
-/// Part of `/proc/<pid>/stat`.
+/// Fields of `/proc/<pid>/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
     /// Whether the process runs; a zombie does not.

@@ -66,7 +66,7 @@ impl PendingFile {
         &self.path
     }
 
-    /// The file itself.
+    /// The open file, still under its temporary name.
     pub fn file(&mut self) -> &mut File {
         self.file.as_file_mut()
     }
@@ -107,7 +107,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// What tells this machine, since it was booted, and this PID namespace from others.
+/// Identifies the machine since its boot, and the PID namespace.
 fn system() -> u32 {
     static SYSTEM: LazyLock<u32> = LazyLock::new(|| {
         let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -195,7 +195,7 @@ pub fn remove_abandoned(directory: &Path) {
 /// A file of text, buffered in a vector that callers append to.
 pub(crate) struct TextFile {
     pending: PendingFile,
-    /// Not yet written.
+    /// Bytes that are not yet written to the file.
     pub(crate) buffer: Vec<u8>,
     /// Rows in it, as far as they were announced.
     rows: u64,
@@ -273,7 +273,7 @@ mod tests {
         let old = SystemTime::now() - ABANDONED - Duration::from_secs(60);
         let file = File::options().write(true).open(path(&gone[2]));
         file.and_then(|file| file.set_modified(old)).expect("set");
-        // Belongs to somebody else.
+        // The file belongs to another user.
         sweep(folder.path(), u32::MAX);
         assert!(gone.iter().all(|name| path(name).exists()));
         let pending = PendingFile::create(path("x.csv")).expect("made");

@@ -17,11 +17,11 @@ use crate::{WriteError, csv, html, otf2, parquet, perfetto, results_json, rocpd}
 /// What a writer makes files from.
 #[derive(Debug, Clone, Copy)]
 pub struct Output<'a> {
-    /// The recording.
+    /// The recording to write.
     pub session: &'a Session,
     /// Its statistics, where there are some.
     pub stats: Option<&'a SessionStats>,
-    /// What was asked for.
+    /// The options of the run.
     pub options: &'a Options,
     /// Directory and prefix of the files.
     pub target: &'a Target,
@@ -60,7 +60,7 @@ pub struct FormatEntry {
     writer: Writer,
 }
 
-/// The registry.
+/// The registry entry of a format.
 pub const fn entry(format: Format) -> FormatEntry {
     match format {
         Format::Csv => FormatEntry {

@@ -42,7 +42,7 @@ use crate::expression::{Expression, ParseError};
 /// The schema version that is known.
 const VERSION: u64 = 1;
 
-/// A definition file.
+/// The counters of a definition file, and the form of the file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Definitions {
     /// Counters in the order of the file; no name twice for one architecture.
@@ -64,9 +64,9 @@ pub enum Form {
 /// A counter as a file defines it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counter {
-    /// Its name.
+    /// Name of the counter.
     pub name: String,
-    /// Text for people.
+    /// Description for listings.
     pub description: String,
     /// What it is on which architectures.
     pub definitions: Vec<Definition>,
@@ -93,7 +93,7 @@ pub enum Source {
         /// Number of the event within the block.
         event: u64,
     },
-    /// They are computed.
+    /// The counter is computed by a formula.
     Expression(Expression),
 }
 
@@ -102,7 +102,7 @@ pub enum Source {
 pub struct DefinitionError {
     /// Line from 1, 0 when unknown.
     pub line: usize,
-    /// Column from 1.
+    /// Column of the error, from 1.
     pub column: usize,
     /// What is wrong, in one line.
     pub message: String,
@@ -158,7 +158,7 @@ impl Definitions {
                 let list: Vec<String> =
                     definition.architectures.iter().map(|a| quoted(a)).collect();
                 yaml += &format!("        - architectures: [{}]\n", list.join(", "));
-                // The SDK reads keys that it knows and leaves the others alone.
+                // The SDK ignores unknown keys.
                 if let Some(description) = &definition.description {
                     yaml += &format!("          description: {}\n", quoted(description));
                 }

@@ -77,7 +77,7 @@ pub const MAX_INDEX: u8 = 63;
 pub struct Position([u8; 7]);
 
 impl Position {
-    /// The first instance.
+    /// The first instance along every dimension.
     pub const ORIGIN: Self = Self([0; 7]);
 
     /// The index along a dimension.
@@ -110,12 +110,12 @@ impl Shape {
         Self(vec![(Dimension::Instance, 1)])
     }
 
-    /// Dimensions and extents.
+    /// The dimensions, each with its number of positions.
     pub fn extents(&self) -> &[(Dimension, u8)] {
         &self.0
     }
 
-    /// Number of values.
+    /// Number of values: the product of the extents.
     pub fn instances(&self) -> usize {
         self.0
             .iter()

@@ -11,9 +11,9 @@ const MAX_CHAIN: usize = 32;
 /// One value of one instance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Which instance.
+    /// Position of the instance.
     pub position: Position,
-    /// Its value.
+    /// Value of the counter at the position.
     pub value: f64,
 }
 
@@ -36,7 +36,7 @@ pub trait Metrics {
     fn shape(&self, name: &str) -> Option<Shape>;
 }
 
-/// What was counted.
+/// Access to the values that were counted.
 pub trait Values: Metrics {
     /// The values of a counter that is not derived, one for each instance; `None` when it was not counted.
     fn values(&self, leaf: Leaf<'_>) -> Option<Vec<Sample>>;
@@ -45,7 +45,7 @@ pub trait Values: Metrics {
 /// Something that an expression is made of in the end: a counter that is not derived, or a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Leaf<'a> {
-    /// Its name.
+    /// Name of the counter.
     pub name: &'a str,
     /// How it is accumulated.
     pub resolution: Resolution,
@@ -72,9 +72,9 @@ pub enum EvaluateError {
     /// Two parts with different instances.
     #[error("`{left}` and `{right}` have different instances")]
     Instances {
-        /// Left operand.
+        /// The left operand as text.
         left: String,
-        /// Right operand.
+        /// The right operand as text.
         right: String,
     },
     /// A selection without any instance.

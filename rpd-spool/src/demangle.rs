@@ -1,4 +1,4 @@
-//! The one demangler.
+//! The demangler for Itanium C++ names.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -146,7 +146,7 @@ pub struct Demangler {
 }
 
 impl Demangler {
-    /// A demangler that knows nothing yet.
+    /// A demangler with empty caches.
     pub fn new() -> Demangler {
         Demangler::default()
     }

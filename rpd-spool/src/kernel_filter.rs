@@ -57,12 +57,12 @@ mod pattern {
         /// The table would be too large.
         #[error("the pattern is too complex; use fewer or smaller counted repetitions")]
         TooComplex,
-        /// Anything else.
+        /// A syntax error in the pattern.
         #[error("{message}, at character {at}")]
         Syntax {
-            /// What is wrong.
+            /// Description of the error.
             message: String,
-            /// Where, from 1.
+            /// Position of the character, from 1.
             at: usize,
         },
     }
@@ -183,7 +183,7 @@ mod pattern {
             Ok(())
         }
 
-        /// Behind a backslash.
+        /// Parses an escape, behind its backslash.
         fn escape(&mut self, in_class: bool) -> Result<(), PatternError> {
             let start = self.at - 1;
             let Some(escaped) = self.next() else {

@@ -12,7 +12,7 @@ use std::path::Path;
 /// The number of `/dev/null`.
 const NULL_DEVICE: u64 = libc::makedev(1, 3);
 
-/// What stands where a regular file is expected.
+/// The type of a file that is not a regular one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {

@@ -15,11 +15,11 @@ use crate::SummaryError;
 pub enum Group {
     /// Kernel dispatches by kernel.
     Kernel,
-    /// Calls by function.
+    /// API calls by function name.
     Api,
     /// Marker ranges by message.
     Region,
-    /// Copies by direction.
+    /// Memory copies by direction.
     Copy,
 }
 
@@ -55,22 +55,22 @@ pub struct Run {
     pub typical: f64,
     /// Median of the durations.
     pub median: f64,
-    /// Mean.
+    /// Mean duration in nanoseconds.
     pub mean: f64,
-    /// Sum.
+    /// Sum of durations in nanoseconds.
     pub total: f64,
 }
 
 /// Figures of one side. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side {
-    /// Records.
+    /// Number of records.
     pub calls: u64,
-    /// Sum of durations.
+    /// Sum of durations in nanoseconds.
     pub total: u64,
     /// Share of the time of its group on this side, 0 to 100; of a copy, of the time of copies and kernels.
     pub share: f64,
-    /// Mean.
+    /// Mean over the recordings.
     pub mean: f64,
     /// 95th percentile.
     pub p95: f64,
@@ -85,9 +85,9 @@ pub enum Measure {
     Typical,
     /// The median of a run's durations.
     Median,
-    /// Their mean.
+    /// The mean durations.
     Mean,
-    /// Their sum.
+    /// The sums of durations.
     Total,
 }
 
@@ -148,16 +148,16 @@ impl Change {
     }
 }
 
-/// One name.
+/// One row of the comparison: a name before and after.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// What it is.
+    /// The kind of records.
     pub group: Group,
-    /// Its name.
+    /// Name of the function, kernel or direction.
     pub name: String,
     /// Before; `None` when it did not occur.
     pub before: Option<Side>,
-    /// After.
+    /// Figures of the recordings after the change; `None` without records.
     pub after: Option<Side>,
     /// Spreads of its group by measure, when chance is known.
     of_group: [Option<GroupSpread>; Measure::ALL.len()],
@@ -258,7 +258,7 @@ impl Durations {
         self.runs += 1;
     }
 
-    /// Adds a recording.
+    /// Adds a recording to the current run.
     pub fn add(&mut self, session: &Session, kernels: KernelNames) {
         let mut known: HashMap<(Group, u64), u32> = HashMap::new();
         let api = &session.api;

@@ -15,7 +15,7 @@ use crate::{install, workloads};
 /// What a finished command left.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How it ended.
+    /// Exit status of the program.
     pub status: ExitStatus,
     /// What it wrote to standard output.
     pub stdout: String,

@@ -117,7 +117,7 @@ fn agent_index(text: &str) -> Result<AgentIndex, String> {
     }
 }
 
-/// Runs the sub-command.
+/// Runs `rpd convert`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let is_format = |word: &str| word.split(',').all(|part| format(part).is_ok());
     let words = spread(arguments, &["-f", "--output-format", "--format"], is_format);
@@ -240,7 +240,7 @@ fn target(session: &Session, options: &Options, namer: &mut Namer, index: usize)
     target
 }
 
-/// The layout that is asked for.
+/// The layout of the output files.
 fn layout(given: &Arguments, compat: Compat) -> Layout {
     given
         .layout

@@ -81,7 +81,7 @@ fn percentage(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Runs the sub-command.
+/// Runs `rpd diff`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let words = spread(arguments, &["--of"], |word| what(word).is_ok());
     let Some(given) = parse::<Arguments>(NAME, &words)? else {
@@ -154,7 +154,7 @@ struct Verdict {
     ignored: usize,
     /// Of those with a known spread, how many differ too much from run to run to find a change as small as the limit.
     noisy: usize,
-    /// The largest change in percent that could not be told from chance.
+    /// The largest change in percent that the spread of a noisy row can hide.
     blind: f64,
 }
 

@@ -63,7 +63,7 @@ struct Arguments {
     window: WindowOptions,
 }
 
-/// Runs the sub-command.
+/// Runs `rpd query`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let Some(given) = parse::<Arguments>(NAME, arguments)? else {
         return Ok(0);

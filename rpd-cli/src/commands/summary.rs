@@ -53,7 +53,7 @@ struct Rank {
     hostname: String,
 }
 
-/// Runs the sub-command.
+/// Runs `rpd summary`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let words = spread(arguments, &["--region-categories"], |word| {
         !word.starts_with('-') && !Path::new(word).exists()

@@ -59,7 +59,7 @@ pub(crate) fn run() -> Result<u8> {
     unsafe { libc::_exit(0) }
 }
 
-/// A loaded SDK.
+/// A loaded SDK library and its functions.
 struct Provider {
     functions: Functions,
     // Keeps the functions loaded.

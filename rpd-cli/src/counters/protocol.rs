@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) enum Query {
     /// Load the library, then the counter definitions; the reply is [`Reply::Agents`].
     Open {
-        /// The SDK's library.
+        /// Path of the SDK's library.
         library: String,
         /// Counter definitions to add to the provider's own; empty is none.
         definitions: String,
@@ -181,7 +181,7 @@ pub(crate) struct Counter {
     pub(crate) expression: String,
     /// Whether it is a property of the agent.
     pub(crate) constant: bool,
-    /// ComputedMetric from others.
+    /// Whether it is computed from other counters.
     pub(crate) derived: bool,
     pub(crate) dimensions: Vec<Dimension>,
 }

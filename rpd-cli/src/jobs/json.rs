@@ -8,7 +8,7 @@ use super::node::{Content, DEEPEST, Key, Node};
 use super::wrong;
 use crate::failure::Failure;
 
-/// Reads a document.
+/// Parses a JSON document into a tree.
 pub(super) fn parse(source: &str, file: &Arc<str>) -> Result<Node, Failure> {
     serde_json::from_str::<IgnoredAny>(source).map_err(|error| {
         let (line, column) = (error.line(), error.column());
@@ -46,7 +46,7 @@ struct Reader<'a> {
     line: usize,
     /// A place in the line whose column is known: a document may be one long line.
     known: usize,
-    /// Its column.
+    /// Column of that place, from 1.
     column: usize,
     /// Brackets that are open.
     depth: usize,
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// What stands between a bracket and its partner, separated by commas.
+    /// Reads the comma-separated items between a bracket and its partner.
     fn items(
         &mut self,
         close: u8,

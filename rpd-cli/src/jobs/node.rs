@@ -1,4 +1,4 @@
-//! A document as a tree that knows where its parts stand.
+//! A document as a tree whose nodes have their line and column.
 
 /// Depth at which a document is given up. A job file needs five.
 pub(super) const DEEPEST: usize = 64;

@@ -45,14 +45,14 @@ static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
     names
 });
 
-/// Different keys that are told. What helps with a slip of the pen is no help in a file of another kind.
+/// Different keys that are reported. A file with more of them is probably no job file.
 const MOST_REMARKS: usize = 100;
 
-/// Keys that are not as they should be: told once each, however many jobs have them.
+/// Unknown and repeated keys, reported once each, however many jobs have them.
 #[derive(Debug, Default)]
 pub(super) struct Remarks {
     remarks: Vec<Remark>,
-    /// Keys beyond those that are told.
+    /// Number of keys beyond [`MOST_REMARKS`].
     more: usize,
     known: HashMap<(bool, String), usize>,
 }
@@ -131,7 +131,7 @@ impl Remarks {
     }
 }
 
-/// Reads a job.
+/// Reads the options of one job from its node.
 pub(super) fn job(node: &Node, file: &Arc<str>, remarks: &mut Remarks) -> Result<Given, Failure> {
     let Content::Map(entries) = &node.content else {
         return Err(wrong(

@@ -1,4 +1,4 @@
-//! What the target will run on: a ROCm installation or the simulator. The only place that knows both.
+//! Chooses between a ROCm installation and the simulator. Other modules do not distinguish them.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -25,13 +25,13 @@ const SONAMES: &str = include_str!("../../../rpd-sim/sonames.txt");
 pub(crate) struct Provider {
     /// Whether it is the simulator.
     pub(crate) simulated: bool,
-    /// The SDK's library.
+    /// Path of the SDK's library.
     pub(crate) sdk: PathBuf,
-    /// Folder for `LD_LIBRARY_PATH`.
+    /// Folder to put in front of `LD_LIBRARY_PATH`.
     pub(crate) folder: PathBuf,
     /// The ROCTx library, if the backend has one.
     pub(crate) roctx: Option<PathBuf>,
-    /// The collector.
+    /// Path of the collector's library.
     pub(crate) collector: PathBuf,
     /// The library that gives the SDK the collector and the runtimes' tables.
     pub(crate) register: PathBuf,

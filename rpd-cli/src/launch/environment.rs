@@ -132,7 +132,7 @@ pub(crate) fn rank_variables(options: &Options) -> Changes {
         .collect()
 }
 
-/// What the user wants in every process: `--preload`, then what was inherited.
+/// Libraries to preload for the user: those of `--preload`, then the inherited ones.
 fn preloaded(options: &Options, inherited: Option<OsString>) -> Vec<OsString> {
     let own = options.preload.iter();
     own.map(|path| path.clone().into_os_string())

@@ -45,7 +45,7 @@ pub(crate) fn folders(path: Option<&OsStr>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What the loader's cache knows for the name.
+/// Paths that the loader's cache has for the name.
 pub(crate) fn in_loader_cache(name: &str) -> Option<PathBuf> {
     for tool in ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"] {
         let Ok(output) = Command::new(tool).arg("-p").output() else {

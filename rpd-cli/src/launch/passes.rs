@@ -16,7 +16,7 @@ use crate::options::plan::{Pass, Plan};
 
 /// How a pass ended.
 pub(super) struct End {
-    /// The target.
+    /// How the target ended.
     pub(super) ending: Ending,
     /// Whether all outputs are there and complete.
     pub(super) written: Result<bool>,
@@ -57,7 +57,7 @@ pub(super) fn run(plan: &Plan, computed: &[ComputedMetric], runner: &mut Runner<
         eprintln!("rpd: pass {number}/{total} of {} ...", program(pass));
         let problem = match runner.run(pass) {
             Ok(end) => {
-                // What goes wrong with the outputs is told even where the target's status hides it.
+                // Errors of the outputs are printed here, since the exit status is the target's.
                 if let (Err(error), true) = (&end.written, end.ending.status() != 0) {
                     eprintln!("rpd: {}", line(error));
                 }

@@ -55,7 +55,7 @@ impl Ending {
 #[derive(Debug)]
 pub(crate) struct Signals {
     file: SignalFd,
-    /// The first that somebody wanted an end with.
+    /// The first signal that requests the end of the run.
     seen: Cell<Option<Signal>>,
     /// The mask rpd was started with: the target's too.
     original: SigSet,

@@ -59,7 +59,7 @@ struct At {
 /// Dispatches by kernel and GPU.
 type Numbers = HashMap<(u32, u32), u64>;
 
-/// One value.
+/// One value of a counter, with its dispatch and pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Row {
     at: At,
@@ -73,7 +73,7 @@ struct Row {
 #[derive(Debug, Default)]
 struct Dispatch {
     samples: HashMap<String, Vec<Sample>>,
-    /// Pass by part.
+    /// Number of the pass by the part's name.
     passes: HashMap<String, u32>,
 }
 

@@ -48,7 +48,7 @@ impl Confined {
     }
 }
 
-/// The path without symbolic links, of which the end need not exist. None if that cannot be told.
+/// The path without symbolic links, whose last components need not exist. None if it cannot be resolved.
 fn resolved(path: &Path) -> Option<PathBuf> {
     let mut existing = path;
     while std::fs::symlink_metadata(existing).is_err() {

@@ -38,7 +38,7 @@ impl State {
     }
 }
 
-/// What stands beside the bar.
+/// The text to the right of the bar.
 fn words(label: &str, position: u64, total: u64, records: u64, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64().max(1e-3);
     let mut words = label.to_owned();
@@ -147,7 +147,7 @@ impl Drop for Progress {
         if let Some(shown) = &mut self.0 {
             shown.stop = None;
             if let Some(drawer) = shown.drawer.take() {
-                // It only draws; how it ended matters to nobody.
+                // The thread only draws, so that its panic has no consequence.
                 let _ = drawer.join();
             }
             shown.bar.finish_and_clear();

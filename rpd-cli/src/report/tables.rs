@@ -18,7 +18,7 @@ use crate::isolation::isolated;
 /// Blanks in front of tables on a terminal.
 const INDENT: usize = 4;
 
-/// Where tables go.
+/// The destination of the summary tables.
 #[derive(Debug, PartialEq, Eq)]
 enum Destination<'a> {
     Stderr,
@@ -48,7 +48,7 @@ pub(super) fn file(options: &Options, target: &Target) -> Option<PathBuf> {
 
 /// What was computed of a session.
 pub(super) struct Tables {
-    /// For statistics files and documents, when `--stats` or a table was asked for.
+    /// For statistics files and documents; set with `--stats` or a table option.
     pub(super) stats: Option<SessionStats>,
     /// Empty when there is nothing to show.
     text: String,

@@ -26,7 +26,7 @@ const OTHERS_WRITE: u32 = 0o022;
 #[derive(Debug)]
 pub(crate) struct Folder {
     fd: OwnedFd,
-    /// For messages.
+    /// The path, for messages.
     path: PathBuf,
 }
 

@@ -33,7 +33,7 @@ const LARGEST_OPTIONS: u64 = 64 << 20;
 /// Attempts at making a run directory while runs that end at the same time remove the folder it goes to.
 const ATTEMPTS: usize = 100;
 
-/// A run's directory.
+/// The directory of a run, open and owned by this process.
 #[derive(Debug)]
 pub(crate) struct RunDirectory {
     path: PathBuf,

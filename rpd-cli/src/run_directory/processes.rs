@@ -1,4 +1,4 @@
-//! What `/proc` tells of the processes of a run.
+//! State of the processes of a run, read from `/proc`.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;

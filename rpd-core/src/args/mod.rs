@@ -49,7 +49,7 @@ pub enum Form {
 /// One argument of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Argument {
-    /// Parameter name.
+    /// Name of the parameter in the function's declaration.
     pub name: &'static str,
     /// Type as the header declares it.
     pub declared: &'static str,
@@ -57,7 +57,7 @@ pub struct Argument {
     pub resolved: &'static str,
     /// Offset in the argument struct, bytes.
     pub offset: u32,
-    /// Bytes.
+    /// Size of the value in bytes.
     pub size: u32,
     /// How it becomes text.
     pub form: Form,

@@ -10,9 +10,9 @@ use crate::ids::{OperationId, StringId};
 /// What an operation on memory does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MemoryAction {
-    /// Makes memory available.
+    /// Allocates memory.
     Allocate,
-    /// Gives it back.
+    /// Frees memory.
     Free,
     /// The runtime takes scratch memory back from a queue later, on its own.
     Reclaim,
@@ -64,7 +64,7 @@ pub enum OperationClass {
     Mark,
     /// A ROCTx range. It has a message.
     Range,
-    /// A copy.
+    /// A memory copy.
     Copy,
     /// A kernel dispatch.
     Dispatch,
@@ -173,16 +173,16 @@ pub fn memory_operation(action: &str, level: &str) -> (Kind, &'static str) {
     (kind, known.0)
 }
 
-/// An operation.
+/// An operation of a kind, as the provider names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// Kind.
+    /// The kind of records that the operation belongs to.
     pub kind: Kind,
     /// The provider's number within the kind; `None` when the recording does not say it (databases).
     pub number: Option<u32>,
     /// The provider's name: of a call its function, of others `MEMORY_COPY_HOST_TO_DEVICE` and the like.
     pub name: StringId,
-    /// What it does.
+    /// The effect of the operation, if the writers distinguish it.
     pub class: OperationClass,
 }
 

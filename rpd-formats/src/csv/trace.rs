@@ -1,4 +1,4 @@
-//! The trace files.
+//! Writers of the CSV trace files.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -172,7 +172,7 @@ fn stream(id: StreamId, options: &Options) -> u32 {
 pub(super) struct Resources<'a> {
     symbols: HashMap<KernelId, &'a KernelSymbol>,
     table: &'a DispatchTable,
-    /// The selected dispatch.
+    /// Index of the selected dispatch.
     index: usize,
     symbol: Option<&'a KernelSymbol>,
 }

@@ -39,7 +39,7 @@ struct Table<'a> {
     id: &'static str,
     title: &'static str,
     note: String,
-    /// Label and unit.
+    /// Label and unit of each column.
     columns: &'static [(&'static str, &'static str)],
     /// Column that it is sorted by at first, descending.
     sort: usize,

@@ -168,7 +168,7 @@ functions! {
     define_region = "OTF2_GlobalDefWriter_WriteRegion"(Handle, u32, u32, u32, u32, u8, u8, u32, u32, u32, u32) -> i32;
 }
 
-/// The loaded library.
+/// The loaded OTF2 library and its functions.
 pub(super) struct Library {
     functions: Functions,
     // Keeps the addresses valid.
@@ -406,7 +406,7 @@ impl Events<'_> {
         library.check("OTF2_EvtWriter_Enter", code)
     }
 
-    /// A region ends.
+    /// Writes a leave event.
     #[inline]
     pub(super) fn leave(&mut self, time: u64, region: u32) -> Result<(), Failure> {
         let library = self.archive.library;
@@ -432,7 +432,7 @@ impl Events<'_> {
     }
 }
 
-/// Writes global definitions.
+/// Writes the global definitions.
 pub(super) struct Definitions<'a> {
     library: &'a Library,
     handle: NonNull<c_void>,
@@ -458,7 +458,7 @@ impl Definitions<'_> {
             .check("OTF2_GlobalDefWriter_WriteClockProperties", code)
     }
 
-    /// A text.
+    /// Writes a string definition.
     pub(super) fn string(&self, id: u32, text: &str) -> Result<(), Failure> {
         let text = c_string(text.as_bytes());
         // SAFETY: as above.
@@ -528,7 +528,7 @@ impl Definitions<'_> {
             .check("OTF2_GlobalDefWriter_WriteLocation", code)
     }
 
-    /// A region; string 0 is empty and stands for what is not known.
+    /// Writes a region definition. String 0 is empty and used for unknown values.
     pub(super) fn region(
         &self,
         id: u32,

@@ -122,7 +122,7 @@ impl Parts {
     }
 }
 
-/// Empties a directory of an earlier archive. What is no part of an archive stays, and stands in the way.
+/// Removes the event files of an earlier archive from its directory. Other files stay, so that removing the directory fails.
 fn remove_events(directory: &Path) -> std::io::Result<()> {
     if directory.is_symlink() {
         return std::fs::remove_file(directory);
@@ -189,7 +189,7 @@ struct AgentWork<'a> {
     threads: &'a Column<ThreadId>,
     agents: &'a Column<AgentHandle>,
     operations: &'a Column<OperationId>,
-    /// Begins and ends.
+    /// Begin and end times of the records.
     times: (&'a [Nanoseconds], &'a [Nanoseconds]),
 }
 
@@ -214,7 +214,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// The region called `name`. The first to ask says what it is.
+    /// The region called `name`. The first caller's description is used.
     fn region(&mut self, name: &str, role: Role, paradigm: Paradigm) -> u32 {
         let name = self.texts.id(name);
         *self.region_ids.entry(name).or_insert_with(|| {

@@ -7,7 +7,7 @@ use super::library::{Archive, Events, Failure, LocationType};
 /// What the locations of a track have in common.
 #[derive(Clone, Copy)]
 pub(super) struct Description {
-    /// String reference.
+    /// Reference of the name's string.
     pub(super) name: u32,
     pub(super) kind: LocationType,
     /// Number of the group.
@@ -27,7 +27,7 @@ pub(super) struct Slice {
     pub(super) end: Nanoseconds,
     /// Number of its region.
     pub(super) region: u32,
-    /// String reference.
+    /// Reference of the name's string.
     pub(super) category: u32,
 }
 

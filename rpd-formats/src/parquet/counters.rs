@@ -17,9 +17,9 @@ pub(super) const TABLES: [Table; 2] = [
 
 /// The rows of both tables.
 pub(super) struct Lists {
-    /// Dispatch, counter, sum.
+    /// Index of the dispatch, index of the counter, sum over the instances.
     sums: Vec<(u32, u32, f64)>,
-    /// Dispatch, value.
+    /// Index of the dispatch, and the value.
     values: Vec<(u32, CounterValue)>,
 }
 

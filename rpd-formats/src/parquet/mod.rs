@@ -68,12 +68,12 @@ struct Context<'a> {
     /// All texts that columns hold. Strings of the session keep their numbers.
     pool: StringChunked,
     guid_text: u32,
-    /// By kind.
+    /// Dictionary ids of the categories, by kind.
     categories: [u32; 32],
     /// Names of kernels, by kernel and region.
     kernels: HashMap<(KernelId, u32), u32>,
     counters: counters::Lists,
-    /// By counter.
+    /// Dictionary ids of the names, by counter.
     counter_names: Vec<u32>,
     agents: HashMap<AgentHandle, AgentTexts<'a>>,
     /// Types and levels of operations on memory, by id of the operation.

@@ -1,4 +1,4 @@
-//! Tables of records.
+//! Parquet tables of trace records.
 
 use std::collections::HashMap;
 

@@ -92,7 +92,7 @@ fn describe(
     });
 }
 
-/// What a device track stands for.
+/// The kind of work on a device track.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Device {
     Stream(u32),
@@ -262,7 +262,7 @@ impl Tracks {
         }
     }
 
-    /// The names of an agent, made of its handle when nobody described it.
+    /// The names of an agent; an agent without a record is named after its handle.
     pub(super) fn agent(&mut self, handle: AgentHandle) -> &AgentNames {
         self.agents.entry(handle).or_insert_with(|| {
             let agent_type = AgentType::Unknown.label();

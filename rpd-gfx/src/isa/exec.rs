@@ -20,7 +20,7 @@ pub(super) const PRIVATE_APERTURE: u32 = 0x0002_0000;
 /// What a wave does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Executes instructions.
+    /// The function that executes an instruction.
     Running,
     /// Waits for the other waves of its workgroup.
     Barrier,
@@ -28,7 +28,7 @@ pub(super) enum State {
     Yield,
     /// Waits for waves of other workgroups, for [`Wave::wait`].
     Global,
-    /// Has ended.
+    /// The wave has ended.
     Ended,
     /// Stopped by the fault in [`Exec::fault`].
     Faulted,
@@ -86,7 +86,7 @@ pub(super) struct Exec<'d> {
     pub(super) w: Box<Wave>,
     /// LDS of its workgroup.
     pub(super) lds: Vec<u8>,
-    /// Global memory.
+    /// Global memory of the device.
     pub(super) mem: Cache<'d>,
     /// What has been done.
     pub(super) stats: Stats,
@@ -98,7 +98,7 @@ pub(super) struct Exec<'d> {
     pub(super) own_clock: bool,
     /// Why the wave stopped.
     pub(super) fault: Option<Fault>,
-    /// The dispatch.
+    /// The dispatch that the wave belongs to.
     pub(super) d: &'d Dispatch<'d>,
     /// The kernel's first instruction.
     pub(super) entry: u64,

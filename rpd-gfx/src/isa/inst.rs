@@ -6,7 +6,7 @@ use super::exec::Exec;
 /// What executes an instruction.
 pub(super) type Handler = fn(&mut Exec<'_>, &Inst);
 
-/// Encodings.
+/// The instruction encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Sop1,
@@ -92,11 +92,11 @@ pub(super) const EXEC: u16 = 126;
 /// VGPRs, then AGPRs.
 #[derive(Clone, Copy)]
 pub(super) struct Inst {
-    /// Executes it.
+    /// The function that executes the instruction.
     pub(super) run: Handler,
     /// Sources. Memory instructions: address, data, scalar base or offset.
     pub(super) src: [u16; 3],
-    /// Destination.
+    /// The destination operand.
     pub(super) dst: u16,
     /// Scalar destination of carries and comparisons.
     pub(super) sdst: u16,
@@ -106,7 +106,7 @@ pub(super) struct Inst {
     pub(super) literal: u32,
     /// Its kind for counting.
     pub(super) class: Class,
-    /// Encoding.
+    /// The instruction's encoding.
     pub(super) format: Format,
     /// Length in dwords.
     pub(super) words: u8,

@@ -108,9 +108,9 @@ impl MatrixElement {
 /// A matrix instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Matrix {
-    /// What it multiplies.
+    /// The type of the elements.
     pub element: MatrixElement,
-    /// Multiplications and additions.
+    /// Number of multiplications and additions.
     pub operations: u32,
     /// Cycles that it occupies the matrix unit.
     pub cycles: u32,
@@ -132,7 +132,7 @@ pub enum Operation {
 pub struct Vmem {
     /// Whether it has the FLAT encoding: generic, global or scratch.
     pub flat: bool,
-    /// What it does.
+    /// Load, store or atomic.
     pub operation: Operation,
     /// Registers of data, of each lane.
     pub dwords: u32,

@@ -50,7 +50,7 @@ impl<'d> Cache<'d> {
         }
     }
 
-    /// The device around.
+    /// The memory of the device.
     pub(super) fn memory(&self) -> &'d dyn Memory {
         self.memory
     }

@@ -51,7 +51,7 @@ use std::time::Duration;
 /// A range of memory that a kernel may access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// First address.
+    /// Address of the first byte.
     pub start: u64,
     /// Address behind the last byte.
     pub end: u64,
@@ -92,9 +92,9 @@ pub trait Memory: Sync {
 pub struct Dispatch<'a> {
     /// The device that executes it.
     pub device: &'static Device,
-    /// Name for messages.
+    /// Name of the kernel, for messages.
     pub kernel: &'a str,
-    /// The instructions.
+    /// The decoded instructions.
     pub program: &'a Program,
     /// Address of the kernel descriptor, from the packet.
     pub kernel_object: u64,
@@ -133,7 +133,7 @@ pub struct Control<'a> {
 /// What came of a dispatch that ran to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Executed {
-    /// What it executed.
+    /// Counts of the executed instructions.
     pub stats: Stats,
     /// How long that took, without the time in which its threads had to wait for a CPU: what they computed, spread evenly
     /// over them.
@@ -155,11 +155,11 @@ pub enum Fault {
         name: Option<&'static str>,
         /// The instruction and the dword that follows.
         words: Vec<u32>,
-        /// Its encoding.
+        /// The encoding of the instruction.
         format: &'static str,
         /// Its opcode in that encoding.
         opcode: u32,
-        /// The kernel.
+        /// Name of the kernel.
         kernel: String,
         /// Bytes from the kernel's first instruction.
         offset: i64,
@@ -169,11 +169,11 @@ pub enum Fault {
     Memory {
         /// Address of the first byte.
         address: u64,
-        /// Bytes.
+        /// Size of the access in bytes.
         bytes: u32,
-        /// Kind of access.
+        /// Load, store or atomic.
         access: Access,
-        /// The kernel.
+        /// Name of the kernel.
         kernel: String,
         /// Bytes from the kernel's first instruction.
         offset: i64,
@@ -183,7 +183,7 @@ pub enum Fault {
     Trap {
         /// Trap id; 2 is `llvm.trap`.
         id: u32,
-        /// The kernel.
+        /// Name of the kernel.
         kernel: String,
         /// Bytes from the kernel's first instruction.
         offset: i64,
@@ -191,23 +191,23 @@ pub enum Fault {
     /// The program counter left the program.
     #[error("kernel `{kernel}` jumped to {pc:#x}, which is not code of its code object")]
     Jump {
-        /// The address.
+        /// Address of the instruction.
         pc: u64,
-        /// The kernel.
+        /// Name of the kernel.
         kernel: String,
     },
     /// The dispatch needs more of a resource than the device has.
     #[error("kernel `{kernel}` cannot be dispatched: {why}")]
     Launch {
-        /// The kernel.
+        /// Name of the kernel.
         kernel: String,
-        /// What is wrong.
+        /// Description of the error.
         why: String,
     },
     /// [`Control::stop`] became true.
     #[error("kernel `{kernel}` was stopped")]
     Stopped {
-        /// The kernel.
+        /// Name of the kernel.
         kernel: String,
     },
 }

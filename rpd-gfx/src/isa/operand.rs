@@ -8,7 +8,7 @@ use super::inst::{CLAMP, DPP, EXEC, Inst, LITERAL, SDWA, VCC, VGPR};
 pub(super) enum Kind {
     /// Not at all; SDWA may sign-extend.
     Int,
-    /// On bit 31.
+    /// The sign is bit 31.
     F32,
     /// On bit 15, with `op_sel` choosing the half.
     F16,

@@ -18,11 +18,11 @@ pub enum Class {
     VmemWrite,
     /// Flat instructions, whose address decides between LDS, scratch and global memory.
     Flat,
-    /// LDS.
+    /// LDS instructions.
     Lds,
-    /// Branches.
+    /// Branch instructions.
     Branch,
-    /// Messages.
+    /// Message instructions (`s_sendmsg`).
     SendMessage,
     /// Waits, barriers, no-ops and the end of the program.
     Other,
@@ -36,11 +36,11 @@ impl Class {
 /// What a dispatch executed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Workgroups.
+    /// Number of workgroups.
     pub workgroups: u64,
-    /// Waves.
+    /// Number of waves.
     pub waves: u64,
-    /// Work-items.
+    /// Number of work-items.
     pub work_items: u64,
     /// Instructions a wave executed, by [`Class`].
     pub instructions: [u64; Class::COUNT],

@@ -16,7 +16,7 @@ impl Dim3 {
         Self { x, y, z }
     }
 
-    /// Number of points.
+    /// Number of points: the product of the three sizes.
     pub(crate) fn volume(self) -> u64 {
         u64::from(self.x) * u64::from(self.y) * u64::from(self.z)
     }

@@ -12,7 +12,7 @@ use super::types::{Extent, PitchedPtr};
 /// What kind of memory an allocation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// On the device.
+    /// Device memory of `hipMalloc`.
     Device,
     /// From the device's pool for `hipMallocAsync`.
     Pooled,
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Managed,
 }
 
-/// Memory the runtime knows.
+/// An allocation that the runtime has recorded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allocation {
     pub(crate) size: usize,

@@ -13,7 +13,7 @@ const QUEUES_PER_PRIORITY: usize = 4;
 /// `hsa_amd_queue_priority_t`, by stream priority -1, 0, 1.
 const HSA_PRIORITY: [u32; 3] = [2, 1, 0];
 
-/// One hardware queue.
+/// A hardware queue that streams share.
 #[derive(Debug)]
 pub(crate) struct HwQueue {
     queue: *mut HsaQueue,

@@ -39,7 +39,7 @@ const HOST_WAIT_SECONDS: u64 = 2;
 /// The last step of a stream.
 #[derive(Debug)]
 enum Tail {
-    /// Everything has ended.
+    /// All operations have ended.
     Idle,
     /// A packet in the hardware queue; its completion signal if it has one.
     Packet(Option<Arc<Signal>>),
@@ -76,7 +76,7 @@ pub(crate) struct Stream {
     pub(crate) priority: i32,
     /// Whether it is the device's null stream.
     pub(crate) legacy: bool,
-    /// Its hardware queue.
+    /// The hardware queue of the stream.
     pub(crate) queue: Arc<HwQueue>,
     state: Mutex<State>,
     capturing: AtomicBool,
@@ -384,7 +384,7 @@ impl<'a> Step<'a> {
         self.stream.queue.address()
     }
 
-    /// The stream.
+    /// The stream that the operation belongs to.
     pub(crate) fn stream(&self) -> &'a Stream {
         self.stream
     }

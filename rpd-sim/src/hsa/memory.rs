@@ -402,7 +402,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_lock_to_pool(
     })
 }
 
-/// Undoes a lock.
+/// Undoes a lock of host memory.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_unlock(host_ptr: *mut c_void) -> Status {
     api(|| {
         machine().memory.unlock_range(host_ptr as usize);

@@ -11,7 +11,7 @@ use crate::gpu::agents::Agent;
 /// What a symbol refers to.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
-    /// A kernel.
+    /// A kernel function.
     Kernel {
         kernarg_size: u32,
         kernarg_align: u32,
@@ -19,7 +19,7 @@ pub(super) enum Kind {
         private_size: u32,
         dynamic_stack: bool,
     },
-    /// A variable.
+    /// A global variable.
     Variable { size: u32 },
 }
 

@@ -184,7 +184,7 @@ struct Listed {
     counters: Vec<(usize, Option<String>)>,
 }
 
-/// Runs the sub-command.
+/// Runs `rpd avail`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let Some(mut given) = parse::<Arguments>(NAME, arguments)? else {
         return Ok(0);
