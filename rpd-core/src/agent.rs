@@ -28,7 +28,7 @@ impl AgentType {
         }
     }
 
-    /// Its number in the provider's structs and in files.
+    /// The number of the type in the provider's structs and in files.
     pub const fn number(self) -> u32 {
         match self {
             AgentType::Unknown => 0,
@@ -127,7 +127,7 @@ impl Number for dim3 {
 
 /// A number that describes a `T`.
 pub struct Property<T> {
-    /// Its name: that of the field, and of the key in files.
+    /// Name of the field, and of the key in files.
     pub name: &'static str,
     /// Reads the property's value.
     pub get: fn(&T) -> Value,

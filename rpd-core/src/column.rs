@@ -1,8 +1,8 @@
 //! Columns that are in memory while they are short and in a mapped file when they are long.
 //!
 //! A table that grows beyond a limit writes its rows to files without a name ([`Column::spill`]) and reads them through
-//! a mapping ([`Column::seal`]). Mapped pages count as memory of the process until they are given back, so whoever goes
-//! through a table gives them back as it goes ([`Column::release`]; [`crate::session::ApiTable::indices`] and those of the other tables do it).
+//! a mapping ([`Column::seal`]). Mapped pages count as memory of the process until they are released, so a loop over a
+//! table releases them as it proceeds ([`Column::release`]; [`crate::session::ApiTable::indices`] and those of the other tables do it).
 
 use std::fs::File;
 use std::io;
@@ -23,7 +23,7 @@ pub const BATCH: usize = 1 << 16;
 /// take at most 220 MiB with this many.
 const ROWS: usize = 1 << 19;
 
-/// Where long columns have their files, and from which length on.
+/// The folder for files of long columns, and the length from which a column is written to one.
 #[derive(Debug, Clone)]
 pub struct Storage {
     /// Kept open, so that it stays the same one whatever happens to its name.
@@ -56,7 +56,7 @@ impl Storage {
         self.rows
     }
 
-    /// A new file without a name: it is gone when it is closed, whatever ends the process.
+    /// A new file without a name: the kernel deletes it when it is closed, also at a crash.
     fn file(&self) -> io::Result<File> {
         let made = match &self.directory {
             Some(directory) => {
@@ -98,7 +98,7 @@ pub struct Column<T> {
     map: Option<Map<T>>,
 }
 
-/// What was written so far.
+/// The values that were written so far.
 struct Spilled {
     file: File,
     values: usize,
@@ -124,7 +124,7 @@ impl<T> Column<T> {
         self.map.is_some()
     }
 
-    /// Gives back the memory of values that were read from a file; they are read again when they are needed.
+    /// Releases the memory of values that were read from a file; they are read again when they are needed.
     pub fn release(&self) {
         if let Some(map) = &self.map {
             map.release();
@@ -199,7 +199,7 @@ impl<T: Copy> Column<T> {
         &mut self.tail
     }
 
-    /// Puts the values in memory in the order given, or cuts some out: `order[i]` is the old place of the new value `i`.
+    /// Reorders the values, or removes some: `order[i]` is the old index of the new value `i`.
     pub fn reorder(&mut self, order: &[u32]) {
         let old = std::mem::take(self.to_memory());
         self.tail = order.iter().map(|&place| old[place as usize]).collect();

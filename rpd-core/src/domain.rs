@@ -118,7 +118,7 @@ impl Domain {
     }
 }
 
-/// What one recorded call or operation is an instance of. Finer than [`Domain`].
+/// The API or the kind of operation that a record belongs to. Finer than [`Domain`].
 #[derive(
     Debug,
     Clone,

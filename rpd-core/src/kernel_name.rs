@@ -1,4 +1,4 @@
-//! How the kernels of a session are called in files.
+//! Names of a session's kernels in files.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What is known about agents, code and counters, as JSON objects.
+//! Properties of agents, code objects and counters, as JSON objects.
 
 use rpd_core::agent::{Agent, Cache, IoLink, MemoryBank, Property, Value};
 use rpd_core::kernel_name::KernelSpellings;

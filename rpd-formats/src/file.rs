@@ -21,7 +21,7 @@ const BUFFER: usize = 256 << 10;
 
 const PREFIX: &str = ".rpd-";
 const SUFFIX: &str = ".part";
-/// How long a temporary file of another machine or container has not changed when its process is taken for dead.
+/// Age of the last change after which a temporary file of another machine or container is assumed to be abandoned.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A file in the making.
@@ -56,7 +56,7 @@ impl PendingFile {
         Ok(file)
     }
 
-    /// Where its bytes are until it is finished.
+    /// Path of the bytes until the file is finished.
     pub(crate) fn temporary_path(&self) -> &Path {
         self.file.path()
     }
@@ -71,7 +71,7 @@ impl PendingFile {
         self.file.as_file_mut()
     }
 
-    /// Gives it its name. A file of that name is replaced; a symbolic link, too.
+    /// Renames the file to its final name. An existing file or symbolic link of that name is replaced.
     ///
     /// # Errors
     /// When it cannot be renamed; it is removed then.

@@ -23,7 +23,7 @@ struct Life {
     current: usize,
 }
 
-/// Where an operation has its stream.
+/// The source of an operation's stream.
 #[derive(Clone, Copy, Default)]
 struct Place {
     works: bool,

@@ -119,7 +119,7 @@ impl<W: Write> Printer<W> {
         self
     }
 
-    /// How many rows there were so far.
+    /// Number of rows that were written so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }

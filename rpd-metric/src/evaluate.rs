@@ -8,7 +8,7 @@ use crate::{
 /// Deepest chain of metrics that are made of metrics.
 const MAX_CHAIN: usize = 32;
 
-/// One value of one instance.
+/// The value of one instance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     /// Position of the instance.
@@ -27,7 +27,7 @@ impl Sample {
     }
 }
 
-/// What is known about counters by name.
+/// Access to the definitions of counters by name.
 pub trait Metrics {
     /// The expression of a derived counter; `None` for everything else.
     fn expression(&self, name: &str) -> Option<&Expression>;
@@ -47,7 +47,7 @@ pub trait Values: Metrics {
 pub struct Leaf<'a> {
     /// Name of the counter.
     pub name: &'a str,
-    /// How it is accumulated.
+    /// How the counter is accumulated over time.
     pub resolution: Resolution,
 }
 
@@ -57,7 +57,7 @@ pub enum EvaluateError {
     /// There is no such counter.
     #[error("there is no counter `{0}`")]
     Unknown(String),
-    /// It was not counted.
+    /// The counter was not counted.
     #[error("`{0}` was not counted")]
     NotCounted(String),
     /// A metric is made of itself.
@@ -178,7 +178,7 @@ fn enter<'a>(
     Ok(())
 }
 
-/// What two operands are called in an error.
+/// The names of two operands in an error.
 fn mismatch(left: &Node, right: &Node) -> EvaluateError {
     EvaluateError::Instances {
         left: title(left),

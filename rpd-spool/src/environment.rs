@@ -418,7 +418,7 @@ const HARMLESS: [&str; 406] = [
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum EnvironmentSelection {
-    /// Those that are [known to be harmless](is_harmless).
+    /// Variables that are [known to be harmless](is_harmless).
     #[default]
     Relevant,
     /// All variables, including those that may hold secrets.

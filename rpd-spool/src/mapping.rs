@@ -38,7 +38,7 @@ impl ForkLock {
         }
     }
 
-    /// Takes the lock. `None` when this very thread holds it: a signal handler interrupted the holder.
+    /// Takes the lock. `None` when this thread holds it already: a signal handler interrupted the holder.
     pub fn lock(&self) -> Option<ForkGuard<'_>> {
         let me = thread_id();
         loop {
@@ -159,7 +159,7 @@ fn write_zeros(fd: libc::c_int, len: usize) {
     }
 }
 
-/// One mapped segment file.
+/// A mapped segment file.
 #[derive(Debug)]
 pub(super) struct Mapping {
     base: NonNull<u8>,

@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// What users can do, as the end of a sentence.
+    /// Advice for the user, as the end of a sentence.
     fn remedy(self) -> &'static str {
         match self {
             Kind::Pipe | Kind::Socket | Kind::Device => {
@@ -78,10 +78,10 @@ pub enum FileError {
     /// The system does not let it be opened or read.
     #[error("{0}")]
     Io(io::Error),
-    /// It is something else than a regular file.
+    /// The file is not a regular file.
     #[error("is {}, not a regular file{}", .0, .0.remedy())]
     NotRegular(Kind),
-    /// It is longer than its reader accepts.
+    /// The file is larger than its reader accepts.
     #[error(
         "is too large: it has more than {limit} bytes, the most that is read; name a smaller file"
     )]
@@ -89,7 +89,7 @@ pub enum FileError {
         /// The most bytes that are read.
         limit: u64,
     },
-    /// It is no text.
+    /// The file is not UTF-8 text.
     #[error("it is not valid UTF-8")]
     NotText,
 }

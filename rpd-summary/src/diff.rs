@@ -10,7 +10,7 @@ use rpd_core::session::Session;
 
 use crate::SummaryError;
 
-/// What is compared with what.
+/// The kinds of records that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Group {
     /// Kernel dispatches by kernel.
@@ -47,7 +47,7 @@ impl Group {
     }
 }
 
-/// What one run says about a name. Times in nanoseconds.
+/// The figures of one name in one run. Times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
     /// Mean of the faster half of the durations (those up to the median). A busy machine makes calls longer, never
@@ -85,9 +85,9 @@ pub enum Measure {
     Typical,
     /// The median of a run's durations.
     Median,
-    /// The mean durations.
+    /// The mean of a run's durations.
     Mean,
-    /// The sums of durations.
+    /// The sum of a run's durations.
     Total,
 }
 
@@ -194,7 +194,7 @@ impl Difference {
     }
 }
 
-/// A change is no chance from so many spreads on.
+/// A change of at least this many spreads is significant.
 const BEYOND: f64 = 4.0;
 
 impl Side {
@@ -453,12 +453,12 @@ pub fn differences(before: Durations, after: Durations) -> Result<Vec<Difference
     Ok(found)
 }
 
-/// How much the names of a group differ from run to run.
+/// The spread of a group's names between runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct GroupSpread {
     /// Root mean square of the names' spreads in percent, each with the weight of its share.
     percent: f64,
-    /// How many names of equal weight would tell as much.
+    /// The number of names of equal weight that would be as significant.
     names: f64,
 }
 
@@ -547,7 +547,7 @@ mod tests {
         assert_eq!(
             change.is_beyond_chance(),
             None,
-            "one run tells nothing of chance"
+            "the spread of one run is unknown"
         );
         let before = a.before.as_ref().expect("it was there");
         assert_eq!((before.calls, before.total), (3, 300));

@@ -20,12 +20,12 @@ pub enum SummaryError {
     /// An error of polars.
     #[error("statistics: {0}")]
     Frame(#[from] PolarsError),
-    /// Not a regular expression.
+    /// The text is not a regular expression.
     #[error("{expression}: not a regular expression: {reason}")]
     Expression {
         /// The expression as the user wrote it.
         expression: String,
-        /// What is wrong with it.
+        /// Description of the error.
         reason: String,
     },
 }
@@ -283,7 +283,7 @@ macro_rules! push_operations {
 }
 
 impl Statistics {
-    /// Takes the durations from a session. `kernels` says how kernels are named.
+    /// Copies the durations from a session. `kernels` selects the form of kernel names.
     ///
     /// # Errors
     /// When polars cannot build the frames.
@@ -355,7 +355,7 @@ impl Statistics {
         })
     }
 
-    /// What statistics files and `--stats` tables need.
+    /// The tables for statistics files and `--stats`.
     ///
     /// # Errors
     /// When polars cannot compute it.

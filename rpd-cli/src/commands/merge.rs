@@ -1,4 +1,4 @@
-//! `rpd merge`: several databases put into one.
+//! `rpd merge`: merges several databases into one.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What plain words mean by the rules of YAML 1.1, which the original follows.
+//! Types of unquoted scalars by the rules of YAML 1.1, which rocprofv3 follows.
 
 /// Whether the text is a null value of YAML.
 pub(super) fn is_null(text: &str) -> bool {

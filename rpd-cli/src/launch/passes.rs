@@ -1,4 +1,4 @@
-//! Several passes: the plan that is shown before, what is said between them, and when they stop.
+//! Runs several passes: prints the plan, a line for each pass, and stops at a failure.
 
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom};
@@ -18,12 +18,12 @@ use crate::options::plan::{Pass, Plan};
 pub(super) struct End {
     /// How the target ended.
     pub(super) ending: Ending,
-    /// Whether all outputs are there and complete.
+    /// Whether all outputs were written completely.
     pub(super) written: Result<bool>,
 }
 
 impl End {
-    /// What is wrong with the pass, if anything.
+    /// The failure of the pass, if any.
     fn problem(&self, pass: &Pass) -> Option<String> {
         let program = pass.options.command.first().map_or("", String::as_str);
         match (self.ending, &self.written) {
@@ -42,7 +42,7 @@ impl End {
     }
 }
 
-/// Runs the passes of a plan that has several.
+/// Runs the passes of a plan with several passes.
 pub(super) fn run(plan: &Plan, computed: &[ComputedMetric], runner: &mut Runner<'_>) -> Result<u8> {
     let total = plan.passes.len();
     for line in shown(plan).into_iter().chain(afterwards(computed)) {
@@ -104,8 +104,8 @@ pub(super) fn run(plan: &Plan, computed: &[ComputedMetric], runner: &mut Runner<
     .into())
 }
 
-/// Standard input that is a file: every pass reads it from where the first began. What comes through a pipe or from a terminal
-/// is there only once.
+/// Standard input that is a file: every pass reads it from the same position. A pipe or a terminal can be read
+/// only by the first pass that does so.
 struct Input {
     file: File,
     begin: u64,
@@ -118,7 +118,7 @@ impl Input {
         Some(Input { file, begin })
     }
 
-    /// Without this a pass finds the end of the file, which is no reason not to run it.
+    /// If seeking fails, the pass reads the end of the file; it runs all the same.
     fn rewind(&self) {
         let _ = (&self.file).seek(SeekFrom::Start(self.begin));
     }
@@ -129,7 +129,7 @@ fn program(pass: &Pass) -> &str {
     program.rsplit('/').next().unwrap_or_default()
 }
 
-/// Which passes do not run any more.
+/// A message about the passes that are skipped.
 fn rest(number: usize, total: usize) -> String {
     match total - number {
         0 => String::new(),
@@ -138,7 +138,7 @@ fn rest(number: usize, total: usize) -> String {
     }
 }
 
-/// The plan: a line for each pass.
+/// Lines of the plan, one for each pass.
 fn shown(plan: &Plan) -> Vec<String> {
     let total = plan.passes.len();
     plan.passes
@@ -151,7 +151,7 @@ fn shown(plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-/// What the passes are put together to.
+/// Lines about the metrics that are computed after the passes.
 fn afterwards(computed: &[ComputedMetric]) -> Vec<String> {
     computed
         .iter()
@@ -165,7 +165,7 @@ fn afterwards(computed: &[ComputedMetric]) -> Vec<String> {
         .collect()
 }
 
-/// What a pass counts.
+/// The counters of a pass, for messages.
 fn counters(counters: &CounterOptions) -> String {
     if !counters.any() {
         return "no counters".to_owned();

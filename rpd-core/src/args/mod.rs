@@ -9,7 +9,7 @@ pub use text::for_each_argument;
 
 use crate::domain::Kind;
 
-/// How the bytes of an argument become text.
+/// How the bytes of an argument are converted to text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Unsigned integer, decimal.
@@ -46,7 +46,7 @@ pub enum Form {
     Bytes,
 }
 
-/// One argument of a call.
+/// An argument of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Argument {
     /// Name of the parameter in the function's declaration.
@@ -59,7 +59,7 @@ pub struct Argument {
     pub offset: u32,
     /// Size of the value in bytes.
     pub size: u32,
-    /// How it becomes text.
+    /// How the value is converted to text.
     pub form: Form,
 }
 

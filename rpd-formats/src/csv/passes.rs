@@ -1,4 +1,4 @@
-//! What several passes counted, side by side: `<prefix>_passes.csv`.
+//! Writer of `<prefix>_passes.csv`: the counter values of several passes, by dispatch.
 
 use std::path::PathBuf;
 
@@ -17,9 +17,9 @@ pub struct PassRow<'a> {
     pub dispatch: u64,
     /// Name of the counter.
     pub counter: &'a str,
-    /// Its value: the sum over its instances.
+    /// The counter's value: the sum over its instances.
     pub value: f64,
-    /// Where it comes from: `2`, or `1+2` for what was computed from the counters of several passes.
+    /// Number of the pass, such as `2`, or `1+2` for a metric computed from the counters of several passes.
     pub pass: &'a str,
 }
 

@@ -168,7 +168,7 @@ fn stream(id: StreamId, options: &Options) -> u32 {
     if options.group_by_queue { 0 } else { id.0 }
 }
 
-/// What the kernels of dispatches use.
+/// Registers and memory of the kernels of dispatches.
 pub(super) struct Resources<'a> {
     symbols: HashMap<KernelId, &'a KernelSymbol>,
     table: &'a DispatchTable,

@@ -195,7 +195,7 @@ fn counted<'a>(
     session: &'a Session,
     labels: &'a KernelLabels<'_>,
 ) -> BTreeMap<(&'a str, &'a str), CounterFigures> {
-    // Names last: comparing texts for every value would take its time.
+    // Names are compared last, because comparing texts is slow.
     let mut by_number: HashMap<_, (usize, CounterFigures)> = HashMap::new();
     let table = &session.counted.dispatches;
     for index in session.counted.indices() {

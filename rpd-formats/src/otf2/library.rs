@@ -38,7 +38,7 @@ pub(super) enum Failure {
     Refused(&'static str, String),
 }
 
-/// What a location is.
+/// OTF2's types of locations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum LocationType {
@@ -46,7 +46,7 @@ pub(super) enum LocationType {
     AcceleratorStream = 2,
 }
 
-/// What a location group is.
+/// OTF2's types of location groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum GroupType {
@@ -54,7 +54,7 @@ pub(super) enum GroupType {
     Accelerator = 2,
 }
 
-/// What a region does.
+/// OTF2's roles of regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Role {
@@ -63,7 +63,7 @@ pub(super) enum Role {
     Allocate = 35,
 }
 
-/// Where a region comes from.
+/// OTF2's paradigms of regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Paradigm {
@@ -284,7 +284,7 @@ impl<'l> Archive<'l> {
             handle,
             attributes,
         };
-        // SAFETY: the archive is open; the callbacks live for ever and use no data.
+        // SAFETY: the archive is open; the callbacks are static functions and use no data.
         let code = unsafe {
             (functions.set_flush_callbacks)(
                 handle.as_ptr(),
@@ -369,7 +369,7 @@ impl<'l> Archive<'l> {
         this.library.check("OTF2_Archive_Close", code)
     }
 
-    /// Gives everything back; to be called once, last.
+    /// Closes the archive and frees its handles; to be called once, last.
     fn release(&self) -> i32 {
         let functions = &self.library.functions;
         // SAFETY: both are alive, by the rule above, and nothing that borrows from the archive can be left.

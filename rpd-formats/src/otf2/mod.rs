@@ -22,7 +22,7 @@ use crate::{Output, WriteError, progress};
 use library::{Archive, Definitions, Failure, GroupType, Library, LocationType, Paradigm, Role};
 use tracks::{Description, Location, Slice};
 
-/// What the anchor file is called behind the prefix.
+/// Suffix of the anchor file, behind the prefix.
 pub(crate) const FILE: &str = "results.otf2";
 
 /// Group 0 is the process; those of agents follow in the order of agents.
@@ -99,7 +99,7 @@ impl Parts {
         })
     }
 
-    /// Gives the parts their names, the anchor last: what has an anchor is complete.
+    /// Renames the parts to their final names, the anchor last: an archive with an anchor is complete.
     fn finish(self) -> Result<(), WriteError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -476,7 +476,7 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// What the category attribute says.
+/// The value of the category attribute.
 fn category(domain: Domain) -> &'static str {
     match domain {
         Domain::KernelDispatch => "kernel_dispatch",

@@ -4,7 +4,7 @@ use rpd_core::ids::Nanoseconds;
 
 use super::library::{Archive, Events, Failure, LocationType};
 
-/// What the locations of a track have in common.
+/// Properties that the locations of a track share.
 #[derive(Clone, Copy)]
 pub(super) struct Description {
     /// Reference of the name's string.

@@ -59,7 +59,7 @@ fn counter(session: &Session, index: u32) -> Option<&Counter> {
     session.counters.get(index as usize)
 }
 
-/// What rows of both tables begin with. `at` is the dispatch and the counter of a row.
+/// Columns that both tables begin with. `at` has the dispatch and the counter of each row.
 fn head<'p>(
     context: &Context<'_>,
     rows: Rows<'p>,

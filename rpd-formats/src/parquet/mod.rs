@@ -60,7 +60,7 @@ type Table = (
     for<'p> fn(&Context<'_>, table::Rows<'p>) -> polars::prelude::PolarsResult<table::Rows<'p>>,
 );
 
-/// What every table looks up.
+/// Lookup tables that all writers of tables use.
 struct Context<'a> {
     session: &'a Session,
     options: &'a Options,
@@ -164,7 +164,7 @@ impl<'a> Context<'a> {
         self.kernels.get(&key).copied().unwrap_or_default()
     }
 
-    /// Gives back the memory of records in files.
+    /// Releases the memory of records in files.
     fn release(&self) {
         for table in Records::ALL {
             self.session.columns(*table).release();

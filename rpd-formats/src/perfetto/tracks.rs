@@ -13,12 +13,12 @@ use super::trace::Trace;
 /// `UNIT_SIZE_BYTES`.
 const UNIT_SIZE_BYTES: u64 = 3;
 
-/// How slices of a track may lie to each other.
+/// How slices of a track may overlap.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Overlap {
-    /// One inside the other: calls on a thread.
+    /// Slices may be nested: calls on a thread.
     Nested,
-    /// Not at all: work of a device has no callee.
+    /// Slices must not overlap: work of a device has no callee.
     None,
 }
 
@@ -101,7 +101,7 @@ pub(super) enum Device {
     Copies(AgentHandle, ThreadId),
 }
 
-/// How an agent is called.
+/// Names of an agent.
 pub(super) struct AgentNames {
     /// `Agent-1`, in annotations.
     pub(super) short: String,

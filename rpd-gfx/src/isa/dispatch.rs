@@ -78,7 +78,7 @@ impl Control<'_> {
     }
 }
 
-/// What the threads of a dispatch share.
+/// State that the threads of a dispatch share.
 struct Shared {
     layout: Layout,
     next: AtomicU64,
@@ -86,7 +86,7 @@ struct Shared {
     result: Mutex<Sums>,
 }
 
-/// What the threads have added up.
+/// Sums over the threads.
 #[derive(Default)]
 struct Sums {
     stats: Stats,

@@ -8,7 +8,7 @@ use super::{Dispatch, Extent, Fault, Workgroup};
 /// First register of the flat scratch base.
 const FLAT_SCRATCH: u16 = 102;
 
-/// What all workgroups of a dispatch have in common.
+/// Properties that all workgroups of a dispatch share.
 pub(super) struct Layout {
     /// The kernel's first instruction.
     pub(super) entry: u64,

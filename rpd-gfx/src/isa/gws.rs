@@ -22,10 +22,10 @@ struct Resource {
     releases: u64,
 }
 
-/// What a wave waits for.
+/// The condition that a wave waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// That more than so many barriers of a resource are complete.
+    /// More than this number of barriers of a resource are complete.
     Barrier(usize, u64),
     /// A unit of a semaphore, or that all waiting waves are released once more.
     Semaphore(usize, u64),

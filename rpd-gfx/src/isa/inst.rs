@@ -3,7 +3,7 @@
 use super::Class;
 use super::exec::Exec;
 
-/// What executes an instruction.
+/// The type of functions that execute an instruction.
 pub(super) type Handler = fn(&mut Exec<'_>, &Inst);
 
 /// The instruction encodings.
@@ -104,7 +104,7 @@ pub(super) struct Inst {
     pub(super) opcode: u16,
     /// Literal constant, SDWA or DPP control word, immediate, or offset.
     pub(super) literal: u32,
-    /// Its kind for counting.
+    /// The kind under which the instruction is counted.
     pub(super) class: Class,
     /// The instruction's encoding.
     pub(super) format: Format,

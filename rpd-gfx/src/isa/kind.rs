@@ -75,7 +75,7 @@ pub enum Valu {
 }
 
 impl Valu {
-    /// How many there are.
+    /// Number of kinds.
     pub const COUNT: usize = Self::Other as usize + 1;
 
     /// Whether a quarter of the lanes go through at a time.
@@ -84,7 +84,7 @@ impl Valu {
     }
 }
 
-/// What the matrices of a matrix instruction are made of.
+/// The element type of a matrix instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum MatrixElement {
@@ -101,7 +101,7 @@ pub enum MatrixElement {
 }
 
 impl MatrixElement {
-    /// How many there are.
+    /// Number of element types.
     pub const COUNT: usize = Self::F64 as usize + 1;
 }
 
@@ -116,7 +116,7 @@ pub struct Matrix {
     pub cycles: u32,
 }
 
-/// What a memory operation does.
+/// The kind of a memory access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Load.

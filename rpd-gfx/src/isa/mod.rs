@@ -59,7 +59,7 @@ pub struct Extent {
     pub writable: bool,
 }
 
-/// What the interpreter needs of the device.
+/// The device's functions that the interpreter calls.
 pub trait Memory: Sync {
     /// The accessible range around `address`, or `None`, which ends the dispatch with a memory fault.
     ///
@@ -87,7 +87,7 @@ pub trait Memory: Sync {
     fn interrupt(&self, _event: u32) {}
 }
 
-/// One kernel dispatch.
+/// The parameters of a kernel dispatch.
 #[derive(Debug, Clone, Copy)]
 pub struct Dispatch<'a> {
     /// The device that executes it.
@@ -118,7 +118,7 @@ pub struct Dispatch<'a> {
     pub dispatch_id: u64,
 }
 
-/// How to run a dispatch.
+/// Options for the execution of a dispatch.
 #[derive(Debug, Clone, Copy)]
 pub struct Control<'a> {
     /// Threads to spread workgroups over, at least 1.
@@ -130,7 +130,7 @@ pub struct Control<'a> {
     pub seed: Option<u64>,
 }
 
-/// What came of a dispatch that ran to its end.
+/// The result of a dispatch that was executed completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Executed {
     /// Counts of the executed instructions.
@@ -151,13 +151,13 @@ pub enum Fault {
         signed(*offset)
     )]
     Instruction {
-        /// Its name, if the device has such an instruction.
+        /// Name of the instruction, if the device has it.
         name: Option<&'static str>,
         /// The instruction and the dword that follows.
         words: Vec<u32>,
         /// The encoding of the instruction.
         format: &'static str,
-        /// Its opcode in that encoding.
+        /// Opcode of the instruction in that encoding.
         opcode: u32,
         /// Name of the kernel.
         kernel: String,

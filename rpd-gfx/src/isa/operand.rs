@@ -3,7 +3,7 @@
 use super::exec::{Exec, Lanes, Lanes64, PRIVATE_APERTURE, SHARED_APERTURE};
 use super::inst::{CLAMP, DPP, EXEC, Inst, LITERAL, SDWA, VCC, VGPR};
 
-/// How modifiers act on a 32-bit source.
+/// The effect of modifiers on a 32-bit source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Not at all; SDWA may sign-extend.

@@ -100,7 +100,7 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// One of the numbers from 0 to `limit - 1`; `limit` is not 0.
+    /// A random number from 0 to `limit - 1`; `limit` is not 0.
     fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }

@@ -1,4 +1,4 @@
-//! What a dispatch did.
+//! Counts of a dispatch's executed instructions.
 
 /// Class of an instruction, as the hardware's counters distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,11 +29,11 @@ pub enum Class {
 }
 
 impl Class {
-    /// How many there are.
+    /// Number of classes.
     pub const COUNT: usize = Self::Other as usize + 1;
 }
 
-/// What a dispatch executed.
+/// Counts of a dispatch's executed instructions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Number of workgroups.

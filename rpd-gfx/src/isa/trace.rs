@@ -19,7 +19,7 @@ pub enum Space {
     Lds,
 }
 
-/// What the lanes of one instruction do in one memory.
+/// The accesses of one instruction's lanes to one memory.
 #[derive(Debug, Clone)]
 pub struct Transfer {
     /// The address space.
@@ -49,7 +49,7 @@ pub struct Step<'a> {
     pub kind: Kind,
     /// Lanes that were active when it began.
     pub lanes: u32,
-    /// What it did in memory, if it is a vector or LDS instruction.
+    /// Memory accesses of the instruction, if it is a vector or LDS instruction.
     pub transfers: &'a [Transfer],
     /// Ranges that a scalar load read: address and bytes.
     pub scalar: &'a [(u64, u64)],
@@ -112,7 +112,7 @@ impl<'d> Trace<'d> {
         self.scalar.clear();
     }
 
-    /// It has been executed.
+    /// Reports the end of an instruction.
     pub(super) fn end(&mut self, kind: Kind, length: u64) {
         self.probe.executed(&Step {
             group: self.group,
@@ -126,12 +126,12 @@ impl<'d> Trace<'d> {
         });
     }
 
-    /// It reads memory through the scalar cache.
+    /// Adds a read of memory through the scalar cache.
     pub(super) fn scalar(&mut self, address: u64, bytes: u64) {
         self.scalar.push((address, bytes));
     }
 
-    /// Its lanes access LDS.
+    /// Adds accesses of the lanes to LDS.
     pub(super) fn lds(
         &mut self,
         operation: Operation,
@@ -148,7 +148,7 @@ impl<'d> Trace<'d> {
         });
     }
 
-    /// Its lanes access memory at host addresses; `own` is the workgroup's scratch and LDS.
+    /// Adds accesses of the lanes to host addresses; `own` is the workgroup's scratch and LDS.
     #[cold]
     pub(super) fn memory(
         &mut self,

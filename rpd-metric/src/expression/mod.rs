@@ -120,12 +120,12 @@ pub enum Node {
     Accumulate {
         /// Name of the counter.
         name: String,
-        /// How often it is looked at.
+        /// How the counter is accumulated over time.
         resolution: Resolution,
     },
     /// Selects instances by their positions.
     Select {
-        /// What is selected from.
+        /// The expression whose instances are selected.
         of: Box<Node>,
         /// For each dimension the indices that stay; the dimension goes.
         places: Vec<(Dimension, Vec<RangeInclusive<u8>>)>,
@@ -174,7 +174,7 @@ impl Operator {
     }
 }
 
-/// What `reduce` makes of many values.
+/// The function by which `reduce` combines many values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
     /// The least.
@@ -200,10 +200,10 @@ impl Reduction {
     }
 }
 
-/// How a level counter is summed up over time.
+/// The resolution of a level counter's accumulation over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Resolution {
-    /// It is not: the counter as it is.
+    /// The counter is not accumulated.
     None,
     /// `LOW_RES`: every fourth cycle.
     Low,

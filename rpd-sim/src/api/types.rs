@@ -66,7 +66,7 @@ pub(crate) struct ControlDirectives {
     pub(crate) words: [u64; 18],
 }
 
-/// What a call of this result type returns when the runtime lacks it.
+/// The return value, by result type, of a call that the runtime lacks.
 pub(crate) trait Unsupported {
     /// The value, given the runtime's status for it.
     fn unsupported(status: u32) -> Self;

@@ -31,7 +31,7 @@ pub(crate) struct Figures {
     /// Frequency of the timestamp counter in kHz.
     pub(crate) timestamp: u32,
     pub(crate) asic_revision: u32,
-    /// What its compute units have.
+    /// Properties of the compute units.
     pub(crate) layout: &'static Layout,
 }
 

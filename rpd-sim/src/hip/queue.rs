@@ -29,7 +29,7 @@ impl HwQueue {
     /// Writes packets in a row.
     ///
     /// # Safety
-    /// What the packet refers to stays valid until it has been processed.
+    /// Memory that the packet refers to stays valid until the packet has been processed.
     pub(crate) unsafe fn submit<P: hsa::Packet>(&self, packet: &P) {
         let _serial = lock(&self.submit);
         // SAFETY: queues live as long as the process; the rest is the caller's promise.

@@ -33,7 +33,7 @@ const ORDERED: u16 = HEADER_BARRIER
     | (SCOPE_SYSTEM << HEADER_RELEASE_SHIFT);
 /// Header of kernel dispatches.
 pub(crate) const KERNEL_HEADER: u16 = packet_type::KERNEL_DISPATCH | ORDERED;
-/// How long the host waits for kernels before it leaves a copy behind them to the engine.
+/// How long the host waits for kernels before it gives a copy that follows them to the engine.
 const HOST_WAIT_SECONDS: u64 = 2;
 
 /// The last step of a stream.
@@ -54,7 +54,7 @@ struct InFlight {
     _waits_for: Vec<Arc<Signal>>,
 }
 
-/// What changes with every step.
+/// State of a stream that changes with every step.
 #[derive(Debug)]
 pub(crate) struct State {
     tail: Tail,
@@ -207,7 +207,7 @@ impl Stream {
 }
 
 impl State {
-    /// Lets go of steps that have ended, oldest first.
+    /// Removes steps that have ended, oldest first.
     fn retire(&mut self) {
         while self
             .in_flight
@@ -219,7 +219,7 @@ impl State {
     }
 }
 
-/// One step being added to a stream.
+/// A step that is being added to a stream.
 pub(crate) struct Step<'a> {
     stream: &'a Stream,
     state: MutexGuard<'a, State>,

@@ -51,12 +51,12 @@ pub(crate) struct Executable {
 }
 
 impl Executable {
-    /// Its code objects in the order of loading.
+    /// Code objects of the executable in the order of loading.
     pub(super) fn objects(&self) -> Vec<Arc<Loaded>> {
         lock(&self.contents).objects.clone()
     }
 
-    /// Its symbols in the order of loading.
+    /// Symbols of the executable in the order of loading.
     pub(super) fn symbols(&self) -> Vec<Arc<Symbol>> {
         lock(&self.contents).symbols.clone()
     }

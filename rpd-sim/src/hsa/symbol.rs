@@ -8,7 +8,7 @@ use super::support::{Outcome, api, ensure, put, put_text};
 use super::types::{Status, status};
 use crate::gpu::agents::Agent;
 
-/// What a symbol refers to.
+/// The object that a symbol refers to.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
     /// A kernel function.
@@ -29,7 +29,7 @@ pub(crate) struct Symbol {
     pub(super) handle: u64,
     pub(super) name: String,
     pub(super) agent: &'static Agent,
-    /// Of the kernel descriptor or the variable.
+    /// Address of the kernel descriptor or the variable.
     pub(super) address: u64,
     pub(super) kind: Kind,
 }

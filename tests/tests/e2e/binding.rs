@@ -1,4 +1,4 @@
-//! How the collector gets into the SDK of the target, beside tools of the user's.
+//! Loading of the collector into the SDK of the target, beside tools of the user.
 
 use std::fs;
 

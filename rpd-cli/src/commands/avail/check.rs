@@ -9,19 +9,19 @@ use super::{Common, NAME, invalid_name, no_device};
 use crate::counters::ProviderCounters;
 use crate::failure::Failure;
 
-/// A counter and the GPUs it was asked for on; none is the usual ones.
+/// A counter and the GPUs to check it on; an empty list selects the default ones.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) name: String,
     pub(super) devices: Vec<u32>,
 }
 
-/// Reads the words, commas between names included.
+/// Parses the arguments; names may be separated by commas.
 pub(super) fn requests(words: &[String]) -> Result<Vec<Request>, Failure> {
     if words.is_empty() {
         return Err(Failure::failed(format!("{NAME}: Provide counter to check")));
     }
-    // Behind a colon commas are between devices.
+    // Behind a colon, commas separate devices.
     let names = |word: &'_ str| -> Vec<String> {
         match word.contains(':') {
             true => vec![word.to_owned()],
@@ -58,7 +58,7 @@ fn request(word: &str) -> Result<Request, Failure> {
     Ok(Request { name, devices })
 }
 
-/// Asks, and says for each GPU what fits; the first set that does not fit ends it with status 1.
+/// Checks the set on each GPU and prints the result; at the first set that does not fit, returns status 1.
 pub(super) fn run(
     provider: &mut ProviderCounters,
     requests: &[Request],

@@ -1,4 +1,4 @@
-//! The listings as JSON: one document, with the names that the provider uses.
+//! The listings as one JSON document, with the provider's names of properties.
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ pub(super) fn text(
         gpu.insert("gpu".into(), known.agent.logical_node_type_id.into());
         gpu.insert("name".into(), known.agent.name.as_str().into());
         if wanted.agents {
-            // Handles differ from process to process.
+            // Handles are valid in one process only.
             let agent = Agent {
                 handle: 0,
                 ..known.agent.clone()

@@ -1,4 +1,4 @@
-//! `rpd avail`: what the provider can collect.
+//! `rpd avail`: lists the counters and PC sampling configurations of the provider.
 
 mod check;
 mod json;
@@ -21,15 +21,15 @@ use crate::options::plan::Plan;
 
 const NAME: &str = "avail";
 
-/// Versions of the SDK's library, as without options that say which.
+/// Versions of the SDK's library to try, as for a run without options.
 const SUFFIXES: [&str; 2] = [".1", ""];
 
 /// What the GPUs can count and sample
 #[derive(Debug, Parser)]
 #[command(
     infer_long_args = true,
-    after_help = "Without a command it lists the counters of every GPU. The provider is asked in a process of its own; \
-    counters that it knows and cannot collect are listed apart."
+    after_help = "Without a command it lists the counters of every GPU. The provider is loaded in a child process; \
+    counters that a GPU has but cannot collect are listed separately."
 )]
 struct Arguments {
     #[command(flatten)]
@@ -111,7 +111,7 @@ fn truth(word: &str) -> Result<bool, String> {
     crate::options::parse::truth(word).ok_or_else(|| "yes or no".to_owned())
 }
 
-/// What is to be printed.
+/// The content of the listing.
 #[derive(Debug, Default)]
 struct Wanted {
     agents: bool,
@@ -124,7 +124,7 @@ struct Wanted {
     sampling: Option<Detail>,
 }
 
-/// How much of PC sampling.
+/// The level of detail about PC sampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Detail {
     Gpus,
@@ -175,7 +175,7 @@ impl Wanted {
     }
 }
 
-/// One GPU as it is printed.
+/// One GPU of the listing.
 #[derive(Debug)]
 struct Listed {
     /// Index among the provider's GPUs.
@@ -201,7 +201,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         spm: None,
     });
     if let Action::PmcCheck { names } = &action {
-        // What is wrong with the words needs no provider.
+        // Errors in the arguments are reported without a query to the provider.
         let requests = check::requests(names)?;
         let mut provider = open_provider(common)?;
         return check::run(&mut provider, &requests, common);
@@ -283,13 +283,13 @@ fn open_provider(common: &Common) -> Result<ProviderCounters> {
     Ok(provider)
 }
 
-/// Everything that is wanted, as text or as JSON.
+/// The whole listing, as text or as JSON.
 fn text(provider: &mut ProviderCounters, wanted: &Wanted, common: &Common) -> Result<String> {
     let listed = listed(provider, wanted, common)?;
     let mut sampling: Vec<(usize, Vec<Sampling>)> = Vec::new();
     let mut refused = String::new();
     if wanted.sampling.is_some() {
-        // As in the original, of all GPUs.
+        // For all GPUs, as rocprofv3-avail does.
         for gpu in 0..provider.gpus.len() {
             let (verdict, configurations) = provider.sampling(gpu)?;
             match configurations.is_empty() {
@@ -327,7 +327,7 @@ fn text(provider: &mut ProviderCounters, wanted: &Wanted, common: &Common) -> Re
     Ok(text)
 }
 
-/// The GPUs that are wanted, with their counters, each tried.
+/// The selected GPUs with their selected counters, each checked.
 fn listed(
     provider: &mut ProviderCounters,
     wanted: &Wanted,

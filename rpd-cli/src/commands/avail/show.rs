@@ -1,4 +1,4 @@
-//! The listings as text, in the layout of the original's.
+//! The listings as text, in the layout of rocprofv3-avail.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -9,15 +9,15 @@ use super::{Common, Detail, Listed, Wanted};
 use crate::counters::protocol::{Agent, Counter, Extent, Sampling};
 use crate::counters::{Gpu, ProviderCounters};
 
-/// Columns where the output is no terminal.
+/// Width of the listing when the output is not a terminal.
 const WIDTH: usize = 120;
 
-/// One line: a label, padded, and its value. Writing to text cannot fail.
+/// Appends a line with a padded label and a value. Writing to a string cannot fail.
 fn line(text: &mut String, width: usize, label: &str, value: impl std::fmt::Display) {
     let _ = writeln!(text, "{label:width$}:\t{value}");
 }
 
-/// What is wanted of one GPU.
+/// Appends the listing of one GPU.
 pub(super) fn gpu(
     provider: &ProviderCounters,
     wanted: &Wanted,
@@ -56,7 +56,7 @@ pub(super) fn gpu(
     }
 }
 
-/// The agents that are no GPUs, which only a list of agents has.
+/// Appends the agents that are not GPUs.
 pub(super) fn cpus(provider: &ProviderCounters, text: &mut String) {
     for agent in provider.agents.iter().filter(|agent| !agent.gpu) {
         let _ = writeln!(text, "CPU:{}\n", agent.logical_node_type_id);
@@ -99,7 +99,7 @@ fn names(known: &Gpu, of: &Listed, common: &Common, text: &mut String) {
     }
 }
 
-/// Names padded to the longest, as many in a line as fit.
+/// Appends names padded to the longest, as many per line as fit.
 fn columns(names: &[&str], width: usize, text: &mut String) {
     let longest = names.iter().map(|name| name.len()).max().unwrap_or(0);
     let count = (width / (longest + 1)).max(1);
@@ -175,7 +175,7 @@ fn described(counter: &Counter, reason: Option<&str>, text: &mut String) {
     }
 }
 
-/// PC sampling of the GPUs that offer it; `refused` is why one does not, if that is to be said.
+/// Appends PC sampling of the GPUs that support it; `refused` is the provider's reason for a GPU without it, if shown.
 pub(super) fn sampling(
     provider: &ProviderCounters,
     detail: Detail,

@@ -1,4 +1,4 @@
-//! Words, and the listings of a provider made of tables.
+//! Tests of the arguments, and of the listings of a provider made of tables.
 
 use super::*;
 use crate::counters::protocol::Dimension;

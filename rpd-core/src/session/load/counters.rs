@@ -96,7 +96,7 @@ impl Counters {
         Some(())
     }
 
-    /// Puts counters, their instances and the values into the session, each in the order of ids.
+    /// Moves counters, their instances and the values to the session, each in the order of ids.
     pub(super) fn finish(self, session: &mut Session) {
         let mut counters: Vec<Counter> = self.counters.into_values().collect();
         counters.sort_by_key(|counter| (counter.id, counter.agent));

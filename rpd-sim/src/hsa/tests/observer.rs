@@ -1,5 +1,5 @@
 //! Events of an observer: their order and thread, and the state of a forked child. Each test runs in a process
-//! of its own, because an observer stays for good and forking concerns all threads.
+//! of its own, because an observer cannot be removed and a fork affects all threads.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;

@@ -35,7 +35,7 @@ fn aborts_and_signals_keep_what_was_handed_over() {
     }
 }
 
-/// How many dispatches the ledger says were to be counted and were not.
+/// Number of dispatches that were selected and not counted, according to the ledger.
 fn late(outcome: &Outcome) -> usize {
     let line = outcome
         .stderr
