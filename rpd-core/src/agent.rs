@@ -131,7 +131,7 @@ pub struct Property<T> {
     pub name: &'static str,
     /// Reads the property's value.
     pub get: fn(&T) -> Value,
-    /// Sets it. A value of another sort than [`Property::get`] gives is taken for 0.
+    /// Sets the property. A value of another type than [`Property::get`] returns is read as 0.
     pub set: fn(&mut T, Value),
 }
 

@@ -133,7 +133,7 @@ impl<T> Column<T> {
 }
 
 impl<T> Column<T> {
-    /// The values one after the other. The memory of those in a file is given back on the way.
+    /// Iterates over the values. Memory of values in a file is released during the iteration.
     pub fn iter(&self) -> Iter<'_, T> {
         Iter {
             column: self,

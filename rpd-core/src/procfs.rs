@@ -9,7 +9,7 @@ pub struct Stat {
     pub start: u64,
 }
 
-/// Reads `/proc/<pid>/stat`; `None` when there is no such process.
+/// Reads `/proc/<pid>/stat`; `None` when the process does not exist.
 pub fn stat(pid: u32) -> Option<Stat> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The command name, in parentheses, may hold anything.

@@ -129,7 +129,7 @@ fn prefix() -> String {
     format!("{PREFIX}{:08x}-{pid}-{start}-", system())
 }
 
-/// Whether the process that made the temporary file of this name still writes it. `None`: it is no such name.
+/// Whether the process that made the temporary file of this name still writes it. `None` for other names.
 fn is_written(name: &str, age: Option<Duration>) -> Option<bool> {
     let inner = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let mut parts = inner.splitn(4, '-');

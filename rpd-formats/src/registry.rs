@@ -1,4 +1,4 @@
-//! The registry of output formats: what there is to know of each, and the one way to write it.
+//! The registry of output formats: the properties of each, and the function that writes it.
 //!
 //! [`Format`] lists the formats and their words. [`entry`] has an arm for each, without which it does not compile. The
 //! command line, `rpd convert`, reports and the measurement of writers read both.

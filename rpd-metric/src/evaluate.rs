@@ -54,7 +54,7 @@ pub struct Leaf<'a> {
 /// Why a metric cannot be computed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EvaluateError {
-    /// There is no such counter.
+    /// No counter has this name.
     #[error("there is no counter `{0}`")]
     Unknown(String),
     /// The counter was not counted.
@@ -269,7 +269,8 @@ fn single(ranges: &[std::ops::RangeInclusive<u8>]) -> bool {
     matches!(ranges, [only] if only.start() == only.end())
 }
 
-/// Value by value; what has a single value goes with every value of the other. `None` when the places differ.
+/// Combines two operands instance by instance; a single value is combined with every value of the other operand. `None`
+/// when the instances differ.
 fn combine(
     operator: Operator,
     mut left: Vec<Sample>,

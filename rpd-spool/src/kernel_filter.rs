@@ -80,7 +80,7 @@ mod pattern {
     /// When it is none, when it uses look-around or back-references, or when its table would be too large.
     pub fn compile(pattern: &str) -> Result<Vec<u8>, PatternError> {
         let pattern = Translation::of(pattern)?;
-        // Parsed once by itself, for its errors: those of the table's builder have no structure.
+        // Parsed separately for its errors: those of the table's builder have no position.
         regex_syntax::ParserBuilder::new()
             .unicode(false)
             .utf8(false)

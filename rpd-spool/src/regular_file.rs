@@ -72,7 +72,7 @@ impl fmt::Display for Kind {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("No such file")]
     Missing,
     /// The system does not let it be opened or read.
@@ -112,7 +112,7 @@ pub enum Links {
     Refuse,
 }
 
-/// Opens a regular file for reading, without waiting for anybody. `/dev/null` is taken for an empty one.
+/// Opens a regular file for reading, without blocking on a pipe. `/dev/null` is read as an empty file.
 ///
 /// # Errors
 /// When it cannot be opened or is no regular file.

@@ -1,4 +1,4 @@
-//! Tables over recordings that were read from databases: one per kind of work, over all recordings or each by itself.
+//! Tables over recordings that were read from databases: one per kind of record, over all recordings or for each separately.
 
 use std::collections::HashMap;
 

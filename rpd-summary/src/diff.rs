@@ -418,7 +418,7 @@ fn floats(frame: &DataFrame, name: &str) -> PolarsResult<Vec<f64>> {
         .collect())
 }
 
-/// Compares; what changed the total time most comes first.
+/// Compares the two sides; rows are sorted by their change of the total time, largest first.
 ///
 /// # Errors
 /// When polars cannot compute the figures.

@@ -11,7 +11,7 @@ use crate::file::TextFile;
 /// A counter in a dispatch, as one pass or several of them together have it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PassRow<'a> {
-    /// Name of the kernel as it is shown.
+    /// Formatted name of the kernel.
     pub kernel: &'a str,
     /// Which of that kernel's dispatches, from 1.
     pub dispatch: u64,

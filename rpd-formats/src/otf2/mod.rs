@@ -62,7 +62,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
 /// Whether archives can be written on this machine, to be known before there is anything to write.
 ///
 /// # Errors
-/// When libotf2 cannot be loaded; says which package has it.
+/// libotf2 cannot be loaded; the message names its package.
 pub fn check(options: &Options, target: &Target) -> Result<(), WriteError> {
     match Library::load(options.otf2_library.as_deref()) {
         Ok(_) => Ok(()),
@@ -75,7 +75,7 @@ pub fn check(options: &Options, target: &Target) -> Result<(), WriteError> {
     }
 }
 
-/// An archive in a directory of its own, until it is complete.
+/// An archive that is written in a temporary directory until it is complete.
 struct Parts {
     directory: tempfile::TempDir,
     /// Final path of the anchor file.

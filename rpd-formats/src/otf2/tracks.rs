@@ -14,7 +14,7 @@ pub(super) struct Description {
     pub(super) group: u32,
 }
 
-/// A location as it is defined. Its number is its position in the list, from 1.
+/// A location definition. Its number is its position in the list, from 1.
 pub(super) struct Location {
     pub(super) description: Description,
     pub(super) events: u64,

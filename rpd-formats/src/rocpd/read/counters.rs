@@ -62,7 +62,7 @@ pub(super) fn any(source: &Source<'_>) -> Result<bool> {
     source.connection.query_row(&sql, [], |row| row.get(0))
 }
 
-/// The names of a view's columns; none when there is no such view.
+/// The names of a view's columns; empty when the view does not exist.
 fn columns(source: &Source<'_>, view: &str) -> Result<Vec<String>> {
     let sql = format!("PRAGMA table_info({})", identifier(view));
     let mut statement = source.connection.prepare(&sql)?;
