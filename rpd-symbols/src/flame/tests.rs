@@ -101,8 +101,11 @@ fn speedscope_has_frames_once() {
     assert_eq!(found["endValue"], 3);
 }
 
+/// A field of a message: its number, and its value or content.
+type Field<'a> = (u64, Result<u64, &'a [u8]>);
+
 /// The fields of a message: numbers, or the bytes of texts and messages.
-fn fields(mut bytes: &[u8]) -> Vec<(u64, Result<u64, &[u8]>)> {
+fn fields(mut bytes: &[u8]) -> Vec<Field<'_>> {
     fn number(bytes: &mut &[u8]) -> u64 {
         let mut value = 0;
         for shift in (0..).step_by(7) {
@@ -149,7 +152,7 @@ fn pprof_has_samples_locations_functions_and_texts() {
         texts,
         [&b""[..], b"calls", b"count", b"main", b"a.cpp", b"a"]
     );
-    let of = |wanted: u64| -> Vec<Vec<(u64, Result<u64, &[u8]>)>> {
+    let of = |wanted: u64| -> Vec<Vec<Field<'_>>> {
         let found = all.iter().filter(|(field, _)| *field == wanted);
         found
             .map(|(_, message)| fields_of(message.expect_err("a message")))
