@@ -101,10 +101,10 @@ fn speedscope_has_frames_once() {
     assert_eq!(found["endValue"], 3);
 }
 
-/// A field of a message: its number, and its value or content.
+/// Number of a field, and its value: a number, or the bytes of a text or a message.
 type Field<'a> = (u64, Result<u64, &'a [u8]>);
 
-/// The fields of a message: numbers, or the bytes of texts and messages.
+/// The fields of a message.
 fn fields(mut bytes: &[u8]) -> Vec<Field<'_>> {
     fn number(bytes: &mut &[u8]) -> u64 {
         let mut value = 0;
@@ -141,8 +141,7 @@ fn pprof_has_samples_locations_functions_and_texts() {
     profile(&[(&["main", "a"], 300), (&["main"], 1)])
         .write(Format::Pprof, "", None, &mut out)
         .expect("written");
-    let fields_of = |bytes| fields(bytes);
-    let all = fields_of(&out);
+    let all = fields(&out);
     let texts: Vec<&[u8]> = all
         .iter()
         .filter(|(field, _)| *field == 6)
@@ -155,7 +154,7 @@ fn pprof_has_samples_locations_functions_and_texts() {
     let of = |wanted: u64| -> Vec<Vec<Field<'_>>> {
         let found = all.iter().filter(|(field, _)| *field == wanted);
         found
-            .map(|(_, message)| fields_of(message.expect_err("a message")))
+            .map(|(_, message)| fields(message.expect_err("a message")))
             .collect()
     };
     assert_eq!(of(1), [[(1, Ok(1)), (2, Ok(2))]]);
