@@ -229,21 +229,19 @@ fn a_library_that_calls_while_another_thread_holds_the_loaders_lock_does_not_wai
     let start = library.function("start");
     let process = Process::new(512);
     std::thread::scope(|scope| {
-        let (send, receive) = std::sync::mpsc::channel();
-        let process = process.clone();
-        scope.spawn(move || {
-            // The thread and its variables come first: making them takes locks of the loader.
-            process.run_with(false, |_| ());
-            while !HELD.load(Ordering::Acquire) {
-                std::thread::yield_now();
-            }
-            let taken = process.run_with(false, |probe| start(probe));
-            // Names are not asked for here: `dladdr` takes the lock.
-            send.send(taken[0].captured).unwrap();
-        });
         let holder = scope.spawn(|| {
             // SAFETY: the callback uses nothing it is given.
             unsafe { libc::dl_iterate_phdr(Some(hold), std::ptr::null_mut()) }
+        });
+        while !HELD.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        let (send, receive) = std::sync::mpsc::channel();
+        let process = process.clone();
+        scope.spawn(move || {
+            let taken = process.run_with(false, |probe| start(probe));
+            // Names are not asked for here: `dladdr` takes the lock.
+            send.send(taken[0].captured).unwrap();
         });
         let captured = receive.recv_timeout(std::time::Duration::from_secs(60));
         DONE.store(true, Ordering::Release);
