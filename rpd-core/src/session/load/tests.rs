@@ -483,11 +483,9 @@ fn every_kind_of_record_goes_where_the_table_says() {
         assert!(one.append_parts(&record, &[]));
         let session = open(&directory);
         // Nodes, unlike others, refer to another fact whatever they hold.
-        let damage: &[&str] = match kind {
-            RecordKind::StackNode => {
-                &["1 parts of stacks are left out: what they refer to is not in the recording"]
-            }
-            _ => &[],
+        let damage: &[&str] = match *kind == RecordKind::StackNode {
+            true => &["1 parts of stacks are left out: what they refer to is not in the recording"],
+            false => &[],
         };
         assert_eq!(session.ledger.damage, damage, "{kind:?}");
         for table in Table::ALL {
