@@ -149,7 +149,8 @@ fn pprof_has_samples_locations_functions_and_texts() {
         texts,
         [&b""[..], b"calls", b"count", b"main", b"a.cpp", b"a"]
     );
-    let of = |wanted: u64| -> Vec<Vec<(u64, Result<u64, &[u8]>)>> {
+    type Fields<'a> = Vec<(u64, Result<u64, &'a [u8]>)>;
+    let of = |wanted: u64| -> Vec<Fields<'_>> {
         let found = all.iter().filter(|(field, _)| *field == wanted);
         found
             .map(|(_, message)| fields_of(message.expect_err("a message")))
