@@ -38,10 +38,9 @@ use anyhow::Result;
 use rpd_core::compat::Compat;
 
 use crate::called::{Called, Program};
-use crate::counters::Settled;
 use crate::failure::Failure;
 use crate::options::parse::{self, Parsed};
-use crate::options::resolve::{Surroundings, resolve};
+use crate::options::resolve::{Environment, resolve};
 
 /// Runs rpd with the words and the environment of this process; its exit status.
 pub fn main() -> ExitCode {
@@ -63,7 +62,7 @@ pub fn main() -> ExitCode {
 
 fn run(called: Called, arguments: &[OsString]) -> Result<u8> {
     let word = arguments.first().and_then(|word| word.to_str());
-    if word == Some(counters::inquiry::CHILD) {
+    if word == Some(counters::query_process::CHILD) {
         return counters::child::run();
     }
     match called.program {
@@ -80,8 +79,8 @@ fn run(called: Called, arguments: &[OsString]) -> Result<u8> {
         Parsed::Help(text) => print(&text),
         Parsed::Version => print(&version::text()),
         Parsed::Run(given, command) => {
-            let around = Surroundings::current(called.compat)?;
-            let mut plan = resolve(given, command, &around)?;
+            let environment = Environment::current(called.compat)?;
+            let mut plan = resolve(given, command, &environment)?;
             if plan.list_avail && !plan.echo {
                 commands::avail::list_avail(&plan)?;
                 if plan
@@ -93,9 +92,9 @@ fn run(called: Called, arguments: &[OsString]) -> Result<u8> {
                 }
             }
             // What is only printed is not looked into, except where the passes themselves depend on it.
-            let settled = match plan.echo && !plan.passes.iter().any(|pass| pass.auto) {
-                true => Settled::default(),
-                false => counters::settle(&mut plan)?,
+            let computed = match plan.echo && !plan.passes.iter().any(|pass| pass.auto) {
+                true => Vec::new(),
+                false => counters::validate_and_pack(&mut plan)?,
             };
             plan.number();
             if plan.echo {
@@ -109,7 +108,7 @@ fn run(called: Called, arguments: &[OsString]) -> Result<u8> {
                 }
                 return print(&text);
             }
-            launch::run(&plan, &settled, &around)
+            launch::run(&plan, &computed, &environment)
         }
     }
 }

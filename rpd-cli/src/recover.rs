@@ -25,14 +25,14 @@ const USAGE: &str = "Finishes what a killed rpd left behind\n\n\
 
 /// The parsed arguments of `rpd recover`.
 #[derive(Debug, Default)]
-struct Given {
+struct OptionValues {
     folders: Vec<PathBuf>,
     output: Option<String>,
 }
 
 /// Parses the arguments; `None` when help was requested.
-fn parse(arguments: &[OsString]) -> Result<Option<Given>, Failure> {
-    let mut given = Given::default();
+fn parse(arguments: &[OsString]) -> Result<Option<OptionValues>, Failure> {
+    let mut given = OptionValues::default();
     let mut words = arguments.iter();
     let mut only_folders = false;
     while let Some(word) = words.next() {

@@ -12,8 +12,8 @@ use rpd_summary::Statistics;
 
 use crate::counters::extra;
 use crate::jobs;
-use crate::options::given::Given;
-use crate::options::resolve::{Surroundings, resolve_with};
+use crate::options::given::OptionValues;
+use crate::options::resolve::{Environment, resolve_with};
 
 /// Number of output formats that [`database`] can write.
 pub const OUTPUT_FORMATS: usize = Format::ALL.len();
@@ -25,12 +25,13 @@ pub const OUTPUT_FORMATS: usize = Format::ALL.len();
 pub fn job_file(name: &str, text: &str) -> Result<usize, String> {
     let line = |failure: crate::failure::Failure| failure.message;
     let input = jobs::parse_named(name, text).map_err(line)?;
-    let around = Surroundings {
+    let environment = Environment {
         cwd: "/".into(),
-        ..Surroundings::default()
+        ..Environment::default()
     };
     let command = vec!["program".to_owned()];
-    let plan = resolve_with(Given::default(), Some(input), command, &around).map_err(line)?;
+    let plan =
+        resolve_with(OptionValues::default(), Some(input), command, &environment).map_err(line)?;
     Ok(plan.passes.len())
 }
 

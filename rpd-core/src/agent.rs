@@ -4,7 +4,7 @@ use rpd_spool::agent;
 
 use crate::ids::AgentHandle;
 use crate::options::AgentIndex;
-use crate::spool::reader::Counted;
+use crate::spool::reader::ByteStrings;
 
 /// The type of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -240,7 +240,7 @@ impl Agent {
     /// Reads what the collector keeps of an agent: `tail` is that of a [`crate::spool::format::AgentRecord`]. Parts
     /// that are missing are empty.
     pub fn parse(handle: AgentHandle, tail: &[u8]) -> Agent {
-        let mut parts = Counted(tail).map(Option::unwrap_or_default);
+        let mut parts = ByteStrings(tail).map(Option::unwrap_or_default);
         let mut part = || parts.next().unwrap_or_default();
         let raw = part();
         // Never more than the struct says it has.

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rpd_spool::format::{self, api_flag, space};
-use rpd_spool::reader::{Counted, ProcessSpool, Record, processes, split_stack};
+use rpd_spool::reader::{ByteStrings, ProcessSpool, Record, processes, split_stack};
 use rpd_spool::record::RecordKind;
 
 type Names = HashMap<(u32, u32, u32), String>;
@@ -90,7 +90,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
         RecordKind::Process => {
             let (process, tail) = parse!(format::Process);
             write!(out, "PROCESS {process:?}")?;
-            for text in Counted(tail).take(3).flatten() {
+            for text in ByteStrings(tail).take(3).flatten() {
                 write!(out, " {:?}", String::from_utf8_lossy(text))?;
             }
         }
@@ -109,7 +109,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
         RecordKind::Agent => {
             let (fixed, tail) = parse!(format::AgentRecord);
             write!(out, "AGENT {:#x}", fixed.handle)?;
-            for (index, part) in Counted(tail).take(8).flatten().enumerate() {
+            for (index, part) in ByteStrings(tail).take(8).flatten().enumerate() {
                 match index {
                     0..4 => write!(out, " {} bytes", part.len())?,
                     _ => write!(out, " {:?}", String::from_utf8_lossy(part))?,
@@ -137,9 +137,9 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
             write!(out, "{fixed:?} {text}")?;
         }
         RecordKind::RuntimeInit => write!(out, "{:?}", parse!(format::RuntimeInit).0)?,
-        RecordKind::End => write!(out, "END {:?}", parse!(format::Moment).0)?,
+        RecordKind::End => write!(out, "END {:?}", parse!(format::TimedText).0)?,
         RecordKind::Note => {
-            let (_, text) = parse!(format::Moment, text_len);
+            let (_, text) = parse!(format::TimedText, text_len);
             write!(out, "NOTE {text}")?;
         }
         RecordKind::Totals => write!(out, "{:?}", parse!(format::Totals).0)?,
@@ -170,7 +170,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
                 call.retval,
             )?;
             if call.flags & api_flag::MESSAGE != 0 {
-                for text in Counted(tail).take(1).flatten() {
+                for text in ByteStrings(tail).take(1).flatten() {
                     write!(out, " message {:?}", String::from_utf8_lossy(text))?;
                 }
             } else if call.flags != 0 {
@@ -184,7 +184,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
             let (fixed, tail) = parse!(format::RangeBegin);
             let (stack, tail) = split_stack(fixed.flags, tail);
             write!(out, "{fixed:?} {stack:?}")?;
-            for text in Counted(tail).take(1).flatten() {
+            for text in ByteStrings(tail).take(1).flatten() {
                 write!(out, " message {:?}", String::from_utf8_lossy(text))?;
             }
         }
@@ -217,12 +217,12 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
         RecordKind::Counter => {
             let (counter, tail) = parse!(format::Counter);
             write!(out, "{counter:?}")?;
-            for text in Counted(tail).take(1).flatten() {
+            for text in ByteStrings(tail).take(1).flatten() {
                 write!(out, " {}", String::from_utf8_lossy(text))?;
             }
         }
         RecordKind::CounterInstance => write!(out, "{:?}", parse!(format::CounterInstance).0)?,
-        RecordKind::Counted => write!(out, "{:?}", parse!(format::Counted).0)?,
+        RecordKind::Counted => write!(out, "{:?}", parse!(format::CountedDispatch).0)?,
         RecordKind::Selected => write!(out, "{:?}", parse!(format::Selected).0)?,
     }
     Ok(Some(()))

@@ -293,10 +293,10 @@ pub struct RuntimeInit {
     pub time: u64,
 }
 
-/// Something happened. Tail: text where the tag says so.
+/// The end of a process, or a note: a time and, for a note, a text in the tail.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
-pub struct Moment {
+pub struct TimedText {
     /// Record head.
     pub header: RecordHeader,
     /// When, `CLOCK_BOOTTIME` ns.
@@ -545,7 +545,7 @@ pub struct CounterInstance {
 /// What was counted in a dispatch. The tail holds `count` times [`CountedValue`].
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
-pub struct Counted {
+pub struct CountedDispatch {
     /// The dispatch; its header is the record's.
     pub dispatch: Dispatch,
     /// Values in the tail.
@@ -554,7 +554,7 @@ pub struct Counted {
     pub reserved: u32,
 }
 
-/// A dispatch was selected for counting when it was submitted: [`Counted`] follows when it is complete and the provider
+/// A dispatch was selected for counting when it was submitted: [`CountedDispatch`] follows when it is complete and the provider
 /// hands the values over.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]

@@ -126,12 +126,12 @@ pub fn split_stack(flags: u32, tail: &[u8]) -> (StackRef, &[u8]) {
 
 /// Takes the byte strings of a tail apart that are each a `u32` count followed by the bytes.
 #[derive(Debug, Clone, Copy)]
-pub struct Counted<'a>(
+pub struct ByteStrings<'a>(
     /// What has not been taken yet.
     pub &'a [u8],
 );
 
-impl<'a> Iterator for Counted<'a> {
+impl<'a> Iterator for ByteStrings<'a> {
     /// `None` inside stands for a null pointer (count `u32::MAX`).
     type Item = Option<&'a [u8]>;
 

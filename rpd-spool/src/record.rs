@@ -111,9 +111,9 @@ record_kinds! {
     /// A runtime handed its tables over.
     RuntimeInit = RUNTIME_INIT 10, RuntimeInit, Repeated, Role::Completeness;
     /// Recording ended in good order (finalise function or exit handler).
-    End = END 11, Moment, Left, Role::Completeness;
+    End = END 11, TimedText, Left, Role::Completeness;
     /// A text for the user (a feature the provider lacks, a service switched off). Tail: the text.
-    Note = NOTE 12, Moment, Left, Role::Completeness;
+    Note = NOTE 12, TimedText, Left, Role::Completeness;
     /// A counter that is collected. Tail: see [`format::Counter`].
     Counter = COUNTER 15, Counter, Repeated, Role::Fact;
     /// One of the values that a counter yields. Tail: see [`format::CounterInstance`].
@@ -143,8 +143,8 @@ record_kinds! {
     Allocation = ALLOCATION 66, Allocation, Left, Role::Row(Table::Allocations);
     /// Scratch memory changed.
     Scratch = SCRATCH 67, Scratch, Left, Role::Row(Table::Scratch);
-    /// What was counted in a dispatch. Tail: see [`format::Counted`].
-    Counted = COUNTED 68, Counted, Left, Role::Row(Table::Counted);
+    /// What was counted in a dispatch. Tail: see [`format::CountedDispatch`].
+    Counted = COUNTED 68, CountedDispatch, Left, Role::Row(Table::Counted);
     /// A dispatch is going to be counted.
     Selected = SELECTED 69, Selected, Left, Role::Completeness;
 }

@@ -63,7 +63,7 @@ pub struct SpoolDirectory {
     pid: u32,
     streams: AtomicU32,
     /// Records of streams that never got a segment; whoever owns the meta stream moves it there.
-    homeless: AtomicU64,
+    unstored: AtomicU64,
 }
 
 impl SpoolDirectory {
@@ -79,7 +79,7 @@ impl SpoolDirectory {
             path,
             pid,
             streams: AtomicU32::new(0),
-            homeless: AtomicU64::new(0),
+            unstored: AtomicU64::new(0),
         }))
     }
 
@@ -95,12 +95,12 @@ impl SpoolDirectory {
 
     /// Counts `records` that no stream could take.
     pub fn drop_records(&self, records: u64) {
-        self.homeless.fetch_add(records, Ordering::Relaxed);
+        self.unstored.fetch_add(records, Ordering::Relaxed);
     }
 
     /// Records counted by [`SpoolDirectory::drop_records`].
     pub fn dropped(&self) -> u64 {
-        self.homeless.load(Ordering::Relaxed)
+        self.unstored.load(Ordering::Relaxed)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use rpd_spool::format::{ApiCall, Moment, RecordHeader, SegmentHeader, stream, tag};
+use rpd_spool::format::{ApiCall, RecordHeader, SegmentHeader, TimedText, stream, tag};
 use rpd_spool::reader::{DamageKind, MAX_RECORD, ProcessSpool, Stream, processes};
 use rpd_spool::writer::{FIRST_SEGMENT, SpoolDirectory, StreamWriter, record_len};
 use zerocopy::IntoBytes;
@@ -107,11 +107,11 @@ fn a_directory_that_vanished_costs_records_and_nothing_else() {
     let run = tempfile::tempdir().expect("temporary directory");
     let directory = SpoolDirectory::create(run.path()).expect("directory");
     let mut writer = StreamWriter::new(&directory, "t1".to_owned(), stream::THREAD, 1);
-    let mut homeless = StreamWriter::new(&directory, "t2".to_owned(), stream::THREAD, 2);
+    let mut unstored = StreamWriter::new(&directory, "t2".to_owned(), stream::THREAD, 2);
     assert!(put(&mut writer, 0));
     std::fs::rename(directory.path(), run.path().join("moved")).expect("renamed");
     let stored = (1..5000).filter(|&n| put(&mut writer, n)).count();
-    assert!(!put(&mut homeless, 1) && !put(&mut homeless, 2));
+    assert!(!put(&mut unstored, 1) && !put(&mut unstored, 2));
     assert_eq!(directory.dropped(), 2);
     let stream = one_stream(&run.path().join("moved"));
     let mut records = stream.records();
@@ -146,9 +146,9 @@ fn a_long_record_gets_a_segment_of_its_own_and_an_endless_one_is_refused() {
     let mut writer =
         StreamWriter::new(&directory, "meta".to_owned(), stream::META, 0).first_segment(4096);
     let text = vec![b'x'; 5 * FIRST_SEGMENT];
-    let note = Moment {
+    let note = TimedText {
         header: RecordHeader {
-            len: record_len(size_of::<Moment>(), text.len()) as u32,
+            len: record_len(size_of::<TimedText>(), text.len()) as u32,
             tag: tag::NOTE,
             aux: 0,
         },
@@ -163,7 +163,7 @@ fn a_long_record_gets_a_segment_of_its_own_and_an_endless_one_is_refused() {
     let mut records = stream.records();
     let record = records.next().expect("one record");
     let (_, read) = record
-        .parse_text::<Moment>(|note| note.text_len)
+        .parse_text::<TimedText>(|note| note.text_len)
         .expect("a note");
     assert!(read.as_bytes() == text);
     assert!(records.next().is_none());

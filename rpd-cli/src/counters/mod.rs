@@ -17,11 +17,7 @@ pub(crate) mod query_process;
 mod validate;
 
 pub(crate) use provider_counters::{Gpu, ProviderCounters};
-pub(crate) use query_process as inquiry;
-pub(crate) use validate::validate_and_pack as settle;
-
-/// Metrics to compute after all passes.
-pub(crate) type Settled = Vec<derived::ComputedMetric>;
+pub(crate) use validate::validate_and_pack;
 
 #[cfg(test)]
 pub(crate) mod tests;

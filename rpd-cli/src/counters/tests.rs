@@ -241,7 +241,7 @@ fn plan(passes: &[&str]) -> Plan {
             options,
             auto: text.starts_with("auto "),
             counted: true,
-            bare: None,
+            unprofiled: None,
             suppress_marker_preload: false,
             sdk_suffixes: Vec::new(),
         }
@@ -299,7 +299,7 @@ fn a_plan_without_counters_starts_no_query() {
     let mut none = plan(&["", ""]);
     validate_and_pack_with(&mut none, &open).expect("no query");
     let mut bare = plan(&["SQ_WAVES"]);
-    bare.passes[0].bare = Some("rank 3".to_owned());
+    bare.passes[0].unprofiled = Some("rank 3".to_owned());
     validate_and_pack_with(&mut bare, &open).expect("no query");
 }
 

@@ -48,7 +48,7 @@ pub(super) fn validate_and_pack_with(
     let several = plan.passes.len() > 1;
     let mut packed = Vec::new();
     for (index, pass) in plan.passes.iter().enumerate() {
-        if pass.bare.is_some() || !pass.options.collector.counters.any() {
+        if pass.unprofiled.is_some() || !pass.options.collector.counters.any() {
             continue;
         }
         let key = provider_key(pass);
@@ -99,7 +99,7 @@ pub(super) fn validate_and_pack_with(
     let mut packed = packed.into_iter();
     // A pass of a rank that is not profiled keeps its one group, unchecked.
     plan.spread(|pass| {
-        Ok::<_, Failure>(match pass.bare {
+        Ok::<_, Failure>(match pass.unprofiled {
             Some(_) => pass.options.collector.counters.groups.clone(),
             None => packed.next().unwrap_or_default(),
         })

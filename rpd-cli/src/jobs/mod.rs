@@ -14,7 +14,7 @@ use rpd_spool::regular_file;
 
 use self::node::{Content, Node};
 use crate::failure::Failure;
-use crate::options::given::{Given, Place};
+use crate::options::given::{OptionValues, Place};
 use crate::options::plan::Stem;
 
 /// Largest size of an input file, in bytes: some ten thousand jobs with several counters each.
@@ -27,7 +27,7 @@ const MOST_JOBS: usize = 1 << 14;
 #[derive(Debug)]
 pub(crate) struct Input {
     /// In the order of the file; at least one. The counters of `pmc` are a list.
-    pub(crate) jobs: Vec<Given>,
+    pub(crate) jobs: Vec<OptionValues>,
     /// Stem of the names of pass directories.
     pub(crate) stem: Stem,
     /// Warnings to print.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Input, MOST_JOBS};
 use crate::options::counters;
-use crate::options::given::{Given, Origin, Place, Value};
+use crate::options::given::{OptionValues, Origin, Place, Value};
 use crate::options::plan::Stem;
 
 const MARK: &str = "pmc:";
@@ -41,7 +41,7 @@ pub(super) fn jobs(source: &str, file: &Arc<str>) -> Input {
                 "{place}: no counter is named after `{MARK}` (no line continues another)"
             ));
         }
-        let mut job = Given::default();
+        let mut job = OptionValues::default();
         job.values.insert("pmc", Value::List(words));
         job.origins.insert("pmc", Origin::Job(place));
         input.jobs.push(job);

@@ -9,7 +9,7 @@ use rpd_core::os_text;
 use super::node::{Content, Key, Node};
 use super::{scalar, wrong};
 use crate::failure::Failure;
-use crate::options::given::{Given, Origin, Place, Value};
+use crate::options::given::{OptionValues, Origin, Place, Value};
 use crate::options::parse::truth;
 use crate::options::table::{Form, OPTIONS, Spec};
 
@@ -132,7 +132,11 @@ impl Remarks {
 }
 
 /// Reads the options of one job from its node.
-pub(super) fn job(node: &Node, file: &Arc<str>, remarks: &mut Remarks) -> Result<Given, Failure> {
+pub(super) fn job(
+    node: &Node,
+    file: &Arc<str>,
+    remarks: &mut Remarks,
+) -> Result<OptionValues, Failure> {
     let Content::Map(entries) = &node.content else {
         return Err(wrong(
             file,
@@ -141,7 +145,7 @@ pub(super) fn job(node: &Node, file: &Arc<str>, remarks: &mut Remarks) -> Result
             "a job must be a mapping of options to values",
         ));
     };
-    let mut job = Given::default();
+    let mut job = OptionValues::default();
     let mut seen = Vec::with_capacity(entries.len());
     for (key, node) in entries {
         let Some(spec) = KEYS.get(&key.normal()) else {

@@ -21,7 +21,7 @@ use crate::counters::derived::ComputedMetric;
 use crate::exit_status;
 use crate::failure::line;
 use crate::options::plan::{Pass, Plan};
-use crate::options::resolve::Surroundings;
+use crate::options::resolve::Environment;
 use crate::report::{self, Comparison};
 use crate::run_directory::RunDirectory;
 use passes::End;
@@ -31,12 +31,16 @@ use spawn::Signals;
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Runs all passes, then computes the metrics of `computed` from them; returns the exit status.
-pub(crate) fn run(plan: &Plan, computed: &[ComputedMetric], around: &Surroundings) -> Result<u8> {
+pub(crate) fn run(
+    plan: &Plan,
+    computed: &[ComputedMetric],
+    environment: &Environment,
+) -> Result<u8> {
     for warning in &plan.warnings {
-        eprintln!("{}", around.compat.warning(warning));
+        eprintln!("{}", environment.compat.warning(warning));
     }
     let mut runner = Runner {
-        around,
+        environment,
         signals: None,
         simulator_announced: false,
         comparison: None,
@@ -57,7 +61,7 @@ pub(crate) fn run(plan: &Plan, computed: &[ComputedMetric], around: &Surrounding
     }
     runner.comparison = Some(Comparison::new(computed));
     for pass in &plan.passes {
-        check(pass, around)?;
+        check(pass, environment)?;
     }
     let status = passes::run(plan, computed, &mut runner);
     if let Some(comparison) = runner.comparison.take()
@@ -69,14 +73,14 @@ pub(crate) fn run(plan: &Plan, computed: &[ComputedMetric], around: &Surrounding
 }
 
 /// Checks a pass as far as possible before the first pass runs.
-fn check(pass: &Pass, around: &Surroundings) -> Result<()> {
+fn check(pass: &Pass, environment: &Environment) -> Result<()> {
     let options = &pass.options;
     program::of(options)?;
-    names::check(options, &around.cwd)?;
-    if pass.bare.is_some() {
+    names::check(options, &environment.cwd)?;
+    if pass.unprofiled.is_some() {
         return Ok(());
     }
-    RunDirectory::check(options, &around.cwd)?;
+    RunDirectory::check(options, &environment.cwd)?;
     let folder = tempfile::tempdir()?;
     prepare(pass, folder.path())?;
     Ok(())
@@ -103,7 +107,7 @@ fn prepare(pass: &Pass, run_directory: &Path) -> Result<(backend::Provider, envi
 
 /// Runs passes, with the state that they share.
 struct Runner<'a> {
-    around: &'a Surroundings,
+    environment: &'a Environment,
     /// Signals to rpd, blocked from the start of the first target on.
     signals: Option<Signals>,
     /// Whether the message that the target runs on the simulator was printed.
@@ -118,11 +122,11 @@ impl Runner<'_> {
     fn run(&mut self, pass: &Pass) -> Result<End> {
         let options = &pass.options;
         let program = program::of(options)?;
-        if let Some(why) = &pass.bare {
+        if let Some(why) = &pass.unprofiled {
             return self.run_unprofiled(pass, &program, why);
         }
-        names::check(options, &self.around.cwd)?;
-        let run = RunDirectory::create(options, &self.around.cwd)?;
+        names::check(options, &self.environment.cwd)?;
+        let run = RunDirectory::create(options, &self.environment.cwd)?;
         let (target, signals) = match self.start(pass, &program, &run) {
             Ok(started) => started,
             Err(error) => {

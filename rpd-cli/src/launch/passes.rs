@@ -203,7 +203,7 @@ mod tests {
             options,
             auto: false,
             counted: true,
-            bare: None,
+            unprofiled: None,
             suppress_marker_preload: false,
             sdk_suffixes: Vec::new(),
         }

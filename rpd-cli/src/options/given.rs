@@ -66,12 +66,12 @@ pub(crate) enum Origin {
 
 /// What one source, or several merged ones, give. Keys are long names.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Given {
+pub(crate) struct OptionValues {
     pub(crate) values: HashMap<&'static str, Value>,
     pub(crate) origins: HashMap<&'static str, Origin>,
 }
 
-impl Given {
+impl OptionValues {
     pub(crate) fn bool(&self, long: &str) -> Option<bool> {
         match self.values.get(long) {
             Some(Value::Bool(value)) => Some(*value),

@@ -3,9 +3,9 @@
 use rpd_core::compat::Difference;
 use rpd_core::os_text;
 
-use super::given::{Given, Origin, Value};
+use super::given::{OptionValues, Origin, Value};
 use super::parse::truth;
-use super::resolve::Surroundings;
+use super::resolve::Environment;
 use super::table::{Form, Group, Inherit, OPTIONS, Spec};
 use crate::failure::Failure;
 
@@ -24,21 +24,21 @@ pub(crate) struct Variables<'a>(Vec<Inherited<'a>>);
 
 impl<'a> Variables<'a> {
     /// Looks at all options.
-    pub(crate) fn of(around: &'a Surroundings) -> Variables<'a> {
+    pub(crate) fn of(environment: &'a Environment) -> Variables<'a> {
         let set = |spec: &'static Spec| {
             let (variable, opposite) = match spec.inherit {
                 Inherit::No => return None,
                 Inherit::Value(variable) => (variable, false),
                 Inherit::Opposite(variable) => (variable, true),
             };
-            if spec.group == Group::Stacks && around.compat.has(Difference::StackVariables) {
+            if spec.group == Group::Stacks && environment.compat.has(Difference::StackVariables) {
                 return None;
             }
             Some(Inherited {
                 spec,
                 variable,
                 opposite,
-                text: around.get(variable)?,
+                text: environment.get(variable)?,
             })
         };
         Variables(OPTIONS.iter().filter_map(set).collect())
@@ -50,7 +50,7 @@ impl<'a> Variables<'a> {
     /// A variable that is looked at has a value that its option cannot have.
     pub(crate) fn fill(
         &self,
-        given: &mut Given,
+        given: &mut OptionValues,
         concerned: impl Fn(&Spec) -> bool,
     ) -> Result<(), Failure> {
         for inherited in &self.0 {

@@ -1,7 +1,7 @@
 //! Which passes there are, and what was given for each: command line and jobs together.
 
 use super::counters::{self, CounterGroup};
-use super::given::{Given, Origin, Place, Value};
+use super::given::{OptionValues, Origin, Place, Value};
 use super::plan::Stem;
 use super::table;
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use crate::jobs::Input;
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
     /// All but the counters of `pmc`.
-    pub(super) given: Given,
+    pub(super) given: OptionValues,
     /// What `pmc` asks for.
     pub(super) counters: CounterGroup,
 }
@@ -30,13 +30,13 @@ pub(super) struct Drafts {
 ///
 /// # Errors
 /// Command line and a job say different things about one option, a group is empty or holds what is no counter.
-pub(super) fn drafts(mut given: Given, input: Option<Input>) -> Result<Drafts, Failure> {
+pub(super) fn drafts(mut given: OptionValues, input: Option<Input>) -> Result<Drafts, Failure> {
     let groups = flags(&mut given)?;
     let (jobs, stem) = match input {
         // Directories of a run that is more than its text file are called as those of all others.
         Some(input) if !groups.is_empty() => (input.jobs, Some(Stem::Pass)),
         Some(input) => (input.jobs, Some(input.stem)),
-        None => (vec![Given::default()], None),
+        None => (vec![OptionValues::default()], None),
     };
     let jobs = jobs
         .into_iter()
@@ -105,7 +105,7 @@ impl Drafts {
 }
 
 /// Takes the groups of `--pmc`.
-fn flags(given: &mut Given) -> Result<Vec<CounterGroup>, Failure> {
+fn flags(given: &mut OptionValues) -> Result<Vec<CounterGroup>, Failure> {
     let Some(Value::Groups(flags)) = given.values.remove("pmc") else {
         return Ok(Vec::new());
     };
@@ -126,7 +126,7 @@ fn flags(given: &mut Given) -> Result<Vec<CounterGroup>, Failure> {
 }
 
 /// Puts the command line and a job together. Nobody wins: what both say must be the same.
-fn merge(given: &Given, mut job: Given) -> Result<Draft, Failure> {
+fn merge(given: &OptionValues, mut job: OptionValues) -> Result<Draft, Failure> {
     let counters = match job.values.remove("pmc") {
         Some(Value::List(words)) => {
             counters::group(&words).map_err(|message| job.refused("pmc", message))?

@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use rpd_core::options::Format;
 use rpd_core::{naming, os_text};
 
-use super::given::Given;
+use super::given::OptionValues;
 use super::inherit::number;
-use super::resolve::Surroundings;
+use super::resolve::Environment;
 use crate::failure::Failure;
 
 /// Inherited formats, then those given, else the default.
-pub(super) fn formats(given: &Given, around: &Surroundings) -> Result<Vec<Format>, Failure> {
+pub(super) fn formats(
+    given: &OptionValues,
+    environment: &Environment,
+) -> Result<Vec<Format>, Failure> {
     let mut words: Vec<(String, &str)> = Vec::new();
-    if let Some(inherited) = around.get("ROCPROF_OUTPUT_FORMAT") {
+    if let Some(inherited) = environment.get("ROCPROF_OUTPUT_FORMAT") {
         for word in inherited.split([' ', '\t', ',', ';', ':']) {
             if !word.is_empty() {
                 words.push((word.to_ascii_lowercase(), "ROCPROF_OUTPUT_FORMAT"));
@@ -44,7 +47,10 @@ pub(super) fn formats(given: &Given, around: &Surroundings) -> Result<Vec<Format
 }
 
 /// Directory (absolute unless a placeholder leads) and prefix, as escaped text.
-pub(super) fn names(given: &Given, around: &Surroundings) -> Result<(String, String), Failure> {
+pub(super) fn names(
+    given: &OptionValues,
+    environment: &Environment,
+) -> Result<(String, String), Failure> {
     let check = |long: &str, pattern: &str| {
         naming::check(pattern).map_err(|error| given.misused(long, error))
     };
@@ -55,7 +61,7 @@ pub(super) fn names(given: &Given, around: &Surroundings) -> Result<(String, Str
     let directory = if naming::starts_with_placeholder(directory) {
         directory.to_owned()
     } else {
-        let cwd = os_text::escape(around.cwd.as_os_str());
+        let cwd = os_text::escape(environment.cwd.as_os_str());
         let absolute = match directory.starts_with('/') {
             true => directory.to_owned(),
             false => format!("{}/{directory}", cwd.trim_end_matches('/')),
@@ -72,10 +78,13 @@ pub(super) fn names(given: &Given, around: &Surroundings) -> Result<(String, Str
     Ok((directory, prefix.to_owned()))
 }
 
-pub(super) fn minimum_output(given: &Given, around: &Surroundings) -> Result<u64, Failure> {
+pub(super) fn minimum_output(
+    given: &OptionValues,
+    environment: &Environment,
+) -> Result<u64, Failure> {
     let bytes = match given.integer("minimum-output-data") {
         Some(kib) => kib.saturating_mul(1024),
-        None => match around.get("ROCPROF_MINIMUM_OUTPUT_BYTES") {
+        None => match environment.get("ROCPROF_MINIMUM_OUTPUT_BYTES") {
             Some(text) => number("ROCPROF_MINIMUM_OUTPUT_BYTES", text)?,
             None => 0,
         },
@@ -83,10 +92,10 @@ pub(super) fn minimum_output(given: &Given, around: &Surroundings) -> Result<u64
     Ok(u64::try_from(bytes).unwrap_or(0))
 }
 
-pub(super) fn preload(given: &Given, around: &Surroundings) -> Vec<PathBuf> {
+pub(super) fn preload(given: &OptionValues, environment: &Environment) -> Vec<PathBuf> {
     let paths: Vec<&str> = match given.list("preload") {
         Some(list) => list.iter().map(String::as_str).collect(),
-        None => around
+        None => environment
             .get("ROCPROF_PRELOAD")
             .unwrap_or_default()
             .split(':')
@@ -99,7 +108,7 @@ pub(super) fn preload(given: &Given, around: &Surroundings) -> Vec<PathBuf> {
         .collect()
 }
 
-pub(super) fn sdk_suffixes(given: &Given) -> Vec<String> {
+pub(super) fn sdk_suffixes(given: &OptionValues) -> Vec<String> {
     let major = given.integer("sdk-soversion").unwrap_or(1);
     let mut suffixes = Vec::new();
     if let Some(version) = given.text("sdk-version") {

@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, Command, value_parser};
 
 use rpd_core::os_text;
 
-use super::given::{Given, Value};
+use super::given::{OptionValues, Value};
 use super::table::{self, Form, OPTIONS, Spec};
 use crate::exit_status::{FAILED, USAGE};
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ pub(crate) enum Parsed {
     /// Print the version and stop.
     Version,
     /// Go on with the options and the words after the first `--`, as escaped text.
-    Run(Given, Vec<String>),
+    Run(OptionValues, Vec<String>),
 }
 
 /// A truth word.
@@ -49,7 +49,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed, Failure> {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => return Ok(Parsed::Help(help())),
         Err(error) => return Err(explain(&error, own)),
     };
-    let mut given = Given::default();
+    let mut given = OptionValues::default();
     for spec in OPTIONS.iter().filter(|spec| !spec.key_only) {
         if let Some(value) = read(spec, &matches)? {
             given.values.insert(spec.long, value);

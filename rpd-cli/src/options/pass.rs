@@ -13,7 +13,7 @@ use rpd_formats::registry;
 
 use super::counters::{self, CounterGroup};
 use super::filters;
-use super::given::Given;
+use super::given::OptionValues;
 use super::inherit::variable_truth;
 use super::merge::Draft;
 use super::outputs;
@@ -54,7 +54,7 @@ impl Resolver<'_> {
             rocjpeg: on("rocjpeg-trace"),
         };
         let (counters, auto) = self.counters(draft)?;
-        let compat = self.around.compat;
+        let compat = self.environment.compat;
         let queue_is_trace = on("group-by-queue") && compat.has(Difference::QueueIsTrace);
         if !listing && !traces.any() && !counters.any() && !queue_is_trace {
             if let Some(long) = summary::needs_traces(given) {
@@ -62,7 +62,7 @@ impl Resolver<'_> {
                     "No tracing options were enabled for --{long} option"
                 )));
             }
-            if let Some(value) = self.around.get("ROCPROFILER_CI")
+            if let Some(value) = self.environment.get("ROCPROFILER_CI")
                 && variable_truth(value)
             {
                 return Err(Failure::failed(format!(
@@ -88,16 +88,16 @@ impl Resolver<'_> {
         if let Some(warning) = summary::without_tables(given, &summary, on("stats")) {
             self.warn(warning);
         }
-        let formats = outputs::formats(given, self.around)?;
-        let (output_directory, output_file) = outputs::names(given, self.around)?;
+        let formats = outputs::formats(given, self.environment)?;
+        let (output_directory, output_file) = outputs::names(given, self.environment)?;
         let periods = self.periods(given)?;
         let (kernel_include, kernel_exclude) = self.kernels(given)?;
         let extra_counters = self.extra_counters(given)?;
-        let stacks = stacks::resolve(given, self.around, &traces, listing)?;
+        let stacks = stacks::resolve(given, self.environment, &traces, listing)?;
         for warning in stacks.warnings {
             self.warn(warning);
         }
-        let ranks = ranks::resolve(given, self.around)?;
+        let ranks = ranks::resolve(given, self.environment)?;
         if let Some(number) = ranks.spoken_for.filter(|number| *number > 1)
             && ![&output_directory, &output_file]
                 .into_iter()
@@ -117,7 +117,7 @@ impl Resolver<'_> {
         while let Some(pattern) = patterns.pop() {
             for name in naming::variables(&pattern) {
                 if !launch_environment.contains_key(name)
-                    && let Some(value) = self.around.environment.get(name)
+                    && let Some(value) = self.environment.variables.get(name)
                 {
                     let value = os_text::escape_str(value).into_owned();
                     launch_environment.insert(name.to_owned(), value.clone());
@@ -190,7 +190,7 @@ impl Resolver<'_> {
                 _ => AgentIndex::Relative,
             },
             group_by_queue: on("group-by-queue"),
-            minimum_output_bytes: outputs::minimum_output(given, self.around)?,
+            minimum_output_bytes: outputs::minimum_output(given, self.environment)?,
             backend: match given.text("backend") {
                 Some("rocm") => Backend::Rocm,
                 Some("sim") => Backend::Sim,
@@ -210,12 +210,12 @@ impl Resolver<'_> {
             }),
             rocm_root: given
                 .text("rocm-root")
-                .map(|root| self.around.cwd.join(root)),
+                .map(|root| self.environment.cwd.join(root)),
             otf2_library: given
                 .text("otf2-library")
-                .map(|path| self.around.cwd.join(path)),
+                .map(|path| self.environment.cwd.join(path)),
             csv_safe: on("csv-safe"),
-            preload: outputs::preload(given, self.around),
+            preload: outputs::preload(given, self.environment),
             kernel_include,
             kernel_exclude,
             extra_counters,
@@ -227,7 +227,7 @@ impl Resolver<'_> {
         Ok(Pass {
             counted: !draft.counters.counters.is_empty(),
             auto,
-            bare: ranks.bare,
+            unprofiled: ranks.unprofiled,
             suppress_marker_preload: on("suppress-marker-preload"),
             sdk_suffixes: outputs::sdk_suffixes(given),
             options,
@@ -300,7 +300,7 @@ impl Resolver<'_> {
         Ok((options, auto))
     }
 
-    fn periods(&mut self, given: &Given) -> Result<Vec<CollectionPeriod>, Failure> {
+    fn periods(&mut self, given: &OptionValues) -> Result<Vec<CollectionPeriod>, Failure> {
         const PERIOD: &str = "collection-period";
         let words = given.list(PERIOD).unwrap_or_default();
         // The variable is what the original hands to its tool: whole nanoseconds, joined by `;`.
@@ -333,7 +333,7 @@ impl Resolver<'_> {
             .map(|word| filters::period(word, unit))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|message| given.refused(PERIOD, message))?;
-        if self.around.compat.has(Difference::EndlessPeriod) {
+        if self.environment.compat.has(Difference::EndlessPeriod) {
             for period in periods.iter_mut().filter(|period| period.repeat == 0) {
                 period.repeat = 1;
             }
@@ -354,7 +354,7 @@ impl Resolver<'_> {
     }
 
     /// Kernels to count and not to count: patterns that are known to be good.
-    fn kernels(&mut self, given: &Given) -> Result<(String, String), Failure> {
+    fn kernels(&mut self, given: &OptionValues) -> Result<(String, String), Failure> {
         let mut pattern = |long: &str| -> Result<String, Failure> {
             let pattern = given.text(long).unwrap_or_default();
             if !pattern.is_empty() && !self.patterns.contains(pattern) {
@@ -371,7 +371,7 @@ impl Resolver<'_> {
     }
 
     /// Text of the definitions of further counters.
-    fn extra_counters(&mut self, given: &Given) -> Result<String, Failure> {
+    fn extra_counters(&mut self, given: &OptionValues) -> Result<String, Failure> {
         const EXTRA: &str = "extra-counters";
         let Some(file) = given.text(EXTRA).filter(|file| !file.is_empty()) else {
             return Ok(String::new());
@@ -383,7 +383,7 @@ impl Resolver<'_> {
         if let Some(text) = self.extra_counters.get(file) {
             return Ok(text.clone());
         }
-        let text = extra::read(&self.around.cwd.join(file))
+        let text = extra::read(&self.environment.cwd.join(file))
             .map_err(|error| given.refused(EXTRA, format_args!("{file}: {error}")))?;
         if text.trim().is_empty() {
             let name = given.name(EXTRA);
@@ -397,7 +397,7 @@ impl Resolver<'_> {
 }
 
 /// Settings of a tracing service that rpd does without. What describes rpd anyway needs no word.
-fn without_effect(given: &Given) -> Option<String> {
+fn without_effect(given: &OptionValues) -> Option<String> {
     let names: Vec<String> = [
         ("perfetto-backend", Some("inprocess")),
         ("perfetto-buffer-size", None),

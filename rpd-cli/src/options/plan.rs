@@ -31,8 +31,8 @@ pub(crate) struct Pass {
     /// Counters were asked for by `pmc`, not as groups that take turns, nor by an inherited variable: with an
     /// input file such a pass has a directory of its own even when it is the only one.
     pub(crate) counted: bool,
-    /// Run the target as if rpd were not there, and why: this MPI rank is not to be profiled.
-    pub(crate) bare: Option<String>,
+    /// Why the target runs without the collector: its MPI rank is not profiled. `None` profiles it.
+    pub(crate) unprofiled: Option<String>,
     /// Leave the ROCTx library out of `LD_PRELOAD`.
     pub(crate) suppress_marker_preload: bool,
     /// Versions of the SDK library to look for, most wanted first: what follows `.so`.

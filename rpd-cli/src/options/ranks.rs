@@ -1,7 +1,7 @@
 //! MPI: which rank this is, and whether it is profiled.
 
-use super::given::Given;
-use super::resolve::Surroundings;
+use super::given::OptionValues;
+use super::resolve::Environment;
 use crate::failure::Failure;
 
 /// Variables with rank and number of ranks, in the order in which they are looked for.
@@ -24,7 +24,7 @@ const SIZE: &str = "mpi-world-size-variable";
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Ranks {
     /// Why this rank is not profiled, if it is not.
-    pub(super) bare: Option<String>,
+    pub(super) unprofiled: Option<String>,
     /// Variables that tell names of outputs which variables were looked at.
     pub(super) naming: Vec<(String, String)>,
     /// How many ranks are profiled, if this is the one to speak for them.
@@ -32,7 +32,7 @@ pub(super) struct Ranks {
 }
 
 /// Finds out. A rank that nothing tells is profiled.
-pub(super) fn resolve(given: &Given, around: &Surroundings) -> Result<Ranks, Failure> {
+pub(super) fn resolve(given: &OptionValues, environment: &Environment) -> Result<Ranks, Failure> {
     let chosen = match (given.text(RANK), given.text(SIZE)) {
         (Some(rank), Some(size)) => Some((rank, size)),
         (Some(_), None) | (None, Some(_)) => {
@@ -46,7 +46,7 @@ pub(super) fn resolve(given: &Given, around: &Surroundings) -> Result<Ranks, Fai
         }
         (None, None) => None,
     };
-    let has = |name: &str| around.environment.contains_key(name);
+    let has = |name: &str| environment.variables.contains_key(name);
     let Some((rank_variable, size_variable)) = chosen.or_else(|| {
         PAIRS
             .into_iter()
@@ -57,7 +57,7 @@ pub(super) fn resolve(given: &Given, around: &Surroundings) -> Result<Ranks, Fai
         return Ok(Ranks::default());
     };
     let number = |name: &str| -> Result<Option<i64>, Failure> {
-        let Some(text) = around.environment.get(name) else {
+        let Some(text) = environment.variables.get(name) else {
             return Ok(None);
         };
         let number = text.trim().parse().map_err(|_| {
@@ -102,7 +102,7 @@ pub(super) fn resolve(given: &Given, around: &Surroundings) -> Result<Ranks, Fai
         .min()
         .filter(|first| rank == Some(*first))
         .map(|_| ranges.iter().map(|(first, last)| last - first + 1).sum());
-    let bare = match (rank, list) {
+    let unprofiled = match (rank, list) {
         (Some(rank), Some(list))
             if !list
                 .iter()
@@ -116,20 +116,20 @@ pub(super) fn resolve(given: &Given, around: &Surroundings) -> Result<Ranks, Fai
         _ => None,
     };
     Ok(Ranks {
-        bare,
-        naming: naming(rank_variable, size_variable, around),
+        unprofiled,
+        naming: naming(rank_variable, size_variable, environment),
         spoken_for,
     })
 }
 
-fn naming(rank: &str, size: &str, around: &Surroundings) -> Vec<(String, String)> {
+fn naming(rank: &str, size: &str, environment: &Environment) -> Vec<(String, String)> {
     let mut variables = Vec::new();
     for (chooser, name) in [
         ("ROCPROF_MPI_RANK_VAR", rank),
         ("ROCPROF_MPI_SIZE_VAR", size),
     ] {
         variables.push((chooser.to_owned(), name.to_owned()));
-        if let Some(value) = around.environment.get(name) {
+        if let Some(value) = environment.variables.get(name) {
             variables.push((name.to_owned(), value.clone()));
         }
     }
@@ -137,7 +137,7 @@ fn naming(rank: &str, size: &str, around: &Surroundings) -> Vec<(String, String)
 }
 
 /// The ranks to profile, as ranges with both ends; `None` is all.
-fn listed(given: &Given) -> Result<Option<Vec<(i64, i64)>>, Failure> {
+fn listed(given: &OptionValues) -> Result<Option<Vec<(i64, i64)>>, Failure> {
     let Some(text) = given.text(RANKS).filter(|text| !text.trim().is_empty()) else {
         return Ok(None);
     };

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use rpd_core::compat::Compat;
 use rpd_core::{naming, os_text};
 
-use super::given::{Given, Value};
+use super::given::{OptionValues, Value};
 use super::inherit::{Variables, variable_truth};
 use super::merge::{self, Draft};
 use super::plan::Plan;
@@ -15,22 +15,22 @@ use super::table::{Form, OPTIONS, Support};
 use crate::failure::Failure;
 use crate::jobs::{self, Input};
 
-/// The surroundings that options are resolved in.
+/// The environment that options are resolved in: inherited variables, current directory, compatibility mode.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Surroundings {
-    /// Variables.
-    pub(crate) environment: BTreeMap<String, String>,
+pub(crate) struct Environment {
+    /// Inherited variables that are text.
+    pub(crate) variables: BTreeMap<String, String>,
     /// Current directory.
     pub(crate) cwd: PathBuf,
     /// Whose behaviour is asked for, by the name that rpd was called by or by `--compat`.
     pub(crate) compat: Compat,
 }
 
-impl Surroundings {
+impl Environment {
     /// Those of this process. Variables that are not text bear on no option and are left out.
-    pub(crate) fn current(compat: Compat) -> Result<Surroundings, Failure> {
-        Ok(Surroundings {
-            environment: std::env::vars_os()
+    pub(crate) fn current(compat: Compat) -> Result<Environment, Failure> {
+        Ok(Environment {
+            variables: std::env::vars_os()
                 .filter_map(|(name, value)| {
                     Some((name.into_string().ok()?, value.into_string().ok()?))
                 })
@@ -42,7 +42,7 @@ impl Surroundings {
 
     /// A variable that is set to something.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.environment
+        self.variables
             .get(name)
             .map(String::as_str)
             .filter(|value| !value.is_empty())
@@ -114,15 +114,15 @@ const AGGREGATES: &[(&str, &[&str])] = &[
 /// # Errors
 /// Anything that is wrong for any pass.
 pub(crate) fn resolve(
-    mut given: Given,
+    mut given: OptionValues,
     command: Vec<String>,
-    around: &Surroundings,
+    environment: &Environment,
 ) -> Result<Plan, Failure> {
     let input = match given.values.remove("input") {
-        Some(Value::Text(name)) => Some(jobs::read(&name, &around.cwd)?),
+        Some(Value::Text(name)) => Some(jobs::read(&name, &environment.cwd)?),
         _ => None,
     };
-    resolve_with(given, input, command, around)
+    resolve_with(given, input, command, environment)
 }
 
 /// Resolves the command line without `--input`, and the jobs of an input file that was read already.
@@ -130,12 +130,12 @@ pub(crate) fn resolve(
 /// # Errors
 /// Anything that is wrong for any pass.
 pub(crate) fn resolve_with(
-    mut given: Given,
+    mut given: OptionValues,
     mut input: Option<Input>,
     command: Vec<String>,
-    around: &Surroundings,
+    environment: &Environment,
 ) -> Result<Plan, Failure> {
-    let mut resolver = Resolver::new(command, around);
+    let mut resolver = Resolver::new(command, environment);
     if let Some(input) = &mut input {
         for warning in std::mem::take(&mut input.warnings) {
             resolver.warn(warning);
@@ -184,7 +184,7 @@ const AS_GIVEN: [&str; 3] = ["output-file", "output-directory", "profile-mpi-ran
 
 /// What all passes have in common, and what was found out for one of them and need not be found out again.
 pub(super) struct Resolver<'a> {
-    pub(super) around: &'a Surroundings,
+    pub(super) environment: &'a Environment,
     variables: Variables<'a>,
     pub(super) command: Vec<String>,
     pub(super) launch_time: u64,
@@ -200,18 +200,18 @@ pub(super) struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    fn new(command: Vec<String>, around: &'a Surroundings) -> Resolver<'a> {
+    fn new(command: Vec<String>, environment: &'a Environment) -> Resolver<'a> {
         Resolver {
-            around,
-            variables: Variables::of(around),
+            environment,
+            variables: Variables::of(environment),
             command,
             launch_time: SystemTime::now()
                 .duration_since(SystemTime::UNIX_EPOCH)
                 .ok()
                 .and_then(|time| u64::try_from(time.as_nanos()).ok())
                 .unwrap_or(0),
-            naming: around
-                .environment
+            naming: environment
+                .variables
                 .iter()
                 .filter(|(name, _)| naming::is_naming_variable(name))
                 .map(|(name, value)| (name.clone(), os_text::escape_str(value).into_owned()))
@@ -241,7 +241,7 @@ impl<'a> Resolver<'a> {
         }
         // Variables with counters count only where no others were asked for.
         let counting = self
-            .around
+            .environment
             .get("ROCPROF_COUNTER_COLLECTION")
             .is_some_and(variable_truth)
             && draft.counters.counters.is_empty()
@@ -252,7 +252,7 @@ impl<'a> Resolver<'a> {
 }
 
 /// Refuses options whose work this build does not do. Switching one off is fine.
-fn refuse_missing(given: &Given) -> Result<(), Failure> {
+fn refuse_missing(given: &OptionValues) -> Result<(), Failure> {
     for spec in OPTIONS.iter().filter(|spec| given.asks(spec.long)) {
         let message = match spec.support {
             Support::Works => continue,

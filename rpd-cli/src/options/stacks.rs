@@ -5,9 +5,9 @@ use rpd_core::options::{StackOutput, Symbolize, Traces};
 use rpd_core::session::stacks::ShownFrames;
 use rpd_spool::stacks::{DEFAULT_APIS, StackMode, StackOptions, is_glob};
 
-use super::given::Given;
+use super::given::OptionValues;
 use super::inherit::variable_truth;
-use super::resolve::Surroundings;
+use super::resolve::Environment;
 use crate::failure::Failure;
 
 /// The variable of rocmProfileData that asks for native stacks.
@@ -45,14 +45,14 @@ pub(super) struct Resolved {
 /// # Errors
 /// A value that its option cannot have.
 pub(super) fn resolve(
-    given: &Given,
-    around: &Surroundings,
+    given: &OptionValues,
+    environment: &Environment,
     traces: &Traces,
     listing: bool,
 ) -> Result<Resolved, Failure> {
     let compatible = given.text(STACKS).is_none()
-        && !around.compat.has(Difference::StackVariables)
-        && around.get(COMPATIBLE).is_some_and(variable_truth);
+        && !environment.compat.has(Difference::StackVariables)
+        && environment.get(COMPATIBLE).is_some_and(variable_truth);
     let mode = match given.text(STACKS) {
         Some(word) => StackMode::of_word(word).unwrap_or_default(),
         None if compatible => StackMode::Native,
@@ -122,7 +122,7 @@ fn has_calls(traces: &Traces, apis: &[String]) -> bool {
         || traces.rocjpeg
 }
 
-fn apis(given: &Given) -> Result<Option<Vec<String>>, Failure> {
+fn apis(given: &OptionValues) -> Result<Option<Vec<String>>, Failure> {
     let Some(words) = given.list(APIS) else {
         return Ok(None);
     };
@@ -145,7 +145,7 @@ fn apis(given: &Given) -> Result<Option<Vec<String>>, Failure> {
 }
 
 /// A number that variables may have given without its bounds being looked at.
-fn number(given: &Given, long: &str, least: u32) -> Result<Option<u32>, Failure> {
+fn number(given: &OptionValues, long: &str, least: u32) -> Result<Option<u32>, Failure> {
     let Some(value) = given.integer(long) else {
         return Ok(None);
     };

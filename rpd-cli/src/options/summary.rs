@@ -4,7 +4,7 @@ use rpd_core::options::SummaryOptions;
 use rpd_core::stats::Unit;
 use rpd_summary::Group;
 
-use super::given::Given;
+use super::given::OptionValues;
 use crate::failure::Failure;
 
 /// What separates the expressions in a variable.
@@ -21,12 +21,15 @@ const NEED_TRACES: [&str; 6] = [
 ];
 
 /// The first given option that needs something to be traced.
-pub(super) fn needs_traces(given: &Given) -> Option<&'static str> {
+pub(super) fn needs_traces(given: &OptionValues) -> Option<&'static str> {
     NEED_TRACES.into_iter().find(|long| given.asks(long))
 }
 
 /// Checks and collects them. `variable` is where the groups come from, when not from the command line.
-pub(super) fn resolve(given: &Given, variable: Option<&str>) -> Result<SummaryOptions, Failure> {
+pub(super) fn resolve(
+    given: &OptionValues,
+    variable: Option<&str>,
+) -> Result<SummaryOptions, Failure> {
     let overall = given.bool("summary").unwrap_or(false);
     let list = given.list("summary-groups").unwrap_or_default();
     let groups: Vec<String> = match variable {
@@ -69,7 +72,7 @@ pub(super) fn resolve(given: &Given, variable: Option<&str>) -> Result<SummaryOp
 
 /// A word about settings of tables where there are none.
 pub(super) fn without_tables(
-    given: &Given,
+    given: &OptionValues,
     options: &SummaryOptions,
     stats: bool,
 ) -> Option<String> {

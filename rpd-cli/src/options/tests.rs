@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::parse::{Parsed, parse};
 use super::plan::{Pass, Plan};
-use super::resolve::{Surroundings, resolve};
+use super::resolve::{Environment, resolve};
 use super::table::{Form, OPTIONS, Support};
 use crate::called::Called;
 use crate::failure::Failure;
@@ -47,9 +47,9 @@ fn run_with(line: &str, environment: &[(&str, &str)]) -> Got {
 }
 
 fn run_in(folder: &Path, line: &str, environment: &[(&str, &str)]) -> Got {
-    let around = Surroundings {
+    let environment = Environment {
         compat: Called::by(None, &words(line)).compat,
-        environment: environment
+        variables: environment
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect(),
@@ -59,7 +59,7 @@ fn run_in(folder: &Path, line: &str, environment: &[(&str, &str)]) -> Got {
         Err(failure) => Got::Failure(failure),
         Ok(Parsed::Help(_)) => Got::Help,
         Ok(Parsed::Version) => Got::Version,
-        Ok(Parsed::Run(given, command)) => match resolve(given, command, &around) {
+        Ok(Parsed::Run(given, command)) => match resolve(given, command, &environment) {
             Ok(plan) => Got::Plan(Box::new(plan)),
             Err(failure) => Got::Failure(failure),
         },

@@ -5,7 +5,7 @@
 //! Work that began before this process was forked belongs to the parent and is not recorded.
 
 use rpd_spool::format::{
-    Allocation, Copy, Counted, CountedValue, Dispatch, Scratch, Selected, tag,
+    Allocation, Copy, CountedDispatch, CountedValue, Dispatch, Scratch, Selected, tag,
 };
 use rpd_spool::writer::record_len;
 use zerocopy::{Immutable, IntoBytes};
@@ -82,11 +82,11 @@ pub(crate) fn counting_complete(
     mut dispatch: Dispatch,
     values: impl ExactSizeIterator<Item = CountedValue>,
 ) {
-    const HEAD: usize = size_of::<Counted>();
+    const HEAD: usize = size_of::<CountedDispatch>();
     let count = values.len();
     let len = record_len(HEAD, count * size_of::<CountedValue>());
     dispatch.header = header(tag::COUNTED, len);
-    let counted = Counted {
+    let counted = CountedDispatch {
         dispatch,
         count: count as u32,
         reserved: 0,

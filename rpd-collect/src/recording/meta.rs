@@ -1,6 +1,6 @@
 //! Records of the meta stream.
 
-use rpd_spool::format::{Moment, tag};
+use rpd_spool::format::{TimedText, tag};
 use rpd_spool::writer::{now, record_len};
 use zerocopy::{Immutable, IntoBytes};
 
@@ -34,8 +34,8 @@ fn write_to<T: IntoBytes + Immutable>(
 }
 
 /// A record that something happened now.
-fn moment(value: u64, text: &[u8]) -> Moment {
-    Moment {
+fn moment(value: u64, text: &[u8]) -> TimedText {
+    TimedText {
         header: header(0, 0),
         time: now(),
         value,

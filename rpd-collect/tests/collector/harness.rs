@@ -5,7 +5,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
 
 use rpd_spool::format::{
-    Allocation, ApiCall, Copy, Dispatch, Moment, Process, Region, Scratch, Totals, tag,
+    Allocation, ApiCall, Copy, Dispatch, Process, Region, Scratch, TimedText, Totals, tag,
 };
 use rpd_spool::reader::{ProcessSpool, processes};
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
@@ -124,7 +124,9 @@ fn read(directory: &Path) -> Recorded {
                     found.regions.push(text.into_owned());
                 }
                 tag::NOTE => {
-                    let (_, text) = record.parse_text::<Moment>(|r| r.text_len).expect("whole");
+                    let (_, text) = record
+                        .parse_text::<TimedText>(|r| r.text_len)
+                        .expect("whole");
                     found.notes.push(text.into_owned());
                 }
                 _ => {}

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use rpd_spool::SPOOL_VARIABLE;
 use rpd_spool::format::{ApiCall, api_flag, tag};
-use rpd_spool::reader::Counted;
+use rpd_spool::reader::ByteStrings;
 
 use harness::{Call, Recorded, collector, provider, run, run_one};
 
@@ -35,7 +35,7 @@ fn calls_nest_and_carry_results_and_arguments() {
     // hipModuleGetFunction: two pointers and a text.
     let named = &found.calls[2];
     assert_eq!((named.operation, named.flags), (1, api_flag::ARGUMENTS));
-    let texts: Vec<_> = Counted(&named.tail[24..]).take(1).collect();
+    let texts: Vec<_> = ByteStrings(&named.tail[24..]).take(1).collect();
     assert_eq!(texts, [Some(&b"a name"[..])]);
     // Without layout and without the provider's help there are no arguments.
     assert_eq!((found.calls[3].operation, found.calls[3].flags), (2, 0));
@@ -64,7 +64,7 @@ fn pause_and_resume_may_be_doubled() {
         .calls
         .iter()
         .filter(|call| call.flags & api_flag::MESSAGE != 0)
-        .flat_map(|call| Counted(&call.tail).next().flatten().map(<[u8]>::to_vec))
+        .flat_map(|call| ByteStrings(&call.tail).next().flatten().map(<[u8]>::to_vec))
         .map(|text| String::from_utf8(text).expect("ASCII"))
         .collect();
     assert_eq!(texts, ["before", "after"]);
@@ -330,7 +330,7 @@ fn kokkos_events_become_markers_when_asked_for() {
     let texts: Vec<String> = found
         .calls
         .iter()
-        .flat_map(|call| Counted(&call.tail).next().flatten())
+        .flat_map(|call| ByteStrings(&call.tail).next().flatten())
         .map(|text| String::from_utf8_lossy(text).into_owned())
         .collect();
     assert_eq!(

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{ArgLayout, Argument, Form, enumerator};
 use crate::spool::demangle::demangle_type;
 use crate::spool::format::api_flag;
-use crate::spool::reader::Counted;
+use crate::spool::reader::ByteStrings;
 
 impl ArgLayout {
     /// Writes the arguments whose bytes (and copied texts behind them) are in `raw`. `emit` gets position, argument
@@ -14,7 +14,7 @@ impl ArgLayout {
         let (fixed, tail) = raw
             .split_at_checked(self.size as usize)
             .unwrap_or((raw, &[]));
-        let mut texts = Counted(tail);
+        let mut texts = ByteStrings(tail);
         let mut value = String::new();
         for (position, argument) in self.arguments.iter().enumerate() {
             let from = argument.offset as usize;
@@ -51,7 +51,8 @@ pub fn for_each_argument(
             });
         }
     } else if flags & api_flag::ARGUMENT_TEXTS != 0 {
-        let mut texts = Counted(raw).map(|text| String::from_utf8_lossy(text.unwrap_or_default()));
+        let mut texts =
+            ByteStrings(raw).map(|text| String::from_utf8_lossy(text.unwrap_or_default()));
         let mut position = 0;
         while let (Some(declared), Some(name), Some(value)) =
             (texts.next(), texts.next(), texts.next())

@@ -88,17 +88,17 @@ fn listed_ranks_are_profiled() {
     ] {
         let plan = plan_with(&format!("-s {line} -- a"), &environment);
         assert_eq!(
-            plan.passes[0].bare.is_none(),
+            plan.passes[0].unprofiled.is_none(),
             profiled,
             "case {case}: {line}"
         );
     }
     let inherited = [OPEN_MPI[0], OPEN_MPI[1], ("ROCPROF_MPI_RANKS", "0-1")];
-    let bare = plan_with("-s -- a", &inherited).passes.remove(0).bare;
+    let bare = plan_with("-s -- a", &inherited).passes.remove(0).unprofiled;
     assert_eq!(bare.as_deref(), Some("rank 3 is not in 0-1"));
     assert!(
         plan_with("-s --profile-mpi-ranks 3 -- a", &inherited).passes[0]
-            .bare
+            .unprofiled
             .is_none()
     );
 }

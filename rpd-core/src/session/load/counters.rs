@@ -9,7 +9,7 @@ use super::note_damage;
 use super::records::push_dispatch;
 use crate::ids::{AgentHandle, CounterId, DispatchId};
 use crate::spool::format::{self, CountedValue};
-use crate::spool::reader::{Counted, Record};
+use crate::spool::reader::{ByteStrings, Record};
 
 /// Counters of the meta stream, and values until both are loaded: a counter's record may follow its values.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(super) struct Counters {
 impl Counters {
     pub(super) fn take_counter(&mut self, record: &Record<'_>) -> Option<()> {
         let (fixed, tail) = record.parse::<format::Counter>()?;
-        let mut parts = Counted(tail).map(Option::unwrap_or_default);
+        let mut parts = ByteStrings(tail).map(Option::unwrap_or_default);
         let mut text = || Some(String::from_utf8_lossy(parts.next()?).into_owned());
         let (name, description, block, expression) = (text()?, text()?, text()?, text()?);
         let mut dimensions = Vec::new();
@@ -74,7 +74,7 @@ impl Counters {
         record: &Record<'_>,
         session: &mut Session,
     ) -> Option<()> {
-        let (fixed, tail) = record.parse::<format::Counted>()?;
+        let (fixed, tail) = record.parse::<format::CountedDispatch>()?;
         let values = tail.get(..(fixed.count as usize).checked_mul(size_of::<CountedValue>())?)?;
         push_dispatch(&mut session.counted.dispatches, &fixed.dispatch);
         let first = self.values.len();

@@ -15,7 +15,7 @@ use crate::ids::{
 };
 use crate::os_text;
 use crate::spool::format::{self, space};
-use crate::spool::reader::{Counted, Record};
+use crate::spool::reader::{ByteStrings, Record};
 
 /// Kind and operation numbers beyond these name nothing.
 const MAX_KINDS: u32 = 256;
@@ -112,7 +112,7 @@ impl Meta {
     }
 
     pub(super) fn take_end(&mut self, record: &Record<'_>, session: &mut Session) -> Option<()> {
-        let (fixed, _) = record.parse::<format::Moment>()?;
+        let (fixed, _) = record.parse::<format::TimedText>()?;
         self.end_time = self.end_time.max(fixed.time);
         session.ledger.ended = true;
         Some(())
@@ -335,7 +335,7 @@ pub(super) fn take_runtime(record: &Record<'_>, session: &mut Session) -> Option
 }
 
 pub(super) fn take_note(record: &Record<'_>, session: &mut Session) -> Option<()> {
-    let (_, text) = record.parse_text::<format::Moment>(|moment| moment.text_len)?;
+    let (_, text) = record.parse_text::<format::TimedText>(|moment| moment.text_len)?;
     let notes = &mut session.ledger.notes;
     if notes.len() < MAX_NOTES && !notes.iter().any(|note| *note == text) {
         notes.push(text.into_owned());
@@ -371,7 +371,7 @@ fn numbered(names: &BTreeMap<(u32, u32), KindNames>, space: u32) -> Vec<(String,
 }
 
 fn process(fixed: &format::Process, tail: &[u8]) -> Process {
-    let mut parts = Counted(tail).map(Option::unwrap_or_default);
+    let mut parts = ByteStrings(tail).map(Option::unwrap_or_default);
     let mut part = || parts.next().unwrap_or_default();
     let command = nul_separated(part());
     let mut text = || os_text::escape_bytes(part());

@@ -15,7 +15,7 @@ use crate::ids::{
     StringId, ThreadId,
 };
 use crate::spool::format::{self, StackRef, api_flag};
-use crate::spool::reader::{Counted, Record, split_stack};
+use crate::spool::reader::{ByteStrings, Record, split_stack};
 
 /// A process range that was started.
 struct StartedRange {
@@ -197,7 +197,7 @@ fn note_cut(flags: u32, session: &mut Session) {
 }
 
 fn message(tail: &[u8], session: &mut Session) -> StringId {
-    match Counted(tail).next() {
+    match ByteStrings(tail).next() {
         Some(Some(text)) => session.strings.intern(&String::from_utf8_lossy(text)),
         _ => StringId(0),
     }

@@ -168,7 +168,7 @@ fn threads_are_merged_in_order_and_open_calls_are_listed() {
     call(&mut two, 7, 4, 5, 6, 3);
     call(&mut two, 7, 3, 20, 30, 4);
     call(&mut two, 7, 4, 20, 80, 5);
-    put!(meta, END, 0, Moment { time: 500 }, &[]);
+    put!(meta, END, 0, TimedText { time: 500 }, &[]);
     let session = open(&directory);
 
     let order: Vec<u64> = session.api.correlation.iter().map(|id| id.0).collect();
@@ -438,8 +438,8 @@ fn no_process_is_an_error_and_unknown_things_are_reported() {
     let mut one = thread(&directory, 1);
     call(&mut one, 99, 1, 1, 2, 1);
     call(&mut one, 7, 1000, 1, 2, 2);
-    put!(one, API, 7, Moment { time: 1 }, &[]);
-    put!(meta, NOTE, 0, Moment { text_len: 2 }, b"hm");
+    put!(one, API, 7, TimedText { time: 1 }, &[]);
+    put!(meta, NOTE, 0, TimedText { text_len: 2 }, b"hm");
     let session = open(&directory);
     assert_eq!(session.api.len(), 1);
     assert_eq!(
@@ -642,7 +642,7 @@ fn counters_and_their_values_find_each_other_in_any_order() {
         // A GPU of the same architecture, whose counters have the same ids.
         (3, 6, 600, [(0x20, 8.0)].as_slice()),
     ] {
-        let mut fixed = format::Counted::new_zeroed();
+        let mut fixed = format::CountedDispatch::new_zeroed();
         fixed.dispatch.dispatch = dispatch;
         fixed.dispatch.agent = agent;
         fixed.dispatch.start = start;
@@ -655,7 +655,7 @@ fn counters_and_their_values_find_each_other_in_any_order() {
             })
             .collect();
         fixed.dispatch.header = RecordHeader {
-            len: record_len(size_of::<format::Counted>(), tail.len()) as u32,
+            len: record_len(size_of::<format::CountedDispatch>(), tail.len()) as u32,
             tag: format::tag::COUNTED,
             aux: 0,
         };
