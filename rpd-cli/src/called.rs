@@ -1,4 +1,4 @@
-//! The name that rpd was called by, and whose behaviour follows from it.
+//! The name that rpd was called by, which selects the program and its behaviour.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -8,20 +8,20 @@ use rpd_core::compat::{Compat, Difference};
 use crate::exit_status::USAGE;
 use crate::failure;
 
-/// Programs that one binary is, by its file name.
+/// Programs that this binary implements, selected by its file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// `rpd`, and every name that is none of the others.
+    /// `rpd`, and every name that is not one of the others.
     Rpd,
-    /// The profiler alone.
+    /// `rocprofv3`: the profiler without sub-commands.
     Rocprofv3,
-    /// `rpd avail`.
+    /// `rocprofv3-avail`: `rpd avail`.
     Rocprofv3Avail,
     /// `rpd convert`, `query`, `summary` and `merge`.
     Rocpd,
 }
 
-/// The original's programs: name, and what its usage line says.
+/// The programs of ROCm that rpd replaces: name, and usage line.
 const PROGRAMS: [(&str, Program, &str); 3] = [
     (
         "rocprofv3",
@@ -36,7 +36,7 @@ const PROGRAMS: [(&str, Program, &str); 3] = [
     ),
 ];
 
-/// How rpd was called.
+/// The program and the behaviour that were selected.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Called {
     pub(crate) program: Program,
@@ -62,7 +62,7 @@ impl Called {
         }
     }
 
-    /// What is printed about an error that ends rpd.
+    /// The message for an error that ends rpd.
     pub(crate) fn error(&self, error: &anyhow::Error) -> String {
         let line = failure::line(error);
         if !self.compat.has(Difference::Diagnostics) {
@@ -79,7 +79,7 @@ impl Called {
     }
 }
 
-/// The last `--compat` in front of the program to run. What is wrong with its value is said by the parser.
+/// The last `--compat` before the program to run. The parser reports errors in its value.
 fn given(words: &[OsString]) -> Option<Compat> {
     let own: Vec<&str> = words
         .iter()

@@ -1,10 +1,10 @@
-//! How rpd ends when it cannot go on: one line and an exit status.
+//! Errors that end rpd: one line and an exit status.
 
 use std::fmt;
 
 use crate::exit_status::{FAILED, USAGE};
 
-/// An error with the exit status it leads to. Without it in its chain an error means status 1.
+/// An error with its exit status. Errors without one in their chain have status 1.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: u8,
@@ -36,15 +36,15 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Exit status of an error.
+/// The exit status for an error.
 pub(crate) fn status(error: &anyhow::Error) -> u8 {
     error
         .downcast_ref::<Failure>()
         .map_or(FAILED, |failure| failure.status)
 }
 
-/// The error and its causes in one line without line breaks and control characters. A cause that an error has already put into its
-/// own text is not repeated.
+/// The error and its causes in one line without line breaks and control characters. A cause whose text is part of an error's
+/// text is not repeated.
 pub(crate) fn line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain() {

@@ -1,4 +1,4 @@
-//! Panics: none stops what does not depend on the part that panicked, and none shows as anything but one line.
+//! Turns panics into errors of one line, so that one failing part does not end the others.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
@@ -7,9 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, anyhow};
 
-/// Calls of [`isolated`] that are under way.
+/// Number of calls of [`isolated`] in progress.
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
-/// The first panic of a thread that another one waits for, such as one that reads a part of a database.
+/// The first panic of a worker thread that another thread waits for.
 static ELSEWHERE: Mutex<Option<String>> = Mutex::new(None);
 
 thread_local! {
@@ -17,7 +17,7 @@ thread_local! {
     static HERE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Has panics described in one line: by [`isolated`] where one is under way, else at once on standard error.
+/// Installs a panic hook: a panic is described in one line, by [`isolated`] if one is in progress, else at once on standard error.
 pub(crate) fn install() {
     std::panic::set_hook(Box::new(|info| {
         let text = describe(info);
@@ -35,10 +35,10 @@ pub(crate) fn install() {
 /// Runs `work`. A panic in it becomes an error that names `what`.
 ///
 /// # Errors
-/// Those of `work`, and panics.
+/// The errors of `work`, and its panics.
 pub(crate) fn isolated<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     DEPTH.fetch_add(1, Ordering::SeqCst);
-    // What `work` has changed by halves is not used after an error: results are kept apart from what is shared.
+    // Data that `work` left half changed is not used after an error: results are separate from shared data.
     let result = catch_unwind(AssertUnwindSafe(work));
     DEPTH.fetch_sub(1, Ordering::SeqCst);
     result.unwrap_or_else(|_| {
@@ -51,7 +51,7 @@ pub(crate) fn isolated<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Resul
 }
 
 fn describe(info: &PanicHookInfo<'_>) -> String {
-    /// More of a message than this helps nobody: it may hold a name of any length.
+    /// Longest message in bytes, since it may hold a name of any length.
     const LONGEST: usize = 200;
     let payload = info.payload();
     let text = match (
@@ -90,7 +90,7 @@ mod tests {
                 && line.ends_with(": two lines; please report this"),
             "{line}"
         );
-        // A thread that panics is no other case for whoever waits for it.
+        // A panic in a worker thread is reported like one in the calling thread.
         let error = isolated("reading", || {
             let worker = std::thread::spawn(|| panic!("in a thread"));
             match worker.join() {

@@ -23,14 +23,14 @@ const USAGE: &str = "Finishes what a killed rpd left behind\n\n\
     -d, --output-directory OUT  Write to OUT instead; needed for a run whose files went elsewhere, or that was moved\n  \
     -h, --help                  Print help\n";
 
-/// What the words behind the sub-command say.
+/// The parsed arguments of `rpd recover`.
 #[derive(Debug, Default)]
 struct Given {
     folders: Vec<PathBuf>,
     output: Option<String>,
 }
 
-/// Takes the words apart; None when help is asked for.
+/// Parses the arguments; `None` when help was requested.
 fn parse(arguments: &[OsString]) -> Result<Option<Given>, Failure> {
     let mut given = Given::default();
     let mut words = arguments.iter();
@@ -72,7 +72,7 @@ fn parse(arguments: &[OsString]) -> Result<Option<Given>, Failure> {
     Ok(Some(given))
 }
 
-/// Runs the sub-command.
+/// Runs `rpd recover`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = parse(arguments)? else {
         return crate::print(USAGE);
@@ -118,7 +118,7 @@ fn finish(run: &RunDirectory, given: &Path, output: Option<&str>) -> Result<bool
         return Ok(true);
     }
     let mut options = run.options()?;
-    // A library is code that runs with the user's rights: none is loaded because a file names it.
+    // A library named in a file is not loaded: it would run with the user's rights.
     options.otf2_library = None;
     remove_abandoned(&run.output()?);
     let confined = match output {
@@ -149,7 +149,7 @@ fn finish(run: &RunDirectory, given: &Path, output: Option<&str>) -> Result<bool
     )
 }
 
-/// Has the outputs made in another directory, which may have placeholders in its name.
+/// Redirects the outputs to another directory, whose name may have placeholders.
 fn elsewhere(options: &mut Options, directory: &str) -> Result<Confined> {
     naming::check(directory)
         .map_err(|error| Failure::usage(format!("recover: --output-directory: {error}")))?;
@@ -163,7 +163,7 @@ fn elsewhere(options: &mut Options, directory: &str) -> Result<Confined> {
         .with_context(|| format!("the output directory {} cannot be made", root.display()))?;
     let confined = Confined::to(&root)?;
     options.output_directory = text.to_owned();
-    // A prefix that leads out of a directory keeps its last component.
+    // Of a prefix that leads out of a directory, only the last component is used.
     let leads_out = |prefix: &str| prefix.split('/').any(|part| part == "..");
     let prefix = &options.output_file;
     if prefix.starts_with('/') || leads_out(prefix) {

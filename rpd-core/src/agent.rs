@@ -6,10 +6,10 @@ use crate::ids::AgentHandle;
 use crate::options::AgentIndex;
 use crate::spool::reader::Counted;
 
-/// CPU or GPU.
+/// The type of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AgentType {
-    /// Neither.
+    /// Neither CPU nor GPU.
     #[default]
     Unknown,
     /// CPU.
@@ -28,7 +28,7 @@ impl AgentType {
         }
     }
 
-    /// Its number in the provider's structs and in files.
+    /// The number of the type in the provider's structs and in files.
     pub const fn number(self) -> u32 {
         match self {
             AgentType::Unknown => 0,
@@ -127,11 +127,11 @@ impl Number for dim3 {
 
 /// A number that describes a `T`.
 pub struct Property<T> {
-    /// Its name: that of the field, and of the key in files.
+    /// Name of the field, and of the key in files.
     pub name: &'static str,
-    /// Its value.
+    /// Reads the property's value.
     pub get: fn(&T) -> Value,
-    /// Sets it. A value of another sort than [`Property::get`] gives is taken for 0.
+    /// Sets the property. A value of another type than [`Property::get`] returns is read as 0.
     pub set: fn(&mut T, Value),
 }
 
@@ -209,7 +209,7 @@ rpd_spool::io_link_properties!(described, {
 });
 
 impl Agent {
-    /// Label and number as `--agent-index` asks for them.
+    /// Label and number in the numbering that `--agent-index` selects.
     pub fn label(&self, index: AgentIndex) -> (&'static str, i64) {
         match index {
             AgentIndex::Absolute => ("Agent", i64::from(self.node_id)),

@@ -1,8 +1,8 @@
 //! Columns that are in memory while they are short and in a mapped file when they are long.
 //!
 //! A table that grows beyond a limit writes its rows to files without a name ([`Column::spill`]) and reads them through
-//! a mapping ([`Column::seal`]). Mapped pages count as memory of the process until they are given back, so whoever goes
-//! through a table gives them back as it goes ([`Column::release`]; [`crate::session::ApiTable::indices`] and those of the other tables do it).
+//! a mapping ([`Column::seal`]). Mapped pages count as memory of the process until they are released, so a loop over a
+//! table releases them as it proceeds ([`Column::release`]; [`crate::session::ApiTable::indices`] and those of the other tables do it).
 
 use std::fs::File;
 use std::io;
@@ -23,7 +23,7 @@ pub const BATCH: usize = 1 << 16;
 /// take at most 220 MiB with this many.
 const ROWS: usize = 1 << 19;
 
-/// Where long columns have their files, and from which length on.
+/// The folder for files of long columns, and the length from which a column is written to one.
 #[derive(Debug, Clone)]
 pub struct Storage {
     /// Kept open, so that it stays the same one whatever happens to its name.
@@ -56,7 +56,7 @@ impl Storage {
         self.rows
     }
 
-    /// A new file without a name: it is gone when it is closed, whatever ends the process.
+    /// A new file without a name: the kernel deletes it when it is closed, also at a crash.
     fn file(&self) -> io::Result<File> {
         let made = match &self.directory {
             Some(directory) => {
@@ -98,14 +98,14 @@ pub struct Column<T> {
     map: Option<Map<T>>,
 }
 
-/// What was written so far.
+/// The values that were written so far.
 struct Spilled {
     file: File,
     values: usize,
 }
 
 impl<T> Column<T> {
-    /// An empty column.
+    /// Creates an empty column in memory.
     pub const fn new() -> Column<T> {
         Column {
             tail: Vec::new(),
@@ -124,7 +124,7 @@ impl<T> Column<T> {
         self.map.is_some()
     }
 
-    /// Gives back the memory of values that were read from a file; they are read again when they are needed.
+    /// Releases the memory of values that were read from a file; they are read again when they are needed.
     pub fn release(&self) {
         if let Some(map) = &self.map {
             map.release();
@@ -133,7 +133,7 @@ impl<T> Column<T> {
 }
 
 impl<T> Column<T> {
-    /// The values one after the other. The memory of those in a file is given back on the way.
+    /// Iterates over the values. Memory of values in a file is released during the iteration.
     pub fn iter(&self) -> Iter<'_, T> {
         Iter {
             column: self,
@@ -143,7 +143,7 @@ impl<T> Column<T> {
     }
 }
 
-/// See [`Column::iter`].
+/// Iterator over the values of a column; see [`Column::iter`].
 #[derive(Debug)]
 pub struct Iter<'a, T> {
     column: &'a Column<T>,
@@ -199,7 +199,7 @@ impl<T: Copy> Column<T> {
         &mut self.tail
     }
 
-    /// Puts the values in memory in the order given, or cuts some out: `order[i]` is the old place of the new value `i`.
+    /// Reorders the values, or removes some: `order[i]` is the old index of the new value `i`.
     pub fn reorder(&mut self, order: &[u32]) {
         let old = std::mem::take(self.to_memory());
         self.tail = order.iter().map(|&place| old[place as usize]).collect();

@@ -1,4 +1,4 @@
-//! The one place that knows domains and kinds and how they are called in files.
+//! Domains and kinds of records, and their names in output files.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -15,21 +15,21 @@ pub enum Domain {
     HipApi,
     /// ROCTx marks, ranges and control calls.
     MarkerApi,
-    /// Kernel dispatches.
+    /// Kernel dispatches on a device.
     KernelDispatch,
     /// Asynchronous memory copies.
     MemoryCopy,
     /// Scratch memory operations.
     ScratchMemory,
-    /// Hardware counters.
+    /// Values of hardware counters.
     CounterCollection,
-    /// RCCL calls.
+    /// Calls of the RCCL API.
     RcclApi,
     /// Memory allocations and frees.
     MemoryAllocation,
-    /// rocDecode calls.
+    /// Calls of the rocDecode API.
     RocdecodeApi,
-    /// rocJPEG calls.
+    /// Calls of the rocJPEG API.
     RocjpegApi,
 }
 
@@ -118,7 +118,7 @@ impl Domain {
     }
 }
 
-/// What one recorded call or operation is an instance of. Finer than [`Domain`].
+/// The API or the kind of operation that a record belongs to. Finer than [`Domain`].
 #[derive(
     Debug,
     Clone,
@@ -133,7 +133,7 @@ impl Domain {
 )]
 #[repr(u8)]
 pub enum Kind {
-    /// HSA core table.
+    /// Calls of the HSA core table.
     HsaCore,
     /// HSA AMD extension table.
     HsaAmdExt,
@@ -141,27 +141,27 @@ pub enum Kind {
     HsaImageExt,
     /// HSA finalizer extension table.
     HsaFinalizeExt,
-    /// HIP runtime table.
+    /// Calls of the HIP runtime table.
     HipRuntime,
-    /// HIP compiler table.
+    /// Calls of the HIP compiler table.
     HipCompiler,
     /// ROCTx marks and joined ranges.
     MarkerCoreRange,
     /// ROCTx pause and resume.
     MarkerControl,
-    /// ROCTx naming calls.
+    /// ROCTx calls that name threads, devices and streams.
     MarkerName,
-    /// RCCL table.
+    /// Calls of the RCCL API table.
     Rccl,
-    /// rocDecode table.
+    /// Calls of the rocDecode API table.
     Rocdecode,
-    /// rocJPEG table.
+    /// Calls of the rocJPEG API table.
     Rocjpeg,
     /// Memory copies.
     MemoryCopy,
     /// Kernel dispatches.
     KernelDispatch,
-    /// Scratch memory.
+    /// Scratch memory operations.
     ScratchMemory,
     /// Memory allocations.
     MemoryAllocation,
@@ -267,7 +267,7 @@ const KINDS: [KindRow; 16] = [
 ];
 
 impl Kind {
-    /// Every kind.
+    /// All kinds, in the order of their table.
     pub fn all() -> impl Iterator<Item = Kind> {
         KINDS.iter().map(|row| row.0)
     }

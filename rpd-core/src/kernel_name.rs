@@ -1,4 +1,4 @@
-//! How the kernels of a session are called in files.
+//! Names of a session's kernels in files.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub struct KernelLabels<'a> {
 }
 
 impl<'a> KernelLabels<'a> {
-    /// Formats the name of every kernel that `session` knows.
+    /// Formats the name of every kernel of `session`.
     pub fn new(session: &'a Session, names: KernelNames) -> KernelLabels<'a> {
         let mut formatted_names: HashMap<KernelId, String> = session
             .kernel_symbols

@@ -29,7 +29,7 @@ const MAX_LEVELS: usize = 8;
 /// Bytes that all values together may have which stand for one placeholder of the pattern; placeholders in values whose own
 /// would not fit are left as they are written.
 const MAX_VALUE: usize = 4096;
-/// What a component consists of whose placeholders all stand for nothing.
+/// The name of a component whose placeholders are all empty.
 const NOTHING: &str = "_";
 
 // The last one that is set wins, so the launcher closest to the process does.
@@ -62,7 +62,7 @@ pub enum NamingError {
     /// A closed placeholder whose word means nothing.
     #[error("`{text}` is no placeholder{}", match .near { Some(near) => format!("; did you mean `%{near}%`?"), None => String::new() })]
     Unknown {
-        /// As written.
+        /// The argument as it was written.
         text: String,
         /// The key that looks most like it.
         near: Option<String>,
@@ -143,10 +143,10 @@ pub fn tells_ranks_apart(pattern: &str) -> bool {
     })
 }
 
-/// What placeholders stand for in one process.
+/// The values of placeholders in one process.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// The process.
+    /// The process that the outputs describe.
     pub process: &'a Process,
     /// The run's options: launch time and the front end's variables, for what the process's environment lacks.
     pub options: &'a Options,
@@ -191,12 +191,12 @@ impl Facts<'_> {
             .find_map(|name| self.variable(name)?.trim().parse().ok())
     }
 
-    /// The MPI rank, when a variable of the MPI runtime tells it.
+    /// The MPI rank, from a variable of the MPI runtime.
     pub fn mpi_rank(&self) -> Option<u64> {
         self.last_number("ROCPROF_MPI_RANK_VAR", &RANK_VARIABLES)
     }
 
-    /// The number of MPI ranks, when a variable of the MPI runtime tells it.
+    /// The number of MPI ranks, from a variable of the MPI runtime.
     pub fn mpi_size(&self) -> Option<u64> {
         self.last_number("ROCPROF_MPI_SIZE_VAR", &SIZE_VARIABLES)
     }
@@ -307,7 +307,7 @@ impl Facts<'_> {
         path.finish(remarks)
     }
 
-    /// What a placeholder stands for, the placeholders in it filled in; `None` for an argument that there is not.
+    /// The value of a placeholder, with the placeholders in it filled in; `None` for an argument that does not exist.
     fn value_of(&self, piece: Piece<'_>, levels: usize, budget: &mut usize) -> Option<String> {
         let raw = match piece {
             Piece::Key(key) => self.value(key)?,
@@ -338,7 +338,7 @@ impl Facts<'_> {
         Some(value)
     }
 
-    /// Whether the prefix, filled in, tells processes apart by itself.
+    /// Whether the filled-in prefix differs for each process.
     fn names_pid(&self, pattern: &str) -> bool {
         pieces(pattern).iter().any(|piece| match piece {
             Piece::Key("pid") => true,
@@ -355,7 +355,7 @@ impl Facts<'_> {
 #[derive(Default)]
 struct Components {
     path: String,
-    /// Where its last component begins.
+    /// Offset of its last component.
     begin: usize,
     /// The placeholders that stand in the last component.
     filled: Vec<String>,
@@ -379,7 +379,7 @@ impl Components {
         let foreign = |character: char| character == '/' || character.is_control();
         let value = if value.contains(foreign) {
             remarks.insert(format!(
-                "the value of {placeholder} holds / or control characters: _ stands for each of them"
+                "the value of {placeholder} contains / or control characters: each is replaced by _"
             ));
             value.replace(foreign, "_")
         } else {
@@ -400,13 +400,13 @@ impl Components {
             return;
         }
         let (what, instead) = match &self.path[self.begin..] {
-            "" => ("nothing", NOTHING),
+            "" => ("empty", NOTHING),
             "." => ("`.`", "_"),
             ".." => ("`..`", "__"),
             _ => return,
         };
         remarks.insert(format!(
-            "{placeholders} makes a path component that is {what}: {instead} stands for it"
+            "{placeholders} makes a path component that is {what}: it is replaced by {instead}"
         ));
         self.path.truncate(self.begin);
         self.path.push_str(instead);
@@ -425,10 +425,10 @@ fn clean(value: &str) -> String {
         .replace(['\t', ' ', '/'], "_")
 }
 
-/// Where one process's files go.
+/// The destination of one process's files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Target {
-    /// Directory.
+    /// Directory of the output files.
     #[serde(with = "os_text::path")]
     pub directory: PathBuf,
     /// Prefix, as escaped text; may hold `/`.
@@ -455,11 +455,11 @@ impl Target {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Namer {
-    /// What file names begin with, directory included, as escaped text.
+    /// Prefix of the file names, directory included, as escaped text.
     used: HashSet<String>,
-    /// What [`Namer::take_remarks`] has given already.
+    /// Remarks that [`Namer::take_remarks`] has returned already.
     reported: BTreeSet<String>,
-    /// What it will give next.
+    /// Remarks that it will return next.
     #[serde(skip)]
     remarks: BTreeSet<String>,
 }
@@ -515,7 +515,7 @@ impl Namer {
     }
 }
 
-/// A path without `.` and `..`, as far as the text alone tells.
+/// A path without `.` and `..`, without resolving symbolic links.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

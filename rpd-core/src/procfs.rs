@@ -1,6 +1,6 @@
-//! What `/proc` tells of another process.
+//! Reads the state of another process from `/proc`.
 
-/// Part of `/proc/<pid>/stat`.
+/// Fields of `/proc/<pid>/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
     /// Whether the process runs; a zombie does not.
@@ -9,7 +9,7 @@ pub struct Stat {
     pub start: u64,
 }
 
-/// Reads it; `None` when there is no such process.
+/// Reads `/proc/<pid>/stat`; `None` when the process does not exist.
 pub fn stat(pid: u32) -> Option<Stat> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The command name, in parentheses, may hold anything.

@@ -143,7 +143,7 @@ pub(crate) fn make_heap(runs: &mut [Run], precedes: &impl Fn(&Run, &Run) -> bool
     }
 }
 
-/// Takes the first of all rows out of a heap of runs.
+/// Removes the first of all rows from a heap of runs.
 #[inline]
 pub(crate) fn take_first(
     runs: &mut Vec<Run>,

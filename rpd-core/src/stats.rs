@@ -20,10 +20,10 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Every unit.
+    /// All units, from the longest to the shortest.
     pub const ALL: [Unit; 4] = [Unit::Sec, Unit::Msec, Unit::Usec, Unit::Nsec];
 
-    /// What stands in headers and on the command line.
+    /// The unit's name in table headers and on the command line.
     pub const fn label(self) -> &'static str {
         match self {
             Unit::Sec => "sec",
@@ -51,17 +51,17 @@ pub struct StatRow {
     pub name: String,
     /// First domain (in summary order) the name occurs in.
     pub domain: Domain,
-    /// Number of records.
+    /// Number of calls or operations.
     pub calls: u64,
-    /// Sum of durations.
+    /// Sum of durations in nanoseconds.
     pub total: u64,
-    /// Mean duration.
+    /// Mean duration in nanoseconds.
     pub average: f64,
     /// Share of the table's own total, 0 to 100; 0 when that total is 0.
     pub percentage: f64,
-    /// Shortest duration.
+    /// Shortest duration in nanoseconds.
     pub min: u64,
-    /// Longest duration.
+    /// Longest duration in nanoseconds.
     pub max: u64,
     /// Sample standard deviation; 0 for fewer than two records.
     pub std_dev: f64,
@@ -72,7 +72,7 @@ pub struct StatRow {
 pub struct StatTable {
     /// Title as printed, for example `KERNEL_DISPATCH` or `HIP_API + MEMORY_COPY`; empty for the overall table.
     pub title: String,
-    /// The rows.
+    /// One row per name.
     pub rows: Vec<StatRow>,
 }
 

@@ -1,4 +1,4 @@
-//! What is known about agents, code and counters, as JSON objects.
+//! Properties of agents, code objects and counters, as JSON objects.
 
 use rpd_core::agent::{Agent, Cache, IoLink, MemoryBank, Property, Value};
 use rpd_core::kernel_name::KernelSpellings;
@@ -47,7 +47,7 @@ const LINK: [(&str, u32); 5] = [
     ("NoPeerToPeerDMA", 1),
 ];
 
-/// The fields that the bits of a property are, by what it is a property of and its name.
+/// Names of the bit fields of a property, by the struct (`of`) and the property's name.
 pub(crate) fn bit_fields(of: &str, name: &str) -> Option<&'static Bits> {
     Some(match (of, name) {
         (AGENT, "sdma_fw_version") => &SDMA_FIRMWARE,
@@ -123,7 +123,7 @@ pub(crate) fn agent(agent: &Agent, gpu_index: i64) -> String {
     let mut object = Object::new();
     for known in Agent::PROPERTIES {
         object = property(object, AGENT, known, agent);
-        // What is no number stands where the provider's struct has it.
+        // Fields that are not numbers keep their place in the provider's struct.
         object = match known.name {
             "size" => object
                 .json("id", &handle(agent.handle.0))
@@ -153,7 +153,7 @@ pub(crate) fn agent(agent: &Agent, gpu_index: i64) -> String {
         .end()
 }
 
-/// A code object.
+/// A code object as a JSON object.
 pub(crate) fn code_object(code: &CodeObject) -> String {
     let object = Object::new()
         .number("size", code.size)
@@ -170,7 +170,7 @@ pub(crate) fn code_object(code: &CodeObject) -> String {
         .end()
 }
 
-/// A kernel symbol.
+/// A kernel symbol as a JSON object.
 pub(crate) fn kernel_symbol(symbol: &KernelSymbol, names: &KernelSpellings) -> String {
     Object::new()
         .number("size", symbol.size)

@@ -21,7 +21,7 @@ const BUFFER: usize = 256 << 10;
 
 const PREFIX: &str = ".rpd-";
 const SUFFIX: &str = ".part";
-/// How long a temporary file of another machine or container has not changed when its process is taken for dead.
+/// Age of the last change after which a temporary file of another machine or container is assumed to be abandoned.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A file in the making.
@@ -56,7 +56,7 @@ impl PendingFile {
         Ok(file)
     }
 
-    /// Where its bytes are until it is finished.
+    /// Path of the bytes until the file is finished.
     pub(crate) fn temporary_path(&self) -> &Path {
         self.file.path()
     }
@@ -66,12 +66,12 @@ impl PendingFile {
         &self.path
     }
 
-    /// The file itself.
+    /// The open file, still under its temporary name.
     pub fn file(&mut self) -> &mut File {
         self.file.as_file_mut()
     }
 
-    /// Gives it its name. A file of that name is replaced; a symbolic link, too.
+    /// Renames the file to its final name. An existing file or symbolic link of that name is replaced.
     ///
     /// # Errors
     /// When it cannot be renamed; it is removed then.
@@ -107,7 +107,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// What tells this machine, since it was booted, and this PID namespace from others.
+/// Identifies the machine since its boot, and the PID namespace.
 fn system() -> u32 {
     static SYSTEM: LazyLock<u32> = LazyLock::new(|| {
         let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -129,7 +129,7 @@ fn prefix() -> String {
     format!("{PREFIX}{:08x}-{pid}-{start}-", system())
 }
 
-/// Whether the process that made the temporary file of this name still writes it. `None`: it is no such name.
+/// Whether the process that made the temporary file of this name still writes it. `None` for other names.
 fn is_written(name: &str, age: Option<Duration>) -> Option<bool> {
     let inner = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let mut parts = inner.splitn(4, '-');
@@ -195,7 +195,7 @@ pub fn remove_abandoned(directory: &Path) {
 /// A file of text, buffered in a vector that callers append to.
 pub(crate) struct TextFile {
     pending: PendingFile,
-    /// Not yet written.
+    /// Bytes that are not yet written to the file.
     pub(crate) buffer: Vec<u8>,
     /// Rows in it, as far as they were announced.
     rows: u64,
@@ -273,7 +273,7 @@ mod tests {
         let old = SystemTime::now() - ABANDONED - Duration::from_secs(60);
         let file = File::options().write(true).open(path(&gone[2]));
         file.and_then(|file| file.set_modified(old)).expect("set");
-        // Belongs to somebody else.
+        // The file belongs to another user.
         sweep(folder.path(), u32::MAX);
         assert!(gone.iter().all(|name| path(name).exists()));
         let pending = PendingFile::create(path("x.csv")).expect("made");

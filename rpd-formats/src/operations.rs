@@ -24,7 +24,7 @@ pub(crate) struct OperationNumbers {
     pub(crate) callbacks: Vec<Names>,
     /// Names by number of its buffer kinds, and of whatever else the session has.
     pub(crate) buffers: Vec<Names>,
-    /// Those of a completed dispatch.
+    /// Operations of a completed dispatch.
     pub(crate) dispatch: Numbers,
     by_id: Vec<Numbers>,
     kinds: HashMap<Kind, usize>,

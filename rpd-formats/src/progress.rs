@@ -1,4 +1,4 @@
-//! How far the writers have come, for whoever shows it: one number for the whole process, counted roughly.
+//! Progress of the writers for a progress bar: one approximate number for the whole process.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! The registry of output formats: what there is to know of each, and the one way to write it.
+//! The registry of output formats: the properties of each, and the function that writes it.
 //!
 //! [`Format`] lists the formats and their words. [`entry`] has an arm for each, without which it does not compile. The
 //! command line, `rpd convert`, reports and the measurement of writers read both.
@@ -14,14 +14,14 @@ use rpd_core::stats::SessionStats;
 
 use crate::{WriteError, csv, html, otf2, parquet, perfetto, results_json, rocpd};
 
-/// What a writer makes files from.
+/// The input of a writer.
 #[derive(Debug, Clone, Copy)]
 pub struct Output<'a> {
-    /// The recording.
+    /// The recording to write.
     pub session: &'a Session,
-    /// Its statistics, where there are some.
+    /// Statistics of the recording, if they were computed.
     pub stats: Option<&'a SessionStats>,
-    /// What was asked for.
+    /// The options of the run.
     pub options: &'a Options,
     /// Directory and prefix of the files.
     pub target: &'a Target,
@@ -31,36 +31,36 @@ pub struct Output<'a> {
 /// without records.
 pub type Writer = fn(&Output<'_>) -> Result<Vec<PathBuf>, WriteError>;
 
-/// What a format does with statistics.
+/// How a format uses statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatisticsUse {
-    /// It does not show them.
+    /// The format has no statistics.
     Unused,
-    /// It has files of their own for them, written with `--stats` only.
+    /// Files of their own for statistics, written with `--stats` only.
     OnRequest,
-    /// It shows those that were computed for another purpose.
+    /// Shows statistics if they were computed for another purpose.
     WhenComputed,
-    /// It always shows them: they are computed for it.
+    /// Always shows statistics: they are computed for the format.
     Always,
 }
 
-/// What there is to know of a format besides its word.
+/// Properties of a format.
 #[derive(Debug, Clone, Copy)]
 pub struct FormatEntry {
-    /// What the word does not say, for help texts; may be empty.
+    /// A note for help texts; may be empty.
     pub note: &'static str,
     /// The name behind the prefix of the one file that it makes, or that the others belong to; `None` for a format with a
     /// file per domain or table.
     pub file: Option<&'static str>,
-    /// It shows arguments of calls, so that they are recorded.
+    /// Whether it shows arguments of calls, so that they are recorded.
     pub arguments: bool,
-    /// What it does with statistics.
+    /// How the format uses statistics.
     pub statistics: StatisticsUse,
-    /// Its writer; called by [`write`].
+    /// The writer; called by [`write`].
     writer: Writer,
 }
 
-/// The registry.
+/// The registry entry of a format.
 pub const fn entry(format: Format) -> FormatEntry {
     match format {
         Format::Csv => FormatEntry {

@@ -17,7 +17,7 @@ pub const ITERATIONS: usize = 1 << 16;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Settings(Vec<(&'static str, Setting)>);
 
-/// One value.
+/// The value of a setting.
 #[derive(Debug, Clone, PartialEq)]
 enum Setting {
     Plain(Value),
@@ -135,7 +135,7 @@ pub(crate) fn of_database(session: &Session, options: &Options, target: &Target)
     ];
     let mut settings = of_outputs(session, options, target);
     settings.0.retain(|(key, _)| KEYS.contains(key));
-    // Counted dispatches have rows among the dispatches; this tells whether they were also traced.
+    // Counted dispatches have rows among the dispatches; this setting says whether they were also traced.
     let only_counted = session.dispatches.is_empty() && !session.counted.is_empty();
     settings.with("kernel_trace", !only_counted)
 }

@@ -12,7 +12,7 @@ use rpd_core::options::Options;
 use rpd_core::session::{OperationClass, Session};
 use rpd_core::spool::format::api_flag;
 
-/// Steps from a copy up to the HIP call that asked for it: HSA calls lie between.
+/// Largest number of steps from a copy up to the HIP call that caused it: HSA calls lie between.
 const MAX_DEPTH: usize = 4;
 
 /// The streams of one address, one after the other.
@@ -23,7 +23,7 @@ struct Life {
     current: usize,
 }
 
-/// Where an operation has its stream.
+/// The source of an operation's stream.
 #[derive(Clone, Copy, Default)]
 struct Place {
     works: bool,
@@ -31,7 +31,7 @@ struct Place {
     destroys: bool,
 }
 
-/// Answers for the calls of a session, to be asked in their order.
+/// Finds the stream of each call of a session. Calls must be passed in their order.
 pub(crate) struct CallStreams<'a> {
     session: &'a Session,
     places: Vec<Place>,

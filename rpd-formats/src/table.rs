@@ -32,16 +32,16 @@ impl TableFormat {
     }
 }
 
-/// A value.
+/// The value of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// None.
+    /// No value.
     Null,
-    /// An integer.
+    /// An integer value.
     Integer(i64),
-    /// A floating-point number.
+    /// A floating-point value.
     Float(f64),
-    /// A text.
+    /// A text value.
     Text(String),
 }
 
@@ -112,14 +112,14 @@ impl<W: Write> Printer<W> {
         Ok(printer)
     }
 
-    /// Puts what stands for a missing number in tables for people as the tool does that `compat` asks for.
+    /// Replaces missing numbers in tables for people by the text that the tool of `compat` uses.
     #[must_use]
     pub fn compat(mut self, compat: Compat) -> Printer<W> {
         self.no_number = compat.no_number();
         self
     }
 
-    /// How many rows there were so far.
+    /// Number of rows that were written so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
@@ -183,7 +183,7 @@ impl<W: Write> Printer<W> {
         }
     }
 
-    /// Ends the table.
+    /// Writes the end of the table.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -42,7 +42,7 @@ use crate::expression::{Expression, ParseError};
 /// The schema version that is known.
 const VERSION: u64 = 1;
 
-/// A definition file.
+/// The counters of a definition file, and the form of the file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Definitions {
     /// Counters in the order of the file; no name twice for one architecture.
@@ -51,7 +51,7 @@ pub struct Definitions {
     pub form: Form,
 }
 
-/// How a definition file is laid out.
+/// The layout of a definition file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Form {
     /// A list under `rocprofiler-sdk: counters:`.
@@ -64,26 +64,26 @@ pub enum Form {
 /// A counter as a file defines it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counter {
-    /// Its name.
+    /// Name of the counter.
     pub name: String,
-    /// Text for people.
+    /// Description for listings.
     pub description: String,
-    /// What it is on which architectures.
+    /// The definitions of the counter, each for some architectures.
     pub definitions: Vec<Definition>,
 }
 
-/// What a counter is on some architectures.
+/// The definition of a counter on some architectures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
     /// The architectures, such as `gfx90a`.
     pub architectures: Vec<String>,
-    /// Where its values come from.
+    /// The source of the counter's values.
     pub source: Source,
     /// Text for people, where it differs from the counter's.
     pub description: Option<String>,
 }
 
-/// Where the values of a counter come from.
+/// The source of a counter's values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     /// A hardware block counts them.
@@ -93,7 +93,7 @@ pub enum Source {
         /// Number of the event within the block.
         event: u64,
     },
-    /// They are computed.
+    /// The counter is computed by a formula.
     Expression(Expression),
 }
 
@@ -102,9 +102,9 @@ pub enum Source {
 pub struct DefinitionError {
     /// Line from 1, 0 when unknown.
     pub line: usize,
-    /// Column from 1.
+    /// Column of the error, from 1.
     pub column: usize,
-    /// What is wrong, in one line.
+    /// Description of the error, in one line.
     pub message: String,
 }
 
@@ -121,7 +121,7 @@ impl Definitions {
     /// Reads a definition file.
     ///
     /// # Errors
-    /// What is wrong first, with its place: the YAML, a missing part, an expression, a name used twice.
+    /// The first error, with its place: YAML syntax, a missing part, an expression, a name used twice.
     pub fn parse(text: &str) -> Result<Self, DefinitionError> {
         match serde_yaml::from_str::<File>(text) {
             Ok(file) => Ok(file.0),
@@ -158,7 +158,7 @@ impl Definitions {
                 let list: Vec<String> =
                     definition.architectures.iter().map(|a| quoted(a)).collect();
                 yaml += &format!("        - architectures: [{}]\n", list.join(", "));
-                // The SDK reads keys that it knows and leaves the others alone.
+                // The SDK ignores unknown keys.
                 if let Some(description) = &definition.description {
                     yaml += &format!("          description: {}\n", quoted(description));
                 }
@@ -256,7 +256,7 @@ impl<'de> Deserialize<'de> for File {
     }
 }
 
-/// What is under `rocprofiler-sdk`.
+/// The list below the key `rocprofiler-sdk`.
 #[derive(Deserialize)]
 #[serde(expecting = "a map with `counters`")]
 struct Root {

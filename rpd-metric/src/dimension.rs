@@ -1,4 +1,4 @@
-//! Where on a device the instances of a counter are.
+//! Positions of a counter's instances on a device.
 
 use std::fmt;
 
@@ -44,7 +44,7 @@ impl Dimension {
         Self::ALL.into_iter().find(|d| u64::from(d.id()) == id)
     }
 
-    /// Its name, as expressions and files write it.
+    /// Name of the dimension in expressions and files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Xcc => "DIMENSION_XCC",
@@ -72,12 +72,12 @@ impl fmt::Display for Dimension {
 /// Largest index along a dimension: ids of values have six bits for it.
 pub const MAX_INDEX: u8 = 63;
 
-/// Where one value was counted: an index along every dimension, 0 where the counter does not have it.
+/// Position of a value: an index along every dimension, 0 where the counter does not have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Position([u8; 7]);
 
 impl Position {
-    /// The first instance.
+    /// The first instance along every dimension.
     pub const ORIGIN: Self = Self([0; 7]);
 
     /// The index along a dimension.
@@ -105,17 +105,17 @@ impl Shape {
         Self(extents.into_iter().collect())
     }
 
-    /// What has one value only.
+    /// The shape of a single value.
     pub fn single() -> Self {
         Self(vec![(Dimension::Instance, 1)])
     }
 
-    /// Dimensions and extents.
+    /// The dimensions, each with its number of positions.
     pub fn extents(&self) -> &[(Dimension, u8)] {
         &self.0
     }
 
-    /// Number of values.
+    /// Number of values: the product of the extents.
     pub fn instances(&self) -> usize {
         self.0
             .iter()

@@ -8,12 +8,12 @@ use crate::{
 /// Deepest chain of metrics that are made of metrics.
 const MAX_CHAIN: usize = 32;
 
-/// One value of one instance.
+/// The value of one instance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Which instance.
+    /// Position of the instance.
     pub position: Position,
-    /// Its value.
+    /// Value of the counter at the position.
     pub value: f64,
 }
 
@@ -27,7 +27,7 @@ impl Sample {
     }
 }
 
-/// What is known about counters by name.
+/// Access to the definitions of counters by name.
 pub trait Metrics {
     /// The expression of a derived counter; `None` for everything else.
     fn expression(&self, name: &str) -> Option<&Expression>;
@@ -36,7 +36,7 @@ pub trait Metrics {
     fn shape(&self, name: &str) -> Option<Shape>;
 }
 
-/// What was counted.
+/// Access to the values that were counted.
 pub trait Values: Metrics {
     /// The values of a counter that is not derived, one for each instance; `None` when it was not counted.
     fn values(&self, leaf: Leaf<'_>) -> Option<Vec<Sample>>;
@@ -45,19 +45,19 @@ pub trait Values: Metrics {
 /// Something that an expression is made of in the end: a counter that is not derived, or a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Leaf<'a> {
-    /// Its name.
+    /// Name of the counter.
     pub name: &'a str,
-    /// How it is accumulated.
+    /// How the counter is accumulated over time.
     pub resolution: Resolution,
 }
 
 /// Why a metric cannot be computed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EvaluateError {
-    /// There is no such counter.
+    /// No counter has this name.
     #[error("there is no counter `{0}`")]
     Unknown(String),
-    /// It was not counted.
+    /// The counter was not counted.
     #[error("`{0}` was not counted")]
     NotCounted(String),
     /// A metric is made of itself.
@@ -72,9 +72,9 @@ pub enum EvaluateError {
     /// Two parts with different instances.
     #[error("`{left}` and `{right}` have different instances")]
     Instances {
-        /// Left operand.
+        /// The left operand as text.
         left: String,
-        /// Right operand.
+        /// The right operand as text.
         right: String,
     },
     /// A selection without any instance.
@@ -178,7 +178,7 @@ fn enter<'a>(
     Ok(())
 }
 
-/// What two operands are called in an error.
+/// The names of two operands in an error.
 fn mismatch(left: &Node, right: &Node) -> EvaluateError {
     EvaluateError::Instances {
         left: title(left),
@@ -269,7 +269,8 @@ fn single(ranges: &[std::ops::RangeInclusive<u8>]) -> bool {
     matches!(ranges, [only] if only.start() == only.end())
 }
 
-/// Value by value; what has a single value goes with every value of the other. `None` when the places differ.
+/// Combines two operands instance by instance; a single value is combined with every value of the other operand. `None`
+/// when the instances differ.
 fn combine(
     operator: Operator,
     mut left: Vec<Sample>,

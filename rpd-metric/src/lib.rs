@@ -1,7 +1,7 @@
 //! Hardware counters as text: definition files, and the expressions that derive metrics from counters.
 //!
 //! [`definitions`] reads counter definition files, [`expression`] parses what stands in them, [`evaluate`]
-//! computes values and answers what a metric is made of and which instances it has. Nothing in here knows a
+//! computes values, and lists a metric's leaves and instances. Nothing in here depends on a
 //! device: counters and their values come in through the traits of [`evaluate`], for which [`Table`] is the simplest
 //! implementation.
 

@@ -118,7 +118,7 @@ pub const MEMORY_BANK_SIZE: usize = 24;
 pub const CACHE_SIZE: usize = 40;
 /// Bytes of a link's struct.
 pub const IO_LINK_SIZE: usize = 48;
-/// Where an agent's struct has the agent's type: 1 CPU, 2 GPU.
+/// Offset of the agent's type in its struct: 1 CPU, 2 GPU.
 pub const TYPE_OFFSET: usize = 16;
-/// Where an agent's struct has its UUID of 16 bytes.
+/// Offset of the agent's UUID of 16 bytes in its struct.
 pub const UUID_OFFSET: usize = 296;

@@ -1,4 +1,4 @@
-//! The one demangler.
+//! The demangler for Itanium C++ names.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ const MAX_DEMANGLED: usize = 1 << 20;
 /// Levels of nesting the demangler follows; bounds its use of stack.
 const MAX_DEPTH: u32 = 192;
 
-/// The C++ name that `name` stands for, or `name` itself when it is no mangled name.
+/// The demangled C++ name, or `name` itself when it is not a mangled name.
 pub fn demangle(name: &str) -> Cow<'_, str> {
     if !name.starts_with("_Z") {
         return Cow::Borrowed(name);
@@ -22,7 +22,7 @@ pub fn demangle(name: &str) -> Cow<'_, str> {
     try_demangle(name).map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
-/// The C++ type that `mangled` (as `typeid().name()` gives it) stands for, or `mangled` itself.
+/// The demangled C++ type of `mangled` (as `typeid().name()` returns it), or `mangled` itself.
 pub fn demangle_type(mangled: &str) -> Cow<'_, str> {
     // A bare type is no symbol; its type information is.
     try_demangle(&format!("_ZTI{mangled}"))
@@ -41,7 +41,7 @@ fn try_demangle(name: &str) -> Option<String> {
     Some(gnu_spelling(text.0))
 }
 
-/// How the GNU demangler, which the original uses, ends literals of these types.
+/// Suffixes of literals of these types in the output of the GNU demangler, which rocprofv3 uses.
 const LITERAL_SUFFIXES: [(&str, &str); 5] = [
     ("(unsigned int)", "u"),
     ("(unsigned long)", "ul"),
@@ -146,7 +146,7 @@ pub struct Demangler {
 }
 
 impl Demangler {
-    /// A demangler that knows nothing yet.
+    /// A demangler with empty caches.
     pub fn new() -> Demangler {
         Demangler::default()
     }

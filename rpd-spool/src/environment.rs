@@ -418,12 +418,12 @@ const HARMLESS: [&str; 406] = [
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum EnvironmentSelection {
-    /// Those that are [known to be harmless](is_harmless).
+    /// Variables that are [known to be harmless](is_harmless).
     #[default]
     Relevant,
-    /// All, secrets included.
+    /// All variables, including those that may hold secrets.
     All,
-    /// None.
+    /// No variable.
     None,
 }
 
@@ -457,7 +457,7 @@ impl EnvironmentSelection {
 }
 
 /// Whether a variable of this name bears on a GPU run and is known to hold no secret. Only whole names are known: a
-/// pattern would admit names that nobody has looked at, and those may hold secrets.
+/// pattern would admit names that have not been reviewed and may hold secrets.
 pub fn is_harmless(name: &str) -> bool {
     HARMLESS.binary_search(&name).is_ok()
 }

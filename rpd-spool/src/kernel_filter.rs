@@ -4,7 +4,7 @@
 //! ([`compile`], with the feature of that name); the collector in the target only walks the table ([`Matcher`]), which
 //! takes time proportional to the name's length, whatever the pattern. That is also why look-around and
 //! back-references, which no table can express, are refused. A name is matched byte by byte: `.`, classes and escapes are
-//! about ASCII, and a letter beyond ASCII in a pattern stands for its UTF-8 bytes.
+//! about ASCII, and a letter beyond ASCII in a pattern matches its UTF-8 bytes.
 
 use regex_automata::Input;
 use regex_automata::dfa::Automaton;
@@ -57,12 +57,12 @@ mod pattern {
         /// The table would be too large.
         #[error("the pattern is too complex; use fewer or smaller counted repetitions")]
         TooComplex,
-        /// Anything else.
+        /// A syntax error in the pattern.
         #[error("{message}, at character {at}")]
         Syntax {
-            /// What is wrong.
+            /// Description of the error.
             message: String,
-            /// Where, from 1.
+            /// Position of the character, from 1.
             at: usize,
         },
     }
@@ -80,7 +80,7 @@ mod pattern {
     /// When it is none, when it uses look-around or back-references, or when its table would be too large.
     pub fn compile(pattern: &str) -> Result<Vec<u8>, PatternError> {
         let pattern = Translation::of(pattern)?;
-        // Parsed once by itself, for its errors: those of the table's builder have no structure.
+        // Parsed separately for its errors: those of the table's builder have no position.
         regex_syntax::ParserBuilder::new()
             .unicode(false)
             .utf8(false)
@@ -164,7 +164,7 @@ mod pattern {
                     .all(|(wanted, found)| wanted == *found)
         }
 
-        /// A character that stands for itself.
+        /// A literal character.
         fn literal(&mut self, literal: char) {
             if regex_syntax::is_meta_character(literal) {
                 self.made.push('\\');
@@ -183,7 +183,7 @@ mod pattern {
             Ok(())
         }
 
-        /// Behind a backslash.
+        /// Parses an escape, behind its backslash.
         fn escape(&mut self, in_class: bool) -> Result<(), PatternError> {
             let start = self.at - 1;
             let Some(escaped) = self.next() else {
@@ -274,7 +274,7 @@ mod pattern {
             Err(wrong("a bracket is not closed", start))
         }
 
-        /// Where the named class ends that begins here, as `[:alpha:]` does.
+        /// Offset of the end of a named class such as `[:alpha:]` that begins at this offset.
         fn posix_class(&self) -> Option<usize> {
             let rest = &self.pattern[self.at + 1..];
             let name = rest.iter().take_while(|next| next.is_ascii_lowercase());

@@ -1,4 +1,4 @@
-//! How kernel names are shown.
+//! Formatting of kernel names.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::demangle::demangle;
 /// The suffix under which kernel descriptors are registered.
 const DESCRIPTOR_SUFFIX: &str = ".kd";
 
-/// How kernel names are shown.
+/// Options for the formatting of kernel names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
@@ -23,7 +23,7 @@ pub struct KernelNames {
 /// All spellings of one kernel's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelSpellings {
-    /// What a "kernel name" column shows.
+    /// The form of names in a "kernel name" column.
     pub formatted: String,
     /// Demangled with the descriptor suffix in place.
     pub demangled: String,

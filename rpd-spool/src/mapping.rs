@@ -31,14 +31,14 @@ fn thread_id() -> i32 {
 }
 
 impl ForkLock {
-    /// An open lock.
+    /// Creates a lock that is not held.
     pub const fn new() -> ForkLock {
         ForkLock {
             owner: AtomicI32::new(0),
         }
     }
 
-    /// Takes the lock. `None` when this very thread holds it: a signal handler interrupted the holder.
+    /// Takes the lock. `None` when this thread holds it already: a signal handler interrupted the holder.
     pub fn lock(&self) -> Option<ForkGuard<'_>> {
         let me = thread_id();
         loop {
@@ -56,7 +56,7 @@ impl ForkLock {
         }
     }
 
-    /// Opens the lock whoever holds it. Only for the one thread of a forked child.
+    /// Releases the lock, whichever thread holds it. Only for the single thread of a forked child.
     pub fn reset(&self) {
         self.owner.store(0, Ordering::Release);
     }
@@ -110,7 +110,7 @@ pub fn abandon_all() {
     REGISTRY.lock.reset();
     REGISTRY.with(|mapped| {
         for (address, len) in mapped.drain(..) {
-            // SAFETY: the range is one of our own mappings, which nobody else knows; it is replaced by memory of the
+            // SAFETY: the range is one of this module's own mappings, unknown to other code; it is replaced by memory of the
             // same size, so pointers into it stay valid.
             unsafe {
                 libc::mmap(
@@ -159,7 +159,7 @@ fn write_zeros(fd: libc::c_int, len: usize) {
     }
 }
 
-/// One mapped segment file.
+/// A mapped segment file.
 #[derive(Debug)]
 pub(super) struct Mapping {
     base: NonNull<u8>,
@@ -251,13 +251,13 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// First byte.
+    /// Address of the first byte.
     #[inline]
     pub(super) fn base(&self) -> NonNull<u8> {
         self.base
     }
 
-    /// Bytes.
+    /// Length in bytes.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
@@ -293,7 +293,7 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         let entry = (self.base.as_ptr() as usize, self.len);
         REGISTRY.with(|mapped| {
-            // After a fork the address range belongs to nobody's file any more and is left alone.
+            // After a fork the address range no longer maps a file; it is left alone.
             if let Some(index) = mapped.iter().position(|found| *found == entry) {
                 mapped.swap_remove(index);
                 // SAFETY: our own mapping, of which no reference is left when its owner is dropped.

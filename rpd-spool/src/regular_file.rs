@@ -12,7 +12,7 @@ use std::path::Path;
 /// The number of `/dev/null`.
 const NULL_DEVICE: u64 = libc::makedev(1, 3);
 
-/// What stands where a regular file is expected.
+/// The type of a file that is not a regular one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// What users can do, as the end of a sentence.
+    /// Advice for the user, as the end of a sentence.
     fn remedy(self) -> &'static str {
         match self {
             Kind::Pipe | Kind::Socket | Kind::Device => {
@@ -72,16 +72,16 @@ impl fmt::Display for Kind {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("No such file")]
     Missing,
     /// The system does not let it be opened or read.
     #[error("{0}")]
     Io(io::Error),
-    /// It is something else than a regular file.
+    /// The file is not a regular file.
     #[error("is {}, not a regular file{}", .0, .0.remedy())]
     NotRegular(Kind),
-    /// It is longer than its reader accepts.
+    /// The file is larger than its reader accepts.
     #[error(
         "is too large: it has more than {limit} bytes, the most that is read; name a smaller file"
     )]
@@ -89,7 +89,7 @@ pub enum FileError {
         /// The most bytes that are read.
         limit: u64,
     },
-    /// It is no text.
+    /// The file is not UTF-8 text.
     #[error("it is not valid UTF-8")]
     NotText,
 }
@@ -112,7 +112,7 @@ pub enum Links {
     Refuse,
 }
 
-/// Opens a regular file for reading, without waiting for anybody. `/dev/null` is taken for an empty one.
+/// Opens a regular file for reading, without blocking on a pipe. `/dev/null` is read as an empty file.
 ///
 /// # Errors
 /// When it cannot be opened or is no regular file.

@@ -1,4 +1,4 @@
-//! Tables over recordings that were read from databases: one per kind of work, over all recordings or each by itself.
+//! Tables over recordings that were read from databases: one per kind of record, over all recordings or for each separately.
 
 use std::collections::HashMap;
 
@@ -17,23 +17,23 @@ pub struct SummaryRow {
     pub rank: usize,
     /// Kernel, function, message or operation.
     pub name: String,
-    /// Number of records.
+    /// Number of calls or operations.
     pub calls: u64,
-    /// Sum of durations.
+    /// Sum of durations in nanoseconds.
     pub total: u64,
-    /// Mean.
+    /// Mean duration in nanoseconds.
     pub average: f64,
     /// Share of the table, or of the recording's part of it, 0 to 100.
     pub percentage: f64,
-    /// Shortest.
+    /// Shortest duration in nanoseconds.
     pub min: u64,
-    /// Longest.
+    /// Longest duration in nanoseconds.
     pub max: u64,
     /// Sample standard deviation; `None` for one record.
     pub std_dev: Option<f64>,
 }
 
-/// A table.
+/// A summary table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummaryTable {
     /// `kernels_summary` and so on.
@@ -280,7 +280,7 @@ impl DatabaseSummary {
         self.pids.get(row.rank).copied().unwrap_or(0)
     }
 
-    /// Shares and order.
+    /// Computes percentages and sorts the rows.
     fn finish(&self, rows: &mut [SummaryRow]) {
         let mut totals: HashMap<usize, u64> = HashMap::new();
         for row in rows.iter() {

@@ -10,16 +10,16 @@ use rpd_core::session::Session;
 
 use crate::SummaryError;
 
-/// What is compared with what.
+/// The kinds of records that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Group {
     /// Kernel dispatches by kernel.
     Kernel,
-    /// Calls by function.
+    /// API calls by function name.
     Api,
     /// Marker ranges by message.
     Region,
-    /// Copies by direction.
+    /// Memory copies by direction.
     Copy,
 }
 
@@ -47,7 +47,7 @@ impl Group {
     }
 }
 
-/// What one run says about a name. Times in nanoseconds.
+/// The figures of one name in one run. Times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
     /// Mean of the faster half of the durations (those up to the median). A busy machine makes calls longer, never
@@ -55,22 +55,22 @@ pub struct Run {
     pub typical: f64,
     /// Median of the durations.
     pub median: f64,
-    /// Mean.
+    /// Mean duration in nanoseconds.
     pub mean: f64,
-    /// Sum.
+    /// Sum of durations in nanoseconds.
     pub total: f64,
 }
 
 /// Figures of one side. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side {
-    /// Records.
+    /// Number of records.
     pub calls: u64,
-    /// Sum of durations.
+    /// Sum of durations in nanoseconds.
     pub total: u64,
     /// Share of the time of its group on this side, 0 to 100; of a copy, of the time of copies and kernels.
     pub share: f64,
-    /// Mean.
+    /// Mean over the recordings.
     pub mean: f64,
     /// 95th percentile.
     pub p95: f64,
@@ -85,9 +85,9 @@ pub enum Measure {
     Typical,
     /// The median of a run's durations.
     Median,
-    /// Their mean.
+    /// The mean of a run's durations.
     Mean,
-    /// Their sum.
+    /// The sum of a run's durations.
     Total,
 }
 
@@ -148,16 +148,16 @@ impl Change {
     }
 }
 
-/// One name.
+/// One row of the comparison: a name before and after.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// What it is.
+    /// The kind of records.
     pub group: Group,
-    /// Its name.
+    /// Name of the function, kernel or direction.
     pub name: String,
     /// Before; `None` when it did not occur.
     pub before: Option<Side>,
-    /// After.
+    /// Figures of the recordings after the change; `None` without records.
     pub after: Option<Side>,
     /// Spreads of its group by measure, when chance is known.
     of_group: [Option<GroupSpread>; Measure::ALL.len()],
@@ -194,7 +194,7 @@ impl Difference {
     }
 }
 
-/// A change is no chance from so many spreads on.
+/// A change of at least this many spreads is significant.
 const BEYOND: f64 = 4.0;
 
 impl Side {
@@ -258,7 +258,7 @@ impl Durations {
         self.runs += 1;
     }
 
-    /// Adds a recording.
+    /// Adds a recording to the current run.
     pub fn add(&mut self, session: &Session, kernels: KernelNames) {
         let mut known: HashMap<(Group, u64), u32> = HashMap::new();
         let api = &session.api;
@@ -418,7 +418,7 @@ fn floats(frame: &DataFrame, name: &str) -> PolarsResult<Vec<f64>> {
         .collect())
 }
 
-/// Compares; what changed the total time most comes first.
+/// Compares the two sides; rows are sorted by their change of the total time, largest first.
 ///
 /// # Errors
 /// When polars cannot compute the figures.
@@ -453,12 +453,12 @@ pub fn differences(before: Durations, after: Durations) -> Result<Vec<Difference
     Ok(found)
 }
 
-/// How much the names of a group differ from run to run.
+/// The spread of a group's names between runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct GroupSpread {
     /// Root mean square of the names' spreads in percent, each with the weight of its share.
     percent: f64,
-    /// How many names of equal weight would tell as much.
+    /// The number of names of equal weight that would be as significant.
     names: f64,
 }
 
@@ -547,7 +547,7 @@ mod tests {
         assert_eq!(
             change.is_beyond_chance(),
             None,
-            "one run tells nothing of chance"
+            "the spread of one run is unknown"
         );
         let before = a.before.as_ref().expect("it was there");
         assert_eq!((before.calls, before.total), (3, 300));

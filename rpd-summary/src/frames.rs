@@ -17,15 +17,15 @@ use rpd_core::stats::{SessionStats, StatRow, StatTable};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SummaryError {
-    /// polars refused.
+    /// An error of polars.
     #[error("statistics: {0}")]
     Frame(#[from] PolarsError),
-    /// Not a regular expression.
+    /// The text is not a regular expression.
     #[error("{expression}: not a regular expression: {reason}")]
     Expression {
-        /// As given.
+        /// The expression as the user wrote it.
         expression: String,
-        /// What is wrong with it.
+        /// Description of the error.
         reason: String,
     },
 }
@@ -131,7 +131,7 @@ struct Groups {
     sum: u64,
     /// The figures of batches, by key.
     parts: Vec<LazyFrame>,
-    /// Rows of `parts`.
+    /// Number of rows in `parts`.
     part_rows: usize,
     /// Rows of `parts` when they were merged the last time.
     merged_rows: usize,
@@ -283,7 +283,7 @@ macro_rules! push_operations {
 }
 
 impl Statistics {
-    /// Takes the durations from a session. `kernels` says how kernels are named.
+    /// Copies the durations from a session. `kernels` selects the form of kernel names.
     ///
     /// # Errors
     /// When polars cannot build the frames.
@@ -355,7 +355,7 @@ impl Statistics {
         })
     }
 
-    /// What statistics files and `--stats` tables need.
+    /// The tables for statistics files and `--stats`.
     ///
     /// # Errors
     /// When polars cannot compute it.
@@ -451,7 +451,7 @@ fn deviation(spread: f64, calls: u64) -> f64 {
     }
 }
 
-/// Percentages and order.
+/// Adds percentages and sorts the rows.
 fn finished(mut rows: Vec<StatRow>) -> Vec<StatRow> {
     let total: u128 = rows.iter().map(|row| u128::from(row.total)).sum();
     for row in &mut rows {

@@ -1,4 +1,4 @@
-//! The tables of a summary, as they were asked for.
+//! The summary tables that the options select.
 
 use regex::Regex;
 use rpd_core::domain::Domain;

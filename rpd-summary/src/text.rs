@@ -1,4 +1,4 @@
-//! Tables as text.
+//! Summary tables as text.
 
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};

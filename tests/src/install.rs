@@ -1,4 +1,4 @@
-//! Where the built `rpd`, its libraries and the simulator's sonames are.
+//! Paths of the built `rpd`, its libraries and the simulator's sonames.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

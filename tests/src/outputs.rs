@@ -6,7 +6,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::run::Outcome;
 
-/// A CSV file.
+/// A CSV file, parsed.
 #[derive(Debug)]
 pub struct Table {
     /// The names in its first line.
@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads a file.
+    /// Reads and parses a CSV file.
     ///
     /// # Panics
     /// When it is missing or no well-formed CSV.

@@ -12,14 +12,14 @@ use tempfile::TempDir;
 
 use crate::{install, workloads};
 
-/// What a finished command left.
+/// Exit status and output of a finished command.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How it ended.
+    /// Exit status of the program.
     pub status: ExitStatus,
-    /// What it wrote to standard output.
+    /// Text on standard output.
     pub stdout: String,
-    /// What it wrote to standard error.
+    /// Text on standard error.
     pub stderr: String,
     /// The folder it ran in; removed when this value goes.
     pub folder: TempDir,
@@ -195,7 +195,7 @@ impl Rpd {
         self
     }
 
-    /// Has it read standard input from `file`; otherwise there is nothing to read.
+    /// Uses `file` as standard input; without it standard input is empty.
     #[must_use]
     pub fn input(mut self, file: fs::File) -> Self {
         self.command.stdin(file);
@@ -398,7 +398,7 @@ pub fn tool(name: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Says that a check was left out and why.
+/// Prints that a check was skipped, and why.
 pub fn skipped(check: &str, reason: &str) {
     eprintln!("skipped: {check}: {reason}");
 }

@@ -52,7 +52,7 @@ fn build_into(dir: &Path) -> io::Result<()> {
     fs::write(&stamp, wanted)
 }
 
-/// Of everything that the build depends on: names and contents of the sources, and its environment.
+/// Hash of everything that the build depends on: names and contents of the sources, and its environment.
 fn fingerprint(sources: &Path) -> io::Result<u64> {
     let mut hasher = DefaultHasher::new();
     for variable in ["CC", "RPD_HIP_SONAME"] {

@@ -48,7 +48,7 @@ struct Total {
 }
 
 impl Total {
-    /// Takes a line like `test result: ok. 3 passed; 0 failed; 1 ignored; ...`.
+    /// Parses a line like `test result: ok. 3 passed; 0 failed; 1 ignored; ...`.
     fn see(&mut self, line: &str) {
         let Some((_, figures)) = line
             .strip_prefix("test result: ")

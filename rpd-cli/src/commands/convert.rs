@@ -1,4 +1,4 @@
-//! `rpd convert`: outputs of a run again, from its database.
+//! `rpd convert`: writes the outputs of a run from its database.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::report::write::write;
 
 const NAME: &str = "convert";
-/// How the name of a database ends.
+/// Suffix of the names of databases.
 const SUFFIX: &str = "_results";
 
 /// Writes the outputs of a run again, from its database
@@ -117,14 +117,14 @@ fn agent_index(text: &str) -> Result<AgentIndex, String> {
     }
 }
 
-/// Runs the sub-command.
+/// Runs `rpd convert`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let is_format = |word: &str| word.split(',').all(|part| format(part).is_ok());
     let words = spread(arguments, &["-f", "--output-format", "--format"], is_format);
     let Some(mut given) = parse::<Arguments>(NAME, &words)? else {
         return Ok(0);
     };
-    // As the original's tools have it.
+    // As rocprofv3's tools do.
     given.output_file = given.output_file.or_else(|| inherited("ROCPD_OUTPUT_NAME"));
     given.output_path = given.output_path.or_else(|| inherited("ROCPD_OUTPUT_PATH"));
     let mut seen = Vec::new();
@@ -183,7 +183,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
 }
 
 impl Arguments {
-    /// What is written, and where: `file` is an escaped prefix (see [`os_text`]).
+    /// The formats to write, and their destination: `file` is an escaped prefix (see [`os_text`]).
     fn options(&self, settings: &Settings, file: String, directory: &OsStr) -> Result<Options> {
         let pattern = os_text::escape(directory);
         for pattern in [&file, &pattern] {
@@ -240,7 +240,7 @@ fn target(session: &Session, options: &Options, namer: &mut Namer, index: usize)
     target
 }
 
-/// The layout that is asked for.
+/// The layout of the output files.
 fn layout(given: &Arguments, compat: Compat) -> Layout {
     given
         .layout
@@ -250,11 +250,11 @@ fn layout(given: &Arguments, compat: Compat) -> Layout {
         })
 }
 
-/// What became of one recording.
+/// The result for one recording.
 #[derive(Debug)]
 struct Files {
     written: Vec<PathBuf>,
-    /// None could not be written.
+    /// Whether every file was written.
     is_complete: bool,
 }
 

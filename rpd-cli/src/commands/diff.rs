@@ -1,4 +1,4 @@
-//! `rpd diff`: what got slower or faster between two sets of recordings.
+//! `rpd diff`: compares the durations of two sets of recordings.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ const NAME: &str = "diff";
 /// Rows of the table on a terminal.
 const ROWS: usize = 30;
 
-/// What a gate looks at unless --of says otherwise.
+/// The kinds of records that gates check unless --of is given.
 const JUDGED: [Group; 3] = [Group::Kernel, Group::Copy, Group::Region];
 
 /// Compares durations of two sets of runs, name by name
@@ -54,7 +54,7 @@ struct Arguments {
     /// Gates look at names with at least this share of the time of their kind (copies: of that of copies and kernels)
     #[arg(long, value_name = "PCT", value_parser = percentage, default_value = "1")]
     min_share: f64,
-    /// Let gates fail with one run on a side, too, where nobody knows what is chance
+    /// Let gates fail with one run on a side, too, although the spread is then unknown
     #[arg(long)]
     fail_on_single: bool,
     /// Rows to show; 0 shows all [default: 30 in tables, else all]
@@ -81,7 +81,7 @@ fn percentage(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Runs the sub-command.
+/// Runs `rpd diff`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let words = spread(arguments, &["--of"], |word| what(word).is_ok());
     let Some(given) = parse::<Arguments>(NAME, &words)? else {
@@ -141,20 +141,20 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     })
 }
 
-/// What the gates found.
+/// The result of the gates.
 #[derive(Default)]
 struct Verdict {
-    /// What is slower than allowed.
+    /// Messages about figures above the limit.
     slower: Vec<String>,
-    /// How many figures have a gate.
+    /// Number of figures with a gate.
     judged: usize,
-    /// Of those, how many have one run on a side.
+    /// Of those, the number with one run on a side.
     unknown: usize,
-    /// Changes above the limit that were not judged because of that.
+    /// Number of changes above the limit that were not judged because of that.
     ignored: usize,
-    /// Of those with a known spread, how many differ too much from run to run to find a change as small as the limit.
+    /// Of those with a known spread, the number whose spread hides a change as small as the limit.
     noisy: usize,
-    /// The largest change in percent that could not be told from chance.
+    /// The largest change in percent that the spread of a noisy row can hide.
     blind: f64,
 }
 
@@ -238,7 +238,7 @@ impl Verdict {
                 count => format!(", and {count} above the limit did not count"),
             };
             eprintln!(
-                "rpd: diff: with one run on a side nobody knows what is chance{ignored}; name several runs a side \
+                "rpd: diff: with one run on a side the spread is unknown{ignored}; name several runs a side \
                  (--before A1 A2 A3 --after B1 B2 B3), or give --fail-on-single"
             );
         }
@@ -303,7 +303,7 @@ fn print(rows: &[&Difference], look: TableFormat, out: &mut dyn std::io::Write) 
             side.map_or(Cell::Null, |side| get(side).into())
         };
         let float = |value: Option<f64>| {
-            // A tenth of a nanosecond or of a percent is more than clocks tell.
+            // Clocks do not resolve a tenth of a nanosecond or of a percent.
             value.map_or(Cell::Null, |value| {
                 Cell::Float((value * 10.0).round() / 10.0)
             })

@@ -1,4 +1,4 @@
-//! `rpd merge`: several databases put into one.
+//! `rpd merge`: merges several databases into one.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ struct Arguments {
     output_path: Option<PathBuf>,
 }
 
-/// Runs the sub-command.
+/// Runs `rpd merge`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let Some(given) = parse::<Arguments>(NAME, arguments)? else {
         return Ok(0);

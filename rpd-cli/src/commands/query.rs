@@ -1,4 +1,4 @@
-//! `rpd query`: SQL over databases.
+//! `rpd query`: runs SQL over databases.
 
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
@@ -21,7 +21,7 @@ use crate::failure::Failure;
 
 const NAME: &str = "query";
 
-/// Bytes of the largest file of SQL.
+/// Largest size of a file of SQL, in bytes.
 const LARGEST_SQL: u64 = 16 << 20;
 
 /// Runs SQL over databases, seen as one
@@ -63,7 +63,7 @@ struct Arguments {
     window: WindowOptions,
 }
 
-/// Runs the sub-command.
+/// Runs `rpd query`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let Some(given) = parse::<Arguments>(NAME, arguments)? else {
         return Ok(0);
@@ -148,7 +148,7 @@ fn text(path: &Path) -> Result<String> {
     regular_file::read_text(path, LARGEST_SQL).with_context(|| path.display().to_string())
 }
 
-/// Prints the result; how many rows it has.
+/// Prints the result and returns its number of rows.
 fn print(
     compat: Compat,
     database: &Combined,

@@ -1,4 +1,4 @@
-//! `rocpd`: the commands on databases by the original's name, with its defaults.
+//! `rocpd`: the database commands under rocprofv3's names and with its defaults.
 
 use std::ffi::OsString;
 

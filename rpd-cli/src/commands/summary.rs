@@ -47,13 +47,13 @@ struct Arguments {
     window: WindowOptions,
 }
 
-/// A recording, as tables by rank name it.
+/// The name of a recording in tables by rank.
 struct Rank {
     pid: u64,
     hostname: String,
 }
 
-/// Runs the sub-command.
+/// Runs `rpd summary`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let words = spread(arguments, &["--region-categories"], |word| {
         !word.starts_with('-') && !Path::new(word).exists()
@@ -178,7 +178,7 @@ fn print(
             row.percentage.into(),
             row.min.into(),
             row.max.into(),
-            // Of one record there is no deviation; the column stays one of numbers.
+            // One record has no deviation; the column keeps its numeric type.
             row.std_dev.unwrap_or(f64::NAN).into(),
         ]);
         printer.row(cells)?;

@@ -1,4 +1,4 @@
-//! The stretch of time that is looked at.
+//! The time window of commands that read databases.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use rpd_formats::rocpd::query::Combined;
 
 use crate::failure::Failure;
 
-/// Options that choose it.
+/// Options that set the window.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Time window")]
 pub(super) struct WindowOptions {
@@ -40,7 +40,7 @@ fn boolean(text: &str) -> Result<bool, String> {
 }
 
 impl WindowOptions {
-    /// The window over all of these databases together; `None` when none was asked for.
+    /// The window over all databases together; `None` when no option sets one.
     pub(super) fn resolve(&self, name: &str, paths: &[PathBuf]) -> Result<Option<Window>> {
         let sides = [&self.start, &self.start_marker, &self.end, &self.end_marker];
         if sides.iter().all(|side| side.is_none()) {

@@ -1,7 +1,7 @@
-//! The child's side: loads the SDK's library and answers questions until its input ends. It decides nothing.
+//! The child's side of provider queries: loads the SDK's library and answers queries until the end of its input.
 //!
-//! Nothing is configured in the SDK: its queries work before it is initialised, and an initialised SDK would open the
-//! device. Standard output is for answers alone: what libraries print goes to standard error.
+//! The SDK is not configured: its queries work before initialisation, and an initialised SDK would open the device.
+//! Standard output carries replies only; the output of libraries goes to standard error.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::io::{BufRead, Write};
@@ -19,23 +19,23 @@ use rocprofiler_sdk_sys::{
     rocprofiler_pc_sampling_unit_t, rocprofiler_status_t,
 };
 
-use super::wire::{
-    Agent, Answer, Counter, Dimension, Extent, Question, Sampling, Verdict, Visibility,
+use super::protocol::{
+    Agent, Counter, Dimension, Extent, Query, Reply, Sampling, Verdict, Visibility,
 };
 
-/// Answers the questions on standard input.
+/// Answers the queries on standard input.
 pub(crate) fn run() -> Result<u8> {
-    // Whoever asked may be killed while a library hangs here.
+    // The parent may be killed while a library call hangs here.
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
     let out = nix::unistd::dup(std::io::stdout())?;
     nix::unistd::dup2_stdout(std::io::stderr())?;
     let mut out = std::fs::File::from(out);
     let mut provider = None;
     for line in std::io::stdin().lock().lines() {
-        let question: Question = serde_json::from_str(&line?).context("the question")?;
-        let answer = match (&question, &provider) {
+        let query: Query = serde_json::from_str(&line?).context("the query")?;
+        let answer = match (&query, &provider) {
             (
-                Question::Open {
+                Query::Open {
                     library,
                     definitions,
                 },
@@ -45,31 +45,31 @@ pub(crate) fn run() -> Result<u8> {
                     provider = Some(loaded);
                     answer
                 }
-                Err(text) => Answer::Failed(text),
+                Err(text) => Reply::Failed(text),
             },
-            (_, Some(provider)) => provider.answer(&question).unwrap_or_else(Answer::Failed),
-            (_, None) => Answer::Failed("no library is loaded".to_owned()),
+            (_, Some(provider)) => provider.answer(&query).unwrap_or_else(Reply::Failed),
+            (_, None) => Reply::Failed("no library is loaded".to_owned()),
         };
         let mut text = serde_json::to_vec(&answer)?;
         text.push(b'\n');
         out.write_all(&text)?;
     }
-    // Destructors of the libraries have nothing to do and could only get in the way.
-    // SAFETY: ends the process; nothing of it is needed any more.
+    // The libraries' destructors are skipped: they could crash or hang.
+    // SAFETY: ends the process; no data is left to write.
     unsafe { libc::_exit(0) }
 }
 
-/// A loaded SDK.
+/// A loaded SDK library and its functions.
 struct Provider {
     functions: Functions,
-    // What the functions belong to.
+    // Keeps the functions loaded.
     _library: Library,
 }
 
-type Answered<T> = Result<T, String>;
+type QueryResult<T> = Result<T, String>;
 
 impl Provider {
-    fn load(library: &str, definitions: &str) -> Answered<(Provider, Answer)> {
+    fn load(library: &str, definitions: &str) -> QueryResult<(Provider, Reply)> {
         // SAFETY: it is the library that the target is going to be run with.
         let loaded = unsafe { Library::new(library) }
             .map_err(|error| format!("it cannot be loaded: {error}"))?;
@@ -95,11 +95,11 @@ impl Provider {
         // SAFETY: three numbers to write to.
         unsafe { (functions.rocprofiler_get_version)(major, minor, patch) };
         let agents = provider.agents()?;
-        Ok((provider, Answer::Agents { version, agents }))
+        Ok((provider, Reply::Agents { version, agents }))
     }
 
-    /// Hands over definitions: before any query, since the first one settles them.
-    fn add(&self, definitions: &str) -> Answered<()> {
+    /// Loads counter definitions. Must come before any query, since the SDK reads definitions at the first one.
+    fn add(&self, definitions: &str) -> QueryResult<()> {
         let load = self
             .functions
             .rocprofiler_load_counter_definition
@@ -131,7 +131,7 @@ impl Provider {
         }
     }
 
-    fn check(&self, status: rocprofiler_status_t, what: &str) -> Answered<()> {
+    fn check(&self, status: rocprofiler_status_t, what: &str) -> QueryResult<()> {
         let verdict = self.verdict(status);
         match verdict.is_success() {
             true => Ok(()),
@@ -142,7 +142,7 @@ impl Provider {
         }
     }
 
-    fn agents(&self) -> Answered<Vec<Agent>> {
+    fn agents(&self) -> QueryResult<Vec<Agent>> {
         let mut agents: Vec<Agent> = Vec::new();
         let mut status = rocprofiler_status_t::ERROR;
         // This build's size, then that of the first releases that had the struct.
@@ -164,20 +164,20 @@ impl Provider {
         Ok(agents)
     }
 
-    fn answer(&self, question: &Question) -> Answered<Answer> {
-        match question {
-            Question::Open { .. } => Err("a library is loaded already".to_owned()),
-            Question::Counters { agent } => self.counters(*agent).map(Answer::Counters),
-            Question::Sets { agent, sets } => {
-                let verdicts: Answered<Vec<Verdict>> =
-                    sets.iter().map(|set| self.together(*agent, set)).collect();
-                verdicts.map(Answer::Verdicts)
+    fn answer(&self, query: &Query) -> QueryResult<Reply> {
+        match query {
+            Query::Open { .. } => Err("a library is loaded already".to_owned()),
+            Query::Counters { agent } => self.counters(*agent).map(Reply::Counters),
+            Query::Sets { agent, sets } => {
+                let verdicts: QueryResult<Vec<Verdict>> =
+                    sets.iter().map(|set| self.check_set(*agent, set)).collect();
+                verdicts.map(Reply::Verdicts)
             }
-            Question::Sampling { agent } => self.sampling(*agent),
+            Query::Sampling { agent } => self.sampling(*agent),
         }
     }
 
-    fn counters(&self, agent: u64) -> Answered<Vec<Counter>> {
+    fn counters(&self, agent: u64) -> QueryResult<Vec<Counter>> {
         let iterate = self
             .functions
             .rocprofiler_iterate_agent_supported_counters
@@ -198,7 +198,7 @@ impl Provider {
         ids.into_iter().map(|id| self.counter(id)).collect()
     }
 
-    fn counter(&self, id: u64) -> Answered<Counter> {
+    fn counter(&self, id: u64) -> QueryResult<Counter> {
         let query = self
             .functions
             .rocprofiler_query_counter_info
@@ -240,7 +240,7 @@ impl Provider {
         self.check(status, "a counter's description")?;
         let mut dimensions: Vec<Dimension> = Vec::new();
         if let Some(iterate) = self.functions.rocprofiler_iterate_counter_dimensions {
-            // Constants have none; an error says no more than that.
+            // Constants have no dimensions, for which the SDK returns an error.
             // SAFETY: the data is the list that the callback fills.
             unsafe { iterate(handle, Some(take_dimensions), (&raw mut dimensions).cast()) };
         }
@@ -259,8 +259,8 @@ impl Provider {
         })
     }
 
-    /// Whether the counters can be collected together: made into a config, and unmade.
-    fn together(&self, agent: u64, counters: &[u64]) -> Answered<Verdict> {
+    /// Whether the counters can be collected in one pass: creates a counter config and destroys it.
+    fn check_set(&self, agent: u64, counters: &[u64]) -> QueryResult<Verdict> {
         let (Some(create), Some(destroy)) = (
             self.functions.rocprofiler_create_counter_config,
             self.functions.rocprofiler_destroy_counter_config,
@@ -288,7 +288,7 @@ impl Provider {
         Ok(self.verdict(status))
     }
 
-    fn sampling(&self, agent: u64) -> Answered<Answer> {
+    fn sampling(&self, agent: u64) -> QueryResult<Reply> {
         let mut configurations: Vec<Sampling> = Vec::new();
         let status = match self
             .functions
@@ -308,7 +308,7 @@ impl Provider {
         if !verdict.is_success() {
             configurations.clear();
         }
-        Ok(Answer::Sampling {
+        Ok(Reply::Sampling {
             verdict,
             configurations,
         })

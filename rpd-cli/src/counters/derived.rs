@@ -1,4 +1,4 @@
-//! Metrics that rpd computes itself: those that need more counters than fit into a pass.
+//! Metrics that need more counters than fit into one pass: rpd computes them from parts of several passes.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -9,21 +9,21 @@ use rpd_metric::evaluate::{self, EvaluateError, Leaf, Metrics, Sample, Values};
 use rpd_metric::expression::Resolution;
 use rpd_metric::{Dimension, Expression, Shape};
 
-use super::census::{Census, Gpu};
+use super::provider_counters::{Gpu, ProviderCounters};
 use crate::failure::Failure;
 
-/// A metric that is computed after the passes.
+/// A metric to compute after all passes.
 #[derive(Debug, Clone)]
-pub(crate) struct Computed {
-    /// Its name.
+pub(crate) struct ComputedMetric {
+    /// The metric's name.
     pub(crate) name: String,
-    /// The counters that it is computed from.
+    /// Names of the counters that the metric is computed from.
     pub(crate) parts: Vec<String>,
-    /// How, by the number of the GPU.
+    /// The formulas of each GPU, with its number among the GPUs.
     pub(crate) formulas: Vec<(u32, Rc<Formulas>)>,
 }
 
-/// What the counters of a GPU are made of.
+/// Formulas of a GPU's derived counters, and shapes of its other counters.
 #[derive(Debug, Default)]
 pub(crate) struct Formulas {
     derived: HashMap<String, Expression>,
@@ -31,8 +31,8 @@ pub(crate) struct Formulas {
 }
 
 impl Formulas {
-    /// Of a GPU as the provider describes it. A formula that is not understood is left out: its counter is then one
-    /// that cannot be taken apart.
+    /// The formulas of a GPU as the provider reports them. A derived counter whose formula cannot be parsed is treated as
+    /// a hardware counter.
     pub(crate) fn of(gpu: &Gpu) -> Formulas {
         let mut formulas = Formulas::default();
         for counter in &gpu.counters {
@@ -66,33 +66,36 @@ impl Metrics for Formulas {
     }
 }
 
-/// How many counters one consists of, as a guess at what it takes.
-pub(super) fn size(census: &Census, name: &str) -> usize {
-    let counter = census.gpus.iter().find_map(|gpu| gpu.counter(name));
+/// Number of counters in a counter's formula: an estimate of the hardware counters that it takes.
+pub(super) fn size(provider: &ProviderCounters, name: &str) -> usize {
+    let counter = provider.gpus.iter().find_map(|gpu| gpu.counter(name));
     counter
         .filter(|counter| counter.derived)
         .and_then(|counter| Expression::parse(&counter.expression).ok())
         .map_or(1, |expression| expression.names().len())
 }
 
-/// Takes a metric apart that does not fit into a pass.
+/// Splits a metric that does not fit into one pass into its parts.
 ///
 /// # Errors
-/// When it has parts that exist only within it.
-pub(super) fn split(census: &Census, request: &CounterRequest) -> Result<Computed, Failure> {
+/// The metric is a hardware counter, or accumulates a part within itself.
+pub(super) fn split(
+    provider: &ProviderCounters,
+    request: &CounterRequest,
+) -> Result<ComputedMetric, Failure> {
     let name = &request.name;
     let fail = |why: String| {
         Failure::failed(format!(
             "{name} does not fit into one pass, and cannot be computed from several: {why}"
         ))
     };
-    let mut metric = Computed {
+    let mut metric = ComputedMetric {
         name: name.clone(),
         parts: Vec::new(),
         formulas: Vec::new(),
     };
-    for index in census.meant(request) {
-        let gpu = &census.gpus[index];
+    for index in provider.gpus_of(request) {
+        let gpu = &provider.gpus[index];
         let Some(counter) = gpu.counter(name) else {
             continue;
         };
@@ -117,7 +120,7 @@ pub(super) fn split(census: &Census, request: &CounterRequest) -> Result<Compute
     Ok(metric)
 }
 
-/// What was counted of a metric's parts in one dispatch.
+/// Counter values of a metric's parts in one dispatch.
 pub(crate) struct Parts<'a> {
     pub(crate) formulas: &'a Formulas,
     pub(crate) agent: &'a Agent,
@@ -146,13 +149,13 @@ impl Values for Parts<'_> {
 /// The sum over the instances of a metric.
 ///
 /// # Errors
-/// When a part was not counted.
+/// A part was not counted.
 pub(crate) fn value(name: &str, parts: &Parts<'_>) -> Result<f64, EvaluateError> {
     let samples = evaluate::value(name, parts)?;
     Ok(samples.iter().fold(0.0, |sum, sample| sum + sample.value))
 }
 
-/// A constant of expressions: a property of the agent, by its name.
+/// The value of the agent property with this name, which expressions use as a constant.
 fn property(agent: &Agent, name: &str) -> Option<f64> {
     macro_rules! properties {
         ($($field:ident)*) => {

@@ -1,5 +1,5 @@
-//! Counter definitions of the user's, read before the provider sees them: its errors have neither line nor column, and
-//! some of what it cannot do ends the program.
+//! Checks the user's counter definitions before the provider reads them: the provider's errors have neither line nor
+//! column, and some unsupported expressions make SDK 1.0 end the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,10 +8,10 @@ use rpd_metric::Definitions;
 use rpd_metric::definitions::{Form, Source};
 use rpd_spool::regular_file::{self, FileError};
 
-use super::census::Census;
+use super::provider_counters::ProviderCounters;
 use crate::failure::Failure;
 
-/// Bytes of the largest file of definitions. Those of all GPUs that ROCm knows take half a megabyte.
+/// Largest size of a file of definitions, in bytes. ROCm's own definitions for all GPUs take half a megabyte.
 const LARGEST: u64 = 4 << 20;
 
 /// The text of a file of definitions.
@@ -19,11 +19,11 @@ pub(crate) fn read(path: &Path) -> Result<String, FileError> {
     regular_file::read_text(path, LARGEST)
 }
 
-/// Definitions that a provider can be given.
+/// Definitions that passed the checks.
 pub(crate) struct Checked {
-    /// In the form that it reads; that of before SDK 1.0 is turned into it.
+    /// The definitions in the form of SDK 1.0; the older form is converted.
     pub(crate) text: String,
-    /// What the user should know.
+    /// Warnings to print.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -31,10 +31,10 @@ fn parse(text: &str) -> Result<Definitions, Failure> {
     Definitions::parse(text).map_err(|error| Failure::failed(format!("--extra-counters: {error}")))
 }
 
-/// Reads definitions.
+/// Parses and checks definitions.
 ///
 /// # Errors
-/// What is wrong with them, and what SDK 1.0 does not survive.
+/// Syntax errors, circular definitions, and expressions that make SDK 1.0 end the program.
 pub(crate) fn check(text: String) -> Result<Checked, Failure> {
     let definitions = parse(&text)?;
     let mut warnings = Vec::new();
@@ -58,11 +58,11 @@ pub(crate) fn check(text: String) -> Result<Checked, Failure> {
             }
         }
     }
-    if let Some(circle) = circle(&definitions) {
+    if let Some(cycle) = find_cycle(&definitions) {
         return Err(Failure::failed(format!(
-            "--extra-counters: {} is made of itself: {}",
-            circle[0],
-            circle.join(", of ")
+            "--extra-counters: {} is defined by itself: {}",
+            cycle[0],
+            cycle.join(" uses ")
         )));
     }
     let text = match definitions.form {
@@ -72,8 +72,8 @@ pub(crate) fn check(text: String) -> Result<Checked, Failure> {
     Ok(Checked { text, warnings })
 }
 
-/// Names of which each is computed from the next, the last from the first, which is repeated.
-fn circle(definitions: &Definitions) -> Option<Vec<&str>> {
+/// A cycle of definitions: names of which each uses the next; the last repeats the first.
+fn find_cycle(definitions: &Definitions) -> Option<Vec<&str>> {
     let all = definitions.counters.iter();
     let architectures: BTreeSet<&str> = all
         .flat_map(|counter| &counter.definitions)
@@ -87,7 +87,7 @@ fn circle(definitions: &Definitions) -> Option<Vec<&str>> {
                 parts.insert(&counter.name, expression.names());
             }
         }
-        // What is computed from counters of others alone is out of it, then what is computed from that.
+        // Repeatedly remove definitions that use no remaining definition: they are in no cycle.
         loop {
             let before = parts.len();
             let names: BTreeSet<&str> = parts.keys().copied().collect();
@@ -99,33 +99,33 @@ fn circle(definitions: &Definitions) -> Option<Vec<&str>> {
                 break;
             }
         }
-        // The rest leads on for ever, so that a name comes again.
-        let mut way = vec![*parts.keys().next()?];
+        // Every remaining definition uses a remaining one, so that following them reaches a name twice.
+        let mut path = vec![*parts.keys().next()?];
         loop {
-            let next = *parts.get(way.last()?)?.first()?;
-            let known = way.iter().position(|name| *name == next);
-            way.push(next);
+            let next = *parts.get(path.last()?)?.first()?;
+            let known = path.iter().position(|name| *name == next);
+            path.push(next);
             if let Some(known) = known {
-                return Some(way.split_off(known));
+                return Some(path.split_off(known));
             }
         }
     })
 }
 
-/// The reason why a provider may have refused definitions, in words of ours: a name that nobody defines, told by what the
-/// provider has without them. Otherwise the provider's own.
-pub(crate) fn refused(
+/// A clearer error for definitions that the provider refused: names the first counter that is neither defined nor among
+/// the provider's counters without the definitions (`without`). Otherwise `failure`, the provider's own error.
+pub(crate) fn explain_refusal(
     failure: Failure,
     text: &str,
-    without: impl FnOnce() -> Result<Census, Failure>,
+    without: impl FnOnce() -> Result<ProviderCounters, Failure>,
 ) -> Failure {
     if text.is_empty() {
         return failure;
     }
     let unknown = || -> Result<Option<String>, Failure> {
         let definitions = parse(text)?;
-        let census = without()?;
-        for (index, gpu) in census.gpus.iter().enumerate() {
+        let provider = without()?;
+        for (index, gpu) in provider.gpus.iter().enumerate() {
             let own: BTreeSet<&str> = definitions
                 .on(&gpu.agent.name)
                 .map(|(counter, _)| counter.name.as_str())
@@ -138,7 +138,7 @@ pub(crate) fn refused(
                     if own.contains(name) || gpu.counter(name).is_some() {
                         continue;
                     }
-                    let near = match census.near(&[index], name).as_slice() {
+                    let near = match provider.similar_names(&[index], name).as_slice() {
                         [] => String::new(),
                         near => format!(" (did you mean {}?)", near.join(", ")),
                     };
@@ -158,17 +158,17 @@ pub(crate) fn refused(
     }
 }
 
-/// Whether all names are new to the provider, which has the definitions by now. Where one was taken it keeps its own, or
-/// gives up altogether.
+/// Checks that no definition reuses the name of one of the provider's own counters: the provider, which has loaded the
+/// definitions by now, would keep its own counter or fail.
 ///
 /// # Errors
-/// The name that is taken.
-pub(super) fn check_names(text: &str, census: &Census) -> Result<(), Failure> {
+/// A name is in use.
+pub(super) fn check_names(text: &str, provider: &ProviderCounters) -> Result<(), Failure> {
     if text.is_empty() {
         return Ok(());
     }
     let definitions = parse(text)?;
-    for gpu in &census.gpus {
+    for gpu in &provider.gpus {
         for (counter, definition) in definitions.on(&gpu.agent.name) {
             let Some(known) = gpu.counter(&counter.name) else {
                 continue;
@@ -176,7 +176,7 @@ pub(super) fn check_names(text: &str, census: &Census) -> Result<(), Failure> {
             let same = match &definition.source {
                 Source::Event { block, .. } => known.block == *block,
                 Source::Expression(expression) => {
-                    squeezed(expression.text()) == squeezed(&known.expression)
+                    without_blanks(expression.text()) == without_blanks(&known.expression)
                 }
             };
             if !same {
@@ -191,7 +191,7 @@ pub(super) fn check_names(text: &str, census: &Census) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Without blanks, which providers treat as they like.
-fn squeezed(expression: &str) -> String {
+/// The expression without blanks: providers do not keep the blanks of a definition.
+fn without_blanks(expression: &str) -> String {
     expression.split_whitespace().collect()
 }

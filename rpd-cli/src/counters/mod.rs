@@ -1,20 +1,27 @@
-//! Counters before a launch: what the provider has, whether it can count what was asked for, and in how many passes.
+//! Counter selection before a launch: which counters the provider has, whether it can collect the requested ones, and in
+//! how many passes.
 //!
-//! [`wire`] is what rpd and a short-lived child of it say to one another, [`child`] the child, [`inquiry`] rpd's end of
-//! it, [`census`] what was learned. [`extra`] are definitions of the user's. [`fn@settle`] refuses what cannot be counted and spreads what needs several passes
-//! ([`pack`]); [`derived`] are metrics that rpd computes itself, from parts of different passes.
+//! The SDK's library is loaded in a short-lived child process, so that its failure does not end rpd: [`child`] is the
+//! child's main function, [`query_process`] starts it and sends it queries, [`protocol`] has the messages of both sides,
+//! [`provider_counters`] the result. [`extra`] checks the user's counter definitions. [`validate`] refuses counters that
+//! cannot be collected and replaces `auto:` groups by packed passes ([`pack`]); [`derived`] computes metrics whose parts
+//! were collected in different passes.
 
-mod census;
 pub(crate) mod child;
 pub(crate) mod derived;
 pub(crate) mod extra;
-pub(crate) mod inquiry;
 mod pack;
-mod settle;
-pub(crate) mod wire;
+pub(crate) mod protocol;
+mod provider_counters;
+pub(crate) mod query_process;
+mod validate;
 
-pub(crate) use census::{Census, Gpu};
-pub(crate) use settle::{Settled, settle};
+pub(crate) use provider_counters::{Gpu, ProviderCounters};
+pub(crate) use query_process as inquiry;
+pub(crate) use validate::validate_and_pack as settle;
+
+/// Metrics to compute after all passes.
+pub(crate) type Settled = Vec<derived::ComputedMetric>;
 
 #[cfg(test)]
 pub(crate) mod tests;

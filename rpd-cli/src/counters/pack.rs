@@ -1,25 +1,27 @@
-//! Spreading counters over passes, with the provider's word for what fits into one.
+//! Packs counters into as few passes as possible. The provider decides which sets fit into one pass.
 
 use std::collections::HashMap;
 
 use crate::failure::Failure;
 
-/// Sets that the search for fewer passes may ask about.
-const PATIENCE: usize = 3000;
+/// Largest number of provider queries in a search for one pass fewer.
+const MAX_QUERIES: usize = 3000;
 
-/// Says whether items can be collected in one pass. What fits still fits when something is taken out.
-pub(super) struct Oracle<'a> {
-    ask: &'a mut dyn FnMut(&[usize]) -> Result<bool, Failure>,
+/// A cache of the provider's answers to whether a set of items fits into one pass. Every subset of a set that fits is
+/// assumed to fit.
+pub(super) struct FitCache<'a> {
+    query: &'a mut dyn FnMut(&[usize]) -> Result<bool, Failure>,
     known: HashMap<Vec<usize>, bool>,
-    asked: usize,
+    /// Queries since the current search began.
+    queries: usize,
 }
 
-impl<'a> Oracle<'a> {
-    pub(super) fn new(ask: &'a mut dyn FnMut(&[usize]) -> Result<bool, Failure>) -> Oracle<'a> {
-        Oracle {
-            ask,
+impl<'a> FitCache<'a> {
+    pub(super) fn new(query: &'a mut dyn FnMut(&[usize]) -> Result<bool, Failure>) -> FitCache<'a> {
+        FitCache {
+            query,
             known: HashMap::new(),
-            asked: 0,
+            queries: 0,
         }
     }
 
@@ -29,33 +31,33 @@ impl<'a> Oracle<'a> {
         if let Some(known) = self.known.get(&key) {
             return Ok(*known);
         }
-        self.asked += 1;
-        let answer = (self.ask)(&key)?;
+        self.queries += 1;
+        let answer = (self.query)(&key)?;
         self.known.insert(key, answer);
         Ok(answer)
     }
 }
 
-/// Groups of items that each fit, as few as can be found; items within a group, and groups, in the order of the items.
-/// Each item fits alone. `sizes` are guesses at what an item takes.
+/// Packs items into groups that each fit into one pass, as few as the search finds. Groups, and the items of a group, keep
+/// the order of the items. Every item must fit alone. `sizes` are estimates of the hardware counters that an item takes.
 ///
 /// # Errors
-/// When the provider cannot be asked.
-pub(super) fn pack(sizes: &[usize], oracle: &mut Oracle<'_>) -> Result<Vec<Vec<usize>>, Failure> {
+/// A provider query failed.
+pub(super) fn pack(sizes: &[usize], cache: &mut FitCache<'_>) -> Result<Vec<Vec<usize>>, Failure> {
     let given: Vec<usize> = (0..sizes.len()).collect();
     let mut by_size = given.clone();
     by_size.sort_by_key(|item| std::cmp::Reverse(sizes[*item]));
-    let mut best = first_fit(&given, oracle)?;
-    // Nothing can be better than one group, and than two when everything does not fit into one.
+    let mut best = first_fit(&given, cache)?;
+    // First fit finds one group if everything fits into one; so two groups are never improved on.
     while best.len() > 2 {
-        let other = first_fit(&by_size, oracle)?;
+        let other = first_fit(&by_size, cache)?;
         if other.len() < best.len() {
             best = other;
             continue;
         }
-        oracle.asked = 0;
+        cache.queries = 0;
         let mut groups = vec![Vec::new(); best.len() - 1];
-        if !place(&by_size, &mut groups, oracle)? {
+        if !place(&by_size, &mut groups, cache)? {
             break;
         }
         best = groups;
@@ -68,12 +70,12 @@ pub(super) fn pack(sizes: &[usize], oracle: &mut Oracle<'_>) -> Result<Vec<Vec<u
     Ok(best)
 }
 
-fn first_fit(items: &[usize], oracle: &mut Oracle<'_>) -> Result<Vec<Vec<usize>>, Failure> {
+fn first_fit(items: &[usize], cache: &mut FitCache<'_>) -> Result<Vec<Vec<usize>>, Failure> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     'items: for item in items {
         for group in &mut groups {
             group.push(*item);
-            if oracle.fits(group)? {
+            if cache.fits(group)? {
                 continue 'items;
             }
             group.pop();
@@ -83,27 +85,27 @@ fn first_fit(items: &[usize], oracle: &mut Oracle<'_>) -> Result<Vec<Vec<usize>>
     Ok(groups)
 }
 
-/// Puts all items into the groups there are, trying everything until patience ends.
+/// Places all items into the existing groups by backtracking; false when there is no way, or after [`MAX_QUERIES`].
 fn place(
     items: &[usize],
     groups: &mut [Vec<usize>],
-    oracle: &mut Oracle<'_>,
+    cache: &mut FitCache<'_>,
 ) -> Result<bool, Failure> {
     let Some((item, rest)) = items.split_first() else {
         return Ok(true);
     };
     for index in 0..groups.len() {
-        if oracle.asked > PATIENCE {
+        if cache.queries > MAX_QUERIES {
             return Ok(false);
         }
         let empty = groups[index].is_empty();
         groups[index].push(*item);
-        if oracle.fits(&groups[index])? && place(rest, groups, oracle)? {
+        if cache.fits(&groups[index])? && place(rest, groups, cache)? {
             return Ok(true);
         }
         groups[index].pop();
         if empty {
-            // Other empty groups are no different.
+            // All empty groups are equivalent.
             break;
         }
     }
@@ -116,7 +118,7 @@ mod tests {
 
     /// Items take slots of blocks; shared slots are taken once.
     fn packed(limits: &[usize], items: &[&[(usize, u32)]]) -> Vec<Vec<usize>> {
-        let mut ask = |set: &[usize]| {
+        let mut fits = |set: &[usize]| {
             let mut slots: Vec<(usize, u32)> = set
                 .iter()
                 .flat_map(|item| items[*item].iter().copied())
@@ -127,7 +129,7 @@ mod tests {
                 .all(|block| slots.iter().filter(|slot| slot.0 == block).count() <= limits[block]))
         };
         let sizes: Vec<usize> = items.iter().map(|item| item.len()).collect();
-        pack(&sizes, &mut Oracle::new(&mut ask)).expect("a provider that answers")
+        pack(&sizes, &mut FitCache::new(&mut fits)).expect("no query fails")
     }
 
     #[test]
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn large_ones_do_not_cost_a_pass() {
+    fn large_items_are_placed_first() {
         // In the order given, first fit takes three passes: small, small, then each large one apart.
         let items: [&[(usize, u32)]; 5] = [
             &[(0, 1)],
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_first_fit_misses_is_searched_for() {
+    fn backtracking_finds_fewer_passes_than_first_fit() {
         // Sizes 4 4 3 3 2 2 2 in bins of 10: decreasing first fit finds 4+4+2, 3+3+2+2. Of 5 5 4 4 3 3 3 3 in bins of 10
         // only a search finds three: 5+5, 4+3+3, 4+3+3.
         let mut event = 0;

@@ -1,12 +1,12 @@
-//! A provider made of tables, and what is settled with it.
+//! A provider made of tables, and validation and packing with it.
 
 use std::collections::BTreeSet;
 
 use rpd_core::options::{Backend, CounterRequest, Options};
 
-use super::census::{Ask, Census, Gpu};
-use super::settle::settle_with;
-use super::wire::{Agent, Answer, Counter, Dimension, Question, Sampling, Verdict};
+use super::protocol::{Agent, Counter, Dimension, Query, Reply, Sampling, Verdict};
+use super::provider_counters::{AnswerQueries, Gpu, ProviderCounters};
+use super::validate::validate_and_pack_with;
 use crate::failure::Failure;
 use crate::options::plan::{Pass, Plan};
 
@@ -97,29 +97,29 @@ impl Tables {
     }
 }
 
-impl Ask for Tables {
-    fn ask(&mut self, question: &Question) -> Result<Answer, Failure> {
-        Ok(match question {
-            Question::Open { .. } => Answer::Agents {
+impl AnswerQueries for Tables {
+    fn query(&mut self, query: &Query) -> Result<Reply, Failure> {
+        Ok(match query {
+            Query::Open { .. } => Reply::Agents {
                 version: [1, 0, 0],
                 agents: (0..)
                     .zip(&self.0)
                     .map(|(number, gpu)| agent(number, gpu.0))
                     .collect(),
             },
-            Question::Counters { agent } => {
+            Query::Counters { agent } => {
                 let mut counters = self.0[*agent as usize].1.clone();
                 for (id, counter) in (0..).zip(&mut counters) {
                     counter.id = id;
                 }
-                Answer::Counters(counters)
+                Reply::Counters(counters)
             }
-            Question::Sets { agent, sets } => Answer::Verdicts(
+            Query::Sets { agent, sets } => Reply::Verdicts(
                 sets.iter()
                     .map(|set| self.verdict(*agent as usize, set))
                     .collect(),
             ),
-            Question::Sampling { agent: 0 } => Answer::Sampling {
+            Query::Sampling { agent: 0 } => Reply::Sampling {
                 verdict: Verdict::default(),
                 configurations: vec![
                     Sampling {
@@ -138,7 +138,7 @@ impl Ask for Tables {
                     },
                 ],
             },
-            Question::Sampling { .. } => Answer::Sampling {
+            Query::Sampling { .. } => Reply::Sampling {
                 verdict: Verdict {
                     status: 17,
                     text: "not implemented".to_owned(),
@@ -148,7 +148,7 @@ impl Ask for Tables {
         })
     }
 
-    fn unexpected(&self, _question: &Question) -> Failure {
+    fn unexpected(&self, _question: &Query) -> Failure {
         Failure::failed("unexpected")
     }
 }
@@ -163,12 +163,12 @@ fn agent(number: u64, name: &str) -> Agent {
     }
 }
 
-pub(crate) fn census(tables: Tables) -> Census {
-    Census::of(Box::new(tables), std::path::Path::new("sdk.so"), "").expect("answers")
+pub(crate) fn provider_counters(tables: Tables) -> ProviderCounters {
+    ProviderCounters::of(Box::new(tables), std::path::Path::new("sdk.so"), "").expect("answers")
 }
 
 pub(crate) fn gpu(counters: Vec<Counter>) -> Gpu {
-    census(Tables(vec![("gfx90a", counters, &[])]))
+    provider_counters(Tables(vec![("gfx90a", counters, &[])]))
         .gpus
         .pop()
         .expect("one GPU")
@@ -225,7 +225,7 @@ fn request(word: &str) -> CounterRequest {
     }
 }
 
-/// A plan with a pass for each text: names, after `auto ` to be spread.
+/// A plan with a pass for each text: counter names; after `auto `, to be packed into passes.
 fn plan(passes: &[&str]) -> Plan {
     let pass = |text: &&str| {
         let names = text.strip_prefix("auto ").unwrap_or(text);
@@ -256,11 +256,11 @@ fn plan(passes: &[&str]) -> Plan {
     }
 }
 
-/// The groups of all passes after settling, and what else there is to say.
-fn settled(tables: fn() -> Tables, passes: &[&str]) -> Result<(Vec<String>, Vec<String>), String> {
+/// The groups of all passes after packing, and the warnings and computed metrics.
+fn packed(tables: fn() -> Tables, passes: &[&str]) -> Result<(Vec<String>, Vec<String>), String> {
     let mut plan = plan(passes);
-    let open = |_: &Pass| Ok(census(tables()));
-    let found = settle_with(&mut plan, &open).map_err(|failure| failure.message)?;
+    let open = |_: &Pass| Ok(provider_counters(tables()));
+    let found = validate_and_pack_with(&mut plan, &open).map_err(|failure| failure.message)?;
     let groups = plan
         .passes
         .iter()
@@ -273,7 +273,6 @@ fn settled(tables: fn() -> Tables, passes: &[&str]) -> Result<(Vec<String>, Vec<
     let mut notes = plan.warnings;
     notes.extend(
         found
-            .computed
             .iter()
             .map(|metric| format!("{} of {}", metric.name, metric.parts.join(" "))),
     );
@@ -282,7 +281,7 @@ fn settled(tables: fn() -> Tables, passes: &[&str]) -> Result<(Vec<String>, Vec<
 
 #[test]
 fn what_fits_is_left_alone() {
-    let (groups, notes) = settled(
+    let (groups, notes) = packed(
         one_gpu,
         &["GRBM_COUNT SQ_INSTS_VALU SQ_WAVES HitRate", "cu_count", ""],
     )
@@ -295,13 +294,13 @@ fn what_fits_is_left_alone() {
 }
 
 #[test]
-fn nobody_is_asked_about_no_counters() {
-    let open = |_: &Pass| Err(Failure::failed("asked"));
+fn a_plan_without_counters_starts_no_query() {
+    let open = |_: &Pass| Err(Failure::failed("queried"));
     let mut none = plan(&["", ""]);
-    settle_with(&mut none, &open).expect("nothing to ask");
+    validate_and_pack_with(&mut none, &open).expect("no query");
     let mut bare = plan(&["SQ_WAVES"]);
     bare.passes[0].bare = Some("rank 3".to_owned());
-    settle_with(&mut bare, &open).expect("nothing to ask");
+    validate_and_pack_with(&mut bare, &open).expect("no query");
 }
 
 #[test]
@@ -318,7 +317,7 @@ fn refusals_say_what_to_do() {
         ),
         (
             &["SQ_HIDDEN SQ_WAVES"],
-            "GPU 0 (gfx90a) knows SQ_HIDDEN, but cannot count it (the provider says: not valid for the agent); rpd avail lists what can be \
+            "GPU 0 (gfx90a) has SQ_HIDDEN, but cannot count it (the provider's error: not valid for the agent); rpd avail lists what can be \
              counted",
         ),
         (
@@ -333,22 +332,22 @@ fn refusals_say_what_to_do() {
              counts the parts in several passes",
         ),
     ] {
-        let message = settled(one_gpu, passes).expect_err("refused");
+        let message = packed(one_gpu, passes).expect_err("refused");
         assert_eq!(message, expected);
     }
 }
 
 #[test]
-fn a_name_must_exist_on_one_of_the_gpus_it_is_meant_for() {
-    let all = settled(two_gpus, &["GL2C_HIT SQ_INSTS_VALU SQ_WAVES"]).expect("each on one GPU");
+fn a_name_must_exist_on_one_of_the_selected_gpus() {
+    let all = packed(two_gpus, &["GL2C_HIT SQ_INSTS_VALU SQ_WAVES"]).expect("each on one GPU");
     assert!(all.1.is_empty());
-    settled(two_gpus, &["GL2C_HIT:1"]).expect("it is there");
-    let message = settled(two_gpus, &["GL2C_HIT:0"]).expect_err("not there");
+    packed(two_gpus, &["GL2C_HIT:1"]).expect("it is there");
+    let message = packed(two_gpus, &["GL2C_HIT:0"]).expect_err("not there");
     assert!(
         message.starts_with("GL2C_HIT is no counter of GPU 0 (gfx90a)"),
         "{message}"
     );
-    let (groups, notes) = settled(two_gpus, &["SQ_WAVES SQ_CYCLES:7"]).expect("a warning");
+    let (groups, notes) = packed(two_gpus, &["SQ_WAVES SQ_CYCLES:7"]).expect("a warning");
     assert_eq!(groups, ["SQ_WAVES SQ_CYCLES:device=7"]);
     assert_eq!(
         notes,
@@ -356,7 +355,7 @@ fn a_name_must_exist_on_one_of_the_gpus_it_is_meant_for() {
             "SQ_CYCLES:device=7 counts nothing: there is no such GPU, only GPU 0 (gfx90a), GPU 1 (gfx1100)"
         ]
     );
-    let message = settled(
+    let message = packed(
         || {
             Tables(vec![
                 ("gfx90a", usual(), &["SQ_WAVES"]),
@@ -370,20 +369,20 @@ fn a_name_must_exist_on_one_of_the_gpus_it_is_meant_for() {
         message.contains("(SQ_WAVES:device=1 can be counted)"),
         "{message}"
     );
-    // What is qualified does not count where it is not meant.
-    settled(two_gpus, &["SQ_BUSY_CYCLES:0 SQ_INSTS_VALU:0 SQ_WAVES:1"]).expect("it fits");
+    // A request with a device number does not take space on other GPUs.
+    packed(two_gpus, &["SQ_BUSY_CYCLES:0 SQ_INSTS_VALU:0 SQ_WAVES:1"]).expect("it fits");
 }
 
 #[test]
 fn auto_makes_few_passes_and_takes_metrics_apart() {
-    let (groups, notes) = settled(
+    let (groups, notes) = packed(
         one_gpu,
         &[
             "auto GRBM_COUNT SQ_BUSY_CYCLES SQ_INSTS_LDS SQ_INSTS_VALU SQ_WAVES TCC_HIT",
             "TCC_HIT",
         ],
     )
-    .expect("it can be spread");
+    .expect("it can be packed");
     assert_eq!(
         groups,
         [
@@ -393,11 +392,10 @@ fn auto_makes_few_passes_and_takes_metrics_apart() {
         ]
     );
     assert!(notes.is_empty());
-    let (groups, notes) =
-        settled(one_gpu, &["auto HitRate SQ_ALL"]).expect("it can be taken apart");
+    let (groups, notes) = packed(one_gpu, &["auto HitRate SQ_ALL"]).expect("it can be split");
     assert_eq!(groups, ["HitRate SQ_INSTS_SALU SQ_INSTS_VALU", "SQ_WAVES"]);
     assert_eq!(notes, ["SQ_ALL of SQ_WAVES SQ_INSTS_VALU SQ_INSTS_SALU"]);
-    let message = settled(one_gpu, &["auto SQ_HIDDEN"]).expect_err("never");
+    let message = packed(one_gpu, &["auto SQ_HIDDEN"]).expect_err("never");
     assert!(message.contains("cannot count it"), "{message}");
 }
 
@@ -405,8 +403,8 @@ fn auto_makes_few_passes_and_takes_metrics_apart() {
 fn definitions_are_read_before_anything_starts() {
     let mut wrong = plan(&[""]);
     wrong.passes[0].options.extra_counters = "rocprofiler-sdk:\n  counters: 7\n".to_owned();
-    let open = |_: &Pass| Err(Failure::failed("asked"));
-    let failure = settle_with(&mut wrong, &open).expect_err("no definitions");
+    let open = |_: &Pass| Err(Failure::failed("queried"));
+    let failure = validate_and_pack_with(&mut wrong, &open).expect_err("no definitions");
     assert!(
         failure.message.starts_with("--extra-counters: line "),
         "{}",
@@ -416,7 +414,7 @@ fn definitions_are_read_before_anything_starts() {
     old.passes[0].options.extra_counters =
         "MINE:\n  architectures:\n    gfx90a:\n      expression: SQ_WAVES*2\n  description: x\n"
             .to_owned();
-    settle_with(&mut old, &open).expect("the old form");
+    validate_and_pack_with(&mut old, &open).expect("the old form");
     assert!(
         old.passes[0]
             .options
@@ -435,10 +433,10 @@ fn definitions_that_no_provider_takes_are_explained() {
             );
         }
         let open = |pass: &Pass| match pass.options.extra_counters.is_empty() {
-            true => Ok(census(one_gpu())),
+            true => Ok(provider_counters(one_gpu())),
             false => Err(Failure::failed("the provider's words")),
         };
-        settle_with(&mut plan, &open)
+        validate_and_pack_with(&mut plan, &open)
             .expect_err("the provider refuses")
             .message
     };
@@ -449,11 +447,11 @@ fn definitions_that_no_provider_takes_are_explained() {
             ("B", "SQ_WAVES"),
             ("C", "2*B-D")
         ]),
-        "--extra-counters: D is made of itself: D, of C, of D"
+        "--extra-counters: D is defined by itself: D uses C uses D"
     );
     assert_eq!(
         define(&[("A", "A+1")]),
-        "--extra-counters: A is made of itself: A, of A"
+        "--extra-counters: A is defined by itself: A uses A"
     );
     assert_eq!(
         define(&[("A", "2"), ("B", "A*SQ_WAVE")]),
@@ -469,8 +467,8 @@ fn definitions_that_would_end_the_program_are_refused() {
         plan.passes[0].options.extra_counters = format!(
             "{name}:\n  architectures:\n    gfx90a:\n      expression: \"{expression}\"\n  description: x\n"
         );
-        let settled = settle_with(&mut plan, &|_| Ok(census(one_gpu())));
-        settled
+        let result = validate_and_pack_with(&mut plan, &|_| Ok(provider_counters(one_gpu())));
+        result
             .map(|_| plan.warnings)
             .map_err(|failure| failure.message)
     };

@@ -1,4 +1,4 @@
-//! JSON documents. `serde_json` judges the syntax; the tree, with its places, is then read from a text known to be good.
+//! JSON documents. `serde_json` checks the syntax; then a reader builds the tree, with lines and columns, from the valid text.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::node::{Content, DEEPEST, Key, Node};
 use super::wrong;
 use crate::failure::Failure;
 
-/// Reads a document.
+/// Parses a JSON document into a tree.
 pub(super) fn parse(source: &str, file: &Arc<str>) -> Result<Node, Failure> {
     serde_json::from_str::<IgnoredAny>(source).map_err(|error| {
         let (line, column) = (error.line(), error.column());
@@ -30,25 +30,25 @@ pub(super) fn parse(source: &str, file: &Arc<str>) -> Result<Node, Failure> {
         depth: 0,
     };
     reader.value().ok_or_else(|| {
-        // The two things that pass above and fail here.
+        // The two errors that `serde_json` does not report.
         let message = match reader.depth {
             depth if depth > DEEPEST => "lists and mappings are nested too deeply",
-            _ => "a string has an escape that stands for no character",
+            _ => "a string has an escape that is not a character",
         };
         wrong(file, reader.line, reader.column(), message)
     })
 }
 
-/// Reads forward. `None` where the text is not JSON, which has been ruled out.
+/// A reader of a valid JSON text. Its methods return `None` for the errors that `serde_json` does not report.
 struct Reader<'a> {
     source: &'a str,
     at: usize,
     line: usize,
-    /// A place in the line whose column is known: a document may be one long line.
+    /// Offset in the line whose column is known, so that a document of one long line is read in linear time.
     known: usize,
-    /// Its column.
+    /// Column of that place, from 1.
     column: usize,
-    /// Brackets that are open.
+    /// Number of open brackets.
     depth: usize,
 }
 
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// What stands between a bracket and its partner, separated by commas.
+    /// Reads the comma-separated items between a bracket and its partner.
     fn items(
         &mut self,
         close: u8,

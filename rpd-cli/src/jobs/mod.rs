@@ -17,28 +17,28 @@ use crate::failure::Failure;
 use crate::options::given::{Given, Place};
 use crate::options::plan::Stem;
 
-/// Bytes of the largest input file: some ten thousand jobs with several counters each.
+/// Largest size of an input file, in bytes: some ten thousand jobs with several counters each.
 const LARGEST: u64 = 4 << 20;
 
 /// Jobs of an input file. Each is a run of the program.
 const MOST_JOBS: usize = 1 << 14;
 
-/// What an input file asks for.
+/// The content of an input file.
 #[derive(Debug)]
 pub(crate) struct Input {
     /// In the order of the file; at least one. The counters of `pmc` are a list.
     pub(crate) jobs: Vec<Given>,
-    /// How directories of its passes are called.
+    /// Stem of the names of pass directories.
     pub(crate) stem: Stem,
-    /// What the user should know although it stops nothing.
+    /// Warnings to print.
     pub(crate) warnings: Vec<String>,
 }
 
 /// Reads the file that `--input` names.
 ///
 /// # Errors
-/// One line: the file is of no known kind, cannot be read, is not what its kind demands or has no job, or a value is not
-/// one that its key can have.
+/// One line: the file has an unknown suffix, cannot be read, has a syntax error or no job, or a value has
+/// the wrong type for its key.
 pub(crate) fn read(name: &str, cwd: &Path) -> Result<Input, Failure> {
     let kind = Kind::named(name)?;
     let source = regular_file::read_text(&cwd.join(name), LARGEST)
@@ -46,7 +46,7 @@ pub(crate) fn read(name: &str, cwd: &Path) -> Result<Input, Failure> {
     parse(kind, name, &source)
 }
 
-/// As [`read`], for a file of this name whose text is given.
+/// As [`read`], with the file's name and its text.
 ///
 /// # Errors
 /// As those of [`read`].
@@ -105,7 +105,7 @@ fn parse(kind: Kind, name: &str, source: &str) -> Result<Input, Failure> {
     Ok(input)
 }
 
-/// A mistake at a place.
+/// An error at a line and column.
 fn wrong(file: &Arc<str>, line: usize, column: usize, message: impl std::fmt::Display) -> Failure {
     let place = Place {
         file: file.clone(),
@@ -154,7 +154,7 @@ fn documented(root: &Node, file: &Arc<str>) -> Result<Input, Failure> {
     };
     let jobs = items
         .iter()
-        // One more is enough to be refused.
+        // One job more than allowed is enough for the error.
         .take(MOST_JOBS + 1)
         .map(|item| typed::job(item, file, &mut remarks))
         .collect::<Result<_, _>>()?;
@@ -169,7 +169,7 @@ fn documented(root: &Node, file: &Arc<str>) -> Result<Input, Failure> {
 mod tests {
     use super::*;
 
-    /// A document cut short or with a wrong letter anywhere is a job file or an error, and ends either way.
+    /// A document that is truncated or has a wrong letter is a job file or an error; parsing ends in both cases.
     #[test]
     fn damaged_files() {
         let yaml = "base: &b {output_format: [csv]}\njobs:\n  - <<: *b\n    pmc: [\"A\", 'B'] # c\n    \

@@ -1,32 +1,32 @@
-//! A document as a tree that knows where its parts stand.
+//! A document as a tree whose nodes have their line and column.
 
-/// Depth at which a document is given up. A job file needs five.
+/// Largest depth of a document. A job file needs five.
 pub(super) const DEEPEST: usize = 64;
 
 /// A key of a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) text: String,
-    /// From 1.
+    /// Line, from 1.
     pub(super) line: usize,
-    /// From 1.
+    /// Column in characters, from 1.
     pub(super) column: usize,
 }
 
 impl Key {
-    /// The name of an option that is meant: dashes are as good as underscores.
+    /// The name of the option: dashes are equivalent to underscores.
     pub(super) fn normal(&self) -> String {
         self.text.replace('-', "_")
     }
 }
 
-/// What a node holds.
+/// The content of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Content {
-    /// The text as written, without quotes. What it means is for its key to say.
+    /// The text as written, without quotes; its type follows from its key.
     Scalar {
         text: String,
-        /// It had no quotes, so that it may be a number, a truth value or nothing.
+        /// Whether it had no quotes, so that it may be a number, a truth value or null.
         plain: bool,
     },
     List(Vec<Node>),
@@ -34,18 +34,18 @@ pub(super) enum Content {
     Map(Vec<(Key, Node)>),
 }
 
-/// A value in a document.
+/// A value in a document, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Node {
-    /// From 1.
+    /// Line, from 1.
     pub(super) line: usize,
-    /// From 1.
+    /// Column in characters, from 1.
     pub(super) column: usize,
     pub(super) content: Content,
 }
 
 impl Node {
-    /// The text of a scalar.
+    /// The text, if this is a scalar.
     pub(super) fn scalar(&self) -> Option<&str> {
         match &self.content {
             Content::Scalar { text, .. } => Some(text),
@@ -53,7 +53,7 @@ impl Node {
         }
     }
 
-    /// Nothing is said here.
+    /// Whether the node is a null value.
     pub(super) fn is_null(&self) -> bool {
         match &self.content {
             Content::Scalar { text, plain: true } => super::scalar::is_null(text),

@@ -1,11 +1,11 @@
-//! What plain words mean by the rules of YAML 1.1, which the original follows.
+//! Types of unquoted scalars by the rules of YAML 1.1, which rocprofv3 follows.
 
-/// Nothing.
+/// Whether the text is a null value of YAML.
 pub(super) fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// A number to base 60, such as `10:30:00`: by the rules it is 37800, and nobody means that.
+/// A number to base 60, such as `10:30:00`, which YAML 1.1 reads as 37800 although a time of day is meant.
 pub(super) fn is_base_60(text: &str) -> bool {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (unsigned, fraction) = match unsigned.split_once('.') {

@@ -9,7 +9,7 @@ use crate::options::plan::Stem;
 
 const MARK: &str = "pmc:";
 
-/// Reads the jobs. Lines without the mark, and what follows `#`, say nothing.
+/// Reads the jobs. Other lines, and text behind `#`, are ignored.
 pub(super) fn jobs(source: &str, file: &Arc<str>) -> Input {
     let mut input = Input {
         jobs: Vec::new(),

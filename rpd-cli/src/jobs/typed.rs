@@ -1,4 +1,4 @@
-//! From a node to the value of an option, by the same table that the command line follows.
+//! Converts a node to the value of an option, by the table of options that the command line uses.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,15 +13,15 @@ use crate::options::given::{Given, Origin, Place, Value};
 use crate::options::parse::truth;
 use crate::options::table::{Form, OPTIONS, Spec};
 
-/// Options that are none of a job's.
+/// Options that a job cannot have.
 const NOT_IN_JOBS: [&str; 4] = ["input", "version", "doctor", "compat"];
-/// Spellings of the published schema.
+/// Alternative spellings of keys in the published schema.
 const ALIASES: [(&str, &str); 2] = [
     ("hsa_finalize_trace", "hsa-finalizer-trace"),
     ("list_metrics", "list-avail"),
 ];
 
-/// Options by key, in which dashes are underscores.
+/// Options by key, with dashes replaced by underscores.
 static KEYS: LazyLock<HashMap<String, &'static Spec>> = LazyLock::new(|| {
     let mut keys = HashMap::new();
     for spec in OPTIONS
@@ -38,21 +38,21 @@ static KEYS: LazyLock<HashMap<String, &'static Spec>> = LazyLock::new(|| {
     keys
 });
 
-/// The keys in an order that is always the same.
+/// The keys, sorted.
 static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut names: Vec<String> = KEYS.keys().cloned().collect();
     names.sort_unstable();
     names
 });
 
-/// Different keys that are told. What helps with a slip of the pen is no help in a file of another kind.
+/// Different keys that are reported. A file with more of them is probably no job file.
 const MOST_REMARKS: usize = 100;
 
-/// Keys that are not as they should be: told once each, however many jobs have them.
+/// Unknown and repeated keys, reported once each, however many jobs have them.
 #[derive(Debug, Default)]
 pub(super) struct Remarks {
     remarks: Vec<Remark>,
-    /// Keys beyond those that are told.
+    /// Number of keys beyond [`MOST_REMARKS`].
     more: usize,
     known: HashMap<(bool, String), usize>,
 }
@@ -66,21 +66,21 @@ struct Remark {
 
 #[derive(Debug)]
 enum What {
-    /// The key means nothing; the name that may have been meant.
+    /// The key is unknown; the known name with a similar spelling.
     Unknown(Option<String>),
-    /// The mapping had it before.
+    /// The key is repeated in its mapping.
     Again,
 }
 
 impl Remarks {
-    /// Notes a key that means nothing.
+    /// Notes an unknown key.
     pub(super) fn unknown<'a>(&mut self, key: &Key, candidates: impl Iterator<Item = &'a str>) {
         self.add(true, key, || {
             What::Unknown(rpd_core::near::nearest(&key.text, candidates).map(str::to_owned))
         });
     }
 
-    /// Notes a key that its mapping had before.
+    /// Notes a repeated key.
     pub(super) fn again(&mut self, key: &Key) {
         self.add(false, key, || What::Again);
     }
@@ -100,7 +100,7 @@ impl Remarks {
         }
     }
 
-    /// A line for each.
+    /// One message for each key.
     pub(super) fn warnings(&self, file: &Arc<str>) -> Vec<String> {
         let line = |remark: &Remark| {
             let key = &remark.key;
@@ -118,7 +118,7 @@ impl Remarks {
                 What::Unknown(None) => format!("unknown key '{}' is ignored{more}", key.text),
                 What::Again => {
                     format!(
-                        "'{}' stands here again{more}; what it said before is ignored",
+                        "'{}' is repeated{more}; its earlier value is ignored",
                         key.text
                     )
                 }
@@ -131,7 +131,7 @@ impl Remarks {
     }
 }
 
-/// Reads a job.
+/// Reads the options of one job from its node.
 pub(super) fn job(node: &Node, file: &Arc<str>, remarks: &mut Remarks) -> Result<Given, Failure> {
     let Content::Map(entries) = &node.content else {
         return Err(wrong(
@@ -159,7 +159,7 @@ pub(super) fn job(node: &Node, file: &Arc<str>, remarks: &mut Remarks) -> Result
         };
         let read = value(spec, node)
             .map_err(|message| Failure::failed(format!("{place}: {}: {message}", key.text)))?;
-        // What stands twice counts once, the last one, as on the command line.
+        // Of a repeated key the last value is used, as on the command line.
         match read {
             Some(value) => {
                 job.values.insert(spec.long, value);
@@ -174,7 +174,7 @@ pub(super) fn job(node: &Node, file: &Arc<str>, remarks: &mut Remarks) -> Result
     Ok(job)
 }
 
-/// The value; `None` is nothing.
+/// The value of an option; `None` for a null value.
 fn value(spec: &Spec, node: &Node) -> Result<Option<Value>, String> {
     if node.is_null() {
         return Ok(None);
@@ -239,7 +239,7 @@ fn value(spec: &Spec, node: &Node) -> Result<Option<Value>, String> {
             Content::List(items) => items.iter().map(words).collect::<Result<_, _>>()?,
             _ => vec![words(node)?],
         }),
-        // Ranges may be nested: the brackets mean nothing.
+        // Ranges may be nested: the brackets are ignored.
         Form::List(_) if spec.long == "kernel-iteration-range" => {
             let mut flat = Vec::new();
             flatten(node, &mut flat)?;
@@ -262,7 +262,7 @@ fn at_least_one(words: &[String]) -> Result<(), String> {
     }
 }
 
-/// The word of the list that this is.
+/// The matching word of the option's list.
 fn choice<'a>(word: &str, known: &[&'a str], ignore_case: bool) -> Result<&'a str, String> {
     let same = |other: &&&str| **other == word || (ignore_case && other.eq_ignore_ascii_case(word));
     known.iter().find(same).copied().ok_or_else(|| {
@@ -277,7 +277,7 @@ fn choice<'a>(word: &str, known: &[&'a str], ignore_case: bool) -> Result<&'a st
     })
 }
 
-/// One word; a list of one will do.
+/// A single word, or a list of one.
 fn word(node: &Node) -> Result<&str, String> {
     match &node.content {
         Content::Scalar { text, plain } => {
@@ -296,7 +296,7 @@ fn word(node: &Node) -> Result<&str, String> {
     }
 }
 
-/// A list of words; a single one is a list, too.
+/// A list of words; a single word is a list of one.
 fn words(node: &Node) -> Result<Vec<String>, String> {
     match &node.content {
         Content::List(items) => items

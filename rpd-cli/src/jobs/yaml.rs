@@ -1,4 +1,4 @@
-//! YAML documents: from the parser's events to a tree with its places.
+//! YAML documents: builds a tree with lines and columns from the parser's events.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use super::node::{Content, DEEPEST, Key, Node};
 use super::wrong;
 use crate::failure::Failure;
 
-/// Nodes of a file: several times those of the most jobs that a file may have, and read within a second.
+/// Largest number of nodes in a file: several times those of the largest valid file, and read within a second.
 const MOST_NODES: usize = 200_000;
 
-/// Nodes that aliases may add in all: enough for any file that was written, too few to fill the memory.
+/// Largest number of nodes that aliases may add: more than a written file needs, and few enough for the memory.
 const MOST_COPIES: usize = 1_000_000;
 
 /// Reads the one document of a source.
@@ -41,7 +41,7 @@ pub(super) fn parse(source: &str, file: &Arc<str>) -> Result<Node, Failure> {
 struct Open {
     node: Node,
     anchor: usize,
-    /// The key whose value comes next.
+    /// The key whose value is parsed next.
     key: Option<Key>,
 }
 
@@ -101,7 +101,7 @@ impl Builder<'_> {
             },
             Event::Alias(anchor) => {
                 let Some(copy) = self.anchors.get(&anchor) else {
-                    return fail("an alias stands within what it names");
+                    return fail("an alias refers to a node that contains it");
                 };
                 self.copies += copy.size();
                 if self.copies > MOST_COPIES {
@@ -121,7 +121,7 @@ impl Builder<'_> {
         });
     }
 
-    /// Puts a complete node where it belongs.
+    /// Adds a complete node to its parent.
     fn done(&mut self, node: Node, anchor: usize) -> Result<(), Failure> {
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
@@ -153,7 +153,7 @@ impl Builder<'_> {
     }
 }
 
-/// Fills a mapping with the entries of those that its keys `<<` name; its own entries win, then those named first.
+/// Merges into a mapping the entries of the mappings that its keys `<<` name; own entries win, then those named first.
 fn merged(mut node: Node) -> Node {
     let Content::Map(entries) = &mut node.content else {
         return node;

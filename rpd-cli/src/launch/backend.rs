@@ -1,4 +1,4 @@
-//! What the target will run on: a ROCm installation or the simulator. The only place that knows both.
+//! Chooses between a ROCm installation and the simulator. Other modules do not distinguish them.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -17,7 +17,7 @@ const DEVICE: &str = "/dev/kfd";
 const SDK: &str = "librocprofiler-sdk.so";
 const ROCTX: &str = "librocprofiler-sdk-roctx.so";
 
-/// Names under which programs ask for what the simulator provides.
+/// Sonames under which programs load libraries that the simulator replaces.
 const SONAMES: &str = include_str!("../../../rpd-sim/sonames.txt");
 
 /// Libraries of the chosen backend.
@@ -25,21 +25,21 @@ const SONAMES: &str = include_str!("../../../rpd-sim/sonames.txt");
 pub(crate) struct Provider {
     /// Whether it is the simulator.
     pub(crate) simulated: bool,
-    /// The SDK's library.
+    /// Path of the SDK's library.
     pub(crate) sdk: PathBuf,
-    /// Folder for `LD_LIBRARY_PATH`.
+    /// Folder to put in front of `LD_LIBRARY_PATH`.
     pub(crate) folder: PathBuf,
     /// The ROCTx library, if the backend has one.
     pub(crate) roctx: Option<PathBuf>,
-    /// The collector.
+    /// Path of the collector's library.
     pub(crate) collector: PathBuf,
-    /// The library that gives the SDK the collector and the runtimes' tables.
+    /// The library that passes the collector and the runtimes' tables to the SDK.
     pub(crate) register: PathBuf,
     /// Why `auto` fell back to the simulator.
     pub(crate) fallback: Option<String>,
 }
 
-/// Chooses. `spare` is a folder that certainly can be written to, `suffixes` what may follow the SDK's `.so`.
+/// Chooses the backend. `spare` is a writable folder for links; `suffixes` are the version suffixes of the SDK's `.so` to try.
 pub(crate) fn choose(
     options: &Options,
     suffixes: &[String],
@@ -104,7 +104,7 @@ fn names(suffixes: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The SDK library, or the places where it is not.
+/// The SDK library, or the places that were searched without finding it.
 fn find_sdk(
     options: &Options,
     suffixes: &[String],
@@ -180,7 +180,7 @@ fn simulator(
     })
 }
 
-/// Makes every soname in `folder` a link to the library. Several runs may do so at once.
+/// Makes every soname in `folder` a link to the library. Safe when several runs do so at the same time.
 fn link(library: &Path, folder: &Path) -> std::io::Result<()> {
     let library = &std::fs::canonicalize(library)?;
     std::fs::create_dir_all(folder)?;
@@ -193,7 +193,7 @@ fn link(library: &Path, folder: &Path) -> std::io::Result<()> {
         if std::fs::canonicalize(&path).is_ok_and(|target| target == *library) {
             continue;
         }
-        // A link to another place is replaced in one step, so that no run ever finds it missing.
+        // A link to another target is replaced by a rename, so that no concurrent run finds it missing.
         let fresh = folder.join(format!(".{name}.{}", std::process::id()));
         match std::fs::remove_file(&fresh) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

@@ -1,4 +1,4 @@
-//! The environment that the target is started with.
+//! The environment of the target.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -13,16 +13,16 @@ use super::backend::Provider;
 use super::libraries;
 use crate::failure::Failure;
 
-/// Variables that differ from the inherited ones; `None` is one that the target does not have.
+/// Variables that differ from the inherited ones; `None` removes a variable.
 pub(crate) type Changes = BTreeMap<&'static str, Option<OsString>>;
 
 /// The SDK for `librpd_register.so` to open.
 const SDK_VARIABLE: &str = "RPD_SDK";
 
-/// What the registration library hands the runtimes' tables to.
+/// The library to which the registration library passes the runtimes' tables.
 const REGISTER_VARIABLE: &str = "ROCPROFILER_REGISTER_LIBRARY";
 
-/// What to change for one pass.
+/// The changes for one pass.
 pub(crate) fn changes(
     options: &Options,
     provider: &Provider,
@@ -37,7 +37,7 @@ pub(crate) fn changes(
     set(SPOOL_VARIABLE, run_directory.into());
     set(COLLECT_VARIABLE, options.collector.to_text().into());
 
-    // The loader only warns, once for each process, and goes on without.
+    // If the library is missing, the loader warns once per process and continues.
     for library in &options.preload {
         if library.components().count() > 1 && !library.is_file() {
             return Err(Failure::failed(format!(
@@ -48,7 +48,7 @@ pub(crate) fn changes(
     }
     let mut preload = preloaded(options, inherited("LD_PRELOAD"));
     push_unique(&mut preload, register);
-    // Pause and resume are heard through it, too.
+    // The collector receives pause and resume through it as well.
     let collector_options = &options.collector;
     if (collector_options.traces.marker || collector_options.selected_regions)
         && !suppress_marker_preload
@@ -64,7 +64,7 @@ pub(crate) fn changes(
         check_tool(tool, &path)?;
     }
     if tools.is_empty() {
-        // The SDK must not begin before `librpd_register.so` has given it the collector.
+        // The SDK must not initialise before `librpd_register.so` has passed it the collector.
         const EARLY: &str = "ROCPROFILER_LIBRARY_CTOR";
         for name in [EARLY, "ROCP_TOOL_LIBRARIES"] {
             if inherited(name).is_some() {
@@ -72,7 +72,7 @@ pub(crate) fn changes(
             }
         }
     } else {
-        // The collector is one more of the tools that the SDK opens. SDK 1.0 ignores what follows the last colon.
+        // The collector is added to the tools that the SDK opens. SDK 1.0 ignores the text after the last colon.
         push_unique(&mut tools, collector);
         let mut tools = join(&tools, ":");
         tools.push(":");
@@ -121,7 +121,7 @@ pub(crate) fn changes(
     Ok(changes)
 }
 
-/// The variables that say which variables hold the rank and the number of ranks.
+/// The variables that name the variables with the rank and the number of ranks.
 pub(crate) fn rank_variables(options: &Options) -> Changes {
     ["ROCPROF_MPI_RANK_VAR", "ROCPROF_MPI_SIZE_VAR"]
         .into_iter()
@@ -132,7 +132,7 @@ pub(crate) fn rank_variables(options: &Options) -> Changes {
         .collect()
 }
 
-/// What the user wants in every process: `--preload`, then what was inherited.
+/// Libraries to preload for the user: those of `--preload`, then the inherited ones.
 fn preloaded(options: &Options, inherited: Option<OsString>) -> Vec<OsString> {
     let own = options.preload.iter();
     own.map(|path| path.clone().into_os_string())
@@ -167,7 +167,7 @@ fn joined(path: Vec<PathBuf>) -> OsString {
 }
 
 fn words(value: Option<OsString>, separators: &[char]) -> Vec<OsString> {
-    // Paths that are not text keep their bytes: only the separators, which are ASCII, are looked at.
+    // Paths that are not UTF-8 keep their bytes: only the ASCII separators are parsed.
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     value
         .unwrap_or_default()
@@ -188,7 +188,7 @@ fn join(words: &[OsString], separator: &str) -> OsString {
     words.join(OsStr::new(separator))
 }
 
-/// The SDK aborts the target when it cannot open a library of the list, so that is found out first.
+/// The SDK aborts the target when it cannot open a library of the list, so each is checked before.
 fn check_tool(tool: &OsStr, path: &[PathBuf]) -> Result<(), Failure> {
     let file = Path::new(tool);
     let found = if file.components().count() > 1 || file.is_absolute() {
@@ -312,8 +312,8 @@ mod tests {
             Some(OsStr::new("/rpd/register")),
             "case 229"
         );
-        let asked = preload(&with(&["A"], true), Some("X:Y".into()));
-        assert_eq!(asked, "A:X:Y", "nothing of rpd's in who is only asked");
+        let query = preload(&with(&["A"], true), Some("X:Y".into()));
+        assert_eq!(query, "A:X:Y", "the query process loads no library of rpd");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a program file says about whether libraries can be preloaded into it.
+//! Finds out from a program file whether libraries can be preloaded into the program.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read};
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 const SET_ID: u32 = 0o6000;
 const INTERPRETER: u32 = 3;
-/// A line of a script that is longer names no interpreter.
+/// Longest line of a script that is searched for an interpreter, in bytes.
 const MAX_LINE: u64 = 4096;
 
-/// Why the loader preloads nothing into this program; `None` where nothing in the file speaks against it. A script is
-/// judged by its interpreter.
+/// The reason why the loader preloads nothing into this program; `None` if the file has none. A script has the
+/// reason of its interpreter.
 pub(crate) fn obstacle(program: &Path) -> Option<String> {
     judge(program, true)
 }
@@ -41,7 +41,7 @@ fn judge(program: &Path, scripts: bool) -> Option<String> {
     elf(&file)
 }
 
-/// The program that a script's first line names.
+/// The interpreter in a script's first line.
 fn interpreter(script: &Path) -> Option<PathBuf> {
     let mut line = String::new();
     let file = File::open(script).ok()?;

@@ -1,4 +1,4 @@
-//! Finding shared libraries: rpd's own, and those of a ROCm installation.
+//! Finds rpd's own shared libraries and those of a ROCm installation.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::failure::Failure;
 
-/// One of rpd's own libraries: beside the program, in `../lib/rpd`, or where cargo leaves it.
+/// The path of one of rpd's libraries: beside the program, in `../lib/rpd`, or in cargo's target folder.
 pub(crate) fn own(name: &str) -> Result<PathBuf, Failure> {
     let program = std::env::current_exe()
         .and_then(std::fs::canonicalize)
@@ -45,7 +45,7 @@ pub(crate) fn folders(path: Option<&OsStr>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What the loader's cache knows for the name.
+/// Paths that the loader's cache has for the name.
 pub(crate) fn in_loader_cache(name: &str) -> Option<PathBuf> {
     for tool in ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"] {
         let Ok(output) = Command::new(tool).arg("-p").output() else {
@@ -60,7 +60,7 @@ pub(crate) fn in_loader_cache(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// Folder list for a message.
+/// A list of folders for a message.
 pub(crate) fn list(folders: &[PathBuf]) -> String {
     let texts: Vec<String> = folders
         .iter()

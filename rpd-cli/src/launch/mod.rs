@@ -1,5 +1,5 @@
-//! Running a target: everything that is checked before, the runs themselves, one for each pass, and what is made of
-//! them afterwards.
+//! Runs the target: checks all passes first, then runs the target once per pass, and writes the outputs of each pass
+//! after it.
 
 pub(crate) mod backend;
 pub(crate) mod environment;
@@ -17,7 +17,7 @@ use anyhow::Result;
 use rpd_core::naming::Namer;
 use rpd_core::options::{LogLevel, Options};
 
-use crate::counters::Settled;
+use crate::counters::derived::ComputedMetric;
 use crate::exit_status;
 use crate::failure::line;
 use crate::options::plan::{Pass, Plan};
@@ -27,18 +27,18 @@ use crate::run_directory::RunDirectory;
 use passes::End;
 use spawn::Signals;
 
-/// How long processes that outlive the target may take before rpd goes on without them.
+/// How long rpd waits for processes that outlive the target.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Runs all passes; the exit status.
-pub(crate) fn run(plan: &Plan, settled: &Settled, around: &Surroundings) -> Result<u8> {
+/// Runs all passes, then computes the metrics of `computed` from them; returns the exit status.
+pub(crate) fn run(plan: &Plan, computed: &[ComputedMetric], around: &Surroundings) -> Result<u8> {
     for warning in &plan.warnings {
         eprintln!("{}", around.compat.warning(warning));
     }
     let mut runner = Runner {
         around,
         signals: None,
-        told: false,
+        simulator_announced: false,
         comparison: None,
         names: Namer::default(),
     };
@@ -55,11 +55,11 @@ pub(crate) fn run(plan: &Plan, settled: &Settled, around: &Surroundings) -> Resu
             }
         });
     }
-    runner.comparison = Some(Comparison::new(&settled.computed));
+    runner.comparison = Some(Comparison::new(computed));
     for pass in &plan.passes {
         check(pass, around)?;
     }
-    let status = passes::run(plan, &settled.computed, &mut runner);
+    let status = passes::run(plan, computed, &mut runner);
     if let Some(comparison) = runner.comparison.take()
         && let Some(path) = comparison.write()?
     {
@@ -68,7 +68,7 @@ pub(crate) fn run(plan: &Plan, settled: &Settled, around: &Surroundings) -> Resu
     status
 }
 
-/// What can be found out about a pass before the first one runs.
+/// Checks a pass as far as possible before the first pass runs.
 fn check(pass: &Pass, around: &Surroundings) -> Result<()> {
     let options = &pass.options;
     program::of(options)?;
@@ -77,16 +77,13 @@ fn check(pass: &Pass, around: &Surroundings) -> Result<()> {
         return Ok(());
     }
     RunDirectory::check(options, &around.cwd)?;
-    let spare = tempfile::tempdir()?;
-    prepared(pass, spare.path())?;
+    let folder = tempfile::tempdir()?;
+    prepare(pass, folder.path())?;
     Ok(())
 }
 
-/// The provider, and the environment of the target.
-fn prepared(
-    pass: &Pass,
-    run_directory: &Path,
-) -> Result<(backend::Provider, environment::Changes)> {
+/// Chooses the provider, and makes the changes to the target's environment.
+fn prepare(pass: &Pass, run_directory: &Path) -> Result<(backend::Provider, environment::Changes)> {
     let inherited = |name: &str| std::env::var_os(name);
     let provider = backend::choose(
         &pass.options,
@@ -104,16 +101,16 @@ fn prepared(
     Ok((provider, changes))
 }
 
-/// Runs one pass after the other.
+/// Runs passes, with the state that they share.
 struct Runner<'a> {
     around: &'a Surroundings,
-    /// Held back from the start of the first target on.
+    /// Signals to rpd, blocked from the start of the first target on.
     signals: Option<Signals>,
-    /// It has been said that the target runs on the simulator.
-    told: bool,
-    /// What the passes counted, side by side.
+    /// Whether the message that the target runs on the simulator was printed.
+    simulator_announced: bool,
+    /// Counter values of the passes, for the comparison file.
     comparison: Option<Comparison<'a>>,
-    /// What the files of the passes are called.
+    /// Names of the passes' output files.
     names: Namer,
 }
 
@@ -122,7 +119,7 @@ impl Runner<'_> {
         let options = &pass.options;
         let program = program::of(options)?;
         if let Some(why) = &pass.bare {
-            return self.run_bare(pass, &program, why);
+            return self.run_unprofiled(pass, &program, why);
         }
         names::check(options, &self.around.cwd)?;
         let run = RunDirectory::create(options, &self.around.cwd)?;
@@ -152,9 +149,8 @@ impl Runner<'_> {
         Ok(End { ending, written })
     }
 
-    /// Runs the target as if rpd were not there, but on the simulator where the profiled ranks are: it may be
-    /// all there is.
-    fn run_bare(&mut self, pass: &Pass, program: &Path, why: &str) -> Result<End> {
+    /// Runs the target without the collector, on the backend of the profiled ranks: without a GPU the simulator is needed.
+    fn run_unprofiled(&mut self, pass: &Pass, program: &Path, why: &str) -> Result<End> {
         let options = &pass.options;
         if matches!(options.log_level, Some(LogLevel::Info | LogLevel::Trace)) {
             eprintln!("rpd: {why}: not profiled");
@@ -199,12 +195,12 @@ impl Runner<'_> {
         run: &RunDirectory,
     ) -> Result<(nix::unistd::Pid, Signals)> {
         let options = &pass.options;
-        let (provider, changes) = prepared(pass, run.path())?;
+        let (provider, changes) = prepare(pass, run.path())?;
         if let Some(reason) = &provider.fallback
-            && !self.told
+            && !self.simulator_announced
         {
             eprintln!("rpd: {reason}: the target runs on the simulated GPU");
-            self.told = true;
+            self.simulator_announced = true;
         }
         show(options, &changes);
         let signals = self.hold()?;

@@ -1,4 +1,4 @@
-//! Names of outputs that are known to be too long before the target starts.
+//! Refuses output names that are too long, before the target starts.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
@@ -11,16 +11,16 @@ use rpd_core::session::Process;
 
 use crate::failure::Failure;
 
-/// Bytes that Linux allows in a component of a path, and in a path.
+/// Linux's limits for a component of a path and for a path, in bytes.
 const MAX_NAME: usize = 255;
 const MAX_PATH: usize = 4095;
-/// The longest name that follows a prefix.
+/// The longest file name that a writer appends to a prefix.
 const LONGEST: &str = "memory_allocation_stats.csv";
 
-/// Fills in the patterns as for the process that is going to be started, as far as its facts are known.
+/// Fills in the patterns with the facts about the target that are known before its start.
 ///
 /// # Errors
-/// A directory or a file would have a name that cannot be made.
+/// A directory or a file would have a name that is too long.
 pub(super) fn check(options: &Options, cwd: &Path) -> Result<(), Failure> {
     let pid = std::fs::read_to_string("/proc/sys/kernel/pid_max")
         .ok()

@@ -1,4 +1,4 @@
-//! Several passes: the plan that is shown before, what is said between them, and when they stop.
+//! Runs several passes: prints the plan, a line for each pass, and stops at a failure.
 
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom};
@@ -10,20 +10,20 @@ use rpd_core::options::CounterOptions;
 
 use super::Runner;
 use super::spawn::Ending;
-use crate::counters::derived::Computed;
+use crate::counters::derived::ComputedMetric;
 use crate::failure::{Failure, line};
 use crate::options::plan::{Pass, Plan};
 
 /// How a pass ended.
 pub(super) struct End {
-    /// The target.
+    /// How the target ended.
     pub(super) ending: Ending,
-    /// Whether all outputs are there and complete.
+    /// Whether all outputs were written completely.
     pub(super) written: Result<bool>,
 }
 
 impl End {
-    /// What is wrong with the pass, if anything.
+    /// The failure of the pass, if any.
     fn problem(&self, pass: &Pass) -> Option<String> {
         let program = pass.options.command.first().map_or("", String::as_str);
         match (self.ending, &self.written) {
@@ -42,8 +42,8 @@ impl End {
     }
 }
 
-/// Runs the passes of a plan that has several.
-pub(super) fn run(plan: &Plan, computed: &[Computed], runner: &mut Runner<'_>) -> Result<u8> {
+/// Runs the passes of a plan with several passes.
+pub(super) fn run(plan: &Plan, computed: &[ComputedMetric], runner: &mut Runner<'_>) -> Result<u8> {
     let total = plan.passes.len();
     for line in shown(plan).into_iter().chain(afterwards(computed)) {
         eprintln!("{line}");
@@ -57,7 +57,7 @@ pub(super) fn run(plan: &Plan, computed: &[Computed], runner: &mut Runner<'_>) -
         eprintln!("rpd: pass {number}/{total} of {} ...", program(pass));
         let problem = match runner.run(pass) {
             Ok(end) => {
-                // What goes wrong with the outputs is told even where the target's status hides it.
+                // Errors of the outputs are printed here, since the exit status is the target's.
                 if let (Err(error), true) = (&end.written, end.ending.status() != 0) {
                     eprintln!("rpd: {}", line(error));
                 }
@@ -104,8 +104,8 @@ pub(super) fn run(plan: &Plan, computed: &[Computed], runner: &mut Runner<'_>) -
     .into())
 }
 
-/// Standard input that is a file: every pass reads it from where the first began. What comes through a pipe or from a terminal
-/// is there only once.
+/// Standard input that is a file: every pass reads it from the same position. A pipe or a terminal can be read
+/// only by the first pass that does so.
 struct Input {
     file: File,
     begin: u64,
@@ -118,7 +118,7 @@ impl Input {
         Some(Input { file, begin })
     }
 
-    /// Without this a pass finds the end of the file, which is no reason not to run it.
+    /// If seeking fails, the pass reads the end of the file; it runs all the same.
     fn rewind(&self) {
         let _ = (&self.file).seek(SeekFrom::Start(self.begin));
     }
@@ -129,7 +129,7 @@ fn program(pass: &Pass) -> &str {
     program.rsplit('/').next().unwrap_or_default()
 }
 
-/// Which passes do not run any more.
+/// A message about the passes that are skipped.
 fn rest(number: usize, total: usize) -> String {
     match total - number {
         0 => String::new(),
@@ -138,7 +138,7 @@ fn rest(number: usize, total: usize) -> String {
     }
 }
 
-/// The plan: a line for each pass.
+/// Lines of the plan, one for each pass.
 fn shown(plan: &Plan) -> Vec<String> {
     let total = plan.passes.len();
     plan.passes
@@ -151,8 +151,8 @@ fn shown(plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-/// What the passes are put together to.
-fn afterwards(computed: &[Computed]) -> Vec<String> {
+/// Lines about the metrics that are computed after the passes.
+fn afterwards(computed: &[ComputedMetric]) -> Vec<String> {
     computed
         .iter()
         .map(|metric| {
@@ -165,7 +165,7 @@ fn afterwards(computed: &[Computed]) -> Vec<String> {
         .collect()
 }
 
-/// What a pass counts.
+/// The counters of a pass, for messages.
 fn counters(counters: &CounterOptions) -> String {
     if !counters.any() {
         return "no counters".to_owned();
@@ -231,7 +231,7 @@ mod tests {
                 "rpd: pass 3/3: A | B C"
             ]
         );
-        let big = Computed {
+        let big = ComputedMetric {
             name: "BIG".to_owned(),
             parts: vec!["A".to_owned(), "B".to_owned()],
             formulas: Vec::new(),

@@ -1,4 +1,4 @@
-//! Which file a program's name means.
+//! Finds the program file by the shell's rules.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +12,7 @@ use rpd_core::os_text;
 use crate::exit_status::{NOT_EXECUTABLE, NOT_FOUND};
 use crate::failure::Failure;
 
-/// The file to execute for a pass with these options.
+/// The file to execute for a pass.
 pub(crate) fn of(options: &Options) -> Result<PathBuf, Failure> {
     let name = options.command.first().map_or("", String::as_str);
     find(&os_text::unescape(name))

@@ -1,4 +1,4 @@
-//! Starting the target, waiting for it, and what signals do meanwhile.
+//! Starts the target, waits for its end, and handles signals meanwhile.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    /// The status that a shell would show.
+    /// The exit status that a shell would report.
     pub(crate) fn status(self) -> u8 {
         match self {
             Ending::Exited(status) => status,
@@ -51,18 +51,18 @@ impl Ending {
     }
 }
 
-/// Signals of rpd itself, which are read instead of taken from before the first target starts until rpd ends.
+/// Signals to rpd, which are blocked and read from a file descriptor from before the first start until rpd ends.
 #[derive(Debug)]
 pub(crate) struct Signals {
     file: SignalFd,
-    /// The first that somebody wanted an end with.
+    /// The first signal that requests the end of the run.
     seen: Cell<Option<Signal>>,
-    /// The mask rpd was started with: the target's too.
+    /// The signal mask that rpd was started with, which the target gets.
     original: SigSet,
 }
 
 impl Signals {
-    /// Begins to hold back signals.
+    /// Blocks the signals.
     pub(crate) fn hold() -> Result<Signals> {
         let mut set = SigSet::from_iter(FORWARDED);
         set.add(Signal::SIGCHLD);
@@ -71,7 +71,7 @@ impl Signals {
             .context("cannot hold back signals")?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let file = SignalFd::with_flags(&set, flags).context("cannot read signals")?;
-        // Orphans of the target become rpd's children, so that their end is seen.
+        // Orphaned descendants of the target become rpd's children, so that rpd sees their exit.
         set_child_subreaper(true).context("cannot adopt orphans of the target")?;
         Ok(Signals {
             file,
@@ -80,14 +80,14 @@ impl Signals {
         })
     }
 
-    /// The signal, if any, that has come so far: there is to be no further pass.
+    /// The signal, if any, that was received so far and ends the run.
     pub(crate) fn interrupted(&self) -> Option<Signal> {
         while self.next().is_some() {}
         self.seen.get()
     }
 
-    /// The next signal that has come, with whether somebody sent it to rpd in particular; a terminal's
-    /// signals reach the whole process group, the target included.
+    /// The next pending signal, and whether it was sent to rpd alone; a terminal's signals reach the whole process
+    /// group, the target included.
     fn next(&self) -> Option<(Signal, bool)> {
         let info = self.file.read_signal().ok()??;
         let signal = Signal::try_from(i32::try_from(info.ssi_signo).ok()?).ok()?;
@@ -97,21 +97,21 @@ impl Signals {
         Some((signal, info.ssi_code != libc::SI_KERNEL))
     }
 
-    /// Waits until there is something to read.
+    /// Waits until a signal can be read.
     fn wait(&self, limit: Option<Duration>) {
         use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
         use std::os::fd::AsFd;
         let timeout = limit.map_or(PollTimeout::NONE, |limit| {
             PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX)
         });
-        // An interruption only means looking again.
+        // After an interruption, poll again.
         let _ = poll(
             &mut [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)],
             timeout,
         );
     }
 
-    /// From now on, until the watch is stopped, a signal ends rpd, which says how to finish its work later.
+    /// Until the watch is stopped, a signal ends rpd with a message about `rpd recover`.
     pub(crate) fn watch(self, run_directory: &Path) -> Watch {
         while self.next().is_some() {}
         let advice = format!(
@@ -137,17 +137,17 @@ impl Signals {
     }
 }
 
-/// A thread that ends rpd when a signal comes.
+/// A thread that ends rpd at a signal.
 pub(crate) struct Watch {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Signals>,
 }
 
 impl Watch {
-    /// Ends the watch: signals are held back again.
+    /// Stops the watch: signals are blocked and read again.
     pub(crate) fn stop(self) -> Result<Signals> {
         self.stop.store(true, Ordering::Release);
-        // Wakes it; as the end of a child it means nothing else.
+        // Wakes the thread; the signal of a child's end has no other effect.
         kill(Pid::this(), Signal::SIGCHLD).context("cannot wake the watch over signals")?;
         self.thread
             .join()
@@ -225,7 +225,7 @@ pub(crate) fn start(
     })
 }
 
-/// Waits for the target, passing on the signals that only rpd got.
+/// Waits for the target and forwards signals that were sent to rpd alone.
 pub(crate) fn wait(target: Pid, signals: &Signals) -> Result<Ending> {
     loop {
         loop {
@@ -244,14 +244,14 @@ pub(crate) fn wait(target: Pid, signals: &Signals) -> Result<Ending> {
         signals.wait(None);
         while let Some((signal, to_rpd)) = signals.next() {
             if signal != Signal::SIGCHLD && to_rpd {
-                // It may just have ended.
+                // The target may have exited already.
                 let _ = kill(target, signal);
             }
         }
     }
 }
 
-/// Gives what the target left running a moment to end. True when nothing is left.
+/// Waits for the remaining processes of the target, up to a limit. True when none is left.
 pub(crate) fn grace(limit: Duration, signals: &Signals, left: &mut dyn FnMut() -> bool) -> bool {
     let end = Instant::now() + limit;
     loop {

@@ -555,6 +555,8 @@ fn what_this_build_lacks_is_refused_by_name() {
                     "profile-mpi-ranks" => "0",
                     "mpi-world-rank-variable" => "R --mpi-world-size-variable S",
                     "mpi-world-size-variable" => "S --mpi-world-rank-variable R",
+                    "stacks-apis" => "hip*",
+                    "stacks-min-duration" => "1us",
                     "input" => continue,
                     _ => "/dev/null",
                 };

@@ -1,7 +1,7 @@
-//! What several passes counted, side by side.
+//! Compares the counter values of several passes.
 //!
-//! Every pass runs the target anew, so nothing but their order says which dispatches of two passes are the same: the
-//! n-th counted dispatch of a kernel on a GPU in one pass is taken for the n-th in another. Which of two GPUs comes first
+//! Every pass runs the target again, so only the order relates the dispatches of two passes: the
+//! n-th counted dispatch of a kernel on a GPU in one pass is matched with the n-th in another. The order of two GPUs
 //! may differ from pass to pass, so that those of the first GPU are numbered before those of the second. Where a pass
 //! recorded several processes, their dispatches follow one another in the order in which the processes were loaded.
 
@@ -20,9 +20,9 @@ use rpd_formats::csv::{PassRow, write_passes};
 use rpd_metric::evaluate::Sample;
 use rpd_metric::{Dimension, Position};
 
-use crate::counters::derived::{self, Computed, Parts};
+use crate::counters::derived::{self, ComputedMetric, Parts};
 
-/// Names with numbers.
+/// Distinct texts, numbered in the order in which they were added.
 #[derive(Debug, Default)]
 struct Names {
     texts: Vec<Rc<str>>,
@@ -46,48 +46,48 @@ impl Names {
     }
 }
 
-/// A counted dispatch: the n-th of a kernel on a GPU.
+/// A counted dispatch, identified by kernel, GPU and number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct At {
     kernel: u32,
     /// Number of the GPU.
     gpu: u32,
-    /// From 1.
+    /// Number among the dispatches of the kernel on the GPU, from 1.
     nth: u64,
 }
 
-/// Dispatches by kernel and GPU.
+/// Numbers of dispatches by kernel and GPU.
 type Numbers = HashMap<(u32, u32), u64>;
 
-/// One value.
+/// One value of a counter, with its dispatch and pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Row {
     at: At,
-    /// Position in the list of texts for that column.
+    /// Index into the list of texts for that column.
     pass: u32,
     counter: u32,
     value: f64,
 }
 
-/// What was counted of the parts of metrics in one dispatch.
+/// Counter values of the metrics' parts in one dispatch.
 #[derive(Debug, Default)]
 struct Dispatch {
     samples: HashMap<String, Vec<Sample>>,
-    /// Pass by part.
+    /// Number of the pass by the part's name.
     passes: HashMap<String, u32>,
 }
 
-/// What the passes of a command counted.
+/// Counter values of all passes of a command.
 #[derive(Debug)]
 pub(crate) struct Comparison<'a> {
-    computed: &'a [Computed],
+    computed: &'a [ComputedMetric],
     kernels: Names,
     counters: Names,
     passes: Names,
     rows: Vec<Row>,
     /// The pass that is being added, and how many dispatches of a kernel it has had on a GPU.
     current: Option<(u32, Numbers)>,
-    /// The most that a pass has had.
+    /// The largest number of dispatches in any pass.
     most: BTreeMap<(u32, u32), u64>,
     parts: HashMap<At, Dispatch>,
     agents: HashMap<u32, Agent>,
@@ -96,8 +96,8 @@ pub(crate) struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// An empty one, with the metrics that are to be computed in the end.
-    pub(crate) fn new(computed: &'a [Computed]) -> Comparison<'a> {
+    /// Creates an empty comparison, with the metrics to compute at the end.
+    pub(crate) fn new(computed: &'a [ComputedMetric]) -> Comparison<'a> {
         Comparison {
             computed,
             kernels: Names::default(),
@@ -113,7 +113,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Adds what one process of one pass counted.
+    /// Adds the counter values of one process of one pass.
     pub(super) fn add(&mut self, session: &Session, options: &Options, hostname: &str) {
         let Some(number) = options.pass else { return };
         if session.counted.is_empty() {
@@ -220,7 +220,7 @@ impl<'a> Comparison<'a> {
                     agent,
                     samples: &dispatch.samples,
                 };
-                // A dispatch that a pass did not have, or did not count, has no such value.
+                // A dispatch that a pass did not have or did not count has no such value.
                 let Ok(value) = derived::value(&metric.name, &parts) else {
                     continue;
                 };
@@ -240,7 +240,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Writes the file; its name, or none when nothing was counted.
+    /// Writes the file and returns its path; `None` when nothing was counted.
     pub(crate) fn write(mut self) -> Result<Option<PathBuf>> {
         let Some(path) = self.path.take() else {
             return Ok(None);
@@ -302,7 +302,7 @@ fn path(facts: &Facts<'_>) -> PathBuf {
         "" | DEFAULT_PREFIX => String::new(),
         given => facts.expand(given),
     };
-    // Every rank has an rpd of its own, and they share the folder.
+    // Every MPI rank runs its own rpd, and all of them write into the folder.
     let ranks: u64 = facts.expand("%size%").parse().unwrap_or(1);
     let named = !prefix.is_empty() && prefix != options.output_file;
     let rank = match ranks > 1 && !named {
@@ -397,7 +397,7 @@ mod tests {
                 "reduce(HIT,sum)/(reduce(HIT,sum)+reduce(MISS,sum))",
             ),
         ]);
-        let computed = [Computed {
+        let computed = [ComputedMetric {
             name: "Ratio".to_owned(),
             parts: vec!["HIT".to_owned(), "MISS".to_owned()],
             formulas: vec![(0, Rc::new(derived::Formulas::of(&gpu)))],
@@ -469,7 +469,7 @@ mod tests {
             session.counted.dispatches.agent = agents.iter().copied().map(AgentHandle).collect();
             comparison.add(&session, &options(folder.path(), "", pass), "host");
         };
-        // The GPUs take turns, the second alone is counted, and the second is faster.
+        // The GPUs alternate, only the second is counted, and the second is faster.
         add(1, &[7, 8, 7, 8]);
         add(2, &[8, 8]);
         add(3, &[8, 8, 7]);

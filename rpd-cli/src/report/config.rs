@@ -1,4 +1,4 @@
-//! `<prefix>_config.json`: the resolved options in the shape that readers of the original's file expect.
+//! `<prefix>_config.json`: the resolved options in the structure of rocprofv3's file.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::place;
 
-/// Writes the file; its path.
+/// Writes the file and returns its path.
 pub(super) fn write(session: &Session, options: &Options, target: &Target) -> Result<PathBuf> {
     let path = target.file("config.json");
     let mut text = serde_json::to_vec_pretty(&document(session, options, target))?;
@@ -43,7 +43,7 @@ fn document(session: &Session, options: &Options, target: &Target) -> Settings {
         .with("command", process.command.clone())
         .with_object("build_spec", build())
         .with("environment", environment)
-        // Ours: every resolved option, under rpd's own names.
+        // In addition, every resolved option under rpd's own name.
         .with("rpd_options", json!(shown));
     Settings::default().with_objects(
         "rocprofiler-sdk-tool",

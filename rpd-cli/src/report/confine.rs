@@ -1,4 +1,4 @@
-//! Where `rpd recover` may write: what a run's folder says is not believed.
+//! Restricts the paths to which `rpd recover` writes: a run's folder may hold forged options.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -27,7 +27,7 @@ impl Confined {
         &self.root
     }
 
-    /// Refuses a target with files outside.
+    /// Refuses a target whose files would be outside the directory.
     pub(super) fn check(&self, target: &Target, options: &Options) -> Result<()> {
         let mut folders = vec![target.parent()];
         if let Some(file) = tables::file(options, target) {
@@ -48,14 +48,14 @@ impl Confined {
     }
 }
 
-/// The path without symbolic links, of which the end need not exist. None if that cannot be told.
+/// The path without symbolic links, whose last components need not exist. None if it cannot be resolved.
 fn resolved(path: &Path) -> Option<PathBuf> {
     let mut existing = path;
     while std::fs::symlink_metadata(existing).is_err() {
         existing = existing.parent()?;
     }
     let rest = path.strip_prefix(existing).ok()?;
-    // What comes behind a directory that is yet to be made can only lead down.
+    // Components behind a directory that does not exist yet can only lead downwards.
     let down = rest
         .components()
         .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));

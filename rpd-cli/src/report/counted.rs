@@ -1,11 +1,11 @@
-//! What the ledger says about counters: nothing counted, not all counted, nothing but zeros.
+//! Remarks of the ledger about counters: nothing counted, not everything counted, only zeros.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rpd_core::options::Options;
 use rpd_core::session::Session;
 
-/// Remarks on what a process counted, or did not.
+/// Remarks on the counted and missing dispatches of a process.
 pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
     let mut remarks = Vec::new();
     if session.counted.is_empty() {
@@ -36,7 +36,7 @@ fn selection(options: &Options) -> Vec<&'static str> {
     .collect()
 }
 
-/// Whether every counter is for one GPU.
+/// Whether every requested counter names a single GPU.
 fn on_some_gpus(options: &Options) -> bool {
     let groups = &options.collector.counters.groups;
     groups
@@ -45,7 +45,7 @@ fn on_some_gpus(options: &Options) -> bool {
         .all(|request| request.device.is_some())
 }
 
-/// Dispatches whose values did not come before the program ended.
+/// Dispatches whose values had not arrived when the program ended.
 fn late(session: &Session) -> Option<String> {
     match session.ledger.uncounted {
         0 => None,
@@ -72,7 +72,7 @@ fn nothing(session: &Session, options: &Options) -> String {
     format!("WARNING: counters were asked for, but no dispatch was counted{why}")
 }
 
-/// Dispatches that were recorded on a GPU that counts, and were not counted although nothing keeps them from it.
+/// Dispatches that were recorded on a GPU with counters and not counted, although no setting excludes them.
 fn missing(session: &Session, options: &Options) -> Option<String> {
     if !selection(options).is_empty() || on_some_gpus(options) {
         return None;
@@ -94,7 +94,7 @@ fn missing(session: &Session, options: &Options) -> Option<String> {
     (others > 0).then(|| format!("WARNING: {others} of {recorded} dispatches were not counted"))
 }
 
-/// Counters that never were anything but zero.
+/// Counters whose values are all zero.
 fn zeros(session: &Session) -> Option<String> {
     let mut seen: BTreeMap<&str, bool> = BTreeMap::new();
     for value in &session.counted.values {

@@ -1,4 +1,4 @@
-//! Files of the command's own, under their final names only once they are complete.
+//! Writes files that get their final names only when they are complete.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use rpd_formats::file::PendingFile;
 
-/// Writes a file; missing directories are made.
+/// Writes a file, creating missing directories.
 pub(super) fn file(path: &Path, content: &[u8]) -> Result<()> {
     let mut file = PendingFile::create(path.to_owned())?;
     file.file()

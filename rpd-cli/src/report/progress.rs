@@ -1,4 +1,4 @@
-//! One line on the terminal while outputs are written: how far, how fast, how long still.
+//! A progress line on the terminal while outputs are written: share, rate and remaining time.
 
 use std::io::IsTerminal as _;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -9,21 +9,21 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rpd_formats::progress::records;
 
-/// What takes less long has no line.
+/// Shortest duration after which the line is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often the line changes.
+/// Interval between updates of the line.
 const TICK: Duration = Duration::from_millis(200);
 
-/// What is going on. Weights are bytes of recordings: those that are read, then once more for each format.
+/// The step in progress. Weights are bytes of recordings: once for reading them, and once more for each format.
 struct State {
     total: u64,
     finished: u64,
-    /// The step under way.
+    /// Name of the current step.
     label: String,
     weight: u64,
-    /// Records that the step writes; 0 when it does not tell how far it is.
+    /// Records that the step writes; 0 when it does not report its progress.
     expected: u64,
-    /// What the count of records was when it began.
+    /// The count of written records at the begin of the step.
     counted: u64,
 }
 
@@ -38,7 +38,7 @@ impl State {
     }
 }
 
-/// What stands beside the bar.
+/// The text to the right of the bar.
 fn words(label: &str, position: u64, total: u64, records: u64, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64().max(1e-3);
     let mut words = label.to_owned();
@@ -60,7 +60,7 @@ fn words(label: &str, position: u64, total: u64, records: u64, elapsed: Duration
     words
 }
 
-/// The line. Nothing happens when standard error is no terminal.
+/// The progress line. It is never drawn when standard error is not a terminal.
 pub(super) struct Progress(Option<Shown>);
 
 struct Shown {
@@ -72,7 +72,7 @@ struct Shown {
 }
 
 impl Progress {
-    /// Begins; `total` is the weight of all steps.
+    /// Starts the line; `total` is the weight of all steps.
     pub(super) fn new(total: u64) -> Progress {
         if !std::io::stderr().is_terminal() {
             return Progress(None);
@@ -111,7 +111,7 @@ impl Progress {
                 bar.tick();
             }
         };
-        // Without the thread there is no line, and nothing else is missing.
+        // If the thread cannot be started, only the line is missing.
         let drawer = std::thread::Builder::new().spawn(draw).ok();
         Progress(Some(Shown {
             state,
@@ -121,7 +121,7 @@ impl Progress {
         }))
     }
 
-    /// The step before is done, and a new one begins.
+    /// Ends the previous step and begins a new one.
     pub(super) fn step(&self, label: &str, weight: u64, expected: u64) {
         if let Some(shown) = &self.0 {
             let mut state = lock(&shown.state);
@@ -133,7 +133,7 @@ impl Progress {
         }
     }
 
-    /// Does something that prints, without the line in between.
+    /// Runs a function that prints, with the line removed meanwhile.
     pub(super) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.0 {
             Some(shown) => shown.bar.suspend(print),
@@ -147,7 +147,7 @@ impl Drop for Progress {
         if let Some(shown) = &mut self.0 {
             shown.stop = None;
             if let Some(drawer) = shown.drawer.take() {
-                // It only draws; how it ended matters to nobody.
+                // The thread only draws, so that its panic has no consequence.
                 let _ = drawer.join();
             }
             shown.bar.finish_and_clear();
@@ -175,7 +175,7 @@ mod tests {
         };
         assert_eq!(state.position(50), 100);
         assert_eq!(state.position(550), 150);
-        // A step never counts for more than it weighs.
+        // The progress of a step is at most its weight.
         assert_eq!(state.position(5000), 200);
         assert_eq!(
             State {

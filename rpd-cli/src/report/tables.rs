@@ -1,4 +1,4 @@
-//! Tables of durations: which, and where they go.
+//! Summary tables: which are shown, and their destination.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use rpd_summary::text::render;
 use super::place;
 use crate::isolation::isolated;
 
-/// Blanks in front of tables on a terminal.
+/// Indentation of tables on a terminal.
 const INDENT: usize = 4;
 
-/// Where tables go.
+/// The destination of the summary tables.
 #[derive(Debug, PartialEq, Eq)]
 enum Destination<'a> {
     Stderr,
@@ -38,7 +38,7 @@ fn destination(options: &Options) -> Destination<'_> {
     }
 }
 
-/// The file that tables go to, if they go to one.
+/// The file for the tables, if they are written to one.
 pub(super) fn file(options: &Options, target: &Target) -> Option<PathBuf> {
     match destination(options) {
         Destination::File(name) => Some(target.file(&format!("{name}.txt"))),
@@ -46,18 +46,18 @@ pub(super) fn file(options: &Options, target: &Target) -> Option<PathBuf> {
     }
 }
 
-/// What was computed of a session.
+/// Statistics and tables of a session.
 pub(super) struct Tables {
-    /// For statistics files and documents, when `--stats` or a table was asked for.
+    /// For statistics files and documents; set with `--stats` or a table option.
     pub(super) stats: Option<SessionStats>,
-    /// Empty when there is nothing to show.
+    /// The summary tables; empty if none are shown.
     text: String,
-    /// Why some are missing.
+    /// Reasons why tables are missing.
     pub(super) errors: Vec<anyhow::Error>,
 }
 
 impl Tables {
-    /// Computes what `options` ask for. A table that cannot be made keeps no other from being made.
+    /// Computes the tables that `options` select. An error in one table does not affect the others.
     pub(super) fn of(session: &Session, options: &Options) -> Tables {
         let mut tables = Tables {
             stats: None,
@@ -101,7 +101,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Sends the text where it is to go; the file, if that is one. `title` says on a terminal whose tables they are.
+    /// Writes the text to its destination; returns the file, if it is one. `title` names the process on a terminal.
     pub(super) fn deliver(
         &self,
         options: &Options,
@@ -114,7 +114,7 @@ impl Tables {
         let title = title.filter(|_| !options.compat.has(Difference::SummaryStream));
         let titled = || format!("{}{}", title.unwrap_or_default(), self.text);
         match destination(options) {
-            // Standard error may be closed; the files matter more.
+            // Standard error may be closed; the files are written all the same.
             Destination::Stderr => {
                 let text = titled();
                 let text = rpd_core::foreign::shown_lines(&text);

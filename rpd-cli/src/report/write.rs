@@ -1,4 +1,4 @@
-//! Writing a recording in one format.
+//! Writes a recording in one format.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use rpd_summary::Statistics;
 
 use crate::isolation::isolated;
 
-/// Writes a session in one format; the files. Statistics are computed for a format that always shows them. A panic in a
+/// Writes a session in one format and returns the files. Statistics are computed for a format that always shows them. A panic in a
 /// writer is an error of that format.
 pub(crate) fn write(
     format: Format,

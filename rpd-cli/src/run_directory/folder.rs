@@ -1,6 +1,6 @@
-//! A directory that is held open, and that only its owner can change.
+//! A directory that is accessed through an open descriptor and that only its owner can change.
 //!
-//! What is done in it goes through its descriptor, so that a directory or symbolic link that somebody else puts in its place
+//! All operations use the descriptor, so that a directory or symbolic link that another user puts at its path
 //! is never used.
 
 use std::ffi::OsStr;
@@ -22,16 +22,16 @@ use crate::failure::Failure;
 const PRIVATE: Mode = Mode::S_IRWXU;
 const OTHERS_WRITE: u32 = 0o022;
 
-/// A directory that is held open.
+/// An open directory.
 #[derive(Debug)]
 pub(crate) struct Folder {
     fd: OwnedFd,
-    /// For messages.
+    /// The path, for messages.
     path: PathBuf,
 }
 
 impl Folder {
-    /// Opens a directory that the user named.
+    /// Opens a directory named by the user.
     pub(crate) fn open(path: &Path) -> io::Result<Folder> {
         let fd = open(path, OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
         Ok(Folder {
@@ -40,12 +40,12 @@ impl Folder {
         })
     }
 
-    /// Where it was when it was opened.
+    /// Its path when it was opened.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The same directory, opened once more.
+    /// Opens the same directory again.
     pub(crate) fn reopen(&self) -> io::Result<Folder> {
         Ok(Folder {
             fd: self.descriptor()?,
@@ -53,20 +53,20 @@ impl Folder {
         })
     }
 
-    /// Its descriptor, once more.
+    /// Duplicates its descriptor.
     pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
         self.fd.try_clone()
     }
 
-    /// A path to something in it that does not depend on where the folder is by now. For this process only.
+    /// A path to an entry that stays valid when the folder is moved. For this process only.
     pub(crate) fn inside(&self, name: impl AsRef<Path>) -> PathBuf {
         Path::new(&format!("/proc/self/fd/{}", self.fd.as_raw_fd())).join(name)
     }
 
-    /// Opens a directory in it that must belong to this user alone.
+    /// Opens a subdirectory that must belong to this user alone.
     ///
     /// # Errors
-    /// When it does not exist, is a symbolic link, belongs to somebody else, or others may write to it.
+    /// It does not exist, is a symbolic link, belongs to another user, or is writable for others.
     pub(crate) fn folder(&self, name: &str) -> Result<Folder> {
         let folder = self.own(name)?;
         let mode = folder.mode()?;
@@ -82,8 +82,8 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens the directory `name` in it for this user alone, and makes it if it is not there. Permissions of others are
-    /// taken away.
+    /// Opens the subdirectory `name` for this user alone, and creates it if it does not exist. Permissions of others are
+    /// removed.
     pub(crate) fn make_or_open(&self, name: &str) -> Result<Folder> {
         match mkdirat(&self.fd, name, PRIVATE) {
             Ok(()) | Err(Errno::EEXIST) => {}
@@ -91,13 +91,13 @@ impl Folder {
         }
         let folder = self.own(name)?;
         if folder.mode()? & OTHERS_WRITE != 0 {
-            // File systems without modes refuse, or do nothing.
+            // File systems without modes return an error or ignore the change.
             let _ = fchmod(&folder.fd, PRIVATE);
         }
         Ok(folder)
     }
 
-    /// Makes a new directory in it for this user alone.
+    /// Creates a new subdirectory for this user alone.
     pub(crate) fn make(&self, name: &str) -> io::Result<Folder> {
         mkdirat(&self.fd, name, PRIVATE)?;
         self.descend(name)
@@ -111,10 +111,10 @@ impl Folder {
         })
     }
 
-    /// Opens a directory in it that must belong to this user.
+    /// Opens a subdirectory that must belong to this user.
     ///
     /// # Errors
-    /// When it does not exist, is a symbolic link or belongs to somebody else.
+    /// It does not exist, is a symbolic link or belongs to another user.
     pub(crate) fn own(&self, name: &str) -> Result<Folder> {
         let folder = self.descend(name).map_err(|error| {
             let path = self.path.join(name);
@@ -128,7 +128,7 @@ impl Folder {
                 Some(libc::ENOTDIR) => {
                     format!("{path} is no directory; rpd needs a directory here: remove it")
                 }
-                // Its kind tells callers that another rpd may just have removed it.
+                // The error's kind shows callers that another rpd may have removed the directory.
                 Some(libc::ENOENT) => {
                     let text = format!("{path}: No such directory");
                     return io::Error::new(io::ErrorKind::NotFound, text).into();
@@ -141,7 +141,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Whether what has this name in it is that directory.
+    /// Whether the entry of this name is that directory.
     pub(crate) fn is_at(&self, name: &str, folder: &Folder) -> bool {
         let here = fstatat(&self.fd, name, AtFlags::AT_SYMLINK_NOFOLLOW);
         let (Ok(here), Ok(there)) = (here, fstat(&folder.fd)) else {
@@ -150,7 +150,7 @@ impl Folder {
         (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
     }
 
-    /// Whether there is something of this name in it.
+    /// Whether there is an entry of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         fstatat(&self.fd, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
     }
@@ -160,7 +160,7 @@ impl Folder {
         Ok(found.st_mode)
     }
 
-    /// Refuses a directory of another user.
+    /// Returns an error for a directory of another user.
     fn check_owner(&self) -> Result<()> {
         let context = || self.path.display().to_string();
         let owner = fstat(&self.fd).with_context(context)?.st_uid;
@@ -176,18 +176,18 @@ impl Folder {
         .into())
     }
 
-    /// Whose the files are that this process makes here: on some network file systems not those of the process's user.
+    /// The owner of files that this process creates here: on some network file systems not the process's user.
     fn owner_of_new_files(&self) -> Option<u32> {
         let file = tempfile::tempfile_in(self.inside("")).ok()?;
         fstat(file.as_fd()).ok().map(|found| found.st_uid)
     }
 
-    /// Names of what is in it.
+    /// Names of the directory's entries.
     pub(crate) fn names(&self) -> Result<Vec<String>> {
         let context = || format!("{} cannot be read", self.path.display());
         let mut names = Vec::new();
         for entry in std::fs::read_dir(self.inside("")).with_context(context)? {
-            // Names that are no text are none of rpd's.
+            // Names that are not UTF-8 were not made by rpd.
             if let Ok(name) = entry.with_context(context)?.file_name().into_string() {
                 names.push(name);
             }
@@ -196,12 +196,12 @@ impl Folder {
         Ok(names)
     }
 
-    /// The content of a regular file of at most `limit` bytes.
+    /// Reads a regular file of at most `limit` bytes.
     pub(crate) fn read(&self, name: &str, limit: u64) -> Result<Vec<u8>, FileError> {
         regular_file::read(&self.inside(name), Links::Refuse, limit)
     }
 
-    /// Writes a file, or replaces it in one step.
+    /// Writes a file, replacing an existing one by a rename.
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<()> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -218,7 +218,7 @@ impl Folder {
                 )
             };
             let file = match create() {
-                // Left by a process that was killed and had the same number.
+                // Left over by a killed process with the same id.
                 Err(Errno::EEXIST) => {
                     unlinkat(&self.fd, fresh.as_str(), UnlinkatFlags::NoRemoveDir)?;
                     create()
@@ -236,17 +236,17 @@ impl Folder {
         attempt().map_err(|error| self.failed("write", name, error))
     }
 
-    /// Gives something in it another name, in one step.
+    /// Renames an entry.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(renameat(&self.fd, from, &self.fd, to)?)
     }
 
-    /// Removes a directory in it with its content. Symbolic links are removed, not followed.
+    /// Removes a subdirectory with its content. Symbolic links are removed, not followed.
     pub(crate) fn remove_all(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         std::fs::remove_dir_all(self.inside(Path::new(name.as_ref())))
     }
 
-    /// Removes an empty directory in it.
+    /// Removes an empty subdirectory.
     pub(crate) fn remove_empty(&self, name: &str) -> io::Result<()> {
         Ok(unlinkat(&self.fd, name, UnlinkatFlags::RemoveDir)?)
     }
@@ -296,7 +296,7 @@ mod tests {
         std::fs::create_dir(&path).expect("made");
         std::fs::set_permissions(&path, Permissions::from_mode(0o777)).expect("changed");
         assert!(message(outer.folder("open")).contains("others may write to it (mode 777)"));
-        // For a new run the permission is taken away.
+        // For a new run the permission is removed.
         outer.make_or_open("open").expect("usable");
         outer.folder("open").expect("private by now");
     }

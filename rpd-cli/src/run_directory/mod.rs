@@ -1,7 +1,7 @@
-//! The directory of a run: where the collector leaves what it records, until all outputs exist.
+//! The directory of a run: holds the collector's recordings until all outputs are written.
 //!
 //! A recording whose outputs are complete is renamed from `proc-*` to `done-*` before its first file is removed, and so is a
-//! run, from `run-*` to `done-*`. Whatever is called `done-*` only has to be removed, by whoever finds it.
+//! run, from `run-*` to `done-*`. A `done-*` folder has no data that is still needed: any later rpd removes it.
 
 mod folder;
 mod processes;
@@ -26,24 +26,24 @@ pub(crate) use state::State;
 const SPOOL_FOLDER: &str = ".rpd";
 const RUN_PREFIX: &str = "run-";
 const PROCESS_PREFIX: &str = "proc-";
-/// What the names of runs and recordings begin with whose outputs are complete.
+/// Prefix of the names of runs and recordings whose outputs are complete.
 const DONE_PREFIX: &str = "done-";
-/// Bytes of the largest file of options. They hold definitions of counters and the environment.
+/// Largest size of a file of options, in bytes. It holds counter definitions and the environment.
 const LARGEST_OPTIONS: u64 = 64 << 20;
-/// Attempts at making a run directory while runs that end at the same time remove the folder it goes to.
+/// Attempts to create a run directory while ending runs remove its parent folder.
 const ATTEMPTS: usize = 100;
 
-/// A run's directory.
+/// The directory of a run, open and owned by this process.
 #[derive(Debug)]
 pub(crate) struct RunDirectory {
     path: PathBuf,
     name: String,
-    /// The folder that holds it.
+    /// The folder that contains it.
     spool: Folder,
     folder: Folder,
 }
 
-/// What one process image recorded.
+/// A recording: the data of one process image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recording {
     /// Name of its folder.
@@ -51,7 +51,7 @@ pub(crate) struct Recording {
     pub(crate) pid: ProcessId,
     /// When the image was loaded, `CLOCK_BOOTTIME` ns.
     pub(crate) loaded: u64,
-    /// Whether it still runs.
+    /// Whether the process image is still running.
     pub(crate) alive: bool,
 }
 
@@ -70,7 +70,7 @@ fn probe(directory: &Path) -> Result<(), Failure> {
 }
 
 impl RunDirectory {
-    /// Makes the directory for a run with these options.
+    /// Creates the directory for a run with these options.
     pub(crate) fn create(options: &Options, cwd: &Path) -> Result<RunDirectory> {
         let literal = naming::literal_parent(&options.output_directory);
         let output = cwd.join(literal);
@@ -114,7 +114,7 @@ impl RunDirectory {
                         folder,
                     });
                 }
-                // A run that ended has just removed the folder.
+                // Another run has just ended and removed the folder.
                 Err(error)
                     if attempts < ATTEMPTS
                         && (is_missing(&error) || !path.parent().is_some_and(Path::exists)) => {}
@@ -128,7 +128,7 @@ impl RunDirectory {
         }
     }
 
-    /// Files for the collector: which kernels to count, and the user's counters.
+    /// Writes the files for the collector: the kernels to count, and the user's counters.
     fn write_selection(&self, options: &Options) -> Result<()> {
         for (pattern, file) in [
             (&options.kernel_include, INCLUDE_FILE),
@@ -147,7 +147,7 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Makes sure that a run directory could be created, and leaves nothing behind.
+    /// Checks that a run directory can be created, and removes it again.
     pub(crate) fn check(options: &Options, cwd: &Path) -> Result<()> {
         let output = cwd.join(naming::literal_parent(&options.output_directory));
         check_prefix(options, &output)?;
@@ -163,13 +163,13 @@ impl RunDirectory {
             output.own(SPOOL_FOLDER)?;
         }
         for folder in missing {
-            // Whatever is in it by now is not ours.
+            // Entries that are in it by now belong to other runs.
             let _ = std::fs::remove_dir(folder);
         }
         Ok(probed?)
     }
 
-    /// An existing run directory in an open folder, which must belong to this user.
+    /// Opens an existing run directory in an open folder, which must belong to this user.
     fn open(spool: Folder, name: &str) -> Result<RunDirectory> {
         let folder = spool.folder(name)?;
         Ok(RunDirectory {
@@ -194,12 +194,12 @@ impl RunDirectory {
         })
     }
 
-    /// Where a recording is, for messages.
+    /// The path of a recording, for messages.
     pub(crate) fn path_of(&self, recording: &Recording) -> PathBuf {
         self.path.join(&recording.folder)
     }
 
-    /// Bytes on disk of a recording's files.
+    /// Size on disk of a recording's files, in bytes.
     pub(crate) fn size_of(&self, recording: &Recording) -> u64 {
         use std::os::unix::fs::MetadataExt as _;
         let Ok(folder) = self.folder.folder(&recording.folder) else {
@@ -218,7 +218,7 @@ impl RunDirectory {
         Ok(self.folder.folder(&recording.folder)?.descriptor()?)
     }
 
-    /// The rpd that made this run, if it still runs.
+    /// The process id of the rpd that made this run, if it is still running.
     pub(crate) fn front_end(&self) -> Option<u32> {
         processes::front_end(self.name.strip_prefix(RUN_PREFIX)?)
     }
@@ -233,12 +233,12 @@ impl RunDirectory {
         serde_json::from_slice(&text).with_context(|| format!("{} is damaged", file.display()))
     }
 
-    /// What has been reported before.
+    /// Reads what has been reported of the run.
     pub(crate) fn state(&self) -> Result<State> {
         State::read(&self.folder)
     }
 
-    /// Keeps what has been reported.
+    /// Writes what has been reported of the run.
     pub(crate) fn set_state(&self, state: &State) -> Result<()> {
         state.write(&self.folder)
     }
@@ -264,7 +264,7 @@ impl RunDirectory {
         found.sort_by_key(|recording| (recording.loaded, recording.pid));
         for index in 0..found.len() {
             let recording = &found[index];
-            // An image that a later one of the same process has replaced is over.
+            // An image that was replaced by a later one of the same process has ended.
             let replaced = found[index + 1..]
                 .iter()
                 .any(|later| later.pid == recording.pid);
@@ -279,7 +279,7 @@ impl RunDirectory {
         processes::attached(&self.path)
     }
 
-    /// Marks a recording as reported, in one step, and then removes it.
+    /// Marks a recording as reported by a rename, then removes it.
     pub(crate) fn discard(&self, recording: &Recording) -> Result<()> {
         let context = || format!("cannot remove {}", self.path_of(recording).display());
         let rest = recording.folder.strip_prefix(PROCESS_PREFIX);
@@ -290,10 +290,10 @@ impl RunDirectory {
         self.folder.remove_all(&done).with_context(context)
     }
 
-    /// Removes the directory if nothing recorded is left in it and nobody will record to it, and what of
-    /// `.rpd` is empty then.
+    /// Removes the directory if it holds no recording and no process still records to it, then `.rpd` if that
+    /// is empty.
     pub(crate) fn remove_if_done(&self) -> Result<()> {
-        // In this order: what an attached process makes after the second look keeps the directory as well.
+        // In this order, because a process may start recording between the two checks.
         let attached = self.attached();
         let recordings = self.recordings()?;
         for pid in &attached {
@@ -311,11 +311,11 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Marks the run as done, in one step, and removes its directory. A failure leaves files behind and harms nothing.
+    /// Marks the run as done by a rename, and removes its directory. A failure only leaves files behind.
     pub(crate) fn remove(&self) {
         let rest = self.name.strip_prefix(RUN_PREFIX).unwrap_or(&self.name);
         let done = format!("{DONE_PREFIX}{rest}");
-        // The folder that is open, not one that somebody has put in its place since.
+        // The open folder is used, not one that may have been put at its path since.
         if self.spool.is_at(&self.name, &self.folder)
             && self.spool.rename(&self.name, &done).is_ok()
         {
@@ -330,7 +330,7 @@ impl RunDirectory {
     }
 }
 
-/// Whether something was not there.
+/// Whether the error means that a file does not exist.
 fn is_missing(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()
@@ -350,7 +350,7 @@ fn is_named(name: &str, prefix: &str) -> bool {
         .is_some_and(|(pid, time)| is_number(pid) && is_number(time))
 }
 
-/// The directory that holds a path.
+/// The parent directory of a path.
 fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -358,7 +358,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Removes what only has to be removed.
+/// Removes folders whose outputs are complete.
 fn remove_done(folder: &Folder) {
     for name in folder.names().unwrap_or_default() {
         if is_named(&name, DONE_PREFIX) {
@@ -377,16 +377,16 @@ fn remove_spool(spool: &Folder) {
     }
 }
 
-/// What `rpd recover` finds in a directory.
+/// The runs that `rpd recover` finds in a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// Runs that are not done, and why one cannot be finished.
+    /// Runs that are not done, with the reason if one cannot be finished.
     pub(crate) runs: Vec<Result<RunDirectory>>,
-    /// Folders of runs that were done and only had to be removed, or are empty.
+    /// Whether folders were removed: of runs that were done, or empty ones.
     pub(crate) cleaned: bool,
 }
 
-/// The run directories that `path` means: itself, those in it or in its `.rpd`, and those of the passes below it.
+/// The run directories for `path`: itself, those in it or in its `.rpd`, and those of the pass directories below it.
 pub(crate) fn find_runs(path: &Path) -> Found {
     let mut found = Found::default();
     let name = path.file_name().and_then(|name| name.to_str());
@@ -436,7 +436,7 @@ pub(crate) fn find_runs(path: &Path) -> Found {
 }
 
 impl Found {
-    /// Adds the run of this name, unless it is done meanwhile.
+    /// Adds the run of this name, unless it has become done.
     fn find_run(&mut self, place: &Path, name: &str) {
         let spool = match (is_spool(place), Folder::open(parent(place))) {
             (true, Ok(output)) => output.folder(SPOOL_FOLDER),
@@ -483,7 +483,7 @@ impl Found {
 }
 
 impl RunDirectory {
-    /// Whether its rpd was killed before it had written the options, so that no target was started.
+    /// Whether its rpd was killed before it wrote the options, so that no target was started.
     fn is_unused(&self) -> bool {
         self.front_end().is_none()
             && !self.folder.has(OPTIONS_FILE)
@@ -493,7 +493,7 @@ impl RunDirectory {
     }
 }
 
-/// Where the prefix adds directories, what stands in the way is found out before the start.
+/// Checks, before the start, the existing files at paths where the prefix adds directories.
 fn check_prefix(options: &Options, output: &Path) -> Result<(), Failure> {
     let literal = naming::literal_parent(&options.output_file);
     let mut path = output.to_owned();
@@ -528,7 +528,7 @@ mod tests {
             .env(SPOOL_VARIABLE, run.path())
             .spawn()
             .expect("sleep starts");
-        // In the middle of its exec a process shows no environment.
+        // During its exec a process has an empty environment.
         while std::fs::read(format!("/proc/{}/environ", child.id()))
             .is_ok_and(|text| text.is_empty())
         {

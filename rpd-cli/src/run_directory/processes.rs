@@ -1,4 +1,4 @@
-//! What `/proc` tells of the processes of a run.
+//! State of the processes of a run, read from `/proc`.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -7,7 +7,7 @@ use rpd_core::ids::ProcessId;
 use rpd_core::procfs;
 use rpd_spool::SPOOL_VARIABLE;
 
-/// The rpd that made a run called `<pid>-<time>`, if it still runs.
+/// The process id of the rpd that made a run called `<pid>-<time>`, if it is still running.
 pub(super) fn front_end(name: &str) -> Option<u32> {
     let pid: u32 = name.split('-').next()?.parse().ok()?;
     let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
@@ -28,7 +28,7 @@ pub(super) fn attached(run: &Path) -> Vec<ProcessId> {
         .flatten()
         .filter_map(|entry| {
             let pid = entry.file_name().to_str()?.parse().ok()?;
-            // Empty for a zombie.
+            // The environment of a zombie is empty.
             let environment = std::fs::read(entry.path().join("environ")).ok()?;
             let ours = environment
                 .split(|byte| *byte == 0)
@@ -38,7 +38,7 @@ pub(super) fn attached(run: &Path) -> Vec<ProcessId> {
         .collect()
 }
 
-/// Whether the process that was loaded at this time still runs; a zombie does not.
+/// Whether the process image that was loaded at this time is still running; a zombie is not.
 pub(super) fn is_alive(pid: ProcessId, loaded: u64) -> bool {
     let Some(stat) = procfs::stat(pid.0) else {
         return false;
@@ -51,7 +51,7 @@ pub(super) fn is_alive(pid: ProcessId, loaded: u64) -> bool {
     let started = stat
         .start
         .saturating_mul(1_000_000_000 / ticks_per_second.max(1));
-    // Another process that got the same number started after the recording.
+    // A process with the same id that started after the recording is another one.
     stat.runs && started <= loaded
 }
 

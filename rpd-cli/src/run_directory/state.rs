@@ -1,4 +1,4 @@
-//! What has been reported of a run so far.
+//! State of a run's reports, stored in the run directory.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use serde::{Deserialize, Serialize};
 use super::folder::Folder;
 
 const STATE_FILE: &str = "report.json";
-/// Bytes of the largest file of this kind: it has a few hundred bytes for each process image.
+/// Largest size of the file in bytes: it has a few hundred bytes for each process image.
 const LARGEST: u64 = 256 << 20;
 
-/// What has been reported of a run so far, so that a later report of the rest overwrites nothing.
+/// What has been reported of a run, so that a later report does not overwrite files.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct State {
-    /// The process that rpd started.
+    /// Process id of the target.
     pub(crate) root: Option<ProcessId>,
-    /// Names that are taken.
+    /// Output names that are in use.
     pub(crate) names: Namer,
     /// Names given to recordings, by their folder: a second attempt writes the same files.
     pub(crate) targets: BTreeMap<String, Target>,
 }
 
 impl State {
-    /// Reads it from a run's directory; nothing has been reported where there is none.
+    /// Reads the state from a run's directory; empty if there is no file.
     pub(super) fn read(run: &Folder) -> Result<State> {
         let path = run.path().join(STATE_FILE);
         match run.read(STATE_FILE, LARGEST) {
@@ -38,7 +38,7 @@ impl State {
         }
     }
 
-    /// Writes it to a run's directory.
+    /// Writes the state to a run's directory.
     pub(super) fn write(&self, run: &Folder) -> Result<()> {
         run.write(STATE_FILE, &serde_json::to_vec(self)?)
     }

@@ -705,7 +705,7 @@ fn one_run_a_side_says_that_chance_is_unknown() {
     assert_eq!(
         stderr.lines().last(),
         Some(
-            "rpd: diff: with one run on a side nobody knows what is chance, and 1 above the limit did not count; name \
+            "rpd: diff: with one run on a side the spread is unknown, and 1 above the limit did not count; name \
             several runs a side (--before A1 A2 A3 --after B1 B2 B3), or give --fail-on-single"
         )
     );

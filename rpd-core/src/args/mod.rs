@@ -9,7 +9,7 @@ pub use text::for_each_argument;
 
 use crate::domain::Kind;
 
-/// How the bytes of an argument become text.
+/// How the bytes of an argument are converted to text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Unsigned integer, decimal.
@@ -46,10 +46,10 @@ pub enum Form {
     Bytes,
 }
 
-/// One argument of a call.
+/// An argument of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Argument {
-    /// Parameter name.
+    /// Name of the parameter in the function's declaration.
     pub name: &'static str,
     /// Type as the header declares it.
     pub declared: &'static str,
@@ -57,9 +57,9 @@ pub struct Argument {
     pub resolved: &'static str,
     /// Offset in the argument struct, bytes.
     pub offset: u32,
-    /// Bytes.
+    /// Size of the value in bytes.
     pub size: u32,
-    /// How it becomes text.
+    /// How the value is converted to text.
     pub form: Form,
 }
 

@@ -29,7 +29,7 @@ pub(super) const SHORTHANDS: [(char, &str); 5] = [
     ('s', "size"),
 ];
 
-/// One piece of a pattern.
+/// A literal text or a placeholder of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
     Text(&'a str),

@@ -158,10 +158,10 @@ fn values_do_not_leave_the_directory() {
     assert_eq!(
         remarks,
         [
-            "%env{UNSET}% makes a path component that is nothing: _ stands for it",
-            "%env{UP}% makes a path component that is `..`: __ stands for it",
-            "%tag% makes a path component that is `..`: __ stands for it",
-            "the value of %job% holds / or control characters: _ stands for each of them",
+            "%env{UNSET}% makes a path component that is empty: it is replaced by _",
+            "%env{UP}% makes a path component that is `..`: it is replaced by __",
+            "%tag% makes a path component that is `..`: it is replaced by __",
+            "the value of %job% contains / or control characters: each is replaced by _",
         ]
     );
 }

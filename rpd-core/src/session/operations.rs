@@ -7,19 +7,19 @@ use super::Strings;
 use crate::domain::{Domain, Kind};
 use crate::ids::{OperationId, StringId};
 
-/// What an operation on memory does.
+/// The effect of an operation on memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MemoryAction {
-    /// Makes memory available.
+    /// Allocates memory.
     Allocate,
-    /// Gives it back.
+    /// Frees memory.
     Free,
-    /// The runtime takes scratch memory back from a queue later, on its own.
+    /// The runtime reclaims scratch memory from a queue asynchronously.
     Reclaim,
 }
 
 impl MemoryAction {
-    /// What databases call it, in the column `type`.
+    /// Its name in the column `type` of databases.
     pub const fn label(self) -> &'static str {
         match self {
             MemoryAction::Allocate => "ALLOC",
@@ -29,7 +29,7 @@ impl MemoryAction {
     }
 }
 
-/// What sort of memory an operation is about.
+/// The level of memory of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MemoryLevel {
     /// Memory behind an address.
@@ -41,7 +41,7 @@ pub enum MemoryLevel {
 }
 
 impl MemoryLevel {
-    /// What databases call it, in the column `level`.
+    /// Its name in the column `level` of databases.
     pub const fn label(self) -> &'static str {
         match self {
             MemoryLevel::Real => "REAL",
@@ -51,7 +51,7 @@ impl MemoryLevel {
     }
 }
 
-/// What an operation does, as far as files and reports treat it differently from others.
+/// The effect of an operation, as far as writers and reports distinguish operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OperationClass {
     /// A call that nothing below applies to.
@@ -64,7 +64,7 @@ pub enum OperationClass {
     Mark,
     /// A ROCTx range. It has a message.
     Range,
-    /// A copy.
+    /// A memory copy.
     Copy,
     /// A kernel dispatch.
     Dispatch,
@@ -136,7 +136,7 @@ impl OperationClass {
         matches!(self, OperationClass::Mark | OperationClass::Range)
     }
 
-    /// What an operation on memory is about and does; `None` for others.
+    /// Level and effect of an operation on memory; `None` for other operations.
     pub const fn memory(self) -> Option<(MemoryLevel, Option<MemoryAction>)> {
         match self {
             OperationClass::Memory(level, action) => Some((level, action)),
@@ -150,7 +150,7 @@ impl OperationClass {
         }
     }
 
-    /// What an operation on memory does; `None` for others, and where it is not known.
+    /// The effect of an operation on memory; `None` for other operations, and if it is unknown.
     pub fn memory_action(self) -> Option<MemoryAction> {
         self.memory()?.1
     }
@@ -173,16 +173,16 @@ pub fn memory_operation(action: &str, level: &str) -> (Kind, &'static str) {
     (kind, known.0)
 }
 
-/// An operation.
+/// An operation of a kind, as the provider names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// Kind.
+    /// The kind of records that the operation belongs to.
     pub kind: Kind,
     /// The provider's number within the kind; `None` when the recording does not say it (databases).
     pub number: Option<u32>,
     /// The provider's name: of a call its function, of others `MEMORY_COPY_HOST_TO_DEVICE` and the like.
     pub name: StringId,
-    /// What it does.
+    /// The effect of the operation, if the writers distinguish it.
     pub class: OperationClass,
 }
 
@@ -221,7 +221,7 @@ impl Operations {
         })
     }
 
-    /// How many there are.
+    /// Number of operations.
     pub fn len(&self) -> usize {
         self.list.len()
     }

@@ -1,4 +1,4 @@
-//! `agent_info.csv`.
+//! Writer of `agent_info.csv`.
 
 use std::path::PathBuf;
 

@@ -7,7 +7,7 @@ use crate::file::TextFile;
 
 /// A column of a file.
 pub(super) struct Column {
-    /// Its name in the header.
+    /// Name of the column in the header.
     pub(super) name: &'static str,
     /// Files that `rpd convert --layout rocpd` makes lack it.
     pub(super) run_only: bool,

@@ -54,7 +54,7 @@ pub fn write_combined(
 pub(super) struct Shape {
     /// `"guid",`, or `pid,` in front of what was counted; empty in the shape of a run.
     pub(super) row: Vec<u8>,
-    /// It is the process id.
+    /// The value is the process id.
     is_pid: bool,
     /// Write the header line.
     pub(super) header: bool,

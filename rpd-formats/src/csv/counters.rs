@@ -20,7 +20,7 @@ pub(super) fn product(sizes: [u32; 3]) -> u64 {
         .fold(1, |product, size| product.saturating_mul(size.into()))
 }
 
-/// What rows of a dispatch have in common in front of the counter.
+/// The fields of a dispatch's rows in front of the counter.
 struct Dispatches<'a> {
     session: &'a Session,
     table: &'a DispatchTable,

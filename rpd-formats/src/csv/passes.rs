@@ -1,4 +1,4 @@
-//! What several passes counted, side by side: `<prefix>_passes.csv`.
+//! Writer of `<prefix>_passes.csv`: the counter values of several passes, by dispatch.
 
 use std::path::PathBuf;
 
@@ -11,15 +11,15 @@ use crate::file::TextFile;
 /// A counter in a dispatch, as one pass or several of them together have it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PassRow<'a> {
-    /// Name of the kernel as it is shown.
+    /// Formatted name of the kernel.
     pub kernel: &'a str,
     /// Which of that kernel's dispatches, from 1.
     pub dispatch: u64,
     /// Name of the counter.
     pub counter: &'a str,
-    /// Its value: the sum over its instances.
+    /// The counter's value: the sum over its instances.
     pub value: f64,
-    /// Where it comes from: `2`, or `1+2` for what was computed from the counters of several passes.
+    /// Number of the pass, such as `2`, or `1+2` for a metric computed from the counters of several passes.
     pub pass: &'a str,
 }
 

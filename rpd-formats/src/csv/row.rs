@@ -25,7 +25,7 @@ impl<'a> Row<'a> {
         self.first = false;
     }
 
-    /// A text field.
+    /// Appends a text field.
     #[inline]
     pub(crate) fn text(mut self, text: &str) -> Self {
         self.separate();
@@ -49,7 +49,7 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// A number.
+    /// Appends a number.
     #[inline]
     pub(crate) fn number(mut self, number: impl itoa::Integer) -> Self {
         self.separate();

@@ -1,4 +1,4 @@
-//! The trace files.
+//! Writers of the CSV trace files.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -168,11 +168,11 @@ fn stream(id: StreamId, options: &Options) -> u32 {
     if options.group_by_queue { 0 } else { id.0 }
 }
 
-/// What the kernels of dispatches use.
+/// Registers and memory of the kernels of dispatches.
 pub(super) struct Resources<'a> {
     symbols: HashMap<KernelId, &'a KernelSymbol>,
     table: &'a DispatchTable,
-    /// The selected dispatch.
+    /// Index of the selected dispatch.
     index: usize,
     symbol: Option<&'a KernelSymbol>,
 }

@@ -39,7 +39,7 @@ struct Table<'a> {
     id: &'static str,
     title: &'static str,
     note: String,
-    /// Label and unit.
+    /// Label and unit of each column.
     columns: &'static [(&'static str, &'static str)],
     /// Column that it is sorted by at first, descending.
     sort: usize,
@@ -195,7 +195,7 @@ fn counted<'a>(
     session: &'a Session,
     labels: &'a KernelLabels<'_>,
 ) -> BTreeMap<(&'a str, &'a str), CounterFigures> {
-    // Names last: comparing texts for every value would take its time.
+    // Names are compared last, because comparing texts is slow.
     let mut by_number: HashMap<_, (usize, CounterFigures)> = HashMap::new();
     let table = &session.counted.dispatches;
     for index in session.counted.indices() {

@@ -38,7 +38,7 @@ pub(super) enum Failure {
     Refused(&'static str, String),
 }
 
-/// What a location is.
+/// OTF2's types of locations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum LocationType {
@@ -46,7 +46,7 @@ pub(super) enum LocationType {
     AcceleratorStream = 2,
 }
 
-/// What a location group is.
+/// OTF2's types of location groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum GroupType {
@@ -54,7 +54,7 @@ pub(super) enum GroupType {
     Accelerator = 2,
 }
 
-/// What a region does.
+/// OTF2's roles of regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Role {
@@ -63,7 +63,7 @@ pub(super) enum Role {
     Allocate = 35,
 }
 
-/// Where a region comes from.
+/// OTF2's paradigms of regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Paradigm {
@@ -168,7 +168,7 @@ functions! {
     define_region = "OTF2_GlobalDefWriter_WriteRegion"(Handle, u32, u32, u32, u32, u8, u8, u32, u32, u32, u32) -> i32;
 }
 
-/// The loaded library.
+/// The loaded OTF2 library and its functions.
 pub(super) struct Library {
     functions: Functions,
     // Keeps the addresses valid.
@@ -284,7 +284,7 @@ impl<'l> Archive<'l> {
             handle,
             attributes,
         };
-        // SAFETY: the archive is open; the callbacks live for ever and use no data.
+        // SAFETY: the archive is open; the callbacks are static functions and use no data.
         let code = unsafe {
             (functions.set_flush_callbacks)(
                 handle.as_ptr(),
@@ -369,7 +369,7 @@ impl<'l> Archive<'l> {
         this.library.check("OTF2_Archive_Close", code)
     }
 
-    /// Gives everything back; to be called once, last.
+    /// Closes the archive and frees its handles; to be called once, last.
     fn release(&self) -> i32 {
         let functions = &self.library.functions;
         // SAFETY: both are alive, by the rule above, and nothing that borrows from the archive can be left.
@@ -406,7 +406,7 @@ impl Events<'_> {
         library.check("OTF2_EvtWriter_Enter", code)
     }
 
-    /// A region ends.
+    /// Writes a leave event.
     #[inline]
     pub(super) fn leave(&mut self, time: u64, region: u32) -> Result<(), Failure> {
         let library = self.archive.library;
@@ -432,7 +432,7 @@ impl Events<'_> {
     }
 }
 
-/// Writes global definitions.
+/// Writes the global definitions.
 pub(super) struct Definitions<'a> {
     library: &'a Library,
     handle: NonNull<c_void>,
@@ -458,7 +458,7 @@ impl Definitions<'_> {
             .check("OTF2_GlobalDefWriter_WriteClockProperties", code)
     }
 
-    /// A text.
+    /// Writes a string definition.
     pub(super) fn string(&self, id: u32, text: &str) -> Result<(), Failure> {
         let text = c_string(text.as_bytes());
         // SAFETY: as above.
@@ -528,7 +528,7 @@ impl Definitions<'_> {
             .check("OTF2_GlobalDefWriter_WriteLocation", code)
     }
 
-    /// A region; string 0 is empty and stands for what is not known.
+    /// Writes a region definition. String 0 is empty and used for unknown values.
     pub(super) fn region(
         &self,
         id: u32,

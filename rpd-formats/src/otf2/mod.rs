@@ -22,7 +22,7 @@ use crate::{Output, WriteError, progress};
 use library::{Archive, Definitions, Failure, GroupType, Library, LocationType, Paradigm, Role};
 use tracks::{Description, Location, Slice};
 
-/// What the anchor file is called behind the prefix.
+/// Suffix of the anchor file, behind the prefix.
 pub(crate) const FILE: &str = "results.otf2";
 
 /// Group 0 is the process; those of agents follow in the order of agents.
@@ -62,7 +62,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
 /// Whether archives can be written on this machine, to be known before there is anything to write.
 ///
 /// # Errors
-/// When libotf2 cannot be loaded; says which package has it.
+/// libotf2 cannot be loaded; the message names its package.
 pub fn check(options: &Options, target: &Target) -> Result<(), WriteError> {
     match Library::load(options.otf2_library.as_deref()) {
         Ok(_) => Ok(()),
@@ -75,7 +75,7 @@ pub fn check(options: &Options, target: &Target) -> Result<(), WriteError> {
     }
 }
 
-/// An archive in a directory of its own, until it is complete.
+/// An archive that is written in a temporary directory until it is complete.
 struct Parts {
     directory: tempfile::TempDir,
     /// Final path of the anchor file.
@@ -99,7 +99,7 @@ impl Parts {
         })
     }
 
-    /// Gives the parts their names, the anchor last: what has an anchor is complete.
+    /// Renames the parts to their final names, the anchor last: an archive with an anchor is complete.
     fn finish(self) -> Result<(), WriteError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -122,7 +122,7 @@ impl Parts {
     }
 }
 
-/// Empties a directory of an earlier archive. What is no part of an archive stays, and stands in the way.
+/// Removes the event files of an earlier archive from its directory. Other files stay, so that removing the directory fails.
 fn remove_events(directory: &Path) -> std::io::Result<()> {
     if directory.is_symlink() {
         return std::fs::remove_file(directory);
@@ -189,7 +189,7 @@ struct AgentWork<'a> {
     threads: &'a Column<ThreadId>,
     agents: &'a Column<AgentHandle>,
     operations: &'a Column<OperationId>,
-    /// Begins and ends.
+    /// Begin and end times of the records.
     times: (&'a [Nanoseconds], &'a [Nanoseconds]),
 }
 
@@ -214,7 +214,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// The region called `name`. The first to ask says what it is.
+    /// The region called `name`. The first caller's description is used.
     fn region(&mut self, name: &str, role: Role, paradigm: Paradigm) -> u32 {
         let name = self.texts.id(name);
         *self.region_ids.entry(name).or_insert_with(|| {
@@ -476,7 +476,7 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// What the category attribute says.
+/// The value of the category attribute.
 fn category(domain: Domain) -> &'static str {
     match domain {
         Domain::KernelDispatch => "kernel_dispatch",

@@ -4,17 +4,17 @@ use rpd_core::ids::Nanoseconds;
 
 use super::library::{Archive, Events, Failure, LocationType};
 
-/// What the locations of a track have in common.
+/// Properties that the locations of a track share.
 #[derive(Clone, Copy)]
 pub(super) struct Description {
-    /// String reference.
+    /// Reference of the name's string.
     pub(super) name: u32,
     pub(super) kind: LocationType,
     /// Number of the group.
     pub(super) group: u32,
 }
 
-/// A location as it is defined. Its number is its position in the list, from 1.
+/// A location definition. Its number is its position in the list, from 1.
 pub(super) struct Location {
     pub(super) description: Description,
     pub(super) events: u64,
@@ -27,7 +27,7 @@ pub(super) struct Slice {
     pub(super) end: Nanoseconds,
     /// Number of its region.
     pub(super) region: u32,
-    /// String reference.
+    /// Reference of the name's string.
     pub(super) category: u32,
 }
 

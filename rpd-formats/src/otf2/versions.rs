@@ -1,4 +1,4 @@
-//! Where libotf2 is looked for: its names, and files of later versions.
+//! Where libotf2 is searched: its names, and files of later versions.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ pub(super) const NAMES: [&str; 3] = [
     "libopen_trace_format2.so.10",
     "libopen-trace-format2.so.10",
 ];
-/// How the names of its later versions begin, and the first version whose interface is the one used here.
+/// Prefix of the names of its later versions, and the first version whose interface is the one used here.
 const STEMS: [&str; 2] = ["libotf2.so.", "libopen_trace_format2.so."];
 const FIRST_VERSION: u32 = 10;
-/// Where the loader looks, besides `LD_LIBRARY_PATH` and its cache.
+/// Folders that the loader searches, besides `LD_LIBRARY_PATH` and its cache.
 const FOLDERS: [&str; 7] = [
     "/usr/local/lib",
     "/usr/lib/x86_64-linux-gnu",

@@ -17,9 +17,9 @@ pub(super) const TABLES: [Table; 2] = [
 
 /// The rows of both tables.
 pub(super) struct Lists {
-    /// Dispatch, counter, sum.
+    /// Index of the dispatch, index of the counter, sum over the instances.
     sums: Vec<(u32, u32, f64)>,
-    /// Dispatch, value.
+    /// Index of the dispatch, and the value.
     values: Vec<(u32, CounterValue)>,
 }
 
@@ -59,7 +59,7 @@ fn counter(session: &Session, index: u32) -> Option<&Counter> {
     session.counters.get(index as usize)
 }
 
-/// What rows of both tables begin with. `at` is the dispatch and the counter of a row.
+/// Columns that both tables begin with. `at` has the dispatch and the counter of each row.
 fn head<'p>(
     context: &Context<'_>,
     rows: Rows<'p>,

@@ -60,7 +60,7 @@ type Table = (
     for<'p> fn(&Context<'_>, table::Rows<'p>) -> polars::prelude::PolarsResult<table::Rows<'p>>,
 );
 
-/// What every table looks up.
+/// Lookup tables that all writers of tables use.
 struct Context<'a> {
     session: &'a Session,
     options: &'a Options,
@@ -68,12 +68,12 @@ struct Context<'a> {
     /// All texts that columns hold. Strings of the session keep their numbers.
     pool: StringChunked,
     guid_text: u32,
-    /// By kind.
+    /// Dictionary ids of the categories, by kind.
     categories: [u32; 32],
     /// Names of kernels, by kernel and region.
     kernels: HashMap<(KernelId, u32), u32>,
     counters: counters::Lists,
-    /// By counter.
+    /// Dictionary ids of the names, by counter.
     counter_names: Vec<u32>,
     agents: HashMap<AgentHandle, AgentTexts<'a>>,
     /// Types and levels of operations on memory, by id of the operation.
@@ -164,7 +164,7 @@ impl<'a> Context<'a> {
         self.kernels.get(&key).copied().unwrap_or_default()
     }
 
-    /// Gives back the memory of records in files.
+    /// Releases the memory of records in files.
     fn release(&self) {
         for table in Records::ALL {
             self.session.columns(*table).release();

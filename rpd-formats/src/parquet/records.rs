@@ -1,4 +1,4 @@
-//! Tables of records.
+//! Parquet tables of trace records.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ pub(super) const TABLES: [Table; 5] = [
 pub(super) type Result<'p> = PolarsResult<Rows<'p>>;
 
 impl Context<'_> {
-    /// What every record begins with.
+    /// Columns that every table of records begins with.
     pub(super) fn head<'p>(&self, rows: Rows<'p>, category: impl Fn(usize) -> Kind) -> Result<'p> {
         Ok(rows
             .texts("guid", |_| Some(self.guid_text))?

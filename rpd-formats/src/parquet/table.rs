@@ -1,4 +1,4 @@
-//! One file: rows in groups, columns made group by group.
+//! Writer of one file: rows in groups, columns made group by group.
 
 use std::ops::Range;
 use std::path::PathBuf;

@@ -193,14 +193,14 @@ fn allocations(
     let table = &session.allocations;
     let (first, last) = extent(table.span());
     let mut levels: BTreeMap<AgentHandle, Level> = BTreeMap::new();
-    // By address, what lives.
+    // Live allocations by address.
     let mut alive: HashMap<u64, (AgentHandle, u64)> = HashMap::new();
     for index in table.indices() {
         let address = table.address[index];
         let class = session.operations[table.operation[index]].class;
         let is_free = class.memory_action() == Some(MemoryAction::Free);
         let (agent, size) = if is_free {
-            // Frees do not say whose memory it was, and those of memory from before the recording cannot be told.
+            // A free names no agent; one of memory allocated before the recording has no agent that could be looked up.
             match alive.remove(&address) {
                 Some(found) => found,
                 None => continue,

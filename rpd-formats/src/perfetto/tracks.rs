@@ -13,12 +13,12 @@ use super::trace::Trace;
 /// `UNIT_SIZE_BYTES`.
 const UNIT_SIZE_BYTES: u64 = 3;
 
-/// How slices of a track may lie to each other.
+/// How slices of a track may overlap.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Overlap {
-    /// One inside the other: calls on a thread.
+    /// Slices may be nested: calls on a thread.
     Nested,
-    /// Not at all: work of a device has no callee.
+    /// Slices must not overlap: work of a device has no callee.
     None,
 }
 
@@ -92,7 +92,7 @@ fn describe(
     });
 }
 
-/// What a device track stands for.
+/// The kind of work on a device track.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Device {
     Stream(u32),
@@ -101,7 +101,7 @@ pub(super) enum Device {
     Copies(AgentHandle, ThreadId),
 }
 
-/// How an agent is called.
+/// Names of an agent.
 pub(super) struct AgentNames {
     /// `Agent-1`, in annotations.
     pub(super) short: String,
@@ -262,7 +262,7 @@ impl Tracks {
         }
     }
 
-    /// The names of an agent, made of its handle when nobody described it.
+    /// The names of an agent; an agent without a record is named after its handle.
     pub(super) fn agent(&mut self, handle: AgentHandle) -> &AgentNames {
         self.agents.entry(handle).or_insert_with(|| {
             let agent_type = AgentType::Unknown.label();

@@ -1,4 +1,4 @@
-//! What comes before the records: the run, agents, names, code, statistics.
+//! The part before the records: the run, agents, names, code, statistics.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -63,7 +63,7 @@ pub(super) fn write(
     Ok(ids)
 }
 
-/// One key more in a JSON object.
+/// Adds a key to a JSON object.
 fn with_counter(object: &str, counter: &str) -> String {
     let rest = object.strip_suffix('}').unwrap_or(object);
     let comma = if rest.len() > 1 { "," } else { "" };

@@ -142,7 +142,7 @@ pub(super) fn write(writer: &mut Writer<'_>) -> Result<()> {
     write_values(writer, |counted| first_event + i64::from(row_of[counted]))
 }
 
-/// One row per value. `event_of` knows the event of each counted dispatch.
+/// Writes one row per value. `event_of` has the event of each counted dispatch.
 fn write_values(writer: &Writer<'_>, event_of: impl Fn(usize) -> i64) -> Result<()> {
     let counted = &writer.session.counted;
     if counted.is_empty() {

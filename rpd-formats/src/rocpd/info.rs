@@ -19,7 +19,7 @@ use crate::{describe, settings};
 
 /// Ids of described things in the database.
 pub(super) struct Ids {
-    /// By [`StringId`].
+    /// Row ids of the strings, by [`StringId`].
     strings: Vec<i64>,
     kinds: HashMap<Kind, i64>,
     agents: HashMap<AgentHandle, i64>,
@@ -53,7 +53,7 @@ impl Ids {
     }
 }
 
-/// Writes them all.
+/// Writes the information tables.
 pub(super) fn write(
     connection: &Connection,
     names: &Names,

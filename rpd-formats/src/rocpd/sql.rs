@@ -1,4 +1,4 @@
-//! Text that goes into SQL statements. Names of tables and columns come from files that anybody may have written, so
+//! Text that goes into SQL statements. Names of tables and columns come from untrusted files, so
 //! every one of them passes [`identifier`] and every text that cannot be bound as a parameter passes [`literal`].
 
 /// A name of a database, table, view, index or column, in quotes.

@@ -57,7 +57,7 @@ mod tests {
     fn numbers_have_sixteen_digits() {
         let connection = rusqlite::Connection::open_in_memory().expect("a connection");
         for (number, text) in [
-            ("140042349957451", "00007f5e5fd5514b"),
+            ("140042349957451", "00007f5e2685d14b"),
             ("0", "0000000000000000"),
             ("-1", "ffffffffffffffff"),
         ] {

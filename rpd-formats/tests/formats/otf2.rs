@@ -308,7 +308,7 @@ fn nothing_is_left_where_nothing_can_be_written() {
         None
     );
     call(&mut session, "a", 1, 2, 3);
-    // Something that is no archive's stands where its directory must go.
+    // A file that belongs to no archive is at the place of the archive's directory.
     let taken = target.file("results");
     fs::create_dir_all(&taken).expect("a directory");
     fs::write(taken.join("notes.txt"), "mine").expect("a file");

@@ -78,7 +78,7 @@ impl Control<'_> {
     }
 }
 
-/// What the threads of a dispatch share.
+/// State that the threads of a dispatch share.
 struct Shared {
     layout: Layout,
     next: AtomicU64,
@@ -86,7 +86,7 @@ struct Shared {
     result: Mutex<Sums>,
 }
 
-/// What the threads have added up.
+/// Sums over the threads.
 #[derive(Default)]
 struct Sums {
     stats: Stats,
@@ -115,7 +115,7 @@ impl Shared {
             Some(fault) => Err(fault),
             None => Ok(Executed {
                 stats: sums.stats,
-                // Workgroups go to whichever thread asks for one. Threads that had a CPU of their own all the time would
+                // Each thread takes the next workgroup when it is free. Threads that had a CPU of their own all the time would
                 // have shared that part evenly; what they had left at its end they would have finished side by side.
                 time: sums.shared_time / sums.threads.max(1) + sums.last_time,
             }),

@@ -17,18 +17,18 @@ pub(super) const SHARED_APERTURE: u32 = 0x0001_0000;
 /// High dword of flat addresses in scratch.
 pub(super) const PRIVATE_APERTURE: u32 = 0x0002_0000;
 
-/// What a wave does next.
+/// The execution state of a wave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Executes instructions.
+    /// The function that executes an instruction.
     Running,
     /// Waits for the other waves of its workgroup.
     Barrier,
-    /// Gives the others a chance (`s_sleep`).
+    /// Lets other waves run first (`s_sleep`).
     Yield,
     /// Waits for waves of other workgroups, for [`Wave::wait`].
     Global,
-    /// Has ended.
+    /// The wave has ended.
     Ended,
     /// Stopped by the fault in [`Exec::fault`].
     Faulted,
@@ -50,9 +50,9 @@ pub(super) struct Wave {
     pub(super) flush32: bool,
     /// Operands that VGPR indexing applies to (SRC0, SRC1, SRC2, DST), 0 when off.
     pub(super) index_mode: u8,
-    /// What it does next.
+    /// The wave's execution state.
     pub(super) state: State,
-    /// What it waits for.
+    /// The condition that the wave waits for.
     pub(super) wait: Option<super::gws::Wait>,
 }
 
@@ -86,9 +86,9 @@ pub(super) struct Exec<'d> {
     pub(super) w: Box<Wave>,
     /// LDS of its workgroup.
     pub(super) lds: Vec<u8>,
-    /// Global memory.
+    /// Global memory of the device.
     pub(super) mem: Cache<'d>,
-    /// What has been done.
+    /// Counts of the executed instructions.
     pub(super) stats: Stats,
     /// The probe that observes it, if any.
     pub(super) trace: Option<Box<Trace<'d>>>,
@@ -98,14 +98,14 @@ pub(super) struct Exec<'d> {
     pub(super) own_clock: bool,
     /// Why the wave stopped.
     pub(super) fault: Option<Fault>,
-    /// The dispatch.
+    /// The dispatch that the wave belongs to.
     pub(super) d: &'d Dispatch<'d>,
     /// The kernel's first instruction.
     pub(super) entry: u64,
 }
 
 impl<'d> Exec<'d> {
-    /// Nothing in execution yet.
+    /// Creates the state before the first instruction.
     pub(super) fn new(d: &'d Dispatch<'d>, mem: Cache<'d>, entry: u64) -> Self {
         Self {
             w: Box::new(Wave::new()),
@@ -150,7 +150,7 @@ impl Exec<'_> {
         self.w.s[usize::from(code) & 127] = value;
     }
 
-    /// Lets no later load be executed before the stores so far, nor seen so by others.
+    /// Orders all earlier stores before later loads, for this wave and for others.
     #[inline(always)]
     pub(super) fn order_stores(&mut self) {
         if self.stores_unordered {

@@ -8,11 +8,11 @@ use super::{Dispatch, Extent, Fault, Workgroup};
 /// First register of the flat scratch base.
 const FLAT_SCRATCH: u16 = 102;
 
-/// What all workgroups of a dispatch have in common.
+/// Properties that all workgroups of a dispatch share.
 pub(super) struct Layout {
     /// The kernel's first instruction.
     pub(super) entry: u64,
-    /// Workgroups.
+    /// Number of workgroups.
     pub(super) groups: u64,
     /// Workgroups in each dimension.
     counts: [u32; 3],
@@ -245,7 +245,7 @@ impl Group {
     }
 }
 
-/// The state a wave starts with, as the kernel descriptor asks.
+/// The initial state of a wave according to the kernel descriptor.
 fn start_wave(
     wave: &mut Wave,
     layout: &Layout,

@@ -11,23 +11,23 @@ const RESOURCES: usize = 64;
 #[derive(Debug)]
 pub struct WaveSync(Mutex<[Resource; RESOURCES]>);
 
-/// One counter, and who waits for it.
+/// A counter of global wave sync, as a barrier or a semaphore.
 #[derive(Debug, Clone, Copy)]
 struct Resource {
     /// Waves that a barrier still waits for after the next one, or units of a semaphore.
     count: u32,
     /// Barriers that were complete.
     barriers: u64,
-    /// Times that all who waited for a semaphore were let go.
+    /// Times that all waves waiting for a semaphore were released.
     releases: u64,
 }
 
-/// What a wave waits for.
+/// The condition that a wave waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// That more than so many barriers of a resource are complete.
+    /// More than this number of barriers of a resource are complete.
     Barrier(usize, u64),
-    /// A unit of a semaphore, or that all who wait are let go once more.
+    /// A unit of a semaphore, or that all waiting waves are released once more.
     Semaphore(usize, u64),
 }
 
@@ -61,7 +61,7 @@ impl WaveSync {
         })
     }
 
-    /// Whether the wave that waits may go on; then what it waited for is taken.
+    /// Whether the wave may go on; if so, takes the unit of the semaphore.
     pub(super) fn is_over(&self, wait: Wait) -> bool {
         match wait {
             Wait::Barrier(id, barriers) => self.with(id, |resource| resource.barriers > barriers),
@@ -131,7 +131,7 @@ fn value(x: &Exec<'_>, i: &Inst) -> u32 {
     x.vgpr(i.src[0])[x.first_lane()]
 }
 
-/// Stops the wave until what it waits for has come; what it stored is seen by then.
+/// Stops the wave until the condition is met; its earlier stores are visible by then.
 fn wait(x: &mut Exec<'_>, what: Option<Wait>) {
     x.order_stores();
     if let Some(what) = what {

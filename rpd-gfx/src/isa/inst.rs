@@ -3,10 +3,10 @@
 use super::Class;
 use super::exec::Exec;
 
-/// What executes an instruction.
+/// The type of functions that execute an instruction.
 pub(super) type Handler = fn(&mut Exec<'_>, &Inst);
 
-/// Encodings.
+/// The instruction encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Sop1,
@@ -92,11 +92,11 @@ pub(super) const EXEC: u16 = 126;
 /// VGPRs, then AGPRs.
 #[derive(Clone, Copy)]
 pub(super) struct Inst {
-    /// Executes it.
+    /// The function that executes the instruction.
     pub(super) run: Handler,
     /// Sources. Memory instructions: address, data, scalar base or offset.
     pub(super) src: [u16; 3],
-    /// Destination.
+    /// The destination operand.
     pub(super) dst: u16,
     /// Scalar destination of carries and comparisons.
     pub(super) sdst: u16,
@@ -104,9 +104,9 @@ pub(super) struct Inst {
     pub(super) opcode: u16,
     /// Literal constant, SDWA or DPP control word, immediate, or offset.
     pub(super) literal: u32,
-    /// Its kind for counting.
+    /// The kind under which the instruction is counted.
     pub(super) class: Class,
-    /// Encoding.
+    /// The instruction's encoding.
     pub(super) format: Format,
     /// Length in dwords.
     pub(super) words: u8,

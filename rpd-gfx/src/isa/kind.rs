@@ -75,7 +75,7 @@ pub enum Valu {
 }
 
 impl Valu {
-    /// How many there are.
+    /// Number of kinds.
     pub const COUNT: usize = Self::Other as usize + 1;
 
     /// Whether a quarter of the lanes go through at a time.
@@ -84,7 +84,7 @@ impl Valu {
     }
 }
 
-/// What the matrices of a matrix instruction are made of.
+/// The element type of a matrix instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum MatrixElement {
@@ -101,22 +101,22 @@ pub enum MatrixElement {
 }
 
 impl MatrixElement {
-    /// How many there are.
+    /// Number of element types.
     pub const COUNT: usize = Self::F64 as usize + 1;
 }
 
 /// A matrix instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Matrix {
-    /// What it multiplies.
+    /// The type of the elements.
     pub element: MatrixElement,
-    /// Multiplications and additions.
+    /// Number of multiplications and additions.
     pub operations: u32,
     /// Cycles that it occupies the matrix unit.
     pub cycles: u32,
 }
 
-/// What a memory operation does.
+/// The kind of a memory access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Load.
@@ -132,7 +132,7 @@ pub enum Operation {
 pub struct Vmem {
     /// Whether it has the FLAT encoding: generic, global or scratch.
     pub flat: bool,
-    /// What it does.
+    /// Load, store or atomic.
     pub operation: Operation,
     /// Registers of data, of each lane.
     pub dwords: u32,

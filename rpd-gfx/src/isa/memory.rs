@@ -26,7 +26,7 @@ pub(super) struct Cache<'d> {
     extents: [Extent; 8],
     recent: usize,
     next: usize,
-    /// What [`Memory::changes`] was before these extents were asked for.
+    /// The value of [`Memory::changes`] before these extents were read.
     changes: u64,
 }
 
@@ -50,7 +50,7 @@ impl<'d> Cache<'d> {
         }
     }
 
-    /// The device around.
+    /// The memory of the device.
     pub(super) fn memory(&self) -> &'d dyn Memory {
         self.memory
     }
@@ -628,7 +628,7 @@ pub(super) fn atomic<const WIDE: bool>(
     }
 }
 
-/// How an instruction's lanes get their addresses.
+/// How the addresses of an instruction's lanes are computed.
 pub(super) trait Addressing {
     /// Host addresses of the `dword`-th dword of each lane's transfer, and the lanes that take part.
     fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64);

@@ -119,7 +119,7 @@ pub(super) fn is_valid(i: &Inst) -> bool {
     })
 }
 
-/// What counters want to know of an operation.
+/// Properties of an operation that hardware counters count.
 pub(super) fn kind(opcode: u16) -> Option<Matrix> {
     let shape = Shape::of(opcode)?;
     let operations = 2 * shape.blocks() * shape.rows * shape.rows * shape.depth;

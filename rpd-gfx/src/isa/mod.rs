@@ -51,7 +51,7 @@ use std::time::Duration;
 /// A range of memory that a kernel may access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// First address.
+    /// Address of the first byte.
     pub start: u64,
     /// Address behind the last byte.
     pub end: u64,
@@ -59,7 +59,7 @@ pub struct Extent {
     pub writable: bool,
 }
 
-/// What the interpreter needs of the device.
+/// The device's functions that the interpreter calls.
 pub trait Memory: Sync {
     /// The accessible range around `address`, or `None`, which ends the dispatch with a memory fault.
     ///
@@ -87,14 +87,14 @@ pub trait Memory: Sync {
     fn interrupt(&self, _event: u32) {}
 }
 
-/// One kernel dispatch.
+/// The parameters of a kernel dispatch.
 #[derive(Debug, Clone, Copy)]
 pub struct Dispatch<'a> {
     /// The device that executes it.
     pub device: &'static Device,
-    /// Name for messages.
+    /// Name of the kernel, for messages.
     pub kernel: &'a str,
-    /// The instructions.
+    /// The decoded instructions.
     pub program: &'a Program,
     /// Address of the kernel descriptor, from the packet.
     pub kernel_object: u64,
@@ -118,7 +118,7 @@ pub struct Dispatch<'a> {
     pub dispatch_id: u64,
 }
 
-/// How to run a dispatch.
+/// Options for the execution of a dispatch.
 #[derive(Debug, Clone, Copy)]
 pub struct Control<'a> {
     /// Threads to spread workgroups over, at least 1.
@@ -130,10 +130,10 @@ pub struct Control<'a> {
     pub seed: Option<u64>,
 }
 
-/// What came of a dispatch that ran to its end.
+/// The result of a dispatch that was executed completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Executed {
-    /// What it executed.
+    /// Counts of the executed instructions.
     pub stats: Stats,
     /// How long that took, without the time in which its threads had to wait for a CPU: what they computed, spread evenly
     /// over them.
@@ -151,15 +151,15 @@ pub enum Fault {
         signed(*offset)
     )]
     Instruction {
-        /// Its name, if the device has such an instruction.
+        /// Name of the instruction, if the device has it.
         name: Option<&'static str>,
         /// The instruction and the dword that follows.
         words: Vec<u32>,
-        /// Its encoding.
+        /// The encoding of the instruction.
         format: &'static str,
-        /// Its opcode in that encoding.
+        /// Opcode of the instruction in that encoding.
         opcode: u32,
-        /// The kernel.
+        /// Name of the kernel.
         kernel: String,
         /// Bytes from the kernel's first instruction.
         offset: i64,
@@ -169,11 +169,11 @@ pub enum Fault {
     Memory {
         /// Address of the first byte.
         address: u64,
-        /// Bytes.
+        /// Size of the access in bytes.
         bytes: u32,
-        /// Kind of access.
+        /// Load, store or atomic.
         access: Access,
-        /// The kernel.
+        /// Name of the kernel.
         kernel: String,
         /// Bytes from the kernel's first instruction.
         offset: i64,
@@ -183,7 +183,7 @@ pub enum Fault {
     Trap {
         /// Trap id; 2 is `llvm.trap`.
         id: u32,
-        /// The kernel.
+        /// Name of the kernel.
         kernel: String,
         /// Bytes from the kernel's first instruction.
         offset: i64,
@@ -191,23 +191,23 @@ pub enum Fault {
     /// The program counter left the program.
     #[error("kernel `{kernel}` jumped to {pc:#x}, which is not code of its code object")]
     Jump {
-        /// The address.
+        /// Address of the instruction.
         pc: u64,
-        /// The kernel.
+        /// Name of the kernel.
         kernel: String,
     },
     /// The dispatch needs more of a resource than the device has.
     #[error("kernel `{kernel}` cannot be dispatched: {why}")]
     Launch {
-        /// The kernel.
+        /// Name of the kernel.
         kernel: String,
-        /// What is wrong.
+        /// Description of the error.
         why: String,
     },
     /// [`Control::stop`] became true.
     #[error("kernel `{kernel}` was stopped")]
     Stopped {
-        /// The kernel.
+        /// Name of the kernel.
         kernel: String,
     },
 }

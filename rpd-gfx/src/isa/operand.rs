@@ -3,12 +3,12 @@
 use super::exec::{Exec, Lanes, Lanes64, PRIVATE_APERTURE, SHARED_APERTURE};
 use super::inst::{CLAMP, DPP, EXEC, Inst, LITERAL, SDWA, VCC, VGPR};
 
-/// How modifiers act on a 32-bit source.
+/// The effect of modifiers on a 32-bit source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Not at all; SDWA may sign-extend.
     Int,
-    /// On bit 31.
+    /// The sign is bit 31.
     F32,
     /// On bit 15, with `op_sel` choosing the half.
     F16,

@@ -44,7 +44,7 @@ impl Program {
         (self.start..self.end).contains(&address)
     }
 
-    /// First address.
+    /// Address of the first instruction.
     pub(super) fn start(&self) -> u64 {
         self.start
     }

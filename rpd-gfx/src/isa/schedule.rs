@@ -3,7 +3,7 @@
 /// Instructions of a wave after which the next wave of its workgroup gets a turn: the fewest that cost no more than a
 /// twentieth of the speed of arithmetic.
 pub(super) const QUANTUM: u64 = 32;
-/// The same where nobody else is to be let through, or whoever watches counts caches: see [`Schedule::Whole`].
+/// The same where no other wave needs a turn, or caches are counted: see [`Schedule::Whole`].
 const LONG: u64 = 1 << 14;
 /// Instructions of a workgroup after which others get a turn, so that workgroups may wait for each other.
 const GROUP_TURN: u64 = 1 << 20;
@@ -100,7 +100,7 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// One of the numbers from 0 to `limit - 1`; `limit` is not 0.
+    /// A random number from 0 to `limit - 1`; `limit` is not 0.
     fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }

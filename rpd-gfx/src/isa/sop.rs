@@ -520,7 +520,7 @@ fn sopk(opcode: u32) -> Option<Handler> {
     Some(handler)
 }
 
-/// What `s_getreg` reads.
+/// The value that `s_getreg` reads.
 fn hardware_register(x: &Exec<'_>, id: u32) -> u32 {
     match id {
         1 => x.w.mode,

@@ -1,4 +1,4 @@
-//! What a dispatch did.
+//! Counts of a dispatch's executed instructions.
 
 /// Class of an instruction, as the hardware's counters distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,29 +18,29 @@ pub enum Class {
     VmemWrite,
     /// Flat instructions, whose address decides between LDS, scratch and global memory.
     Flat,
-    /// LDS.
+    /// LDS instructions.
     Lds,
-    /// Branches.
+    /// Branch instructions.
     Branch,
-    /// Messages.
+    /// Message instructions (`s_sendmsg`).
     SendMessage,
     /// Waits, barriers, no-ops and the end of the program.
     Other,
 }
 
 impl Class {
-    /// How many there are.
+    /// Number of classes.
     pub const COUNT: usize = Self::Other as usize + 1;
 }
 
-/// What a dispatch executed.
+/// Counts of a dispatch's executed instructions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Workgroups.
+    /// Number of workgroups.
     pub workgroups: u64,
-    /// Waves.
+    /// Number of waves.
     pub waves: u64,
-    /// Work-items.
+    /// Number of work-items.
     pub work_items: u64,
     /// Instructions a wave executed, by [`Class`].
     pub instructions: [u64; Class::COUNT],

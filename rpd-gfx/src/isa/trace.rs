@@ -11,7 +11,7 @@ use super::{Extent, Kind};
 /// A memory that vector instructions reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Space {
-    /// Everything allocated.
+    /// Allocated device memory.
     Global,
     /// The workgroup's scratch; addresses count from its first wave's.
     Scratch,
@@ -19,25 +19,25 @@ pub enum Space {
     Lds,
 }
 
-/// What the lanes of one instruction do in one memory.
+/// The accesses of one instruction's lanes to one memory.
 #[derive(Debug, Clone)]
 pub struct Transfer {
-    /// Which memory.
+    /// The address space.
     pub space: Space,
-    /// What is done.
+    /// Load, store or atomic.
     pub operation: Operation,
     /// Bytes of each lane.
     pub bytes: u32,
     /// Lanes that take part.
     pub lanes: u64,
-    /// Their addresses.
+    /// Address of each lane.
     pub addresses: Lanes64,
 }
 
 /// An instruction that a wave executed.
 #[derive(Debug)]
 pub struct Step<'a> {
-    /// The workgroup.
+    /// Index of the workgroup.
     pub group: u64,
     /// The wave's number in it.
     pub wave: usize,
@@ -45,11 +45,11 @@ pub struct Step<'a> {
     pub offset: u64,
     /// Bytes of the instruction.
     pub length: u64,
-    /// Its kind.
+    /// The kind of the instruction.
     pub kind: Kind,
     /// Lanes that were active when it began.
     pub lanes: u32,
-    /// What it did in memory, if it is a vector or LDS instruction.
+    /// Memory accesses of the instruction, if it is a vector or LDS instruction.
     pub transfers: &'a [Transfer],
     /// Ranges that a scalar load read: address and bytes.
     pub scalar: &'a [(u64, u64)],
@@ -64,7 +64,7 @@ pub struct Workgroup {
     pub items: u32,
 }
 
-/// The probe.
+/// A receiver of events while a dispatch executes.
 pub trait Probe {
     /// A workgroup starts.
     fn started(&mut self, group: &Workgroup);
@@ -78,7 +78,7 @@ pub trait Probe {
 
 /// A watched dispatch's state between instructions.
 pub(super) struct Trace<'d> {
-    /// The probe.
+    /// The receiver of the events.
     pub(super) probe: &'d mut dyn Probe,
     /// The workgroup whose turn it is.
     pub(super) group: u64,
@@ -91,7 +91,7 @@ pub(super) struct Trace<'d> {
 }
 
 impl<'d> Trace<'d> {
-    /// Nothing executed yet.
+    /// Creates the state before the first instruction.
     pub(super) fn new(probe: &'d mut dyn Probe) -> Self {
         Self {
             probe,
@@ -104,7 +104,7 @@ impl<'d> Trace<'d> {
         }
     }
 
-    /// An instruction begins.
+    /// Reports the begin of an instruction.
     pub(super) fn begin(&mut self, offset: u64, exec: u64) {
         self.offset = offset;
         self.lanes = exec.count_ones();
@@ -112,7 +112,7 @@ impl<'d> Trace<'d> {
         self.scalar.clear();
     }
 
-    /// It has been executed.
+    /// Reports the end of an instruction.
     pub(super) fn end(&mut self, kind: Kind, length: u64) {
         self.probe.executed(&Step {
             group: self.group,
@@ -126,12 +126,12 @@ impl<'d> Trace<'d> {
         });
     }
 
-    /// It reads memory through the scalar cache.
+    /// Adds a read of memory through the scalar cache.
     pub(super) fn scalar(&mut self, address: u64, bytes: u64) {
         self.scalar.push((address, bytes));
     }
 
-    /// Its lanes access LDS.
+    /// Adds accesses of the lanes to LDS.
     pub(super) fn lds(
         &mut self,
         operation: Operation,
@@ -148,7 +148,7 @@ impl<'d> Trace<'d> {
         });
     }
 
-    /// Its lanes access memory at host addresses; `own` is the workgroup's scratch and LDS.
+    /// Adds accesses of the lanes to host addresses; `own` is the workgroup's scratch and LDS.
     #[cold]
     pub(super) fn memory(
         &mut self,

@@ -90,7 +90,7 @@ fn dpp(i: &mut Inst, control: u32) {
     i.abs = (control >> 21 & 1 | control >> 22 & 2) as u8;
 }
 
-/// The instruction with its VGPRs moved by M0, as `s_set_gpr_idx_on` asks.
+/// The instruction with its VGPRs moved by M0, after `s_set_gpr_idx_on`.
 #[cold]
 pub(super) fn indexed(x: &Exec<'_>, i: &Inst) -> Inst {
     let mut i = *i;

@@ -108,7 +108,7 @@ pub(super) fn takes_literal(opcode: u32) -> bool {
     matches!(opcode, 0x17 | 0x18 | 0x24 | 0x25)
 }
 
-/// Puts the literal of `v_madmk` and `v_madak` where it belongs.
+/// Moves the literal of `v_madmk` and `v_madak` to its operand.
 pub(super) fn place_literal(i: &mut Inst) {
     if matches!(i.opcode, 0x17 | 0x24) {
         i.src[2] = i.src[1];

@@ -298,7 +298,7 @@ fn handler(opcode: u32) -> Option<Handler> {
     Some(handler)
 }
 
-/// Lets an `overflowing_*` result be used where bits and carry are wanted.
+/// Converts an `overflowing_*` result to the bits and the carry.
 trait IntoParts {
     fn into_parts(self) -> (u64, bool);
 }

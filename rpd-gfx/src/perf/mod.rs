@@ -14,7 +14,7 @@ mod model;
 mod pages;
 mod tally;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timing;
 
 pub use catalogue::{accumulates, determined, determined_events};

@@ -80,7 +80,7 @@ fn transpose() -> Counts {
 }
 
 /// Value of a counter, summed over all instances.
-fn sum(counts: &Counts, counter: &str) -> u64 {
+pub(crate) fn sum(counts: &Counts, counter: &str) -> u64 {
     let (block, event, _) = determined_events()
         .find(|(_, _, name)| *name == counter)
         .unwrap();

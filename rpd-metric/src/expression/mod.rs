@@ -49,7 +49,7 @@ impl Expression {
         &self.text
     }
 
-    /// The tree.
+    /// The root of the syntax tree.
     pub fn root(&self) -> &Node {
         &self.root
     }
@@ -94,13 +94,13 @@ impl fmt::Display for Expression {
 /// A part of an expression.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
-    /// A number.
+    /// A literal number.
     Number(f64),
     /// A counter or a constant of the agent.
     Name(String),
     /// Two parts combined value by value.
     Binary {
-        /// How.
+        /// The arithmetic operator.
         operator: Operator,
         /// Left operand.
         left: Box<Node>,
@@ -109,23 +109,23 @@ pub enum Node {
     },
     /// Instances folded into fewer.
     Reduce {
-        /// What is folded.
+        /// The expression whose instances are reduced.
         of: Box<Node>,
-        /// How.
+        /// How the values are combined.
         reduction: Reduction,
         /// Dimensions that are folded; all when there are none.
         dimensions: Vec<Dimension>,
     },
     /// A level counter, summed up over the cycles of the measurement.
     Accumulate {
-        /// The counter.
+        /// Name of the counter.
         name: String,
-        /// How often it is looked at.
+        /// How the counter is accumulated over time.
         resolution: Resolution,
     },
-    /// Some instances only.
+    /// Selects instances by their positions.
     Select {
-        /// What is selected from.
+        /// The expression whose instances are selected.
         of: Box<Node>,
         /// For each dimension the indices that stay; the dimension goes.
         places: Vec<(Dimension, Vec<RangeInclusive<u8>>)>,
@@ -162,7 +162,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// Its result.
+    /// Applies the operator to two values.
     pub fn apply(self, left: f64, right: f64) -> f64 {
         match self {
             Self::Add => left + right,
@@ -174,7 +174,7 @@ impl Operator {
     }
 }
 
-/// What `reduce` makes of many values.
+/// The function by which `reduce` combines many values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
     /// The least.
@@ -200,10 +200,10 @@ impl Reduction {
     }
 }
 
-/// How a level counter is summed up over time.
+/// The resolution of a level counter's accumulation over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Resolution {
-    /// It is not: the counter as it is.
+    /// The counter is not accumulated.
     None,
     /// `LOW_RES`: every fourth cycle.
     Low,
@@ -229,6 +229,6 @@ impl Resolution {
 pub struct ParseError {
     /// Character at which it went wrong, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
 }

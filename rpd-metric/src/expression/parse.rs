@@ -31,7 +31,7 @@ struct Token<'a> {
 
 struct Parser<'a> {
     text: &'a str,
-    /// Where the next token is looked for.
+    /// Offset of the next token.
     next: usize,
     token: Token<'a>,
     nodes: usize,

@@ -1,8 +1,8 @@
-//! What the argument iterators report: names and types of arguments, and their values as text.
+//! Data of the argument iterators: names and types of arguments, and their values as text.
 
 use core::ffi::CStr;
 
-/// How the value at the end of an argument's pointers is shown.
+/// How the value behind an argument's pointers is formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Pointee without a type.
@@ -33,7 +33,7 @@ pub(crate) enum Kind {
     Struct,
 }
 
-/// One argument of a call.
+/// An argument of a function.
 #[derive(Debug)]
 pub(crate) struct Arg {
     /// Name in the argument union.
@@ -44,7 +44,7 @@ pub(crate) struct Arg {
     pub(crate) offset: usize,
     /// Levels of indirection.
     pub(crate) pointers: u32,
-    /// What remains after them.
+    /// The type behind the levels of indirection.
     pub(crate) kind: Kind,
 }
 

@@ -102,7 +102,7 @@ macro_rules! pc_sampling {
             }
         )*
 
-        /// What the table of these calls holds at first.
+        /// The initial content of the table of these calls.
         pub(super) mod pc_sampling {
             use super::{c_void, missing};
             $(

@@ -16,7 +16,7 @@ impl Dim3 {
         Self { x, y, z }
     }
 
-    /// Number of points.
+    /// Number of points: the product of the three sizes.
     pub(crate) fn volume(self) -> u64 {
         u64::from(self.x) * u64::from(self.y) * u64::from(self.z)
     }
@@ -66,7 +66,7 @@ pub(crate) struct ControlDirectives {
     pub(crate) words: [u64; 18],
 }
 
-/// What a call of this result type returns when the runtime lacks it.
+/// The return value, by result type, of a call that the runtime lacks.
 pub(crate) trait Unsupported {
     /// The value, given the runtime's status for it.
     fn unsupported(status: u32) -> Self;

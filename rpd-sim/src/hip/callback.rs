@@ -10,7 +10,7 @@ use super::runtime::{Opaque, Runtime, lock};
 use super::signal::Signal;
 use super::types::{HostFn, StreamCallback};
 
-/// What to call.
+/// A host function to call from a stream, with its data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum HostCall {
     /// `hipLaunchHostFunc`.
@@ -21,7 +21,7 @@ pub(crate) enum HostCall {
 
 impl HostCall {
     /// # Safety
-    /// The program's function is called with what it asked for.
+    /// The program's function must accept the data that was registered with it.
     unsafe fn run(self) {
         match self {
             // SAFETY: by contract.

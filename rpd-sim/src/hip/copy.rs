@@ -33,7 +33,7 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         if self.base != 0 {
-            // Memory that HSA no longer knows is gone already.
+            // Memory that HSA does not find has been freed already.
             let _ = hsa::free(self.base);
         }
     }
@@ -97,7 +97,7 @@ impl CopyOp {
     }
 }
 
-/// One side of a copy, as far as the runtime knows it.
+/// Source or destination of a copy, with its allocation if there is one.
 struct Side {
     place: Option<Place>,
 }

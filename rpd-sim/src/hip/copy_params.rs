@@ -1,4 +1,4 @@
-//! What copy functions are passed, as operations.
+//! Converts the parameters of copy functions to operations.
 
 use core::ffi::c_void;
 

@@ -158,7 +158,7 @@ impl Device {
         Ok(())
     }
 
-    /// Gives back what the memory pools may hold no longer.
+    /// Frees memory that exceeds the limits of the memory pools.
     pub(crate) fn trim_pools(&self) {
         if let Some(pool) = self.default_pool.get() {
             pool.trim_to_threshold();

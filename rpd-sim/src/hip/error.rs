@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A `hipError_t` other than success travels as the error of a [`Result`].
 pub(crate) type HipError = u32;
-/// What internal functions answer.
+/// The result of internal functions.
 pub(crate) type HipResult<T = ()> = Result<T, HipError>;
 
 macro_rules! errors {
@@ -109,7 +109,7 @@ fn lookup(error: u32) -> Option<&'static (u32, &'static CStr, &'static CStr)> {
 thread_local! {
     /// The last failure, kept until it is read with `hipGetLastError`.
     static LAST_ERROR: Cell<u32> = const { Cell::new(0) };
-    /// What the last call answered, failure or not.
+    /// The result of the last call, success included.
     static LAST_RESULT: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -186,7 +186,7 @@ pub(crate) unsafe extern "C" fn hipDrvGetErrorString(error: u32, text: *mut *con
     })
 }
 
-/// Looks an API up by its operation id.
+/// Finds an API function by its operation id.
 pub(crate) unsafe extern "C" fn hipApiName(id: u32) -> *const c_char {
     super::names::api_name(id).as_ptr()
 }

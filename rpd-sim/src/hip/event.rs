@@ -18,7 +18,7 @@ pub(crate) struct Event {
     recorded: Mutex<Option<Recorded>>,
 }
 
-/// Where an event was recorded last.
+/// The stream and position at which an event was recorded last.
 #[derive(Debug, Clone)]
 pub(crate) enum Recorded {
     /// In a stream; the signal falls when the stream gets there.

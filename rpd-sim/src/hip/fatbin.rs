@@ -22,7 +22,7 @@ struct Symbol {
     managed: Option<usize>,
 }
 
-/// What programs have registered.
+/// Code and symbols that programs have registered.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     next: usize,

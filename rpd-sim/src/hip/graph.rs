@@ -200,7 +200,7 @@ impl Graphs {
 #[derive(Debug)]
 pub(crate) struct Capture {
     pub(crate) graph: Arc<Graph>,
-    /// What the stream's next operation comes after.
+    /// The nodes that the stream's next operation depends on.
     pub(crate) after: Vec<Arc<Node>>,
     /// Whether the capture began on this stream, rather than reaching it through an event.
     pub(crate) began_here: bool,
@@ -208,14 +208,14 @@ pub(crate) struct Capture {
     pub(crate) into: bool,
 }
 
-/// Where in a capture an event was recorded.
+/// The position in a capture at which an event was recorded.
 #[derive(Debug, Clone)]
 pub(crate) struct Origin {
     pub(crate) graph: Arc<Graph>,
     pub(crate) after: Vec<Arc<Node>>,
 }
 
-/// Has a stream carry an operation out, or keep it when it is capturing.
+/// Enqueues an operation on a stream, or adds it to the graph while the stream is captured.
 pub(crate) fn submit(stream: &Stream, op: Op) -> HipResult {
     if !stream.is_capturing() {
         return op.run(stream);

@@ -103,7 +103,7 @@ pub(crate) unsafe extern "C" fn hipGraphLaunch_spt(exec: Handle, stream: Handle)
 }
 
 pub(crate) unsafe extern "C" fn hipGraphUpload(exec: Handle, stream: Handle) -> u32 {
-    // Nothing of a graph lives on the device before it is launched.
+    // A graph has no resources on the device before it is launched.
     api(|| {
         stream::resolve(stream)?;
         runtime::get()?.graphs.exec(exec).map(|_| ())

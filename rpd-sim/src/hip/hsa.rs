@@ -197,7 +197,7 @@ pub(crate) fn signal_wait(signal: u64, timeout: u64, active: bool) -> i64 {
     unsafe { call::hsa_signal_wait_scacquire(signal, CONDITION_LT, 1, timeout, u32::from(active)) }
 }
 
-/// Has `handler` called once the signal is below one.
+/// Registers `handler`, which is called once the signal is below one.
 pub(crate) fn signal_handler(signal: u64, handler: SignalHandler, data: *mut c_void) -> HipResult {
     let handler = handler.map_or(ptr::null_mut(), |function| function as *mut c_void);
     // SAFETY: the handler's contract is that of its caller.
@@ -310,7 +310,7 @@ fn list(signals: &[u64]) -> *mut c_void {
     }
 }
 
-/// One end of a copy.
+/// Source or destination of a copy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CopyEnd {
     pub(crate) address: usize,
@@ -414,7 +414,7 @@ const SYMBOL_PRIVATE_SIZE: u32 = 14;
 const SYMBOL_VARIABLE_ADDRESS: u32 = 21;
 const SYMBOL_KERNEL_OBJECT: u32 = 22;
 
-/// What a kernel symbol says of its kernel.
+/// Properties of a kernel from its symbol.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KernelSymbol {
     pub(crate) object: u64,

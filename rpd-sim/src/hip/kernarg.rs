@@ -46,7 +46,7 @@ impl KernargRing {
 
 impl Drop for KernargRing {
     fn drop(&mut self) {
-        // Memory that HSA no longer knows is gone already.
+        // Memory that HSA does not find has been freed already.
         let _ = hsa::free(self.base);
     }
 }

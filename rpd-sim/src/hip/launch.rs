@@ -15,7 +15,7 @@ use rpd_gfx::codeobj::ArgKind;
 /// Shape of a launch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Geometry {
-    /// Workgroups.
+    /// Number of workgroups in each dimension.
     pub(crate) grid: Dim3,
     /// Work-items of a workgroup.
     pub(crate) block: Dim3,

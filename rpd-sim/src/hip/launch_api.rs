@@ -436,7 +436,7 @@ pub(crate) unsafe extern "C" fn hipExtLaunchMultiKernelMultiDevice(
     api(|| unsafe { on_many(list, count) })
 }
 
-/// What `<<<...>>>` says, on its way from the call to the stub.
+/// The launch configuration of `<<<...>>>`, passed from the call to the stub.
 #[derive(Debug, Clone)]
 struct Configuration {
     grid: ApiDim3,

@@ -9,10 +9,10 @@ use super::hsa;
 use super::runtime::{self, Runtime, read, write};
 use super::types::{Extent, PitchedPtr};
 
-/// What kind of memory an allocation is.
+/// The kind of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// On the device.
+    /// Device memory of `hipMalloc`.
     Device,
     /// From the device's pool for `hipMallocAsync`.
     Pooled,
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Managed,
 }
 
-/// Memory the runtime knows.
+/// An allocation that the runtime has recorded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allocation {
     pub(crate) size: usize,
@@ -39,7 +39,7 @@ pub(crate) struct Allocation {
     pub(crate) id: u64,
 }
 
-/// Where an address is.
+/// The location of an address.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     /// Start of its allocation.
@@ -101,7 +101,7 @@ pub(crate) fn note(
     Ok(())
 }
 
-/// Takes memory out of the table; it must start at `base` and be of a kind that `wanted` accepts.
+/// Removes memory from the table; it must start at `base` and be of a kind that `wanted` accepts.
 pub(crate) fn forget(base: usize, wanted: impl Fn(Kind) -> bool) -> Option<Allocation> {
     let mut table = write(&runtime::get().ok()?.allocations);
     table
@@ -124,7 +124,7 @@ fn sharers(runtime: &Runtime, device: &Device) -> Vec<u64> {
         .collect()
 }
 
-/// Gives the peers that asked for it access to what `device` holds already.
+/// Gives the peers with enabled access the existing allocations of `device`.
 pub(crate) fn share(device: &Device) -> HipResult {
     let runtime = runtime::get()?;
     let agents = sharers(runtime, device);
@@ -140,7 +140,7 @@ pub(crate) fn share(device: &Device) -> HipResult {
         .try_for_each(|base| hsa::allow_access(&agents, base))
 }
 
-/// Takes device memory from HSA, without entering it into the table.
+/// Allocates device memory from HSA, without entering it into the table.
 pub(crate) fn take_device(device: &Device, size: usize, fine: bool) -> HipResult<usize> {
     let pool = if fine { device.vram_fine } else { device.vram };
     if size > device.total {
@@ -155,7 +155,7 @@ pub(crate) fn take_device(device: &Device, size: usize, fine: bool) -> HipResult
     Ok(base)
 }
 
-/// Gives device memory back to HSA.
+/// Frees device memory in HSA.
 pub(crate) fn give_device(device: &Device, base: usize, size: usize) -> HipResult {
     device.used.fetch_sub(size, Ordering::Relaxed);
     hsa::free(base)
@@ -183,7 +183,7 @@ fn malloc_host(size: usize, kind: Kind, flags: u32) -> HipResult<usize> {
     Ok(base)
 }
 
-/// Puts an address, or null and the error.
+/// Writes an address, or null with the error.
 ///
 /// # Safety
 /// As for [`put`].

@@ -1,4 +1,4 @@
-//! How many workgroups of a kernel run on a compute unit at the same time.
+//! Computes how many workgroups of a kernel run on a compute unit at the same time.
 
 use core::ffi::{c_int, c_void};
 

@@ -1,4 +1,4 @@
-//! What programs ask about addresses.
+//! Queries of properties of addresses.
 
 use core::ffi::{c_int, c_void};
 

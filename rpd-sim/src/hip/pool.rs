@@ -124,7 +124,7 @@ impl MemPool {
             let block = free.swap_remove(n);
             self.reserved
                 .fetch_sub(block.size as u64, Ordering::Relaxed);
-            // Memory that HSA no longer knows is gone already.
+            // Memory that HSA does not find has been freed already.
             let _ = memory::give_device(self.device, block.base, block.size);
         }
     }

@@ -6,7 +6,7 @@ use super::error::{HipResult, code};
 use super::hsa;
 use rpd_gfx::device::{self as gfx, Layout};
 
-/// What the runtime knows of an agent, as the driver reports it.
+/// Properties of an agent, as the driver reports them.
 #[derive(Debug, Clone)]
 pub(crate) struct Figures {
     /// Marketing name.
@@ -16,11 +16,11 @@ pub(crate) struct Figures {
     /// Universally unique id, `GPU-` and 16 hexadecimal digits.
     pub(crate) uuid: String,
     pub(crate) compute_units: u32,
-    /// MHz.
+    /// Clock of the compute units in MHz.
     pub(crate) clock: u32,
-    /// MHz.
+    /// Clock of the memory in MHz.
     pub(crate) memory_clock: u32,
-    /// Bits.
+    /// Width of the memory bus in bits.
     pub(crate) memory_width: u32,
     pub(crate) wavefront: u32,
     pub(crate) waves_per_cu: u32,
@@ -28,10 +28,10 @@ pub(crate) struct Figures {
     pub(crate) bdf: u32,
     pub(crate) domain: u32,
     pub(crate) l2: u32,
-    /// kHz.
+    /// Frequency of the timestamp counter in kHz.
     pub(crate) timestamp: u32,
     pub(crate) asic_revision: u32,
-    /// What its compute units have.
+    /// Properties of the compute units.
     pub(crate) layout: &'static Layout,
 }
 

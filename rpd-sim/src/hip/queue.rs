@@ -13,7 +13,7 @@ const QUEUES_PER_PRIORITY: usize = 4;
 /// `hsa_amd_queue_priority_t`, by stream priority -1, 0, 1.
 const HSA_PRIORITY: [u32; 3] = [2, 1, 0];
 
-/// One hardware queue.
+/// A hardware queue that streams share.
 #[derive(Debug)]
 pub(crate) struct HwQueue {
     queue: *mut HsaQueue,
@@ -29,7 +29,7 @@ impl HwQueue {
     /// Writes packets in a row.
     ///
     /// # Safety
-    /// What the packet refers to stays valid until it has been processed.
+    /// Memory that the packet refers to stays valid until the packet has been processed.
     pub(crate) unsafe fn submit<P: hsa::Packet>(&self, packet: &P) {
         let _serial = lock(&self.submit);
         // SAFETY: queues live as long as the process; the rest is the caller's promise.

@@ -30,7 +30,7 @@ pub(crate) struct HostPools {
     pub(crate) fine: u64,
     /// Coherent at kernel boundaries.
     pub(crate) coarse: u64,
-    /// Where kernel arguments go.
+    /// Pools for kernel arguments.
     pub(crate) kernarg: u64,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct HostPools {
 pub(crate) struct Runtime {
     /// The agent of the host.
     pub(crate) cpu: u64,
-    /// Its memory pools.
+    /// Memory pools of the host.
     pub(crate) host: HostPools,
     /// The GPUs, by ordinal.
     pub(crate) devices: Vec<Device>,

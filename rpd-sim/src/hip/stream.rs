@@ -33,13 +33,13 @@ const ORDERED: u16 = HEADER_BARRIER
     | (SCOPE_SYSTEM << HEADER_RELEASE_SHIFT);
 /// Header of kernel dispatches.
 pub(crate) const KERNEL_HEADER: u16 = packet_type::KERNEL_DISPATCH | ORDERED;
-/// How long the host waits for kernels before it leaves a copy behind them to the engine.
+/// How long the host waits for kernels before it gives a copy that follows them to the engine.
 const HOST_WAIT_SECONDS: u64 = 2;
 
 /// The last step of a stream.
 #[derive(Debug)]
 enum Tail {
-    /// Everything has ended.
+    /// All operations have ended.
     Idle,
     /// A packet in the hardware queue; its completion signal if it has one.
     Packet(Option<Arc<Signal>>),
@@ -54,7 +54,7 @@ struct InFlight {
     _waits_for: Vec<Arc<Signal>>,
 }
 
-/// What changes with every step.
+/// State of a stream that changes with every step.
 #[derive(Debug)]
 pub(crate) struct State {
     tail: Tail,
@@ -76,7 +76,7 @@ pub(crate) struct Stream {
     pub(crate) priority: i32,
     /// Whether it is the device's null stream.
     pub(crate) legacy: bool,
-    /// Its hardware queue.
+    /// The hardware queue of the stream.
     pub(crate) queue: Arc<HwQueue>,
     state: Mutex<State>,
     capturing: AtomicBool,
@@ -207,7 +207,7 @@ impl Stream {
 }
 
 impl State {
-    /// Lets go of steps that have ended, oldest first.
+    /// Removes steps that have ended, oldest first.
     fn retire(&mut self) {
         while self
             .in_flight
@@ -219,7 +219,7 @@ impl State {
     }
 }
 
-/// One step being added to a stream.
+/// A step that is being added to a stream.
 pub(crate) struct Step<'a> {
     stream: &'a Stream,
     state: MutexGuard<'a, State>,
@@ -384,7 +384,7 @@ impl<'a> Step<'a> {
         self.stream.queue.address()
     }
 
-    /// The stream.
+    /// The stream that the operation belongs to.
     pub(crate) fn stream(&self) -> &'a Stream {
         self.stream
     }

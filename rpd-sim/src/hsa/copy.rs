@@ -9,7 +9,7 @@ use crate::gpu::signal::Signal;
 
 use core::ffi::c_void;
 
-/// What all asynchronous copies are given.
+/// Parameters of all asynchronous copies.
 struct Order {
     num_dep_signals: u32,
     dep_signals: *const u64,

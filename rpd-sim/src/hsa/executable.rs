@@ -51,12 +51,12 @@ pub(crate) struct Executable {
 }
 
 impl Executable {
-    /// Its code objects in the order of loading.
+    /// Code objects of the executable in the order of loading.
     pub(super) fn objects(&self) -> Vec<Arc<Loaded>> {
         lock(&self.contents).objects.clone()
     }
 
-    /// Its symbols in the order of loading.
+    /// Symbols of the executable in the order of loading.
     pub(super) fn symbols(&self) -> Vec<Arc<Symbol>> {
         lock(&self.contents).symbols.clone()
     }
@@ -444,7 +444,7 @@ unsafe fn define(
     Ok(())
 }
 
-/// Says where a variable that code objects leave undefined lives, for all agents.
+/// Defines the address, for all agents, of a variable that code objects leave undefined.
 pub(crate) unsafe extern "C" fn hsa_executable_global_variable_define(
     handle: u64,
     variable_name: *const c_char,
@@ -454,7 +454,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_global_variable_define(
     api(|| unsafe { define(handle, None, variable_name, address) })
 }
 
-/// Says where such a variable lives for an agent.
+/// Defines the address of such a variable for one agent.
 pub(crate) unsafe extern "C" fn hsa_executable_agent_global_variable_define(
     handle: u64,
     agent_handle: u64,
@@ -472,7 +472,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_agent_global_variable_define(
     })
 }
 
-/// Says where such a read-only variable lives for an agent.
+/// Defines the address of such a read-only variable for one agent.
 pub(crate) unsafe extern "C" fn hsa_executable_readonly_variable_define(
     handle: u64,
     agent_handle: u64,

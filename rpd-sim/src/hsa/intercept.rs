@@ -9,7 +9,7 @@ use super::types::{HsaQueue, QueueErrorCallback, Status, status};
 use crate::gpu::intercept::Handler;
 use crate::gpu::queue::{Queue, QueueConfig};
 
-/// One packet, one that signals that there is room again, and space for another such.
+/// Number of packets to reserve: one packet, one that signals free space, and space for another such.
 const LEAST_PACKETS: u32 = 4;
 
 /// Makes a queue in front of another.
@@ -61,7 +61,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_intercept_create(
     })
 }
 
-/// Puts a function before those that receive a queue's packets already.
+/// Registers a function that is called before those that receive a queue's packets already.
 pub(crate) unsafe extern "C" fn hsa_amd_queue_intercept_register(
     handle: *mut HsaQueue,
     callback: Option<Handler>,

@@ -141,7 +141,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_get_info(
     })
 }
 
-/// How an agent reaches a pool.
+/// The access of an agent to a pool.
 pub(crate) unsafe extern "C" fn hsa_amd_agent_memory_pool_get_info(
     handle: u64,
     memory_pool: u64,
@@ -236,7 +236,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_free(ptr: *mut c_void) -> St
     unsafe { hsa_memory_free(ptr) }
 }
 
-/// Lets agents access an allocation, and no others but its owner.
+/// Allows access to an allocation for the given agents and its owner only.
 pub(crate) unsafe extern "C" fn hsa_amd_agents_allow_access(
     num_agents: u32,
     agents: *const u64,
@@ -263,7 +263,7 @@ unsafe fn agent_mask(handles: *const u64, count: usize) -> Result<u64, Status> {
         .try_fold(0, |mask, &handle| Ok(mask | agent(handle)?.bit()))
 }
 
-/// Nothing moves between pools here.
+/// The simulator does not move memory between pools.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_can_migrate(
     src_memory_pool: u64,
     dst_memory_pool: u64,
@@ -402,7 +402,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_lock_to_pool(
     })
 }
 
-/// Undoes a lock.
+/// Undoes a lock of host memory.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_unlock(host_ptr: *mut c_void) -> Status {
     api(|| {
         machine().memory.unlock_range(host_ptr as usize);
@@ -410,7 +410,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_unlock(host_ptr: *mut c_void) -> 
     })
 }
 
-/// What is known of an address.
+/// Properties of an address.
 pub(crate) unsafe extern "C" fn hsa_amd_pointer_info(
     ptr: *const c_void,
     info: *mut PointerInfo,
@@ -513,7 +513,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_register_deallocation_callback(
     })
 }
 
-/// Takes such a function back.
+/// Removes such a function.
 pub(crate) unsafe extern "C" fn hsa_amd_deregister_deallocation_callback(
     ptr: *mut c_void,
     callback: Option<FreeCallback>,

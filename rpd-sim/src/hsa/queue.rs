@@ -92,7 +92,7 @@ pub(crate) unsafe extern "C" fn hsa_soft_queue_create(
     })
 }
 
-/// Ends a queue.
+/// Destroys a queue.
 pub(crate) unsafe extern "C" fn hsa_queue_destroy(handle: *mut HsaQueue) -> Status {
     api(|| {
         queue(handle)?.destroy();

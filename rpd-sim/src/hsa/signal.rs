@@ -45,7 +45,7 @@ unsafe fn create(value: i64, consumers: &[u64], result: *mut u64) -> Result<(), 
     unsafe { put(result, signal.handle()) }
 }
 
-/// Makes a signal.
+/// Creates a signal.
 pub(crate) unsafe extern "C" fn hsa_signal_create(
     initial_value: i64,
     num_consumers: u32,
@@ -90,7 +90,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_create(
     })
 }
 
-/// Ends a signal.
+/// Destroys a signal.
 pub(crate) unsafe extern "C" fn hsa_signal_destroy(handle: u64) -> Status {
     api(|| {
         ensure(handle != 0, status::ERROR_INVALID_ARGUMENT)?;

@@ -22,7 +22,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// A unique handle.
+    /// Returns an unused handle.
     pub(super) fn handle(&self) -> u64 {
         self.next.fetch_add(16, Ordering::Relaxed)
     }

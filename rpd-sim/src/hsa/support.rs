@@ -1,4 +1,4 @@
-//! What the API functions share: the state check, and writing results through `void*`.
+//! Helpers of the API functions: the state check, and writing results through `void*`.
 
 use core::ffi::c_void;
 use std::sync::atomic::Ordering;

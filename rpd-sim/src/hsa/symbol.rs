@@ -8,10 +8,10 @@ use super::support::{Outcome, api, ensure, put, put_text};
 use super::types::{Status, status};
 use crate::gpu::agents::Agent;
 
-/// What a symbol refers to.
+/// The object that a symbol refers to.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
-    /// A kernel.
+    /// A kernel function.
     Kernel {
         kernarg_size: u32,
         kernarg_align: u32,
@@ -19,7 +19,7 @@ pub(super) enum Kind {
         private_size: u32,
         dynamic_stack: bool,
     },
-    /// A variable.
+    /// A global variable.
     Variable { size: u32 },
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Symbol {
     pub(super) handle: u64,
     pub(super) name: String,
     pub(super) agent: &'static Agent,
-    /// Of the kernel descriptor or the variable.
+    /// Address of the kernel descriptor or the variable.
     pub(super) address: u64,
     pub(super) kind: Kind,
 }

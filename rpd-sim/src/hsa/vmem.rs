@@ -350,7 +350,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_retain_alloc_handle(
     })
 }
 
-/// What physical memory was made from.
+/// The parameters with which physical memory was allocated.
 pub(crate) unsafe extern "C" fn hsa_amd_vmem_get_alloc_properties_from_handle(
     alloc_handle: u64,
     memory_pool: *mut u64,

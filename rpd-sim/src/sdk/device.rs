@@ -97,15 +97,15 @@ struct Work {
     records: u64,
     seen: Vec<Seen>,
     payload: Payload,
-    /// What is counted for it.
-    counted: Option<Counted>,
+    /// Counting of the dispatch, if a context counts it.
+    counted: Option<CountedDispatch>,
 }
 
-/// A dispatch that is counted.
-struct Counted {
+/// A dispatch whose counters are collected.
+struct CountedDispatch {
     /// Index of its agent.
     agent: usize,
-    /// What a context counts of it, and the context's external id.
+    /// The counters that a context collects, and the context's external id.
     chosen: Option<(counting::dispatch::Chosen, u64)>,
 }
 
@@ -276,7 +276,7 @@ impl Observer for Provider {
         report_phase(Phase::ENTER, &mut seen);
         let counted = crate::gpu::agents::agent(dispatch.queue.agent)
             .filter(|_| single | whole != 0)
-            .map(|agent| Counted {
+            .map(|agent| CountedDispatch {
                 agent: agent.index,
                 chosen: seen
                     .iter()

@@ -156,44 +156,23 @@ impl Exports {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::native::objects::Object;
 
     #[test]
     fn finds_what_the_loader_finds() {
-        let mut map = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
-        let malloc = libc::malloc as *const () as usize;
-        // SAFETY: fills the structure for an address in libc.
-        assert_ne!(
-            unsafe { libc::dladdr(malloc as *const _, map.as_mut_ptr()) },
-            0
-        );
-        // SAFETY: filled above.
-        let base = unsafe { map.assume_init() }.dli_fbase as usize;
-        // SAFETY: the ELF header and program headers of libc are mapped at its base.
-        let exports = unsafe {
-            let headers = base + *((base + 32) as *const u64) as usize;
-            let count = *((base + 56) as *const u16) as usize;
-            let dynamic = (0..count)
-                .map(|index| headers + 56 * index)
-                .find(|&header| *(header as *const u32) == 2)
-                .unwrap();
-            Exports::of(base, base + *((dynamic + 16) as *const u64) as usize).unwrap()
-        };
-        for name in ["malloc", "getpid", "environ", "qsort"] {
-            // SAFETY: names end with a null byte.
-            let expected = unsafe {
-                libc::dlsym(
-                    libc::RTLD_DEFAULT,
-                    std::ffi::CString::new(name).unwrap().as_ptr(),
-                )
-            };
-            if name != "environ" {
-                assert_eq!(
-                    exports.find(name).unwrap().address,
-                    expected as usize,
-                    "{name}"
-                );
-            }
-            assert!(exports.find(name).is_some(), "{name}");
+        let libc = Object::at(libc::malloc as *const () as u64).expect("libc is loaded");
+        // SAFETY: libc stays loaded.
+        let exports = unsafe { Exports::of(libc.bias as usize, libc.dynamic() as usize) };
+        let exports = exports.expect("libc has tables");
+        for name in [c"malloc", c"getpid", c"qsort", c"dl_iterate_phdr"] {
+            // SAFETY: a lookup by name.
+            let expected = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
+            let found = exports.find(name.to_str().expect("ASCII"));
+            assert_eq!(
+                found.map(|export| export.address),
+                Some(expected),
+                "{name:?}"
+            );
         }
         assert_eq!(exports.find("no_such_function_in_libc"), None);
     }

@@ -41,13 +41,13 @@ impl Drop for Code {
     }
 }
 
-/// `push rbp; mov rbp, rsp; mov rax, rdi; mov edi, 7; call rax; pop rbp; ret`
+/// `push rbp; mov rbp, rsp; mov rax, rdi; mov edi, 7; call rax; nop; pop rbp; ret`: more than the stub of a call.
 const WITH_FRAME_POINTER: &[u8] = &[
-    0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8, 0xbf, 7, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3,
+    0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8, 0xbf, 7, 0, 0, 0, 0xff, 0xd0, 0x90, 0x5d, 0xc3,
 ];
-/// `push rbp; mov ebp, 3; mov rax, rdi; mov edi, 7; call rax; pop rbp; ret`: RBP holds a number.
+/// `push rbp; mov ebp, 3; mov rax, rdi; mov edi, 7; call rax; nop; pop rbp; ret`: RBP holds a number.
 const WITHOUT_FRAME_POINTER: &[u8] = &[
-    0x55, 0xbd, 3, 0, 0, 0, 0x48, 0x89, 0xf8, 0xbf, 7, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3,
+    0x55, 0xbd, 3, 0, 0, 0, 0x48, 0x89, 0xf8, 0xbf, 7, 0, 0, 0, 0xff, 0xd0, 0x90, 0x5d, 0xc3,
 ];
 
 fn kinds(process: &Process, taken: &Taken) -> Vec<LocationKind> {

@@ -1,4 +1,4 @@
-//! How the collector gets into the SDK of the target, beside tools of the user's.
+//! Loading of the collector into the SDK of the target, beside tools of the user.
 
 use std::fs;
 
@@ -49,7 +49,7 @@ fn an_sdk_that_would_begin_early_waits() {
         .workload("vector-ops", ["1", "1"])
         .success();
     assert!(calls(&outcome) > 10);
-    // A target that sets it by itself is told why nothing is there.
+    // A target that sets the variable by itself gets a message about the missing recording.
     let program = workloads::path("vector-ops");
     let script = format!(
         "ROCPROFILER_LIBRARY_CTOR=1 exec '{}' 1 1",

@@ -113,8 +113,8 @@ fn values_stay_in_the_output_directory() {
     let file = outcome.folder.path().join("out/_/__/x_results.db");
     assert!(file.is_file(), "{}", outcome.stderr);
     for remark in [
-        "rpd: names of outputs: %env{NOT_SET}% makes a path component that is nothing: _ stands for it\n",
-        "rpd: names of outputs: %env{UP}% makes a path component that is `..`: __ stands for it\n",
+        "rpd: names of outputs: %env{NOT_SET}% makes a path component that is empty: it is replaced by _\n",
+        "rpd: names of outputs: %env{UP}% makes a path component that is `..`: it is replaced by __\n",
     ] {
         assert_eq!(
             outcome.stderr.matches(remark).count(),

@@ -9,7 +9,7 @@ use rpd_tests::run::{Outcome, Rpd};
 
 const CSV: [&str; 3] = ["--sys-trace", "-f", "csv"];
 
-/// How often each value of a column occurs.
+/// Number of occurrences of each value of a column.
 fn counts<'a>(table: &'a Table, column: &str) -> BTreeMap<&'a str, usize> {
     let mut counts = BTreeMap::new();
     for value in table.column(column) {

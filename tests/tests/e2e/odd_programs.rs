@@ -137,7 +137,7 @@ fn an_exit_while_other_threads_launch_has_the_status_of_the_program() {
     }
 }
 
-/// What a forked child that cannot write lost is told with its parent.
+/// Records that a forked child could not write are reported with its parent.
 fn lost_child(outcome: &Outcome) {
     assert_eq!(outcome.stdout, "ok\n", "{}", outcome.stderr);
     assert_eq!(dispatches(outcome), [2], "{}", outcome.stderr);
@@ -164,7 +164,7 @@ fn children_that_cannot_record_are_counted() {
     lost_child(&odd(&["lost-user", path]));
 }
 
-/// What cannot be recorded harms nobody and is said.
+/// Events that cannot be recorded do not disturb the target and are reported.
 fn all_or_said(outcome: &Outcome) {
     assert_eq!(outcome.stdout, "ok\n", "the program does not notice");
     if outcome.stderr.contains("DROPPED") {

@@ -212,7 +212,7 @@ fn a_process_that_still_runs_is_kept_through_kills() {
         .collect();
     names.sort();
     assert_eq!(names.len(), 3, "{names:?}");
-    // This process, which runs as long as the test, stands for the last of them.
+    // The last process is represented by this test's own process.
     let ended = names.pop().expect("three");
     let alive = format!("proc-{}-{}", std::process::id(), u64::MAX);
     fs::rename(run.join(&ended), run.join(&alive)).expect("renamed");
@@ -450,7 +450,7 @@ fn hostile_folders_neither_hang_nor_lead_away() {
     }
 }
 
-/// Whether this is root, who alone can make folders of other users.
+/// Whether this is root: only root can create folders of other users.
 fn is_root(check: &str) -> bool {
     // SAFETY: takes and changes nothing.
     let root = unsafe { libc::geteuid() } == 0;

@@ -1,4 +1,4 @@
-//! What is refused before anything starts: one line, the right status, nothing written.
+//! Options that are refused before anything starts: one line, the right status, nothing written.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The simulator's SDK against the real one: what a tool is told about `vector-ops 1 1`, event by
+//! The simulator's SDK against the real one: the events that a tool receives for `vector-ops 1 1`, event by
 //! event. `golden/sdk-events-vector-ops-1-1.txt` is the real SDK's transcript.
 //!
 //! Left out of the comparison, because runtimes differ in it: allocations, the runtime's own kernels
@@ -16,7 +16,7 @@ use rpd_tests::{install, workloads};
 struct Transcript {
     /// In their order: calls, markers, streams, enqueues, submitted copies, code objects.
     on_threads: Vec<String>,
-    /// In their order: what is told from the runtime's own threads.
+    /// Events from the runtime's own threads, in their order.
     completions: Vec<String>,
 }
 

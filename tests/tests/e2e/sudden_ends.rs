@@ -148,7 +148,7 @@ fn recovery_after_the_front_end_was_killed() {
         outcome.files()
     );
     assert!(outcome.out().join(".rpd").is_dir());
-    // The process stays visible until whoever inherited it has reaped it.
+    // The process stays visible until its parent has reaped it.
     let deadline = Instant::now() + Duration::from_secs(30);
     let recover = loop {
         let recover = Rpd::plain(["recover".as_ref(), outcome.out().as_os_str()]).run();

@@ -6,22 +6,22 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::{Common, NAME, invalid_name, no_device};
-use crate::counters::Census;
+use crate::counters::ProviderCounters;
 use crate::failure::Failure;
 
-/// A counter and the GPUs it was asked for on; none is the usual ones.
+/// A counter and the GPUs to check it on; an empty list selects the default ones.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) name: String,
     pub(super) devices: Vec<u32>,
 }
 
-/// Reads the words, commas between names included.
+/// Parses the arguments; names may be separated by commas.
 pub(super) fn requests(words: &[String]) -> Result<Vec<Request>, Failure> {
     if words.is_empty() {
         return Err(Failure::failed(format!("{NAME}: Provide counter to check")));
     }
-    // Behind a colon commas are between devices.
+    // Behind a colon, commas separate devices.
     let names = |word: &'_ str| -> Vec<String> {
         match word.contains(':') {
             true => vec![word.to_owned()],
@@ -58,18 +58,22 @@ fn request(word: &str) -> Result<Request, Failure> {
     Ok(Request { name, devices })
 }
 
-/// Asks, and says for each GPU what fits; the first set that does not fit ends it with status 1.
-pub(super) fn run(census: &mut Census, requests: &[Request], common: &Common) -> Result<u8> {
+/// Checks the set on each GPU and prints the result; at the first set that does not fit, returns status 1.
+pub(super) fn run(
+    provider: &mut ProviderCounters,
+    requests: &[Request],
+    common: &Common,
+) -> Result<u8> {
     let find = |device: u32| {
-        census
+        provider
             .gpus
             .iter()
             .position(|gpu| gpu.agent.number() == Some(device))
-            .ok_or_else(|| no_device(census, device))
+            .ok_or_else(|| no_device(provider, device))
     };
     let usual: Vec<usize> = match common.device {
         Some(device) => vec![find(device)?],
-        None => (0..census.gpus.len()).collect(),
+        None => (0..provider.gpus.len()).collect(),
     };
     if usual.is_empty() {
         return Err(Failure::failed(format!("{NAME}: there is no GPU")).into());
@@ -84,8 +88,8 @@ pub(super) fn run(census: &mut Census, requests: &[Request], common: &Common) ->
                 .collect::<Result<_, _>>()?,
         };
         for gpu in gpus {
-            if census.gpus[gpu].counter(&request.name).is_none() {
-                return Err(invalid_name(census, &[gpu], &request.name).into());
+            if provider.gpus[gpu].counter(&request.name).is_none() {
+                return Err(invalid_name(provider, &[gpu], &request.name).into());
             }
             let set = sets.entry(gpu).or_default();
             if !set.contains(&request.name.as_str()) {
@@ -97,11 +101,11 @@ pub(super) fn run(census: &mut Census, requests: &[Request], common: &Common) ->
     let mut answers = Vec::new();
     let mut refused = None;
     for (gpu, set) in sets {
-        let verdict = census
-            .together(gpu, [set.clone()])?
+        let verdict = provider
+            .check_sets(gpu, [set.clone()])?
             .pop()
             .unwrap_or_default();
-        let agent = &census.gpus[gpu].agent;
+        let agent = &provider.gpus[gpu].agent;
         answers.push(json!({
             "gpu": agent.logical_node_type_id,
             "name": agent.name,

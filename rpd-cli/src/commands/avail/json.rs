@@ -1,26 +1,26 @@
-//! The listings as JSON: one document, with the names that the provider uses.
+//! The listings as one JSON document, with the provider's names of properties.
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::{Listed, Wanted};
-use crate::counters::Census;
-use crate::counters::wire::{Agent, Sampling};
+use crate::counters::ProviderCounters;
+use crate::counters::protocol::{Agent, Sampling};
 
 pub(super) fn text(
-    census: &Census,
+    provider: &ProviderCounters,
     wanted: &Wanted,
     listed: &[Listed],
     sampling: &[(usize, Vec<Sampling>)],
 ) -> Result<String> {
     let mut gpus = Vec::new();
     for of in listed {
-        let known = &census.gpus[of.gpu];
+        let known = &provider.gpus[of.gpu];
         let mut gpu = Map::new();
         gpu.insert("gpu".into(), known.agent.logical_node_type_id.into());
         gpu.insert("name".into(), known.agent.name.as_str().into());
         if wanted.agents {
-            // Handles differ from process to process.
+            // Handles are valid in one process only.
             let agent = Agent {
                 handle: 0,
                 ..known.agent.clone()
@@ -67,9 +67,9 @@ pub(super) fn text(
         }
         gpus.push(Value::Object(gpu));
     }
-    let mut document = json!({ "library": census.library.display().to_string(), "gpus": gpus });
+    let mut document = json!({ "library": provider.library.display().to_string(), "gpus": gpus });
     if wanted.agents && !wanted.names {
-        let cpus: Vec<Agent> = census
+        let cpus: Vec<Agent> = provider
             .agents
             .iter()
             .filter(|agent| !agent.gpu)

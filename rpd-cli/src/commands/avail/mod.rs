@@ -1,4 +1,4 @@
-//! `rpd avail`: what the provider can collect.
+//! `rpd avail`: lists the counters and PC sampling configurations of the provider.
 
 mod check;
 mod json;
@@ -14,22 +14,22 @@ use rpd_core::compat::{Compat, Difference};
 use rpd_core::options::{Backend, Options};
 
 use super::parse;
-use crate::counters::wire::Sampling;
-use crate::counters::{Census, extra};
+use crate::counters::protocol::Sampling;
+use crate::counters::{ProviderCounters, extra};
 use crate::failure::Failure;
 use crate::options::plan::Plan;
 
 const NAME: &str = "avail";
 
-/// Versions of the SDK's library, as without options that say which.
+/// Versions of the SDK's library to try, as for a run without options.
 const SUFFIXES: [&str; 2] = [".1", ""];
 
 /// What the GPUs can count and sample
 #[derive(Debug, Parser)]
 #[command(
     infer_long_args = true,
-    after_help = "Without a command it lists the counters of every GPU. The provider is asked in a process of its own; \
-    counters that it knows and cannot collect are listed apart."
+    after_help = "Without a command it lists the counters of every GPU. The provider is loaded in a child process; \
+    counters that a GPU has but cannot collect are listed separately."
 )]
 struct Arguments {
     #[command(flatten)]
@@ -111,7 +111,7 @@ fn truth(word: &str) -> Result<bool, String> {
     crate::options::parse::truth(word).ok_or_else(|| "yes or no".to_owned())
 }
 
-/// What is to be printed.
+/// The content of the listing.
 #[derive(Debug, Default)]
 struct Wanted {
     agents: bool,
@@ -124,7 +124,7 @@ struct Wanted {
     sampling: Option<Detail>,
 }
 
-/// How much of PC sampling.
+/// The level of detail about PC sampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Detail {
     Gpus,
@@ -175,7 +175,7 @@ impl Wanted {
     }
 }
 
-/// One GPU as it is printed.
+/// One GPU of the listing.
 #[derive(Debug)]
 struct Listed {
     /// Index among the provider's GPUs.
@@ -184,7 +184,7 @@ struct Listed {
     counters: Vec<(usize, Option<String>)>,
 }
 
-/// Runs the sub-command.
+/// Runs `rpd avail`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let Some(mut given) = parse::<Arguments>(NAME, arguments)? else {
         return Ok(0);
@@ -201,14 +201,14 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         spm: None,
     });
     if let Action::PmcCheck { names } = &action {
-        // What is wrong with the words needs no provider.
+        // Errors in the arguments are reported without a query to the provider.
         let requests = check::requests(names)?;
-        let mut census = ask(common)?;
-        return check::run(&mut census, &requests, common);
+        let mut provider = open_provider(common)?;
+        return check::run(&mut provider, &requests, common);
     }
     let wanted = Wanted::of(&action);
-    let mut census = ask(common)?;
-    crate::print(&text(&mut census, &wanted, common)?)
+    let mut provider = open_provider(common)?;
+    crate::print(&text(&mut provider, &wanted, common)?)
 }
 
 /// `--list-avail` of the main command: PC sampling, then all counters.
@@ -216,8 +216,8 @@ pub(crate) fn list_avail(plan: &Plan) -> Result<()> {
     let Some(pass) = plan.passes.first() else {
         return Ok(());
     };
-    let mut census = Census::open(&pass.options, &pass.sdk_suffixes)?;
-    told(&census);
+    let mut provider = ProviderCounters::open(&pass.options, &pass.sdk_suffixes)?;
+    warn_of_fallback(&provider);
     let common = Common {
         compat: pass.options.compat,
         ..Common::default()
@@ -235,18 +235,18 @@ pub(crate) fn list_avail(plan: &Plan) -> Result<()> {
         parts.reverse();
     }
     for wanted in &parts {
-        crate::print(&text(&mut census, wanted, &common)?)?;
+        crate::print(&text(&mut provider, wanted, &common)?)?;
     }
     Ok(())
 }
 
-fn told(census: &Census) {
-    if let Some(reason) = &census.fallback {
+fn warn_of_fallback(provider: &ProviderCounters) {
+    if let Some(reason) = &provider.fallback {
         eprintln!("rpd: {reason}: this is the simulated GPU");
     }
 }
 
-fn ask(common: &Common) -> Result<Census> {
+fn open_provider(common: &Common) -> Result<ProviderCounters> {
     let extra_counters = match &common.extra_counters {
         None => String::new(),
         Some(file) => {
@@ -273,25 +273,25 @@ fn ask(common: &Common) -> Result<Census> {
         extra_counters,
         ..Options::default()
     };
-    let open = |options: &Options| Census::open(options, &SUFFIXES.map(str::to_owned));
-    let census = open(&options).map_err(|failure| {
+    let open = |options: &Options| ProviderCounters::open(options, &SUFFIXES.map(str::to_owned));
+    let provider = open(&options).map_err(|failure| {
         let mut plain = options.clone();
         plain.extra_counters.clear();
-        extra::refused(failure, &options.extra_counters, || open(&plain))
+        extra::explain_refusal(failure, &options.extra_counters, || open(&plain))
     })?;
-    told(&census);
-    Ok(census)
+    warn_of_fallback(&provider);
+    Ok(provider)
 }
 
-/// Everything that is wanted, as text or as JSON.
-fn text(census: &mut Census, wanted: &Wanted, common: &Common) -> Result<String> {
-    let listed = listed(census, wanted, common)?;
+/// The whole listing, as text or as JSON.
+fn text(provider: &mut ProviderCounters, wanted: &Wanted, common: &Common) -> Result<String> {
+    let listed = listed(provider, wanted, common)?;
     let mut sampling: Vec<(usize, Vec<Sampling>)> = Vec::new();
     let mut refused = String::new();
     if wanted.sampling.is_some() {
-        // As in the original, of all GPUs.
-        for gpu in 0..census.gpus.len() {
-            let (verdict, configurations) = census.sampling(gpu)?;
+        // For all GPUs, as rocprofv3-avail does.
+        for gpu in 0..provider.gpus.len() {
+            let (verdict, configurations) = provider.sampling(gpu)?;
             match configurations.is_empty() {
                 true => refused = verdict.text,
                 false => sampling.push((gpu, configurations)),
@@ -299,25 +299,25 @@ fn text(census: &mut Census, wanted: &Wanted, common: &Common) -> Result<String>
         }
     }
     if common.json {
-        return json::text(census, wanted, &listed, &sampling);
+        return json::text(provider, wanted, &listed, &sampling);
     }
     let mut text = String::new();
-    if census.gpus.is_empty() {
-        text += &format!("No GPU: {} finds none\n", census.library.display());
+    if provider.gpus.is_empty() {
+        text += &format!("No GPU: {} finds none\n", provider.library.display());
     }
     for of in &listed {
-        show::gpu(census, wanted, of, common, &mut text);
+        show::gpu(provider, wanted, of, common, &mut text);
     }
     let whole = !common.compat.has(Difference::AvailCounters);
     if wanted.agents && !wanted.names && common.device.is_none() && whole {
-        show::cpus(census, &mut text);
+        show::cpus(provider, &mut text);
     }
     if wanted.spm {
         text += "The streaming performance monitor is not supported: SDK 1.0 has no such service\n";
     }
     if let Some(detail) = wanted.sampling {
         show::sampling(
-            census,
+            provider,
             detail,
             &sampling,
             whole.then_some(&*refused),
@@ -327,12 +327,16 @@ fn text(census: &mut Census, wanted: &Wanted, common: &Common) -> Result<String>
     Ok(text)
 }
 
-/// The GPUs that are wanted, with their counters, each tried.
-fn listed(census: &mut Census, wanted: &Wanted, common: &Common) -> Result<Vec<Listed>> {
+/// The selected GPUs with their selected counters, each checked.
+fn listed(
+    provider: &mut ProviderCounters,
+    wanted: &Wanted,
+    common: &Common,
+) -> Result<Vec<Listed>> {
     let mut all = Vec::new();
     let only: BTreeSet<&str> = wanted.only.iter().map(String::as_str).collect();
-    for gpu in 0..census.gpus.len() {
-        let known = &census.gpus[gpu];
+    for gpu in 0..provider.gpus.len() {
+        let known = &provider.gpus[gpu];
         if common.device.is_some() && common.device != known.agent.number() {
             continue;
         }
@@ -358,12 +362,12 @@ fn listed(census: &mut Census, wanted: &Wanted, common: &Common) -> Result<Vec<L
             .map(|index| known.counters[*index].name.clone())
             .collect();
         let sets = names.iter().map(|name| vec![name.as_str()]);
-        let verdicts = census.together(gpu, sets)?;
+        let verdicts = provider.check_sets(gpu, sets)?;
         let counters = indices
             .into_iter()
             .zip(verdicts)
             .map(|(index, verdict)| {
-                let constant = census.gpus[gpu].counters[index].constant;
+                let constant = provider.gpus[gpu].counters[index].constant;
                 let available = constant || verdict.can_be_counted();
                 (index, (!available).then_some(verdict.text))
             })
@@ -371,47 +375,53 @@ fn listed(census: &mut Census, wanted: &Wanted, common: &Common) -> Result<Vec<L
         all.push(Listed { gpu, counters });
     }
     if !common.compat.has(Difference::AvailUnknown) {
-        unknown(census, &only, common)?;
+        unknown(provider, &only, common)?;
     }
     Ok(all)
 }
 
 /// Names that no GPU has are refused: an empty answer would look like a counter without a description.
-fn unknown(census: &Census, only: &BTreeSet<&str>, common: &Common) -> Result<(), Failure> {
-    let gpus: Vec<usize> = (0..census.gpus.len())
-        .filter(|gpu| common.device.is_none() || common.device == census.gpus[*gpu].agent.number())
+fn unknown(
+    provider: &ProviderCounters,
+    only: &BTreeSet<&str>,
+    common: &Common,
+) -> Result<(), Failure> {
+    let gpus: Vec<usize> = (0..provider.gpus.len())
+        .filter(|gpu| {
+            common.device.is_none() || common.device == provider.gpus[*gpu].agent.number()
+        })
         .collect();
     if let (Some(device), true) = (common.device, gpus.is_empty()) {
-        return Err(no_device(census, device));
+        return Err(no_device(provider, device));
     }
     for name in only {
         if !gpus.is_empty()
             && gpus
                 .iter()
-                .all(|gpu| census.gpus[*gpu].counter(name).is_none())
+                .all(|gpu| provider.gpus[*gpu].counter(name).is_none())
         {
-            return Err(invalid_name(census, &gpus, name));
+            return Err(invalid_name(provider, &gpus, name));
         }
     }
     Ok(())
 }
 
-fn invalid_name(census: &Census, gpus: &[usize], name: &str) -> Failure {
-    let near = match census.near(gpus, name).as_slice() {
+fn invalid_name(provider: &ProviderCounters, gpus: &[usize], name: &str) -> Failure {
+    let near = match provider.similar_names(gpus, name).as_slice() {
         [] => String::new(),
         near => format!(" (did you mean {}?)", near.join(", ")),
     };
     Failure::failed(format!(
         "{NAME}: Invalid counter name: {name} is no counter of {}{near}",
-        census.labels(gpus)
+        provider.labels(gpus)
     ))
 }
 
-fn no_device(census: &Census, device: u32) -> Failure {
-    let all: Vec<usize> = (0..census.gpus.len()).collect();
+fn no_device(provider: &ProviderCounters, device: u32) -> Failure {
+    let all: Vec<usize> = (0..provider.gpus.len()).collect();
     let there = match all.as_slice() {
         [] => "there is no GPU".to_owned(),
-        all => format!("there is {}", census.labels(all)),
+        all => format!("there is {}", provider.labels(all)),
     };
     Failure::failed(format!("{NAME}: Invalid device id: {device}: {there}"))
 }

@@ -1,4 +1,4 @@
-//! The listings as text, in the layout of the original's.
+//! The listings as text, in the layout of rocprofv3-avail.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -6,26 +6,26 @@ use std::io::IsTerminal as _;
 use rpd_core::compat::Difference;
 
 use super::{Common, Detail, Listed, Wanted};
-use crate::counters::wire::{Agent, Counter, Extent, Sampling};
-use crate::counters::{Census, Gpu};
+use crate::counters::protocol::{Agent, Counter, Extent, Sampling};
+use crate::counters::{Gpu, ProviderCounters};
 
-/// Columns where the output is no terminal.
+/// Width of the listing when the output is not a terminal.
 const WIDTH: usize = 120;
 
-/// One line: a label, padded, and its value. Writing to text cannot fail.
+/// Appends a line with a padded label and a value. Writing to a string cannot fail.
 fn line(text: &mut String, width: usize, label: &str, value: impl std::fmt::Display) {
     let _ = writeln!(text, "{label:width$}:\t{value}");
 }
 
-/// What is wanted of one GPU.
+/// Appends the listing of one GPU.
 pub(super) fn gpu(
-    census: &Census,
+    provider: &ProviderCounters,
     wanted: &Wanted,
     of: &Listed,
     common: &Common,
     text: &mut String,
 ) {
-    let known = &census.gpus[of.gpu];
+    let known = &provider.gpus[of.gpu];
     let agent = &known.agent;
     if wanted.agents {
         let _ = writeln!(text, "GPU:{}\n", agent.logical_node_type_id);
@@ -56,9 +56,9 @@ pub(super) fn gpu(
     }
 }
 
-/// The agents that are no GPUs, which only a list of agents has.
-pub(super) fn cpus(census: &Census, text: &mut String) {
-    for agent in census.agents.iter().filter(|agent| !agent.gpu) {
+/// Appends the agents that are not GPUs.
+pub(super) fn cpus(provider: &ProviderCounters, text: &mut String) {
+    for agent in provider.agents.iter().filter(|agent| !agent.gpu) {
         let _ = writeln!(text, "CPU:{}\n", agent.logical_node_type_id);
         properties(agent, text);
         text.push_str("\n\n");
@@ -99,7 +99,7 @@ fn names(known: &Gpu, of: &Listed, common: &Common, text: &mut String) {
     }
 }
 
-/// Names padded to the longest, as many in a line as fit.
+/// Appends names padded to the longest, as many per line as fit.
 fn columns(names: &[&str], width: usize, text: &mut String) {
     let longest = names.iter().map(|name| name.len()).max().unwrap_or(0);
     let count = (width / (longest + 1)).max(1);
@@ -175,9 +175,9 @@ fn described(counter: &Counter, reason: Option<&str>, text: &mut String) {
     }
 }
 
-/// PC sampling of the GPUs that offer it; `refused` is why one does not, if that is to be said.
+/// Appends PC sampling of the GPUs that support it; `refused` is the provider's reason for a GPU without it, if shown.
 pub(super) fn sampling(
-    census: &Census,
+    provider: &ProviderCounters,
     detail: Detail,
     offered: &[(usize, Vec<Sampling>)],
     refused: Option<&str>,
@@ -196,7 +196,7 @@ pub(super) fn sampling(
         let _ = writeln!(text, "No GPU supports PC sampling{why}\n");
     }
     for (gpu, configurations) in offered {
-        let agent = &census.gpus[*gpu].agent;
+        let agent = &provider.gpus[*gpu].agent;
         line(text, 8, "GPU", agent.logical_node_type_id);
         line(text, 8, "Name", &agent.name);
         if detail == Detail::Configurations {

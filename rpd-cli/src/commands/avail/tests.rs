@@ -1,8 +1,8 @@
-//! Words, and the listings of a provider made of tables.
+//! Tests of the arguments, and of the listings of a provider made of tables.
 
 use super::*;
-use crate::counters::tests::{Tables, census, counter, derived};
-use crate::counters::wire::Dimension;
+use crate::counters::protocol::Dimension;
+use crate::counters::tests::{Tables, counter, derived, provider_counters};
 
 fn parsed(words: &[&str]) -> Result<Arguments, u8> {
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
@@ -70,13 +70,13 @@ fn what_is_no_request_is_refused_before_anybody_is_asked() {
     assert_eq!(names, ["A", "B", "C"]);
 }
 
-fn provider() -> Census {
+fn provider() -> ProviderCounters {
     let mut waves = counter("SQ_WAVES", &[("DIMENSION_INSTANCE", 1)]);
     waves.dimensions.push(Dimension {
         name: "DIMENSION_SHADER_ENGINE".to_owned(),
         size: 8,
     });
-    census(Tables::new(vec![
+    provider_counters(Tables::new(vec![
         (
             "gfx90a",
             vec![

@@ -201,8 +201,8 @@ fn keys() {
     assert_eq!(
         warnings,
         [
-            "f.yaml:3:1: 'jobs' stands here again; what it said before is ignored",
-            "f.yaml:5:5: 'hip_trace' stands here again; what it said before is ignored",
+            "f.yaml:3:1: 'jobs' is repeated; its earlier value is ignored",
+            "f.yaml:5:5: 'hip_trace' is repeated; its earlier value is ignored",
         ]
     );
     assert_eq!(traced(&options), ["hip_compiler", "hip_runtime"]);

@@ -11,7 +11,7 @@ use crate::ids::{AgentHandle, CounterId, DispatchId};
 use crate::spool::format::{self, CountedValue};
 use crate::spool::reader::{Counted, Record};
 
-/// Counters as the meta stream tells them, and values until both are known: an instance may be named after its values.
+/// Counters of the meta stream, and values until both are loaded: a counter's record may follow its values.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     /// By agent and the provider's id, which GPUs of one architecture may share.
@@ -96,7 +96,7 @@ impl Counters {
         Some(())
     }
 
-    /// Puts counters, their instances and the values into the session, each in the order of ids.
+    /// Moves counters, their instances and the values to the session, each in the order of ids.
     pub(super) fn finish(self, session: &mut Session) {
         let mut counters: Vec<Counter> = self.counters.into_values().collect();
         counters.sort_by_key(|counter| (counter.id, counter.agent));

@@ -10,14 +10,14 @@ use crate::column::{BATCH, Column, Storage};
 use crate::ids::{Nanoseconds, OperationId, StringId};
 use crate::sorted::{Run, make_heap, runs, take_first};
 
-/// Puts every table of `session` in order.
+/// Sorts every table of `session`.
 pub(in crate::session) fn put_in_order(session: &mut Session) {
     for table in Table::ALL {
         sort_rows(session, *table);
     }
 }
 
-/// Puts the rows of a table that are in memory in order.
+/// Sorts the rows of a table in memory.
 pub(super) fn sort_rows(session: &mut Session, table: Table) {
     if let Some(order) = with_names(session, table, Sort) {
         session.columns_mut(table).reorder(&order);
@@ -44,7 +44,7 @@ pub(super) fn merged(
     )
 }
 
-/// What is done with the begins, the ends and the comparison of names of a table.
+/// A function that is called with the begins, the ends and the comparison of names of a table.
 trait Task {
     type Output;
 
@@ -161,7 +161,7 @@ fn by_name(strings: &Strings, a: StringId, b: StringId) -> Ordering {
     }
 }
 
-/// How the rows of a table compare.
+/// The sort key of a table's rows.
 fn comparison(
     starts: &[Nanoseconds],
     ends: &[Nanoseconds],

@@ -26,7 +26,7 @@ const PLACES: [(&str, u64, &str); 5] = [
 ];
 /// Column of later schemas that is set for what was sampled, which is not counted per dispatch.
 const SAMPLE: &str = "sample_id";
-/// What the original writes as the component of counters.
+/// The component of counters in rocprofv3's databases.
 const COMPONENT: &str = "rocm";
 /// An instance that follows the one before.
 const NEXT: u32 = u32::MAX;
@@ -62,7 +62,7 @@ pub(super) fn any(source: &Source<'_>) -> Result<bool> {
     source.connection.query_row(&sql, [], |row| row.get(0))
 }
 
-/// The names of a view's columns; none when there is no such view.
+/// The names of a view's columns; empty when the view does not exist.
 fn columns(source: &Source<'_>, view: &str) -> Result<Vec<String>> {
     let sql = format!("PRAGMA table_info({})", identifier(view));
     let mut statement = source.connection.prepare(&sql)?;
@@ -313,7 +313,7 @@ impl Found {
         }
     }
 
-    /// Makes sure that every counter has the instances its values are of.
+    /// Adds the instances that a counter's values have and the counter lacks.
     fn settle(&mut self, counters: &mut [Counter]) {
         self.places
             .retain(|counter, _| !self.ambiguous.contains(counter));
@@ -343,7 +343,7 @@ impl Found {
     }
 }
 
-/// Gives a counter one instance for each place, in their order.
+/// Gives a counter one instance for each position, in their order.
 fn name_places(counter: &mut Counter, places: &mut BTreeMap<Place, u32>) {
     for (index, (_, dimension, name)) in PLACES.into_iter().enumerate() {
         let last = places.keys().filter_map(|place| place[index]).max();

@@ -5,9 +5,9 @@ use super::*;
 static ADDRESSING: &[u8] = include_bytes!("../../../testdata/addressing.co");
 
 /// Allows what the kernel was given, and nothing else.
-struct Given<'a>(&'a [Extent]);
+struct DeclaredExtents<'a>(&'a [Extent]);
 
-impl Memory for Given<'_> {
+impl Memory for DeclaredExtents<'_> {
     fn changes(&self) -> u64 {
         0
     }
@@ -43,7 +43,12 @@ fn run(name: &str, out: &mut [u32], second: u32, third: u32) -> Result<(), Fault
             stop: &stop,
             seed: None,
         };
-        run_dispatch(dispatch, &Given(&[extent(out), arguments]), &control).map(|_| ())
+        run_dispatch(
+            dispatch,
+            &DeclaredExtents(&[extent(out), arguments]),
+            &control,
+        )
+        .map(|_| ())
     })
 }
 

@@ -109,3 +109,22 @@ fn the_listing_is_that_of_llvm() {
         String::from_utf8_lossy(&check.stderr)
     );
 }
+
+/// What is refused is named to the user, and so is where.
+#[test]
+fn refused_instructions_are_named() {
+    let said = |code: &[u32]| {
+        machine::execute(code, &Everything, |_| {}, |x| x.fault.clone())
+            .unwrap()
+            .to_string()
+    };
+    assert_eq!(
+        said(&machine::sample("s_store_dword")),
+        "the simulator does not execute `s_store_dword`: c0420202 00000010 (SMEM opcode 0x10) in kernel `snippet` at \
+         offset 0x0 of its code"
+    );
+    assert_eq!(
+        said(&[0xbf80_0000, 0xbeff_ff00, 0]),
+        "unknown instruction beffff00 00000000 (SOP1 opcode 0xff) in kernel `snippet` at offset 0x4 of its code"
+    );
+}

@@ -1,4 +1,4 @@
-//! What a dispatch asks of memory, and how long it says it took.
+//! Memory accesses of a dispatch, and its reported duration.
 
 use super::*;
 use std::sync::atomic::{AtomicU64, Ordering};

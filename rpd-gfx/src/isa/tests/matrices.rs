@@ -439,3 +439,101 @@ fn sums_are_rounded_after_each_product() {
         }
     }
 }
+
+static MATRICES: &[u8] = include_bytes!("../../../testdata/matrices.co");
+
+/// Kernels of `testdata/matrices.hip` compute what the host does, and their matrix instructions are counted.
+#[test]
+fn compiled_kernels_multiply_and_are_counted() {
+    let module = Module::load(MATRICES);
+    let counted = |name: &str, args: &[&[u8]]| {
+        module.dispatch(name, [64, 1, 1], [64, 1, 1], 0, args, |dispatch| {
+            let (local, stop) = (|_| true, AtomicBool::new(false));
+            let mut model = crate::perf::Model::new(dispatch, &local);
+            let control = Control {
+                threads: 1,
+                stop: &stop,
+                seed: None,
+            };
+            watch_dispatch(dispatch, &Everything, &control, &mut model).unwrap();
+            model.finish()
+        })
+    };
+    let total = |counts: &crate::perf::Counts, name: &str| crate::perf::tests::sum(counts, name);
+    let mut random = Random(3);
+
+    let mut single = || -> Vec<f32> {
+        (0..1024)
+            .map(|_| (random.next() % 16) as f32 - 8.0)
+            .collect()
+    };
+    let (mut left, mut right, mut out) = (single(), single(), vec![0f32; 1024]);
+    let counts = counted(
+        "product_f32",
+        &[
+            &pointer(&mut out),
+            &pointer(&mut left),
+            &pointer(&mut right),
+        ],
+    );
+    for (n, value) in out.iter().enumerate() {
+        let sum: f32 = (0..32)
+            .map(|k| left[n / 32 * 32 + k] * right[k * 32 + n % 32])
+            .sum();
+        assert_eq!(*value, sum);
+    }
+    // 16 instructions of 2 x 32 x 32 x 2 operations, 64 cycles each.
+    assert_eq!(total(&counts, "SQ_INSTS_MFMA"), 16);
+    assert_eq!(total(&counts, "SQ_INSTS_VALU_MFMA_F32"), 16);
+    assert_eq!(
+        total(&counts, "SQ_INSTS_VALU_MFMA_MOPS_F32"),
+        16 * 4096 / 512
+    );
+    assert_eq!(total(&counts, "SQ_VALU_MFMA_BUSY_CYCLES"), 16 * 64);
+    assert_eq!(total(&counts, "SQ_INSTS_VALU_MFMA_F64"), 0);
+
+    let mut double = || -> Vec<f64> {
+        (0..256)
+            .map(|_| (random.next() % 1024) as f64 - 512.0)
+            .collect()
+    };
+    let (mut left, mut right, mut out) = (double(), double(), vec![0f64; 256]);
+    let counts = counted(
+        "product_f64",
+        &[
+            &pointer(&mut out),
+            &pointer(&mut left),
+            &pointer(&mut right),
+        ],
+    );
+    for (n, value) in out.iter().enumerate() {
+        let sum: f64 = (0..16)
+            .map(|k| left[n / 16 * 16 + k] * right[k * 16 + n % 16])
+            .sum();
+        assert_eq!(*value, sum);
+    }
+    assert_eq!(total(&counts, "SQ_INSTS_VALU_MFMA_F64"), 4);
+    assert_eq!(
+        total(&counts, "SQ_INSTS_VALU_MFMA_MOPS_F64"),
+        4 * 2048 / 512
+    );
+    assert_eq!(total(&counts, "SQ_VALU_MFMA_BUSY_CYCLES"), 4 * 32);
+
+    let mut bytes = || -> Vec<i8> { (0..256).map(|_| random.next() as i8).collect() };
+    let (mut left, mut right, mut out) = (bytes(), bytes(), vec![0i32; 256]);
+    let counts = counted(
+        "product_i8",
+        &[
+            &pointer(&mut out),
+            &pointer(&mut left),
+            &pointer(&mut right),
+        ],
+    );
+    for (n, value) in out.iter().enumerate() {
+        let product =
+            |k: usize| i32::from(left[n / 16 * 16 + k]) * i32::from(right[n % 16 * 16 + k]);
+        assert_eq!(*value, (0..16).map(product).sum::<i32>());
+    }
+    assert_eq!(total(&counts, "SQ_INSTS_VALU_MFMA_I8"), 1);
+    assert_eq!(total(&counts, "SQ_INSTS_VALU_MFMA_MOPS_I8"), 8192 / 512);
+}

@@ -223,7 +223,7 @@ const SIZE: usize = 256;
 /// Scratch as the lanes see it.
 type Scratch = [[u8; SIZE]; 64];
 
-/// What an instruction transfers.
+/// The data that an instruction transfers.
 struct Transfer {
     /// Part of the name.
     name: &'static str,

@@ -4,7 +4,7 @@ use super::*;
 use crate::gpu::intercept::{Handler, Writer};
 use crate::hsa::intercept::*;
 
-/// What a handler was given, and what it puts behind each packet.
+/// The packets that a handler received, and the packets that it adds behind each.
 #[derive(Default)]
 struct Seen {
     packets: AtomicU64,

@@ -37,7 +37,7 @@ fn ok(status: Status) {
     assert_eq!(status, status::SUCCESS);
 }
 
-/// One user of the runtime per test that needs it; the runtime stays initialised between them.
+/// One user of the runtime per test; the runtime stays initialised between them.
 fn init() {
     // SAFETY: takes nothing.
     ok(unsafe { hsa_init() });

@@ -1,5 +1,5 @@
-//! What an observer is told, when, and on which thread; and what a forked child gets. Each test runs in a process
-//! of its own, because an observer stays for good and forking concerns all threads.
+//! Events of an observer: their order and thread, and the state of a forked child. Each test runs in a process
+//! of its own, because an observer cannot be removed and a fork affects all threads.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;

@@ -46,13 +46,13 @@ pub(super) fn find(id: ConfigId) -> Option<Arc<Config>> {
     configs.as_ref()?.get(&id.handle).cloned()
 }
 
-/// Where the values of hardware events come from.
-pub(super) trait Counted {
+/// A source of the values of hardware events.
+pub(super) trait EventValues {
     /// The value of an event in one instance of its block.
     fn value(&self, need: &Need, engine: u32, instance: u32) -> Option<f64>;
 }
 
-impl Counted for Counts {
+impl EventValues for Counts {
     fn value(&self, need: &Need, engine: u32, instance: u32) -> Option<f64> {
         let event = u32::try_from(need.event).ok()?;
         match need.resolution {
@@ -83,7 +83,7 @@ impl<C> Metrics for Seen<'_, C> {
     }
 }
 
-impl<C: Counted> Values for Seen<'_, C> {
+impl<C: EventValues> Values for Seen<'_, C> {
     fn values(&self, leaf: Leaf<'_>) -> Option<Vec<Sample>> {
         let counter = self.config.names.get(leaf.name)?;
         match &counter.source {
@@ -110,7 +110,7 @@ impl<C: Counted> Values for Seen<'_, C> {
 
 impl Config {
     /// All values, in the order of the counters and of their instances.
-    pub(super) fn records(&self, counted: &impl Counted, template: Record) -> Vec<Record> {
+    pub(super) fn records(&self, counted: &impl EventValues, template: Record) -> Vec<Record> {
         let seen = Seen {
             config: self,
             counted,

@@ -24,7 +24,7 @@ use rocprofiler_sdk_sys::{
 use super::{
     DEVICE,
     catalogue::Need,
-    config::{self, Config, Counted},
+    config::{self, Config, EventValues},
     dispatch, hardware,
 };
 use crate::sdk::{
@@ -85,7 +85,7 @@ impl Sums {
             for position in hardware::shape(need.block).positions() {
                 let engine = position.get(rpd_metric::Dimension::ShaderEngine).into();
                 let instance = position.get(rpd_metric::Dimension::Instance).into();
-                if let Some(value) = Counted::value(counts, need, engine, instance) {
+                if let Some(value) = EventValues::value(counts, need, engine, instance) {
                     let key = (need.counter, need.resolution, engine, instance);
                     *self.0.entry(key).or_default() += value;
                 }
@@ -94,7 +94,7 @@ impl Sums {
     }
 }
 
-impl Counted for Sums {
+impl EventValues for Sums {
     fn value(&self, need: &Need, engine: u32, instance: u32) -> Option<f64> {
         let key = (need.counter, need.resolution, engine, instance);
         Some(self.0.get(&key).copied().unwrap_or(0.0))

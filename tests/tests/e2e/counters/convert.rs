@@ -1,4 +1,4 @@
-//! What `rpd convert` makes of a database is what the run itself wrote.
+//! The files that `rpd convert` writes from a database are equal to those of the run itself.
 
 use rpd_tests::outputs::Table;
 use rpd_tests::run::Rpd;

@@ -68,7 +68,7 @@ fn counters_are_recovered_after_the_front_end_was_killed() {
     unsafe { libc::kill(pid, libc::SIGKILL) };
     let outcome = running.finish().expect_code(137);
     assert!(outcome.files_ending(".csv").is_empty());
-    // The process stays visible until whoever inherited it has reaped it.
+    // The process stays visible until its parent has reaped it.
     let deadline = Instant::now() + Duration::from_secs(30);
     let recovered = loop {
         let recover = Rpd::plain(["recover".as_ref(), outcome.out().as_os_str()]).run();

@@ -33,7 +33,7 @@ const VECTOR_OPS: [&str; 4] = [
     "divide_kernel(float*, float const*, float const*, int, int)",
 ];
 
-/// One row of `counter_collection.csv`.
+/// A row of `counter_collection.csv`.
 #[derive(Debug, Clone, PartialEq)]
 struct Row {
     dispatch: u64,
@@ -126,7 +126,7 @@ fn pmc<'a>(counters: impl IntoIterator<Item = &'a str>) -> Rpd {
     Rpd::new(["--pmc"].into_iter().chain(counters).chain(["-f", "csv"]))
 }
 
-/// What a JSON output holds below its outermost key, for the run's only process.
+/// The value below the outermost key of a JSON output, for the run's only process.
 fn json_of(path: &Path) -> serde_json::Value {
     let text =
         fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -1,4 +1,4 @@
-//! MPI ranks that are not profiled run bare.
+//! MPI ranks that are not profiled run without the collector.
 
 use rpd_tests::run::Rpd;
 

@@ -1,4 +1,4 @@
-//! What is refused before anything runs, and what is only warned of.
+//! Requests that are refused before anything runs, and requests that cause a warning only.
 
 use std::fs;
 

@@ -22,7 +22,7 @@ fn aborts_and_signals_keep_what_was_handed_over() {
         // have not reached anybody.
         let kept: BTreeSet<u64> = rows.iter().map(|row| row.dispatch).collect();
         assert_eq!(kept.len(), rows.len(), "{name}: none twice");
-        // What is missing is told, to the last one.
+        // All missing dispatches are reported.
         let late = late(&outcome);
         assert!(kept.len() >= 170, "{name}: {} kept", kept.len());
         assert_eq!(kept.len() + late, 300, "{name}: {late} late");
@@ -35,7 +35,7 @@ fn aborts_and_signals_keep_what_was_handed_over() {
     }
 }
 
-/// How many dispatches the ledger says were to be counted and were not.
+/// Number of dispatches that were selected and not counted, according to the ledger.
 fn late(outcome: &Outcome) -> usize {
     let line = outcome
         .stderr

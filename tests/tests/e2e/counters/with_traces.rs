@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{VECTOR_OPS, json, rows, values};
 
-/// What identifies a dispatch in both of the JSON output's arrays.
+/// The fields that identify a dispatch in both arrays of the JSON output.
 fn identity(dispatch: &Value, data: &Value) -> [Option<u64>; 8] {
     let info = &data["dispatch_info"];
     [

@@ -1,29 +1,30 @@
-//! What a provider has: its agents, their counters, and which of them go together.
+//! A provider's agents and counters, and queries for the sets of counters that fit into one pass.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
 use rpd_core::options::{Backend, CounterRequest, Options};
 
-use super::inquiry::Inquiry;
-use super::wire::{Agent, Answer, Counter, Question, Sampling, Verdict};
+use super::protocol::{Agent, Counter, Query, Reply, Sampling, Verdict};
+use super::query_process::QueryProcess;
 use crate::failure::Failure;
 use crate::launch::{backend, environment};
 
-/// Somebody who answers questions: the child, or a test.
-pub(super) trait Ask {
-    fn ask(&mut self, question: &Question) -> Result<Answer, Failure>;
-    /// For an answer that has nothing to do with the question.
-    fn unexpected(&self, question: &Question) -> Failure;
+/// Answers queries about a provider: the child process, or tables in tests.
+pub(super) trait AnswerQueries {
+    /// The reply to a query; an error when the provider failed.
+    fn query(&mut self, query: &Query) -> Result<Reply, Failure>;
+    /// The error for a reply of another kind than the query's.
+    fn unexpected(&self, query: &Query) -> Failure;
 }
 
-impl Ask for Inquiry {
-    fn ask(&mut self, question: &Question) -> Result<Answer, Failure> {
-        Inquiry::ask(self, question)
+impl AnswerQueries for QueryProcess {
+    fn query(&mut self, query: &Query) -> Result<Reply, Failure> {
+        QueryProcess::send(self, query)
     }
 
-    fn unexpected(&self, question: &Question) -> Failure {
-        Inquiry::unexpected(self, question)
+    fn unexpected(&self, query: &Query) -> Failure {
+        QueryProcess::unexpected(self, query)
     }
 }
 
@@ -42,56 +43,60 @@ impl Gpu {
         self.names.get(name).map(|index| &self.counters[*index])
     }
 
-    /// Whether a request is meant for this GPU.
-    pub(super) fn is_meant(&self, request: &CounterRequest) -> bool {
+    /// Whether a request names this GPU or no GPU.
+    pub(super) fn is_selected_by(&self, request: &CounterRequest) -> bool {
         request.device.is_none() || request.device == self.agent.number()
     }
 }
 
-/// A provider, asked.
-pub(crate) struct Census {
-    ask: Box<dyn Ask>,
+/// The agents and counters that a provider reported.
+pub(crate) struct ProviderCounters {
+    queries: Box<dyn AnswerQueries>,
     /// CPUs and GPUs, in the provider's order.
     pub(crate) agents: Vec<Agent>,
     /// GPUs by their number.
     pub(crate) gpus: Vec<Gpu>,
     /// The provider's library.
     pub(crate) library: PathBuf,
-    /// Why it is the simulator although nobody asked for that.
+    /// Why the simulator was chosen although `--backend` did not name it.
     pub(crate) fallback: Option<String>,
-    // Links to the simulator may lie there.
-    _spare: Option<tempfile::TempDir>,
+    // Holds the links to the simulator, if any; deleted on drop.
+    _links: Option<tempfile::TempDir>,
 }
 
-impl Census {
-    /// Starts asking the provider that a target with these options would run on.
+impl ProviderCounters {
+    /// Queries the provider that a target with these options would run on.
     ///
     /// # Errors
-    /// When there is none, or the child fails.
-    pub(crate) fn open(options: &Options, suffixes: &[String]) -> Result<Census, Failure> {
-        let spare = tempfile::tempdir().map_err(|error| {
+    /// No provider was found, or the child process failed.
+    pub(crate) fn open(
+        options: &Options,
+        suffixes: &[String],
+    ) -> Result<ProviderCounters, Failure> {
+        let links = tempfile::tempdir().map_err(|error| {
             Failure::failed(format!("cannot make a temporary directory: {error}"))
         })?;
         let inherited = std::env::var_os("LD_LIBRARY_PATH");
-        let provider = backend::choose(options, suffixes, inherited.as_deref(), spare.path())?;
+        let provider = backend::choose(options, suffixes, inherited.as_deref(), links.path())?;
         let environment = [
             (
                 "LD_LIBRARY_PATH",
                 environment::library_path(&provider, inherited.as_deref()),
             ),
-            // It may be what makes the device.
+            // The preloaded library may be the one that provides the device.
             (
                 "LD_PRELOAD",
                 environment::preload(options, std::env::var_os("LD_PRELOAD")),
             ),
-            // Without it the SDK does not even list what it could do.
+            // Without it the SDK does not list its PC sampling configurations.
             ("ROCPROFILER_PC_SAMPLING_BETA_ENABLED", "on".into()),
         ];
-        let inquiry = Inquiry::start(&provider.sdk, &environment)?;
-        let mut census = Census::of(Box::new(inquiry), &provider.sdk, &options.extra_counters)?;
-        census.fallback = provider.fallback;
-        census._spare = Some(spare);
-        if options.backend == Backend::Rocm && census.gpus.is_empty() {
+        let process = QueryProcess::start(&provider.sdk, &environment)?;
+        let mut counters =
+            ProviderCounters::of(Box::new(process), &provider.sdk, &options.extra_counters)?;
+        counters.fallback = provider.fallback;
+        counters._links = Some(links);
+        if options.backend == Backend::Rocm && counters.gpus.is_empty() {
             return Err(Failure::failed(format!(
                 "--backend rocm: {} finds no GPU: the amdgpu driver must be loaded, /dev/kfd and /dev/dri/renderD* must \
                  exist (in a container: --device /dev/kfd --device /dev/dri), and the user must be in their groups \
@@ -99,28 +104,28 @@ impl Census {
                 provider.sdk.display()
             )));
         }
-        Ok(census)
+        Ok(counters)
     }
 
     pub(super) fn of(
-        mut ask: Box<dyn Ask>,
+        mut queries: Box<dyn AnswerQueries>,
         library: &std::path::Path,
         definitions: &str,
-    ) -> Result<Census, Failure> {
-        let open = Question::Open {
+    ) -> Result<ProviderCounters, Failure> {
+        let open = Query::Open {
             library: library.display().to_string(),
             definitions: definitions.to_owned(),
         };
-        let Answer::Agents { agents, .. } = ask.ask(&open)? else {
-            return Err(ask.unexpected(&open));
+        let Reply::Agents { agents, .. } = queries.query(&open)? else {
+            return Err(queries.unexpected(&open));
         };
         let mut gpus = Vec::new();
         for agent in agents.iter().filter(|agent| agent.gpu) {
-            let question = Question::Counters {
+            let query = Query::Counters {
                 agent: agent.handle,
             };
-            let Answer::Counters(counters) = ask.ask(&question)? else {
-                return Err(ask.unexpected(&question));
+            let Reply::Counters(counters) = queries.query(&query)? else {
+                return Err(queries.unexpected(&query));
             };
             let names = counters
                 .iter()
@@ -134,19 +139,19 @@ impl Census {
             });
         }
         gpus.sort_by_key(|gpu| gpu.agent.logical_node_type_id);
-        Ok(Census {
-            ask,
+        Ok(ProviderCounters {
+            queries,
             agents,
             gpus,
             library: library.to_owned(),
             fallback: None,
-            _spare: None,
+            _links: None,
         })
     }
 
-    /// Which sets of names GPU `gpu` (an index) can collect in one pass. Names that it does not have are left out; a
-    /// set that is empty then can be collected.
-    pub(crate) fn together<'a>(
+    /// Whether each set of counter names can be collected in one pass on the GPU with index `gpu`. Names that the GPU
+    /// does not have are left out; an empty set can be collected.
+    pub(crate) fn check_sets<'a>(
         &mut self,
         gpu: usize,
         sets: impl IntoIterator<Item = Vec<&'a str>>,
@@ -161,18 +166,18 @@ impl Census {
                     .collect()
             })
             .collect();
-        let question = Question::Sets {
+        let query = Query::Sets {
             agent: known.agent.handle,
             sets: sets.iter().filter(|set| !set.is_empty()).cloned().collect(),
         };
-        let Question::Sets { sets: asked, .. } = &question else {
+        let Query::Sets { sets: asked, .. } = &query else {
             return Ok(Vec::new());
         };
         let answers = match asked.is_empty() {
             true => Vec::new(),
-            false => match self.ask.ask(&question)? {
-                Answer::Verdicts(verdicts) if verdicts.len() == asked.len() => verdicts,
-                _ => return Err(self.ask.unexpected(&question)),
+            false => match self.queries.query(&query)? {
+                Reply::Verdicts(verdicts) if verdicts.len() == asked.len() => verdicts,
+                _ => return Err(self.queries.unexpected(&query)),
             },
         };
         let mut answers = answers.into_iter();
@@ -185,29 +190,29 @@ impl Census {
             .collect())
     }
 
-    /// PC sampling of GPU `gpu` (an index): what the provider says, and the configurations.
+    /// PC sampling on the GPU with index `gpu`: the provider's status, and the configurations.
     pub(crate) fn sampling(&mut self, gpu: usize) -> Result<(Verdict, Vec<Sampling>), Failure> {
-        let question = Question::Sampling {
+        let query = Query::Sampling {
             agent: self.gpus[gpu].agent.handle,
         };
-        match self.ask.ask(&question)? {
-            Answer::Sampling {
+        match self.queries.query(&query)? {
+            Reply::Sampling {
                 verdict,
                 configurations,
             } => Ok((verdict, configurations)),
-            _ => Err(self.ask.unexpected(&question)),
+            _ => Err(self.queries.unexpected(&query)),
         }
     }
 
-    /// The GPUs of a request, as indices.
-    pub(super) fn meant(&self, request: &CounterRequest) -> Vec<usize> {
+    /// Indices of the GPUs that a request selects.
+    pub(super) fn gpus_of(&self, request: &CounterRequest) -> Vec<usize> {
         (0..self.gpus.len())
-            .filter(|index| self.gpus[*index].is_meant(request))
+            .filter(|index| self.gpus[*index].is_selected_by(request))
             .collect()
     }
 
-    /// Up to three names that look like `word`, nearest first, among the counters of some GPUs.
-    pub(crate) fn near(&self, gpus: &[usize], word: &str) -> Vec<&str> {
+    /// Up to three counter names of the GPUs that are spelled like `word`, most similar first.
+    pub(crate) fn similar_names(&self, gpus: &[usize], word: &str) -> Vec<&str> {
         let mut names: Vec<&str> = gpus
             .iter()
             .flat_map(|index| self.gpus[*index].counters.iter())
@@ -225,7 +230,7 @@ impl Census {
         found
     }
 
-    /// `GPU 0 (gfx90a), GPU 1 (gfx942)`.
+    /// The GPUs with number and name, for messages: `GPU 0 (gfx90a), GPU 1 (gfx942)`.
     pub(crate) fn labels(&self, gpus: &[usize]) -> String {
         let labels: Vec<String> = gpus
             .iter()

@@ -1,91 +1,91 @@
-//! What rpd and its short-lived child say to one another about a provider: one JSON document per line.
+//! Messages between rpd and the child process that loads the provider: one JSON document per line.
 
 use serde::{Deserialize, Serialize};
 
-/// A question.
+/// A query, from rpd to the child.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Question {
-    /// Load the library and, first of all, the definitions; answered with [`Answer::Agents`].
+pub(crate) enum Query {
+    /// Load the library, then the counter definitions; the reply is [`Reply::Agents`].
     Open {
-        /// The SDK's library.
+        /// Path of the SDK's library.
         library: String,
         /// Counter definitions to add to the provider's own; empty is none.
         definitions: String,
     },
-    /// The counters of the agent with this handle; answered with [`Answer::Counters`].
+    /// List the counters of the agent with this handle; the reply is [`Reply::Counters`].
     Counters {
         /// [`Agent::handle`].
         agent: u64,
     },
-    /// Which of these sets can be collected in one pass; answered with [`Answer::Verdicts`], one for each.
+    /// Check which of these sets can be collected in one pass; the reply is [`Reply::Verdicts`], one for each.
     Sets {
         /// [`Agent::handle`].
         agent: u64,
         /// Sets of [`Counter::id`].
         sets: Vec<Vec<u64>>,
     },
-    /// What PC sampling an agent offers; answered with [`Answer::Sampling`].
+    /// List the PC sampling configurations of an agent; the reply is [`Reply::Sampling`].
     Sampling {
         /// [`Agent::handle`].
         agent: u64,
     },
 }
 
-impl Question {
-    /// What is being done meanwhile, for messages.
-    pub(super) fn doing(&self) -> &'static str {
+impl Query {
+    /// What the child does to answer the query, for messages.
+    pub(super) fn activity(&self) -> &'static str {
         match self {
-            Question::Open { definitions, .. } if definitions.is_empty() => {
+            Query::Open { definitions, .. } if definitions.is_empty() => {
                 "loading it and looking for GPUs"
             }
-            Question::Open { .. } => {
+            Query::Open { .. } => {
                 "loading it, reading the counter definitions of --extra-counters and looking for GPUs"
             }
-            Question::Counters { .. } => "listing its counters",
-            Question::Sets { .. } => "trying which counters go together",
-            Question::Sampling { .. } => "asking for PC sampling",
+            Query::Counters { .. } => "listing its counters",
+            Query::Sets { .. } => "trying which counters go together",
+            Query::Sampling { .. } => "asking for PC sampling",
         }
     }
 }
 
-/// An answer.
+/// A reply, from the child to rpd.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Answer {
+pub(crate) enum Reply {
     /// The provider's agents, in its order.
     Agents {
         /// The provider's version.
         version: [u32; 3],
-        /// All of them.
+        /// CPUs and GPUs.
         agents: Vec<Agent>,
     },
     /// Counters in the provider's order.
     Counters(Vec<Counter>),
-    /// One verdict for each set.
+    /// One verdict per set of [`Query::Sets`], in its order.
     Verdicts(Vec<Verdict>),
-    /// PC sampling.
+    /// PC sampling of an agent.
     Sampling {
-        /// What the provider said; a refusal comes with no configurations.
+        /// The provider's status. After an error there are no configurations.
         verdict: Verdict,
-        /// What can be chosen from.
+        /// The configurations that the agent supports.
         configurations: Vec<Sampling>,
     },
-    /// It could not be answered.
+    /// The query failed, with the reason.
     Failed(String),
 }
 
-/// What a provider's function returned.
+/// The status that a function of the provider returned.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Verdict {
-    /// 0 is success.
+    /// The `rocprofiler_status_t` value; 0 is success.
     pub(crate) status: u32,
     /// The provider's text for it; empty for success.
     pub(crate) text: String,
 }
 
 impl Verdict {
-    /// The counter is known, but not on that agent.
+    /// The counter exists, but not on that agent.
     pub(crate) const NOT_ON_AGENT: u32 = 20;
     /// The set needs more hardware counters than there are.
     pub(crate) const TOO_MANY: u32 = 38;
@@ -94,16 +94,16 @@ impl Verdict {
         self.status == 0
     }
 
-    /// Of a single counter: whether it can be counted, if only from parts in several passes.
+    /// For a single counter: whether it can be collected in one pass, or computed from parts in several.
     pub(crate) fn can_be_counted(&self) -> bool {
         self.is_success() || self.status == Verdict::TOO_MANY
     }
 }
 
-/// An agent, as far as people ask for it. Meanings and units are those of the driver's topology tree.
+/// Properties of an agent that `rpd avail` shows. Meanings and units are those of the driver's topology tree.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Agent {
-    /// Handle, good for this child only.
+    /// The SDK's handle; valid only in the child that reported it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) handle: u64,
     /// Whether it is a GPU.
@@ -139,13 +139,13 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Agent {
-    /// `GPU 0 (gfx90a)`.
+    /// Type, number and name, for messages: `GPU 0 (gfx90a)`.
     pub(crate) fn label(&self) -> String {
         let kind = if self.gpu { "GPU" } else { "CPU" };
         format!("{kind} {} ({})", self.logical_node_type_id, self.name)
     }
 
-    /// Its number among the agents of its type, as `device=N` means it.
+    /// Number among the agents of its type: the N of `device=N`.
     pub(crate) fn number(&self) -> Option<u32> {
         u32::try_from(self.logical_node_type_id).ok()
     }
@@ -160,7 +160,7 @@ pub(crate) struct Visibility {
     pub(crate) rocdecode: u32,
 }
 
-/// Three extents.
+/// Sizes of a grid or workgroup in three dimensions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Extent {
     pub(crate) x: u32,
@@ -171,17 +171,17 @@ pub(crate) struct Extent {
 /// A counter of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counter {
-    /// Id, good for this child only.
+    /// The SDK's id; valid only in the child that reported it.
     pub(crate) id: u64,
     pub(crate) name: String,
     pub(crate) description: String,
-    /// Hardware block; empty for what is not counted by hardware.
+    /// Hardware block; empty for constants and derived counters.
     pub(crate) block: String,
-    /// How it is computed; empty for what the hardware counts.
+    /// Formula of a derived counter; empty for hardware counters.
     pub(crate) expression: String,
-    /// A property of the agent.
+    /// Whether it is a property of the agent.
     pub(crate) constant: bool,
-    /// Computed from others.
+    /// Whether it is computed from other counters.
     pub(crate) derived: bool,
     pub(crate) dimensions: Vec<Dimension>,
 }
@@ -190,11 +190,11 @@ pub(crate) struct Counter {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Dimension {
     pub(crate) name: String,
-    /// Positions along it.
+    /// Number of positions.
     pub(crate) size: u64,
 }
 
-/// A way to sample program counters.
+/// A configuration for PC sampling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sampling {
     /// `stochastic` or `host_trap`.
@@ -212,15 +212,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reading_definitions_is_named() {
-        let open = |definitions: &str| Question::Open {
+    fn the_activity_of_open_names_extra_counters() {
+        let open = |definitions: &str| Query::Open {
             library: String::new(),
             definitions: definitions.to_owned(),
         };
-        assert_eq!(open("").doing(), "loading it and looking for GPUs");
+        assert_eq!(open("").activity(), "loading it and looking for GPUs");
         assert!(
             open("rocprofiler-sdk: {}")
-                .doing()
+                .activity()
                 .contains("--extra-counters")
         );
     }

@@ -1,29 +1,22 @@
-//! Settling what is counted, for all passes, before the first of them runs.
+//! Validates the counters of all passes before the first pass runs, and packs `auto:` groups into passes.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use rpd_core::options::{Backend, CounterRequest};
 
-use super::census::Census;
-use super::derived::{self, Computed};
+use super::derived::{self, ComputedMetric};
 use super::extra;
-use super::pack::{self, Oracle};
-use super::wire::Verdict;
+use super::pack::{self, FitCache};
+use super::protocol::Verdict;
+use super::provider_counters::ProviderCounters;
 use crate::failure::Failure;
 use crate::options::plan::{Pass, Plan};
 
-/// What was settled beside the passes themselves.
-#[derive(Debug, Default)]
-pub(crate) struct Settled {
-    /// Metrics that no pass can collect: computed from their parts afterwards.
-    pub(crate) computed: Vec<Computed>,
-}
+/// The options that select a provider and its counters.
+type ProviderKey = (Backend, Option<PathBuf>, Vec<String>, String);
 
-/// What decides which provider is asked.
-type Key = (Backend, Option<PathBuf>, Vec<String>, String);
-
-fn key(pass: &Pass) -> Key {
+fn provider_key(pass: &Pass) -> ProviderKey {
     let options = &pass.options;
     (
         options.backend,
@@ -33,45 +26,46 @@ fn key(pass: &Pass) -> Key {
     )
 }
 
-/// Checks the counters of all passes with the provider, and spreads those that need it over several passes. What the
-/// user should know goes to the plan's warnings. A plan without counters asks nobody.
+/// Checks the counters of all passes against the provider, and replaces each `auto:` pass by the passes it needs. Warnings
+/// are added to the plan's. A plan without counters starts no query process. Returns the metrics that no pass can collect,
+/// to be computed from their parts after all passes.
 ///
 /// # Errors
-/// Names that no GPU has or can count, sets that do not fit into a pass, or a provider that cannot be asked.
-pub(crate) fn settle(plan: &mut Plan) -> Result<Settled, Failure> {
-    let open = |pass: &Pass| Census::open(&pass.options, &pass.sdk_suffixes);
-    settle_with(plan, &open)
+/// No GPU has or can count a name, a set does not fit into one pass, or the provider failed.
+pub(crate) fn validate_and_pack(plan: &mut Plan) -> Result<Vec<ComputedMetric>, Failure> {
+    let open = |pass: &Pass| ProviderCounters::open(&pass.options, &pass.sdk_suffixes);
+    validate_and_pack_with(plan, &open)
 }
 
-pub(super) fn settle_with(
+pub(super) fn validate_and_pack_with(
     plan: &mut Plan,
-    open: &dyn Fn(&Pass) -> Result<Census, Failure>,
-) -> Result<Settled, Failure> {
+    open: &dyn Fn(&Pass) -> Result<ProviderCounters, Failure>,
+) -> Result<Vec<ComputedMetric>, Failure> {
     check_definitions(plan)?;
-    let mut asked: Vec<(Key, Census)> = Vec::new();
-    let mut settled = Settled::default();
+    let mut providers: Vec<(ProviderKey, ProviderCounters)> = Vec::new();
+    let mut computed = Vec::new();
     let mut warnings = Vec::new();
     let several = plan.passes.len() > 1;
-    let mut spread = Vec::new();
+    let mut packed = Vec::new();
     for (index, pass) in plan.passes.iter().enumerate() {
         if pass.bare.is_some() || !pass.options.collector.counters.any() {
             continue;
         }
-        let key = key(pass);
-        let at = match asked.iter().position(|(known, _)| *known == key) {
+        let key = provider_key(pass);
+        let at = match providers.iter().position(|(known, _)| *known == key) {
             Some(at) => at,
             None => {
-                let census = open(pass).map_err(|failure| {
-                    let mut plain = pass.clone();
-                    plain.options.extra_counters.clear();
-                    extra::refused(failure, &pass.options.extra_counters, || open(&plain))
+                let provider = open(pass).map_err(|failure| {
+                    let mut without = pass.clone();
+                    without.options.extra_counters.clear();
+                    extra::explain_refusal(failure, &pass.options.extra_counters, || open(&without))
                 })?;
-                extra::check_names(&pass.options.extra_counters, &census)?;
-                asked.push((key, census));
-                asked.len() - 1
+                extra::check_names(&pass.options.extra_counters, &provider)?;
+                providers.push((key, provider));
+                providers.len() - 1
             }
         };
-        let census = &mut asked[at].1;
+        let provider = &mut providers[at].1;
         let named = |failure: Failure| match several {
             true => Failure::new(
                 failure.status,
@@ -79,21 +73,21 @@ pub(super) fn settle_with(
             ),
             false => failure,
         };
-        if census.gpus.is_empty() {
+        if provider.gpus.is_empty() {
             return Err(named(Failure::failed(format!(
                 "{} finds no GPU to count on; --backend sim needs none",
-                census.library.display()
+                provider.library.display()
             ))));
         }
         for group in &pass.options.collector.counters.groups {
             let mut notes = Vec::new();
-            check_names(census, group, &mut notes).map_err(named)?;
+            check_names(provider, group, &mut notes).map_err(named)?;
             if pass.auto {
-                let found = spread_group(census, group).map_err(named)?;
-                settled.computed.extend(found.computed);
-                spread.push(found.groups);
+                let found = split_and_pack(provider, group).map_err(named)?;
+                computed.extend(found.computed);
+                packed.push(found.groups);
             } else {
-                check_set(census, group).map_err(named)?;
+                check_set(provider, group).map_err(named)?;
             }
             warnings.extend(
                 notes
@@ -102,16 +96,16 @@ pub(super) fn settle_with(
             );
         }
     }
-    let mut spread = spread.into_iter();
-    // Passes that are not counted at all keep their names.
+    let mut packed = packed.into_iter();
+    // A pass of a rank that is not profiled keeps its one group, unchecked.
     plan.spread(|pass| {
         Ok::<_, Failure>(match pass.bare {
             Some(_) => pass.options.collector.counters.groups.clone(),
-            None => spread.next().unwrap_or_default(),
+            None => packed.next().unwrap_or_default(),
         })
     })?;
     plan.warnings.extend(warnings);
-    Ok(settled)
+    Ok(computed)
 }
 
 fn check_definitions(plan: &mut Plan) -> Result<(), Failure> {
@@ -130,28 +124,28 @@ fn check_definitions(plan: &mut Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every name must be a counter of a GPU that it is meant for.
+/// Checks that every name is a counter of a GPU that its request selects. A request for a missing GPU adds a note.
 fn check_names(
-    census: &Census,
+    provider: &ProviderCounters,
     group: &[CounterRequest],
     notes: &mut Vec<String>,
 ) -> Result<(), Failure> {
     let mut problems = Vec::new();
     for request in group {
-        let meant = census.meant(request);
-        if meant.is_empty() {
-            let all: Vec<usize> = (0..census.gpus.len()).collect();
+        let selected = provider.gpus_of(request);
+        if selected.is_empty() {
+            let all: Vec<usize> = (0..provider.gpus.len()).collect();
             notes.push(format!(
                 "{request} counts nothing: there is no such GPU, only {}",
-                census.labels(&all)
+                provider.labels(&all)
             ));
             continue;
         }
-        let has = |gpu: &usize| census.gpus[*gpu].counter(&request.name).is_some();
-        if meant.iter().any(has) {
+        let has = |gpu: &usize| provider.gpus[*gpu].counter(&request.name).is_some();
+        if selected.iter().any(has) {
             continue;
         }
-        let near = census.near(&meant, &request.name);
+        let near = provider.similar_names(&selected, &request.name);
         let near = match near.as_slice() {
             [] => String::new(),
             near => format!(" (did you mean {}?)", near.join(", ")),
@@ -159,7 +153,7 @@ fn check_names(
         problems.push(format!(
             "{} is no counter of {}{near}",
             request.name,
-            census.labels(&meant)
+            provider.labels(&selected)
         ));
     }
     if problems.is_empty() {
@@ -171,51 +165,61 @@ fn check_names(
     )))
 }
 
-/// The names of a group that count on a GPU.
-fn names_on<'a>(census: &Census, gpu: usize, group: &'a [CounterRequest]) -> Vec<&'a str> {
-    let known = &census.gpus[gpu];
+/// The names of a group that select a GPU and are counters of it, sorted.
+fn names_on<'a>(
+    provider: &ProviderCounters,
+    gpu: usize,
+    group: &'a [CounterRequest],
+) -> Vec<&'a str> {
+    let known = &provider.gpus[gpu];
     let names: BTreeSet<&str> = group
         .iter()
-        .filter(|request| known.is_meant(request))
+        .filter(|request| known.is_selected_by(request))
         .map(|request| request.name.as_str())
         .filter(|name| known.counter(name).is_some())
         .collect();
     names.into_iter().collect()
 }
 
-/// How each GPU judges the group as a whole.
-fn judged(census: &mut Census, group: &[CounterRequest]) -> Result<Vec<Verdict>, Failure> {
+/// Each GPU's verdict on the group as one set.
+fn group_verdicts(
+    provider: &mut ProviderCounters,
+    group: &[CounterRequest],
+) -> Result<Vec<Verdict>, Failure> {
     let mut verdicts = Vec::new();
-    for gpu in 0..census.gpus.len() {
-        let names = names_on(census, gpu, group);
-        verdicts.extend(census.together(gpu, [names])?);
+    for gpu in 0..provider.gpus.len() {
+        let names = names_on(provider, gpu, group);
+        verdicts.extend(provider.check_sets(gpu, [names])?);
     }
     Ok(verdicts)
 }
 
-/// How the requests of a group do one by one.
-struct Alone {
-    /// Requests that a GPU cannot count at all, with the reason.
+/// Requests of a group that cannot be collected even as sets of one, as indices.
+struct SingleFailures {
+    /// Requests that a GPU cannot count, with the reason.
     unavailable: Vec<(usize, String)>,
-    /// Requests that need more than one pass by themselves.
+    /// Requests that need more than one pass.
     too_large: Vec<usize>,
 }
 
-fn alone(census: &mut Census, group: &[CounterRequest]) -> Result<Alone, Failure> {
-    let mut found = Alone {
+fn check_singly(
+    provider: &mut ProviderCounters,
+    group: &[CounterRequest],
+) -> Result<SingleFailures, Failure> {
+    let mut found = SingleFailures {
         unavailable: Vec::new(),
         too_large: Vec::new(),
     };
     let mut verdicts: Vec<Vec<(usize, Verdict)>> = vec![Vec::new(); group.len()];
-    for gpu in 0..census.gpus.len() {
-        let known = &census.gpus[gpu];
+    for gpu in 0..provider.gpus.len() {
+        let known = &provider.gpus[gpu];
         let here: Vec<usize> = (0..group.len())
             .filter(|index| {
-                known.is_meant(&group[*index]) && known.counter(&group[*index].name).is_some()
+                known.is_selected_by(&group[*index]) && known.counter(&group[*index].name).is_some()
             })
             .collect();
         let sets = here.iter().map(|index| vec![group[*index].name.as_str()]);
-        let answers = census.together(gpu, sets.collect::<Vec<_>>())?;
+        let answers = provider.check_sets(gpu, sets.collect::<Vec<_>>())?;
         for (index, verdict) in here.into_iter().zip(answers) {
             verdicts[index].push((gpu, verdict));
         }
@@ -229,19 +233,19 @@ fn alone(census: &mut Census, group: &[CounterRequest]) -> Result<Alone, Failure
         } else if let Some((gpu, verdict)) =
             verdicts.iter().find(|(_, verdict)| !verdict.is_success())
         {
-            let label = census.gpus[*gpu].agent.label();
+            let label = provider.gpus[*gpu].agent.label();
             let name = &group[index].name;
             let why = match verdict.status {
                 Verdict::NOT_ON_AGENT => {
                     format!(
-                        "{label} knows {name}, but cannot count it (the provider says: {})",
+                        "{label} has {name}, but cannot count it (the provider's error: {})",
                         verdict.text
                     )
                 }
                 status => format!("{name} on {label}: {} (status {status})", verdict.text),
             };
             let able = verdicts.iter().find(|(_, verdict)| verdict.is_success());
-            let able = able.and_then(|(gpu, _)| census.gpus[*gpu].agent.number());
+            let able = able.and_then(|(gpu, _)| provider.gpus[*gpu].agent.number());
             let why = match able {
                 Some(device) => format!("{why} ({name}:device={device} can be counted)"),
                 None => why,
@@ -252,7 +256,7 @@ fn alone(census: &mut Census, group: &[CounterRequest]) -> Result<Alone, Failure
     Ok(found)
 }
 
-fn unavailable(found: &Alone) -> Result<(), Failure> {
+fn refuse_unavailable(found: &SingleFailures) -> Result<(), Failure> {
     if found.unavailable.is_empty() {
         return Ok(());
     }
@@ -267,15 +271,15 @@ fn unavailable(found: &Alone) -> Result<(), Failure> {
     )))
 }
 
-/// A group must fit into one pass. When it does not, the refusal says how to split it.
-fn check_set(census: &mut Census, group: &[CounterRequest]) -> Result<(), Failure> {
-    let verdicts = judged(census, group)?;
+/// Checks that a group fits into one pass. If not, the error has the options that split it.
+fn check_set(provider: &mut ProviderCounters, group: &[CounterRequest]) -> Result<(), Failure> {
+    let verdicts = group_verdicts(provider, group)?;
     let Some(gpu) = verdicts.iter().position(|verdict| !verdict.is_success()) else {
         return Ok(());
     };
-    let found = alone(census, group)?;
-    unavailable(&found)?;
-    let label = census.gpus[gpu].agent.label();
+    let found = check_singly(provider, group)?;
+    refuse_unavailable(&found)?;
+    let label = provider.gpus[gpu].agent.label();
     let verdict = &verdicts[gpu];
     let shown: Vec<String> = group.iter().map(ToString::to_string).collect();
     if !found.too_large.is_empty() {
@@ -291,7 +295,7 @@ fn check_set(census: &mut Census, group: &[CounterRequest]) -> Result<(), Failur
             shown.join(",")
         )));
     }
-    let groups = packed(census, group)?;
+    let groups = pack_group(provider, group)?;
     let flags: Vec<String> = groups
         .iter()
         .map(|group| {
@@ -308,21 +312,21 @@ fn check_set(census: &mut Census, group: &[CounterRequest]) -> Result<(), Failur
     )))
 }
 
-/// The group, in groups that each fit on every GPU.
-fn packed(
-    census: &mut Census,
+/// Splits a group into groups that each fit into one pass on every GPU.
+fn pack_group(
+    provider: &mut ProviderCounters,
     group: &[CounterRequest],
 ) -> Result<Vec<Vec<CounterRequest>>, Failure> {
     let sizes: Vec<usize> = group
         .iter()
-        .map(|request| derived::size(census, &request.name))
+        .map(|request| derived::size(provider, &request.name))
         .collect();
-    let mut ask = |set: &[usize]| {
+    let mut fits = |set: &[usize]| {
         let part: Vec<CounterRequest> = set.iter().map(|index| group[*index].clone()).collect();
-        let verdicts = judged(census, &part)?;
+        let verdicts = group_verdicts(provider, &part)?;
         Ok(verdicts.iter().all(Verdict::is_success))
     };
-    let groups = pack::pack(&sizes, &mut Oracle::new(&mut ask))?;
+    let groups = pack::pack(&sizes, &mut FitCache::new(&mut fits))?;
     Ok(groups
         .into_iter()
         .map(|indices| {
@@ -334,15 +338,20 @@ fn packed(
         .collect())
 }
 
-/// What `auto:` makes of a group.
-struct Spread {
+/// The passes of an `auto:` group.
+struct PackedGroup {
+    /// One group per pass.
     groups: Vec<Vec<CounterRequest>>,
-    computed: Vec<Computed>,
+    /// Metrics to compute from parts in several passes.
+    computed: Vec<ComputedMetric>,
 }
 
-fn spread_group(census: &mut Census, group: &[CounterRequest]) -> Result<Spread, Failure> {
-    let found = alone(census, group)?;
-    unavailable(&found)?;
+fn split_and_pack(
+    provider: &mut ProviderCounters,
+    group: &[CounterRequest],
+) -> Result<PackedGroup, Failure> {
+    let found = check_singly(provider, group)?;
+    refuse_unavailable(&found)?;
     let mut wanted: BTreeSet<CounterRequest> = BTreeSet::new();
     let mut computed = Vec::new();
     for (index, request) in group.iter().enumerate() {
@@ -350,7 +359,7 @@ fn spread_group(census: &mut Census, group: &[CounterRequest]) -> Result<Spread,
             wanted.insert(request.clone());
             continue;
         }
-        let metric = derived::split(census, request)?;
+        let metric = derived::split(provider, request)?;
         wanted.extend(metric.parts.iter().map(|name| CounterRequest {
             name: name.clone(),
             device: request.device,
@@ -358,16 +367,16 @@ fn spread_group(census: &mut Census, group: &[CounterRequest]) -> Result<Spread,
         computed.push(metric);
     }
     let wanted: Vec<CounterRequest> = wanted.into_iter().collect();
-    let found = alone(census, &wanted)?;
-    unavailable(&found)?;
+    let found = check_singly(provider, &wanted)?;
+    refuse_unavailable(&found)?;
     if let Some(index) = found.too_large.first() {
         return Err(Failure::failed(format!(
             "{} cannot be counted even alone",
             wanted[*index].name
         )));
     }
-    Ok(Spread {
-        groups: packed(census, &wanted)?,
+    Ok(PackedGroup {
+        groups: pack_group(provider, &wanted)?,
         computed,
     })
 }

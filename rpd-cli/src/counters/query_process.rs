@@ -1,4 +1,5 @@
-//! rpd's side: a child that is asked, with a time limit. A crash, a hang or garbage becomes one line.
+//! The parent's side of provider queries: starts the child process and limits the time of each reply. A crash, a hang or
+//! an unreadable reply becomes an error of one line.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
@@ -11,53 +12,59 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use super::wire::{Answer, Question};
+use super::protocol::{Query, Reply};
 use crate::failure::Failure;
 
-/// First word of the command line that makes rpd the child.
+/// First command-line argument of the child process.
 pub(crate) const CHILD: &str = "__ask-provider";
 
-/// How long one answer may take. Loading a cold ROCm installation takes seconds.
+/// Longest time for one reply. Loading a ROCm installation that is not in the page cache takes seconds.
 const LIMIT: Duration = Duration::from_secs(60);
-/// The last words of the child that are kept.
-const LAST_WORDS: usize = 4096;
+/// Bytes of the end of the child's standard error that are kept for messages.
+const KEPT_STDERR: usize = 4096;
 
-/// A child that answers.
+/// The child process that answers queries about a provider.
 #[derive(Debug)]
-pub(crate) struct Inquiry {
+pub(crate) struct QueryProcess {
     child: Child,
-    questions: Option<ChildStdin>,
-    answers: Receiver<String>,
-    last_words: Arc<Mutex<Vec<u8>>>,
+    queries: Option<ChildStdin>,
+    replies: Receiver<String>,
+    stderr_end: Arc<Mutex<Vec<u8>>>,
     library: String,
     limit: Duration,
 }
 
-impl Inquiry {
-    /// Starts the child for a library, which a first question must open.
+impl QueryProcess {
+    /// Starts the child for a library. The first query must be [`Query::Open`].
     pub(super) fn start(
         library: &Path,
         environment: &[(&str, OsString)],
-    ) -> Result<Inquiry, Failure> {
+    ) -> Result<QueryProcess, Failure> {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("rpd").arg(CHILD);
         for variable in ["ROCP_TOOL_LIBRARIES", "ROCPROFILER_LIBRARY_CTOR"] {
             command.env_remove(variable);
         }
         command.envs(environment.iter().map(|(name, value)| (name, value)));
-        Inquiry::with(command, library, LIMIT)
+        QueryProcess::with(command, library, LIMIT)
     }
 
-    fn with(mut command: Command, library: &Path, limit: Duration) -> Result<Inquiry, Failure> {
+    fn with(
+        mut command: Command,
+        library: &Path,
+        limit: Duration,
+    ) -> Result<QueryProcess, Failure> {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| {
-                Failure::failed(format!("cannot start a child to ask the provider: {error}"))
+                Failure::failed(format!(
+                    "cannot start a child process to query the provider: {error}"
+                ))
             })?;
-        let (sender, answers) = sync_channel(1);
+        let (sender, replies) = sync_channel(1);
         if let Some(output) = child.stdout.take() {
             std::thread::spawn(move || {
                 for line in BufReader::new(output).split(b'\n') {
@@ -71,74 +78,71 @@ impl Inquiry {
                 }
             });
         }
-        let last_words = Arc::new(Mutex::new(Vec::new()));
+        let stderr_end = Arc::new(Mutex::new(Vec::new()));
         if let Some(errors) = child.stderr.take() {
-            let kept = Arc::clone(&last_words);
+            let kept = Arc::clone(&stderr_end);
             std::thread::spawn(move || keep_last(errors, &kept));
         }
-        Ok(Inquiry {
-            questions: child.stdin.take(),
+        Ok(QueryProcess {
+            queries: child.stdin.take(),
             child,
-            answers,
-            last_words,
+            replies,
+            stderr_end,
             library: library.display().to_string(),
             limit,
         })
     }
 
-    /// The answer to a question.
+    /// Sends a query and waits for the reply.
     ///
     /// # Errors
-    /// One line that says what happened to the child, or what it could not do.
-    pub(super) fn ask(&mut self, question: &Question) -> Result<Answer, Failure> {
-        let mut text = serde_json::to_vec(question)
-            .map_err(|error| self.fail(question, &format!("it cannot be asked: {error}")))?;
+    /// The child failed, or the provider did; one line.
+    pub(super) fn send(&mut self, query: &Query) -> Result<Reply, Failure> {
+        let mut text = serde_json::to_vec(query)
+            .map_err(|error| self.fail(query, &format!("the query cannot be written: {error}")))?;
         text.push(b'\n');
-        // If it is gone, there will be no answer, which is looked into below.
+        // If the child has ended, the write fails and the reply is missing, which is handled below.
         let _ = self
-            .questions
+            .queries
             .as_mut()
-            .map(|questions| questions.write_all(&text));
-        match self.answers.recv_timeout(self.limit) {
+            .map(|queries| queries.write_all(&text));
+        match self.replies.recv_timeout(self.limit) {
             Ok(line) => match serde_json::from_str(&line) {
-                Ok(Answer::Failed(text)) => Err(self.fail(question, &text)),
+                Ok(Reply::Failed(text)) => Err(self.fail(query, &text)),
                 Ok(answer) => Ok(answer),
                 Err(_) => {
                     let shown: String = line.chars().take(80).collect();
-                    Err(self.fail(
-                        question,
-                        &format!("the answer is not understood: {shown:?}"),
-                    ))
+                    Err(self.fail(query, &format!("the answer is not understood: {shown:?}")))
                 }
             },
             Err(RecvTimeoutError::Timeout) => {
                 let seconds = self.limit.as_secs_f32();
-                Err(self.fail(question, &format!("no answer within {seconds} s")))
+                Err(self.fail(query, &format!("no answer within {seconds} s")))
             }
             Err(RecvTimeoutError::Disconnected) => {
-                let ending = self.ending();
-                Err(self.fail(question, &ending))
+                let exit = self.describe_exit();
+                Err(self.fail(query, &exit))
             }
         }
     }
 
-    /// An answer of another kind than the question's.
-    pub(super) fn unexpected(&self, question: &Question) -> Failure {
-        self.fail(question, "the answer is to another question")
+    /// The error for a reply of another kind than the query's.
+    pub(super) fn unexpected(&self, query: &Query) -> Failure {
+        self.fail(query, "the answer is to another query")
     }
 
-    fn fail(&self, question: &Question, what: &str) -> Failure {
+    fn fail(&self, query: &Query, what: &str) -> Failure {
         Failure::failed(format!(
             "asking the GPU provider ({}) failed while {}: {}{}",
             self.library,
-            question.doing(),
+            query.activity(),
             what.replace('\n', " "),
-            self.said()
+            self.last_stderr_line()
         ))
     }
 
-    /// How the child ended, once its output is closed.
-    fn ending(&mut self) -> String {
+    /// How the child ended, for messages. Called after its standard output was closed.
+    fn describe_exit(&mut self) -> String {
         let end = Instant::now() + Duration::from_secs(2);
         loop {
             match self.child.try_wait() {
@@ -151,24 +155,24 @@ impl Inquiry {
         }
     }
 
-    /// The last line that the child wrote to standard error.
-    fn said(&self) -> String {
-        let words = self
-            .last_words
+    /// The last line that the child wrote to standard error, as an addition to a message; empty without one.
+    fn last_stderr_line(&self) -> String {
+        let end = self
+            .stderr_end
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&words);
+        let text = String::from_utf8_lossy(&end);
         match text.lines().rev().find(|line| !line.trim().is_empty()) {
-            Some(line) => format!(" (it said: {})", line.trim()),
+            Some(line) => format!(" (standard error: {})", line.trim()),
             None => String::new(),
         }
     }
 }
 
-impl Drop for Inquiry {
+impl Drop for QueryProcess {
     fn drop(&mut self) {
-        drop(self.questions.take());
-        // It ends by itself when nothing more is asked; one that hangs is ended.
+        drop(self.queries.take());
+        // The child exits at the end of its input; one that hangs is killed.
         let end = Instant::now() + Duration::from_millis(200);
         while Instant::now() < end {
             if !matches!(self.child.try_wait(), Ok(None)) {
@@ -203,7 +207,7 @@ fn keep_last(mut from: impl Read, kept: &Mutex<Vec<u8>>) {
         }
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend_from_slice(&buffer[..count]);
-        let excess = kept.len().saturating_sub(LAST_WORDS);
+        let excess = kept.len().saturating_sub(KEPT_STDERR);
         kept.drain(..excess);
     }
 }
@@ -212,33 +216,33 @@ fn keep_last(mut from: impl Read, kept: &Mutex<Vec<u8>>) {
 mod tests {
     use super::*;
 
-    fn asked(script: &str) -> Result<Answer, String> {
+    fn query_script(script: &str) -> Result<Reply, String> {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]);
         let limit = Duration::from_millis(400);
-        let mut inquiry =
-            Inquiry::with(command, Path::new("/rocm/sdk.so"), limit).expect("a shell starts");
-        inquiry
-            .ask(&Question::Counters { agent: 1 })
+        let mut process =
+            QueryProcess::with(command, Path::new("/rocm/sdk.so"), limit).expect("a shell starts");
+        process
+            .send(&Query::Counters { agent: 1 })
             .map_err(|failure| failure.message)
     }
 
     #[test]
-    fn an_answer_is_an_answer() {
+    fn a_reply_is_parsed() {
         assert_eq!(
-            asked("read question; echo '{\"counters\":[]}'"),
-            Ok(Answer::Counters(Vec::new()))
+            query_script("read query; echo '{\"counters\":[]}'"),
+            Ok(Reply::Counters(Vec::new()))
         );
     }
 
     #[test]
-    fn what_goes_wrong_is_one_line_that_says_what() {
+    fn failures_of_the_child_are_errors_of_one_line() {
         let prefix = "asking the GPU provider (/rocm/sdk.so) failed while listing its counters: ";
         for (script, expected) in [
             ("read q; kill -SEGV $$", "it crashed (SIGSEGV)"),
             (
                 "read q; echo 'no such file' >&2; sleep 0.1; exit 3",
-                "it ended with status 3 and no answer (it said: no such file)",
+                "it ended with status 3 and no answer (standard error: no such file)",
             ),
             (
                 "read q; echo Segmentation fault",
@@ -247,18 +251,18 @@ mod tests {
             ("read q; exec sleep 30", "no answer within 0.4 s"),
             ("read q; echo '{\"failed\":\"no way\"}'", "no way"),
         ] {
-            let message = asked(script).expect_err(script);
+            let message = query_script(script).expect_err(script);
             assert_eq!(message, format!("{prefix}{expected}"));
         }
     }
 
     #[test]
-    fn only_the_last_words_are_kept() {
+    fn only_the_end_of_standard_error_is_kept() {
         let kept = Mutex::new(Vec::new());
-        let text = "x".repeat(3 * LAST_WORDS) + "end";
+        let text = "x".repeat(3 * KEPT_STDERR) + "end";
         keep_last(text.as_bytes(), &kept);
         let kept = kept.into_inner().expect("not poisoned");
-        assert_eq!(kept.len(), LAST_WORDS);
+        assert_eq!(kept.len(), KEPT_STDERR);
         assert!(kept.ends_with(b"end"));
     }
 }
