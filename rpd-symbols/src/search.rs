@@ -38,9 +38,13 @@ impl Search {
     }
 }
 
+/// This machine's files only: what runs unasked must not wait for a network.
 impl Default for Search {
     fn default() -> Search {
-        Search::with_dirs(&[])
+        Search {
+            debuginfod: false,
+            ..Search::with_dirs(&[])
+        }
     }
 }
 

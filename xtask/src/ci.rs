@@ -10,8 +10,10 @@ use anyhow::{Result, bail};
 use crate::{fuzz, shell, test};
 
 /// Programs, and the Debian packages that have them.
-const NEEDED: [(&str, &str); 8] = [
+const NEEDED: [(&str, &str); 10] = [
     ("cc", "gcc"),
+    ("c++", "g++"),
+    ("gdb", "gdb"),
     ("sqlite3", "sqlite3"),
     ("readelf", "binutils"),
     ("otf2-print", "otf2-tools"),

@@ -6,7 +6,7 @@ use rpd_tests::workloads;
 use crate::shell;
 
 /// Tools that single tests need, and what is left out without them.
-const OPTIONAL: [(&str, &str); 5] = [
+const OPTIONAL: [(&str, &str); 7] = [
     ("sqlite3", "reading a database with the sqlite3 program"),
     ("python3", "the ctypes workload and Python stacks"),
     ("readelf", "what the workloads link to"),
@@ -15,6 +15,8 @@ const OPTIONAL: [(&str, &str); 5] = [
         "reading OTF2 archives with the original reader",
     ),
     ("chromedriver", "the page in a real browser"),
+    ("c++", "call stacks and symbols of C++ programs"),
+    ("gdb", "call stacks beside those of gdb"),
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use object::{Object, ObjectSymbol};
 
-use crate::support::compile;
+use crate::support::{compile, is_missing};
 
 /// A line of `native_probe`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,6 +130,9 @@ const PROGRAM: &str = r#"
 
 #[test]
 fn n19_offsets_are_link_time_addresses_with_and_without_pie() {
+    if is_missing("c++") {
+        return;
+    }
     for (flags, pie) in [
         (&["-O2", "-pie", "-fPIE"][..], true),
         (&["-O2", "-no-pie", "-fno-pie"], false),
@@ -166,6 +169,9 @@ fn n19_offsets_are_link_time_addresses_with_and_without_pie() {
 
 #[test]
 fn n20_two_runs_have_the_same_build_ids_and_offsets() {
+    if is_missing("c++") {
+        return;
+    }
     let path = program("program", &["-O2"], PROGRAM);
     let set = || {
         run(&path)
@@ -218,6 +224,9 @@ end
 
 #[test]
 fn stacks_of_a_program_are_those_that_gdb_sees_at_the_same_stop() {
+    if is_missing("c++") || is_missing("gdb") {
+        return;
+    }
     for flags in [&["-O2", "-fomit-frame-pointer"][..], &["-O0"]] {
         let path = program("program", flags, PROGRAM);
         let script = path.with_extension("gdb");

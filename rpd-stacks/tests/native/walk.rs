@@ -1,6 +1,6 @@
 //! Frames of all shapes.
 
-use crate::support::{Library, Process, compile, counts, library_file, repeat};
+use crate::support::{Library, Process, compile, counts, is_missing, library_file, repeat};
 
 /// Shapes of functions that differ in how their frames are laid out. Every function calls the next one and touches the
 /// result, so that no call is a tail call.
@@ -227,6 +227,9 @@ const EXCEPTIONS: &str = r#"
 
 #[test]
 fn n34_stacks_are_right_after_an_exception() {
+    if is_missing("c++") {
+        return;
+    }
     let path = compile(
         "c++",
         "exceptions",
@@ -246,6 +249,9 @@ fn n34_stacks_are_right_after_an_exception() {
 
 #[test]
 fn n35_destructors_during_unwinding_show_the_landing_pad() {
+    if is_missing("c++") {
+        return;
+    }
     let path = compile(
         "c++",
         "exceptions",

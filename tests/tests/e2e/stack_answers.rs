@@ -1,5 +1,6 @@
 //! The examples of RPD's guide to stack frames on real programs, and what is asked of their call stacks.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -165,6 +166,9 @@ fn line_of(source: &str, text: &str) -> usize {
 
 #[test]
 fn the_first_example_of_the_guide() {
+    if tool("c++").is_none() {
+        return skipped("call stacks of C++ programs", "no c++");
+    }
     let built = Built::new(PROGRAM, &["-g"]);
     let outcome = recorded("native", &[&built.text("program")]);
     let path = outcome.file("_results.db");
@@ -214,6 +218,9 @@ fn the_first_example_of_the_guide() {
 
 #[test]
 fn the_second_example_of_the_guide() {
+    if tool("c++").is_none() {
+        return skipped("call stacks of C++ programs", "no c++");
+    }
     let built = Built::new(EXTENSION, &["-g", "-shared", "-fPIC"]);
     let script = built.path("main.py");
     std::fs::write(&script, SCRIPT).expect("written");
@@ -254,6 +261,9 @@ fn the_second_example_of_the_guide() {
 
 #[test]
 fn the_third_example_of_the_guide() {
+    if tool("c++").is_none() {
+        return skipped("call stacks of C++ programs", "no c++");
+    }
     let built = Built::new(PROGRAM, &["-g"]);
     let (program, debug) = (built.text("program"), built.text("program.debug"));
     command("objcopy", &["--only-keep-debug", &program, &debug]);
@@ -296,6 +306,9 @@ fn the_third_example_of_the_guide() {
 
 #[test]
 fn places_costs_and_what_was_not_freed() {
+    if tool("c++").is_none() {
+        return skipped("call stacks of C++ programs", "no c++");
+    }
     let built = Built::new(PROGRAM, &["-g"]);
     let outcome = recorded("native", &[&built.text("program")]);
     let path = outcome.file("_results.db");
@@ -363,6 +376,9 @@ fn places_costs_and_what_was_not_freed() {
 
 #[test]
 fn an_exported_file_has_the_rows_of_the_view() {
+    if tool("c++").is_none() {
+        return skipped("call stacks of C++ programs", "no c++");
+    }
     let built = Built::new(PROGRAM, &["-g"]);
     let outcome = recorded("native", &[&built.text("program")]);
     let path = outcome.file("_results.db");
@@ -427,4 +443,48 @@ fn what_has_no_stacks_says_what_to_do() {
             refused.stderr
         );
     }
+}
+
+/// Servers for debug information are asked by `rpd symbolize`, and not at the end of a run.
+#[test]
+fn debuginfod_is_asked_on_request_only() {
+    if tool("c++").is_none() {
+        return skipped("call stacks of C++ programs", "no c++");
+    }
+    let built = Built::new(PROGRAM, &["-g"]);
+    let (program, debug) = (built.text("program"), built.text("found.debug"));
+    command("objcopy", &["--only-keep-debug", &program, &debug]);
+    command("objcopy", &["--strip-all", &program]);
+    let (client, log) = (built.path("debuginfod-find"), built.text("asked"));
+    let script = format!(
+        "#!/bin/sh\necho \"$@\" >> '{log}'\n[ \"$(readelf -n '{program}' | grep -c \"$2\")\" = 1 ] && echo '{debug}'\n"
+    );
+    std::fs::write(&client, script).expect("written");
+    std::fs::set_permissions(&client, std::fs::Permissions::from_mode(0o755)).expect("set");
+    let path = format!(
+        "{}:{}",
+        built.0.path().display(),
+        std::env::var("PATH").expect("PATH")
+    );
+    let with_servers = |command: Rpd| {
+        let command = command.env("DEBUGINFOD_URLS", "http://localhost:1");
+        command.env("PATH", &path)
+    };
+    let options = ["--hip-runtime-trace", "--stacks", "native", "-f", "rocpd"];
+    let outcome = with_servers(Rpd::new(options)).target([&program]).success();
+    assert!(!Path::new(&log).exists());
+
+    let database = outcome.file("_results.db");
+    let database = database.to_str().expect("text");
+    let arguments = ["symbolize", database];
+    let _ = with_servers(Rpd::plain(arguments)).run().success();
+    let asked = std::fs::read_to_string(&log).expect("a log");
+    assert!(asked.starts_with("debuginfo "), "{asked}");
+    let frames = guide(Path::new(database), "hip_api = 'hipFree'");
+    assert!(
+        frames
+            .iter()
+            .any(|row| row[2].contains(" in main_foo(int, char**) at ")),
+        "{frames:?}"
+    );
 }
