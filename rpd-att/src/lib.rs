@@ -1,0 +1,1 @@
+//! Decodes the thread traces of AMD GPUs

@@ -1,0 +1,1 @@
+//! Plays a capture back over a HIP runtime
