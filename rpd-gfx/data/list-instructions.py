@@ -22,7 +22,7 @@ import sys
 LITERAL = 0x12345678
 
 
-def candidates():
+def candidates(target):
     """(encoding, opcode, dwords): for each opcode several samples, of which the first that is valid counts."""
     for op in range(256):
         for rest in ((4 << 16) | 2, (4 << 16) | 0x80, 2, 4 << 16):
@@ -66,10 +66,14 @@ def candidates():
         for op in range(128):
             for operands in (2 | 4 << 8 | 8 << 24, 2 | 8 << 24, 2 | 4 << 8):
                 address = 0 if encoding == "FLAT" else 0x7F << 16
-                yield encoding, op, [0xDC000000 | op << 18 | number << 14, operands | address]
+                base = 0xDC000000 | op << 18 | number << 14
+                if encoding == "SCRATCH" and target >= "gfx940":
+                    # The address is in a register.
+                    base |= 1 << 13
+                yield encoding, op, [base, operands | address]
                 # The return of an atomic.
-                yield encoding, op, [0xDC000000 | op << 18 | number << 14 | 1 << 16, operands | address]
-                yield encoding, op, [0xDC000000 | op << 18 | number << 14, operands | address | 2 << 16]
+                yield encoding, op, [base | 1 << 16, operands | address]
+                yield encoding, op, [base, operands | address | 2 << 16]
     for op in range(128):
         yield "MUBUF", op, [0xE0000000 | op << 18 | 1 << 12, 2 | 4 << 8 | 2 << 16 | 128 << 24]
         yield "MUBUF", op, [0xE0000000 | op << 18, 0]
@@ -346,7 +350,7 @@ def form(encoding, dwords, text, words, asked):
 
 def listing(target):
     found = {}
-    samples = list(candidates())
+    samples = list(candidates(target))
     for (encoding, opcode, dwords), text in zip(samples, disassemble(target, [dwords for _, _, dwords in samples])):
         # An operand of the wrong kind is printed with a remark.
         if text is not None and "/*" not in text and (encoding, opcode) not in found:

@@ -3,7 +3,7 @@
 use super::Printer;
 use super::operand::{registers, scalar_register};
 use super::scalar::descriptor;
-use super::table::{Encoding, Field, Modifiers, Operand, Type};
+use super::table::{Encoding, Field, Generation, Modifiers, Operand, Type};
 
 /// Formats of the elements of a buffer, by number.
 const DATA_FORMATS: [&str; 16] = [
@@ -89,7 +89,11 @@ impl Printer {
         self.push(row.mnemonic);
         let scalar = self.bits(SECOND + 16, 7);
         let has_scalar = row.encoding != Encoding::Flat && scalar != 0x7f;
-        let to_lds = self.bits(13, 1) != 0;
+        let scratch = row.encoding == Encoding::Scratch;
+        let (to_lds, has_vector) = match self.generation {
+            Generation::Gfx9 => (self.bits(13, 1) != 0, !(scratch && has_scalar)),
+            Generation::Gfx940 => (false, !scratch || self.bits(13, 1) != 0),
+        };
         for operand in row.operands {
             let text = match operand.field {
                 Field::Vdst if to_lds => continue,
@@ -97,7 +101,7 @@ impl Printer {
                 Field::Rtn if self.bits(16, 1) != 0 => self.data(SECOND + 24, operand, SECOND + 23),
                 Field::Rtn => continue,
                 Field::Data => self.data(SECOND + 8, operand, SECOND + 23),
-                Field::Addr if row.encoding == Encoding::Scratch && has_scalar => "off".to_owned(),
+                Field::Addr if !has_vector => "off".to_owned(),
                 Field::Addr => {
                     let width = if has_scalar { 1 } else { operand.width };
                     registers("v", self.bits(SECOND, 8), width)
@@ -131,9 +135,13 @@ impl Printer {
 
     /// How the caches treat an access.
     fn cache_bits(&mut self, glc: u32, slc: u32, scc: u32) {
-        self.flag(glc, " glc");
-        self.flag(slc, " slc");
-        self.flag(scc, " scc");
+        let names = match self.generation {
+            Generation::Gfx9 => [" glc", " slc", " scc"],
+            Generation::Gfx940 => [" sc0", " nt", " sc1"],
+        };
+        self.flag(glc, names[0]);
+        self.flag(slc, names[1]);
+        self.flag(scc, names[2]);
     }
 
     /// MUBUF and MTBUF.
@@ -141,6 +149,10 @@ impl Printer {
         let row = self.row;
         self.push(row.mnemonic);
         if row.operands.is_empty() {
+            if self.generation == Generation::Gfx940 && matches!(row.opcode, 0x28 | 0x29) {
+                self.flag(14, " sc0");
+                self.flag(15, " sc1");
+            }
             return Some(());
         }
         let typed = row.encoding == Encoding::Mtbuf;

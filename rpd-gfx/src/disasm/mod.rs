@@ -21,7 +21,7 @@ pub(crate) use table::find;
 #[cfg(test)]
 pub(crate) use table::rows;
 
-use table::{Encoding, Processor, Row};
+use table::{Encoding, Generation, Processor, Row};
 
 /// A disassembled instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,6 +137,7 @@ impl Disassembler {
         let (encoding, opcode) = encoding(words)?;
         let row = self.processor.row(encoding, opcode)?;
         let mut printer = Printer {
+            generation: self.processor.generation(),
             row,
             words,
             length: row.dwords(),
@@ -184,6 +185,7 @@ fn encoding(words: [u32; 4]) -> Option<(Encoding, u16)> {
 
 /// An instruction that is being turned into text.
 struct Printer {
+    generation: Generation,
     row: &'static Row,
     /// The instruction and what follows, 0 behind the end of the code.
     words: [u32; 4],

@@ -2,7 +2,7 @@
 
 use super::Printer;
 use super::operand::{registers, scalar_register};
-use super::table::{Encoding, Field, Operand};
+use super::table::{Encoding, Field, Generation, Operand};
 
 /// Registers that `s_getreg_b32` reads, by number.
 const HARDWARE_REGISTERS: [&str; 20] = [
@@ -89,7 +89,15 @@ impl Printer {
 
     fn hardware_register(&self) -> String {
         let (id, offset, size) = (self.bits(0, 6), self.bits(6, 5), self.bits(11, 5) + 1);
-        let name = match HARDWARE_REGISTERS.get(id as usize) {
+        let added = match (self.generation, id) {
+            (Generation::Gfx940, 20) => Some(&"XCC_ID"),
+            (Generation::Gfx940, 21) => Some(&"SQ_PERF_SNAPSHOT_DATA"),
+            (Generation::Gfx940, 22) => Some(&"SQ_PERF_SNAPSHOT_DATA1"),
+            (Generation::Gfx940, 23) => Some(&"SQ_PERF_SNAPSHOT_PC_LO"),
+            (Generation::Gfx940, 24) => Some(&"SQ_PERF_SNAPSHOT_PC_HI"),
+            _ => None,
+        };
+        let name = match added.or(HARDWARE_REGISTERS.get(id as usize)) {
             Some(name) if !name.is_empty() => format!("HW_REG_{name}"),
             _ => id.to_string(),
         };

@@ -212,7 +212,23 @@ pub(crate) struct Processor {
     pub(super) rows: &'static [Row],
 }
 
+/// What instructions have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Generation {
+    /// Up to gfx90a.
+    Gfx9,
+    /// gfx940 to gfx942: other names of cache controls, scratch addresses of a vector and a scalar.
+    Gfx940,
+}
+
 impl Processor {
+    pub(super) fn generation(&self) -> Generation {
+        match self.name.strip_prefix("gfx94") {
+            Some(_) => Generation::Gfx940,
+            None => Generation::Gfx9,
+        }
+    }
+
     /// The instruction of an opcode.
     pub(super) fn row(&self, encoding: Encoding, opcode: u16) -> Option<&'static Row> {
         let at = self

@@ -242,6 +242,7 @@ impl Printer {
             Modifiers::SEL3,
         ];
         if selects.iter().any(|select| row.has(*select)) {
+            let sources = if row.has(Modifiers::SEL2) { 3 } else { sources };
             let mut bits: Vec<_> = (0..sources).map(|n| self.bits(11 + n, 1)).collect();
             if row.has(Modifiers::SEL3) {
                 bits.push(self.bits(14, 1));
@@ -301,7 +302,9 @@ impl Printer {
                 Field::Src1 => self.bits(SECOND + 28, 1),
                 _ => self.bits(15, 1),
             };
-            if matrix && accumulates != 0 {
+            // The indices of sparse matrices are in ordinary registers.
+            let indices = operand.field == Field::Src2 && row.mnemonic.starts_with("v_smfmac");
+            if matrix && accumulates != 0 && !indices {
                 operand.kind = Type::Accumulation;
             }
             let text = match operand.field {
@@ -352,10 +355,6 @@ impl Printer {
             let bits = list(self, [8, 9, 10]);
             self.list("neg_hi", &bits, 0);
         }
-        if row.has(Modifiers::NEG) {
-            let bits = list(self, [SECOND + 29, SECOND + 30, SECOND + 31]);
-            self.list("neg", &bits, 0);
-        }
         for (modifier, name, low, count) in [
             (Modifiers::CBSZ, "cbsz", 8, 3),
             (Modifiers::ABID, "abid", 11, 4),
@@ -365,6 +364,10 @@ impl Printer {
             if row.has(modifier) && value != 0 {
                 self.push(&format!(" {name}:{value}"));
             }
+        }
+        if row.has(Modifiers::NEG) {
+            let bits = list(self, [SECOND + 29, SECOND + 30, SECOND + 31]);
+            self.list("neg", &bits, 0);
         }
         if row.has(Modifiers::CLAMP) {
             self.flag(15, " clamp");

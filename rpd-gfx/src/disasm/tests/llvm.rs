@@ -165,7 +165,7 @@ fn random_instruction(row: &Row, random: &mut Random) -> Vec<u32> {
     words
 }
 
-fn line(words: &[u32]) -> String {
+pub(super) fn line(words: &[u32]) -> String {
     let words: Vec<_> = words.iter().map(|word| format!("{word:08x}")).collect();
     words.join(" ")
 }

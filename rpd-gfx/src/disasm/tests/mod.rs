@@ -4,6 +4,7 @@
 
 mod category;
 mod llvm;
+mod objects;
 
 use super::*;
 
