@@ -55,6 +55,8 @@ pub(crate) struct Device {
     pub(crate) default_pool: OnceLock<Arc<MemPool>>,
     /// The pool that the program set for it.
     pub(crate) chosen_pool: Mutex<Option<Arc<MemPool>>>,
+    /// Address of the heap of `malloc` in kernels, 0 before it is needed.
+    pub(crate) heap: Mutex<u64>,
 }
 
 impl std::fmt::Debug for Device {
@@ -122,6 +124,7 @@ impl Device {
             retained: AtomicBool::new(false),
             default_pool: OnceLock::new(),
             chosen_pool: Mutex::default(),
+            heap: Mutex::default(),
         })
     }
 

@@ -3,7 +3,8 @@
 //! Files ending in `_api`, and `error`, `event`, `fatbin`, `memory`, `module`, `occupancy`, `pointer` and
 //! `pool`, hold functions under their API names; the build finds them by those names. Below them are
 //! `runtime` (the process's state), `device`, `stream` (order of operations), `queue`, `signal`, `kernarg`,
-//! `copy`, `fill`, `launch`, `graph` and `blit` (the runtime's own kernels), and `hsa` below all.
+//! `copy`, `fill`, `launch`, `hostcall` (what kernels request of the host), `graph` and `blit` (the runtime's own kernels), and
+//! `hsa` below all.
 #![allow(non_snake_case)]
 
 mod blit;
@@ -16,12 +17,14 @@ pub(crate) mod fatbin;
 mod fill;
 mod function;
 mod graph;
+mod hostcall;
 mod hsa;
 mod kernarg;
 mod launch;
 mod names;
 pub(crate) mod occupancy;
 pub(crate) mod pool;
+mod printf;
 mod props;
 mod queue;
 mod runtime;

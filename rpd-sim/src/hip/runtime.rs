@@ -12,6 +12,7 @@ use super::device::Device;
 use super::error::{HipResult, code};
 use super::event::Event;
 use super::graph::Graphs;
+use super::hostcall::Hostcalls;
 use super::hsa;
 use super::memory::Allocation;
 use super::module::Functions;
@@ -58,6 +59,8 @@ pub(crate) struct Runtime {
     pub(crate) graphs: Graphs,
     /// Runs host functions that streams call.
     pub(crate) worker: OnceLock<Worker>,
+    /// What kernels request of the host.
+    pub(crate) hostcalls: Hostcalls,
 }
 
 static RUNTIME: AtomicPtr<Runtime> = AtomicPtr::new(ptr::null_mut());
@@ -162,6 +165,7 @@ impl Runtime {
             functions: Functions::default(),
             graphs: Graphs::default(),
             worker: OnceLock::new(),
+            hostcalls: Hostcalls::default(),
         })
     }
 

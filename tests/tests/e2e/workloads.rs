@@ -66,6 +66,39 @@ fn module_load() {
 }
 
 #[test]
+fn kernels_print() {
+    let outcome = simulated("device-calls", ["print"]).success();
+    assert_eq!(outcome.stderr, "");
+    let lines: Vec<&str> = outcome.stdout.lines().collect();
+    // The program's own lines are around those of its kernel.
+    assert_eq!((lines[0], lines[lines.len() - 1]), ("before", "after"));
+    let values = "values: 100% of -5, 7, 0x10000000000, x, 2.50,   42, [ab    ], 0x10";
+    let mut expected = vec![values.to_owned()];
+    for block in 0..8 {
+        for lane in [0, 1, 2, 64, 65, 66] {
+            expected.push(format!("block {block} lane {lane}"));
+        }
+    }
+    let mut printed = lines[1..lines.len() - 1].to_vec();
+    printed.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(printed, expected);
+}
+
+#[test]
+fn kernels_assert() {
+    let outcome = simulated("device-calls", ["assert"]).expect_code(134);
+    assert_eq!(outcome.stdout, "");
+    let message = "hostcall.hip:13: assert_kernel: Device-side assertion `value < limit' failed.\n";
+    assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
+}
+
+#[test]
+fn kernels_allocate() {
+    passes("device-calls", &["memory"], "ok, 8 blocks had memory\n");
+}
+
+#[test]
 fn hsa_direct() {
     passes("hsa-direct", &[], "ok\n");
 }

@@ -45,4 +45,5 @@ bundle basic basic.hipfb
 bundle transpose transpose.hipfb
 bundle module module.hipfb
 bundle module module-compressed.hipfb -compress
+bundle hostcall hostcall.hipfb
 code_object module gfx90a 4 "$out/module-v4-gfx90a.co"
