@@ -30,6 +30,8 @@ pub(crate) struct Geometry {
 /// A launch as a graph keeps it.
 #[derive(Debug, Clone)]
 pub(crate) struct KernelOp {
+    /// The kernel as the program named it: the stub on the host, or a `hipFunction_t`.
+    pub(crate) named: usize,
     pub(crate) function: Arc<Function>,
     pub(crate) geometry: Geometry,
     /// The explicit arguments as they lie in memory.
