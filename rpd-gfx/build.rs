@@ -1,29 +1,35 @@
-//! Turns the device descriptions in `data/` into constants of the type `Device` of `src/device.rs`, and the list of
-//! instructions into the names of those that the interpreter refuses.
+//! Turns the device descriptions in `data/` into constants of the type `Device` of `src/device.rs`, and the listings
+//! of instructions into the tables of `src/disasm/table.rs`.
 //!
 //! The compiler checks the descriptions: a figure that is missing, has another type or that no field is named after
 //! is an error in the generated file, which names the field.
 
-use std::{env, error::Error, fmt::Write as _, fs, path::Path};
+use std::{
+    env,
+    error::Error,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
 use toml::{Table, Value};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let data = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("data");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={}", data.display());
-    let names = instructions(&fs::read_to_string(data.join("gfx90a-instructions.csv"))?)?;
-    fs::write(
-        Path::new(&env::var("OUT_DIR")?).join("instructions.rs"),
-        names,
-    )?;
-    let mut files: Vec<_> = fs::read_dir(&data)?
+    let mut paths: Vec<_> = fs::read_dir(&data)?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<_, _>>()?;
-    files.retain(|file| {
-        file.extension()
-            .is_some_and(|extension| extension == "toml")
-    });
-    files.sort();
+    paths.sort();
+    let named = |end: &str| -> Vec<PathBuf> {
+        let with_end = |path: &&PathBuf| path.to_str().is_some_and(|path| path.ends_with(end));
+        paths.iter().filter(with_end).cloned().collect()
+    };
+    fs::write(
+        Path::new(&env::var("OUT_DIR")?).join("processors.rs"),
+        instructions(&named("-instructions.csv"))?,
+    )?;
+    let files = named(".toml");
     let mut out = String::from("&[\n");
     for file in files {
         let name = file.display();
@@ -39,20 +45,129 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The names of the instructions that are refused, with encoding and opcode, in order.
-fn instructions(listing: &str) -> Result<String, Box<dyn Error>> {
-    let mut refused = Vec::new();
-    for row in listing.lines().skip(1) {
-        let mut fields = row.split(',');
-        let mut field = || fields.next().ok_or_else(|| format!("not a row: {row}"));
-        let (encoding, opcode, name, state) = (field()?, field()?, field()?, field()?);
-        if state == "refused" {
-            let opcode = u16::from_str_radix(opcode.trim_start_matches("0x"), 16)?;
-            refused.push((encoding, opcode, name));
+/// The tables of instructions: processors with their rows, in the order of encodings and opcodes.
+fn instructions(listings: &[PathBuf]) -> Result<String, Box<dyn Error>> {
+    let mut out = String::from("&[\n");
+    for path in listings {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.and_then(|name| name.strip_suffix("-instructions.csv"));
+        let name = name.ok_or_else(|| format!("{}: not a listing", path.display()))?;
+        let text = fs::read_to_string(path)?;
+        let mut rows = Vec::new();
+        for line in text.lines().skip(1) {
+            let fields = fields(line);
+            let row = instruction(&fields).map_err(|error| format!("{name}: {line}: {error}"))?;
+            rows.push(row);
+        }
+        rows.sort_unstable();
+        writeln!(out, "Processor {{ name: {name:?}, rows: &[")?;
+        for (_, _, row) in rows {
+            writeln!(out, "{row},")?;
+        }
+        out.push_str("] },\n");
+    }
+    out.push(']');
+    Ok(out)
+}
+
+/// The fields of a line of a CSV file.
+fn fields(line: &str) -> Vec<String> {
+    let (mut fields, mut quoted) = (vec![String::new()], false);
+    let mut characters = line.chars().peekable();
+    while let Some(character) = characters.next() {
+        let last = fields.len() - 1;
+        match character {
+            '"' if quoted && characters.peek() == Some(&'"') => {
+                characters.next();
+                fields[last].push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            character => fields[last].push(character),
         }
     }
-    refused.sort_unstable();
-    Ok(format!("&{refused:?}"))
+    fields
+}
+
+/// The encodings, in the order of `Encoding` in `src/disasm/table.rs`.
+const ENCODINGS: [&str; 18] = [
+    "SOP1", "SOP2", "SOPK", "SOPC", "SOPP", "SMEM", "VOP1", "VOP2", "VOPC", "VOP3", "VOP3P", "DS",
+    "FLAT", "SCRATCH", "GLOBAL", "MUBUF", "MTBUF", "MIMG",
+];
+
+/// Encoding, opcode and the expression of an instruction.
+fn instruction(fields: &[String]) -> Result<(usize, u16, String), Box<dyn Error>> {
+    let [encoding, opcode, _, state, sample, text, form] = fields else {
+        return Err("not seven fields".into());
+    };
+    let at = ENCODINGS.iter().position(|known| known == encoding);
+    let at = at.ok_or("the encoding is not known")?;
+    let opcode = u16::from_str_radix(opcode.trim_start_matches("0x"), 16)?;
+    let executed = match state.as_str() {
+        "executed" => true,
+        "refused" => false,
+        _ => return Err("the state is neither executed nor refused".into()),
+    };
+    let mnemonic = text.split(' ').next().unwrap_or_default();
+    let sample: Vec<_> = sample
+        .split(' ')
+        .map(|dword| format!("0x{dword}"))
+        .collect();
+    let (mut operands, mut modifiers) = (String::new(), String::from("Modifiers::NONE"));
+    for word in form.split_whitespace() {
+        let fixed = word
+            .strip_prefix('\'')
+            .and_then(|word| word.strip_suffix('\''));
+        if let Some(fixed) = fixed {
+            write!(operands, "op(Field::Fixed({fixed:?}), 1, Type::Word), ")?;
+        } else if let Some((field, shape)) = word.split_once(':') {
+            let width = shape.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+            let kind = match &shape[width.len()..] {
+                "" => "Word",
+                "q" => "Long",
+                "d" => "Double",
+                "h" => "Half",
+                "p" => "Halves",
+                "i" => "Short",
+                "r" => "Register",
+                "s" => "Scalar",
+                "a" => "Accumulation",
+                letter => return Err(format!("unknown type {letter}").into()),
+            };
+            write!(
+                operands,
+                "op(Field::{}, {width}, Type::{kind}), ",
+                camel(field)
+            )?;
+        } else if IMMEDIATES.contains(&word) {
+            write!(operands, "op(Field::{}, 1, Type::Word), ", camel(word))?;
+        } else {
+            modifiers = format!("{modifiers}.and(Modifiers::{})", word.to_uppercase());
+        }
+    }
+    let expression = format!(
+        "row(Encoding::{}, {opcode:#x}, {mnemonic:?}, {executed}, (&[{}], {text:?}), &[{operands}], {modifiers})",
+        camel(encoding),
+        sample.join(", "),
+    );
+    Ok((at, opcode, expression))
+}
+
+/// Operands without a number of registers.
+const IMMEDIATES: [&str; 10] = [
+    "literal", "imm16", "label", "hwreg", "gpr_idx", "waitcnt", "sendmsg", "soffset", "probe",
+    "saddr",
+];
+
+/// The name of a variant for a word with underscores.
+fn camel(word: &str) -> String {
+    let mut out = String::new();
+    for part in word.split('_') {
+        let (first, rest) = part.split_at(part.len().min(1));
+        out.push_str(&first.to_uppercase());
+        out.push_str(&rest.to_lowercase());
+    }
+    out
 }
 
 /// A value of a structure, its fields from a table.

@@ -1,17 +1,13 @@
 //! Turns the tables of API facts into dispatch tables, exported symbols and tracing wrappers.
 //!
-//! Inputs: the tables of `rpd-data` (which call has which slot, and its arguments), `api-returns.csv` (what it returns, where that is not a plain status) and the sources below `src/hip`,
+//! Inputs: the tables of `rpd-data` (which call has which slot, its arguments and what it returns) and the sources below `src/hip`,
 //! `src/hsa` and `src/roctx`, which are searched for implementations by name. What has none becomes a
 //! function that says so and returns the runtime's "not supported".
 
-#[path = "build/abi.rs"]
-mod abi;
 #[path = "build/emit.rs"]
 mod emit;
 #[path = "build/mangle.rs"]
 mod mangle;
-#[path = "build/model.rs"]
-mod model;
 #[path = "build/scan.rs"]
 mod scan;
 
@@ -20,17 +16,10 @@ use std::{env, error::Error, fs, path::PathBuf};
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    for input in [
-        "api-returns.csv",
-        "build.rs",
-        "build",
-        "src/hip",
-        "src/hsa",
-        "src/roctx",
-    ] {
+    for input in ["build.rs", "build", "src/hip", "src/hsa", "src/roctx"] {
         println!("cargo::rerun-if-changed={input}");
     }
-    let domains = model::load(&fs::read_to_string(root.join("api-returns.csv"))?)?;
+    let domains = rpd_data::functions()?;
     let implemented = scan::find(&root, &["hip", "hsa", "roctx"], &domains)?;
     fs::write(out.join("api_counts.rs"), emit::counts(&domains)?)?;
     fs::write(out.join("api_fns.rs"), emit::functions(&domains)?)?;

@@ -31,6 +31,15 @@ c_enum! {
     }
 }
 
+impl rocprofiler_thread_trace_parameter_type_t {
+    /// From SDK 1.1 on, where 7 is no end marker: SIMDs whose counters are left out.
+    pub const LATER_PERFCOUNTER_EXCLUDE_MASK: Self = Self(7);
+    /// From SDK 1.1 on: waves without their instructions.
+    pub const LATER_NO_DETAIL: Self = Self(8);
+    /// From SDK 1.3 on: 0 or 1 for one buffer, 3 and more for an asynchronous copy of a single engine.
+    pub const LATER_NUM_BUFFERS: Self = Self(9);
+}
+
 c_enum! {
     /// Answer of a dispatch callback: trace this dispatch or not.
     rocprofiler_thread_trace_control_flags_t: u32 {
@@ -301,6 +310,61 @@ pub type rocprofiler_thread_trace_shader_data_callback_t = Option<
         shader_engine: i64,
         bytes: *mut c_void,
         size: usize,
+        user_data: rocprofiler_user_data_t,
+    ),
+>;
+
+c_struct! {
+    /// The two clocks of an agent at one time.
+    #[derive(PartialEq, Eq, Hash)]
+    struct rocprofiler_thread_trace_clocks_t {
+        /// The agent's counter.
+        pub gpu: u64,
+        /// Nanoseconds of the host's clock.
+        pub system: u64,
+    }
+}
+
+c_struct! {
+    /// A part of the raw trace of a shader engine, as the callback has it from SDK 1.3 on.
+    struct rocprofiler_thread_trace_shader_data_t {
+        /// Meaningful bytes of this struct.
+        pub size: u64,
+        /// The bytes.
+        pub data: *mut c_void,
+        /// How many.
+        pub data_size: u64,
+        /// The shader engine.
+        pub shader_engine_id: i64,
+        /// Number of the part in the trace of the engine, from 0.
+        pub chunk: u64,
+        /// Where the part begins in the trace of the engine.
+        pub offset: u64,
+        /// The agent.
+        pub agent_id: rocprofiler_agent_id_t,
+        /// A sum of [`Self::END`], [`Self::GPU_BUFFER_FULL`] and [`Self::CPU_BUFFER_FULL`].
+        pub flags: i32,
+        /// Clocks at the begin of the part.
+        pub start: rocprofiler_thread_trace_clocks_t,
+        /// Clocks at its end.
+        pub end: rocprofiler_thread_trace_clocks_t,
+    }
+}
+
+impl rocprofiler_thread_trace_shader_data_t {
+    /// The last part.
+    pub const END: i32 = 1;
+    /// The device's buffer was full.
+    pub const GPU_BUFFER_FULL: i32 = 2;
+    /// The host's buffer was full.
+    pub const CPU_BUFFER_FULL: i32 = 4;
+}
+
+/// [`rocprofiler_thread_trace_shader_data_callback_t`] from SDK 1.3 on: parts may arrive in any order and at the same
+/// time.
+pub type rocprofiler_thread_trace_shader_data_later_callback_t = Option<
+    unsafe extern "C" fn(
+        part: rocprofiler_thread_trace_shader_data_t,
         user_data: rocprofiler_user_data_t,
     ),
 >;

@@ -4,9 +4,12 @@
 //! A build dependency of whoever needs them: build scripts turn what they need into Rust source, so that nothing parses
 //! tables at run time, least of all in the target. A table that is not understood fails the build.
 
+pub mod abi;
+mod functions;
 mod layout;
 mod table;
 
+pub use functions::{Domain, Function, Param, functions};
 pub use layout::{Argument, Form, Layout, layouts};
 pub use table::{Malformed, rows};
 

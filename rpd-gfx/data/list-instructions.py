@@ -3,16 +3,20 @@
 
     ./list-instructions.py gfx90a            writes gfx90a-instructions.csv
     ./list-instructions.py gfx90a --check    says whether that is what the file has
+    ./list-instructions.py gfx90a --texts    prints the text of each line of dwords, empty where they are not one instruction
 
-Columns: encoding, opcode, name, sample (the dwords of one such instruction) and state, which this program keeps as it is:
-`executed`, or `refused` where the interpreter stops with the instruction's name. What is new is refused.
-LLVM_MC names the assembler, by default llvm-mc-19.
+Columns: encoding, opcode, name, state (which this program keeps as it is: `executed`, or `refused` where the interpreter stops
+with the instruction's name; what is new is refused), sample (the dwords of one such instruction), its text, and form: what
+the disassembler of rpd needs to print any such instruction (see `form` below).
+LLVM_LIBRARY names the library with the disassembler, by default libLLVM.so.19.1.
 """
 import csv
+import ctypes
 import io
 import os
 import pathlib
-import subprocess
+import re
+import struct
 import sys
 
 LITERAL = 0x12345678
@@ -79,29 +83,265 @@ def candidates():
         yield "VINTRP", op, [0xD4000000 | 4 << 18 | op << 16 | 2]
 
 
+class Llvm:
+    """LLVM's disassembler for one target."""
+
+    def __init__(self, target):
+        self.library = ctypes.CDLL(os.environ.get("LLVM_LIBRARY", "libLLVM.so.19.1"))
+        for part in ("TargetInfo", "TargetMC", "Disassembler"):
+            getattr(self.library, f"LLVMInitializeAMDGPU{part}")()
+        create = self.library.LLVMCreateDisasmCPU
+        create.restype = ctypes.c_void_p
+        create.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p,
+                           ctypes.c_void_p]
+        self.read = self.library.LLVMDisasmInstruction
+        self.read.restype = ctypes.c_size_t
+        self.read.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_char_p,
+                              ctypes.c_size_t]
+        self.context = create(b"amdgcn-amd-amdhsa", target.encode(), None, 0, None, None)
+        self.buffer = ctypes.create_string_buffer(1024)
+
+    def text(self, dwords):
+        """The text of an instruction of exactly these dwords, None if they are not one."""
+        code = struct.pack(f"<{len(dwords)}I", *dwords)
+        length = self.read(self.context, code, len(code), 0, self.buffer, len(self.buffer))
+        # Remarks about registers at odd places follow a semicolon.
+        text = self.buffer.value.decode().partition(";")[0]
+        return " ".join(text.split()) if length == len(code) else None
+
+
 def disassemble(target, samples):
     """The text of each sample, None where it is not one instruction."""
-    tool = os.environ.get("LLVM_MC", "llvm-mc-19")
-    # Behind each sample stand two no-ops of an unlikely length, one kind behind every other sample: what is invalid
-    # leaves any number of lines, and what lacks a literal takes the first no-op for it.
-    lines = []
-    for number, dwords in enumerate(samples):
-        for dword in [*dwords, *2 * [0xBF807E50 | number % 2]]:
-            lines.append(" ".join(f"0x{byte:02x}" for byte in dword.to_bytes(4, "little")))
-    command = [tool, "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", "--show-encoding"]
-    result = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True)
-    texts, group = [], []
-    for line in result.stdout.splitlines():
-        text, _, encoding = line.partition("; encoding: [")
-        text = " ".join(text.split())
-        if text == f"s_nop 0x7e5{len(texts) % 2}":
-            dwords = samples[len(texts)]
-            texts.append(group[0][0] if [length for _, length in group] == [4 * len(dwords)] else None)
-            group = []
-        elif encoding and not text.startswith("s_nop 0x7e5"):
-            group.append((text, encoding.count(",") + 1))
-    assert len(texts) == len(samples), (len(texts), len(samples))
-    return texts
+    llvm = Llvm(target)
+    return [llvm.text(dwords) for dwords in samples]
+
+
+# The numbers of registers in the samples, and the fields that have them.
+FIELDS = {
+    "SOP1": {4: "sdst", 2: "src0", 0: "src0"},
+    "SOP2": {4: "sdst", 2: "src0", 6: "src1"},
+    "SOPK": {4: "sdst"},
+    "SOPC": {2: "src0", 6: "src1"},
+    "SMEM": {8: "sdata", 4: "sbase", 0: "sdata"},
+    "VOP1": {4: "vdst", 2: "src0"},
+    "VOP2": {4: "vdst", 2: "src0", 6: "vsrc1"},
+    "VOPC": {2: "src0", 6: "vsrc1"},
+    "VOP3": {4: "vdst", 2: "src0", 6: "src1", 8: "src2"},
+    "VOP3P": {4: "vdst", 2: "src0", 6: "src1", 8: "src2"},
+    "DS": {2: "addr", 4: "data0", 6: "data1", 8: "vdst"},
+    "FLAT": {2: "addr", 4: "data", 8: "vdst"},
+    "GLOBAL": {2: "addr", 4: "data", 8: "vdst"},
+    "SCRATCH": {2: "addr", 4: "data", 8: "vdst"},
+    "MUBUF": {4: "vdata", 2: "vaddr", 8: "srsrc"},
+    "MTBUF": {4: "vdata", 2: "vaddr", 8: "srsrc"},
+    "MIMG": {4: "vdata", 2: "vaddr", 8: "srsrc"},
+    "EXP": {},
+    "VINTRP": {},
+}
+# Operands that are no registers, as they appear in the samples, and their fields.
+IMMEDIATES = {
+    ("SOPK", "0x1"): "imm16", ("SOPK", "1"): "label", ("SOPK", "hwreg()"): "hwreg",
+    ("SOPC", "gpr_idx()"): "gpr_idx", ("SOPP", "gpr_idx()"): "gpr_idx",
+    ("SOPP", "1"): "imm16", ("SOPP", "vmcnt()"): "waitcnt", ("SOPP", "sendmsg()"): "sendmsg",
+    ("SMEM", "0x10"): "soffset", ("SMEM", "8"): "probe",
+    ("SCRATCH", "off"): "saddr", ("GLOBAL", "off"): "saddr",
+    ("MUBUF", "0"): "soffset", ("MTBUF", "0"): "soffset", ("DS", "v0"): "data0:1",
+}
+REGISTER = re.compile(r"([vsa])(?:(\d+)|\[(\d+):(\d+)\])$")
+# Fields of the long encodings of vector instructions that change the text: bit, what appears then, and the word of the form.
+LONG_BITS = [
+    (8, "|", "abs0"), (9, "|", "abs1"), (10, "|", "abs2"), (15, " clamp", "clamp"),
+    (32 + 29, "-", "neg0"), (32 + 30, "-", "neg1"), (32 + 31, "-", "neg2"), (32 + 27, " mul:2", "omod"),
+    (32 + 29, "sext(", "long_sext0"), (32 + 30, "sext(", "long_sext1"), (32 + 31, "sext(", "long_sext2"),
+    (11, " op_sel:", "sel0"), (12, " op_sel:", "sel1"), (13, " op_sel:", "sel2"), (14, " op_sel:", "sel3"),
+]
+PACKED_BITS = [
+    (8, " neg_hi:", "neg_hi"), (15, " clamp", "clamp"), (32 + 29, " neg_lo:", "neg_lo"), (11, " op_sel:", "op_sel"),
+    (32 + 27, " op_sel_hi:", "op_sel_hi"), (8, " cbsz:", "cbsz"), (11, " abid:", "abid"), (32 + 29, " blgp:", "blgp"),
+    (32 + 29, " neg:", "neg"),
+]
+SDWA_BITS = [
+    (32 + 13, " clamp", "sdwa_clamp"), (32 + 14, " mul:2", "sdwa_omod"), (32 + 19, "sext(", "sext0"),
+    (32 + 27, "sext(", "sext1"), (32 + 20, "-", "sdwa_neg0"), (32 + 28, "-", "sdwa_neg1"), (32 + 17, "src0_sel", "sdwa_src0"),
+    (32 + 25, "src1_sel", "sdwa_src1"), (32 + 9, "dst_sel", "sdwa_dst"),
+]
+DPP_BITS = [(32 + 20, "-", "dpp_neg0"), (32 + 22, "-", "dpp_neg1"), (32 + 22, "sext(", "dpp_sext1")]
+
+
+def changed(dwords, bit):
+    dwords = list(dwords)
+    dwords[bit // 32] ^= 1 << bit % 32
+    return dwords
+
+
+def tokens(text):
+    """The operands of an instruction, without modifiers."""
+    _, _, rest = text.partition(" ")
+    rest = re.sub(r"\([^)]*\)", "()", rest)
+    return [part.strip().split(" ")[0] for part in rest.split(", ")] if rest else []
+
+
+# Registers in fields that mostly have others.
+ANOTHER_CLASS = (("s", "vdst"), ("a", "vdst"))
+
+
+def operand(encoding, token, before):
+    """The field that an operand of a sample is from, with the number of its dwords, or the operand itself in quotes."""
+    if token == f"{LITERAL:#x}":
+        return "literal"
+    if (encoding, token) in IMMEDIATES:
+        return IMMEDIATES[encoding, token]
+    match = REGISTER.match(token)
+    if match is None:
+        return f"'{token}'"
+    kind, number, first, last = match.groups()
+    number, width = (int(number), 1) if number else (int(first), int(last) - int(first) + 1)
+    field = FIELDS[encoding].get(number)
+    if encoding in ("VOP3", "VOP3P") and number == 0 and kind == "s":
+        sources = sum(name.startswith("src") for name in before)
+        field = f"src{sources}" if sources else "sdst"
+    if field is None:
+        return f"'{token}'"
+    if field == "srsrc" and any(name.startswith(field) for name in before):
+        field = "ssamp"
+    return f"{field}:{width}" + (kind if (kind, field) in ANOTHER_CLASS else "")
+
+
+SHIFTS = {"SOP1": {"src0": 0}, "SOP2": {"src0": 0, "src1": 8}, "SOPC": {"src0": 0, "src1": 8}, "VOP1": {"src0": 0},
+          "VOP2": {"src0": 0}, "VOPC": {"src0": 0}, "VOP3": {"src0": 32, "src1": 41, "src2": 50},
+          "VOP3P": {"src0": 32, "src1": 41, "src2": 50}}
+
+
+class Probes:
+    """Instructions whose text says something about a form: collected first, then disassembled at once."""
+
+    def __init__(self, target):
+        self.target, self.samples, self.texts = target, [], {}
+
+    def ask(self, dwords):
+        self.samples.append(tuple(dwords))
+
+    def run(self):
+        unique = list(dict.fromkeys(self.samples))
+        self.texts = dict(zip(unique, disassemble(self.target, unique)))
+
+    def text(self, dwords):
+        text = self.texts.get(tuple(dwords))
+        return "" if text is None or "/*" in text else text
+
+
+def with_source(encoding, field, dwords, code, literal=0x3C003C00):
+    """A sample whose source has another code; the literal behind it for code 255."""
+    shift = SHIFTS[encoding][field]
+    bits = 9 if encoding.startswith("VOP") else 8
+    dwords = list(dwords)
+    word = dwords[shift // 32] & ~(((1 << bits) - 1) << shift % 32)
+    dwords[shift // 32] = word | code << shift % 32
+    if code != 255:
+        return dwords
+    # The constant of v_madmk_f32 and the like is the literal of the source as well.
+    return [dwords[0], literal] if encoding == "VOP2" else dwords + [literal]
+
+
+def probes(encoding, dwords, form):
+    """The instructions that `form` looks at."""
+    if encoding == "VOP3":
+        yield from (changed(dwords, bit) for bit, _, _ in LONG_BITS)
+    if encoding == "VOP3P":
+        yield from (changed(dwords, bit) for bit, _, _ in PACKED_BITS + LONG_BITS)
+        yield whole_selection(dwords)
+    if encoding in ("VOP1", "VOP2", "VOPC") and len(dwords) == 1:
+        sdwa, dpp = special(encoding, dwords)
+        yield sdwa
+        yield dpp
+        yield from (changed(sdwa, bit) for bit, _, _ in SDWA_BITS)
+        yield from (changed(dpp, bit) for bit, _, _ in DPP_BITS)
+    if encoding == "DS":
+        yield [dwords[0] | 0x0201, *dwords[1:]]
+    if encoding in ("FLAT", "GLOBAL"):
+        yield changed(dwords, 16)
+    for field in SHIFTS.get(encoding, {}):
+        if any(word.startswith(field) for word in form):
+            for code in (193, 242, 248, 255):
+                yield with_source(encoding, field, dwords, code)
+            for literal in (1, 0x3F800000):
+                yield with_source(encoding, field, dwords, 255, literal)
+
+
+def whole_selection(dwords):
+    """The instruction with no bit of op_sel_hi."""
+    return [dwords[0] & ~(1 << 14), dwords[1] & ~(3 << 27)]
+
+
+def special(encoding, dwords):
+    base = dwords[0] & ~0x1FF
+    sdwa = 2 | 6 << 16 | (0 if encoding == "VOPC" else 6 << 8) | (0 if encoding == "VOP1" else 6 << 24)
+    return [base | 249, sdwa], [base | 250, 0xFF000002 | 0x150 << 8]
+
+
+def form(encoding, dwords, text, words, asked):
+    """Words for the operands in order (field:dwords, and letters for the type of constants: d a double, q 64 bits, h a half, p two halves, i a 16-bit
+    integer, r registers only), then one for each modifier that the instruction has."""
+    result = []
+    for word in words:
+        field = word.split(":")[0]
+        if field in SHIFTS.get(encoding, {}) and "'" not in word:
+            text_of = lambda code: asked.text(with_source(encoding, field, dwords, code))
+            at = lambda code: next((t for t in tokens(text_of(code)) if not REGISTER.match(t)
+                                    and t not in tokens(text)), None)
+            if not text_of(193) or "accvgpr_read" in text:
+                accumulation = "accvgpr" in text and tokens(text)[-1].startswith("a")
+                word += "a" if accumulation else "r"
+            elif (at(248) or "").startswith("0.15915494309"):
+                one = asked.text(with_source(encoding, field, dwords, 255, 1))
+                word += "q" if "1" in tokens(one) else "d"
+            elif at(242) == "0x3c00":
+                word += "i"
+            elif at(255) == "1.0":
+                word += "h"
+            else:
+                one = tokens(asked.text(with_source(encoding, field, dwords, 255, 0x3F800000)))
+                word += "p" if "0x3f800000" in one and "1.0" not in one else ""
+        result.append(word)
+    for bits, wanted, base in (("VOP3", LONG_BITS, dwords), ("VOP3P", PACKED_BITS, dwords)):
+        if encoding == bits:
+            for bit, sign, word in wanted:
+                found = asked.text(changed(base, bit))
+                if sign in found and sign not in text:
+                    result.append(word)
+                elif sign == " op_sel_hi:" and sign in text and sign not in found:
+                    result.append(word)
+                elif sign in found and found != text and sign in text:
+                    result.append(word)
+    if encoding == "VOP3P" and "op_sel_hi" in result and " op_sel_hi" not in asked.text(whole_selection(dwords)):
+        # Numbers of either size: halves are selected, not the default, and signs are those of the long encodings.
+        result.append("mix")
+        result += [word for bit, sign, word in LONG_BITS if word[:3] in ("abs", "neg")
+                   and asked.text(changed(dwords, bit)) != text]
+    if encoding in ("VOP1", "VOP2", "VOPC") and len(dwords) == 1:
+        sdwa, dpp = special(encoding, dwords)
+        for base, name, bits in ((sdwa, "sdwa", SDWA_BITS), (dpp, "dpp", DPP_BITS)):
+            if name in asked.text(base).split(" ")[0]:
+                result.append(name)
+                for bit, sign, word in bits:
+                    found = asked.text(changed(base, bit))
+                    if sign in found and found != asked.text(base):
+                        result.append(word)
+    if encoding in ("FLAT", "GLOBAL") and "atomic" in text:
+        word = operand(encoding, tokens(asked.text(changed(dwords, 16)))[0], [])
+        if word.startswith("vdst:"):
+            result.insert(0, word.replace("vdst", "rtn"))
+    if encoding == "DS":
+        found = asked.text([dwords[0] | 0x0201, *dwords[1:]])
+        if "offset0:" in found:
+            result.append("offset2")
+        elif "swizzle" in found:
+            result.append("swizzle")
+        elif "offset:" in found:
+            result.append("offset")
+        if text.endswith(" gds"):
+            result.append("gds")
+    return " ".join(result)
 
 
 def listing(target):
@@ -111,11 +351,30 @@ def listing(target):
         # An operand of the wrong kind is printed with a remark.
         if text is not None and "/*" not in text and (encoding, opcode) not in found:
             found[encoding, opcode] = (text, dwords)
-    return found
+    asked, operands = Probes(target), {}
+    for (encoding, opcode), (text, dwords) in found.items():
+        words = []
+        for token in tokens(text):
+            if token != "gds":
+                words.append(operand(encoding, token, words))
+        if encoding == "SOPP" and "branch" in text:
+            words = ["label"]
+        operands[encoding, opcode] = words
+        for probe in probes(encoding, dwords, words):
+            asked.ask(probe)
+    asked.run()
+    return {
+        key: (text, dwords, form(key[0], dwords, text, operands[key], asked)) for key, (text, dwords) in found.items()
+    }
 
 
 def main():
     target = sys.argv[1]
+    if sys.argv[2:] == ["--texts"]:
+        llvm = Llvm(target)
+        for line in sys.stdin:
+            print(llvm.text([int(dword, 16) for dword in line.split()]) or "")
+        return
     path = pathlib.Path(__file__).with_name(f"{target}-instructions.csv")
     states = {}
     before = path.read_text() if path.exists() else ""
@@ -123,17 +382,17 @@ def main():
         states[row["encoding"], row["opcode"]] = row["state"]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["encoding", "opcode", "name", "state", "sample", "text"])
-    for (encoding, opcode), (text, dwords) in listing(target).items():
+    writer.writerow(["encoding", "opcode", "name", "state", "sample", "text", "form"])
+    for (encoding, opcode), (text, dwords, words) in listing(target).items():
         key = (encoding, f"{opcode:#x}")
         name = text.split()[0]
         for suffix in ("_e32", "_e64"):
             name = name.removesuffix(suffix)
         sample = " ".join(f"{dword:08x}" for dword in dwords)
-        writer.writerow([*key, name, states.get(key, "refused"), sample, text])
+        writer.writerow([*key, name, states.get(key, "refused"), sample, text, words])
     if sys.argv[2:] == ["--check"]:
         if out.getvalue() != before:
-            sys.exit(f"{path}: not what {os.environ.get('LLVM_MC', 'llvm-mc-19')} lists")
+            sys.exit(f"{path}: not what LLVM lists")
         return
     path.write_text(out.getvalue())
 

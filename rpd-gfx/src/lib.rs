@@ -1,9 +1,11 @@
 //! Code of AMD GPUs: what it is stored in, what executes it, and what that costs.
 //!
-//! [`codeobj`] reads offload bundles and code objects, [`isa`] decodes and executes instructions, [`perf`] derives
+//! [`codeobj`] reads offload bundles and code objects, [`isa`] decodes and executes instructions, [`disasm`] prints
+//! them, [`perf`] derives
 //! counter values from what was executed. What differs from device to device is in [`device`].
 
 pub mod codeobj;
 pub mod device;
+pub mod disasm;
 pub mod isa;
 pub mod perf;

@@ -2,11 +2,9 @@
 
 use std::fmt::{Error, Write};
 
-use crate::{
-    mangle,
-    model::{Domain, Function},
-    scan::Implemented,
-};
+use rpd_data::{Domain, Function};
+
+use crate::{mangle, scan::Implemented};
 
 type Text = Result<String, Error>;
 

@@ -1,6 +1,6 @@
 //! C++ type names as the argument iterators report them, and how values of those types are shown.
 
-use crate::abi::Abi;
+use rpd_data::abi::Abi;
 
 /// C names of another type, with the Itanium symbol of that type.
 const TYPEDEFS: [(&str, &str); 68] = [

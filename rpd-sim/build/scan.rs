@@ -5,7 +5,7 @@ use std::{collections::HashMap, error::Error, fs, path::Path};
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{Attribute, Item, Meta, ReturnType};
 
-use crate::model::Domain;
+use rpd_data::Domain;
 
 /// Where each implemented call lives: name to Rust path.
 pub(crate) type Implemented = HashMap<String, String>;

@@ -39,6 +39,7 @@ program() {
 
 program vector-ops vector-ops -lhip -lroctx -lm
 program transpose transpose -lhip
+program inside inside -lhip -lm
 program copies copies -lhip
 program api-loop api-loop -lhip
 program launch-loop launch-loop -lhip

@@ -402,6 +402,13 @@ fn pc_sampling() {
 #[test]
 fn thread_trace() {
     layout! {
+        rocprofiler_thread_trace_clocks_t 16 {
+            gpu 0 8, system 8 8,
+        }
+        rocprofiler_thread_trace_shader_data_t 96 {
+            size 0 8, data 8 8, data_size 16 8, shader_engine_id 24 8, chunk 32 8, offset 40 8,
+            agent_id 48 8, flags 56 4, start 64 16, end 80 16,
+        }
         rocprofiler_thread_trace_parameter_t 24 {
             r#type 0 4, data.value 8 8, data.counter.counter_id 8 8, data.counter.simd_mask 16 8,
         }

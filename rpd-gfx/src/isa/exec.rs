@@ -269,7 +269,7 @@ impl Exec<'_> {
         let offset = self.code_offset(inst);
         let words = self.d.program.words(self.entry.wrapping_add_signed(offset));
         let fault = Fault::Instruction {
-            name: inst.refused(),
+            name: inst.refused(self.d.device.name),
             words: words[..2].to_vec(),
             format: inst.format.name(),
             opcode: u32::from(inst.opcode),

@@ -57,9 +57,6 @@ impl Format {
     }
 }
 
-/// Instructions of the device that are not executed: encoding, opcode and name, in order.
-static REFUSED: &[(&str, u16, &str)] = include!(concat!(env!("OUT_DIR"), "/instructions.rs"));
-
 /// The result is clamped: floats to 0..1, integers to their range.
 pub(super) const CLAMP: u8 = 1;
 /// `literal` is an SDWA control word.
@@ -160,11 +157,10 @@ impl Inst {
         )
     }
 
-    /// The name of an instruction that is not executed, if the device has it.
-    pub(super) fn refused(&self) -> Option<&'static str> {
-        let key = (self.format.name(), self.opcode);
-        let at = REFUSED.binary_search_by_key(&key, |&(encoding, opcode, _)| (encoding, opcode));
-        at.ok().map(|at| REFUSED[at].2)
+    /// The name of an instruction that is not executed, if the processor has it.
+    pub(super) fn refused(&self, processor: &str) -> Option<&'static str> {
+        let row = crate::disasm::find(processor, self.format.name(), self.opcode)?;
+        (!row.executed).then(|| row.name())
     }
 
     /// Whether a flag is set.

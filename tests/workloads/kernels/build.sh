@@ -18,9 +18,11 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$out"
 : >"$work/host"
 
-# code_object SOURCE TARGET VERSION OUTPUT
+# code_object SOURCE TARGET VERSION OUTPUT; $debug: options for debug information, with paths from the source tree's root
+debug=
 code_object() {
-    "$clang" -x hip -nogpuinc -nogpulib --cuda-device-only --no-gpu-bundle-output --offload-arch="$2" \
+    # shellcheck disable=SC2086
+    "$clang" $debug -ffile-prefix-map="$here"=tests/workloads/kernels -x hip -nogpuinc -nogpulib --cuda-device-only --no-gpu-bundle-output --offload-arch="$2" \
         -mcode-object-version="$3" -O3 -Wall -fuse-cuid=none -fdebug-compilation-dir=. -o "$4" "$here/$1.hip"
 }
 
@@ -43,6 +45,9 @@ bundle() {
 bundle vector_ops vector_ops.hipfb
 bundle basic basic.hipfb
 bundle transpose transpose.hipfb
+debug=-g
+bundle inside inside.hipfb
+debug=
 bundle module module.hipfb
 bundle module module-compressed.hipfb -compress
 bundle hostcall hostcall.hipfb

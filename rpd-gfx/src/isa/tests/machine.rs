@@ -5,9 +5,6 @@ use crate::codeobj::KernelDescriptor;
 use crate::isa::exec::{Exec, State};
 use crate::isa::memory::Cache;
 
-/// The instructions that LLVM lists for the target.
-static LISTING: &str = include_str!("../../../data/gfx90a-instructions.csv");
-
 /// A row of the listing.
 pub(super) struct Listed {
     pub(super) encoding: &'static str,
@@ -17,25 +14,17 @@ pub(super) struct Listed {
     pub(super) sample: [u32; 3],
 }
 
+/// The instructions that LLVM lists for the target.
 pub(super) fn listing() -> Vec<Listed> {
-    let hex = |text: &str| u32::from_str_radix(text, 16).unwrap();
-    let rows = LISTING.lines().skip(1).map(|row| {
-        let [encoding, opcode, name, state, sample, _] =
-            row.splitn(6, ',').collect::<Vec<_>>().try_into().unwrap();
-        let mut words = [0; 3];
-        for (word, text) in words.iter_mut().zip(sample.split(' ')) {
-            *word = hex(text);
-        }
+    let rows = crate::disasm::rows("gfx90a").unwrap().iter().map(|row| {
+        let mut sample = [0; 3];
+        sample[..row.sample.len()].copy_from_slice(row.sample);
         Listed {
-            encoding,
-            opcode: hex(opcode.strip_prefix("0x").unwrap()),
-            name,
-            executed: match state {
-                "executed" => true,
-                "refused" => false,
-                other => panic!("{name}: {other} is not a state"),
-            },
-            sample: words,
+            encoding: row.encoding.name(),
+            opcode: row.opcode.into(),
+            name: row.name(),
+            executed: row.executed,
+            sample,
         }
     });
     rows.collect()

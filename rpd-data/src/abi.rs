@@ -1,8 +1,8 @@
 //! How C types of the APIs are passed, as Rust types of equal ABI.
 
 /// A type by the way it is passed; the tables need no more than that.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Abi {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Abi {
     /// Any object or function pointer.
     Ptr,
     /// C `bool`.
@@ -23,13 +23,13 @@ pub(crate) enum Abi {
     I64,
     /// `float`.
     F32,
-    /// A struct of `api::types`, by name, size and alignment in the argument union.
+    /// A struct that whoever uses the table defines, by name, size and alignment in the argument union.
     Struct(&'static str, usize, usize),
 }
 
 impl Abi {
     /// The Rust type.
-    pub(crate) fn rust(self) -> &'static str {
+    pub fn rust(self) -> &'static str {
         match self {
             Abi::Ptr => "*mut c_void",
             Abi::Bool => "bool",
@@ -46,7 +46,7 @@ impl Abi {
     }
 
     /// Size and alignment in bytes.
-    pub(crate) fn layout(self) -> (usize, usize) {
+    pub fn layout(self) -> (usize, usize) {
         match self {
             Abi::Bool | Abi::U8 => (1, 1),
             Abi::U16 => (2, 2),
@@ -114,7 +114,7 @@ const POINTERS: [&str; 31] = [
 ];
 
 /// How a C type is passed; `None` when it is not known here.
-pub(crate) fn of(c: &str) -> Option<Abi> {
+pub fn of(c: &str) -> Option<Abi> {
     Some(match c {
         _ if c.ends_with('*') || c.contains("(*)") || POINTERS.contains(&c) => Abi::Ptr,
         "hsa_amd_vmem_alloc_handle_t" => Abi::U64,

@@ -1,11 +1,15 @@
-//! The tables of API facts as values.
+//! The functions of the runtimes' dispatch tables: parameters and results by the way they are passed.
 
 use std::{collections::HashMap, error::Error};
 
 use crate::abi;
+use crate::table::rows;
+
+const RETURNS: &str = include_str!("../../data/api-returns.csv");
 
 /// A parameter of a call.
-pub(crate) struct Param {
+#[derive(Debug)]
+pub struct Param {
     /// Name as the argument unions have it.
     pub name: String,
     /// C type as the argument unions have it.
@@ -15,7 +19,8 @@ pub(crate) struct Param {
 }
 
 /// A call of an API; its index in the domain is operation id and table slot at once.
-pub(crate) struct Function {
+#[derive(Debug)]
+pub struct Function {
     /// Exported name.
     pub name: String,
     /// Parameters in order.
@@ -25,14 +30,15 @@ pub(crate) struct Function {
 }
 
 /// A traced domain whose calls have slots in a dispatch table.
-pub(crate) struct Domain {
+#[derive(Debug)]
+pub struct Domain {
     /// Suffix of the kind enumerators.
     pub name: &'static str,
     /// Calls by operation id.
     pub functions: Vec<Function>,
 }
 
-/// Domains that programs call through tables of this library.
+/// Kinds whose functions have slots in a dispatch table of a runtime.
 const DOMAINS: [&str; 9] = [
     "HIP_RUNTIME_API",
     "HIP_COMPILER_API",
@@ -45,10 +51,13 @@ const DOMAINS: [&str; 9] = [
     "MARKER_NAME_API",
 ];
 
-/// Reads the tables of facts and `returns`, the table of results that are no plain status.
-pub(crate) fn load(returns: &str) -> Result<Vec<Domain>, Box<dyn Error>> {
+/// The functions of all dispatch tables, in the order of their slots.
+///
+/// # Errors
+/// The row that is not understood, or a text that names the type or operation that a table lacks.
+pub fn functions() -> Result<Vec<Domain>, Box<dyn Error>> {
     let mut params: HashMap<(&str, &str), Vec<Param>> = HashMap::new();
-    for parameter in rpd_data::parameters()? {
+    for parameter in crate::parameters()? {
         if !DOMAINS.contains(&parameter.kind) {
             continue;
         }
@@ -63,7 +72,7 @@ pub(crate) fn load(returns: &str) -> Result<Vec<Domain>, Box<dyn Error>> {
         });
     }
     let mut rets: HashMap<&str, Option<abi::Abi>> = HashMap::new();
-    for row in rpd_data::rows("api-returns.csv", returns) {
+    for row in rows("api-returns.csv", RETURNS) {
         let [name, c_type] = row?.fields;
         let ret = match c_type {
             "void" => None,
@@ -78,7 +87,7 @@ pub(crate) fn load(returns: &str) -> Result<Vec<Domain>, Box<dyn Error>> {
             functions: Vec::new(),
         })
         .collect();
-    for operation in rpd_data::operations()? {
+    for operation in crate::operations()? {
         let Some(d) = domains.iter_mut().find(|d| d.name == operation.kind) else {
             continue;
         };

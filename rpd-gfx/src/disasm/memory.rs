@@ -1,0 +1,270 @@
+//! Vector memory and LDS.
+
+use super::Printer;
+use super::operand::{registers, scalar_register};
+use super::scalar::descriptor;
+use super::table::{Encoding, Field, Modifiers, Operand, Type};
+
+/// Formats of the elements of a buffer, by number.
+const DATA_FORMATS: [&str; 16] = [
+    "INVALID",
+    "8",
+    "16",
+    "8_8",
+    "32",
+    "16_16",
+    "10_11_11",
+    "11_11_10",
+    "10_10_10_2",
+    "2_10_10_10",
+    "8_8_8_8",
+    "32_32",
+    "16_16_16_16",
+    "32_32_32",
+    "32_32_32_32",
+    "RESERVED_15",
+];
+const NUMBER_FORMATS: [&str; 8] = [
+    "UNORM",
+    "SNORM",
+    "USCALED",
+    "SSCALED",
+    "UINT",
+    "SINT",
+    "RESERVED_6",
+    "FLOAT",
+];
+
+/// Bits of the second dword.
+const SECOND: u32 = 32;
+
+impl Printer {
+    /// Data registers, which are accumulation registers if a bit says so.
+    fn data(&self, low: u32, operand: &Operand, accumulation: u32) -> String {
+        let class = if self.bits(accumulation, 1) != 0 {
+            "a"
+        } else {
+            "v"
+        };
+        registers(class, self.bits(low, 8), operand.width)
+    }
+
+    /// DS.
+    pub(super) fn lds(&mut self) -> Option<()> {
+        self.push(self.row.mnemonic);
+        for operand in self.row.operands {
+            let text = match operand.field {
+                Field::Vdst => self.data(SECOND + 24, operand, 25),
+                // The global data share has no addresses: the field is data there.
+                Field::Addr if self.row.has(Modifiers::GDS) => self.data(SECOND, operand, 25),
+                Field::Addr => registers("v", self.bits(SECOND, 8), operand.width),
+                Field::Data0 => self.data(SECOND + 8, operand, 25),
+                Field::Data1 => self.data(SECOND + 16, operand, 25),
+                _ => return None,
+            };
+            self.operand(&text);
+        }
+        let (low, high) = (self.bits(0, 8), self.bits(8, 8));
+        let offset = low | high << 8;
+        if self.row.has(Modifiers::OFFSET2) {
+            for (name, value) in [("offset0", low), ("offset1", high)] {
+                if value != 0 {
+                    self.push(&format!(" {name}:{value}"));
+                }
+            }
+        } else if offset != 0 && self.row.has(Modifiers::SWIZZLE) {
+            self.push(&format!(" offset:{}", swizzle(offset)));
+        } else if offset != 0 && self.row.has(Modifiers::OFFSET) {
+            self.push(&format!(" offset:{offset}"));
+        }
+        if self.row.has(Modifiers::GDS) {
+            self.push(" gds");
+        }
+        Some(())
+    }
+
+    /// FLAT, GLOBAL and SCRATCH.
+    pub(super) fn flat(&mut self) -> Option<()> {
+        let row = self.row;
+        self.push(row.mnemonic);
+        let scalar = self.bits(SECOND + 16, 7);
+        let has_scalar = row.encoding != Encoding::Flat && scalar != 0x7f;
+        let to_lds = self.bits(13, 1) != 0;
+        for operand in row.operands {
+            let text = match operand.field {
+                Field::Vdst if to_lds => continue,
+                Field::Vdst => self.data(SECOND + 24, operand, SECOND + 23),
+                Field::Rtn if self.bits(16, 1) != 0 => self.data(SECOND + 24, operand, SECOND + 23),
+                Field::Rtn => continue,
+                Field::Data => self.data(SECOND + 8, operand, SECOND + 23),
+                Field::Addr if row.encoding == Encoding::Scratch && has_scalar => "off".to_owned(),
+                Field::Addr => {
+                    let width = if has_scalar { 1 } else { operand.width };
+                    registers("v", self.bits(SECOND, 8), width)
+                }
+                Field::Saddr if !has_scalar => "off".to_owned(),
+                Field::Saddr => scalar_register(
+                    scalar,
+                    if row.encoding == Encoding::Scratch {
+                        1
+                    } else {
+                        2
+                    },
+                )?,
+                _ => return None,
+            };
+            self.operand(&text);
+        }
+        let offset = match row.encoding {
+            Encoding::Flat => self.bits(0, 13) as i32,
+            _ => ((self.bits(0, 13) << 19) as i32) >> 19,
+        };
+        if offset != 0 {
+            self.push(&format!(" offset:{offset}"));
+        }
+        self.cache_bits(16, 17, 25);
+        if to_lds {
+            self.push(" lds");
+        }
+        Some(())
+    }
+
+    /// How the caches treat an access.
+    fn cache_bits(&mut self, glc: u32, slc: u32, scc: u32) {
+        self.flag(glc, " glc");
+        self.flag(slc, " slc");
+        self.flag(scc, " scc");
+    }
+
+    /// MUBUF and MTBUF.
+    pub(super) fn buffer(&mut self) -> Option<()> {
+        let row = self.row;
+        self.push(row.mnemonic);
+        if row.operands.is_empty() {
+            return Some(());
+        }
+        let typed = row.encoding == Encoding::Mtbuf;
+        let to_lds = !typed && self.bits(16, 1) != 0;
+        let (by_offset, by_index) = (self.bits(12, 1), self.bits(13, 1));
+        for operand in row.operands {
+            let text = match operand.field {
+                Field::Vdata if to_lds => continue,
+                Field::Vdata => self.data(SECOND + 8, operand, SECOND + 23),
+                Field::Vaddr if by_offset + by_index == 0 => "off".to_owned(),
+                Field::Vaddr => registers("v", self.bits(SECOND, 8), (by_offset + by_index) as u8),
+                Field::Srsrc => descriptor(self.bits(SECOND + 16, 5), operand.width)?,
+                Field::Soffset => {
+                    let kind = Operand {
+                        field: Field::Soffset,
+                        width: 1,
+                        kind: Type::Word,
+                    };
+                    let code = self.bits(SECOND + 24, 8);
+                    if matches!(code, 249 | 250 | 254 | 255) {
+                        return None;
+                    }
+                    self.source(code, &kind)?.text
+                }
+                _ => return None,
+            };
+            self.operand(&text);
+        }
+        if typed {
+            let (data, number) = (self.bits(19, 4) as usize, self.bits(23, 3) as usize);
+            let data = (data != 1).then(|| format!("BUF_DATA_FORMAT_{}", DATA_FORMATS[data]));
+            let number =
+                (number != 0).then(|| format!("BUF_NUM_FORMAT_{}", NUMBER_FORMATS[number]));
+            let names: Vec<_> = data.into_iter().chain(number).collect();
+            if !names.is_empty() {
+                self.push(&format!(" format:[{}]", names.join(",")));
+            }
+        }
+        self.flag(13, " idxen");
+        self.flag(12, " offen");
+        match self.bits(0, 12) {
+            0 => {}
+            offset => self.push(&format!(" offset:{offset}")),
+        }
+        if typed {
+            self.cache_bits(14, SECOND + 22, SECOND + 21);
+        } else {
+            self.cache_bits(14, 17, 15);
+        }
+        if to_lds {
+            self.push(" lds");
+        }
+        Some(())
+    }
+
+    /// MIMG.
+    pub(super) fn image(&mut self) -> Option<()> {
+        self.push(self.row.mnemonic);
+        let mask = self.bits(8, 4);
+        for operand in self.row.operands {
+            let text = match operand.field {
+                Field::Vdata => registers(
+                    "v",
+                    self.bits(SECOND + 8, 8),
+                    mask.count_ones().max(1) as u8,
+                ),
+                Field::Vaddr => registers("v", self.bits(SECOND, 8), operand.width),
+                Field::Srsrc => descriptor(self.bits(SECOND + 16, 5), operand.width)?,
+                Field::Ssamp => descriptor(self.bits(SECOND + 21, 5), operand.width)?,
+                _ => return None,
+            };
+            self.operand(&text);
+        }
+        if mask != 0 {
+            self.push(&format!(" dmask:{mask:#x}"));
+        }
+        for (bit, name) in [
+            (12, " unorm"),
+            (13, " glc"),
+            (25, " slc"),
+            (15, " a16"),
+            (16, " tfe"),
+            (17, " lwe"),
+            (14, " da"),
+        ] {
+            self.flag(bit, name);
+        }
+        Some(())
+    }
+}
+
+/// The pattern of `ds_swizzle_b32`.
+fn swizzle(value: u32) -> String {
+    if value & 0xff00 == 0x8000 {
+        let lane = |n: u32| value >> (2 * n) & 3;
+        return format!(
+            "swizzle(QUAD_PERM,{},{},{},{})",
+            lane(0),
+            lane(1),
+            lane(2),
+            lane(3)
+        );
+    }
+    if value & 0x8000 != 0 {
+        return value.to_string();
+    }
+    let (and, or, xor) = (value & 31, value >> 5 & 31, value >> 10 & 31);
+    if and == 31 && or == 0 && xor.is_power_of_two() {
+        return format!("swizzle(SWAP,{xor})");
+    }
+    if and == 31 && or == 0 && xor != 0 && (xor + 1).is_power_of_two() {
+        return format!("swizzle(REVERSE,{})", xor + 1);
+    }
+    let group = 32 - and;
+    if group > 1 && group.is_power_of_two() && or < group && xor == 0 {
+        return format!("swizzle(BROADCAST,{group},{or})");
+    }
+    let (zeros, ones) = (or ^ xor, (and | or) ^ xor);
+    let letter = |bit: u32| match (zeros >> bit & 1, ones >> bit & 1) {
+        (0, 0) => '0',
+        (1, 1) => '1',
+        (0, _) => 'p',
+        _ => 'i',
+    };
+    let pattern: String = (0..5).rev().map(letter).collect();
+    format!("swizzle(BITMASK_PERM,\"{pattern}\")")
+}

@@ -1,0 +1,236 @@
+//! Disassembly: the text of instructions as LLVM's tools print it, with their lengths and kinds.
+//!
+//! The tables `data/<processor>-instructions.csv` drive it: a row has the encoding and opcode of an instruction, how LLVM
+//! calls it, and its *form*: which fields are its operands, how many dwords they have, and which modifiers exist.
+//! `data/list-instructions.py` makes them by asking LLVM's disassembler; the tests compare the texts of random instructions
+//! with what it prints.
+//!
+//! For processors without a table, [`Instruction::from_text`] completes what another disassembler says.
+
+mod category;
+mod memory;
+mod operand;
+mod scalar;
+mod table;
+#[cfg(test)]
+pub(crate) mod tests;
+mod vector;
+
+pub use category::{Category, Flow};
+pub(crate) use table::find;
+#[cfg(test)]
+pub(crate) use table::rows;
+
+use table::{Encoding, Processor, Row};
+
+/// A disassembled instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instruction {
+    /// Its text as LLVM prints it, with single blanks: `v_add_f32_e32 v4, v2, v6`. What is not an instruction is
+    /// `.long 0x...`.
+    pub text: String,
+    /// Its length in bytes; 0 only at the end of the code.
+    pub bytes: u32,
+    /// Its kind.
+    pub category: Category,
+    /// Where execution goes on.
+    pub flow: Flow,
+}
+
+impl Instruction {
+    /// An instruction at `pc` that another disassembler has turned into text.
+    pub fn from_text(text: &str, bytes: u32, pc: u64) -> Self {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        Self {
+            category: Category::of(&text),
+            flow: Flow::of(&text, pc, bytes),
+            text,
+            bytes,
+        }
+    }
+
+    /// The dwords at `code`, which are no instruction.
+    fn unknown(code: &[u8]) -> Self {
+        let (text, bytes) = match code.first_chunk() {
+            Some(dword) => (format!(".long {:#010x}", u32::from_le_bytes(*dword)), 4),
+            None => (
+                code.iter()
+                    .map(|byte| format!(".byte {byte:#04x}"))
+                    .collect::<Vec<_>>()
+                    .join("; "),
+                code.len() as u32,
+            ),
+        };
+        Self {
+            text,
+            bytes,
+            category: Category::Unknown,
+            flow: Flow::Next,
+        }
+    }
+}
+
+/// Disassembles the code of a processor.
+#[derive(Debug, Clone, Copy)]
+pub struct Disassembler {
+    processor: &'static Processor,
+}
+
+impl Disassembler {
+    /// The disassembler for a processor, named as in the target of a code object: `gfx90a`, or with features
+    /// (`gfx90a:sramecc+:xnack-`). `None` for processors without a table: see [`Disassembler::processors`].
+    pub fn new(processor: &str) -> Option<Self> {
+        let name = processor
+            .rsplit_once("--")
+            .map_or(processor, |(_, name)| name);
+        let name = name.split(':').next()?;
+        let processor = table::PROCESSORS.iter().find(|found| found.name == name)?;
+        Some(Self { processor })
+    }
+
+    /// The processors with a table.
+    pub fn processors() -> impl Iterator<Item = &'static str> {
+        table::PROCESSORS.iter().map(|processor| processor.name)
+    }
+
+    /// The instruction with which `code` begins, at address `pc`, relative to which its branch target is.
+    pub fn instruction(&self, code: &[u8], pc: u64) -> Instruction {
+        match self.text(code) {
+            Some((text, dwords)) => Instruction {
+                category: Category::of(&text),
+                flow: Flow::of(&text, pc, 4 * dwords),
+                text,
+                bytes: 4 * dwords,
+            },
+            None => Instruction::unknown(code),
+        }
+    }
+
+    /// All of `code`, from address `pc` on: addresses and instructions.
+    pub fn instructions<'c>(
+        &self,
+        code: &'c [u8],
+        pc: u64,
+    ) -> impl Iterator<Item = (u64, Instruction)> + use<'c> {
+        let (this, mut at) = (*self, 0);
+        std::iter::from_fn(move || {
+            let rest = code.get(at..).filter(|rest| !rest.is_empty())?;
+            let pc = pc.wrapping_add(at as u64);
+            let instruction = this.instruction(rest, pc);
+            at += instruction.bytes as usize;
+            Some((pc, instruction))
+        })
+    }
+
+    /// Text and number of dwords of an instruction; `None` for what is none, or is cut off.
+    fn text(&self, code: &[u8]) -> Option<(String, u32)> {
+        let mut words = [0; 4];
+        let available = code.chunks_exact(4).take(words.len());
+        let mut have = 0;
+        for (word, bytes) in words.iter_mut().zip(available) {
+            *word = u32::from_le_bytes(bytes.try_into().ok()?);
+            have += 1;
+        }
+        if have == 0 {
+            return None;
+        }
+        let (encoding, opcode) = encoding(words)?;
+        let row = self.processor.row(encoding, opcode)?;
+        let mut printer = Printer {
+            row,
+            words,
+            length: row.dwords(),
+            out: String::new(),
+        };
+        printer.print()?;
+        (printer.length <= have).then_some((printer.out, printer.length))
+    }
+}
+
+/// Encoding and opcode of the GFX9 generation.
+fn encoding(words: [u32; 4]) -> Option<(Encoding, u16)> {
+    let w = words[0];
+    let bits = |low: u32, count: u32| (w >> low & ((1 << count) - 1)) as u16;
+    Some(match w >> 26 {
+        0b011111 if w >> 25 & 1 == 0 => (Encoding::Vopc, bits(17, 8)),
+        0b011111 => (Encoding::Vop1, bits(9, 8)),
+        0b000000..0b100000 => (Encoding::Vop2, bits(25, 6)),
+        0b100000..=0b101111 => match w >> 23 & 0x7f {
+            0b1111101 => (Encoding::Sop1, bits(8, 8)),
+            0b1111110 => (Encoding::Sopc, bits(16, 7)),
+            0b1111111 => (Encoding::Sopp, bits(16, 7)),
+            _ if w >> 28 == 0b1011 => (Encoding::Sopk, bits(23, 5)),
+            _ => (Encoding::Sop2, bits(23, 7)),
+        },
+        0b110000 => (Encoding::Smem, bits(18, 8)),
+        0b110100 if w >> 23 & 7 == 7 => (Encoding::Vop3p, bits(16, 7)),
+        0b110100 => (Encoding::Vop3, bits(16, 10)),
+        0b110110 => (Encoding::Ds, bits(17, 8)),
+        0b110111 => {
+            let encoding = match bits(14, 2) {
+                0 => Encoding::Flat,
+                1 => Encoding::Scratch,
+                2 => Encoding::Global,
+                _ => return None,
+            };
+            (encoding, bits(18, 7))
+        }
+        0b111000 => (Encoding::Mubuf, bits(18, 7)),
+        0b111010 => (Encoding::Mtbuf, bits(15, 4)),
+        0b111100 => (Encoding::Mimg, bits(18, 7) | bits(0, 1) << 7),
+        _ => return None,
+    })
+}
+
+/// An instruction that is being turned into text.
+struct Printer {
+    row: &'static Row,
+    /// The instruction and what follows, 0 behind the end of the code.
+    words: [u32; 4],
+    /// Dwords of the instruction; a literal that is found adds one.
+    length: u32,
+    out: String,
+}
+
+impl Printer {
+    /// Prints the instruction; `None` if an operand is invalid.
+    fn print(&mut self) -> Option<()> {
+        match self.row.encoding {
+            Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopk | Encoding::Sopc | Encoding::Sopp => {
+                self.scalar()
+            }
+            Encoding::Smem => self.scalar_memory(),
+            Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => self.short_vector(),
+            Encoding::Vop3 => self.long_vector(),
+            Encoding::Vop3p => self.packed_vector(),
+            Encoding::Ds => self.lds(),
+            Encoding::Flat | Encoding::Scratch | Encoding::Global => self.flat(),
+            Encoding::Mubuf | Encoding::Mtbuf => self.buffer(),
+            Encoding::Mimg => self.image(),
+        }
+    }
+
+    /// A field of the instruction: its lowest bit, counted through all dwords, and its width.
+    fn bits(&self, low: u32, count: u32) -> u32 {
+        self.words[low as usize / 32] >> (low % 32) & (u32::MAX >> (32 - count))
+    }
+
+    /// Appends text.
+    fn push(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    /// Appends an operand: a blank behind the name, a comma behind other operands.
+    fn operand(&mut self, text: &str) {
+        let separator = if self.out.contains(' ') { ", " } else { " " };
+        self.push(separator);
+        self.push(text);
+    }
+
+    /// Appends a modifier if a bit is set.
+    fn flag(&mut self, bit: u32, text: &str) {
+        if self.bits(bit, 1) != 0 {
+            self.push(text);
+        }
+    }
+}

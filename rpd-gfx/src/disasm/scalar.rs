@@ -1,0 +1,230 @@
+//! Scalar instructions and scalar memory.
+
+use super::Printer;
+use super::operand::{registers, scalar_register};
+use super::table::{Encoding, Field, Operand};
+
+/// Registers that `s_getreg_b32` reads, by number.
+const HARDWARE_REGISTERS: [&str; 20] = [
+    "",
+    "MODE",
+    "STATUS",
+    "TRAPSTS",
+    "HW_ID",
+    "GPR_ALLOC",
+    "LDS_ALLOC",
+    "IB_STS",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "SH_MEM_BASES",
+    "TBA_LO",
+    "TBA_HI",
+    "TMA_LO",
+    "TMA_HI",
+];
+
+impl Printer {
+    /// SOP1, SOP2, SOPK, SOPC and SOPP.
+    pub(super) fn scalar(&mut self) -> Option<()> {
+        self.push(self.row.mnemonic);
+        let low = if self.row.encoding == Encoding::Sopk {
+            0
+        } else {
+            8
+        };
+        for operand in self.row.operands {
+            let text = match operand.field {
+                Field::Sdst => scalar_register(self.bits(16, 7), operand.width)?,
+                Field::Src0 => self.scalar_source(self.bits(0, 8), operand)?,
+                Field::Src1 => self.scalar_source(self.bits(8, 8), operand)?,
+                Field::Imm16 => match self.immediate() {
+                    Some(text) => text,
+                    None => continue,
+                },
+                Field::Label => self.bits(0, 16).to_string(),
+                Field::Hwreg => self.hardware_register(),
+                Field::GprIdx if self.row.encoding == Encoding::Sopc => {
+                    index_mode(self.bits(low, 8))
+                }
+                Field::GprIdx => index_mode(self.bits(0, 16)),
+                Field::Waitcnt => wait_counts(self.bits(0, 16)),
+                Field::Sendmsg => message(self.bits(0, 16)),
+                Field::Literal => self.long_literal(),
+                Field::Fixed(text) => text.to_owned(),
+                _ => return None,
+            };
+            self.operand(&text);
+        }
+        Some(())
+    }
+
+    fn scalar_source(&mut self, code: u32, operand: &Operand) -> Option<String> {
+        // Neither control dwords nor LDS.
+        if matches!(code, 249 | 250 | 254) {
+            return None;
+        }
+        self.source(code, operand).map(|source| source.text)
+    }
+
+    /// The literal of an instruction that always has one.
+    fn long_literal(&mut self) -> String {
+        self.literal(super::table::Type::Word)
+    }
+
+    /// The immediate of SOPK and SOPP.
+    fn immediate(&self) -> Option<String> {
+        let value = self.bits(0, 16);
+        Some(match self.row.mnemonic {
+            _ if self.row.encoding == Encoding::Sopk => format!("{value:#x}"),
+            "s_endpgm" if value == 0 => return None,
+            "s_endpgm" => value.to_string(),
+            _ => small_or_hexadecimal(value),
+        })
+    }
+
+    fn hardware_register(&self) -> String {
+        let (id, offset, size) = (self.bits(0, 6), self.bits(6, 5), self.bits(11, 5) + 1);
+        let name = match HARDWARE_REGISTERS.get(id as usize) {
+            Some(name) if !name.is_empty() => format!("HW_REG_{name}"),
+            _ => id.to_string(),
+        };
+        if offset == 0 && size == 32 {
+            format!("hwreg({name})")
+        } else {
+            format!("hwreg({name}, {offset}, {size})")
+        }
+    }
+
+    /// SMEM.
+    pub(super) fn scalar_memory(&mut self) -> Option<()> {
+        self.push(self.row.mnemonic);
+        for operand in self.row.operands {
+            let text = match operand.field {
+                Field::Sdata => scalar_register(self.bits(6, 7), operand.width)?,
+                Field::Sbase => scalar_register(self.bits(0, 6) << 1, operand.width)?,
+                Field::Probe => small_or_hexadecimal(self.bits(6, 7)),
+                Field::Soffset => self.scalar_offset()?,
+                _ => return None,
+            };
+            self.operand(&text);
+        }
+        if self.row.operand(Field::Sdata).is_some() && self.row.operand(Field::Sbase).is_some() {
+            self.flag(16, " glc");
+        }
+        Some(())
+    }
+
+    fn scalar_offset(&self) -> Option<String> {
+        let (immediate, both) = (self.bits(17, 1) != 0, self.bits(14, 1) != 0);
+        let number = || {
+            let value = ((self.bits(32, 21) << 11) as i32) >> 11;
+            let sign = if value < 0 { "-" } else { "" };
+            format!("{sign}{:#x}", value.unsigned_abs())
+        };
+        Some(match (immediate, both) {
+            (true, false) => number(),
+            (false, false) => scalar_register(self.bits(32, 7), 1)?,
+            (false, true) => scalar_register(self.bits(32 + 25, 7), 1)?,
+            (true, true) => format!(
+                "{} offset:{}",
+                scalar_register(self.bits(32 + 25, 7), 1)?,
+                number()
+            ),
+        })
+    }
+}
+
+/// A number as LLVM prints most immediates.
+fn small_or_hexadecimal(value: u32) -> String {
+    if value <= 64 {
+        value.to_string()
+    } else {
+        format!("{value:#x}")
+    }
+}
+
+/// Operands that are indexed.
+fn index_mode(value: u32) -> String {
+    if value > 15 {
+        return format!("{value:#x}");
+    }
+    let names = ["SRC0", "SRC1", "SRC2", "DST"];
+    let on: Vec<_> = names
+        .iter()
+        .enumerate()
+        .filter(|(n, _)| value >> n & 1 != 0)
+        .map(|(_, name)| *name)
+        .collect();
+    format!("gpr_idx({})", on.join(","))
+}
+
+/// Counters that `s_waitcnt` waits for: those that are not at their maximum, or all.
+fn wait_counts(value: u32) -> String {
+    let counts = [
+        ("vmcnt", value & 15 | value >> 10 & 0x30, 63),
+        ("expcnt", value >> 4 & 7, 7),
+        ("lgkmcnt", value >> 8 & 15, 15),
+    ];
+    let all = counts.iter().all(|(_, count, most)| count == most);
+    let texts = counts
+        .iter()
+        .filter(|(_, count, most)| all || count != most);
+    texts
+        .map(|(name, count, _)| format!("{name}({count})"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The message of `s_sendmsg`.
+fn message(value: u32) -> String {
+    let (id, operation, stream) = (value & 15, value >> 4 & 7, value >> 8 & 3);
+    let plain = [
+        "",
+        "MSG_INTERRUPT",
+        "",
+        "",
+        "MSG_SAVEWAVE",
+        "MSG_STALL_WAVE_GEN",
+        "MSG_HALT_WAVES",
+        "MSG_ORDERED_PS_DONE",
+        "MSG_EARLY_PRIM_DEALLOC",
+        "MSG_GS_ALLOC_REQ",
+        "MSG_GET_DOORBELL",
+    ];
+    let geometry =
+        ["GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"].get(operation as usize);
+    let system = match operation {
+        1 => Some("SYSMSG_OP_ECC_ERR_INTERRUPT"),
+        2 => Some("SYSMSG_OP_REG_RD"),
+        4 => Some("SYSMSG_OP_TTRACE_PC"),
+        _ => None,
+    };
+    match (id, plain.get(id as usize), geometry, system) {
+        (1 | 4.., Some(name), ..) if !name.is_empty() && operation | stream == 0 => {
+            format!("sendmsg({name})")
+        }
+        (3, _, Some(name), _) if operation | stream == 0 => format!("sendmsg(MSG_GS_DONE, {name})"),
+        (2, _, Some(name), _) if operation != 0 => format!("sendmsg(MSG_GS, {name}, {stream})"),
+        (3, _, Some(name), _) if operation != 0 => {
+            format!("sendmsg(MSG_GS_DONE, {name}, {stream})")
+        }
+        (15, _, _, Some(name)) if stream == 0 => format!("sendmsg(MSG_SYSMSG, {name})"),
+        _ if value & !0x37f != 0 => value.to_string(),
+        _ => format!("sendmsg({id}, {operation}, {stream})"),
+    }
+}
+
+/// A resource descriptor or sampler, whose number is in units of four registers.
+pub(super) fn descriptor(number: u32, width: u8) -> Option<String> {
+    let first = number << 2;
+    match first {
+        0..=101 => Some(registers("s", first, width)),
+        108..=123 => Some(registers("ttmp", first - 108, width)),
+        _ => None,
+    }
+}

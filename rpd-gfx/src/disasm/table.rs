@@ -1,0 +1,266 @@
+//! The tables of instructions, made by the build script from `data/*-instructions.csv`.
+
+/// Declares the bits for the words of forms that name modifiers.
+macro_rules! modifiers {
+    ($($name:ident)*) => {
+        #[allow(clippy::upper_case_acronyms, non_camel_case_types)]
+        enum Bit { $($name),* }
+        impl Modifiers {
+            $(pub(super) const $name: Self = Self(1 << Bit::$name as u64);)*
+        }
+    };
+}
+
+/// What an instruction can have beside its operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Modifiers(u64);
+
+modifiers! {
+    // Long encodings: of each source, and of the result.
+    ABS0 ABS1 ABS2 NEG0 NEG1 NEG2 SEL0 SEL1 SEL2 SEL3 LONG_SEXT0 LONG_SEXT1 LONG_SEXT2 CLAMP OMOD
+    // Packed encodings.
+    OP_SEL OP_SEL_HI NEG_LO NEG_HI MIX CBSZ ABID BLGP NEG
+    // Short encodings with a control dword.
+    SDWA SDWA_CLAMP SDWA_OMOD SEXT0 SEXT1 SDWA_NEG0 SDWA_NEG1 SDWA_SRC0 SDWA_SRC1 SDWA_DST DPP DPP_NEG0 DPP_NEG1 DPP_SEXT1
+    // LDS.
+    OFFSET OFFSET2 SWIZZLE GDS
+}
+
+impl Modifiers {
+    /// None of them.
+    pub(super) const NONE: Self = Self(0);
+
+    /// These and others.
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether all of `other` are among these.
+    pub(super) fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// The encodings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Encoding {
+    Sop1,
+    Sop2,
+    Sopk,
+    Sopc,
+    Sopp,
+    Smem,
+    Vop1,
+    Vop2,
+    Vopc,
+    Vop3,
+    Vop3p,
+    Ds,
+    Flat,
+    Scratch,
+    Global,
+    Mubuf,
+    Mtbuf,
+    Mimg,
+}
+
+impl Encoding {
+    /// Name as the ISA manual writes it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Sop1 => "SOP1",
+            Self::Sop2 => "SOP2",
+            Self::Sopk => "SOPK",
+            Self::Sopc => "SOPC",
+            Self::Sopp => "SOPP",
+            Self::Smem => "SMEM",
+            Self::Vop1 => "VOP1",
+            Self::Vop2 => "VOP2",
+            Self::Vopc => "VOPC",
+            Self::Vop3 => "VOP3",
+            Self::Vop3p => "VOP3P",
+            Self::Ds => "DS",
+            Self::Flat => "FLAT",
+            Self::Scratch => "SCRATCH",
+            Self::Global => "GLOBAL",
+            Self::Mubuf => "MUBUF",
+            Self::Mtbuf => "MTBUF",
+            Self::Mimg => "MIMG",
+        }
+    }
+}
+
+/// The field that an operand is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Field {
+    Sdst,
+    Src0,
+    Src1,
+    Src2,
+    Vsrc1,
+    Vdst,
+    Literal,
+    Imm16,
+    Label,
+    Hwreg,
+    GprIdx,
+    Waitcnt,
+    Sendmsg,
+    Sdata,
+    Sbase,
+    Soffset,
+    Probe,
+    Addr,
+    Data,
+    Data0,
+    Data1,
+    /// The result of an atomic that returns one.
+    Rtn,
+    Saddr,
+    Vdata,
+    Vaddr,
+    Srsrc,
+    Ssamp,
+    /// A register that no field names.
+    Fixed(&'static str),
+}
+
+/// How constants of an operand are printed, or which registers it can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Type {
+    /// 32 bits.
+    Word,
+    /// 64 bits, of an integer.
+    Long,
+    /// 64 bits, of a double.
+    Double,
+    /// A half.
+    Half,
+    /// Two halves.
+    Halves,
+    /// An integer of 16 bits.
+    Short,
+    /// Registers only.
+    Register,
+    /// Scalar registers, in a field for vector registers.
+    Scalar,
+    /// Accumulation registers.
+    Accumulation,
+}
+
+/// An operand of an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Operand {
+    pub(super) field: Field,
+    /// Registers.
+    pub(super) width: u8,
+    pub(super) kind: Type,
+}
+
+/// An instruction of a processor.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) encoding: Encoding,
+    pub(crate) opcode: u16,
+    /// Its name, with the suffix of its encoding (`_e32`).
+    pub(crate) mnemonic: &'static str,
+    /// Whether the interpreter executes it.
+    pub(crate) executed: bool,
+    /// One such instruction.
+    #[cfg_attr(not(test), allow(dead_code))]
+    pub(crate) sample: &'static [u32],
+    /// The text of the sample.
+    #[cfg_attr(not(test), allow(dead_code))]
+    pub(crate) text: &'static str,
+    pub(super) operands: &'static [Operand],
+    pub(super) modifiers: Modifiers,
+}
+
+impl Row {
+    /// Its name without the suffix of its encoding.
+    pub(crate) fn name(&self) -> &'static str {
+        let name = self.mnemonic;
+        name.strip_suffix("_e32")
+            .or_else(|| name.strip_suffix("_e64"))
+            .unwrap_or(name)
+    }
+
+    /// Dwords of the instruction without literal.
+    pub(super) fn dwords(&self) -> u32 {
+        match self.encoding {
+            Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopk | Encoding::Sopc | Encoding::Sopp => 1,
+            Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => 1,
+            _ => 2,
+        }
+    }
+
+    /// Whether the instruction has a modifier.
+    pub(super) fn has(&self, modifier: Modifiers) -> bool {
+        self.modifiers.has(modifier)
+    }
+
+    /// Its operand from a field.
+    pub(super) fn operand(&self, field: Field) -> Option<&'static Operand> {
+        self.operands.iter().find(|operand| operand.field == field)
+    }
+}
+
+/// A processor and its instructions, in the order of encodings and opcodes.
+#[derive(Debug)]
+pub(crate) struct Processor {
+    pub(super) name: &'static str,
+    pub(super) rows: &'static [Row],
+}
+
+impl Processor {
+    /// The instruction of an opcode.
+    pub(super) fn row(&self, encoding: Encoding, opcode: u16) -> Option<&'static Row> {
+        let at = self
+            .rows
+            .binary_search_by_key(&(encoding, opcode), |row| (row.encoding, row.opcode));
+        at.ok().map(|at| &self.rows[at])
+    }
+}
+
+/// The instruction of an opcode of an encoding, whose name is that of the ISA manual.
+pub(crate) fn find(processor: &str, encoding: &str, opcode: u16) -> Option<&'static Row> {
+    let row = |row: &&Row| row.opcode == opcode && row.encoding.name() == encoding;
+    rows(processor)?.iter().find(row)
+}
+
+/// All instructions of a processor.
+pub(crate) fn rows(processor: &str) -> Option<&'static [Row]> {
+    PROCESSORS
+        .iter()
+        .find(|found| found.name == processor)
+        .map(|found| found.rows)
+}
+
+/// Shorter forms for the generated tables.
+const fn row(
+    encoding: Encoding,
+    opcode: u16,
+    mnemonic: &'static str,
+    executed: bool,
+    (sample, text): (&'static [u32], &'static str),
+    operands: &'static [Operand],
+    modifiers: Modifiers,
+) -> Row {
+    Row {
+        encoding,
+        opcode,
+        mnemonic,
+        executed,
+        sample,
+        text,
+        operands,
+        modifiers,
+    }
+}
+
+const fn op(field: Field, width: u8, kind: Type) -> Operand {
+    Operand { field, width, kind }
+}
+
+/// The processors that have a table.
+pub(super) static PROCESSORS: &[Processor] = include!(concat!(env!("OUT_DIR"), "/processors.rs"));

@@ -1,0 +1,393 @@
+//! Vector arithmetic: short encodings with their SDWA and DPP forms, long ones, and packed ones.
+
+use super::Printer;
+use super::operand::{registers, scalar_register};
+use super::table::{Encoding, Field, Modifiers, Operand, Type};
+
+/// Bits of the second dword.
+const SECOND: u32 = 32;
+
+impl Printer {
+    /// VOP1, VOP2 and VOPC.
+    pub(super) fn short_vector(&mut self) -> Option<()> {
+        match self.bits(0, 9) {
+            249 => return self.sub_dword(),
+            250 => return self.data_parallel(),
+            _ => {}
+        }
+        self.push(self.row.mnemonic);
+        for operand in self.row.operands {
+            let text = match operand.field {
+                Field::Src0 => self.source(self.bits(0, 9), operand)?.text,
+                Field::Literal => {
+                    self.length = 2;
+                    format!("{:#x}", self.words[1])
+                }
+                _ => self.short_operand(operand)?,
+            };
+            self.operand(&text);
+        }
+        Some(())
+    }
+
+    /// An operand of a short encoding other than the first source.
+    fn short_operand(&self, operand: &Operand) -> Option<String> {
+        let class = if operand.kind == Type::Accumulation {
+            "a"
+        } else {
+            "v"
+        };
+        Some(match operand.field {
+            Field::Vdst if operand.kind == Type::Scalar => {
+                scalar_register(self.bits(17, 7), operand.width)?
+            }
+            Field::Vdst => registers(class, self.bits(17, 8), operand.width),
+            Field::Vsrc1 => registers("v", self.bits(9, 8), operand.width),
+            Field::Fixed(text) => text.to_owned(),
+            _ => return None,
+        })
+    }
+
+    /// SDWA: sources and result are parts of registers.
+    fn sub_dword(&mut self) -> Option<()> {
+        let row = self.row;
+        if !row.has(Modifiers::SDWA) {
+            return None;
+        }
+        self.length = 2;
+        self.push(self.row.name());
+        self.push("_sdwa");
+        for operand in row.operands {
+            let text = match operand.field {
+                Field::Src0 => self.sub_dword_source(0, operand)?,
+                Field::Vsrc1 => self.sub_dword_source(1, operand)?,
+                Field::Fixed("vcc")
+                    if row.encoding == Encoding::Vopc && self.bits(SECOND + 15, 1) != 0 =>
+                {
+                    scalar_register(self.bits(SECOND + 8, 7), 2)?
+                }
+                _ => self.short_operand(operand)?,
+            };
+            self.operand(&text);
+        }
+        if row.encoding != Encoding::Vopc {
+            if row.has(Modifiers::SDWA_CLAMP) {
+                self.flag(SECOND + 13, " clamp");
+            }
+            if row.has(Modifiers::SDWA_OMOD) {
+                self.output_modifier(SECOND + 14);
+            }
+        }
+        let part = |value: u32| {
+            [
+                "BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD",
+            ]
+            .get(value as usize)
+        };
+        if row.has(Modifiers::SDWA_DST) {
+            let unused = ["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"]
+                .get(self.bits(SECOND + 11, 2) as usize)?;
+            let text = format!(
+                " dst_sel:{} dst_unused:{unused}",
+                part(self.bits(SECOND + 8, 3))?
+            );
+            self.push(&text);
+        }
+        for (modifier, low, name) in [
+            (Modifiers::SDWA_SRC0, 16, "src0_sel"),
+            (Modifiers::SDWA_SRC1, 24, "src1_sel"),
+        ] {
+            if row.has(modifier) {
+                let text = format!(" {name}:{}", part(self.bits(SECOND + low, 3))?);
+                self.push(&text);
+            }
+        }
+        Some(())
+    }
+
+    fn sub_dword_source(&mut self, number: u32, operand: &Operand) -> Option<String> {
+        let base = SECOND + 16 + 8 * number;
+        let code = if number == 0 {
+            self.bits(SECOND, 8)
+        } else {
+            self.bits(9, 8)
+        };
+        let scalar = self.bits(base + 7, 1) != 0;
+        if scalar && matches!(code, 249 | 250 | 255) {
+            return None;
+        }
+        let source = self.source(if scalar { code } else { 256 + code }, operand)?;
+        let (negative, absolute) = (self.bits(base + 4, 1) != 0, self.bits(base + 5, 1) != 0);
+        let (neg, sext) = [
+            (Modifiers::SDWA_NEG0, Modifiers::SEXT0),
+            (Modifiers::SDWA_NEG1, Modifiers::SEXT1),
+        ][number as usize];
+        let extended = self.row.has(sext) && self.bits(base + 3, 1) != 0;
+        let text = if extended {
+            format!("sext({})", source.text)
+        } else {
+            source.text
+        };
+        Some(if self.row.has(neg) {
+            signed(&text, source.constant, negative, absolute)
+        } else {
+            text
+        })
+    }
+
+    /// DPP: the first source comes from other lanes.
+    fn data_parallel(&mut self) -> Option<()> {
+        let row = self.row;
+        if !row.has(Modifiers::DPP) {
+            return None;
+        }
+        self.length = 2;
+        self.push(self.row.name());
+        self.push("_dpp");
+        for operand in row.operands {
+            let (text, number) = match operand.field {
+                Field::Src0 => (registers("v", self.bits(SECOND, 8), operand.width), 0),
+                Field::Vsrc1 => (registers("v", self.bits(9, 8), operand.width), 1),
+                _ => {
+                    let text = self.short_operand(operand)?;
+                    self.operand(&text);
+                    continue;
+                }
+            };
+            let negative = self.bits(SECOND + 20 + 2 * number, 1) != 0;
+            let absolute = self.bits(SECOND + 21 + 2 * number, 1) != 0;
+            if number == 1 && row.has(Modifiers::DPP_SEXT1) && negative {
+                self.operand(&format!("sext({text})"));
+                continue;
+            }
+            let has = row.has([Modifiers::DPP_NEG0, Modifiers::DPP_NEG1][number as usize]);
+            self.operand(&if has {
+                signed(&text, false, negative, absolute)
+            } else {
+                text
+            });
+        }
+        let control = self.bits(SECOND + 8, 9);
+        let lanes = match control {
+            0..=0xff => {
+                let lane = |n: u32| control >> (2 * n) & 3;
+                format!(
+                    "quad_perm:[{},{},{},{}]",
+                    lane(0),
+                    lane(1),
+                    lane(2),
+                    lane(3)
+                )
+            }
+            0x101..=0x10f => format!("row_shl:{}", control & 15),
+            0x111..=0x11f => format!("row_shr:{}", control & 15),
+            0x121..=0x12f => format!("row_ror:{}", control & 15),
+            0x130 => "wave_shl:1".to_owned(),
+            0x134 => "wave_rol:1".to_owned(),
+            0x138 => "wave_shr:1".to_owned(),
+            0x13c => "wave_ror:1".to_owned(),
+            0x140 => "row_mirror".to_owned(),
+            0x141 => "row_half_mirror".to_owned(),
+            0x142 => "row_bcast:15".to_owned(),
+            0x143 => "row_bcast:31".to_owned(),
+            0x150..=0x15f => format!("row_newbcast:{}", control & 15),
+            _ => return None,
+        };
+        let (rows, banks) = (self.bits(SECOND + 28, 4), self.bits(SECOND + 24, 4));
+        self.push(&format!(" {lanes} row_mask:{rows:#x} bank_mask:{banks:#x}"));
+        self.flag(SECOND + 19, " bound_ctrl:1");
+        Some(())
+    }
+
+    /// The output modifier in two bits.
+    fn output_modifier(&mut self, low: u32) {
+        let text = ["", " mul:2", " mul:4", " div:2"][self.bits(low, 2) as usize];
+        self.push(text);
+    }
+
+    /// The code of a source of a long or packed encoding.
+    fn long_code(&self, number: u32) -> u32 {
+        self.bits(SECOND + 9 * number, 9)
+    }
+
+    /// VOP3.
+    pub(super) fn long_vector(&mut self) -> Option<()> {
+        let row = self.row;
+        self.push(row.mnemonic);
+        let mut sources = 0;
+        for operand in row.operands {
+            let text = match operand.field {
+                // LLVM takes any source for a scalar destination.
+                Field::Vdst if operand.kind == Type::Scalar => {
+                    self.source(self.bits(0, 8), operand)?.text
+                }
+                Field::Vdst => registers("v", self.bits(0, 8), operand.width),
+                Field::Sdst => scalar_register(self.bits(8, 7), operand.width)?,
+                Field::Src0 => self.long_source(0, operand)?,
+                Field::Src1 => self.long_source(1, operand)?,
+                Field::Src2 => self.long_source(2, operand)?,
+                Field::Fixed(text) => text.to_owned(),
+                _ => return None,
+            };
+            sources += u32::from(matches!(
+                operand.field,
+                Field::Src0 | Field::Src1 | Field::Src2
+            ));
+            self.operand(&text);
+        }
+        let selects = [
+            Modifiers::SEL0,
+            Modifiers::SEL1,
+            Modifiers::SEL2,
+            Modifiers::SEL3,
+        ];
+        if selects.iter().any(|select| row.has(*select)) {
+            let mut bits: Vec<_> = (0..sources).map(|n| self.bits(11 + n, 1)).collect();
+            if row.has(Modifiers::SEL3) {
+                bits.push(self.bits(14, 1));
+            }
+            self.list("op_sel", &bits, 0);
+        }
+        if row.has(Modifiers::CLAMP) {
+            self.flag(15, " clamp");
+        }
+        if row.has(Modifiers::OMOD) {
+            self.output_modifier(SECOND + 27);
+        }
+        Some(())
+    }
+
+    /// A source of a long encoding with its sign.
+    fn long_source(&mut self, number: u32, operand: &Operand) -> Option<String> {
+        let source = self.vector_source(self.long_code(number), operand)?;
+        let (abs, neg) = [
+            (Modifiers::ABS0, Modifiers::NEG0),
+            (Modifiers::ABS1, Modifiers::NEG1),
+            (Modifiers::ABS2, Modifiers::NEG2),
+        ][number as usize];
+        let absolute = self.row.has(abs) && self.bits(8 + number, 1) != 0;
+        let sign = self.bits(SECOND + 29 + number, 1) != 0;
+        let negative = self.row.has(neg) && sign;
+        let sext = [
+            Modifiers::LONG_SEXT0,
+            Modifiers::LONG_SEXT1,
+            Modifiers::LONG_SEXT2,
+        ][number as usize];
+        if self.row.has(sext) && sign {
+            return Some(format!("sext({})", source.text));
+        }
+        Some(signed(&source.text, source.constant, negative, absolute))
+    }
+
+    /// A source that is no literal: the long encodings of this generation have none.
+    fn vector_source(&mut self, code: u32, operand: &Operand) -> Option<super::operand::Source> {
+        if matches!(code, 249 | 250 | 255) {
+            return None;
+        }
+        self.source(code, operand)
+    }
+
+    /// VOP3P.
+    pub(super) fn packed_vector(&mut self) -> Option<()> {
+        let row = self.row;
+        self.push(row.mnemonic);
+        let matrix =
+            row.has(Modifiers::BLGP) || row.has(Modifiers::NEG) || row.has(Modifiers::CBSZ);
+        let (mut sources, mut number) = (0, 0);
+        for operand in row.operands {
+            let mut operand = *operand;
+            let accumulates = match operand.field {
+                Field::Src0 => self.bits(SECOND + 27, 1),
+                Field::Src1 => self.bits(SECOND + 28, 1),
+                _ => self.bits(15, 1),
+            };
+            if matrix && accumulates != 0 {
+                operand.kind = Type::Accumulation;
+            }
+            let text = match operand.field {
+                Field::Vdst => {
+                    let class = if operand.kind == Type::Accumulation {
+                        "a"
+                    } else {
+                        "v"
+                    };
+                    registers(class, self.bits(0, 8), operand.width)
+                }
+                Field::Src0 | Field::Src1 | Field::Src2 => {
+                    let at = number;
+                    number += 1;
+                    sources += 1;
+                    if row.has(Modifiers::MIX) {
+                        self.long_source(at, &operand)?
+                    } else {
+                        // There is no other class that the field could name.
+                        let always = operand.kind == Type::Accumulation && !matrix;
+                        let code = self.long_code(at);
+                        self.vector_source(if always { code | 256 } else { code }, &operand)?
+                            .text
+                    }
+                }
+                _ => return None,
+            };
+            self.operand(&text);
+        }
+        let list = |this: &Self, bits: [u32; 3]| {
+            (0..sources)
+                .map(|n| this.bits(bits[n], 1))
+                .collect::<Vec<_>>()
+        };
+        if row.has(Modifiers::OP_SEL) {
+            let bits = list(self, [11, 12, 13]);
+            self.list("op_sel", &bits, 0);
+        }
+        if row.has(Modifiers::OP_SEL_HI) {
+            let bits = list(self, [SECOND + 27, SECOND + 28, 14]);
+            self.list("op_sel_hi", &bits, u32::from(!row.has(Modifiers::MIX)));
+        }
+        if row.has(Modifiers::NEG_LO) {
+            let bits = list(self, [SECOND + 29, SECOND + 30, SECOND + 31]);
+            self.list("neg_lo", &bits, 0);
+        }
+        if row.has(Modifiers::NEG_HI) {
+            let bits = list(self, [8, 9, 10]);
+            self.list("neg_hi", &bits, 0);
+        }
+        if row.has(Modifiers::NEG) {
+            let bits = list(self, [SECOND + 29, SECOND + 30, SECOND + 31]);
+            self.list("neg", &bits, 0);
+        }
+        for (modifier, name, low, count) in [
+            (Modifiers::CBSZ, "cbsz", 8, 3),
+            (Modifiers::ABID, "abid", 11, 4),
+            (Modifiers::BLGP, "blgp", SECOND + 29, 3),
+        ] {
+            let value = self.bits(low, count);
+            if row.has(modifier) && value != 0 {
+                self.push(&format!(" {name}:{value}"));
+            }
+        }
+        if row.has(Modifiers::CLAMP) {
+            self.flag(15, " clamp");
+        }
+        Some(())
+    }
+
+    /// A list of bits, unless all have their default.
+    fn list(&mut self, name: &str, bits: &[u32], default: u32) {
+        if bits.iter().any(|bit| *bit != default) {
+            let bits: Vec<_> = bits.iter().map(u32::to_string).collect();
+            self.push(&format!(" {name}:[{}]", bits.join(",")));
+        }
+    }
+}
+
+/// A source with its sign; a number's is set apart from its own.
+fn signed(text: &str, constant: bool, negative: bool, absolute: bool) -> String {
+    match (negative, absolute) {
+        (false, false) => text.to_owned(),
+        (false, true) => format!("|{text}|"),
+        (true, true) => format!("-|{text}|"),
+        (true, false) if constant => format!("neg({text})"),
+        (true, false) => format!("-{text}"),
+    }
+}

@@ -1,0 +1,217 @@
+/* inside [KERNEL [ROUNDS [BLOCKS]]]: kernels whose time inside is known; see kernels/inside.hip. KERNEL is one of its names,
+ * or all. ROUNDS are those of the kernel's loop, BLOCKS its workgroups. */
+#include "fatbin.h"
+#include "workload.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 256, CHASE = 1 << 16 };
+
+/* Stubs; the parameters are those of the kernels. */
+#define STUB(name, parameters, ...)                                                                                    \
+    static void name parameters { STUB_BODY(name, __VA_ARGS__); }
+
+STUB(dependent_chain, (float *out, int rounds), &out, &rounds)
+STUB(independent_chains, (float *out, int rounds), &out, &rounds)
+STUB(bank_conflicts, (float *out, int rounds, int stride), &out, &rounds, &stride)
+STUB(divergent_branch, (float *out, int rounds), &out, &rounds)
+STUB(memory_stream, (float *out, const float *in, unsigned count), &out, &in, &count)
+STUB(pointer_chase, (unsigned *out, const unsigned *next, int rounds), &out, &next, &rounds)
+STUB(barrier_imbalance, (float *out, int rounds, int work), &out, &rounds, &work)
+STUB(sleeper, (unsigned *out, int rounds), &out, &rounds)
+STUB(matrix_chain, (float *out, int rounds), &out, &rounds)
+STUB(two_phases, (float *out, int first, int second), &out, &first, &second)
+STUB(lane_mask, (float *out, int active, int rounds), &out, &active, &rounds)
+
+EMBED_KERNELS("inside.hipfb") {
+    register_kernel((const void *)dependent_chain, "dependent_chain");
+    register_kernel((const void *)independent_chains, "independent_chains");
+    register_kernel((const void *)bank_conflicts, "bank_conflicts");
+    register_kernel((const void *)divergent_branch, "divergent_branch");
+    register_kernel((const void *)memory_stream, "memory_stream");
+    register_kernel((const void *)pointer_chase, "pointer_chase");
+    register_kernel((const void *)barrier_imbalance, "barrier_imbalance");
+    register_kernel((const void *)sleeper, "sleeper");
+    register_kernel((const void *)matrix_chain, "matrix_chain");
+    register_kernel((const void *)two_phases, "two_phases");
+    register_kernel((const void *)lane_mask, "lane_mask");
+}
+
+static int rounds;
+static uint32_t blocks;
+static float *out;
+static float *result;
+
+static void fetch(void) {
+    HIP(hipMemcpy(result, out, (size_t)blocks * BLOCK * sizeof *result, hipMemcpyDeviceToHost));
+}
+
+static void expect(const char *kernel, uint32_t at, float expected) {
+    if (fabsf(result[at] - expected) > 1e-5f * fabsf(expected))
+        FAIL("%s: element %u: %g instead of %g", kernel, at, result[at], expected);
+}
+
+/* `steps` multiply-adds, as phases and chains do them. */
+static float chain(float value, long steps, float factor, float addend) {
+    for (long i = 0; i < steps; ++i) {
+        float next = fmaf(value, factor, addend);
+        if (next == value)
+            break;
+        value = next;
+    }
+    return value;
+}
+
+static void run_dependent_chain(void) {
+    LAUNCH(dependent_chain, linear(blocks), linear(64), 0, NULL, out, rounds);
+    fetch();
+    for (uint32_t i = 0; i < 64; ++i)
+        expect("dependent_chain", i, chain((float)i, 32L * rounds, 0.5f, 1.0f));
+}
+
+static void run_independent_chains(void) {
+    LAUNCH(independent_chains, linear(blocks), linear(BLOCK), 0, NULL, out, rounds);
+    fetch();
+    for (uint32_t i = 0; i < BLOCK; ++i) {
+        float sum = 0;
+        for (int n = 0; n < 8; ++n)
+            sum += chain((float)(i + n), 8L * rounds, 0.5f, 1.0f);
+        expect("independent_chains", i, sum);
+    }
+}
+
+static void run_bank_conflicts(void) {
+    LAUNCH(bank_conflicts, linear(blocks), linear(BLOCK), 0, NULL, out, rounds, 32);
+    fetch();
+    for (uint32_t t = 0; t < BLOCK; ++t) {
+        float sum = 0;
+        uint32_t at = t * 32 & 8191;
+        for (int i = 0; i < rounds; ++i) {
+            sum += (float)at;
+            at ^= (uint32_t)i & 1;
+        }
+        expect("bank_conflicts", t, sum);
+    }
+}
+
+static void run_divergent_branch(void) {
+    LAUNCH(divergent_branch, linear(blocks), linear(BLOCK), 0, NULL, out, rounds);
+    fetch();
+    for (uint32_t t = 0; t < BLOCK; ++t)
+        if (!(result[t] >= 1.0f && result[t] < 16.0f))
+            FAIL("divergent_branch: element %u: %g", t, result[t]);
+}
+
+static void run_memory_stream(void) {
+    uint32_t count = blocks * BLOCK * (uint32_t)rounds;
+    float *from, *to, *host = malloc(count * sizeof *host);
+    if (!host)
+        FAIL("no memory for %u elements", count);
+    for (uint32_t i = 0; i < count; ++i)
+        host[i] = (float)(i & 0xffff);
+    HIP(hipMalloc((void **)&from, count * sizeof *host));
+    HIP(hipMalloc((void **)&to, count * sizeof *host));
+    HIP(hipMemcpy(from, host, count * sizeof *host, hipMemcpyHostToDevice));
+    LAUNCH(memory_stream, linear(blocks), linear(BLOCK), 0, NULL, to, from, count);
+    HIP(hipMemcpy(host, to, count * sizeof *host, hipMemcpyDeviceToHost));
+    for (uint32_t i = 0; i < count; ++i)
+        if (host[i] != (float)(i & 0xffff) + 1.0f)
+            FAIL("memory_stream: element %u: %g", i, host[i]);
+    HIP(hipFree(from));
+    HIP(hipFree(to));
+    free(host);
+}
+
+static void run_pointer_chase(void) {
+    static uint32_t next[CHASE];
+    uint32_t *device, *found = (uint32_t *)out, at = 0, end;
+    for (uint32_t i = 0; i < CHASE; ++i)
+        next[i] = (i * 5 + 4099) & (CHASE - 1);
+    HIP(hipMalloc((void **)&device, sizeof next));
+    HIP(hipMemcpy(device, next, sizeof next, hipMemcpyHostToDevice));
+    LAUNCH(pointer_chase, linear(1), linear(1), 0, NULL, found, device, rounds);
+    HIP(hipMemcpy(&end, found, sizeof end, hipMemcpyDeviceToHost));
+    for (int i = 0; i < rounds; ++i)
+        at = next[at];
+    if (end != at)
+        FAIL("pointer_chase: ends at %u instead of %u", end, at);
+    HIP(hipFree(device));
+}
+
+static void run_barrier_imbalance(void) {
+    enum { WORK = 32 };
+    LAUNCH(barrier_imbalance, linear(blocks), linear(BLOCK), 0, NULL, out, rounds, WORK);
+    fetch();
+    for (uint32_t t = 0; t < BLOCK; ++t)
+        expect("barrier_imbalance", t, chain((float)t, (t < 64 ? 4L : 1L) * WORK * rounds, 0.5f, 1.0f));
+}
+
+static void run_sleeper(void) {
+    uint32_t slept;
+    LAUNCH(sleeper, linear(blocks), linear(64), 0, NULL, (unsigned *)out, rounds);
+    HIP(hipMemcpy(&slept, out, sizeof slept, hipMemcpyDeviceToHost));
+    if (slept != (uint32_t)rounds)
+        FAIL("sleeper: %u instead of %d", slept, rounds);
+}
+
+static void run_matrix_chain(void) {
+    LAUNCH(matrix_chain, linear(blocks), linear(BLOCK), 0, NULL, out, rounds);
+    fetch();
+    for (uint32_t t = 0; t < BLOCK; ++t)
+        if (!isfinite(result[t]))
+            FAIL("matrix_chain: element %u: %g", t, result[t]);
+}
+
+static void run_two_phases(void) {
+    LAUNCH(two_phases, linear(blocks), linear(BLOCK), 0, NULL, out, rounds, 3 * rounds);
+    fetch();
+    for (uint32_t t = 0; t < BLOCK; ++t)
+        expect("two_phases", t, chain(chain((float)t, 16L * rounds, 0.5f, 1.0f), 48L * rounds, 0.25f, 2.0f));
+}
+
+/* One launch for each number of active lanes. */
+static void run_lane_mask(void) {
+    for (int active = 1; active <= 64; ++active)
+        LAUNCH(lane_mask, linear(blocks), linear(BLOCK), 0, NULL, out, active, rounds);
+    fetch();
+    for (uint32_t t = 0; t < BLOCK; ++t)
+        expect("lane_mask", t, chain((float)t, rounds, 0.5f, 1.0f));
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} kernels[] = {
+    {"dependent_chain", run_dependent_chain},   {"independent_chains", run_independent_chains},
+    {"bank_conflicts", run_bank_conflicts},     {"divergent_branch", run_divergent_branch},
+    {"memory_stream", run_memory_stream},       {"pointer_chase", run_pointer_chase},
+    {"barrier_imbalance", run_barrier_imbalance}, {"sleeper", run_sleeper},
+    {"matrix_chain", run_matrix_chain},         {"two_phases", run_two_phases},
+    {"lane_mask", run_lane_mask},
+};
+
+int main(int argc, char **argv) {
+    const char *wanted = argc > 1 ? argv[1] : "all";
+    int found = 0;
+    rounds = (int)number_argument(argc, argv, 2, 50);
+    blocks = (uint32_t)number_argument(argc, argv, 3, 8);
+    HIP(hipSetDevice(0));
+    HIP(hipMalloc((void **)&out, (size_t)blocks * BLOCK * sizeof *out));
+    result = malloc((size_t)blocks * BLOCK * sizeof *result);
+    if (!result)
+        FAIL("no memory for %u blocks", blocks);
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; ++i) {
+        if (strcmp(wanted, "all") && strcmp(wanted, kernels[i].name))
+            continue;
+        kernels[i].run();
+        HIP(hipDeviceSynchronize());
+        found = 1;
+    }
+    if (!found)
+        FAIL("there is no kernel `%s`", wanted);
+    HIP(hipFree(out));
+    HIP(hipGetLastError());
+    puts("ok");
+    return 0;
+}
