@@ -12,6 +12,7 @@ use super::fill::{self, FillOp};
 use super::graph_memory::{Block, Blocks};
 use super::launch::{self, KernelOp};
 use super::runtime::{self, lock, read, write};
+use super::settings::{self, Serialize};
 use super::stream::Stream;
 use super::stream_value::{self, ValueOp};
 use super::types::Handle;
@@ -57,8 +58,10 @@ impl Op {
 
     fn run(&self, stream: &Stream) -> HipResult {
         match self {
-            Op::Kernel(op) => launch::run(stream, op),
-            Op::Copy(op) => copy::run(stream, op),
+            Op::Kernel(op) => {
+                serialized(settings::get().kernels, stream, || launch::run(stream, op))
+            }
+            Op::Copy(op) => serialized(settings::get().copies, stream, || copy::run(stream, op)),
             Op::Fill(op) => fill::run(stream, op),
             Op::Host(call) => stream.host_call(*call),
             Op::Record(event) => event.record(stream),
@@ -74,6 +77,19 @@ impl Op {
                 .iter()
                 .try_for_each(|value| stream_value::run(stream, value)),
         }
+    }
+}
+
+/// Enqueues an operation, and waits where the environment says so.
+fn serialized(wait: Serialize, stream: &Stream, enqueue: impl FnOnce() -> HipResult) -> HipResult {
+    if wait.before {
+        stream.device.synchronize()?;
+    }
+    enqueue()?;
+    if wait.after {
+        stream.synchronize()
+    } else {
+        Ok(())
     }
 }
 

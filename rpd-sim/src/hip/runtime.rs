@@ -147,6 +147,7 @@ impl Runtime {
             }
         }
         let cpu = *cpus.first().ok_or(code::NO_DEVICE)?;
+        let gpus = visible(&gpus)?;
         let host = host_pools(cpu)?;
         let devices = gpus
             .iter()
@@ -181,6 +182,20 @@ impl Runtime {
             .cloned()
             .ok_or(code::INVALID_HANDLE)
     }
+}
+
+/// The devices that the program may use, in the order of `HIP_VISIBLE_DEVICES` or `CUDA_VISIBLE_DEVICES`.
+fn visible(gpus: &[u64]) -> HipResult<Vec<u64>> {
+    const UUID: u32 = 0xA011;
+    const NAMES: [&str; 2] = ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"];
+    let ids = gpus
+        .iter()
+        .map(|&gpu| hsa::agent_text(gpu, UUID))
+        .collect::<HipResult<Vec<_>>>()?;
+    Ok(match crate::gpu::visible::from_environment(&NAMES, &ids) {
+        Some(places) => places.into_iter().map(|place| gpus[place]).collect(),
+        None => gpus.to_vec(),
+    })
 }
 
 fn host_pools(cpu: u64) -> HipResult<HostPools> {

@@ -124,6 +124,7 @@ fn download(pointer: *mut c_void, n: usize) -> Vec<u32> {
 }
 
 mod graphs;
+mod later;
 
 #[test]
 fn devices_are_described() {

@@ -251,6 +251,7 @@ pub(crate) struct LaunchAttribute {
 pub(crate) mod launch_attribute {
     pub(crate) const ACCESS_POLICY_WINDOW: u32 = 1;
     pub(crate) const COOPERATIVE: u32 = 2;
+    pub(crate) const SYNCHRONIZATION_POLICY: u32 = 3;
     pub(crate) const PRIORITY: u32 = 8;
 }
 

@@ -35,6 +35,13 @@ fn sonames_are_all_that_programs_name() {
 #[test]
 fn vector_ops() {
     passes("vector-ops", &["2", "2"], "ok\n");
+    let one_after_the_other = [
+        ("AMD_SERIALIZE_KERNEL", "3".as_ref()),
+        ("AMD_SERIALIZE_COPY", "3".as_ref()),
+        ("GPU_MAX_HW_QUEUES", "1".as_ref()),
+    ];
+    let outcome = run::simulated_with(one_after_the_other, "vector-ops", ["2", "2"]).success();
+    assert_eq!(outcome.stdout, "ok\n");
 }
 
 #[test]
@@ -58,6 +65,14 @@ fn devices() {
     let variables = [("RPD_SIM_GPUS", "3".as_ref())];
     let outcome = run::simulated_with(variables, "devices", [""; 0]).success();
     assert_eq!(outcome.stdout, "ok, 3 devices\n");
+    for (name, list, expected) in [
+        ("HIP_VISIBLE_DEVICES", "2,0", "ok, 2 devices\n"),
+        ("ROCR_VISIBLE_DEVICES", "1", "ok, 1 devices\n"),
+    ] {
+        let variables = [("RPD_SIM_GPUS", "3".as_ref()), (name, list.as_ref())];
+        let outcome = run::simulated_with(variables, "devices", [""; 0]).success();
+        assert_eq!(outcome.stdout, expected, "{name}={list}");
+    }
 }
 
 #[test]
