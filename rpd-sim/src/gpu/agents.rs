@@ -255,6 +255,19 @@ pub(crate) fn gpus() -> &'static [Agent] {
     &machinery().agents[1..]
 }
 
+/// The agents that the runtimes show to the program: the CPU, and the GPUs in the order of `ROCR_VISIBLE_DEVICES`.
+pub(crate) fn visible() -> &'static [&'static Agent] {
+    static VISIBLE: OnceLock<Vec<&'static Agent>> = OnceLock::new();
+    VISIBLE.get_or_init(|| {
+        let ids: Vec<String> = gpus().iter().map(|gpu| gpu.uuid.clone()).collect();
+        let chosen = super::visible::from_environment(&["ROCR_VISIBLE_DEVICES"], &ids);
+        let places = chosen.unwrap_or_else(|| (0..ids.len()).collect());
+        std::iter::once(cpu_agent())
+            .chain(places.into_iter().map(|place| &gpus()[place]))
+            .collect()
+    })
+}
+
 /// The CPU agent.
 pub(crate) fn cpu_agent() -> &'static Agent {
     &machinery().agents[0]

@@ -17,4 +17,5 @@ pub(crate) mod processor;
 pub(crate) mod queue;
 pub(crate) mod signal;
 pub(crate) mod thread;
+pub(crate) mod visible;
 pub(crate) mod wake;

@@ -32,6 +32,7 @@ fn begin(
         after,
         began_here: true,
         into,
+        listed: Vec::new(),
     }));
     Ok(())
 }
@@ -178,6 +179,111 @@ pub(crate) unsafe extern "C" fn hipStreamGetCaptureInfo_spt(
 ) -> u32 {
     // SAFETY: the caller's pointers, checked for null.
     api(|| unsafe { capture_info(&*stream::resolve_spt(stream)?, status, id) })
+}
+
+/// Writes what is known of a stream's capture; pointers that are null are left out.
+///
+/// # Safety
+/// The pointers are null or valid.
+unsafe fn capture_details(
+    stream: &Stream,
+    (status, id): (*mut u32, *mut u64),
+    graph: *mut Handle,
+    (nodes, count): (*mut *const Handle, *mut usize),
+) -> HipResult {
+    // SAFETY: by contract.
+    unsafe { capture_info(stream, status, id)? };
+    let mut slot = stream.capture();
+    let Some(capture) = slot.as_mut() else {
+        return Ok(());
+    };
+    capture.listed = capture
+        .after
+        .iter()
+        .map(|node| node.handle() as usize)
+        .collect();
+    // SAFETY: by contract, not null. The list lives until the stream's next operation.
+    unsafe {
+        if !graph.is_null() {
+            put(
+                graph,
+                runtime::get()?.graphs.enter(Arc::clone(&capture.graph)),
+            )?;
+        }
+        if !nodes.is_null() {
+            put(nodes, capture.listed.as_ptr().cast())?;
+        }
+        if !count.is_null() {
+            put(count, capture.listed.len())?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) unsafe extern "C" fn hipStreamGetCaptureInfo_v2(
+    stream: Handle,
+    status: *mut u32,
+    id: *mut u64,
+    graph: *mut Handle,
+    nodes: *mut *const Handle,
+    count: *mut usize,
+) -> u32 {
+    // SAFETY: the caller's pointers, checked for null.
+    api(|| unsafe {
+        capture_details(
+            &*stream::resolve(stream)?,
+            (status, id),
+            graph,
+            (nodes, count),
+        )
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipStreamGetCaptureInfo_v2_spt(
+    stream: Handle,
+    status: *mut u32,
+    id: *mut u64,
+    graph: *mut Handle,
+    nodes: *mut *const Handle,
+    count: *mut usize,
+) -> u32 {
+    // SAFETY: the caller's pointers, checked for null.
+    api(|| unsafe {
+        capture_details(
+            &*stream::resolve_spt(stream)?,
+            (status, id),
+            graph,
+            (nodes, count),
+        )
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipStreamUpdateCaptureDependencies(
+    stream: Handle,
+    list: *mut Handle,
+    count: usize,
+    flags: u32,
+) -> u32 {
+    const ADD: u32 = 0;
+    const SET: u32 = 1;
+    api(|| {
+        let stream = stream::resolve(stream)?;
+        let mut slot = stream.capture();
+        let capture = slot.as_mut().ok_or(code::ILLEGAL_STATE)?;
+        // SAFETY: the caller's list.
+        let wanted = unsafe { nodes(&capture.graph, list, count)? };
+        match flags {
+            ADD => {}
+            SET => capture.after.clear(),
+            _ => return Err(code::INVALID_VALUE),
+        }
+        for node in wanted {
+            if !capture.after.iter().any(|known| Arc::ptr_eq(known, &node)) {
+                capture.after.push(node);
+            }
+        }
+        Ok(())
+    })
 }
 
 pub(crate) unsafe extern "C" fn hipThreadExchangeStreamCaptureMode(mode: *mut u32) -> u32 {

@@ -34,6 +34,16 @@ pub(super) fn rect(
     }
 }
 
+/// A box of pitched memory from a position on.
+pub(super) fn part(pointer: PitchedPtr, at: Pos) -> CopyBox {
+    let slice = pointer.pitch * pointer.ysize;
+    CopyBox {
+        address: pointer.ptr as usize + at.x + at.y * pointer.pitch + at.z * slice,
+        pitch: pointer.pitch,
+        slice,
+    }
+}
+
 /// `parameters` is what the program passed.
 pub(super) fn cube(parameters: *const Memcpy3D) -> HipResult<CopyOp> {
     if parameters.is_null() {
@@ -44,17 +54,9 @@ pub(super) fn cube(parameters: *const Memcpy3D) -> HipResult<CopyOp> {
     if !p.src_array.is_null() || !p.dst_array.is_null() {
         return Err(code::NOT_SUPPORTED);
     }
-    let side = |pointer: PitchedPtr, at: Pos| {
-        let slice = pointer.pitch * pointer.ysize;
-        CopyBox {
-            address: pointer.ptr as usize + at.x + at.y * pointer.pitch + at.z * slice,
-            pitch: pointer.pitch,
-            slice,
-        }
-    };
     Ok(CopyOp {
-        dst: side(p.dst_ptr, p.dst_pos),
-        src: side(p.src_ptr, p.src_pos),
+        dst: part(p.dst_ptr, p.dst_pos),
+        src: part(p.src_ptr, p.src_pos),
         width: p.extent.width,
         height: p.extent.height,
         depth: p.extent.depth,

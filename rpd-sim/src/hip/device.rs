@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use super::blit::Blit;
 use super::error::{HipResult, code};
+use super::graph_memory;
 use super::hsa;
 use super::pool::MemPool;
 use super::props::{Figures, Properties};
@@ -55,6 +56,10 @@ pub(crate) struct Device {
     pub(crate) default_pool: OnceLock<Arc<MemPool>>,
     /// The pool that the program set for it.
     pub(crate) chosen_pool: Mutex<Option<Arc<MemPool>>>,
+    /// Memory of graphs.
+    pub(crate) graph_memory: graph_memory::Usage,
+    /// Address of the heap of `malloc` in kernels, 0 before it is needed.
+    pub(crate) heap: Mutex<u64>,
 }
 
 impl std::fmt::Debug for Device {
@@ -122,6 +127,8 @@ impl Device {
             retained: AtomicBool::new(false),
             default_pool: OnceLock::new(),
             chosen_pool: Mutex::default(),
+            graph_memory: graph_memory::Usage::default(),
+            heap: Mutex::default(),
         })
     }
 

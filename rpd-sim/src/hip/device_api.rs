@@ -65,15 +65,20 @@ pub(crate) unsafe extern "C" fn hipGetDevicePropertiesR0600(
     })
 }
 
+/// # Safety
+/// As documented for the C function.
+pub(super) unsafe fn old_properties(out: *mut OldProperties, ordinal: c_int) -> HipResult {
+    let device = runtime::device(ordinal)?;
+    // SAFETY: the caller's pointer, checked for null.
+    unsafe { put(out, device.properties.old(&device.figures)) }
+}
+
 pub(crate) unsafe extern "C" fn hipGetDevicePropertiesR0000(
     out: *mut OldProperties,
     ordinal: c_int,
 ) -> u32 {
-    api(|| {
-        let device = runtime::device(ordinal)?;
-        // SAFETY: the caller's pointer, checked for null.
-        unsafe { put(out, device.properties.old(&device.figures)) }
-    })
+    // SAFETY: as documented for the C function.
+    api(|| unsafe { old_properties(out, ordinal) })
 }
 
 pub(crate) unsafe extern "C" fn hipDeviceGetAttribute(

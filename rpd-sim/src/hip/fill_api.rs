@@ -12,7 +12,7 @@ use super::types::{Extent, Handle, PitchedPtr};
 type Resolved = HipResult<Arc<Stream>>;
 
 /// Enqueues a fill and, for the synchronous functions, waits for it.
-fn submit(stream: Resolved, op: FillOp, wait: bool) -> HipResult {
+pub(super) fn submit(stream: Resolved, op: FillOp, wait: bool) -> HipResult {
     fill::check(&op)?;
     let stream = stream?;
     if wait && stream.is_capturing() {

@@ -120,6 +120,14 @@ impl Module {
         Ok(function)
     }
 
+    /// Names of all kernels.
+    pub(crate) fn kernel_names(&self) -> impl Iterator<Item = &str> {
+        self.object
+            .kernels()
+            .iter()
+            .map(|kernel| kernel.name.as_str())
+    }
+
     /// Address and size of a variable.
     pub(crate) fn variable(&self, name: &str) -> HipResult<(usize, usize)> {
         self.executable

@@ -1,18 +1,22 @@
 //! Operations as values, and graphs: operations kept with their order instead of being carried out.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use super::callback::HostCall;
 use super::copy::{self, CopyOp};
 use super::error::{HipResult, code};
 use super::event::{Event, Recorded};
 use super::fill::{self, FillOp};
+use super::graph_memory::{Block, Blocks};
 use super::launch::{self, KernelOp};
-use super::runtime::{lock, read, write};
+use super::runtime::{self, lock, read, write};
+use super::settings::{self, Serialize};
 use super::stream::Stream;
+use super::stream_value::{self, ValueOp};
 use super::types::Handle;
+use super::user_object::{References, UserObjects};
 
 /// Something a stream can be asked to do. Checked before it becomes one.
 #[derive(Debug, Clone)]
@@ -26,6 +30,12 @@ pub(crate) enum Op {
     /// A graph inside a graph.
     Graph(Arc<Graph>),
     Empty,
+    /// Memory that belongs to the graph comes into use.
+    Allocate(Arc<Block>),
+    /// The memory at this address goes out of use.
+    Release(usize),
+    /// Numbers in memory to write or to wait for.
+    Values(Vec<ValueOp>),
 }
 
 impl Op {
@@ -40,13 +50,18 @@ impl Op {
             Op::Empty => 5,
             Op::Wait(_) => 6,
             Op::Record(_) => 7,
+            Op::Allocate(_) => 10,
+            Op::Release(_) => 11,
+            Op::Values(_) => 14,
         }
     }
 
     fn run(&self, stream: &Stream) -> HipResult {
         match self {
-            Op::Kernel(op) => launch::run(stream, op),
-            Op::Copy(op) => copy::run(stream, op),
+            Op::Kernel(op) => {
+                serialized(settings::get().kernels, stream, || launch::run(stream, op))
+            }
+            Op::Copy(op) => serialized(settings::get().copies, stream, || copy::run(stream, op)),
             Op::Fill(op) => fill::run(stream, op),
             Op::Host(call) => stream.host_call(*call),
             Op::Record(event) => event.record(stream),
@@ -56,21 +71,91 @@ impl Op {
             }
             Op::Graph(graph) => graph.run(stream),
             Op::Empty => Ok(()),
+            Op::Allocate(block) => runtime::get()?.graphs.blocks.begin_use(block),
+            Op::Release(address) => runtime::get()?.graphs.blocks.end_use(*address),
+            Op::Values(values) => values
+                .iter()
+                .try_for_each(|value| stream_value::run(stream, value)),
         }
+    }
+}
+
+/// Enqueues an operation, and waits where the environment says so.
+fn serialized(wait: Serialize, stream: &Stream, enqueue: impl FnOnce() -> HipResult) -> HipResult {
+    if wait.before {
+        stream.device.synchronize()?;
+    }
+    enqueue()?;
+    if wait.after {
+        stream.synchronize()
+    } else {
+        Ok(())
     }
 }
 
 /// An operation of a graph.
 #[derive(Debug)]
 pub(crate) struct Node {
-    pub(crate) op: Op,
+    op: Mutex<Op>,
     /// Nodes that come before it.
     pub(crate) after: Mutex<Vec<Arc<Node>>>,
+    /// Whether launches of the graph carry it out (`hipGraphNodeSetEnabled`).
+    enabled: AtomicBool,
+    /// `hipLaunchAttributePriority` of a kernel.
+    pub(crate) priority: Mutex<i32>,
+    /// What `hipGraphKernelNodeGetParams` gave out: addresses of the arguments in the operation.
+    pub(crate) arguments: Mutex<Vec<usize>>,
 }
 
 impl Node {
+    fn new(op: Op, after: Vec<Arc<Node>>) -> Arc<Self> {
+        Arc::new(Self {
+            op: Mutex::new(op),
+            after: Mutex::new(after),
+            enabled: AtomicBool::new(true),
+            priority: Mutex::new(0),
+            arguments: Mutex::default(),
+        })
+    }
+
     pub(crate) fn handle(self: &Arc<Self>) -> Handle {
         Arc::as_ptr(self).cast_mut().cast()
+    }
+
+    /// The operation, for reading and changing.
+    pub(crate) fn op(&self) -> MutexGuard<'_, Op> {
+        lock(&self.op)
+    }
+
+    /// Replaces the operation by another one of the same kind.
+    pub(crate) fn set(&self, op: Op) -> HipResult {
+        let mut mine = self.op();
+        if mine.kind() != op.kind() {
+            return Err(code::INVALID_VALUE);
+        }
+        *mine = op;
+        Ok(())
+    }
+
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.enabled.load(Ordering::Acquire)
+    }
+
+    /// Only kernels, copies and fills can be disabled.
+    pub(crate) fn enable(&self, enabled: bool) -> HipResult {
+        if !matches!(*self.op(), Op::Kernel(_) | Op::Copy(_) | Op::Fill(_)) {
+            return Err(code::INVALID_VALUE);
+        }
+        self.enabled.store(enabled, Ordering::Release);
+        Ok(())
+    }
+
+    fn run(&self, stream: &Stream) -> HipResult {
+        if !self.is_enabled() {
+            return Ok(());
+        }
+        let op = self.op().clone();
+        op.run(stream)
     }
 }
 
@@ -80,15 +165,25 @@ pub(crate) struct Graph {
     /// Number of the capture it came from, or of itself.
     pub(crate) id: u64,
     pub(crate) nodes: Mutex<Vec<Arc<Node>>>,
+    /// The nodes of a copy, by the handles of what they are copies of.
+    twins: HashMap<usize, Arc<Node>>,
+    /// Objects of the program that live as long as the graph.
+    pub(crate) objects: References,
 }
 
 impl Graph {
     pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self::empty())
+    }
+
+    fn empty() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Arc::new(Self {
+        Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             nodes: Mutex::default(),
-        })
+            twins: HashMap::new(),
+            objects: References::default(),
+        }
     }
 
     pub(crate) fn handle(self: &Arc<Self>) -> Handle {
@@ -97,10 +192,7 @@ impl Graph {
 
     /// Adds an operation behind others.
     pub(crate) fn add(&self, op: Op, after: Vec<Arc<Node>>) -> Arc<Node> {
-        let node = Arc::new(Node {
-            op,
-            after: Mutex::new(after),
-        });
+        let node = Node::new(op, after);
         lock(&self.nodes).push(Arc::clone(&node));
         node
     }
@@ -130,27 +222,65 @@ impl Graph {
     }
 
     fn run(&self, stream: &Stream) -> HipResult {
-        self.order()?
-            .iter()
-            .try_for_each(|node| node.op.run(stream))
+        self.order()?.iter().try_for_each(|node| node.run(stream))
     }
 
     /// A copy that later changes do not reach.
     pub(crate) fn copy(&self) -> HipResult<Arc<Self>> {
-        let copy = Self::new();
-        let mut twins: HashMap<*const Node, Arc<Node>> = HashMap::new();
+        let mut copy = Self::empty();
+        copy.objects = self.objects.retained();
         for node in self.order()? {
             let after = lock(&node.after)
                 .iter()
-                .map(|n| Arc::clone(&twins[&Arc::as_ptr(n)]))
+                .map(|n| Arc::clone(&copy.twins[&(n.handle() as usize)]))
                 .collect();
-            let op = match &node.op {
+            let op = match &*node.op() {
                 Op::Graph(inner) => Op::Graph(inner.copy()?),
                 op => op.clone(),
             };
-            twins.insert(Arc::as_ptr(&node), copy.add(op, after));
+            let twin = copy.add(op, after);
+            twin.enabled.store(node.is_enabled(), Ordering::Release);
+            *lock(&twin.priority) = *lock(&node.priority);
+            copy.twins.insert(node.handle() as usize, twin);
         }
-        Ok(copy)
+        Ok(Arc::new(copy))
+    }
+
+    /// The copy of a node of the graph that this one is a copy of.
+    pub(crate) fn twin(&self, original: Handle) -> HipResult<Arc<Node>> {
+        self.twins
+            .get(&(original as usize))
+            .cloned()
+            .ok_or(code::INVALID_VALUE)
+    }
+
+    /// Removes a node and what depends on it being there.
+    pub(crate) fn remove(&self, node: &Arc<Node>) {
+        let mut nodes = lock(&self.nodes);
+        nodes.retain(|known| !Arc::ptr_eq(known, node));
+        for other in nodes.iter() {
+            lock(&other.after).retain(|before| !Arc::ptr_eq(before, node));
+        }
+    }
+
+    /// The nodes that come directly after one.
+    pub(crate) fn dependent(&self, node: &Arc<Node>) -> Vec<Arc<Node>> {
+        let is_after = |other: &&Arc<Node>| lock(&other.after).iter().any(|n| Arc::ptr_eq(n, node));
+        lock(&self.nodes).iter().filter(is_after).cloned().collect()
+    }
+
+    /// Pairs of nodes of which the second comes directly after the first.
+    pub(crate) fn edges(&self) -> Vec<(Arc<Node>, Arc<Node>)> {
+        let nodes = lock(&self.nodes);
+        let mut edges = Vec::new();
+        for node in nodes.iter() {
+            edges.extend(
+                lock(&node.after)
+                    .iter()
+                    .map(|before| (Arc::clone(before), Arc::clone(node))),
+            );
+        }
+        edges
     }
 }
 
@@ -172,6 +302,9 @@ impl Exec {
 pub(crate) struct Graphs {
     pub(crate) graphs: RwLock<HashMap<usize, Arc<Graph>>>,
     pub(crate) execs: RwLock<HashMap<usize, Arc<Exec>>>,
+    /// Memory of graphs that is in use.
+    pub(crate) blocks: Blocks,
+    pub(crate) objects: UserObjects,
 }
 
 impl Graphs {
@@ -194,6 +327,24 @@ impl Graphs {
             .cloned()
             .ok_or(code::INVALID_VALUE)
     }
+
+    /// A node of any graph of the program, with its graph. Graphs inside graphs are looked through as well.
+    pub(crate) fn node(&self, handle: Handle) -> HipResult<(Arc<Graph>, Arc<Node>)> {
+        fn within(graph: &Arc<Graph>, handle: Handle) -> Option<(Arc<Graph>, Arc<Node>)> {
+            let nodes = lock(&graph.nodes);
+            if let Some(node) = nodes.iter().find(|node| node.handle() == handle) {
+                return Some((Arc::clone(graph), Arc::clone(node)));
+            }
+            nodes.iter().find_map(|node| match &*node.op() {
+                Op::Graph(inner) => within(inner, handle),
+                _ => None,
+            })
+        }
+        read(&self.graphs)
+            .values()
+            .find_map(|graph| within(graph, handle))
+            .ok_or(code::INVALID_VALUE)
+    }
 }
 
 /// A stream's part in a capture.
@@ -206,6 +357,8 @@ pub(crate) struct Capture {
     pub(crate) began_here: bool,
     /// Graph the capture adds to instead of making one.
     pub(crate) into: bool,
+    /// The list of `after` that `hipStreamGetCaptureInfo_v2` gave out.
+    pub(crate) listed: Vec<usize>,
 }
 
 /// The position in a capture at which an event was recorded.
@@ -268,6 +421,7 @@ pub(crate) fn wait(stream: &Stream, event: &Event) -> HipResult {
                 after: origin.after,
                 began_here: false,
                 into: false,
+                listed: Vec::new(),
             }));
             Ok(())
         }

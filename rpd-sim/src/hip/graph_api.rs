@@ -1,19 +1,21 @@
 //! The graph functions of the API; those that capture streams are in `capture_api`.
 
-use core::ffi::{c_char, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use super::callback::HostCall;
-use super::copy::{self, CopyOp};
+use super::copy_params;
 use super::error::{HipResult, api, code, put};
-use super::fatbin;
-use super::fill::{self, FillOp};
 use super::graph::{Exec, Graph, Node, Op, reaches};
-use super::launch::{self, Geometry, KernelOp};
-use super::module;
-use super::runtime::{self, Opaque, lock, write};
+use super::graph_node as node_op;
+use super::runtime::{self, lock, write};
 use super::stream::{self, Stream};
-use super::types::{Handle, HostNodeParams, KernelNodeParams, MemsetParams};
+use super::types::{
+    BatchMemOpNodeParams, DrvMemcpy3D, GraphNodeParams, Handle, HostNodeParams, InstantiateParams,
+    KernelNodeParams, MemAllocNodeParams, Memcpy3D, MemsetParams,
+};
 
 pub(crate) unsafe extern "C" fn hipGraphCreate(out: *mut Handle, flags: u32) -> u32 {
     api(|| {
@@ -72,6 +74,22 @@ pub(crate) unsafe extern "C" fn hipGraphInstantiateWithFlags(
     flags: u64,
 ) -> u32 {
     api(|| instantiate(out, graph, flags))
+}
+
+pub(crate) unsafe extern "C" fn hipGraphInstantiateWithParams(
+    out: *mut Handle,
+    graph: Handle,
+    parameters: *mut InstantiateParams,
+) -> u32 {
+    const INVALID_STRUCTURE: u32 = 2;
+    api(|| {
+        // SAFETY: the caller's struct, checked for null.
+        let p = unsafe { parameters.as_mut() }.ok_or(code::INVALID_VALUE)?;
+        let made = instantiate(out, graph, p.flags);
+        p.error_node = std::ptr::null_mut();
+        p.result = if made.is_ok() { 0 } else { INVALID_STRUCTURE };
+        made
+    })
 }
 
 pub(crate) unsafe extern "C" fn hipGraphExecGetFlags(exec: Handle, flags: *mut u64) -> u32 {
@@ -156,166 +174,49 @@ unsafe fn add(
     unsafe { put(out, node.handle()) }
 }
 
-pub(crate) unsafe extern "C" fn hipGraphAddEmptyNode(
-    out: *mut Handle,
-    graph: Handle,
-    list: *const Handle,
-    count: usize,
-) -> u32 {
-    // SAFETY: the caller's pointers.
-    api(|| unsafe { add(out, graph, list, count, || Ok(Op::Empty)) })
-}
-
-pub(crate) unsafe extern "C" fn hipGraphAddKernelNode(
-    out: *mut Handle,
-    graph: Handle,
-    list: *const Handle,
-    count: usize,
-    parameters: *const KernelNodeParams,
-) -> u32 {
-    let op = || {
-        if parameters.is_null() {
-            return Err(code::INVALID_VALUE);
+/// Functions that add a node: behind the nodes of a list, with an operation made of the remaining arguments.
+macro_rules! adders {
+    ($($name:ident ($($argument:ident: $type:ty),*) = $op:expr;)*) => {$(
+        #[allow(clippy::too_many_arguments)]
+        pub(crate) unsafe extern "C" fn $name(
+            out: *mut Handle,
+            graph: Handle,
+            list: *const Handle,
+            count: usize,
+            $($argument: $type),*
+        ) -> u32 {
+            // SAFETY: the caller's pointers.
+            api(|| unsafe { add(out, graph, list, count, || $op) })
         }
-        // SAFETY: the caller's struct, not null.
-        let p = unsafe { parameters.read_unaligned() };
-        let function = fatbin::function(p.func).or_else(|_| module::function(p.func))?;
-        let geometry = Geometry {
-            grid: p.grid,
-            block: p.block,
-            shared: p.shared,
-            cooperative: false,
-        };
-        launch::check(&function, &geometry)?;
-        // SAFETY: the caller's arguments.
-        let args = unsafe { launch::gather(&function, p.params, p.extra)? };
-        Ok(Op::Kernel(KernelOp {
-            function,
-            geometry,
-            args,
-        }))
-    };
-    // SAFETY: the caller's pointers.
-    api(|| unsafe { add(out, graph, list, count, op) })
+    )*};
 }
 
-#[allow(clippy::too_many_arguments)]
-pub(crate) unsafe extern "C" fn hipGraphAddMemcpyNode1D(
-    out: *mut Handle,
-    graph: Handle,
-    list: *const Handle,
-    count: usize,
-    dst: *mut c_void,
-    src: *const c_void,
-    size: usize,
-    kind: u32,
-) -> u32 {
-    let op = || {
-        let op = CopyOp::linear(dst as usize, src as usize, size, kind);
-        copy::check(&op)?;
-        Ok(Op::Copy(op))
-    };
-    // SAFETY: the caller's pointers.
-    api(|| unsafe { add(out, graph, list, count, op) })
-}
-
-pub(crate) unsafe extern "C" fn hipGraphAddMemsetNode(
-    out: *mut Handle,
-    graph: Handle,
-    list: *const Handle,
-    count: usize,
-    parameters: *const MemsetParams,
-) -> u32 {
-    let op = || {
-        if parameters.is_null() {
-            return Err(code::INVALID_VALUE);
-        }
-        // SAFETY: the caller's struct, not null.
-        let p = unsafe { parameters.read_unaligned() };
-        let element = p.element_size as usize;
-        if !matches!(element, 1 | 2 | 4) {
-            return Err(code::INVALID_VALUE);
-        }
-        let width = p.width.checked_mul(element).ok_or(code::INVALID_VALUE)?;
-        let rows = p.height.max(1);
-        let pitch = if rows == 1 { width } else { p.pitch };
-        let op = FillOp {
-            dst: p.dst as usize,
-            pitch,
-            width,
-            rows,
-            value: p.value,
-            element,
-        };
-        fill::check(&op)?;
-        Ok(Op::Fill(op))
-    };
-    // SAFETY: the caller's pointers.
-    api(|| unsafe { add(out, graph, list, count, op) })
-}
-
-pub(crate) unsafe extern "C" fn hipGraphAddHostNode(
-    out: *mut Handle,
-    graph: Handle,
-    list: *const Handle,
-    count: usize,
-    parameters: *const HostNodeParams,
-) -> u32 {
-    let op = || {
-        if parameters.is_null() {
-            return Err(code::INVALID_VALUE);
-        }
-        // SAFETY: the caller's struct, not null.
-        let p = unsafe { parameters.read_unaligned() };
-        if p.callback.is_none() {
-            return Err(code::INVALID_VALUE);
-        }
-        Ok(Op::Host(HostCall::Function(p.callback, Opaque(p.data))))
-    };
-    // SAFETY: the caller's pointers.
-    api(|| unsafe { add(out, graph, list, count, op) })
-}
-
-pub(crate) unsafe extern "C" fn hipGraphAddEventRecordNode(
-    out: *mut Handle,
-    graph: Handle,
-    list: *const Handle,
-    count: usize,
-    event: Handle,
-) -> u32 {
-    // SAFETY: the caller's pointers.
-    api(|| unsafe {
-        add(out, graph, list, count, || {
-            Ok(Op::Record(runtime::get()?.event(event)?))
-        })
-    })
-}
-
-pub(crate) unsafe extern "C" fn hipGraphAddEventWaitNode(
-    out: *mut Handle,
-    graph: Handle,
-    list: *const Handle,
-    count: usize,
-    event: Handle,
-) -> u32 {
-    // SAFETY: the caller's pointers.
-    api(|| unsafe {
-        add(out, graph, list, count, || {
-            Ok(Op::Wait(runtime::get()?.event(event)?))
-        })
-    })
-}
-
-pub(crate) unsafe extern "C" fn hipGraphAddChildGraphNode(
-    out: *mut Handle,
-    graph: Handle,
-    list: *const Handle,
-    count: usize,
-    child: Handle,
-) -> u32 {
-    let op = || Ok(Op::Graph(runtime::get()?.graphs.graph(child)?.copy()?));
-    // SAFETY: the caller's pointers.
-    api(|| unsafe { add(out, graph, list, count, op) })
+adders! {
+    hipGraphAddEmptyNode () = Ok(Op::Empty);
+    hipGraphAddKernelNode (parameters: *const KernelNodeParams) = node_op::kernel(parameters);
+    hipGraphAddMemcpyNode (parameters: *const Memcpy3D) = node_op::cube_copy(parameters);
+    hipGraphAddMemcpyNode1D (dst: *mut c_void, src: *const c_void, size: usize, kind: u32)
+        = node_op::linear_copy(dst, src, size, kind);
+    hipGraphAddMemcpyNodeToSymbol
+        (symbol: *const c_void, src: *const c_void, size: usize, offset: usize, kind: u32)
+        = copy_params::to_symbol(symbol, src, size, offset, kind).and_then(node_op::checked_copy);
+    hipGraphAddMemcpyNodeFromSymbol
+        (dst: *mut c_void, symbol: *const c_void, size: usize, offset: usize, kind: u32)
+        = copy_params::from_symbol(dst, symbol, size, offset, kind).and_then(node_op::checked_copy);
+    hipGraphAddMemsetNode (parameters: *const MemsetParams) = node_op::fill(parameters);
+    hipGraphAddHostNode (parameters: *const HostNodeParams) = node_op::host(parameters);
+    hipGraphAddEventRecordNode (event: Handle) = node_op::record(event);
+    hipGraphAddEventWaitNode (event: Handle) = node_op::wait(event);
+    hipGraphAddChildGraphNode (child: Handle) = node_op::child(child);
+    hipGraphAddMemAllocNode (parameters: *mut MemAllocNodeParams) = node_op::allocate(parameters);
+    hipGraphAddMemFreeNode (address: *mut c_void) = node_op::release(address);
+    hipDrvGraphAddMemFreeNode (address: *mut c_void) = node_op::release(address);
+    hipDrvGraphAddMemcpyNode (parameters: *const DrvMemcpy3D, _context: Handle)
+        = node_op::driver_copy(parameters);
+    hipDrvGraphAddMemsetNode (parameters: *const MemsetParams, _context: Handle)
+        = node_op::fill(parameters);
+    hipGraphAddBatchMemOpNode (parameters: *const BatchMemOpNodeParams) = node_op::values(parameters);
+    hipGraphAddNode (parameters: *mut GraphNodeParams) = node_op::any(parameters);
 }
 
 pub(crate) unsafe extern "C" fn hipGraphAddDependencies(
@@ -387,20 +288,12 @@ pub(crate) unsafe extern "C" fn hipGraphGetRootNodes(
 }
 
 fn find(handle: Handle) -> HipResult<Arc<Node>> {
-    let graphs = runtime::get()?;
-    let table = runtime::read(&graphs.graphs.graphs);
-    let found = table.values().find_map(|graph| {
-        lock(&graph.nodes)
-            .iter()
-            .find(|n| n.handle() == handle)
-            .cloned()
-    });
-    found.ok_or(code::INVALID_VALUE)
+    Ok(runtime::get()?.graphs.node(handle)?.1)
 }
 
 pub(crate) unsafe extern "C" fn hipGraphNodeGetType(node: Handle, kind: *mut u32) -> u32 {
     // SAFETY: the caller's pointer, checked for null.
-    api(|| unsafe { put(kind, find(node)?.op.kind()) })
+    api(|| unsafe { put(kind, find(node)?.op().kind()) })
 }
 
 pub(crate) unsafe extern "C" fn hipGraphNodeGetDependencies(
@@ -413,4 +306,161 @@ pub(crate) unsafe extern "C" fn hipGraphNodeGetDependencies(
         // SAFETY: the caller's pointers.
         unsafe { list(&all, out, count) }
     })
+}
+
+pub(crate) unsafe extern "C" fn hipGraphNodeGetDependentNodes(
+    node: Handle,
+    out: *mut Handle,
+    count: *mut usize,
+) -> u32 {
+    api(|| {
+        let (graph, node) = runtime::get()?.graphs.node(node)?;
+        // SAFETY: the caller's pointers.
+        unsafe { list(&graph.dependent(&node), out, count) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipGraphGetEdges(
+    graph: Handle,
+    from: *mut Handle,
+    to: *mut Handle,
+    count: *mut usize,
+) -> u32 {
+    api(|| {
+        if from.is_null() != to.is_null() {
+            return Err(code::INVALID_VALUE);
+        }
+        let edges = runtime::get()?.graphs.graph(graph)?.edges();
+        let (first, second): (Vec<_>, Vec<_>) = edges.into_iter().unzip();
+        // SAFETY: the caller's pointers; the number is the same for both lists.
+        unsafe {
+            let mut room = count.as_ref().copied().ok_or(code::INVALID_VALUE)?;
+            list(&first, from, &mut room)?;
+            list(&second, to, count)
+        }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipGraphRemoveDependencies(
+    graph: Handle,
+    from: *const Handle,
+    to: *const Handle,
+    count: usize,
+) -> u32 {
+    api(|| {
+        let graph = runtime::get()?.graphs.graph(graph)?;
+        // SAFETY: the caller's lists.
+        let (from, to) = unsafe { (nodes(&graph, from, count)?, nodes(&graph, to, count)?) };
+        for (before, node) in from.into_iter().zip(to) {
+            let mut after = lock(&node.after);
+            let known = after.iter().position(|n| Arc::ptr_eq(n, &before));
+            after.remove(known.ok_or(code::INVALID_VALUE)?);
+        }
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipGraphDestroyNode(node: Handle) -> u32 {
+    api(|| {
+        let (graph, node) = runtime::get()?.graphs.node(node)?;
+        graph.remove(&node);
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipGraphNodeFindInClone(
+    out: *mut Handle,
+    original: Handle,
+    clone: Handle,
+) -> u32 {
+    api(|| {
+        let twin = runtime::get()?.graphs.graph(clone)?.twin(original)?;
+        // SAFETY: the caller's pointer, checked for null.
+        unsafe { put(out, twin.handle()) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipGraphDebugDotPrint(
+    graph: Handle,
+    path: *const c_char,
+    _flags: u32,
+) -> u32 {
+    api(|| {
+        if path.is_null() {
+            return Err(code::INVALID_VALUE);
+        }
+        // SAFETY: the caller's text, not null.
+        let path = unsafe { CStr::from_ptr(path) };
+        let text = dot(&*runtime::get()?.graphs.graph(graph)?);
+        std::fs::write(OsStr::from_bytes(path.to_bytes()), text).map_err(|_| code::OPERATING_SYSTEM)
+    })
+}
+
+/// The graph in Graphviz' language: a box for each node with its kind and, of a kernel, its name.
+fn dot(graph: &Graph) -> String {
+    use std::fmt::Write;
+    let nodes = lock(&graph.nodes).clone();
+    let number = |node: &Arc<Node>| nodes.iter().position(|n| Arc::ptr_eq(n, node));
+    let mut text = format!("digraph graph_{} {{\n", graph.id);
+    for (n, node) in nodes.iter().enumerate() {
+        let label = match &*node.op() {
+            Op::Kernel(kernel) => format!("kernel\\n{}", kernel.function.name.to_string_lossy()),
+            Op::Copy(copy) => format!("copy\\n{} bytes", copy.width * copy.height * copy.depth),
+            Op::Fill(fill) => format!("fill\\n{} bytes", fill.width * fill.rows),
+            Op::Host(_) => "host function".to_owned(),
+            Op::Graph(inner) => format!("graph {}", inner.id),
+            Op::Empty => "empty".to_owned(),
+            Op::Wait(_) => "wait for event".to_owned(),
+            Op::Record(_) => "record event".to_owned(),
+            Op::Allocate(block) => format!("allocate\\n{} bytes", block.size),
+            Op::Release(address) => format!("free\\n{address:#x}"),
+            Op::Values(values) => format!("{} values", values.len()),
+        };
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "  n{n} [shape=box, label=\"{label}\"];");
+    }
+    for (from, to) in graph.edges() {
+        if let (Some(from), Some(to)) = (number(&from), number(&to)) {
+            let _ = writeln!(text, "  n{from} -> n{to};");
+        }
+    }
+    text.push_str("}\n");
+    text
+}
+
+pub(crate) unsafe extern "C" fn hipDeviceGetGraphMemAttribute(
+    device: c_int,
+    attribute: u32,
+    value: *mut c_void,
+) -> u32 {
+    api(|| {
+        let level = runtime::device(device)?.graph_memory.attribute(attribute)?;
+        // SAFETY: the caller's pointer to 64 bits, checked for null.
+        unsafe { put(value.cast(), level.load(Ordering::Relaxed)) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipDeviceSetGraphMemAttribute(
+    device: c_int,
+    attribute: u32,
+    value: *mut c_void,
+) -> u32 {
+    const HIGH_WATERMARKS: [u32; 2] = [1, 3];
+    api(|| {
+        let usage = &runtime::device(device)?.graph_memory;
+        // SAFETY: the caller's pointer to 64 bits, checked for null.
+        let value = unsafe { value.cast::<u64>().as_ref() }.ok_or(code::INVALID_VALUE)?;
+        // The highest values can be reset, the others are read only.
+        if !HIGH_WATERMARKS.contains(&attribute) || *value != 0 {
+            return Err(code::INVALID_VALUE);
+        }
+        let now = usage.attribute(attribute - 1)?.load(Ordering::Relaxed);
+        usage.attribute(attribute)?.store(now, Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipDeviceGraphMemTrim(device: c_int) -> u32 {
+    // Memory of graphs is freed with them: nothing is kept that could be trimmed.
+    api(|| runtime::device(device).map(|_| ()))
 }

@@ -7,6 +7,8 @@ use std::sync::atomic::Ordering;
 use super::device::limit;
 use super::error::{HipResult, code};
 use super::function::Function;
+use super::hostcall;
+use super::runtime;
 use super::stream::{KERNEL_HEADER, Step, Stream};
 use super::types::Dim3;
 use crate::hsa::types::KernelDispatchPacket;
@@ -28,6 +30,8 @@ pub(crate) struct Geometry {
 /// A launch as a graph keeps it.
 #[derive(Debug, Clone)]
 pub(crate) struct KernelOp {
+    /// The kernel as the program named it: the stub on the host, or a `hipFunction_t`.
+    pub(crate) named: usize,
     pub(crate) function: Arc<Function>,
     pub(crate) geometry: Geometry,
     /// The explicit arguments as they lie in memory.
@@ -162,7 +166,7 @@ pub(crate) fn enqueue(
     };
     block.fill(0);
     block[..args.len()].copy_from_slice(args);
-    hidden(function, geometry, queue, block);
+    hidden(function, geometry, queue, block)?;
     let (grid, wg) = (geometry.grid, geometry.block);
     let dimensions = dimensions(geometry);
     let packet = KernelDispatchPacket {
@@ -207,8 +211,8 @@ fn dimensions(geometry: &Geometry) -> u16 {
 }
 
 /// Fills in what the compiler expects of the runtime. Launches are whole workgroups, so that the
-/// remainders stay zero, as do offsets, printf, hostcall, heap, default queue and completion action.
-fn hidden(function: &Function, geometry: &Geometry, queue: u64, block: &mut [u8]) {
+/// remainders stay zero, as do offsets, the buffer of buffered printf, default queue and completion action.
+fn hidden(function: &Function, geometry: &Geometry, queue: u64, block: &mut [u8]) -> HipResult {
     let (grid, wg) = (geometry.grid, geometry.block);
     for (kind, offset, size) in &function.hidden {
         let value = match kind {
@@ -223,6 +227,10 @@ fn hidden(function: &Function, geometry: &Geometry, queue: u64, block: &mut [u8]
             ArgKind::HiddenQueuePtr => queue,
             // That there is a grid to synchronise; addresses stand for several devices.
             ArgKind::HiddenMultigridSyncArg => u64::from(geometry.cooperative),
+            ArgKind::HiddenHostcallBuffer => {
+                runtime::get()?.hostcalls.buffer(function.device, queue)?
+            }
+            ArgKind::HiddenHeapV1 => hostcall::heap(function.device)?,
             _ => continue,
         };
         let size = (*size).min(8);
@@ -230,4 +238,5 @@ fn hidden(function: &Function, geometry: &Geometry, queue: u64, block: &mut [u8]
             slot.copy_from_slice(&value.to_le_bytes()[..size]);
         }
     }
+    Ok(())
 }

@@ -26,8 +26,9 @@ fn dim(d: ApiDim3) -> Dim3 {
 ///
 /// # Safety
 /// As for [`launch::gather`].
-unsafe fn submit(
+pub(super) unsafe fn submit(
     stream: &Stream,
+    named: *const c_void,
     function: Arc<Function>,
     geometry: Geometry,
     params: Params,
@@ -39,6 +40,7 @@ unsafe fn submit(
     graph::submit(
         stream,
         Op::Kernel(KernelOp {
+            named: named as usize,
             function,
             geometry,
             args,
@@ -73,7 +75,16 @@ unsafe fn by_stub(
     let function = fatbin::function_on(stub, stream.device)?;
     let geometry = geometry(grid, block, shared)?;
     // SAFETY: by contract.
-    unsafe { submit(&stream, function, geometry, args, std::ptr::null_mut()) }
+    unsafe {
+        submit(
+            &stream,
+            stub,
+            function,
+            geometry,
+            args,
+            std::ptr::null_mut(),
+        )
+    }
 }
 
 pub(crate) unsafe extern "C" fn hipLaunchKernel(
@@ -119,7 +130,7 @@ pub(crate) unsafe extern "C" fn hipLaunchKernel_spt(
 }
 
 /// The most workgroups that can run at the same time, which cooperative launches must not exceed.
-fn check_cooperative(function: &Function, geometry: &Geometry) -> HipResult {
+pub(super) fn check_cooperative(function: &Function, geometry: &Geometry) -> HipResult {
     let per_unit = super::occupancy::blocks_per_unit(
         function,
         geometry.block.volume(),
@@ -153,7 +164,16 @@ unsafe fn cooperative(
     launch::check(&function, &geometry)?;
     check_cooperative(&function, &geometry)?;
     // SAFETY: by contract.
-    unsafe { submit(&stream, function, geometry, args, std::ptr::null_mut()) }
+    unsafe {
+        submit(
+            &stream,
+            stub,
+            function,
+            geometry,
+            args,
+            std::ptr::null_mut(),
+        )
+    }
 }
 
 pub(crate) unsafe extern "C" fn hipLaunchCooperativeKernel(
@@ -270,7 +290,8 @@ pub(crate) unsafe extern "C" fn hipModuleLaunchKernel(
 ) -> u32 {
     api(|| {
         let stream = stream::resolve(stream)?;
-        let function = module::function(function)?;
+        let named = function;
+        let function = module::function(named)?;
         if !params.is_null() && !extra.is_null() {
             return Err(code::INVALID_VALUE);
         }
@@ -281,7 +302,7 @@ pub(crate) unsafe extern "C" fn hipModuleLaunchKernel(
             cooperative: false,
         };
         // SAFETY: the caller's arguments.
-        unsafe { submit(&stream, function, geometry, params, extra) }
+        unsafe { submit(&stream, named, function, geometry, params, extra) }
     })
 }
 
@@ -300,7 +321,8 @@ pub(crate) unsafe extern "C" fn hipModuleLaunchCooperativeKernel(
 ) -> u32 {
     api(|| {
         let stream = stream::resolve(stream)?;
-        let function = module::function(function)?;
+        let named = function;
+        let function = module::function(named)?;
         let geometry = Geometry {
             grid: Dim3::new(grid_x, grid_y, grid_z),
             block: Dim3::new(block_x, block_y, block_z),
@@ -310,7 +332,16 @@ pub(crate) unsafe extern "C" fn hipModuleLaunchCooperativeKernel(
         launch::check(&function, &geometry)?;
         check_cooperative(&function, &geometry)?;
         // SAFETY: the caller's arguments.
-        unsafe { submit(&stream, function, geometry, params, std::ptr::null_mut()) }
+        unsafe {
+            submit(
+                &stream,
+                named,
+                function,
+                geometry,
+                params,
+                std::ptr::null_mut(),
+            )
+        }
     })
 }
 
@@ -329,7 +360,8 @@ fn global_launch(
         return Err(code::INVALID_CONFIGURATION);
     }
     let stream = stream::resolve(stream)?;
-    let function = module::function(function)?;
+    let named = function;
+    let function = module::function(named)?;
     let grid = Dim3::new(
         global[0] / local[0],
         global[1] / local[1],
@@ -338,7 +370,7 @@ fn global_launch(
     let geometry = geometry(grid, Dim3::new(local[0], local[1], local[2]), shared)?;
     between(&stream, start, stop, || {
         // SAFETY: the caller's arguments.
-        unsafe { submit(&stream, function, geometry, params, extra) }
+        unsafe { submit(&stream, named, function, geometry, params, extra) }
     })
 }
 
@@ -543,6 +575,7 @@ pub(crate) unsafe extern "C" fn hipLaunchByPtr(stub: *const c_void) -> u32 {
         graph::submit(
             &stream,
             Op::Kernel(KernelOp {
+                named: stub as usize,
                 function,
                 geometry,
                 args,

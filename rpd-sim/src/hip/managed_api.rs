@@ -25,19 +25,37 @@ fn device_or_host(ordinal: c_int) -> HipResult {
 }
 
 /// Memory never moves on this device, so that advice and prefetching change nothing but are checked.
+pub(super) fn advise(
+    pointer: *const c_void,
+    count: usize,
+    advice: u32,
+    ordinal: c_int,
+) -> HipResult {
+    if !matches!(advice, 1..=6 | 100 | 101) {
+        return Err(code::INVALID_VALUE);
+    }
+    device_or_host(ordinal)?;
+    known_range(pointer, count).map(|_| ())
+}
+
 pub(crate) unsafe extern "C" fn hipMemAdvise(
     pointer: *const c_void,
     count: usize,
     advice: u32,
     ordinal: c_int,
 ) -> u32 {
-    api(|| {
-        if !matches!(advice, 1..=6 | 100 | 101) {
-            return Err(code::INVALID_VALUE);
-        }
-        device_or_host(ordinal)?;
-        known_range(pointer, count).map(|_| ())
-    })
+    api(|| advise(pointer, count, advice, ordinal))
+}
+
+pub(super) fn prefetch(
+    pointer: *const c_void,
+    count: usize,
+    ordinal: c_int,
+    stream: Handle,
+) -> HipResult {
+    device_or_host(ordinal)?;
+    super::stream::resolve(stream)?;
+    known_range(pointer, count).map(|_| ())
 }
 
 pub(crate) unsafe extern "C" fn hipMemPrefetchAsync(
@@ -46,11 +64,7 @@ pub(crate) unsafe extern "C" fn hipMemPrefetchAsync(
     ordinal: c_int,
     stream: Handle,
 ) -> u32 {
-    api(|| {
-        device_or_host(ordinal)?;
-        super::stream::resolve(stream)?;
-        known_range(pointer, count).map(|_| ())
-    })
+    api(|| prefetch(pointer, count, ordinal, stream))
 }
 
 pub(crate) unsafe extern "C" fn hipMemRangeGetAttribute(

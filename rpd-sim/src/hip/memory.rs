@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     Device,
     /// From the device's pool for `hipMallocAsync`.
     Pooled,
+    /// Of an allocation node of a graph.
+    Graph,
     /// On the host, made by us.
     Host,
     /// On the host, the program's own and pinned.
@@ -51,7 +53,10 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn is_device(&self) -> bool {
-        matches!(self.allocation.kind, Kind::Device | Kind::Pooled)
+        matches!(
+            self.allocation.kind,
+            Kind::Device | Kind::Pooled | Kind::Graph
+        )
     }
 
     /// Whether `size` bytes from the address are inside.
@@ -131,7 +136,8 @@ pub(crate) fn share(device: &Device) -> HipResult {
     let bases: Vec<usize> = read(&runtime.allocations)
         .iter()
         .filter(|(_, a)| {
-            a.device == device.ordinal && matches!(a.kind, Kind::Device | Kind::Pooled)
+            a.device == device.ordinal
+                && matches!(a.kind, Kind::Device | Kind::Pooled | Kind::Graph)
         })
         .map(|(&base, _)| base)
         .collect();
@@ -304,23 +310,34 @@ fn free(pointer: *mut c_void, wanted: impl Fn(Kind) -> bool) -> HipResult {
         return Ok(());
     }
     let base = pointer as usize;
-    let device = match read(&runtime.allocations).get(&base) {
-        Some(allocation) if wanted(allocation.kind) => &runtime.devices[allocation.device],
+    let (device, kind) = match read(&runtime.allocations).get(&base) {
+        Some(allocation) if wanted(allocation.kind) => {
+            (&runtime.devices[allocation.device], allocation.kind)
+        }
         _ => return Err(code::INVALID_VALUE),
     };
     // Whatever may still use the memory has to end first.
     for stream in device.live_streams() {
         stream.synchronize()?;
     }
-    let allocation = forget(base, wanted).ok_or(code::INVALID_VALUE)?;
-    match allocation.kind {
-        Kind::Pooled => super::pool::give_back(device, base, None),
-        Kind::Device => give_device(device, base, allocation.size),
+    let forget = || forget(base, &wanted).ok_or(code::INVALID_VALUE);
+    match kind {
+        // The graph keeps it for its next launch.
+        Kind::Graph => runtime.graphs.blocks.end_use(base),
+        Kind::Pooled => {
+            forget()?;
+            super::pool::give_back(device, base, None)
+        }
+        Kind::Device => give_device(device, base, forget()?.size),
         Kind::Host | Kind::Managed => {
+            forget()?;
             device.trim_pools();
             hsa::free(base)
         }
-        Kind::Registered => hsa::unlock(base),
+        Kind::Registered => {
+            forget()?;
+            hsa::unlock(base)
+        }
     }
 }
 

@@ -11,7 +11,11 @@ const NOT_FOUND: u32 = 1;
 
 /// # Safety
 /// `symbol` is null or a C string, the outputs are null or valid.
-unsafe fn look_up(symbol: *const c_char, out: *mut *mut c_void, status: *mut u32) -> HipResult {
+pub(super) unsafe fn look_up(
+    symbol: *const c_char,
+    out: *mut *mut c_void,
+    status: *mut u32,
+) -> HipResult {
     if symbol.is_null() || out.is_null() {
         return Err(code::INVALID_VALUE);
     }

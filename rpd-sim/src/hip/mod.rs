@@ -3,7 +3,8 @@
 //! Files ending in `_api`, and `error`, `event`, `fatbin`, `memory`, `module`, `occupancy`, `pointer` and
 //! `pool`, hold functions under their API names; the build finds them by those names. Below them are
 //! `runtime` (the process's state), `device`, `stream` (order of operations), `queue`, `signal`, `kernarg`,
-//! `copy`, `fill`, `launch`, `graph` and `blit` (the runtime's own kernels), and `hsa` below all.
+//! `copy`, `fill`, `launch`, `hostcall` (what kernels request of the host), `graph` and `blit` (the runtime's own kernels), and
+//! `hsa` below all.
 #![allow(non_snake_case)]
 
 mod blit;
@@ -16,18 +17,26 @@ pub(crate) mod fatbin;
 mod fill;
 mod function;
 mod graph;
+mod graph_memory;
+mod graph_node;
+mod hostcall;
 mod hsa;
 mod kernarg;
+pub(crate) mod later;
 mod launch;
 mod names;
 pub(crate) mod occupancy;
 pub(crate) mod pool;
+mod printf;
 mod props;
 mod queue;
 mod runtime;
+mod settings;
 mod signal;
 mod stream;
+pub(crate) mod stream_value;
 mod types;
+pub(crate) mod user_object;
 
 pub(crate) mod capture_api;
 pub(crate) mod copy_api;
@@ -35,7 +44,9 @@ mod copy_params;
 pub(crate) mod device_api;
 pub(crate) mod fill_api;
 pub(crate) mod graph_api;
+pub(crate) mod graph_params_api;
 pub(crate) mod launch_api;
+pub(crate) mod launch_config_api;
 pub(crate) mod managed_api;
 pub(crate) mod memory;
 pub(crate) mod misc;

@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
@@ -41,6 +41,24 @@ fn module(handle: Handle) -> HipResult<Loaded> {
     read(&functions.modules)
         .get(&(handle as usize))
         .cloned()
+        .ok_or(code::INVALID_HANDLE)
+}
+
+/// Names of the kernels of a module.
+pub(crate) fn kernel_names(handle: Handle) -> HipResult<Vec<CString>> {
+    let module = module(handle)?.module;
+    let names = module.kernel_names();
+    Ok(names.filter_map(|name| CString::new(name).ok()).collect())
+}
+
+/// The module that a kernel was taken from.
+pub(crate) fn module_of(kernel: Handle) -> HipResult<Handle> {
+    let functions = &runtime::get()?.functions;
+    let has = |loaded: &Loaded| lock(&loaded.kernels).contains(&(kernel as usize));
+    read(&functions.modules)
+        .iter()
+        .find(|(_, loaded)| has(loaded))
+        .map(|(&handle, _)| handle as Handle)
         .ok_or(code::INVALID_HANDLE)
 }
 
@@ -103,19 +121,24 @@ fn map(path: &CStr) -> HipResult<&'static [u8]> {
     Ok(unsafe { std::slice::from_raw_parts(base.cast(), size) })
 }
 
+/// # Safety
+/// As documented for the C function.
+pub(super) unsafe fn load_file(out: *mut Handle, path: *const c_char) -> HipResult {
+    if out.is_null() || path.is_null() {
+        return Err(code::INVALID_VALUE);
+    }
+    // SAFETY: the caller's text.
+    load(out, map(unsafe { CStr::from_ptr(path) })?)
+}
+
 pub(crate) unsafe extern "C" fn hipModuleLoad(out: *mut Handle, path: *const c_char) -> u32 {
-    api(|| {
-        if out.is_null() || path.is_null() {
-            return Err(code::INVALID_VALUE);
-        }
-        // SAFETY: the caller's text.
-        load(out, map(unsafe { CStr::from_ptr(path) })?)
-    })
+    // SAFETY: as documented for the C function.
+    api(|| unsafe { load_file(out, path) })
 }
 
 /// # Safety
 /// `image` is null or points to a whole bundle or code object.
-unsafe fn load_data(out: *mut Handle, image: *const c_void) -> HipResult {
+pub(super) unsafe fn load_data(out: *mut Handle, image: *const c_void) -> HipResult {
     if out.is_null() || image.is_null() {
         return Err(code::INVALID_VALUE);
     }
@@ -144,23 +167,44 @@ pub(crate) unsafe extern "C" fn hipModuleLoadDataEx(
     api(|| unsafe { load_data(out, image) })
 }
 
+pub(super) fn unload(handle: Handle) -> HipResult {
+    let loaded = module(handle)?;
+    let runtime = runtime::get()?;
+    for device in &runtime.devices {
+        device.synchronize()?;
+    }
+    write(&runtime.functions.modules).remove(&(handle as usize));
+    let kernels = std::mem::take(&mut *lock(&loaded.kernels));
+    let mut handles = write(&runtime.functions.handles);
+    for kernel in kernels {
+        handles.remove(&kernel);
+    }
+    drop(handles);
+    loaded.module.unload();
+    Ok(())
+}
+
 pub(crate) unsafe extern "C" fn hipModuleUnload(handle: Handle) -> u32 {
-    api(|| {
-        let loaded = module(handle)?;
-        let runtime = runtime::get()?;
-        for device in &runtime.devices {
-            device.synchronize()?;
-        }
-        write(&runtime.functions.modules).remove(&(handle as usize));
-        let kernels = std::mem::take(&mut *lock(&loaded.kernels));
-        let mut handles = write(&runtime.functions.handles);
-        for kernel in kernels {
-            handles.remove(&kernel);
-        }
-        drop(handles);
-        loaded.module.unload();
-        Ok(())
-    })
+    api(|| unload(handle))
+}
+
+/// # Safety
+/// As documented for the C function.
+pub(super) unsafe fn get_function(
+    out: *mut Handle,
+    handle: Handle,
+    name: *const c_char,
+) -> HipResult {
+    if out.is_null() || name.is_null() {
+        return Err(code::INVALID_VALUE);
+    }
+    let loaded = module(handle)?;
+    // SAFETY: the caller's text.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    let kernel = give_out(loaded.module.function(&name)?)?;
+    lock(&loaded.kernels).push(kernel as usize);
+    // SAFETY: the caller's pointer, not null.
+    unsafe { put(out, kernel) }
 }
 
 pub(crate) unsafe extern "C" fn hipModuleGetFunction(
@@ -168,18 +212,37 @@ pub(crate) unsafe extern "C" fn hipModuleGetFunction(
     handle: Handle,
     name: *const c_char,
 ) -> u32 {
-    api(|| {
-        if out.is_null() || name.is_null() {
-            return Err(code::INVALID_VALUE);
-        }
-        let loaded = module(handle)?;
-        // SAFETY: the caller's text.
-        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-        let kernel = give_out(loaded.module.function(&name)?)?;
-        lock(&loaded.kernels).push(kernel as usize);
+    // SAFETY: as documented for the C function.
+    api(|| unsafe { get_function(out, handle, name) })
+}
+
+/// # Safety
+/// As documented for the C function.
+pub(super) unsafe fn get_global(
+    out: *mut *mut c_void,
+    size: *mut usize,
+    handle: Handle,
+    name: *const c_char,
+) -> HipResult {
+    if name.is_null() || (out.is_null() && size.is_null()) {
+        return Err(code::INVALID_VALUE);
+    }
+    // SAFETY: the caller's text.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    let (address, bytes) = module(handle)?.module.variable(&name)?;
+    if memory::find(address)?.is_none() {
+        let device = runtime::current()?.ordinal;
+        memory::note(address, bytes, memory::Kind::Device, device, 0, address)?;
+    }
+    if !out.is_null() {
         // SAFETY: the caller's pointer, not null.
-        unsafe { put(out, kernel) }
-    })
+        unsafe { put(out, address as *mut c_void)? };
+    }
+    if !size.is_null() {
+        // SAFETY: the caller's pointer, not null.
+        unsafe { put(size, bytes)? };
+    }
+    Ok(())
 }
 
 pub(crate) unsafe extern "C" fn hipModuleGetGlobal(
@@ -188,27 +251,8 @@ pub(crate) unsafe extern "C" fn hipModuleGetGlobal(
     handle: Handle,
     name: *const c_char,
 ) -> u32 {
-    api(|| {
-        if name.is_null() || (out.is_null() && size.is_null()) {
-            return Err(code::INVALID_VALUE);
-        }
-        // SAFETY: the caller's text.
-        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-        let (address, bytes) = module(handle)?.module.variable(&name)?;
-        if memory::find(address)?.is_none() {
-            let device = runtime::current()?.ordinal;
-            memory::note(address, bytes, memory::Kind::Device, device, 0, address)?;
-        }
-        if !out.is_null() {
-            // SAFETY: the caller's pointer, not null.
-            unsafe { put(out, address as *mut c_void)? };
-        }
-        if !size.is_null() {
-            // SAFETY: the caller's pointer, not null.
-            unsafe { put(size, bytes)? };
-        }
-        Ok(())
-    })
+    // SAFETY: as documented for the C function.
+    api(|| unsafe { get_global(out, size, handle, name) })
 }
 
 pub(crate) unsafe extern "C" fn hipGetFuncBySymbol(out: *mut Handle, symbol: *const c_void) -> u32 {
@@ -229,29 +273,34 @@ pub(crate) unsafe extern "C" fn hipFuncGetAttributes(
     })
 }
 
+/// # Safety
+/// As documented for the C function.
+pub(super) unsafe fn get_attribute(value: *mut c_int, which: u32, handle: Handle) -> HipResult {
+    let a = function(handle)?.attributes();
+    let answer = match which {
+        0 => a.max_threads_per_block,
+        1 => a.shared_size_bytes as c_int,
+        2 => a.const_size_bytes as c_int,
+        3 => a.local_size_bytes as c_int,
+        4 => a.num_regs,
+        5 => a.ptx_version,
+        6 => a.binary_version,
+        7 => a.cache_mode_ca,
+        8 => a.max_dynamic_shared_size_bytes,
+        9 => a.preferred_shmem_carveout,
+        _ => return Err(code::INVALID_VALUE),
+    };
+    // SAFETY: the caller's pointer, checked for null.
+    unsafe { put(value, answer) }
+}
+
 pub(crate) unsafe extern "C" fn hipFuncGetAttribute(
     value: *mut c_int,
     which: u32,
     handle: Handle,
 ) -> u32 {
-    api(|| {
-        let a = function(handle)?.attributes();
-        let answer = match which {
-            0 => a.max_threads_per_block,
-            1 => a.shared_size_bytes as c_int,
-            2 => a.const_size_bytes as c_int,
-            3 => a.local_size_bytes as c_int,
-            4 => a.num_regs,
-            5 => a.ptx_version,
-            6 => a.binary_version,
-            7 => a.cache_mode_ca,
-            8 => a.max_dynamic_shared_size_bytes,
-            9 => a.preferred_shmem_carveout,
-            _ => return Err(code::INVALID_VALUE),
-        };
-        // SAFETY: the caller's pointer, checked for null.
-        unsafe { put(value, answer) }
-    })
+    // SAFETY: as documented for the C function.
+    api(|| unsafe { get_attribute(value, which, handle) })
 }
 
 pub(crate) unsafe extern "C" fn hipFuncSetAttribute(

@@ -23,6 +23,19 @@ pub(crate) fn blocks_per_unit(function: &Function, block: u64, shared: usize) ->
     by_waves.min(by_lds)
 }
 
+/// Bytes of dynamic local memory with which as many workgroups still run on a compute unit.
+pub(crate) fn local_memory_per_block(
+    function: &Function,
+    blocks: usize,
+    block: u64,
+) -> HipResult<usize> {
+    if blocks > blocks_per_unit(function, block, 0) as usize {
+        return Err(code::INVALID_VALUE);
+    }
+    let bytes = function.device.figures.layout.lds_bytes as usize / blocks;
+    Ok(bytes.saturating_sub(function.symbol.group_size as usize))
+}
+
 /// # Safety
 /// `out` is null or valid.
 unsafe fn active(

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use super::device::Device;
 use super::error::{HipResult, api, code, put};
+use super::graph::{self, Op};
+use super::graph_memory::Block;
 use super::memory::{self, Kind};
 use super::runtime::{self, lock, read, write};
 use super::signal::Signal;
@@ -209,7 +211,11 @@ unsafe fn allocate(
     }
     let stream = stream::resolve(stream)?;
     if stream.is_capturing() {
-        return Err(code::STREAM_CAPTURE_UNSUPPORTED);
+        let block = Block::new(stream.device, size)?;
+        let address = block.address;
+        graph::submit(&stream, Op::Allocate(block))?;
+        // SAFETY: the caller's pointer, not null.
+        return unsafe { put(out, address as *mut c_void) };
     }
     let pool = match pool {
         Some(handle) => resolve(handle)?,
@@ -249,12 +255,11 @@ pub(crate) unsafe extern "C" fn hipFreeAsync(pointer: *mut c_void, stream: Handl
         if pointer.is_null() {
             return Ok(());
         }
-        if stream.is_capturing() {
-            return Err(code::STREAM_CAPTURE_UNSUPPORTED);
-        }
         let base = pointer as usize;
         let place = memory::find(base)?.filter(|place| place.base == base);
         match place.ok_or(code::INVALID_VALUE)?.allocation.kind {
+            Kind::Graph => graph::submit(&stream, Op::Release(base)),
+            _ if stream.is_capturing() => Err(code::STREAM_CAPTURE_UNSUPPORTED),
             Kind::Pooled => {
                 let after = stream.last()?;
                 memory::forget(base, |kind| kind == Kind::Pooled).ok_or(code::INVALID_VALUE)?;

@@ -5,10 +5,8 @@ use std::sync::{Arc, Mutex};
 use super::error::HipResult;
 use super::hsa;
 use super::runtime::lock;
+use super::settings;
 use crate::hsa::types::HsaQueue;
-
-/// Hardware queues a device gives to streams of one priority.
-const QUEUES_PER_PRIORITY: usize = 4;
 
 /// `hsa_amd_queue_priority_t`, by stream priority -1, 0, 1.
 const HSA_PRIORITY: [u32; 3] = [2, 1, 0];
@@ -58,7 +56,7 @@ impl Queues {
         if let Some(free) = queues.iter().find(|queue| Arc::strong_count(queue) == 1) {
             return Ok(Arc::clone(free));
         }
-        if queues.len() < QUEUES_PER_PRIORITY {
+        if queues.len() < settings::get().queues {
             let queue = hsa::queue_create(agent)?;
             if level != 1 {
                 hsa::queue_set_priority(queue, HSA_PRIORITY[level])?;

@@ -12,6 +12,7 @@ use super::device::Device;
 use super::error::{HipResult, code};
 use super::event::Event;
 use super::graph::Graphs;
+use super::hostcall::Hostcalls;
 use super::hsa;
 use super::memory::Allocation;
 use super::module::Functions;
@@ -58,6 +59,8 @@ pub(crate) struct Runtime {
     pub(crate) graphs: Graphs,
     /// Runs host functions that streams call.
     pub(crate) worker: OnceLock<Worker>,
+    /// What kernels request of the host.
+    pub(crate) hostcalls: Hostcalls,
 }
 
 static RUNTIME: AtomicPtr<Runtime> = AtomicPtr::new(ptr::null_mut());
@@ -144,6 +147,7 @@ impl Runtime {
             }
         }
         let cpu = *cpus.first().ok_or(code::NO_DEVICE)?;
+        let gpus = visible(&gpus)?;
         let host = host_pools(cpu)?;
         let devices = gpus
             .iter()
@@ -162,6 +166,7 @@ impl Runtime {
             functions: Functions::default(),
             graphs: Graphs::default(),
             worker: OnceLock::new(),
+            hostcalls: Hostcalls::default(),
         })
     }
 
@@ -177,6 +182,20 @@ impl Runtime {
             .cloned()
             .ok_or(code::INVALID_HANDLE)
     }
+}
+
+/// The devices that the program may use, in the order of `HIP_VISIBLE_DEVICES` or `CUDA_VISIBLE_DEVICES`.
+fn visible(gpus: &[u64]) -> HipResult<Vec<u64>> {
+    const UUID: u32 = 0xA011;
+    const NAMES: [&str; 2] = ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"];
+    let ids = gpus
+        .iter()
+        .map(|&gpu| hsa::agent_text(gpu, UUID))
+        .collect::<HipResult<Vec<_>>>()?;
+    Ok(match crate::gpu::visible::from_environment(&NAMES, &ids) {
+        Some(places) => places.into_iter().map(|place| gpus[place]).collect(),
+        None => gpus.to_vec(),
+    })
 }
 
 fn host_pools(cpu: u64) -> HipResult<HostPools> {

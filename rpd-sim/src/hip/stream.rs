@@ -4,7 +4,7 @@
 //! the host comes from completion signals: each step waits for the signal of the step before.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::blit;
@@ -76,6 +76,10 @@ pub(crate) struct Stream {
     pub(crate) priority: i32,
     /// Whether it is the device's null stream.
     pub(crate) legacy: bool,
+    /// `hipStreamGetId`.
+    pub(crate) id: u64,
+    /// `hipSynchronizationPolicy`, 1 (automatic) unless set.
+    pub(crate) policy: AtomicI32,
     /// The hardware queue of the stream.
     pub(crate) queue: Arc<HwQueue>,
     state: Mutex<State>,
@@ -91,6 +95,7 @@ impl Stream {
         priority: i32,
         legacy: bool,
     ) -> HipResult<Arc<Self>> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         let queue = device.queues.acquire(device.agent, priority)?;
         let kernargs = KernargRing::new(device.kernarg_pool, device.agent)?;
         device.signals.grow(4)?;
@@ -104,6 +109,8 @@ impl Stream {
             flags,
             priority,
             legacy,
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            policy: AtomicI32::new(1),
             queue,
             state: Mutex::new(State {
                 tail: Tail::Idle,

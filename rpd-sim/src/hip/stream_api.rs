@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::callback::HostCall;
 use super::error::{HipResult, api, code, put};
 use super::graph::{self, Op};
-use super::memory;
 use super::runtime::{self, Opaque, write};
 use super::stream::{self, Stream};
 use super::types::{
@@ -262,87 +261,4 @@ pub(crate) unsafe extern "C" fn hipStreamAddCallback_spt(
             flags,
         )
     })
-}
-
-/// Address of a number in memory that a stream writes or watches.
-fn number(pointer: *mut c_void, size: usize) -> HipResult<usize> {
-    let address = pointer as usize;
-    let place = memory::find(address)?.ok_or(code::INVALID_VALUE)?;
-    if !address.is_multiple_of(size) || !place.holds(address, size) {
-        return Err(code::INVALID_VALUE);
-    }
-    Ok(place.address)
-}
-
-fn write_value(stream: Handle, pointer: *mut c_void, value: u64, size: u32) -> HipResult {
-    let stream = stream::resolve(stream)?;
-    ready(&stream)?;
-    let address = number(pointer, size as usize)?;
-    let mut step = stream.step()?;
-    step.blit()?.write(&mut step, address, value, size)
-}
-
-fn wait_value(
-    stream: Handle,
-    pointer: *mut c_void,
-    value: (u64, u64),
-    condition: u32,
-    size: u32,
-) -> HipResult {
-    const CONDITIONS: u32 = 3;
-    if condition > CONDITIONS {
-        return Err(code::INVALID_VALUE);
-    }
-    let stream = stream::resolve(stream)?;
-    ready(&stream)?;
-    let address = number(pointer, size as usize)?;
-    let mut step = stream.step()?;
-    step.blit()?
-        .wait(&mut step, address, value, condition, size)
-}
-
-pub(crate) unsafe extern "C" fn hipStreamWriteValue32(
-    stream: Handle,
-    pointer: *mut c_void,
-    value: u32,
-    _flags: u32,
-) -> u32 {
-    api(|| write_value(stream, pointer, u64::from(value), 4))
-}
-
-pub(crate) unsafe extern "C" fn hipStreamWriteValue64(
-    stream: Handle,
-    pointer: *mut c_void,
-    value: u64,
-    _flags: u32,
-) -> u32 {
-    api(|| write_value(stream, pointer, value, 8))
-}
-
-pub(crate) unsafe extern "C" fn hipStreamWaitValue32(
-    stream: Handle,
-    pointer: *mut c_void,
-    value: u32,
-    flags: u32,
-    mask: u32,
-) -> u32 {
-    api(|| {
-        wait_value(
-            stream,
-            pointer,
-            (u64::from(value), u64::from(mask)),
-            flags,
-            4,
-        )
-    })
-}
-
-pub(crate) unsafe extern "C" fn hipStreamWaitValue64(
-    stream: Handle,
-    pointer: *mut c_void,
-    value: u64,
-    flags: u32,
-    mask: u64,
-) -> u32 {
-    api(|| wait_value(stream, pointer, (value, mask), flags, 8))
 }

@@ -23,6 +23,7 @@ use super::pointer::*;
 use super::pool::*;
 use super::props::Properties;
 use super::stream_api::*;
+use super::stream_value::*;
 use super::types::{Handle, PointerAttributes, STREAM_NON_BLOCKING, kind};
 use crate::api::types::Dim3;
 
@@ -121,6 +122,9 @@ fn download(pointer: *mut c_void, n: usize) -> Vec<u32> {
     ));
     out
 }
+
+mod graphs;
+mod later;
 
 #[test]
 fn devices_are_described() {

@@ -181,6 +181,124 @@ pub(crate) struct HostNodeParams {
     pub(crate) data: *mut c_void,
 }
 
+/// `hipMemAllocNodeParams`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemAllocNodeParams {
+    pub(crate) pool: MemPoolProps,
+    pub(crate) access: *const MemAccessDesc,
+    pub(crate) access_count: usize,
+    pub(crate) bytes: usize,
+    /// Where the memory is, which the call fills in.
+    pub(crate) address: *mut c_void,
+}
+
+/// `hipMemcpyNodeParams`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemcpyNodeParams {
+    pub(crate) flags: c_int,
+    pub(crate) reserved: [c_int; 3],
+    pub(crate) copy: Memcpy3D,
+}
+
+/// The parameters by type in [`GraphNodeParams`].
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) union AnyNodeParams {
+    pub(crate) reserved: [i64; 29],
+    pub(crate) kernel: KernelNodeParams,
+    pub(crate) copy: MemcpyNodeParams,
+    pub(crate) fill: MemsetParams,
+    pub(crate) host: HostNodeParams,
+    /// Graph or event.
+    pub(crate) handle: Handle,
+    pub(crate) allocate: MemAllocNodeParams,
+    /// Address of the memory to free.
+    pub(crate) release: *mut c_void,
+}
+
+/// `hipGraphNodeParams`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct GraphNodeParams {
+    /// `hipGraphNodeType`.
+    pub(crate) kind: u32,
+    pub(crate) reserved: [c_int; 3],
+    pub(crate) any: AnyNodeParams,
+    pub(crate) reserved_2: i64,
+}
+
+/// `hipLaunchAttributeValue`: 64 bytes, of which the simulator reads the first four.
+#[repr(C, align(8))]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LaunchAttributeValue {
+    /// Whether the launch is cooperative, or its priority.
+    pub(crate) number: c_int,
+    pub(crate) rest: [u8; 60],
+}
+
+/// `hipLaunchAttribute`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LaunchAttribute {
+    pub(crate) id: u32,
+    pub(crate) pad: u32,
+    pub(crate) value: LaunchAttributeValue,
+}
+
+/// `hipLaunchAttributeID`.
+pub(crate) mod launch_attribute {
+    pub(crate) const ACCESS_POLICY_WINDOW: u32 = 1;
+    pub(crate) const COOPERATIVE: u32 = 2;
+    pub(crate) const SYNCHRONIZATION_POLICY: u32 = 3;
+    pub(crate) const PRIORITY: u32 = 8;
+}
+
+/// `hipLaunchConfig_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LaunchConfig {
+    pub(crate) grid: Dim3,
+    pub(crate) block: Dim3,
+    pub(crate) shared: usize,
+    pub(crate) stream: Handle,
+    pub(crate) attributes: *const LaunchAttribute,
+    pub(crate) attribute_count: u32,
+}
+
+/// `HIP_LAUNCH_CONFIG`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DrvLaunchConfig {
+    pub(crate) grid: Dim3,
+    pub(crate) block: Dim3,
+    pub(crate) shared: u32,
+    pub(crate) stream: Handle,
+    pub(crate) attributes: *const LaunchAttribute,
+    pub(crate) attribute_count: u32,
+}
+
+/// `hipBatchMemOpNodeParams`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchMemOpNodeParams {
+    pub(crate) context: Handle,
+    pub(crate) count: u32,
+    pub(crate) list: *mut super::stream_value::BatchMemOp,
+    pub(crate) flags: u32,
+}
+
+/// `hipGraphInstantiateParams`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InstantiateParams {
+    pub(crate) error_node: Handle,
+    pub(crate) flags: u64,
+    pub(crate) result: u32,
+    pub(crate) upload_stream: Handle,
+}
+
 /// `hipUUID`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -245,5 +363,14 @@ mod tests {
         assert_eq!(size_of::<MemPoolProps>(), 88);
         assert_eq!(size_of::<LaunchParams>(), 56);
         assert_eq!(size_of::<KernelNodeParams>(), 64);
+        assert_eq!(size_of::<MemAllocNodeParams>(), 120);
+        assert_eq!(size_of::<MemcpyNodeParams>(), 176);
+        assert_eq!(size_of::<AnyNodeParams>(), 232);
+        assert_eq!(size_of::<GraphNodeParams>(), 256);
+        assert_eq!(size_of::<LaunchAttribute>(), 72);
+        assert_eq!(size_of::<LaunchConfig>(), 56);
+        assert_eq!(size_of::<DrvLaunchConfig>(), 56);
+        assert_eq!(size_of::<BatchMemOpNodeParams>(), 32);
+        assert_eq!(size_of::<InstantiateParams>(), 32);
     }
 }

@@ -28,7 +28,7 @@ pub(crate) unsafe extern "C" fn hsa_iterate_agents(
     api(|| {
         let callback = callback.ok_or(status::ERROR_INVALID_ARGUMENT)?;
         // SAFETY: the program's callback takes its own data.
-        each(agents::agents(), |agent| unsafe {
+        each(agents::visible(), |agent| unsafe {
             callback(agent.handle(), data)
         })
     })

@@ -205,7 +205,16 @@ fn describe(agent: &'static device::Agent, per_type: usize) -> Agent {
         logical_node_id: agent.index as i32,
         logical_node_type_id: per_type as i32,
         runtime_visibility: Visibility {
-            bits: if agent.is_gpu() { 0b1111 } else { 0b0001 },
+            bits: match agent.is_gpu() {
+                false => 0b0001,
+                true if device::visible()
+                    .iter()
+                    .any(|seen| seen.index == agent.index) =>
+                {
+                    0b1111
+                }
+                true => 0,
+            },
         },
         uuid: uuid(&agent.uuid),
     }

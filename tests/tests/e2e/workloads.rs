@@ -35,6 +35,13 @@ fn sonames_are_all_that_programs_name() {
 #[test]
 fn vector_ops() {
     passes("vector-ops", &["2", "2"], "ok\n");
+    let one_after_the_other = [
+        ("AMD_SERIALIZE_KERNEL", "3".as_ref()),
+        ("AMD_SERIALIZE_COPY", "3".as_ref()),
+        ("GPU_MAX_HW_QUEUES", "1".as_ref()),
+    ];
+    let outcome = run::simulated_with(one_after_the_other, "vector-ops", ["2", "2"]).success();
+    assert_eq!(outcome.stdout, "ok\n");
 }
 
 #[test]
@@ -58,11 +65,52 @@ fn devices() {
     let variables = [("RPD_SIM_GPUS", "3".as_ref())];
     let outcome = run::simulated_with(variables, "devices", [""; 0]).success();
     assert_eq!(outcome.stdout, "ok, 3 devices\n");
+    for (name, list, expected) in [
+        ("HIP_VISIBLE_DEVICES", "2,0", "ok, 2 devices\n"),
+        ("ROCR_VISIBLE_DEVICES", "1", "ok, 1 devices\n"),
+    ] {
+        let variables = [("RPD_SIM_GPUS", "3".as_ref()), (name, list.as_ref())];
+        let outcome = run::simulated_with(variables, "devices", [""; 0]).success();
+        assert_eq!(outcome.stdout, expected, "{name}={list}");
+    }
 }
 
 #[test]
 fn module_load() {
     passes("module-load", &[], "ok, 6 modules\n");
+}
+
+#[test]
+fn kernels_print() {
+    let outcome = simulated("device-calls", ["print"]).success();
+    assert_eq!(outcome.stderr, "");
+    let lines: Vec<&str> = outcome.stdout.lines().collect();
+    // The program's own lines are around those of its kernel.
+    assert_eq!((lines[0], lines[lines.len() - 1]), ("before", "after"));
+    let values = "values: 100% of -5, 7, 0x10000000000, x, 2.50,   42, [ab    ], 0x10";
+    let mut expected = vec![values.to_owned()];
+    for block in 0..8 {
+        for lane in [0, 1, 2, 64, 65, 66] {
+            expected.push(format!("block {block} lane {lane}"));
+        }
+    }
+    let mut printed = lines[1..lines.len() - 1].to_vec();
+    printed.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(printed, expected);
+}
+
+#[test]
+fn kernels_assert() {
+    let outcome = simulated("device-calls", ["assert"]).expect_code(134);
+    assert_eq!(outcome.stdout, "");
+    let message = "hostcall.hip:13: assert_kernel: Device-side assertion `value < limit' failed.\n";
+    assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
+}
+
+#[test]
+fn kernels_allocate() {
+    passes("device-calls", &["memory"], "ok, 8 blocks had memory\n");
 }
 
 #[test]

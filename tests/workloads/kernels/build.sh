@@ -50,4 +50,5 @@ bundle inside inside.hipfb
 debug=
 bundle module module.hipfb
 bundle module module-compressed.hipfb -compress
+bundle hostcall hostcall.hipfb
 code_object module gfx90a 4 "$out/module-v4-gfx90a.co"

@@ -1,0 +1,107 @@
+//! Memory of graphs: allocated when its node is added, so that the node's address is known, and in use from the
+//! allocation node's turn until a free node, `hipFree` or `hipFreeAsync`.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::device::Device;
+use super::error::{HipResult, code};
+use super::memory::{self, Kind};
+use super::runtime::lock;
+
+/// Memory of one allocation node; freed when neither a graph has it nor the program uses it.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) device: &'static Device,
+    pub(crate) address: usize,
+    pub(crate) size: usize,
+}
+
+impl Block {
+    pub(crate) fn new(device: &'static Device, size: usize) -> HipResult<Arc<Self>> {
+        if size == 0 {
+            return Err(code::INVALID_VALUE);
+        }
+        let address = memory::take_device(device, size, false)?;
+        memory::note(address, size, Kind::Graph, device.ordinal, 0, address)?;
+        device.graph_memory.reserved.add(size);
+        Ok(Arc::new(Self {
+            device,
+            address,
+            size,
+        }))
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        memory::forget(self.address, |kind| kind == Kind::Graph);
+        // Memory that HSA does not find has been freed already.
+        let _ = memory::give_device(self.device, self.address, self.size);
+        self.device.graph_memory.reserved.subtract(self.size);
+    }
+}
+
+/// A number of bytes and the most it has been.
+#[derive(Debug, Default)]
+pub(crate) struct Level {
+    now: AtomicU64,
+    high: AtomicU64,
+}
+
+impl Level {
+    fn add(&self, bytes: usize) {
+        let now = self.now.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
+        self.high.fetch_max(now, Ordering::Relaxed);
+    }
+
+    fn subtract(&self, bytes: usize) {
+        self.now.fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+/// Memory of the graphs of one device (`hipGraphMemAttributeType`).
+#[derive(Debug, Default)]
+pub(crate) struct Usage {
+    used: Level,
+    reserved: Level,
+}
+
+impl Usage {
+    /// The value of an attribute.
+    pub(crate) fn attribute(&self, attribute: u32) -> HipResult<&AtomicU64> {
+        Ok(match attribute {
+            0 => &self.used.now,
+            1 => &self.used.high,
+            2 => &self.reserved.now,
+            3 => &self.reserved.high,
+            _ => return Err(code::INVALID_VALUE),
+        })
+    }
+}
+
+/// The blocks that programs use, by address.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks(Mutex<HashMap<usize, Arc<Block>>>);
+
+impl Blocks {
+    /// The turn of an allocation node. One that is still in use from the last launch stays so.
+    pub(crate) fn begin_use(&self, block: &Arc<Block>) -> HipResult {
+        if lock(&self.0)
+            .insert(block.address, Arc::clone(block))
+            .is_none()
+        {
+            block.device.graph_memory.used.add(block.size);
+        }
+        Ok(())
+    }
+
+    /// Whatever frees it. Memory that is not in use cannot be freed.
+    pub(crate) fn end_use(&self, address: usize) -> HipResult {
+        let block = lock(&self.0).remove(&address);
+        let block = block.ok_or(code::INVALID_VALUE)?;
+        block.device.graph_memory.used.subtract(block.size);
+        Ok(())
+    }
+}
