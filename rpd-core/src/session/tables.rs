@@ -7,7 +7,6 @@ use std::io;
 use zerocopy::{Immutable, IntoBytes};
 
 use super::Session;
-use super::window::span_of;
 use crate::column::{BATCH, Column, Storage};
 use crate::domain::Domain;
 use crate::ids::{
@@ -67,6 +66,16 @@ pub trait Columns {
     /// # Errors
     /// When a file cannot be written or mapped.
     fn rebuild(&mut self, storage: &Storage, order: &Column<u32>) -> io::Result<()>;
+}
+
+/// Begin of the first and end of the last record of a table; `None` without any.
+pub(super) fn span_of(columns: &dyn Columns) -> Option<(Nanoseconds, Nanoseconds)> {
+    let (starts, ends) = (columns.starts(), columns.ends());
+    let spans = Batches::new(columns).filter_map(|batch| {
+        let start = starts[batch.clone()].iter().min()?;
+        Some((*start, *ends[batch].iter().max()?))
+    });
+    spans.reduce(|(first, last), (start, end)| (first.min(start), last.max(end)))
 }
 
 /// The places of a table from the first to the last, in batches. The memory of a batch is given back when the next begins, so
