@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-use super::super::guard::LARGEST_VALUE;
+use super::guard::LARGEST_VALUE;
 
 /// A database that cannot be read.
 #[derive(Debug, thiserror::Error)]

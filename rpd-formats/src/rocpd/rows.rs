@@ -15,7 +15,8 @@ use rusqlite::{Connection, Result};
 
 use super::bulk::Bulk;
 use super::info::Ids;
-use super::{Names, dispatches, stacks};
+use super::names::Names;
+use super::{dispatches, stacks};
 use crate::json::Object;
 use crate::progress;
 

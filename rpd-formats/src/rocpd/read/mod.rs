@@ -5,7 +5,6 @@
 
 mod agent;
 mod counters;
-mod error;
 mod events;
 mod info;
 mod records;
@@ -21,7 +20,7 @@ use rpd_core::options::KernelNames;
 use rpd_core::session::stacks::ShownFrames;
 use rpd_core::session::{LoadOptions, Session};
 
-pub use error::{Problem, ReadError};
+pub use super::error::{Problem, ReadError};
 
 /// Views without which a database cannot be read.
 const VIEWS: [&str; 18] = [

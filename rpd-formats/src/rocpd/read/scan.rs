@@ -7,8 +7,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Result, Row, Rows};
 
 use super::super::connection::Guarded;
+use super::super::error::Problem;
 use super::super::sql::literal;
-use super::error::Problem;
 
 /// Rows from which on a second thread pays.
 const ROWS_PER_THREAD: i64 = 100_000;
