@@ -62,7 +62,7 @@ impl Growth {
             let rows = session.columns(*table).starts().len();
             let is_long = rows >= self.storage.rows()
                 || *table == Table::Calls && session.api.arena.len() >= ARENA;
-            if is_long && *table != Table::Counted {
+            if is_long {
                 self.spill(session, *table)?;
             }
         }
@@ -82,10 +82,15 @@ impl Growth {
     /// When a file cannot be written or mapped.
     pub fn finish(&mut self, session: &mut Session) -> io::Result<()> {
         for table in Table::ALL {
-            if !self.parts[*table as usize].is_empty() {
-                self.spill(session, *table)?;
-                session.columns_mut(*table).seal(&self.storage)?;
-            }
+            self.finish_table(session, *table)?;
+        }
+        Ok(())
+    }
+
+    fn finish_table(&mut self, session: &mut Session, table: Table) -> io::Result<()> {
+        if !self.parts[table as usize].is_empty() {
+            self.spill(session, table)?;
+            session.columns_mut(table).seal(&self.storage)?;
         }
         Ok(())
     }
@@ -96,15 +101,31 @@ impl Growth {
     /// When a file cannot be made, written or mapped.
     pub fn put_in_order(self, session: &mut Session) -> io::Result<()> {
         for table in Table::ALL {
-            let parts = &self.parts[*table as usize];
-            if parts.is_empty() {
-                order::sort_rows(session, *table);
-            } else if let Some(order) = order::merged(session, *table, parts, &self.storage)? {
-                session.columns_mut(*table).rebuild(&self.storage, &order)?;
-            }
-            session.columns(*table).release();
+            self.merge_table(session, *table)?;
         }
         session.storage = Some(self.storage);
+        Ok(())
+    }
+
+    fn merge_table(&self, session: &mut Session, table: Table) -> io::Result<()> {
+        let parts = &self.parts[table as usize];
+        if parts.is_empty() {
+            order::sort_rows(session, table);
+        } else if let Some(order) = order::merged(session, table, parts, &self.storage)? {
+            session.columns_mut(table).rebuild(&self.storage, &order)?;
+        }
+        session.columns(table).release();
+        Ok(())
+    }
+
+    /// Does for one table, which is complete, what [`Growth::finish`] and [`Growth::put_in_order`] do for all.
+    ///
+    /// # Errors
+    /// When a file cannot be made, written or mapped.
+    pub fn complete(&mut self, session: &mut Session, table: Table) -> io::Result<()> {
+        self.finish_table(session, table)?;
+        self.merge_table(session, table)?;
+        self.parts[table as usize].clear();
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ pub use rpd_spool::record::Table;
 pub use stacks::{StackRef, Stacks};
 pub use tables::{
     AllocationTable, ApiTable, ArgsRef, Batches, Columns, CopyTable, CountedTable, CounterValue,
-    DispatchTable, Indices, ScratchTable,
+    DispatchTable, Indices, ScratchTable, ValueRange,
 };
 pub use window::Window;
 

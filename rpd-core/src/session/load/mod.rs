@@ -169,6 +169,7 @@ impl Session {
                     strange.short(kind);
                 }
                 tables.taken(&mut session).map_err(failed)?;
+                rows.counters.taken(tables.storage()).map_err(failed)?;
             }
             let ledger = &mut session.ledger;
             ledger.dropped = ledger.dropped.saturating_add(records.dropped());
@@ -191,10 +192,13 @@ impl Session {
                 },
             });
         }
-        rows.finish(&meta, &mut session);
+        let counters = rows.finish(&meta, &mut session);
         strange.finish(&mut session.ledger.damage);
         let said = meta.end_time;
         tables.finish(&mut session).map_err(failed)?;
+        counters
+            .finish(&mut session, tables.storage())
+            .map_err(failed)?;
         meta.finish(&mut session, tables.storage())
             .map_err(failed)?;
         stacks::finish(&mut session, tables.storage()).map_err(failed)?;

@@ -4,6 +4,8 @@
 //! much faster than the views for people, which join in SQLite row by row.
 
 mod agent;
+mod arguments;
+mod by_event;
 mod counters;
 mod events;
 mod info;
@@ -121,8 +123,11 @@ impl Database {
             problem: RefCell::default(),
         };
         self.connection.begin();
+        let path = self.path.canonicalize();
+        let folder = path.iter().find_map(|path| path.parent());
+        let folder = folder.unwrap_or(Path::new(".")).to_owned();
         let read = info::read(&source, recording).and_then(|(mut info, settings)| {
-            records::read(&source, &mut info, options)?;
+            records::read(&source, &mut info, options, &folder)?;
             Ok((info.session, settings))
         });
         read.map_err(|error| {
