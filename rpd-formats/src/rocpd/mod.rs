@@ -29,6 +29,7 @@ use crate::{Output, WriteError};
 use identity::Node;
 pub use merge::{MergeError, merge};
 use names::Names;
+pub(crate) use rows::unstored;
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
 use rpd_core::session::Session;

@@ -8,7 +8,7 @@ use rpd_core::sorted::Sorter;
 use rpd_core::spool::format::api_flag;
 use rusqlite::Result;
 
-use super::by_event::ByEvent;
+use super::by_event::{ByEvent, key};
 use super::scan::{Source, bytes, integer};
 
 /// Bytes of arguments that are kept in memory for each row of a table.
@@ -27,7 +27,7 @@ struct Piece {
 pub(super) struct Arguments {
     /// Per argument, type, name and value: each a `u32` byte count and the bytes.
     arena: Column<u8>,
-    /// Event, first byte and number of bytes.
+    /// Key of the event, first byte and number of bytes.
     places: ByEvent<3>,
 }
 
@@ -72,11 +72,6 @@ impl Arguments {
     pub(super) fn into_arena(self) -> Column<u8> {
         self.arena
     }
-}
-
-/// A key that has the order of events.
-const fn key(event: i64) -> u64 {
-    event.cast_unsigned() ^ 1 << 63
 }
 
 /// Arguments in the order of their rows.
@@ -132,9 +127,8 @@ impl Collected<'_> {
             // Both tools write the rows of a call one after the other. Those of others are put together here.
             true => parts = gather(&self.arena, &parts, storage, &mut arguments.arena)?,
         }
-        for [key, offset, length] in parts.iter().copied() {
-            let event = key ^ 1 << 63;
-            arguments.places.push(storage, [event, offset, length])?;
+        for &part in &parts {
+            arguments.places.push(storage, part)?;
         }
         arguments.places.seal(storage)?;
         Ok(arguments)

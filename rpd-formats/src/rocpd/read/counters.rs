@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::super::sql::identifier;
 use super::agent::number;
-use super::by_event::ByEvent;
+use super::by_event::{ByEvent, key};
 use super::info::{Info, json};
 use super::scan::{Source, bits, bytes, integer, text};
 
@@ -277,8 +277,7 @@ impl Values<'_> {
                 continue;
             }
             of_one.sort_by_key(|value| (value.counter, value.instance));
-            let event = row[0] ^ SIGN;
-            let place = [event, values.total() as u64, of_one.len() as u64];
+            let place = [row[0], values.total() as u64, of_one.len() as u64];
             ranges.push(self.storage, place)?;
             for value in of_one.drain(..) {
                 values.append(Some(self.storage), value)?;
@@ -313,13 +312,6 @@ fn value_in<const N: usize>(numbers: &HashMap<i64, u32>, row: &Row<'_>) -> Optio
         };
     }
     Some(value)
-}
-
-const SIGN: u64 = 1 << 63;
-
-/// A number that has the order of events.
-const fn key(event: i64) -> u64 {
-    event.cast_unsigned() ^ SIGN
 }
 
 const fn counter_of(row: &[u64]) -> u32 {

@@ -5,10 +5,11 @@ use std::io;
 
 use rpd_core::column::{Column, Storage};
 use rpd_core::ids::{CorrelationId, StringId};
+use rpd_core::lookup::Place;
 use rusqlite::{Result, Row};
 use serde::Deserialize;
 
-use super::by_event::{ByEvent, Place};
+use super::by_event::{ByEvent, key};
 use super::info::Info;
 use super::scan::{Source, bits, bytes, integer, word};
 
@@ -92,8 +93,7 @@ impl Events {
             self.ancestor.append(Some(storage), ancestor)?;
         }
         for (event, external) in piece.externals {
-            self.externals
-                .push(storage, [event.cast_unsigned(), external])?;
+            self.externals.push(storage, [key(event), external])?;
         }
         let mut texts = vec![StringId(0); piece.texts.len()];
         let mut pieces: Vec<(Box<str>, u32)> = piece.texts.into_iter().collect();
@@ -103,8 +103,7 @@ impl Events {
         }
         for (event, text) in piece.messages {
             let message = texts[text as usize].0;
-            self.messages
-                .push(storage, [event.cast_unsigned(), message.into()])?;
+            self.messages.push(storage, [key(event), message.into()])?;
         }
         Ok(())
     }
@@ -155,7 +154,7 @@ impl Events {
             usize::try_from(id.checked_sub(self.first)?).ok()?
         } else {
             let ids: &[i64] = &self.ids;
-            self.place.find(id, ids.len(), |index| ids[index])?
+            self.place.find(ids.len(), |index| ids[index].cmp(&id))?
         };
         (index < self.correlation.len()).then_some(index)
     }

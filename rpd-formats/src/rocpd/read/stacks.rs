@@ -9,7 +9,7 @@ use rpd_core::session::stacks::{
 use rusqlite::Result;
 use rusqlite::types::ValueRef;
 
-use super::by_event::ByEvent;
+use super::by_event::{ByEvent, key};
 use super::info::Info;
 use super::scan::{Source, bits, bytes, integer, text, word};
 
@@ -121,7 +121,7 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, storage: &Storage) -> R
         "rpd_api_stack",
         |row| {
             let reference = u64::from(word(row, 2)) << 32 | u64::from(word(row, 1));
-            source.stored(stack_of.0.push(storage, [bits(row, 0), reference]))
+            source.stored(stack_of.0.push(storage, [key(integer(row, 0)), reference]))
         },
     )?;
     source.stored(stack_of.0.seal(storage))?;
