@@ -1,8 +1,9 @@
 //! The rpd command.
 //!
 //! `options` turns the command line, and the `jobs` of an input file, into resolved options, `counters` asks the
-//! provider what of that can be counted, `launch` runs the target, `report` makes files and tables of what was recorded,
-//! `recover` does the same for a run whose front end is gone, `commands` work on results and on the provider.
+//! provider what of that can be counted, `process` starts the target and waits for it, `launch` runs the passes, `report`
+//! makes files and tables of what was recorded, `recover` does the same for a run whose front end is gone, `commands` work
+//! on results and on the provider.
 
 // Those of the standard library panic where nobody reads standard error any more (`rpd ... 2>&1 | head`). Words may be lost
 // then; passes and files may not.
@@ -24,6 +25,7 @@ mod isolation;
 mod jobs;
 mod launch;
 mod options;
+mod process;
 mod recover;
 mod report;
 mod run_directory;

@@ -1,10 +1,23 @@
 //! Agents: CPUs and GPUs as the provider describes them.
 
 use rpd_spool::agent;
+use serde::{Deserialize, Serialize};
 
 use crate::ids::AgentHandle;
-use crate::options::AgentIndex;
 use crate::spool::reader::ByteStrings;
+
+/// How agents are written in CSV.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentIndex {
+    /// `Agent N`, N the topology node.
+    Absolute,
+    /// `Agent N`, N counting the visible agents.
+    #[default]
+    Relative,
+    /// `CPU N` or `GPU N`, counting per type.
+    TypeRelative,
+}
 
 /// The type of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

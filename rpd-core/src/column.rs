@@ -32,7 +32,7 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// Files in `directory`, or in the directory for temporary files where that cannot be written to.
+    /// Files in `directory`. Where that cannot be written to, in the current directory, else in the one that `TMPDIR` names.
     pub fn new(directory: &Path) -> Storage {
         Storage {
             directory: File::options()
@@ -65,7 +65,13 @@ impl Storage {
             }
             None => Err(io::ErrorKind::NotFound.into()),
         };
-        made.or_else(|error| nameless(&std::env::temp_dir()).map_err(|_| error))
+        // Not /tmp unless the user asks for it: it is small on many machines, and in memory on some.
+        let named = || std::env::var_os("TMPDIR").filter(|name| !name.is_empty());
+        made.or_else(|error| {
+            nameless(Path::new("."))
+                .or_else(|_| nameless(Path::new(&named().ok_or(io::ErrorKind::NotFound)?)))
+                .map_err(|_| error)
+        })
     }
 }
 
@@ -337,6 +343,12 @@ impl<T> Deref for Column<T> {
 impl<T: Copy> DerefMut for Column<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         self.to_memory()
+    }
+}
+
+impl<T> AsRef<[T]> for Column<T> {
+    fn as_ref(&self) -> &[T] {
+        self
     }
 }
 

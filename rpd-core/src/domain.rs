@@ -2,7 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use crate::session::Table;
+use crate::spool::record::Table;
 
 /// What statistics, summaries and CSV files group by. The order is the order of tables in summaries; the number of a domain is
 /// its place in [`Domain::ALL`].

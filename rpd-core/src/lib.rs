@@ -8,6 +8,7 @@ pub mod domain;
 pub mod foreign;
 pub mod ids;
 pub mod kernel_name;
+pub mod lookup;
 pub mod naming;
 pub mod near;
 pub mod options;

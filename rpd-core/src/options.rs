@@ -11,6 +11,7 @@ pub use rpd_spool::options::{
     CollectionPeriod, CollectorOptions, CounterOptions, CounterRequest, IterationRange, Traces,
 };
 
+pub use crate::agent::AgentIndex;
 use crate::compat::Compat;
 use crate::environment::EnvironmentSelection;
 use crate::session::stacks::ShownFrames;
@@ -62,19 +63,6 @@ formats! {
     Parquet = "parquet",
     /// A page for a web browser.
     Html = "html",
-}
-
-/// How agents are written in CSV.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AgentIndex {
-    /// `Agent N`, N the topology node.
-    Absolute,
-    /// `Agent N`, N counting the visible agents.
-    #[default]
-    Relative,
-    /// `CPU N` or `GPU N`, counting per type.
-    TypeRelative,
 }
 
 /// Tables of durations that were asked for by name.

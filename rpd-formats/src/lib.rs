@@ -10,6 +10,7 @@ pub mod html;
 mod json;
 mod operations;
 pub mod otf2;
+mod output;
 pub mod parquet;
 pub mod perfetto;
 pub mod progress;
@@ -22,57 +23,5 @@ mod streams;
 pub mod table;
 mod texts;
 
-use std::path::PathBuf;
-
-pub use registry::{Output, write};
-
-/// Why an output could not be written.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum WriteError {
-    /// The file system refused.
-    #[error("cannot write {path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// SQLite refused.
-    #[error("cannot write {path}: {source}")]
-    Sqlite {
-        /// The file.
-        path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
-    },
-    /// libotf2 cannot be loaded.
-    #[error(
-        "cannot write {path}: OTF2 needs libotf2 3 (package libopen-trace-format2-10u of Debian 13 and later, libopen-trace-format2-10 before; \
-         --otf2-library names a file): {reason}"
-    )]
-    Otf2Missing {
-        /// The file.
-        path: PathBuf,
-        /// What the loader said.
-        reason: String,
-    },
-    /// libotf2 refused.
-    #[error("cannot write {path}: {function}: {reason}")]
-    Otf2 {
-        /// The file.
-        path: PathBuf,
-        /// Its function.
-        function: &'static str,
-        /// What it said.
-        reason: String,
-    },
-    /// The writer of Parquet files refused.
-    #[error("cannot write {path}: {source}")]
-    Parquet {
-        /// The file.
-        path: PathBuf,
-        /// What it said.
-        source: polars::error::PolarsError,
-    },
-}
+pub use output::{Output, WriteError};
+pub use registry::write;

@@ -7,25 +7,10 @@
 
 use std::path::PathBuf;
 
-use rpd_core::naming::Target;
-use rpd_core::options::{Format, Options};
-use rpd_core::session::Session;
-use rpd_core::stats::SessionStats;
+use rpd_core::options::Format;
 
+pub use crate::output::Output;
 use crate::{WriteError, csv, html, otf2, parquet, perfetto, results_json, rocpd};
-
-/// The input of a writer.
-#[derive(Debug, Clone, Copy)]
-pub struct Output<'a> {
-    /// The recording to write.
-    pub session: &'a Session,
-    /// Statistics of the recording, if they were computed.
-    pub stats: Option<&'a SessionStats>,
-    /// The options of the run.
-    pub options: &'a Options,
-    /// Directory and prefix of the files.
-    pub target: &'a Target,
-}
 
 /// Writes a recording in one format and returns the names of the files that it made. It is not called for a recording
 /// without records.

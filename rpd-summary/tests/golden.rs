@@ -9,7 +9,7 @@ use rpd_core::ids::{
     StringId, ThreadId,
 };
 use rpd_core::options::{KernelNames, SummaryOptions};
-use rpd_core::session::{ArgsRef, KernelSymbol, Session, Strings};
+use rpd_core::session::{ArgsRef, KernelSymbol, Session, Strings, ValueRange};
 use rpd_core::stats::{StatRow, StatTable};
 use rpd_summary::database::DatabaseSummary;
 use rpd_summary::diff::{self, Durations, differences};
@@ -268,7 +268,7 @@ fn counted_dispatches_have_no_statistics_but_in_databases() {
         summary.tables(false, None).expect("tables")
     };
     session.counted.dispatches = std::mem::take(&mut session.dispatches);
-    session.counted.ranges = vec![(0, 0); session.counted.dispatches.len()];
+    session.counted.ranges = vec![ValueRange::default(); session.counted.dispatches.len()].into();
     let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
     let domains: Vec<Domain> = statistics.domains().collect();
     assert!(!domains.contains(&Domain::KernelDispatch), "{domains:?}");

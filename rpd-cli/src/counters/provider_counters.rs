@@ -8,7 +8,7 @@ use rpd_core::options::{Backend, CounterRequest, Options};
 use super::protocol::{Agent, Counter, Query, Reply, Sampling, Verdict};
 use super::query_process::QueryProcess;
 use crate::failure::Failure;
-use crate::launch::{backend, environment};
+use crate::process::{backend, environment};
 
 /// Answers queries about a provider: the child process, or tables in tests.
 pub(super) trait AnswerQueries {

@@ -1,14 +1,8 @@
 //! Runs the target: checks all passes first, then runs the target once per pass, and writes the outputs of each pass
 //! after it.
 
-pub(crate) mod backend;
-pub(crate) mod environment;
-pub(crate) mod image;
-mod libraries;
 mod names;
 mod passes;
-pub(crate) mod program;
-pub(crate) mod spawn;
 
 use std::path::Path;
 use std::time::Duration;
@@ -22,6 +16,7 @@ use crate::exit_status;
 use crate::failure::line;
 use crate::options::plan::{Pass, Plan};
 use crate::options::resolve::Environment;
+use crate::process::{backend, environment, program, spawn};
 use crate::report::{self, Comparison};
 use crate::run_directory::RunDirectory;
 use passes::End;

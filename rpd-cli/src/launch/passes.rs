@@ -9,10 +9,10 @@ use nix::sys::signal::Signal;
 use rpd_core::options::CounterOptions;
 
 use super::Runner;
-use super::spawn::Ending;
 use crate::counters::derived::ComputedMetric;
 use crate::failure::{Failure, line};
 use crate::options::plan::{Pass, Plan};
+use crate::process::spawn::Ending;
 
 /// How a pass ended.
 pub(super) struct End {

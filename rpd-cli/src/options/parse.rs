@@ -369,7 +369,7 @@ fn unknown(argument: &str, own: &[String]) -> String {
 fn forgotten_dashes(value: &str) -> String {
     let program = value.contains('/')
         || std::path::Path::new(value).exists()
-        || crate::launch::program::find(value.as_ref()).is_ok();
+        || crate::process::program::find(value.as_ref()).is_ok();
     if program {
         format!("; a program to run stands after `--`: rpd [options] -- {value}")
     } else {

@@ -320,7 +320,7 @@ mod tests {
     use super::*;
     use crate::counters::tests::{counter, derived as metric, gpu};
     use rpd_core::ids::{AgentHandle, CounterId, KernelId, Nanoseconds};
-    use rpd_core::session::{CounterDimension, CounterValue, Process};
+    use rpd_core::session::{CounterDimension, CounterValue, Process, ValueRange};
 
     fn options(folder: &Path, prefix: &str, pass: u32) -> Options {
         Options {
@@ -374,7 +374,10 @@ mod tests {
             table.kernel.push(KernelId(*kernel));
             table.agent.push(AgentHandle(7));
             table.region.push(0);
-            counted.ranges.push((2 * index, 2));
+            counted.ranges.push(ValueRange {
+                first: 2 * index,
+                count: 2,
+            });
             for (instance, add) in [(0, 0.0), (1, 1.0)] {
                 counted.values.push(CounterValue {
                     counter: 0,

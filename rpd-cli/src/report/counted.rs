@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use rpd_core::ids::{AgentHandle, CounterId};
     use rpd_core::options::CounterRequest;
-    use rpd_core::session::{Counter, CounterValue};
+    use rpd_core::session::{Counter, CounterValue, ValueRange};
 
     fn options() -> Options {
         let mut options = Options::default();
@@ -153,7 +153,10 @@ mod tests {
             });
         }
         for (index, pair) in (0..).zip(values) {
-            session.counted.ranges.push((2 * index, 2));
+            session.counted.ranges.push(ValueRange {
+                first: 2 * index,
+                count: 2,
+            });
             for (counter, value) in (0..).zip(pair) {
                 session.counted.values.push(CounterValue {
                     counter,

@@ -11,8 +11,8 @@ use rpd_core::options::{Options, Symbolize, Traces};
 use rpd_core::session::{OperationClass, Process, Session, Table};
 
 use super::{count, counted, label, shown};
-use crate::launch::spawn::Ending;
-use crate::launch::{image, program};
+use crate::process::spawn::Ending;
+use crate::process::{image, program};
 use crate::run_directory::Recording;
 
 /// Lines of one sort per process; more are counted.

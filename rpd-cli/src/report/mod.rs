@@ -23,7 +23,7 @@ use rpd_symbols::{Search, Symbolizer};
 
 use crate::failure::line;
 use crate::isolation::isolated;
-use crate::launch::spawn::Ending;
+use crate::process::spawn::Ending;
 use crate::run_directory::{Recording, RunDirectory, State};
 pub(crate) use comparison::Comparison;
 pub(crate) use confine::Confined;

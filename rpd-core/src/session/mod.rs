@@ -3,13 +3,16 @@
 //! Every writer and every statistic consumes this view. It is made from a spool ([`Session::open`]) or, later, from a
 //! rocpd database. Tables are ordered by start ascending, end descending, then name.
 
+mod growth;
 mod load;
 mod operations;
+mod order;
 pub mod shown;
 pub mod stacks;
 mod tables;
 mod window;
 
+pub use growth::Growth;
 pub use load::{LoadError, LoadOptions};
 pub use operations::{
     MemoryAction, MemoryLevel, Operation, OperationClass, Operations, memory_operation,
@@ -18,7 +21,7 @@ pub use rpd_spool::record::Table;
 pub use stacks::{StackRef, Stacks};
 pub use tables::{
     AllocationTable, ApiTable, ArgsRef, Batches, Columns, CopyTable, CountedTable, CounterValue,
-    DispatchTable, Indices, ScratchTable,
+    DispatchTable, Indices, ScratchTable, ValueRange,
 };
 pub use window::Window;
 

@@ -7,7 +7,6 @@ use std::io;
 use zerocopy::{Immutable, IntoBytes};
 
 use super::Session;
-use super::window::span_of;
 use crate::column::{BATCH, Column, Storage};
 use crate::domain::Domain;
 use crate::ids::{
@@ -42,6 +41,11 @@ pub trait Columns {
         self.starts().len()
     }
 
+    /// Rows after which memory is given back when going through the table; a power of two.
+    fn batch(&self) -> usize {
+        BATCH
+    }
+
     /// Puts every column in the order given, or cuts records out: `order[i]` is the old index of the new record `i`. The
     /// columns are in memory then.
     fn reorder(&mut self, order: &[u32]);
@@ -69,6 +73,16 @@ pub trait Columns {
     fn rebuild(&mut self, storage: &Storage, order: &Column<u32>) -> io::Result<()>;
 }
 
+/// Begin of the first and end of the last record of a table; `None` without any.
+pub(super) fn span_of(columns: &dyn Columns) -> Option<(Nanoseconds, Nanoseconds)> {
+    let (starts, ends) = (columns.starts(), columns.ends());
+    let spans = Batches::new(columns).filter_map(|batch| {
+        let start = starts[batch.clone()].iter().min()?;
+        Some((*start, *ends[batch].iter().max()?))
+    });
+    spans.reduce(|(first, last), (start, end)| (first.min(start), last.max(end)))
+}
+
 /// The places of a table from the first to the last, in batches. The memory of a batch is given back when the next begins, so
 /// going through a table this way takes little memory however long it is.
 pub struct Batches<'a> {
@@ -92,7 +106,7 @@ impl Iterator for Batches<'_> {
             self.table.release();
         }
         let begin = self.next;
-        self.next = rows.min(begin + BATCH);
+        self.next = rows.min(begin + self.table.batch());
         (begin < rows).then_some(begin..self.next)
     }
 }
@@ -102,6 +116,8 @@ pub struct Indices<'a> {
     table: &'a dyn Columns,
     next: usize,
     rows: usize,
+    /// [`Columns::batch`] minus 1.
+    mask: usize,
 }
 
 impl<'a> Indices<'a> {
@@ -111,6 +127,7 @@ impl<'a> Indices<'a> {
             table,
             next: 0,
             rows: table.starts().len(),
+            mask: table.batch() - 1,
         }
     }
 
@@ -126,7 +143,7 @@ impl Iterator for Indices<'_> {
     #[inline]
     fn next(&mut self) -> Option<usize> {
         let index = self.next;
-        if index.is_multiple_of(BATCH) && index > 0 {
+        if index & self.mask == 0 && index > 0 {
             self.release();
         }
         if index >= self.rows {
@@ -203,7 +220,7 @@ impl Session {
     fn table_bytes(&self, table: Table) -> u64 {
         let (records, values) = match table {
             Table::Counted => {
-                let counts = self.counted.ranges.iter().map(|(_, count)| *count as usize);
+                let counts = self.counted.ranges.iter().map(|range| range.count as usize);
                 let counts = counts.filter(|count| *count > 0);
                 counts.fold((0, 0), |(records, values), count| {
                     (records + 1, values + count)
@@ -472,7 +489,8 @@ table! {
 }
 
 /// One counted value.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, IntoBytes, Immutable)]
+#[repr(C)]
 pub struct CounterValue {
     /// Index into [`super::Session::counters`].
     pub counter: u32,
@@ -482,15 +500,25 @@ pub struct CounterValue {
     pub value: f64,
 }
 
+/// The values of one dispatch in [`CountedTable::values`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct ValueRange {
+    /// Index of the first.
+    pub first: u64,
+    /// How many there are.
+    pub count: u64,
+}
+
 /// What was counted, by dispatch.
 #[derive(Debug, Default)]
 pub struct CountedTable {
     /// The dispatches that were counted.
     pub dispatches: DispatchTable,
-    /// First value of each dispatch in [`CountedTable::values`], and how many there are.
-    pub ranges: Vec<(u64, u32)>,
+    /// The values of each dispatch.
+    pub ranges: Column<ValueRange>,
     /// The values. Those of a dispatch lie together, ordered by counter id, then instance.
-    pub values: Vec<CounterValue>,
+    pub values: Column<CounterValue>,
 }
 
 impl CountedTable {
@@ -511,10 +539,10 @@ impl CountedTable {
 
     /// The values of dispatch `index`.
     pub fn values_of(&self, index: usize) -> &[CounterValue] {
-        let (first, count) = self.ranges.get(index).copied().unwrap_or_default();
-        let first = first as usize;
+        let range = self.ranges.get(index).copied().unwrap_or_default();
+        let first = range.first as usize;
         self.values
-            .get(first..first + count as usize)
+            .get(first..first + range.count as usize)
             .unwrap_or_default()
     }
 
@@ -533,10 +561,11 @@ impl CountedTable {
     /// As [`Columns::reorder`].
     pub fn reorder(&mut self, order: &[u32]) {
         self.dispatches.reorder(order);
-        self.ranges = order.iter().map(|&old| self.ranges[old as usize]).collect();
+        self.ranges.reorder(order);
     }
 }
 
+/// Rows are dispatches with the places of their values. The values are written and read as a column of their own.
 impl Columns for CountedTable {
     fn starts(&self) -> &[Nanoseconds] {
         &self.dispatches.start
@@ -546,23 +575,44 @@ impl Columns for CountedTable {
         &self.dispatches.end
     }
 
+    fn total(&self) -> usize {
+        self.dispatches.total()
+    }
+
+    fn batch(&self) -> usize {
+        let values_per_row = self.values.len() / self.ranges.len().max(1);
+        (BATCH / values_per_row.max(1).next_power_of_two()).max(1)
+    }
+
     fn reorder(&mut self, order: &[u32]) {
         self.reorder(order);
     }
 
-    // What is counted stays in memory: kernels run one after the other for it, and few are chosen.
-    fn spill(&mut self, _: &Storage) -> io::Result<()> {
-        Ok(())
+    fn spill(&mut self, storage: &Storage) -> io::Result<()> {
+        self.dispatches.spill(storage)?;
+        self.ranges.spill(storage)
     }
 
-    fn seal(&mut self, _: &Storage) -> io::Result<()> {
-        Ok(())
+    fn seal(&mut self, storage: &Storage) -> io::Result<()> {
+        self.dispatches.seal(storage)?;
+        self.ranges.seal(storage)
     }
 
-    fn release(&self) {}
+    fn release(&self) {
+        self.dispatches.release();
+        self.ranges.release();
+        self.values.release();
+    }
 
-    fn rebuild(&mut self, _: &Storage, order: &Column<u32>) -> io::Result<()> {
-        self.reorder(order);
+    fn rebuild(&mut self, storage: &Storage, order: &Column<u32>) -> io::Result<()> {
+        self.dispatches.rebuild(storage, order)?;
+        let mut ranges = Column::new();
+        for places in order.chunks(BATCH) {
+            self.ranges.pick(storage, places, &mut ranges)?;
+            order.release();
+        }
+        ranges.seal(storage)?;
+        self.ranges = ranges;
         Ok(())
     }
 }

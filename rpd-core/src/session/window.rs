@@ -2,8 +2,9 @@
 
 use std::io;
 
-use super::load::put_in_order;
-use super::{Batches, Columns, Session, Table};
+use super::order::put_in_order;
+use super::tables::span_of;
+use super::{Batches, Session, Table};
 use crate::column::Column;
 use crate::ids::Nanoseconds;
 
@@ -83,16 +84,6 @@ impl Session {
         self.drop_unused_stacks();
         Ok(())
     }
-}
-
-/// Begin of the first and end of the last record of a table; `None` without any.
-pub(super) fn span_of(columns: &dyn Columns) -> Option<(Nanoseconds, Nanoseconds)> {
-    let (starts, ends) = (columns.starts(), columns.ends());
-    let spans = Batches::new(columns).filter_map(|batch| {
-        let start = starts[batch.clone()].iter().min()?;
-        Some((*start, *ends[batch].iter().max()?))
-    });
-    spans.reduce(|(first, last), (start, end)| (first.min(start), last.max(end)))
 }
 
 #[cfg(test)]

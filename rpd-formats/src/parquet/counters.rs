@@ -1,10 +1,12 @@
 //! Tables of what was counted: per dispatch and counter, and every single value.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 
+use rpd_core::column::Column;
 use rpd_core::domain::Kind;
 use rpd_core::ids::KernelId;
-use rpd_core::session::{Counter, CounterValue, DispatchTable, KernelSymbol, Session};
+use rpd_core::session::{Counter, DispatchTable, KernelSymbol, Session};
 
 use super::records::Result;
 use super::table::Rows;
@@ -17,42 +19,62 @@ pub(super) const TABLES: [Table; 2] = [
 
 /// The rows of both tables.
 pub(super) struct Lists {
-    /// Index of the dispatch, index of the counter, sum over the instances.
-    sums: Vec<(u32, u32, f64)>,
-    /// Index of the dispatch, and the value.
-    values: Vec<(u32, CounterValue)>,
+    sums: Column<Sum>,
+    values: Column<Value>,
 }
 
+/// Index of the dispatch and that of the counter, and the bits of the sum over the instances.
+type Sum = [u64; 3];
+
+/// Index of the dispatch, those of the counter and (in the upper half) its instance, and the bits of the value.
+type Value = [u64; 3];
+
 impl Lists {
-    pub(super) fn new(session: &Session) -> Lists {
+    pub(super) fn new(session: &Session) -> io::Result<Lists> {
         let counted = &session.counted;
-        let dispatches = || 0..counted.len() as u32;
-        Lists {
-            sums: dispatches()
-                .flat_map(|dispatch| {
-                    let sums = counted.sums(dispatch as usize);
-                    sums.map(move |(counter, sum)| (dispatch, counter, sum))
-                })
-                .collect(),
-            values: dispatches()
-                .flat_map(|dispatch| {
-                    let values = counted.values_of(dispatch as usize);
-                    values.iter().map(move |value| (dispatch, *value))
-                })
-                .collect(),
+        let storage = session.storage.as_ref();
+        let (mut sums, mut values) = (Column::new(), Column::new());
+        for dispatch in counted.indices() {
+            for (counter, sum) in counted.sums(dispatch) {
+                let sum = [dispatch as u64, counter.into(), sum.to_bits()];
+                sums.append(storage, sum)?;
+            }
+            for value in counted.values_of(dispatch) {
+                let at = u64::from(value.instance) << 32 | u64::from(value.counter);
+                values.append(storage, [dispatch as u64, at, value.value.to_bits()])?;
+            }
         }
+        if let Some(storage) = storage {
+            sums.seal(storage)?;
+            values.seal(storage)?;
+        }
+        Ok(Lists { sums, values })
     }
+
+    /// Gives back the memory of lists in files.
+    pub(super) fn release(&self) {
+        self.sums.release();
+        self.values.release();
+    }
+}
+
+const fn instance(value: &Value) -> u32 {
+    (value[1] >> 32) as u32
+}
+
+const fn counter_of_value(value: &Value) -> u32 {
+    value[1] as u32
 }
 
 fn number_of_sums(session: &Session) -> usize {
     let counted = &session.counted;
-    let dispatches = 0..counted.len();
-    dispatches.map(|index| counted.sums(index).count()).sum()
+    let sums = counted.indices().map(|index| counted.sums(index).count());
+    sums.sum()
 }
 
 fn number_of_values(session: &Session) -> usize {
     let ranges = session.counted.ranges.iter();
-    ranges.map(|&(_, count)| count as usize).sum()
+    ranges.map(|range| range.count as usize).sum()
 }
 
 fn counter(session: &Session, index: u32) -> Option<&Counter> {
@@ -87,7 +109,7 @@ fn head<'p>(
 fn sums<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
     let list = &context.counters.sums;
     let table: &DispatchTable = &context.session.counted.dispatches;
-    let of = |row: usize| list[row].0 as usize;
+    let of = |row: usize| list[row][0] as usize;
     let symbols: HashMap<KernelId, &KernelSymbol> = context
         .session
         .kernel_symbols
@@ -99,8 +121,8 @@ fn sums<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         symbol.map(|symbol| i64::from(value(symbol)))
     };
     let product = |sizes: [u32; 3]| sizes.into_iter().map(u64::from).fold(1, u64::wrapping_mul);
-    let rows = head(context, rows, |row| (of(row), list[row].1))?
-        .floats("value", |row| list[row].2)
+    let rows = head(context, rows, |row| (of(row), list[row][1] as u32))?
+        .floats("value", |row| f64::from_bits(list[row][2]))
         .texts("kernel_name", |row| {
             Some(context.kernel(&context.session.counted.dispatches, of(row)))
         })?
@@ -130,13 +152,13 @@ fn values<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
     let list = &context.counters.values;
     let session = context.session;
     let mut rows = head(context, rows, |row| {
-        (list[row].0 as usize, list[row].1.counter)
+        (list[row][0] as usize, counter_of_value(&list[row]))
     })?
     .texts("name", |row| {
-        Some(context.kernel(&context.session.counted.dispatches, list[row].0 as usize))
+        Some(context.kernel(&context.session.counted.dispatches, list[row][0] as usize))
     })?
-    .floats("counter_value", |row| list[row].1.value)
-    .integers("instance", |row| list[row].1.instance.into());
+    .floats("counter_value", |row| f64::from_bits(list[row][2]))
+    .integers("instance", |row| instance(&list[row]).into());
     let dimensions: BTreeMap<u64, &str> = session
         .counters
         .iter()
@@ -145,9 +167,9 @@ fn values<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         .collect();
     for (id, name) in dimensions {
         rows = rows.optional_integers(&name.to_ascii_lowercase(), |row| {
-            let value = &list[row].1;
-            let counter = counter(session, value.counter)?;
-            let instance = counter.instances.get(value.instance as usize)?;
+            let value = &list[row];
+            let counter = counter(session, counter_of_value(value))?;
+            let instance = counter.instances.get(instance(value) as usize)?;
             let found = instance.positions.iter().find(|(of, _)| *of == id)?;
             Some(found.1.cast_signed())
         });

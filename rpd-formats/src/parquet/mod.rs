@@ -7,6 +7,7 @@ mod records;
 mod table;
 
 use std::collections::HashMap;
+use std::io;
 use std::path::PathBuf;
 
 use polars::prelude::{NamedFrom, StringChunked};
@@ -34,7 +35,10 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
         target,
         ..
     } = output;
-    let context = Context::new(session, options);
+    let context = Context::new(session, options).map_err(|source| WriteError::Io {
+        path: target.file("counters_collection.parquet"),
+        source,
+    })?;
     let mut files = Vec::new();
     let tables = records::TABLES
         .iter()
@@ -87,7 +91,7 @@ struct AgentTexts<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn new(session: &'a Session, options: &'a Options) -> Context<'a> {
+    fn new(session: &'a Session, options: &'a Options) -> io::Result<Context<'a>> {
         let node = Node::of(session);
         // What was read from a database stays the recording that it was.
         let guid = match &session.origin {
@@ -143,7 +147,7 @@ impl<'a> Context<'a> {
         let memory = memory.collect();
         let guid_text = texts.id(&guid);
         let all: Vec<&str> = texts.iter().collect();
-        Context {
+        Ok(Context {
             session,
             options,
             node,
@@ -151,11 +155,11 @@ impl<'a> Context<'a> {
             guid_text,
             categories,
             kernels: known,
-            counters: counters::Lists::new(session),
+            counters: counters::Lists::new(session)?,
             counter_names,
             agents,
             memory,
-        }
+        })
     }
 
     /// The name of a dispatch.
@@ -169,6 +173,7 @@ impl<'a> Context<'a> {
         for table in Records::ALL {
             self.session.columns(*table).release();
         }
+        self.counters.release();
     }
 
     /// The name of an operation.

@@ -13,8 +13,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 
+use super::error::Problem;
 use super::guard::{Exhausted, Guard, Trust};
-use super::read::Problem;
 use super::sql::identifier;
 
 /// How long a lock is waited for.

@@ -7,7 +7,7 @@ use rpd_core::ids::AgentHandle;
 use rpd_core::session::Session;
 use rusqlite::{Connection, Result, params};
 
-use super::Names;
+use super::names::Names;
 use super::rows::{ById, in_order_of_ids, unstored};
 use crate::describe;
 

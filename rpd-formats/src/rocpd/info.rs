@@ -12,8 +12,9 @@ use rpd_core::session::{ResourceKind, Session};
 use rusqlite::{Connection, params};
 
 use super::bulk::Bulk;
+use super::counters;
 use super::identity::Node;
-use super::{Names, SCHEMA_VERSION, counters};
+use super::names::{Names, SCHEMA_VERSION};
 use crate::json::Object;
 use crate::{describe, settings};
 

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use rusqlite::Result;
 
 use super::connection::Guarded;
+use super::error::{Problem, ReadError};
 use super::guard::Trust;
 use super::query::data_views;
-use super::read::{Problem, ReadError, list_recordings};
+use super::read::list_recordings;
 use super::sql::identifier;
 use super::stack_views::{COMPATIBLE, without_made_up};
 use super::{Names, PRAGMAS, is_known_view, table_views};

@@ -8,10 +8,12 @@ mod bulk;
 mod connection;
 mod counters;
 mod dispatches;
+mod error;
 mod guard;
 pub(crate) mod identity;
 mod info;
 mod merge;
+mod names;
 pub mod query;
 pub mod read;
 mod rows;
@@ -26,6 +28,8 @@ use crate::file::PendingFile;
 use crate::{Output, WriteError};
 use identity::Node;
 pub use merge::{MergeError, merge};
+use names::Names;
+pub(crate) use rows::unstored;
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
 use rpd_core::session::Session;
@@ -36,9 +40,6 @@ pub(crate) const FILE: &str = "results.db";
 const SCHEMA: &str = include_str!("schema.sql");
 const VIEWS: &str = include_str!("views.sql");
 const INDICES: &str = include_str!("indices.sql");
-
-/// Value of `schema_version`.
-const SCHEMA_VERSION: &str = "3";
 
 /// Without a journal and without waiting for the disk; pages are kept in memory while indices are made. The name of the
 /// database matters: without it databases that are attached later would be locked exclusively, too.
@@ -103,65 +104,4 @@ fn table_views() -> impl Iterator<Item = &'static str> {
 fn is_known_view(name: &str) -> bool {
     let is_of_stacks = || table_views().any(|statement| query::view_name(statement) == Some(name));
     name.starts_with("rocpd_") || name.starts_with("rpd_") && is_of_stacks()
-}
-
-/// The constants of one database.
-struct Names {
-    guid: String,
-    /// What ends table names.
-    suffix: String,
-    nid: i64,
-    pid: i64,
-}
-
-impl Names {
-    fn new(session: &Session, node: &Node) -> Names {
-        // What was read from a database stays the recording that it was.
-        let guid = match &session.origin {
-            Some(origin) => origin.guid.clone(),
-            None => identity::guid(&session.process, node),
-        };
-        Names {
-            suffix: suffix(&guid),
-            guid,
-            nid: node.id,
-            pid: session.process.pid.0.into(),
-        }
-    }
-
-    /// The real name of a table, in quotes.
-    fn table(&self, base: &str) -> String {
-        sql::identifier(&format!("{base}{}", self.suffix))
-    }
-
-    /// A statement without the comments in front of it.
-    fn without_comments(statement: &'static str) -> &'static str {
-        let mut rest = statement.trim_start();
-        while rest.starts_with("--") {
-            rest = rest
-                .split_once('\n')
-                .map_or("", |(_, rest)| rest)
-                .trim_start();
-        }
-        rest
-    }
-
-    /// A statement of ours with the constants in it.
-    fn fill_in(&self, statements: &str) -> String {
-        statements
-            .replace("%suffix%", &self.suffix)
-            .replace("'%guid%'", &sql::literal(&self.guid))
-            .replace("%nid%", &self.nid.to_string())
-            .replace("%pid%", &self.pid.to_string())
-    }
-}
-
-/// What ends the tables of a recording: its guid, with an underscore for all that is no part of a plain name. A guid that
-/// was read from a database may be any text.
-fn suffix(guid: &str) -> String {
-    let plain = |letter: char| match letter.is_ascii_alphanumeric() {
-        true => letter,
-        false => '_',
-    };
-    format!("_{}", guid.chars().map(plain).collect::<String>())
 }

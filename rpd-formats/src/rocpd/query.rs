@@ -10,8 +10,9 @@ use rusqlite::fallible_iterator::FallibleIterator as _;
 use rusqlite::types::ValueRef;
 
 use super::connection::Guarded;
+use super::error::{Problem, ReadError};
 use super::guard::Trust;
-use super::read::{Database, Problem, ReadError};
+use super::read::Database;
 use super::sql::identifier;
 use super::stack_views::COMPATIBLE;
 use super::{Names, VIEWS, is_known_view};

@@ -15,7 +15,8 @@ use rusqlite::{Connection, Result};
 
 use super::bulk::Bulk;
 use super::info::Ids;
-use super::{Names, dispatches, stacks};
+use super::names::Names;
+use super::{dispatches, stacks};
 use crate::json::Object;
 use crate::progress;
 
@@ -421,7 +422,7 @@ pub(super) fn in_order_of_ids(
 }
 
 /// Rows that could not be stored while they were put in order.
-pub(super) fn unstored(error: std::io::Error) -> rusqlite::Error {
+pub(crate) fn unstored(error: std::io::Error) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(Box::new(error))
 }
 

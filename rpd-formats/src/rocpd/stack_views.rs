@@ -1,6 +1,6 @@
 //! The views with RPD's names, which show call stacks as its files do.
 
-use super::Names;
+use super::names::Names;
 
 const STATEMENTS: &str = include_str!("stacks_compat.sql");
 

@@ -7,9 +7,9 @@ use rpd_core::session::stacks::LocationKind;
 use rpd_core::session::{Session, StackRef};
 use rusqlite::{Connection, Result, params};
 
-use super::Names;
 use super::bulk::Bulk;
 use super::info::Ids;
+use super::names::Names;
 use super::symbols::{self, Symbols};
 
 const TABLES: &str = include_str!("stacks.sql");

@@ -9,10 +9,10 @@ use rpd_core::session::stacks::ShownFrames;
 use rusqlite::{Connection, params};
 
 use super::connection::Guarded;
+use super::error::{Problem, ReadError};
 use super::guard::Trust;
-use super::read::{Problem, ReadError};
+use super::names::suffix;
 use super::sql::identifier;
-use super::suffix;
 
 /// Metadata tag: whether frames of GPU runtimes are shown.
 pub(super) const RUNTIME_FRAMES: &str = "stacks_runtime_frames";

@@ -2,20 +2,24 @@
 
 mod frames;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rpd_core::args::{for_each_argument, layout};
 use rpd_core::domain::Domain;
 use rpd_core::ids::{AgentHandle, StreamId};
 use rpd_core::kernel_name::KernelLabels;
+use rpd_core::lookup::Lookup;
 use rpd_core::options::KernelNames;
 use rpd_core::session::Session;
 use rpd_core::session::shown::Expanded;
+use rpd_core::sorted::Sorter;
 use rusqlite::{Connection, Statement, params};
 
 use crate::WriteError;
 use crate::file::PendingFile;
+use crate::rocpd::unstored;
 
 pub use frames::frame_lines;
 
@@ -35,8 +39,7 @@ pub struct RpdFile {
     file: PendingFile,
     connection: Connection,
     sessions: i64,
-    texts: HashMap<String, i64>,
-    next_text: i64,
+    texts: Known,
     next_frame: i64,
     next_op: i64,
 }
@@ -75,8 +78,11 @@ impl RpdFile {
             file,
             connection,
             sessions: 0,
-            texts: HashMap::new(),
-            next_text: EMPTY + 1,
+            texts: Known {
+                ids: HashMap::new(),
+                bytes: 0,
+                next: EMPTY + 1,
+            },
             next_frame: 1,
             next_op: 1,
         })
@@ -140,7 +146,7 @@ impl RpdFile {
         let offset = self.sessions * SESSION;
         self.sessions += 1;
         let mut counts = Counts::default();
-        let mut texts = Texts::new(&self.connection, &mut self.texts, &mut self.next_text)?;
+        let mut texts = Texts::new(&self.connection, &mut self.texts)?;
         let pid = session.process.pid.0;
 
         let mut call = self.connection.prepare(
@@ -151,19 +157,10 @@ impl RpdFile {
             "INSERT INTO rocpd_stackframe (id, api_ptr_id, depth, name_id) VALUES (?1, ?2, ?3, ?4)",
         )?;
         let api = &session.api;
-        let mut id_of: HashMap<u64, i64> = HashMap::with_capacity(api.len());
-        let mut taken: HashSet<i64> = HashSet::with_capacity(api.len());
+        let ids = CallIds::new(session).map_err(unstored)?;
         let mut lines: HashMap<(u32, i64), Vec<i64>> = HashMap::new();
         for index in api.indices() {
-            let correlation = api.correlation[index].0;
-            let wanted = i64::try_from(correlation).ok();
-            let id = match wanted.filter(|id| *id > 0 && *id < UNFIT && !taken.contains(id)) {
-                Some(id) => id,
-                None => UNFIT + index as i64,
-            };
-            taken.insert(id);
-            let id = offset + id;
-            id_of.entry(correlation).or_insert(id);
+            let id = offset + ids.of(api.correlation[index].0, index);
             let domain = session.call(index).kind.domain();
             let operation = session.operation_name(api.operation[index]);
             let (name, arguments) = match domain {
@@ -239,7 +236,8 @@ impl RpdFile {
                 texts.id("KernelExecution")?,
             ])?;
             counts.operations += 1;
-            if let Some(&api) = id_of.get(&dispatches.correlation[index].0) {
+            if let Some(api) = ids.first(dispatches.correlation[index].0) {
+                let api = offset + api;
                 link.execute([api, id])?;
                 let (grid, group) = (dispatches.grid[index], dispatches.workgroup[index]);
                 launch.execute(params![
@@ -278,7 +276,8 @@ impl RpdFile {
                 texts.id(name)?,
             ])?;
             counts.operations += 1;
-            if let Some(&api) = id_of.get(&copies.correlation[index].0) {
+            if let Some(api) = ids.first(copies.correlation[index].0) {
+                let api = offset + api;
                 link.execute([api, id])?;
                 copy.execute(params![
                     api,
@@ -298,46 +297,117 @@ impl RpdFile {
     }
 }
 
+/// The ids of calls: their correlation ids where these are fit and no earlier call has them.
+struct CallIds {
+    /// Correlation id, and the index of the first call that has it.
+    first: Lookup<2>,
+}
+
+impl CallIds {
+    fn new(session: &Session) -> io::Result<CallIds> {
+        let storage = session.storage.as_ref();
+        let mut calls = Sorter::<2, 2>::new(storage);
+        for (index, correlation) in session.api.correlation.iter().enumerate() {
+            calls.push([correlation.0, index as u64])?;
+        }
+        let mut first = Lookup::default();
+        let mut last = None;
+        for call in calls.finish()? {
+            if last != Some(call[0]) {
+                first.push(storage, call)?;
+                last = Some(call[0]);
+            }
+        }
+        first.seal(storage)?;
+        Ok(CallIds { first })
+    }
+
+    /// The id of a call.
+    fn of(&self, correlation: u64, index: usize) -> i64 {
+        let is_first = self.first.find(correlation) == Some([correlation, index as u64]);
+        match i64::try_from(correlation) {
+            Ok(id) if is_first && id > 0 && id < UNFIT => id,
+            _ => UNFIT + index as i64,
+        }
+    }
+
+    /// The id of the first call with a correlation id.
+    fn first(&self, correlation: u64) -> Option<i64> {
+        let [_, index] = self.first.find(correlation)?;
+        Some(self.of(correlation, index as usize))
+    }
+}
+
 /// Texts of both tables. They share their ids, and all of them are in `rocpd_string`: the SQL of RPD's guide to stack
 /// frames looks for arguments there.
 struct Texts<'c, 'k> {
     string: Statement<'c>,
     unique: Statement<'c>,
-    known: &'k mut HashMap<String, i64>,
-    next: &'k mut i64,
+    known: &'k mut Known,
 }
 
+/// Texts that are in the file.
+#[derive(Debug)]
+struct Known {
+    ids: HashMap<String, i64>,
+    /// Bytes that arguments take in `ids`.
+    bytes: usize,
+    next: i64,
+}
+
+impl Known {
+    fn new_id(&mut self) -> i64 {
+        let id = self.next;
+        self.next += 1;
+        id
+    }
+}
+
+/// Bytes of arguments that are remembered, so that those of other calls refer to them. Arguments that come later are
+/// written for each call that has them.
+const REMEMBERED: usize = 48 << 20;
+/// What a text takes beside its letters, in bytes.
+const TEXT_OVERHEAD: usize = 64;
+
 impl<'c, 'k> Texts<'c, 'k> {
-    fn new(
-        connection: &'c Connection,
-        known: &'k mut HashMap<String, i64>,
-        next: &'k mut i64,
-    ) -> rusqlite::Result<Texts<'c, 'k>> {
+    fn new(connection: &'c Connection, known: &'k mut Known) -> rusqlite::Result<Texts<'c, 'k>> {
         Ok(Texts {
             string: connection.prepare("INSERT INTO rocpd_string (id, string) VALUES (?1, ?2)")?,
             unique: connection
                 .prepare("INSERT OR IGNORE INTO rocpd_ustring (id, string) VALUES (?1, ?2)")?,
             known,
-            next,
         })
     }
 
+    /// The id of a name.
     fn id(&mut self, text: &str) -> rusqlite::Result<i64> {
         if text.is_empty() {
             return Ok(EMPTY);
         }
-        if let Some(&known) = self.known.get(text) {
+        if let Some(&known) = self.known.ids.get(text) {
             return Ok(known);
         }
-        let id = *self.next;
-        *self.next += 1;
+        let id = self.known.new_id();
         self.string.execute(params![id, text])?;
-        self.known.insert(text.to_owned(), id);
+        self.known.ids.insert(text.to_owned(), id);
         Ok(id)
     }
 
+    /// The id of the arguments of a call, of which there may be as many as calls.
     fn unique(&mut self, text: &str) -> rusqlite::Result<i64> {
-        let id = self.id(text)?;
+        let id = match self.known.ids.get(text) {
+            Some(&known) => known,
+            None if text.is_empty() => EMPTY,
+            None => {
+                let id = self.known.new_id();
+                self.string.execute(params![id, text])?;
+                if self.known.bytes < REMEMBERED {
+                    self.known.bytes += text.len() + TEXT_OVERHEAD;
+                    self.known.ids.insert(text.to_owned(), id);
+                }
+                id
+            }
+        };
         self.unique.execute(params![id, text])?;
         Ok(id)
     }

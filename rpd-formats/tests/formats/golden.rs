@@ -12,8 +12,9 @@ use rpd_core::column::Storage;
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::naming::Target;
 use rpd_core::options::{AgentIndex, Format, Options};
-use rpd_core::session::{Session, Table};
+use rpd_core::session::{LoadOptions, Session, Table};
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
+use rpd_formats::rocpd::read::Database;
 use rusqlite::{Connection, OpenFlags, types::Value};
 use written::{write, write_one};
 
@@ -473,5 +474,48 @@ fn tables_in_files_are_written_as_tables_in_memory() {
         for (name, bytes) in &files {
             assert!(others[name] == *bytes, "{name} differs");
         }
+    }
+}
+
+/// Sessions from databases, read with few rows in memory and with all of them, in the order of the recordings.
+#[test]
+fn databases_are_read_the_same_through_files_and_in_memory() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let out = directory.path().join("out");
+    for name in [
+        "trace_results.db",
+        "counters/trace_results.db",
+        "counters-plus-trace/trace_results.db",
+    ] {
+        // Temporary files go beside the database.
+        let path = directory.path().join("database.db");
+        std::fs::copy(Path::new(TESTDATA).join(name), &path).expect("copied");
+        let database = Database::open(&path).expect("a database");
+        let session = |rows| {
+            let load = LoadOptions { args: true, rows };
+            let read = database.session(&database.recordings()[0], load);
+            read.expect("a session").0
+        };
+        let in_memory = session(None);
+        assert!(!in_memory.api.start.is_mapped());
+        let files = all_files(&in_memory, &out);
+        assert!(files.len() > 6, "{name}: {:?}", files.keys());
+        for rows in [1, 7, 64] {
+            let through_files = session(Some(rows));
+            assert_eq!(
+                through_files.dispatches.start.is_mapped(),
+                in_memory.dispatches.len() >= rows,
+            );
+            let others = all_files(&through_files, &out);
+            assert!(files.keys().eq(others.keys()), "{name}");
+            for (file, bytes) in &files {
+                assert!(
+                    others[file] == *bytes,
+                    "{file} of {name} differs with {rows} rows"
+                );
+            }
+        }
+        let left = std::fs::read_dir(directory.path()).expect("listed").count();
+        assert_eq!(left, 1, "only the database is there");
     }
 }

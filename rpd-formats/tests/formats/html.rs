@@ -12,7 +12,9 @@ use rpd_core::ids::{
 };
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
-use rpd_core::session::{ArgsRef, Counter, CounterInstance, CounterValue, KernelSymbol, Session};
+use rpd_core::session::{
+    ArgsRef, Counter, CounterInstance, CounterValue, KernelSymbol, Session, ValueRange,
+};
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
 use written::write_one;
 
@@ -157,7 +159,8 @@ fn count(session: &mut Session) {
         }
         copy!(start end thread correlation agent queue stream region kernel dispatch private_size group_size
             workgroup grid);
-        counted.ranges.push((counted.values.len() as u64, 2));
+        let first = counted.values.len() as u64;
+        counted.ranges.push(ValueRange { first, count: 2 });
         for (counter, value) in [(0, 1024.0), (1, 0.25)] {
             counted.values.push(CounterValue {
                 counter,

@@ -13,7 +13,7 @@ use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::{
     ArgsRef, Counter, CounterInstance, CounterValue, KernelSymbol, LoadOptions, Region,
-    ResourceKind, ResourceName, Session,
+    ResourceKind, ResourceName, Session, ValueRange,
 };
 use rpd_core::spool::format::api_flag;
 use rpd_formats::WriteError;
@@ -210,7 +210,10 @@ fn counting() -> Session {
     session.dispatches = traced;
     session.counters = vec![counter(0, "first"), counter(u64::MAX, ODD)];
     for (index, value) in [1.5, f64::NAN, f64::INFINITY].into_iter().enumerate() {
-        session.counted.ranges.push((2 * index as u64, 2));
+        session.counted.ranges.push(ValueRange {
+            first: 2 * index as u64,
+            count: 2,
+        });
         for counter in 0..2 {
             session.counted.values.push(CounterValue {
                 counter,

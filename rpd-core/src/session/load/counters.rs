@@ -1,13 +1,16 @@
 //! Counters: what they are, and what was counted.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::io;
 
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::FromBytes;
 
-use super::super::{Counter, CounterDimension, CounterInstance, CounterValue, Session};
+use super::super::{Counter, CounterDimension, CounterInstance, CounterValue, Session, ValueRange};
 use super::note_damage;
 use super::records::push_dispatch;
-use crate::ids::{AgentHandle, CounterId, DispatchId};
+use crate::column::{BATCH, Column, Storage};
+use crate::ids::{AgentHandle, CounterId};
+use crate::sorted::Sorter;
 use crate::spool::format::{self, CountedValue};
 use crate::spool::reader::{ByteStrings, Record};
 
@@ -18,9 +21,9 @@ pub(super) struct Counters {
     counters: HashMap<(u64, u64), Counter>,
     /// By the provider's id: counter id and positions.
     instances: HashMap<u64, (u64, Vec<(u64, u64)>)>,
-    values: Vec<CountedValue>,
-    /// Dispatches that were to be counted.
-    selected: Vec<u64>,
+    values: Column<CountedValue>,
+    /// Ids of dispatches that were to be counted.
+    selected: Column<u64>,
 }
 
 impl Counters {
@@ -77,17 +80,28 @@ impl Counters {
         let (fixed, tail) = record.parse::<format::CountedDispatch>()?;
         let values = tail.get(..(fixed.count as usize).checked_mul(size_of::<CountedValue>())?)?;
         push_dispatch(&mut session.counted.dispatches, &fixed.dispatch);
-        let first = self.values.len();
-        self.values.resize(
-            first + fixed.count as usize,
-            CountedValue {
-                instance: 0,
-                value: 0.0,
-            },
-        );
-        self.values[first..].as_mut_bytes().copy_from_slice(values);
-        session.counted.ranges.push((first as u64, fixed.count));
+        session.counted.ranges.push(ValueRange {
+            first: self.values.total() as u64,
+            count: u64::from(fixed.count),
+        });
+        let values = values.chunks_exact(size_of::<CountedValue>());
+        let values = values.filter_map(|value| CountedValue::read_from_bytes(value).ok());
+        for value in values {
+            self.values.push(value);
+        }
         Some(())
+    }
+
+    /// Writes values to a file when there are many. To be called after records.
+    #[inline]
+    pub(super) fn taken(&mut self, storage: &Storage) -> io::Result<()> {
+        if self.values.len() >= storage.rows() {
+            self.values.spill(storage)?;
+        }
+        if self.selected.len() >= storage.rows() {
+            self.selected.spill(storage)?;
+        }
+        Ok(())
     }
 
     pub(super) fn take_selected(&mut self, record: &Record<'_>) -> Option<()> {
@@ -96,8 +110,9 @@ impl Counters {
         Some(())
     }
 
-    /// Moves counters, their instances and the values to the session, each in the order of ids.
-    pub(super) fn finish(self, session: &mut Session) {
+    /// Moves counters, their instances and the values to the session, each in the order of ids. All counted dispatches
+    /// can be read.
+    pub(super) fn finish(mut self, session: &mut Session, storage: &Storage) -> io::Result<()> {
         let mut counters: Vec<Counter> = self.counters.into_values().collect();
         counters.sort_by_key(|counter| (counter.id, counter.agent));
         let mut instances: Vec<_> = self.instances.into_iter().collect();
@@ -116,13 +131,18 @@ impl Counters {
             }
         }
         session.counters = counters;
+        self.values.seal(storage)?;
+        let recorded = self.values;
         let mut unknown = 0;
         let counted = &mut session.counted;
-        for (agent, (first, count)) in counted.dispatches.agent.iter().zip(&mut counted.ranges) {
-            let from = counted.values.len();
-            for value in &self.values[*first as usize..][..*count as usize] {
+        let (mut ranges, mut values) = (Column::new(), Column::new());
+        let mut of_one: Vec<CounterValue> = Vec::new();
+        let mut until_release = BATCH;
+        for (agent, range) in counted.dispatches.agent.iter().zip(&counted.ranges) {
+            of_one.clear();
+            for value in &recorded[range.first as usize..][..range.count as usize] {
                 match places.get(&(*agent, value.instance)) {
-                    Some(&(counter, instance)) => counted.values.push(CounterValue {
+                    Some(&(counter, instance)) => of_one.push(CounterValue {
                         counter,
                         instance,
                         value: value.value,
@@ -130,15 +150,28 @@ impl Counters {
                     None => unknown += 1,
                 }
             }
-            counted.values[from..].sort_by_key(|value| (value.counter, value.instance));
-            *first = from as u64;
-            *count = (counted.values.len() - from) as u32;
+            of_one.sort_by_key(|value| (value.counter, value.instance));
+            let range = ValueRange {
+                first: values.total() as u64,
+                count: of_one.len() as u64,
+            };
+            ranges.append(Some(storage), range)?;
+            for value in &of_one {
+                values.append(Some(storage), *value)?;
+            }
+            until_release = until_release.saturating_sub(of_one.len());
+            if until_release == 0 {
+                recorded.release();
+                until_release = BATCH;
+            }
         }
-        let came: HashSet<DispatchId> = counted.dispatches.dispatch.iter().copied().collect();
-        let selected = self.selected.into_iter();
-        session.ledger.uncounted = selected
-            .filter(|id| !came.contains(&DispatchId(*id)))
-            .count() as u64;
+        ranges.seal(storage)?;
+        values.seal(storage)?;
+        counted.ranges = ranges;
+        counted.values = values;
+        self.selected.seal(storage)?;
+        let came = counted.dispatches.dispatch.iter().map(|id| id.0);
+        session.ledger.uncounted = missing(storage, self.selected.iter().copied(), came)?;
         if unknown > 0 {
             note_damage(
                 &mut session.ledger.damage,
@@ -147,5 +180,32 @@ impl Counters {
                 ),
             );
         }
+        Ok(())
     }
+}
+
+/// How many of `wanted` are not in `found`.
+fn missing(
+    storage: &Storage,
+    wanted: impl Iterator<Item = u64>,
+    found: impl Iterator<Item = u64>,
+) -> io::Result<u64> {
+    let mut sorters = [
+        Sorter::<1, 1>::new(Some(storage)),
+        Sorter::<1, 1>::new(Some(storage)),
+    ];
+    for id in wanted {
+        sorters[0].push([id])?;
+    }
+    for id in found {
+        sorters[1].push([id])?;
+    }
+    let [wanted, found] = sorters;
+    let mut found = found.finish()?.peekable();
+    let mut missing = 0;
+    for id in wanted.finish()? {
+        while found.next_if(|next| *next < id).is_some() {}
+        missing += u64::from(found.peek() != Some(&id));
+    }
+    Ok(missing)
 }

@@ -7,23 +7,20 @@
 
 mod counters;
 mod meta;
-mod order;
 mod records;
 mod stacks;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use super::window::span_of;
+use super::growth::Growth;
+use super::tables::span_of;
 use super::{Session, Table};
-use crate::column::Storage;
 use crate::ids::Nanoseconds;
 use crate::spool::reader::ProcessSpool;
 use crate::spool::record::RecordKind;
 use meta::Meta;
-pub(super) use order::put_in_order;
 use records::Rows;
 
 /// What to load besides the columns.
@@ -107,7 +104,7 @@ impl Session {
             source,
         })?;
         // The path by which the directory was listed: nobody can put another in its place.
-        let mut tables = Tables::new(spool.path(), options);
+        let mut tables = Growth::new(spool.path(), options.rows);
         let failed = |source| LoadError::Storage {
             path: directory.to_owned(),
             source,
@@ -172,6 +169,7 @@ impl Session {
                     strange.short(kind);
                 }
                 tables.taken(&mut session).map_err(failed)?;
+                rows.counters.taken(tables.storage()).map_err(failed)?;
             }
             let ledger = &mut session.ledger;
             ledger.dropped = ledger.dropped.saturating_add(records.dropped());
@@ -194,94 +192,19 @@ impl Session {
                 },
             });
         }
-        rows.finish(&meta, &mut session);
+        let counters = rows.finish(&meta, &mut session);
         strange.finish(&mut session.ledger.damage);
         let said = meta.end_time;
         tables.finish(&mut session).map_err(failed)?;
-        meta.finish(&mut session, &tables.storage).map_err(failed)?;
-        stacks::finish(&mut session, &tables.storage).map_err(failed)?;
+        counters
+            .finish(&mut session, tables.storage())
+            .map_err(failed)?;
+        meta.finish(&mut session, tables.storage())
+            .map_err(failed)?;
+        stacks::finish(&mut session, tables.storage()).map_err(failed)?;
         tables.put_in_order(&mut session).map_err(failed)?;
-        session.storage = Some(tables.storage);
         session.process.fini_time = end_of_recording(&session, said);
         Ok(session)
-    }
-}
-
-/// Records between two checks of the lengths of tables.
-const CHECK_INTERVAL: usize = 1024;
-
-/// Bytes of arguments that are kept in memory.
-const ARENA: usize = 8 << 20;
-
-/// Writes tables that grow long to files, each part of them in order, and merges the parts at the end.
-struct Tables {
-    storage: Storage,
-    /// By number of the table: first rows of its parts in files.
-    parts: [Vec<usize>; Table::ALL.len()],
-    until_check: usize,
-}
-
-impl Tables {
-    fn new(directory: &Path, options: LoadOptions) -> Tables {
-        let storage = Storage::new(directory);
-        Tables {
-            storage: match options.rows {
-                Some(rows) => storage.with_rows(rows),
-                None => storage,
-            },
-            parts: Default::default(),
-            until_check: 0,
-        }
-    }
-
-    /// To be called after each record.
-    #[inline]
-    fn taken(&mut self, session: &mut Session) -> io::Result<()> {
-        if self.until_check > 0 {
-            self.until_check -= 1;
-            return Ok(());
-        }
-        self.until_check = CHECK_INTERVAL.min(self.storage.rows()) - 1;
-        for table in Table::ALL {
-            let rows = session.columns(*table).starts().len();
-            let is_long = rows >= self.storage.rows()
-                || *table == Table::Calls && session.api.arena.len() >= ARENA;
-            if is_long && *table != Table::Counted {
-                self.spill(session, *table)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn spill(&mut self, session: &mut Session, table: Table) -> io::Result<()> {
-        order::sort_rows(session, table);
-        let parts = &mut self.parts[table as usize];
-        parts.push(session.columns(table).total() - session.columns(table).starts().len());
-        session.columns_mut(table).spill(&self.storage)
-    }
-
-    /// Makes all rows readable.
-    fn finish(&mut self, session: &mut Session) -> io::Result<()> {
-        for table in Table::ALL {
-            if !self.parts[*table as usize].is_empty() {
-                self.spill(session, *table)?;
-                session.columns_mut(*table).seal(&self.storage)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn put_in_order(&self, session: &mut Session) -> io::Result<()> {
-        for table in Table::ALL {
-            let parts = &self.parts[*table as usize];
-            if parts.is_empty() {
-                order::sort_rows(session, *table);
-            } else if let Some(order) = order::merged(session, *table, parts, &self.storage)? {
-                session.columns_mut(*table).rebuild(&self.storage, &order)?;
-            }
-            session.columns(*table).release();
-        }
-        Ok(())
     }
 }
 

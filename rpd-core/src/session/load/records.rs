@@ -143,8 +143,9 @@ impl Rows {
         Some(())
     }
 
-    /// Joins the ranges and reports what could not be used. Ranges that were never stopped are no rows.
-    pub(super) fn finish(self, meta: &Meta, session: &mut Session) {
+    /// Joins the ranges and reports what could not be used. Ranges that were never stopped are no rows. What is left to
+    /// do is for counters.
+    pub(super) fn finish(self, meta: &Meta, session: &mut Session) -> Counters {
         for range in self.started {
             let Some(&end) = self.stopped.get(&range.correlation) else {
                 session.ledger.open_calls.push(OpenCall {
@@ -174,7 +175,6 @@ impl Rows {
                 api.stack.push(range.stack);
             }
         }
-        self.counters.finish(session);
         let damage = &mut session.ledger.damage;
         if self.nameless > 0 {
             let why = if meta.is_stale() {
@@ -187,6 +187,7 @@ impl Rows {
                 format!("{} calls are of an unknown kind: {why}", self.nameless),
             );
         }
+        self.counters
     }
 }
 

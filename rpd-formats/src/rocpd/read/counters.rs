@@ -1,11 +1,12 @@
 //! Counters, and what was counted. Columns of later schemas are used where they are.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
 
+use rpd_core::column::{Column, Storage};
 use rpd_core::ids::CounterId;
-use rpd_core::session::{
-    CountedTable, Counter, CounterDimension, CounterInstance, CounterValue, DispatchTable,
-};
+use rpd_core::session::{Counter, CounterDimension, CounterInstance, CounterValue};
+use rpd_core::sorted::{Sorted, Sorter};
 use rusqlite::types::ValueRef;
 use rusqlite::{Result, Row};
 use serde::Deserialize;
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use super::super::sql::identifier;
 use super::agent::number;
+use super::by_event::{ByEvent, key};
 use super::info::{Info, json};
 use super::scan::{Source, bits, bytes, integer, text};
 
@@ -35,17 +37,6 @@ const NEXT: u32 = u32::MAX;
 const LAST_INSTANCE: u32 = 1 << 20;
 
 type Place = [Option<i64>; PLACES.len()];
-
-/// Values as one thread reads them.
-#[derive(Default)]
-struct Piece {
-    event: Vec<i64>,
-    counter: Vec<i64>,
-    value: Vec<f64>,
-    instance: Vec<u32>,
-    /// Empty when the database has no columns for it.
-    place: Vec<Place>,
-}
 
 #[derive(Deserialize)]
 struct Extdata {
@@ -146,110 +137,198 @@ fn instances(value: &Value, dimensions: &[CounterDimension]) -> Vec<CounterInsta
         .collect()
 }
 
-/// Reads counters and values. `events` are those of the session's dispatches. When these were counted and not traced
-/// they move to where the session keeps counted ones.
-pub(super) fn read(source: &Source<'_>, info: &mut Info, events: &[i64]) -> Result<()> {
+/// Reads counters into the session, and their values; the place of its values by the event of each dispatch that has some.
+pub(super) fn read(source: &Source<'_>, info: &mut Info, storage: &Storage) -> Result<ByEvent<3>> {
     let numbers = describe(source, info)?;
-    if !info.only_counted && !any(source)? {
-        return Ok(());
+    if !any(source)? {
+        return Ok(ByEvent::default());
     }
-    let pieces = values(source)?;
-    let dispatch_of: HashMap<i64, u32> = events.iter().copied().zip(0..).collect();
-    let session = &mut info.session;
-    let mut found = Found::default();
-    for piece in &pieces {
-        for index in 0..piece.event.len() {
-            let dispatch = dispatch_of.get(&piece.event[index]);
-            let counter = numbers.get(&piece.counter[index]);
-            if let (Some(&dispatch), Some(&counter)) = (dispatch, counter) {
-                let place = piece.place.get(index).copied().unwrap_or_default();
-                found.add(dispatch, counter, piece.instance[index], place);
-                found.value.push(piece.value[index]);
-            }
-        }
-    }
-    drop(pieces);
-    found.settle(&mut session.counters);
-
-    let all = found.key.len() as u32;
-    let mut order: Vec<u32> = (0..all).collect();
-    order.sort_by_key(|&index| found.key[index as usize]);
-    let mut counted = CountedTable::default();
-    let mut kept = Vec::new();
-    for of_one in order.chunk_by(|&a, &b| found.dispatch(a) == found.dispatch(b)) {
-        kept.push(found.dispatch(of_one[0]));
-        let first = counted.values.len() as u64;
-        counted.ranges.push((first, of_one.len() as u32));
-        counted.values.extend(of_one.iter().map(|&index| {
-            let (_, counter, instance) = found.key[index as usize];
-            CounterValue {
-                counter,
-                instance,
-                value: found.value[index as usize],
-            }
-        }));
-    }
-    if info.only_counted {
-        let mut ranges = vec![(0, 0); session.dispatches.len()];
-        for (&dispatch, &range) in kept.iter().zip(&counted.ranges) {
-            ranges[dispatch as usize] = range;
-        }
-        counted.ranges = ranges;
-        counted.dispatches = std::mem::take(&mut session.dispatches);
-    } else {
-        counted.dispatches = selected(&session.dispatches, &kept);
-    }
-    session.counted = counted;
-    Ok(())
-}
-
-fn selected(table: &DispatchTable, kept: &[u32]) -> DispatchTable {
-    macro_rules! columns {
-        ($($column:ident)*) => {
-            DispatchTable {
-                $($column: kept.iter().map(|&index| table.$column[index as usize]).collect(),)*
-            }
-        };
-    }
-    columns!(start end thread correlation agent queue stream region kernel dispatch private_size group_size workgroup
-        grid)
-}
-
-fn values(source: &Source<'_>) -> Result<Vec<Piece>> {
     let there = columns(source, "rocpd_pmc_event")?;
-    let has = |name: &str| there.iter().any(|column| column == name);
-    let column = |name: &'static str| if has(name) { name } else { "NULL" };
-    let mut wanted = vec!["event_id", "pmc_id", "value", column("extdata")];
-    wanted.push(column(SAMPLE));
-    wanted.extend(PLACES.map(|(name, ..)| column(name)));
-    let has_places = PLACES.iter().any(|(name, ..)| has(name));
-    source.pieces(&wanted.join(", "), "rocpd_pmc_event", |rows| {
-        let mut piece = Piece::default();
-        while let Some(row) = rows.next()? {
-            if !matches!(row.get_ref(4), Ok(ValueRef::Null)) {
+    let values = Values {
+        source,
+        storage,
+        numbers: &numbers,
+        columns: &there,
+    };
+    match PLACES.iter().any(|(name, ..)| values.has(name)) {
+        true => values.read::<WITH_PLACES>(info),
+        false => values.read::<WITHOUT_PLACES>(info),
+    }
+}
+
+/// A value: key of its event, counter and instance, value, then its place where the database has columns for it.
+type ValueRow<const N: usize> = [u64; N];
+const WITHOUT_PLACES: usize = 3;
+const WITH_PLACES: usize = WITHOUT_PLACES + PLACES.len();
+
+/// No position.
+const NOWHERE: i64 = i64::MIN;
+
+/// Where values are read from.
+struct Values<'a> {
+    source: &'a Source<'a>,
+    storage: &'a Storage,
+    /// Numbers of counters by their ids in the database.
+    numbers: &'a HashMap<i64, u32>,
+    /// Columns that the view has.
+    columns: &'a [String],
+}
+
+impl Values<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.columns.iter().any(|column| column == name)
+    }
+
+    /// Three passes: the values in the order of events, the places that instances of counters have, the values in the order
+    /// of instances.
+    fn read<const N: usize>(&self, info: &mut Info) -> Result<ByEvent<3>> {
+        let values = self.values::<N>()?;
+        let mut wanted = self.dispatch_events()?.peekable();
+        let counters = &mut info.session.counters;
+        let mut found = Found::default();
+        let mut kept: Column<ValueRow<N>> = Column::new();
+        let keep = || -> io::Result<()> {
+            for mut row in values {
+                while wanted.next_if(|[event]| *event < row[0]).is_some() {}
+                if wanted.peek() == Some(&[row[0]]) {
+                    let instance =
+                        found.add(row[0], counter_of(&row), instance_of(&row), place_of(&row));
+                    row[1] = u64::from(counter_of(&row)) << 32 | u64::from(instance);
+                    kept.append(Some(self.storage), row)?;
+                }
+            }
+            kept.seal(self.storage)
+        };
+        self.source.stored(keep())?;
+        found.name_places(counters);
+        let mut ranges = ByEvent::default();
+        let written = self.write(&found, &kept, info, &mut ranges);
+        self.source.stored(written)?;
+        Ok(ranges)
+    }
+
+    /// The keys of the events of dispatches, in order.
+    fn dispatch_events(&self) -> Result<Sorted<1, 1>> {
+        let mut events = Sorter::new(Some(self.storage));
+        self.source.pieces(
+            "event_id",
+            "rocpd_kernel_dispatch",
+            |piece: &mut Vec<i64>, row| piece.push(integer(row, 0)),
+            |piece| {
+                let mut keys = piece.into_iter().map(key);
+                self.source
+                    .stored(keys.try_for_each(|key| events.push([key])))
+            },
+        )?;
+        self.source.stored(events.finish())
+    }
+
+    /// The values of known counters in the order of their events, and of their rows in each.
+    fn values<const N: usize>(&self) -> Result<Sorted<N, 1>> {
+        let column = |name: &'static str| if self.has(name) { name } else { "NULL" };
+        let mut wanted = vec!["event_id", "pmc_id", "value", column("extdata")];
+        wanted.push(column(SAMPLE));
+        wanted.extend(PLACES.map(|(name, ..)| column(name)));
+        let numbers = self.numbers;
+        let mut values = Sorter::new(Some(self.storage));
+        self.source.pieces(
+            &wanted.join(", "),
+            "rocpd_pmc_event",
+            |piece: &mut Vec<ValueRow<N>>, row| piece.extend(value_in(numbers, row)),
+            |piece| {
+                let mut rows = piece.into_iter();
+                self.source
+                    .stored(rows.try_for_each(|row| values.push(row)))
+            },
+        )?;
+        self.source.stored(values.finish())
+    }
+
+    /// Puts values into the session, in the order of counters and instances for each event.
+    fn write<const N: usize>(
+        &self,
+        found: &Found,
+        kept: &Column<ValueRow<N>>,
+        info: &mut Info,
+        ranges: &mut ByEvent<3>,
+    ) -> io::Result<()> {
+        let session = &mut info.session;
+        let values = &mut session.counted.values;
+        let mut of_one: Vec<CounterValue> = Vec::new();
+        let mut rows = kept.iter().peekable();
+        while let Some(row) = rows.next() {
+            let number = counter_of(row);
+            let counter = &mut session.counters[number as usize];
+            let named = found.places.get(&number).zip(place_of(row));
+            let named = named.and_then(|(places, place)| places.get(&place).copied());
+            let instance = named.unwrap_or(instance_of(row)).min(LAST_INSTANCE);
+            while counter.instances.len() <= instance as usize {
+                counter.instances.push(CounterInstance {
+                    id: 0,
+                    positions: Vec::new(),
+                });
+            }
+            of_one.push(CounterValue {
+                counter: number,
+                instance,
+                value: f64::from_bits(row[2]),
+            });
+            if rows.peek().is_some_and(|next| next[0] == row[0]) {
                 continue;
             }
-            piece.event.push(integer(row, 0));
-            piece.counter.push(integer(row, 1));
-            piece.value.push(real(row, 2));
-            let extdata = bytes(row, 3);
-            let instance = match extdata.len() > 2 {
-                true => serde_json::from_slice(extdata)
-                    .ok()
-                    .and_then(|data: Extdata| data.rpd_instance),
-                false => None,
-            };
-            piece.instance.push(instance.unwrap_or(NEXT));
-            if has_places {
-                let place = std::array::from_fn(|index| match row.get_ref(5 + index) {
-                    Ok(ValueRef::Integer(position)) => Some(position),
-                    _ => None,
-                });
-                piece.place.push(place);
+            of_one.sort_by_key(|value| (value.counter, value.instance));
+            let place = [row[0], values.total() as u64, of_one.len() as u64];
+            ranges.push(self.storage, place)?;
+            for value in of_one.drain(..) {
+                values.append(Some(self.storage), value)?;
             }
         }
-        Ok(piece)
-    })
+        values.seal(self.storage)?;
+        ranges.seal(self.storage)
+    }
+}
+
+/// The value in a row; `None` when it is of no known counter or was sampled.
+fn value_in<const N: usize>(numbers: &HashMap<i64, u32>, row: &Row<'_>) -> Option<ValueRow<N>> {
+    if !matches!(row.get_ref(4), Ok(ValueRef::Null)) {
+        return None;
+    }
+    let counter = *numbers.get(&integer(row, 1))?;
+    let extdata = bytes(row, 3);
+    let instance = match extdata.len() > 2 {
+        true => serde_json::from_slice(extdata)
+            .ok()
+            .and_then(|data: Extdata| data.rpd_instance),
+        false => None,
+    };
+    let mut value = [0; N];
+    value[0] = key(integer(row, 0));
+    value[1] = u64::from(counter) << 32 | u64::from(instance.unwrap_or(NEXT));
+    value[2] = real(row, 2).to_bits();
+    for (index, position) in value[WITHOUT_PLACES..].iter_mut().enumerate() {
+        *position = match row.get_ref(5 + index) {
+            Ok(ValueRef::Integer(position)) => position.cast_unsigned(),
+            _ => NOWHERE.cast_unsigned(),
+        };
+    }
+    Some(value)
+}
+
+const fn counter_of(row: &[u64]) -> u32 {
+    (row[1] >> 32) as u32
+}
+
+const fn instance_of(row: &[u64]) -> u32 {
+    row[1] as u32
+}
+
+/// Where the value is; `None` when the database does not say.
+fn place_of(row: &[u64]) -> Option<Place> {
+    let mut place = Place::default();
+    for (position, stored) in place.iter_mut().zip(&row[WITHOUT_PLACES..]) {
+        *position = Some(stored.cast_signed()).filter(|position| *position != NOWHERE);
+    }
+    place.iter().any(Option::is_some).then_some(place)
 }
 
 /// A number; none is stored as NULL.
@@ -261,60 +340,58 @@ fn real(row: &Row<'_>, column: usize) -> f64 {
     }
 }
 
-/// Values of dispatches and counters that there are.
+/// The instances that values are of. Values come in the order of events.
 #[derive(Default)]
 struct Found {
-    /// Dispatch, counter, instance.
-    key: Vec<(u32, u32, u32)>,
-    value: Vec<f64>,
-    /// The instance that comes next in a dispatch and counter.
-    next: HashMap<(u32, u32), u32>,
-    /// By counter: its places, each with the number of instances there.
+    /// Event of the last value.
+    event: u64,
+    /// Counter and instance of the last value of this event.
+    last: Option<(u32, u32)>,
+    /// The instance that comes next for a counter of this event.
+    next: HashMap<u32, u32>,
+    /// Counters and places of this event.
+    seen: HashSet<(u32, Place)>,
+    /// By counter: its places, each with the number of the instance there.
     places: BTreeMap<u32, BTreeMap<Place, u32>>,
-    place: Vec<Place>,
-    /// Places by dispatch and counter, and the counters of which two values have the same.
-    seen: HashSet<(u32, u32, Place)>,
+    /// Counters of which two values of an event have the same place.
     ambiguous: HashSet<u32>,
 }
 
 impl Found {
-    fn dispatch(&self, index: u32) -> u32 {
-        self.key[index as usize].0
-    }
-
-    fn add(&mut self, dispatch: u32, counter: u32, instance: u32, place: Place) {
-        // Rows of a dispatch and counter mostly lie together, which spares the look-up.
-        let follows = self
-            .key
-            .last()
-            .filter(|last| (last.0, last.1) == (dispatch, counter))
-            .map(|last| last.2.saturating_add(1));
+    /// The instance of a value.
+    fn add(&mut self, event: u64, counter: u32, instance: u32, place: Option<Place>) -> u32 {
+        if event != self.event {
+            self.event = event;
+            self.last = None;
+            self.next.clear();
+            self.seen.clear();
+        }
+        // Rows of a counter mostly lie together, which spares the look-up.
+        let follows = self.last.filter(|last| last.0 == counter);
         let instance = match instance {
-            NEXT => follows.unwrap_or_else(|| {
-                let next = self.next.get(&(dispatch, counter));
-                next.copied().unwrap_or(0)
-            }),
+            NEXT => match follows {
+                Some((_, last)) => last.saturating_add(1),
+                None => self.next.get(&counter).copied().unwrap_or(0),
+            },
             known => known,
         };
-        if let Some(&(last_dispatch, last_counter, last)) = self.key.last()
+        if let Some((counter, last)) = self.last
             && follows.is_none()
         {
-            self.next
-                .insert((last_dispatch, last_counter), last.saturating_add(1));
+            self.next.insert(counter, last.saturating_add(1));
         }
-        self.key.push((dispatch, counter, instance));
-        if place.iter().any(Option::is_some) {
+        self.last = Some((counter, instance));
+        if let Some(place) = place {
             self.places.entry(counter).or_default().insert(place, 0);
-            if !self.seen.insert((dispatch, counter, place)) {
+            if !self.seen.insert((counter, place)) {
                 self.ambiguous.insert(counter);
             }
-            self.place.resize(self.key.len() - 1, Place::default());
-            self.place.push(place);
         }
+        instance
     }
 
-    /// Adds the instances that a counter's values have and the counter lacks.
-    fn settle(&mut self, counters: &mut [Counter]) {
+    /// Names the instances of counters after the places of their values, where these are clear.
+    fn name_places(&mut self, counters: &mut [Counter]) {
         self.places
             .retain(|counter, _| !self.ambiguous.contains(counter));
         // Where the recording says more about its instances that counts.
@@ -322,23 +399,6 @@ impl Found {
             .retain(|&counter, _| counters[counter as usize].instances.is_empty());
         for (&number, places) in &mut self.places {
             name_places(&mut counters[number as usize], places);
-        }
-        for (index, key) in self.key.iter_mut().enumerate() {
-            let counter = &mut counters[key.1 as usize];
-            let at = self.place.get(index);
-            let places = self.places.get(&key.1);
-            if let (Some(at), Some(places)) = (at, places)
-                && let Some(&instance) = places.get(at)
-            {
-                key.2 = instance;
-            }
-            key.2 = key.2.min(LAST_INSTANCE);
-            while counter.instances.len() <= key.2 as usize {
-                counter.instances.push(CounterInstance {
-                    id: 0,
-                    positions: Vec::new(),
-                });
-            }
         }
     }
 }

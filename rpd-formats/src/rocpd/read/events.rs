@@ -1,27 +1,32 @@
 //! Events of a database: what each record says of its kind, its correlation ids and its message.
 
 use std::collections::HashMap;
+use std::io;
 
+use rpd_core::column::{Column, Storage};
 use rpd_core::ids::{CorrelationId, StringId};
+use rpd_core::lookup::Place;
 use rusqlite::{Result, Row};
 use serde::Deserialize;
 
+use super::by_event::{ByEvent, key};
 use super::info::Info;
 use super::scan::{Source, bits, bytes, integer, word};
 
-/// The events by position. Columns, and little per event: there is one for each record.
+/// The events by position, in files when there are many: there is one for each record.
 #[derive(Default)]
 pub(super) struct Events {
     /// Ids; empty when they count up from `first` without gaps.
-    ids: Vec<i64>,
+    ids: Column<i64>,
     first: i64,
-    category: Vec<u32>,
-    correlation: Vec<u64>,
-    ancestor: Vec<u64>,
-    /// Messages of those that have one, ordered by event.
-    messages: Vec<(i64, StringId)>,
-    /// External correlation ids of those that have one, ordered by event.
-    externals: Vec<(i64, u64)>,
+    category: Column<u32>,
+    correlation: Column<u64>,
+    ancestor: Column<u64>,
+    place: Place,
+    /// Messages of those that have one.
+    messages: ByEvent<2>,
+    /// External correlation ids of those that have one.
+    externals: ByEvent<2>,
 }
 
 /// Events as one thread reads them.
@@ -65,57 +70,91 @@ impl EventPiece {
     }
 }
 
-/// Whether these ascending ids have no gaps.
-fn dense(pieces: &[EventPiece]) -> bool {
-    let count: usize = pieces.iter().map(|piece| piece.ids.len()).sum();
-    let first = pieces.iter().find_map(|piece| piece.ids.first());
-    let last = pieces.iter().rev().find_map(|piece| piece.ids.last());
-    match (first, last) {
-        (Some(first), Some(last)) => i128::from(*last) - i128::from(*first) + 1 == count as i128,
-        _ => true,
-    }
-}
-
 impl Events {
-    pub(super) fn read(source: &Source<'_>, info: &mut Info) -> Result<Events> {
+    pub(super) fn read(source: &Source<'_>, info: &mut Info, storage: &Storage) -> Result<Events> {
         let columns = "id, category_id, stack_id, parent_stack_id, correlation_id, extdata";
-        let pieces = source.pieces(columns, "rocpd_event", |rows| {
-            let mut piece = EventPiece::default();
-            while let Some(row) = rows.next()? {
-                piece.add(row);
-            }
-            Ok(piece)
-        })?;
-        let dense = dense(&pieces);
         let mut events = Events::default();
-        let first = pieces.iter().find_map(|piece| piece.ids.first());
-        events.first = first.copied().unwrap_or_default();
-        for mut piece in pieces {
-            if !dense {
-                take(&mut events.ids, &mut piece.ids);
-            }
-            take(&mut events.category, &mut piece.category);
-            take(&mut events.correlation, &mut piece.correlation);
-            take(&mut events.ancestor, &mut piece.ancestor);
-            take(&mut events.externals, &mut piece.externals);
-            let mut texts = vec![StringId(0); piece.texts.len()];
-            for (text, index) in piece.texts {
-                texts[index as usize] = info.session.strings.intern(&text);
-            }
-            let messages = piece.messages.into_iter();
-            events
-                .messages
-                .extend(messages.map(|(event, text)| (event, texts[text as usize])));
-        }
+        source.pieces(columns, "rocpd_event", EventPiece::add, |piece| {
+            source.stored(events.append(piece, info, storage))
+        })?;
+        source.stored(events.seal(storage))?;
         Ok(events)
+    }
+
+    fn append(&mut self, piece: EventPiece, info: &mut Info, storage: &Storage) -> io::Result<()> {
+        self.append_ids(&piece.ids, storage)?;
+        for category in piece.category {
+            self.category.append(Some(storage), category)?;
+        }
+        for correlation in piece.correlation {
+            self.correlation.append(Some(storage), correlation)?;
+        }
+        for ancestor in piece.ancestor {
+            self.ancestor.append(Some(storage), ancestor)?;
+        }
+        for (event, external) in piece.externals {
+            self.externals.push(storage, [key(event), external])?;
+        }
+        let mut texts = vec![StringId(0); piece.texts.len()];
+        let mut pieces: Vec<(Box<str>, u32)> = piece.texts.into_iter().collect();
+        pieces.sort_unstable_by_key(|(_, index)| *index);
+        for (text, index) in pieces {
+            texts[index as usize] = info.session.strings.intern(&text);
+        }
+        for (event, text) in piece.messages {
+            let message = texts[text as usize].0;
+            self.messages.push(storage, [key(event), message.into()])?;
+        }
+        Ok(())
+    }
+
+    /// Stores the ids of events behind those in `correlation`, unless all of them count up.
+    fn append_ids(&mut self, ids: &[i64], storage: &Storage) -> io::Result<()> {
+        let before = self.correlation.total();
+        if before == 0
+            && let Some(&first) = ids.first()
+        {
+            self.first = first;
+        }
+        if self.ids.total() == 0 {
+            let expected = |index: usize| self.first.checked_add_unsigned((before + index) as u64);
+            let mut numbered = ids.iter().enumerate();
+            if numbered.all(|(index, id)| Some(*id) == expected(index)) {
+                return Ok(());
+            }
+            for index in 0..before as u64 {
+                let id = self.first.wrapping_add_unsigned(index);
+                self.ids.append(Some(storage), id)?;
+            }
+        }
+        for &id in ids {
+            self.ids.append(Some(storage), id)?;
+        }
+        Ok(())
+    }
+
+    fn seal(&mut self, storage: &Storage) -> io::Result<()> {
+        self.ids.seal(storage)?;
+        self.category.seal(storage)?;
+        self.correlation.seal(storage)?;
+        self.ancestor.seal(storage)?;
+        self.messages.seal(storage)?;
+        self.externals.seal(storage)
     }
 
     #[inline]
     fn find(&self, id: i64) -> Option<usize> {
+        if self.place.is_due() {
+            self.ids.release();
+            self.category.release();
+            self.correlation.release();
+            self.ancestor.release();
+        }
         let index = if self.ids.is_empty() {
             usize::try_from(id.checked_sub(self.first)?).ok()?
         } else {
-            self.ids.binary_search(&id).ok()?
+            let ids: &[i64] = &self.ids;
+            self.place.find(ids.len(), |index| ids[index].cmp(&id))?
         };
         (index < self.correlation.len()).then_some(index)
     }
@@ -134,26 +173,14 @@ impl Events {
     }
 
     pub(super) fn message(&self, id: i64) -> StringId {
-        let found = self.messages.binary_search_by_key(&id, |(event, _)| *event);
-        found.map_or(StringId(0), |index| self.messages[index].1)
+        let found = self.messages.find(id);
+        StringId(found.map_or(0, |[_, message]| message as u32))
     }
 
     pub(super) fn external(&self, id: i64) -> CorrelationId {
-        let found = self
-            .externals
-            .binary_search_by_key(&id, |(event, _)| *event);
-        CorrelationId(found.map_or(0, |index| self.externals[index].1))
+        let found = self.externals.find(id);
+        CorrelationId(found.map_or(0, |[_, external]| external))
     }
-}
-
-/// Moves a column over. The first is taken as it is: with one piece nothing is copied.
-pub(super) fn take<T>(into: &mut Vec<T>, from: &mut Vec<T>) {
-    if into.is_empty() {
-        *into = std::mem::take(from);
-    } else {
-        into.append(from);
-    }
-    from.shrink_to_fit();
 }
 
 #[cfg(test)]
@@ -162,21 +189,36 @@ mod tests {
 
     #[test]
     fn events_with_gaps_are_found_too() {
-        let piece = |ids: &[i64]| EventPiece {
-            ids: ids.to_vec(),
-            ..EventPiece::default()
-        };
-        assert!(dense(&[piece(&[3, 4]), piece(&[]), piece(&[5])]));
-        assert!(!dense(&[piece(&[3, 4]), piece(&[6])]));
-        let events = Events {
-            ids: vec![3, 7],
-            category: vec![1, 2],
-            correlation: vec![30, 70],
-            ancestor: vec![0, 0],
-            ..Events::default()
-        };
-        assert_eq!(events.get(7).1, CorrelationId(70));
-        assert_eq!(events.get(4).1, CorrelationId(0));
-        assert_eq!(events.get(i64::MIN).1, CorrelationId(0));
+        let directory = tempfile::tempdir().expect("a directory");
+        let storage = Storage::new(directory.path()).with_rows(2);
+        let mut info = Info::default();
+        for (pieces, is_dense) in [
+            (&[&[3, 4][..], &[], &[5]][..], true),
+            (&[&[3, 4], &[6]], false),
+            (&[&[3, 7], &[8, 9]], false),
+            (&[&[-4, -3, -2]], true),
+        ] {
+            let mut events = Events::default();
+            for ids in pieces {
+                let piece = EventPiece {
+                    ids: ids.to_vec(),
+                    category: vec![1; ids.len()],
+                    correlation: ids.iter().map(|id| (100 + id).cast_unsigned()).collect(),
+                    ancestor: vec![0; ids.len()],
+                    ..EventPiece::default()
+                };
+                events.append(piece, &mut info, &storage).expect("written");
+            }
+            events.seal(&storage).expect("mapped");
+            assert_eq!(events.ids.is_empty(), is_dense, "{pieces:?}");
+            let ids: Vec<i64> = pieces.concat();
+            for id in (-10..20).chain([i64::MIN, i64::MAX]) {
+                let expected = match ids.contains(&id) {
+                    true => CorrelationId((100 + id).cast_unsigned()),
+                    false => CorrelationId(0),
+                };
+                assert_eq!(events.get(id).1, expected, "{id} in {pieces:?}");
+            }
+        }
     }
 }

@@ -22,6 +22,7 @@ const MAX_STRINGS: i64 = 1 << 24;
 const UNKNOWN_AGENT: &str = "unknown agent ";
 
 /// A session in the making.
+#[derive(Default)]
 pub(super) struct Info {
     pub(super) session: Session,
     /// Texts by their id in the database, and the session's id for those in use.
@@ -65,13 +66,7 @@ pub(super) fn json(text: &str) -> Value {
 
 /// Reads it all.
 pub(super) fn read(source: &Source<'_>, recording: &Recording) -> Result<(Info, Settings)> {
-    let mut info = Info {
-        session: Session::default(),
-        texts: Vec::new(),
-        interned: Vec::new(),
-        agents: HashMap::new(),
-        only_counted: false,
-    };
+    let mut info = Info::default();
     info.session.strings.intern("");
     info.session.ledger.ended = true;
     info.session.ledger.runtime_seen = true;

@@ -4,8 +4,9 @@
 //! much faster than the views for people, which join in SQLite row by row.
 
 mod agent;
+mod arguments;
+mod by_event;
 mod counters;
-mod error;
 mod events;
 mod info;
 mod records;
@@ -21,7 +22,7 @@ use rpd_core::options::KernelNames;
 use rpd_core::session::stacks::ShownFrames;
 use rpd_core::session::{LoadOptions, Session};
 
-pub use error::{Problem, ReadError};
+pub use super::error::{Problem, ReadError};
 
 /// Views without which a database cannot be read.
 const VIEWS: [&str; 18] = [
@@ -122,8 +123,11 @@ impl Database {
             problem: RefCell::default(),
         };
         self.connection.begin();
+        let path = self.path.canonicalize();
+        let folder = path.iter().find_map(|path| path.parent());
+        let folder = folder.unwrap_or(Path::new(".")).to_owned();
         let read = info::read(&source, recording).and_then(|(mut info, settings)| {
-            records::read(&source, &mut info, options)?;
+            records::read(&source, &mut info, options, &folder)?;
             Ok((info.session, settings))
         });
         read.map_err(|error| {

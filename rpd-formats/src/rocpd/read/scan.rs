@@ -1,19 +1,29 @@
-//! Scans of one view in the order of its ids, by several threads when it is large.
+//! Scans of one view in the order of its ids, by several threads when it is large. Memory does not grow with the view.
 
 use std::cell::RefCell;
+use std::io;
 use std::path::Path;
+use std::sync::mpsc::sync_channel;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Result, Row, Rows};
+use rusqlite::{Result, Row};
 
 use super::super::connection::Guarded;
+use super::super::error::Problem;
 use super::super::sql::literal;
-use super::error::Problem;
 
 /// Rows from which on a second thread pays.
 const ROWS_PER_THREAD: i64 = 100_000;
 /// More threads than this wait for the disk.
 const MAX_THREADS: usize = 8;
+/// Ids that a thread reads before it goes on behind the other threads.
+const STRETCH: i128 = 1 << 16;
+/// Ids are divided into at most this many stretches.
+const MAX_STRETCHES: i128 = 1 << 12;
+/// Rows of a piece.
+const PIECE: usize = 1 << 14;
+/// Pieces that a thread may be ahead.
+const PIECES_WAITING: usize = 2;
 
 /// One process in a database.
 pub(super) struct Source<'a> {
@@ -82,66 +92,122 @@ impl Source<'_> {
         self.connection.query_row(sql, [view], |row| row.get(0))
     }
 
-    /// Reads a view in pieces, in the order of its ids. `read` turns the rows of a piece into a value.
-    pub(super) fn pieces<T: Send>(
+    /// Reads a view in pieces, in the order of its ids. `read` adds a row to a piece, on threads of its own when the view
+    /// is large; `take` is called with one piece after the other on the calling thread. Only a few pieces exist at a time.
+    pub(super) fn pieces<T: Default + Send>(
         &self,
         columns: &str,
         view: &str,
-        read: impl Fn(&mut Rows<'_>) -> Result<T> + Sync,
-    ) -> Result<Vec<T>> {
+        read: impl Fn(&mut T, &Row<'_>) + Sync,
+        mut take: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
         let condition = self.condition();
         let bound = |what: &str| -> Result<Option<i64>> {
             let sql = format!("SELECT {what}(id) FROM {view} WHERE {condition}");
             self.connection.query_row(&sql, [], |row| row.get(0))
         };
         let (Some(first), Some(last)) = (bound("min")?, bound("max")?) else {
-            return Ok(Vec::new());
+            return Ok(());
         };
         let range = i128::from(last) - i128::from(first) + 1;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let useful = usize::try_from(range / i128::from(ROWS_PER_THREAD)).unwrap_or(MAX_THREADS);
         let threads = threads.min(MAX_THREADS).min(useful).max(1);
-        let sql = |piece: usize| {
-            // Neither bound leaves the range of ids.
-            let at = |piece: usize| first as i128 + range * piece as i128 / threads as i128;
-            format!(
-                "SELECT {columns} FROM {view} WHERE {condition} AND id >= {} AND id <= {} ORDER BY id",
-                at(piece),
-                at(piece + 1) - 1
-            )
+        // A stretch of ids may have any number of rows. It is read in pieces of limited size all the same.
+        let stretches = match threads {
+            1 => 1,
+            _ => (range / STRETCH).clamp(threads as i128, MAX_STRETCHES),
         };
-        let run = |connection: &Guarded, piece: usize| -> Result<T> {
-            let mut statement = connection.prepare(&sql(piece))?;
+        // Reads a stretch until `give` returns false.
+        let run = |connection: &Guarded, stretch: i128, give: &mut dyn FnMut(T) -> bool| {
+            // Neither bound leaves the range of ids.
+            let at = |stretch: i128| i128::from(first) + range * stretch / stretches;
+            let sql = format!(
+                "SELECT {columns} FROM {view} WHERE {condition} AND id >= {} AND id <= {} ORDER BY id",
+                at(stretch),
+                at(stretch + 1) - 1
+            );
+            let mut statement = connection.prepare(&sql)?;
             let mut rows = statement.query([])?;
-            read(&mut rows)
+            let (mut piece, mut length) = (T::default(), 0);
+            while let Some(row) = rows.next()? {
+                read(&mut piece, row);
+                length += 1;
+                if length == PIECE {
+                    length = 0;
+                    if !give(std::mem::take(&mut piece)) {
+                        return Ok(());
+                    }
+                }
+            }
+            if length > 0 {
+                give(piece);
+            }
+            Ok(())
         };
         if threads == 1 {
-            return Ok(vec![run(self.connection, 0)?]);
+            let mut taken = Ok(());
+            run(self.connection, 0, &mut |piece| {
+                taken = take(piece);
+                taken.is_ok()
+            })?;
+            return taken;
         }
         std::thread::scope(|scope| {
             let path = self.path;
-            let workers: Vec<_> = (1..threads)
-                .map(|piece| {
-                    let run = &run;
-                    scope.spawn(move || {
+            let run = &run;
+            // Thread n reads the stretches n, n + threads and so on. An end of a stretch is sent as `None`.
+            let workers: Vec<_> = (0..threads)
+                .map(|number| {
+                    let (sender, receiver) = sync_channel(PIECES_WAITING);
+                    let work = move || -> std::result::Result<(), Problem> {
                         let connection = Guarded::read(path)?;
-                        run(&connection, piece).map_err(|error| connection.meaning(&error))
-                    })
+                        for stretch in (number as i128..stretches).step_by(threads) {
+                            run(&connection, stretch, &mut |piece| {
+                                sender.send(Some(piece)).is_ok()
+                            })
+                            .map_err(|error| connection.meaning(&error))?;
+                            if sender.send(None).is_err() {
+                                break;
+                            }
+                        }
+                        Ok(())
+                    };
+                    (scope.spawn(work), receiver)
                 })
                 .collect();
-            let mut pieces = vec![run(self.connection, 0)?];
-            for worker in workers {
-                match worker.join() {
-                    Ok(Ok(piece)) => pieces.push(piece),
-                    Ok(Err(problem)) => {
-                        self.problem.replace(Some(problem));
-                        return Err(rusqlite::Error::InvalidQuery);
+            'stretches: for stretch in 0..stretches {
+                let (_, receiver) = &workers[(stretch % threads as i128) as usize];
+                loop {
+                    match receiver.recv() {
+                        Ok(Some(piece)) => take(piece)?,
+                        Ok(None) => break,
+                        // The thread failed.
+                        Err(_) => break 'stretches,
                     }
+                }
+            }
+            for (worker, receiver) in workers {
+                drop(receiver);
+                match worker.join() {
+                    Ok(Ok(())) => {}
+                    Ok(Err(problem)) => return Err(self.fail(problem)),
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             }
-            Ok(pieces)
+            Ok(())
         })
+    }
+
+    /// The error of a statement that stands for `problem`.
+    fn fail(&self, problem: Problem) -> rusqlite::Error {
+        self.problem.replace(Some(problem));
+        rusqlite::Error::InvalidQuery
+    }
+
+    /// What came of writing records to files beside the database.
+    pub(super) fn stored<T>(&self, result: io::Result<T>) -> Result<T> {
+        result.map_err(|error| self.fail(Problem::Storage(error)))
     }
 }
 

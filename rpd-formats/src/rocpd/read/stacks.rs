@@ -1,7 +1,6 @@
 //! Call stacks, which only databases of rpd have.
 
-use std::collections::HashMap;
-
+use rpd_core::column::Storage;
 use rpd_core::ids::Nanoseconds;
 use rpd_core::session::StackRef;
 use rpd_core::session::stacks::{
@@ -10,12 +9,13 @@ use rpd_core::session::stacks::{
 use rusqlite::Result;
 use rusqlite::types::ValueRef;
 
+use super::by_event::{ByEvent, key};
 use super::info::Info;
 use super::scan::{Source, bits, bytes, integer, text, word};
 
 /// The stacks of records by their events.
 #[derive(Debug, Default)]
-pub(super) struct StackOf(HashMap<i64, StackRef>);
+pub(super) struct StackOf(ByEvent<2>);
 
 impl StackOf {
     /// Whether no record has one.
@@ -25,12 +25,18 @@ impl StackOf {
 
     /// The stack of the record with this event.
     pub(super) fn get(&self, event: i64) -> StackRef {
-        self.0.get(&event).copied().unwrap_or_default()
+        match self.0.find(event) {
+            Some([_, reference]) => StackRef {
+                stack: reference as u32,
+                flags: (reference >> 32) as u32,
+            },
+            None => StackRef::default(),
+        }
     }
 }
 
 /// Reads what stacks refer to into `info.session`; the stacks of records are left to those.
-pub(super) fn read(source: &Source<'_>, info: &mut Info) -> Result<StackOf> {
+pub(super) fn read(source: &Source<'_>, info: &mut Info, storage: &Storage) -> Result<StackOf> {
     let mut stack_of = StackOf::default();
     if !source.has("rpd_api_stack")? {
         return Ok(stack_of);
@@ -114,14 +120,11 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info) -> Result<StackOf> {
         "api_id, stack_id, flags",
         "rpd_api_stack",
         |row| {
-            let reference = StackRef {
-                stack: word(row, 1),
-                flags: word(row, 2),
-            };
-            stack_of.0.insert(integer(row, 0), reference);
-            Ok(())
+            let reference = u64::from(word(row, 2)) << 32 | u64::from(word(row, 1));
+            source.stored(stack_of.0.push(storage, [key(integer(row, 0)), reference]))
         },
     )?;
+    source.stored(stack_of.0.seal(storage))?;
     let missing = info.session.stacks.settle();
     if missing.nodes > 0 {
         let notes = &mut info.session.ledger.notes;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-use super::super::guard::LARGEST_VALUE;
+use super::guard::LARGEST_VALUE;
 
 /// A database that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -110,6 +110,12 @@ pub enum Problem {
         "cannot be written ({0}), and symbols are written into it; make it writable, or name a copy"
     )]
     NotWritable(std::io::Error),
+    /// Records that are too many for memory cannot be stored.
+    #[error(
+        "has more records than are kept in memory, and they cannot be stored in temporary files ({0}); make space beside it, \
+         or name a directory with space in TMPDIR"
+    )]
+    Storage(std::io::Error),
     /// Anything else that SQLite says.
     #[error("cannot be read: {0}")]
     Sqlite(String),

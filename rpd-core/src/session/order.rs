@@ -1,17 +1,17 @@
-//! Start ascending, end descending, then name.
+//! The order of records: start ascending, end descending, then name.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use std::cmp::{Ordering, Reverse};
 use std::io;
 
-use super::super::{Columns, DispatchTable, Session, Strings, Table};
+use super::{Columns, DispatchTable, Session, Strings, Table};
 use crate::column::{BATCH, Column, Storage};
 use crate::ids::{Nanoseconds, OperationId, StringId};
 use crate::sorted::{Run, make_heap, runs, take_first};
 
 /// Sorts every table of `session`.
-pub(in crate::session) fn put_in_order(session: &mut Session) {
+pub(super) fn put_in_order(session: &mut Session) {
     for table in Table::ALL {
         sort_rows(session, *table);
     }

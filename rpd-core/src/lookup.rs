@@ -1,0 +1,126 @@
+//! Rows that are found by a key, in files when there are many.
+
+use std::cell::Cell;
+use std::cmp::Ordering;
+use std::io;
+
+use crate::column::{BATCH, Column, Storage};
+
+/// Rows in ascending order of their first number, the key. A look-up is fast when its key is near that of the one before; the
+/// memory of rows in files is given back in between.
+#[derive(Debug, Default)]
+pub struct Lookup<const N: usize> {
+    rows: Column<[u64; N]>,
+    place: Place,
+}
+
+impl<const N: usize> Lookup<N> {
+    /// Adds a row, whose key is not below that of the last one.
+    ///
+    /// # Errors
+    /// When the file cannot be made or written.
+    pub fn push(&mut self, storage: Option<&Storage>, row: [u64; N]) -> io::Result<()> {
+        self.rows.append(storage, row)
+    }
+
+    /// Makes the rows readable. To be called behind the last [`Lookup::push`].
+    ///
+    /// # Errors
+    /// When the file cannot be written or mapped.
+    pub fn seal(&mut self, storage: Option<&Storage>) -> io::Result<()> {
+        storage.map_or(Ok(()), |storage| self.rows.seal(storage))
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The first row with this key.
+    pub fn find(&self, key: u64) -> Option<[u64; N]> {
+        if self.place.is_due() {
+            self.rows.release();
+        }
+        let rows: &[[u64; N]] = &self.rows;
+        let index = self
+            .place
+            .find(rows.len(), |index| rows[index][0].cmp(&key))?;
+        Some(rows[index])
+    }
+}
+
+/// Where an ordered column was read the last time.
+#[derive(Debug, Default)]
+pub struct Place {
+    /// The first index whose key is not below the one that was looked for.
+    index: Cell<usize>,
+    reads: Cell<usize>,
+}
+
+impl Place {
+    /// Whether the memory of the column should be given back. To be called before each reading.
+    #[inline]
+    pub fn is_due(&self) -> bool {
+        let reads = self.reads.get() + 1;
+        self.reads.set(reads);
+        reads.is_multiple_of(BATCH)
+    }
+
+    /// The first of `len` ascending keys that is equal to the one looked for. `compare` compares the key at an index with
+    /// that one.
+    #[inline]
+    pub fn find(&self, len: usize, compare: impl Fn(usize) -> Ordering) -> Option<usize> {
+        let last = self.index.get();
+        let is_below = |index: usize| compare(index) == Ordering::Less;
+        let is_first = |index: usize| {
+            (index == len || !is_below(index)) && (index == 0 || is_below(index - 1))
+        };
+        let index = match () {
+            () if last <= len && is_first(last) => last,
+            () if last < len && is_first(last + 1) => last + 1,
+            () => {
+                let (mut low, mut high) = (0, len);
+                while low < high {
+                    let middle = low + (high - low) / 2;
+                    match is_below(middle) {
+                        true => low = middle + 1,
+                        false => high = middle,
+                    }
+                }
+                low
+            }
+        };
+        self.index.set(index);
+        (index < len && compare(index) == Ordering::Equal).then_some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_found_in_any_order() {
+        let directory = tempfile::tempdir().expect("a directory");
+        for part in [None, Some(1), Some(3), Some(100)] {
+            let storage = part.map(|rows| Storage::new(directory.path()).with_rows(rows));
+            let mut rows = Lookup::<2>::default();
+            for (number, key) in (0..).zip([2, 3, 3, 7, u64::MAX]) {
+                rows.push(storage.as_ref(), [key, number]).expect("written");
+            }
+            rows.seal(storage.as_ref()).expect("mapped");
+            let found = |key| rows.find(key).map(|row| row[1]);
+            for _ in 0..2 {
+                assert_eq!(found(2), Some(0));
+                assert_eq!(found(3), Some(1));
+                assert_eq!(found(4), None);
+                assert_eq!(found(7), Some(3));
+                assert_eq!(found(u64::MAX), Some(4));
+                assert_eq!(found(8), None);
+                assert_eq!(found(0), None);
+                assert_eq!(found(7), Some(3));
+            }
+        }
+        assert_eq!(Lookup::<1>::default().find(0), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! Filling the tables of a session with any number of rows: a table that grows long is written to files in parts, each in
+//! order, and the parts are merged at the end.
+
+use std::io;
+use std::path::Path;
+
+use super::{Session, Table, order};
+use crate::column::Storage;
+
+/// Records between two checks of the lengths of tables.
+const CHECK_INTERVAL: usize = 1024;
+
+/// Bytes of arguments that are kept in memory.
+const ARENA: usize = 8 << 20;
+
+/// The parts of a session's tables that are in files. Whoever fills the tables calls [`Growth::taken`] after each record,
+/// then [`Growth::finish`] and [`Growth::put_in_order`].
+#[derive(Debug)]
+pub struct Growth {
+    storage: Storage,
+    /// By number of the table: first rows of its parts in files.
+    parts: [Vec<usize>; Table::ALL.len()],
+    until_check: usize,
+}
+
+impl Growth {
+    /// Files go into `directory`. A table has `rows` rows in memory, or a number that is good for speed.
+    pub fn new(directory: &Path, rows: Option<usize>) -> Growth {
+        let storage = Storage::new(directory);
+        Growth {
+            storage: match rows {
+                Some(rows) => storage.with_rows(rows),
+                None => storage,
+            },
+            parts: Default::default(),
+            until_check: 0,
+        }
+    }
+
+    /// Where long columns are written to.
+    pub fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// Writes tables to files that have become long. To be called after each record.
+    ///
+    /// # Errors
+    /// When a file cannot be made or written.
+    #[inline]
+    pub fn taken(&mut self, session: &mut Session) -> io::Result<()> {
+        if self.until_check > 0 {
+            self.until_check -= 1;
+            return Ok(());
+        }
+        self.check(session)
+    }
+
+    #[cold]
+    fn check(&mut self, session: &mut Session) -> io::Result<()> {
+        self.until_check = CHECK_INTERVAL.min(self.storage.rows()) - 1;
+        for table in Table::ALL {
+            let rows = session.columns(*table).starts().len();
+            let is_long = rows >= self.storage.rows()
+                || *table == Table::Calls && session.api.arena.len() >= ARENA;
+            if is_long {
+                self.spill(session, *table)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn spill(&mut self, session: &mut Session, table: Table) -> io::Result<()> {
+        order::sort_rows(session, table);
+        let parts = &mut self.parts[table as usize];
+        parts.push(session.columns(table).total() - session.columns(table).starts().len());
+        session.columns_mut(table).spill(&self.storage)
+    }
+
+    /// Makes all rows readable. They are in order within each part only.
+    ///
+    /// # Errors
+    /// When a file cannot be written or mapped.
+    pub fn finish(&mut self, session: &mut Session) -> io::Result<()> {
+        for table in Table::ALL {
+            self.finish_table(session, *table)?;
+        }
+        Ok(())
+    }
+
+    fn finish_table(&mut self, session: &mut Session, table: Table) -> io::Result<()> {
+        if !self.parts[table as usize].is_empty() {
+            self.spill(session, table)?;
+            session.columns_mut(table).seal(&self.storage)?;
+        }
+        Ok(())
+    }
+
+    /// Merges the parts, so that every table is in the order that writers rely on, and hands the storage to the session.
+    ///
+    /// # Errors
+    /// When a file cannot be made, written or mapped.
+    pub fn put_in_order(self, session: &mut Session) -> io::Result<()> {
+        for table in Table::ALL {
+            self.merge_table(session, *table)?;
+        }
+        session.storage = Some(self.storage);
+        Ok(())
+    }
+
+    fn merge_table(&self, session: &mut Session, table: Table) -> io::Result<()> {
+        let parts = &self.parts[table as usize];
+        if parts.is_empty() {
+            order::sort_rows(session, table);
+        } else if let Some(order) = order::merged(session, table, parts, &self.storage)? {
+            session.columns_mut(table).rebuild(&self.storage, &order)?;
+        }
+        session.columns(table).release();
+        Ok(())
+    }
+
+    /// Does for one table, which is complete, what [`Growth::finish`] and [`Growth::put_in_order`] do for all.
+    ///
+    /// # Errors
+    /// When a file cannot be made, written or mapped.
+    pub fn complete(&mut self, session: &mut Session, table: Table) -> io::Result<()> {
+        self.finish_table(session, table)?;
+        self.merge_table(session, table)?;
+        self.parts[table as usize].clear();
+        Ok(())
+    }
+}

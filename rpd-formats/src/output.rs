@@ -1,0 +1,72 @@
+//! The input of a writer, and why it fails.
+
+use std::path::PathBuf;
+
+use rpd_core::naming::Target;
+use rpd_core::options::Options;
+use rpd_core::session::Session;
+use rpd_core::stats::SessionStats;
+
+/// The input of a writer.
+#[derive(Debug, Clone, Copy)]
+pub struct Output<'a> {
+    /// The recording to write.
+    pub session: &'a Session,
+    /// Statistics of the recording, if they were computed.
+    pub stats: Option<&'a SessionStats>,
+    /// The options of the run.
+    pub options: &'a Options,
+    /// Directory and prefix of the files.
+    pub target: &'a Target,
+}
+
+/// Why an output could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The file system refused.
+    #[error("cannot write {path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// SQLite refused.
+    #[error("cannot write {path}: {source}")]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// libotf2 cannot be loaded.
+    #[error(
+        "cannot write {path}: OTF2 needs libotf2 3 (package libopen-trace-format2-10u of Debian 13 and later, libopen-trace-format2-10 before; \
+         --otf2-library names a file): {reason}"
+    )]
+    Otf2Missing {
+        /// The file.
+        path: PathBuf,
+        /// What the loader said.
+        reason: String,
+    },
+    /// libotf2 refused.
+    #[error("cannot write {path}: {function}: {reason}")]
+    Otf2 {
+        /// The file.
+        path: PathBuf,
+        /// Its function.
+        function: &'static str,
+        /// What it said.
+        reason: String,
+    },
+    /// The writer of Parquet files refused.
+    #[error("cannot write {path}: {source}")]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        source: polars::error::PolarsError,
+    },
+}

@@ -1,0 +1,70 @@
+//! Names of the tables of one database, and the constants in its statements.
+
+use rpd_core::session::Session;
+
+use super::identity::{self, Node};
+use super::sql;
+
+/// Value of `schema_version`.
+pub(super) const SCHEMA_VERSION: &str = "3";
+
+/// The constants of one database.
+pub(super) struct Names {
+    pub(super) guid: String,
+    /// What ends table names.
+    pub(super) suffix: String,
+    pub(super) nid: i64,
+    pub(super) pid: i64,
+}
+
+impl Names {
+    pub(super) fn new(session: &Session, node: &Node) -> Names {
+        // What was read from a database stays the recording that it was.
+        let guid = match &session.origin {
+            Some(origin) => origin.guid.clone(),
+            None => identity::guid(&session.process, node),
+        };
+        Names {
+            suffix: suffix(&guid),
+            guid,
+            nid: node.id,
+            pid: session.process.pid.0.into(),
+        }
+    }
+
+    /// The real name of a table, in quotes.
+    pub(super) fn table(&self, base: &str) -> String {
+        sql::identifier(&format!("{base}{}", self.suffix))
+    }
+
+    /// A statement without the comments in front of it.
+    pub(super) fn without_comments(statement: &'static str) -> &'static str {
+        let mut rest = statement.trim_start();
+        while rest.starts_with("--") {
+            rest = rest
+                .split_once('\n')
+                .map_or("", |(_, rest)| rest)
+                .trim_start();
+        }
+        rest
+    }
+
+    /// A statement of ours with the constants in it.
+    pub(super) fn fill_in(&self, statements: &str) -> String {
+        statements
+            .replace("%suffix%", &self.suffix)
+            .replace("'%guid%'", &sql::literal(&self.guid))
+            .replace("%nid%", &self.nid.to_string())
+            .replace("%pid%", &self.pid.to_string())
+    }
+}
+
+/// What ends the tables of a recording: its guid, with an underscore for all that is no part of a plain name. A guid that
+/// was read from a database may be any text.
+pub(super) fn suffix(guid: &str) -> String {
+    let plain = |letter: char| match letter.is_ascii_alphanumeric() {
+        true => letter,
+        false => '_',
+    };
+    format!("_{}", guid.chars().map(plain).collect::<String>())
+}

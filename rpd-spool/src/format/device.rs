@@ -1,0 +1,131 @@
+//! Work of the device: dispatches, copies, allocations, scratch memory.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::RecordHeader;
+
+/// A kernel ran.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Dispatch {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Thread that submitted it.
+    pub thread: u64,
+    /// Internal correlation id of the call that submitted it.
+    pub correlation: u64,
+    /// Begin on the device, `CLOCK_BOOTTIME` ns.
+    pub start: u64,
+    /// End on the device.
+    pub end: u64,
+    /// Agent handle.
+    pub agent: u64,
+    /// Queue handle.
+    pub queue: u64,
+    /// Kernel id.
+    pub kernel: u64,
+    /// Dispatch id.
+    pub dispatch: u64,
+    /// HIP stream id; 0 when none is known.
+    pub stream: u32,
+    /// [`super::Region::id`]; 0 when none.
+    pub region: u32,
+    /// Scratch bytes of the packet.
+    pub private_size: u32,
+    /// LDS bytes of the packet.
+    pub group_size: u32,
+    /// Work items per workgroup: x, y, z.
+    pub workgroup: [u32; 3],
+    /// Work items of the grid: x, y, z.
+    pub grid: [u32; 3],
+}
+
+/// An asynchronous copy ran.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Copy {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Thread that submitted it.
+    pub thread: u64,
+    /// Internal correlation id of the call that submitted it.
+    pub correlation: u64,
+    /// Begin, `CLOCK_BOOTTIME` ns.
+    pub start: u64,
+    /// End.
+    pub end: u64,
+    /// Agent written to.
+    pub dst_agent: u64,
+    /// Agent read from.
+    pub src_agent: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Address written to; 0 when the provider does not tell.
+    pub dst_address: u64,
+    /// Address read from; 0 when the provider does not tell.
+    pub src_address: u64,
+    /// The provider's operation number in its MEMORY_COPY callback kind.
+    pub operation: u32,
+    /// HIP stream id.
+    pub stream: u32,
+    /// [`super::Region::id`]; 0 when none.
+    pub region: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// Memory was allocated or freed. Tail: nothing, or a [`super::StackRef`].
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Allocation {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Thread.
+    pub thread: u64,
+    /// Internal correlation id of the call that did it.
+    pub correlation: u64,
+    /// Correlation id of the enclosing traced call.
+    pub ancestor: u64,
+    /// Begin, `CLOCK_BOOTTIME` ns.
+    pub start: u64,
+    /// End.
+    pub end: u64,
+    /// Agent handle; 0 for frees.
+    pub agent: u64,
+    /// Address (or memory handle).
+    pub address: u64,
+    /// Bytes; 0 for frees.
+    pub bytes: u64,
+    /// The provider's operation number in its MEMORY_ALLOCATION callback kind.
+    pub operation: u32,
+    /// HIP stream id.
+    pub stream: u32,
+}
+
+/// Scratch memory changed.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Scratch {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Thread.
+    pub thread: u64,
+    /// Internal correlation id.
+    pub correlation: u64,
+    /// Correlation id of the enclosing traced call.
+    pub ancestor: u64,
+    /// Begin, `CLOCK_BOOTTIME` ns.
+    pub start: u64,
+    /// End.
+    pub end: u64,
+    /// Agent handle.
+    pub agent: u64,
+    /// Queue handle.
+    pub queue: u64,
+    /// Bytes; 0 for frees.
+    pub bytes: u64,
+    /// The provider's operation number in its SCRATCH_MEMORY callback kind.
+    pub operation: u32,
+    /// Provider flags: 1 use-once, 2 alternate.
+    pub flags: u32,
+}

@@ -1,0 +1,89 @@
+//! Layout of the spool files. Little endian, every record a multiple of 8 bytes.
+//!
+//! A segment is one file of fixed size: [`SegmentHeader`], then records up to `committed`. A record starts
+//! with [`RecordHeader`]; its fixed part is the struct that the table of kinds ([`crate::record`]) names; a variable tail
+//! may follow. Readers count what has a tag they do not know.
+
+mod calls;
+mod counters;
+mod device;
+mod facts;
+mod process;
+mod stacks;
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+pub use crate::record::tag;
+pub use calls::{ApiCall, RangeBegin, RangeEnd, api_flag};
+pub use counters::{CountedDispatch, CountedValue, Counter, CounterInstance, Selected};
+pub use device::{Allocation, Copy, Dispatch, Scratch};
+pub use facts::{
+    AgentRecord, CodeObject, HostFunction, KernelSymbol, Name, NamedResource, Region, space,
+};
+pub use process::{Process, RuntimeInit, TimedText, Totals};
+pub use stacks::{
+    StackCode, StackLocation, StackModule, StackNode, StackRef, location_kind, stack_flag,
+};
+
+/// First bytes of every segment.
+pub const MAGIC: [u8; 8] = *b"RPDSPOOL";
+
+/// Version of this layout. A reader refuses other versions.
+pub const VERSION: u32 = 1;
+
+/// Kinds of stream, in [`SegmentHeader::stream_kind`].
+pub mod stream {
+    /// Process, names, agents, code objects and other rare facts: one per process, file `meta`.
+    pub const META: u16 = 1;
+    /// Calls and markers of one thread, and what the provider told on it about finished work, which names the thread
+    /// that submitted it itself. File `t<tid>`.
+    pub const THREAD: u16 = 2;
+}
+
+/// Head of a segment file, 64 bytes.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct SegmentHeader {
+    /// [`MAGIC`].
+    pub magic: [u8; 8],
+    /// [`VERSION`].
+    pub version: u32,
+    /// One of [`stream`].
+    pub stream_kind: u16,
+    /// Zero.
+    pub flags: u16,
+    /// Process that writes.
+    pub pid: u32,
+    /// Thread the stream belongs to; 0 when none.
+    pub tid: u32,
+    /// Number of this segment in its stream, from 0.
+    pub segment: u32,
+    /// Number of the stream in its process.
+    pub stream_id: u32,
+    /// Bytes of records that are complete. Stored with release ordering after the bytes. At byte 32.
+    pub committed: u64,
+    /// Records of this stream that could not be stored from this segment on. At byte 40.
+    pub dropped: u64,
+    /// When the segment was made, `CLOCK_BOOTTIME` ns.
+    pub created: u64,
+    /// Size of the file in bytes, this header included.
+    pub capacity: u64,
+}
+
+/// Head of a record, 8 bytes.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct RecordHeader {
+    /// Bytes of the whole record, this header and padding included.
+    pub len: u32,
+    /// One of [`tag`].
+    pub tag: u16,
+    /// Depends on the tag; zero where not stated.
+    pub aux: u16,
+}
+
+const _: () = {
+    assert!(size_of::<SegmentHeader>() == 64);
+    assert!(std::mem::offset_of!(SegmentHeader, committed) == 32);
+    assert!(size_of::<RecordHeader>() == 8);
+};

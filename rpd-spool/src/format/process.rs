@@ -1,0 +1,97 @@
+//! The process, its sums and the texts that say how it ended.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::RecordHeader;
+
+/// The process, known when the collector was loaded. The tail holds, each as a `u32` byte count followed by
+/// the bytes: command line (NUL-separated, as `/proc/self/cmdline`), working directory, executable path,
+/// environment (NUL-separated).
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Process {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Process id.
+    pub pid: u32,
+    /// Parent process id.
+    pub ppid: u32,
+    /// Process group.
+    pub pgid: u32,
+    /// Session.
+    pub sid: u32,
+    /// Field 22 of `/proc/self/stat`: with `pid` it names a process for ever.
+    pub start_ticks: u64,
+    /// When the collector was loaded, or the fork that made the process, `CLOCK_BOOTTIME` ns.
+    pub init_time: u64,
+    /// `CLOCK_REALTIME` ns at `init_time`.
+    pub real_time: u64,
+    /// 1 when the process came from fork without exec.
+    pub forked: u32,
+    /// Provider version as `10000*major + 100*minor + patch`; 0 while none was met.
+    pub provider_version: u32,
+    /// Number of children of the parent process when it was loaded.
+    pub psize: u32,
+    /// 1 when calls may have stacks, 0 when none has.
+    pub stacks: u32,
+}
+
+/// Sums over the life of a process. The collector adds to them in place, each with one atomic addition.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Totals {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Dispatches that were submitted and will be recorded when they are complete.
+    pub dispatches_begun: u64,
+    /// Those of them that the provider called complete.
+    pub dispatches_ended: u64,
+    /// Asynchronous copies that were submitted and will be recorded when they are complete.
+    pub copies_begun: u64,
+    /// Those of them that the provider called complete.
+    pub copies_ended: u64,
+    /// Dispatches that were submitted to be counted.
+    pub counted_begun: u64,
+    /// Those of them whose values the provider has handed over.
+    pub counted_ended: u64,
+    /// Dispatches that were submitted while the program had paused recording, and are not recorded for that reason.
+    pub dispatches_paused: u64,
+    /// Processes forked off by this one, or by its forked children, that could not open a recording of their own.
+    pub lost_processes: u64,
+    /// Records of those processes.
+    pub lost_records: u64,
+}
+
+/// A runtime handed its tables to the provider.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct RuntimeInit {
+    /// Record head.
+    pub header: RecordHeader,
+    /// The provider's operation number in its RUNTIME_INITIALIZATION callback kind.
+    pub operation: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Version as the runtime numbers it.
+    pub version: u64,
+    /// Instance.
+    pub instance: u64,
+    /// When, `CLOCK_BOOTTIME` ns.
+    pub time: u64,
+}
+
+/// The end of a process, or a note: a time and, for a note, a text in the tail.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct TimedText {
+    /// Record head.
+    pub header: RecordHeader,
+    /// When, `CLOCK_BOOTTIME` ns.
+    pub time: u64,
+    /// Zero.
+    pub value: u64,
+    /// Bytes of text in the tail.
+    pub text_len: u32,
+    /// Thread.
+    pub tid: u32,
+}
