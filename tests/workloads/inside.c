@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 256, CHASE = 1 << 16 };
+enum { BLOCK = 256, CHASE = 1 << 18 };
 
 /* Stubs; the parameters are those of the kernels. */
 #define STUB(name, parameters, ...)                                                                                    \
@@ -17,7 +17,7 @@ STUB(independent_chains, (float *out, int rounds), &out, &rounds)
 STUB(bank_conflicts, (float *out, int rounds, int stride), &out, &rounds, &stride)
 STUB(divergent_branch, (float *out, int rounds), &out, &rounds)
 STUB(memory_stream, (float *out, const float *in, unsigned count), &out, &in, &count)
-STUB(pointer_chase, (unsigned *out, const unsigned *next, int rounds), &out, &next, &rounds)
+STUB(pointer_chase, (uint64_t *out, uint64_t *next, int rounds), &out, &next, &rounds)
 STUB(barrier_imbalance, (float *out, int rounds, int work), &out, &rounds, &work)
 STUB(sleeper, (unsigned *out, int rounds), &out, &rounds)
 STUB(matrix_chain, (float *out, int rounds), &out, &rounds)
@@ -124,19 +124,22 @@ static void run_memory_stream(void) {
 }
 
 static void run_pointer_chase(void) {
-    static uint32_t next[CHASE];
-    uint32_t *device, *found = (uint32_t *)out, at = 0, end;
-    for (uint32_t i = 0; i < CHASE; ++i)
-        next[i] = (i * 5 + 4099) & (CHASE - 1);
-    HIP(hipMalloc((void **)&device, sizeof next));
-    HIP(hipMemcpy(device, next, sizeof next, hipMemcpyHostToDevice));
-    LAUNCH(pointer_chase, linear(1), linear(1), 0, NULL, found, device, rounds);
-    HIP(hipMemcpy(&end, found, sizeof end, hipMemcpyDeviceToHost));
+    /* Each pointer in a cache line of its own, and all together in more than the caches have. */
+    uint64_t *host = calloc(CHASE * 16, sizeof *host), *device, end, at = 0;
+    if (!host)
+        FAIL("no memory for %d pointers", CHASE);
+    HIP(hipMalloc((void **)&device, CHASE * 16 * sizeof *host));
+    for (uint64_t i = 0; i < CHASE; ++i)
+        host[16 * i] = (uint64_t)(device + 16 * ((i * 5 + 4099) % CHASE));
+    HIP(hipMemcpy(device, host, CHASE * 16 * sizeof *host, hipMemcpyHostToDevice));
+    LAUNCH(pointer_chase, linear(1), linear(1), 0, NULL, (uint64_t *)out, device, rounds);
+    HIP(hipMemcpy(&end, out, sizeof end, hipMemcpyDeviceToHost));
     for (int i = 0; i < rounds; ++i)
-        at = next[at];
+        at = (host[at / 8] - (uint64_t)device);
     if (end != at)
-        FAIL("pointer_chase: ends at %u instead of %u", end, at);
+        FAIL("pointer_chase: ends at %lu instead of %lu", (unsigned long)end, (unsigned long)at);
     HIP(hipFree(device));
+    free(host);
 }
 
 static void run_barrier_imbalance(void) {

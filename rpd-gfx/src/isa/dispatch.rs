@@ -69,6 +69,44 @@ pub fn watch_dispatch(
     shared.result()
 }
 
+/// Executes a dispatch to its end like [`run_dispatch`], with a probe for each thread; with a seed, on one.
+pub fn follow_dispatch<P: Probe + Send>(
+    dispatch: &Dispatch<'_>,
+    memory: &dyn Memory,
+    control: &Control<'_>,
+    probes: &mut [P],
+) -> Result<Executed, Fault> {
+    let shared = Shared::new(dispatch)?;
+    let schedule = control.schedule(dispatch, Schedule::Turns);
+    let threads = if control.seed.is_some() {
+        1
+    } else {
+        (probes.len() as u64).min(shared.layout.groups).max(1)
+    };
+    let Some((own, others)) = probes.split_first_mut() else {
+        shared.work(dispatch, memory, control.stop, schedule, None);
+        return shared.result();
+    };
+    std::thread::scope(|scope| {
+        let (shared, schedule) = (&shared, &schedule);
+        for probe in others.iter_mut().take(threads as usize - 1) {
+            // Without another thread this one does all of the work.
+            let spawned = std::thread::Builder::new()
+                .name("rpd-sim-cu".into())
+                .spawn_scoped(scope, move || {
+                    let trace = Some(Trace::new(probe));
+                    shared.work(dispatch, memory, control.stop, schedule.clone(), trace);
+                });
+            if spawned.is_err() {
+                break;
+            }
+        }
+        let trace = Some(Trace::new(own));
+        shared.work(dispatch, memory, control.stop, schedule.clone(), trace);
+    });
+    shared.result()
+}
+
 impl Control<'_> {
     /// The order of execution: the one that the seed determines, or else `other`.
     fn schedule(&self, dispatch: &Dispatch<'_>, other: Schedule) -> Schedule {

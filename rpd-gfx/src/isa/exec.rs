@@ -192,8 +192,10 @@ impl Exec<'_> {
         &mut self.w.v[usize::from(code.wrapping_sub(super::inst::VGPR)) & 511]
     }
 
-    /// Executes up to `budget` instructions of the wave, less if it stops before. WATCHED: reports to the probe.
-    pub(super) fn run<const WATCHED: bool>(&mut self, mut budget: u64) {
+    /// Executes up to `most` instructions of the wave, less if it stops before, and returns how many. WATCHED: reports to
+    /// the probe.
+    pub(super) fn run<const WATCHED: bool>(&mut self, most: u64) -> u64 {
+        let mut budget = most;
         let program = self.d.program;
         let start = program.start();
         let mut page_number = usize::MAX;
@@ -210,7 +212,7 @@ impl Exec<'_> {
                     pc: self.w.pc,
                     kernel: self.d.kernel.to_owned(),
                 });
-                return;
+                return most - budget;
             };
             if WATCHED {
                 let (offset, exec) = (self.w.pc.wrapping_sub(start), self.exec());
@@ -226,13 +228,17 @@ impl Exec<'_> {
                 let inst = super::vop::indexed(self, inst);
                 (inst.run)(self, &inst);
             }
-            if WATCHED && let Some(trace) = &mut self.trace {
-                trace.end(super::kind::kind(inst), u64::from(inst.words) * 4);
+            if WATCHED {
+                let next = self.w.pc.wrapping_sub(start);
+                if let Some(trace) = &mut self.trace {
+                    trace.end(super::kind::kind(inst), u64::from(inst.words) * 4, next);
+                }
             }
             if self.w.state != State::Running {
-                return;
+                break;
             }
         }
+        most - budget
     }
 
     /// Stops the wave with a fault.

@@ -69,17 +69,10 @@ impl Layout {
         if scratch > 64 * (8 << 20) {
             return refuse(format!("{private} bytes of scratch for a work-item"));
         }
-        let mut entry = d
-            .kernel_object
-            .wrapping_add_signed(d.descriptor.entry_offset);
-        // With preloaded arguments the code for firmware that cannot preload comes first.
-        if d.descriptor.preload & 0x7f != 0 {
-            entry = entry.wrapping_add(256);
-        }
         let vgprs = d.descriptor.vgprs().min(d.device.layout.vector_registers) as usize;
         let split = (d.descriptor.accum_offset() as usize).min(vgprs);
         Ok(Self {
-            entry,
+            entry: d.entry(),
             groups,
             counts,
             scratch,
@@ -103,6 +96,10 @@ pub(super) struct Group {
     lds: Vec<u8>,
     scratch: Vec<u8>,
     fresh: bool,
+    /// Whether the probe follows it.
+    followed: bool,
+    /// Instructions that each wave has executed, if it does.
+    executed: Vec<u64>,
 }
 
 impl Group {
@@ -114,6 +111,8 @@ impl Group {
             lds: Vec::new(),
             scratch: Vec::new(),
             fresh: true,
+            followed: false,
+            executed: Vec::new(),
         }
     }
 
@@ -150,8 +149,15 @@ impl Group {
         x.stats.workgroups += 1;
         x.stats.waves += self.count as u64;
         x.stats.work_items += u64::from(items);
+        self.followed = false;
         if let Some(trace) = &mut x.trace {
-            trace.probe.started(&Workgroup { id, items });
+            let group = Workgroup { id, items };
+            self.followed = trace.probe.follows(&group);
+            if self.followed {
+                trace.probe.started(&group);
+                self.executed.clear();
+                self.executed.resize(self.count, 0);
+            }
         }
     }
 
@@ -169,12 +175,14 @@ impl Group {
         });
         x.mem.reset(&own, self.fresh);
         self.fresh = false;
-        let run = if let Some(trace) = &mut x.trace {
+        // Instructions report to the probe where there is one.
+        let mut resting = None;
+        if !self.followed {
+            resting = x.trace.take();
+        }
+        if let Some(trace) = &mut x.trace {
             trace.group = self.id;
-            Exec::run::<true>
-        } else {
-            Exec::run::<false>
-        };
+        }
         let mut left = schedule.group_turn() as i64;
         let ended = loop {
             let mut idle = true;
@@ -195,7 +203,11 @@ impl Group {
                     }
                     let turn = schedule.turn(self.count);
                     std::mem::swap(wave, &mut x.w);
-                    run(x, turn);
+                    if self.followed {
+                        follow(x, number, &mut self.executed[number], turn);
+                    } else {
+                        x.run::<false>(turn);
+                    }
                     std::mem::swap(wave, &mut x.w);
                     left -= turn as i64;
                 }
@@ -239,9 +251,40 @@ impl Group {
         if let Some(trace) = &mut x.trace
             && ended
         {
+            for (wave, &executed) in self.executed.iter().enumerate() {
+                trace.probe.retired(self.id, wave, executed);
+            }
             trace.probe.ended(self.id);
         }
+        if resting.is_some() {
+            x.trace = resting;
+        }
         ended
+    }
+}
+
+/// A turn of a wave that the probe follows: it says which instructions are reported.
+fn follow(x: &mut Exec<'_>, number: usize, executed: &mut u64, turn: u64) {
+    let mut left = turn;
+    while left > 0 && x.w.state == State::Running {
+        let Some(trace) = x.trace.take() else {
+            return;
+        };
+        let (reported, until) = trace.probe.window(trace.group, number, *executed);
+        let most = left.min(until.max(1));
+        let done = if reported {
+            x.trace = Some(trace);
+            x.run::<true>(most)
+        } else {
+            let done = x.run::<false>(most);
+            x.trace = Some(trace);
+            done
+        };
+        *executed += done;
+        left -= done.min(left);
+        if done == 0 {
+            return;
+        }
     }
 }
 

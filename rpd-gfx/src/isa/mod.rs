@@ -11,6 +11,7 @@ mod decode;
 mod dispatch;
 mod ds;
 mod exec;
+mod facts;
 mod flat;
 mod float;
 mod group;
@@ -36,7 +37,8 @@ mod vop3;
 mod vop3p;
 mod vopc;
 
-pub use dispatch::{run_dispatch, watch_dispatch};
+pub use dispatch::{follow_dispatch, run_dispatch, watch_dispatch};
+pub use facts::{Facts, Registers};
 pub use gws::WaveSync;
 pub use kind::{Kind, Matrix, MatrixElement, Operation, Valu, Vmem};
 pub use program::Program;
@@ -116,6 +118,20 @@ pub struct Dispatch<'a> {
     pub queue: u64,
     /// The packet's index in the queue.
     pub dispatch_id: u64,
+}
+
+impl Dispatch<'_> {
+    /// Address of the kernel's first instruction.
+    pub fn entry(&self) -> u64 {
+        let entry = self
+            .kernel_object
+            .wrapping_add_signed(self.descriptor.entry_offset);
+        // With preloaded arguments the code for firmware that cannot preload comes first.
+        if self.descriptor.preload & 0x7f != 0 {
+            return entry.wrapping_add(256);
+        }
+        entry
+    }
 }
 
 /// Options for the execution of a dispatch.

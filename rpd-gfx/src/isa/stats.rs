@@ -69,6 +69,14 @@ impl Stats {
         self.instructions.iter().sum()
     }
 
+    /// How long it took by the clock that kernels of a seeded dispatch read: four core cycles for each instruction.
+    pub fn own_time(&self, device: &crate::device::Device) -> std::time::Duration {
+        let executed: u64 = self.instructions.iter().sum();
+        let cycles = u128::from(executed) * 4;
+        let nanoseconds = cycles * 1000 / u128::from(device.clocks.shader_mhz);
+        std::time::Duration::from_nanos(nanoseconds as u64)
+    }
+
     /// Adds what another part of the dispatch did.
     pub fn add(&mut self, other: &Stats) {
         self.workgroups += other.workgroups;

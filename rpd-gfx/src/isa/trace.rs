@@ -49,6 +49,10 @@ pub struct Step<'a> {
     pub kind: Kind,
     /// Lanes that were active when it began.
     pub lanes: u32,
+    /// The mask of these lanes.
+    pub exec: u64,
+    /// Where the wave goes on, counted as `offset` is.
+    pub next: u64,
     /// Memory accesses of the instruction, if it is a vector or LDS instruction.
     pub transfers: &'a [Transfer],
     /// Ranges that a scalar load read: address and bytes.
@@ -66,12 +70,23 @@ pub struct Workgroup {
 
 /// A receiver of events while a dispatch executes.
 pub trait Probe {
+    /// Whether a workgroup that is about to start is followed; there are no events of one that is not.
+    fn follows(&mut self, _group: &Workgroup) -> bool {
+        true
+    }
+    /// Whether the next instructions of a wave, which has executed so many, are reported, and how many it executes
+    /// before this is asked again.
+    fn window(&mut self, _group: u64, _wave: usize, _executed: u64) -> (bool, u64) {
+        (true, u64::MAX)
+    }
     /// A workgroup starts.
     fn started(&mut self, group: &Workgroup);
     /// A wave executed an instruction.
     fn executed(&mut self, step: &Step<'_>);
     /// All waves of a workgroup that have not ended reached a barrier and go on.
     fn released(&mut self, group: u64);
+    /// A wave of a workgroup ended, having executed so many instructions.
+    fn retired(&mut self, _group: u64, _wave: usize, _executed: u64) {}
     /// A workgroup ended.
     fn ended(&mut self, group: u64);
 }
@@ -84,7 +99,7 @@ pub(super) struct Trace<'d> {
     pub(super) group: u64,
     /// The wave whose turn it is.
     pub(super) wave: usize,
-    lanes: u32,
+    exec: u64,
     offset: u64,
     transfers: Vec<Transfer>,
     scalar: Vec<(u64, u64)>,
@@ -97,7 +112,7 @@ impl<'d> Trace<'d> {
             probe,
             group: 0,
             wave: 0,
-            lanes: 0,
+            exec: 0,
             offset: 0,
             transfers: Vec::new(),
             scalar: Vec::new(),
@@ -107,20 +122,22 @@ impl<'d> Trace<'d> {
     /// Reports the begin of an instruction.
     pub(super) fn begin(&mut self, offset: u64, exec: u64) {
         self.offset = offset;
-        self.lanes = exec.count_ones();
+        self.exec = exec;
         self.transfers.clear();
         self.scalar.clear();
     }
 
-    /// Reports the end of an instruction.
-    pub(super) fn end(&mut self, kind: Kind, length: u64) {
+    /// Reports the end of an instruction, behind which the wave goes on at `next`.
+    pub(super) fn end(&mut self, kind: Kind, length: u64, next: u64) {
         self.probe.executed(&Step {
             group: self.group,
             wave: self.wave,
             offset: self.offset,
             length,
             kind,
-            lanes: self.lanes,
+            lanes: self.exec.count_ones(),
+            exec: self.exec,
+            next,
             transfers: &self.transfers,
             scalar: &self.scalar,
         });

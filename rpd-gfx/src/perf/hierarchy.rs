@@ -76,7 +76,7 @@ pub(super) struct Hierarchy<'a> {
 
 impl<'a> Hierarchy<'a> {
     /// Empty caches. `local` says whether a host address is in the device's own memory.
-    pub(super) fn new(device: &'static Device, local: &'a dyn Fn(u64) -> bool) -> Self {
+    pub(super) fn new(device: &'static Device, local: &'a (dyn Fn(u64) -> bool + Sync)) -> Self {
         let none = || (0..device.layout.units()).map(|_| None).collect();
         let channels = device.caches.channels as usize;
         let channel = Channel {
@@ -420,7 +420,7 @@ fn cache<T>(shape: &CacheShape, line: u64) -> Cache<T> {
 mod tests {
     use super::*;
 
-    fn caches<'a>(local: &'a dyn Fn(u64) -> bool) -> Hierarchy<'a> {
+    fn caches<'a>(local: &'a (dyn Fn(u64) -> bool + Sync)) -> Hierarchy<'a> {
         Hierarchy::new(Device::find("gfx90a").expect("a device"), local)
     }
 

@@ -4,7 +4,11 @@
 //! (`hierarchy`) and LDS (`lds`), and times waves (`timing`). What comes out are [`Counts`]: a value for
 //! each event of each block's instances (`catalogue`), or none where this simulator does not determine it. The rules and
 //! figures are in `docs/simulator.md`.
+//!
+//! Samples and traces need to know what each wave did when: a [`Recorder`] records what a part of the waves executed,
+//! [`Timeline`] is when a compute unit issued it, and [`Sampler`] looks at that at points in time.
 
+mod both;
 mod cache;
 mod catalogue;
 mod counts;
@@ -12,11 +16,20 @@ mod hierarchy;
 mod lds;
 mod model;
 mod pages;
+mod record;
+mod sample;
+#[cfg(test)]
+mod sample_tests;
 mod tally;
 #[cfg(test)]
 pub(crate) mod tests;
+mod timeline;
 mod timing;
 
+pub use both::Both;
 pub use catalogue::{accumulates, determined, determined_events};
 pub use counts::Counts;
 pub use model::Model;
+pub use record::{Record, Recorder, Selection};
+pub use sample::{Method, Sample, Sampler};
+pub use timeline::{Issued, Pipe, QUAD, Reason, Timeline, WaveTimeline};

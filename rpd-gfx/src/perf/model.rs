@@ -44,7 +44,7 @@ struct Group {
 
 impl<'a> Model<'a> {
     /// For a dispatch. `local` says whether a host address is in the device's own memory.
-    pub fn new(dispatch: &Dispatch<'_>, local: &'a dyn Fn(u64) -> bool) -> Self {
+    pub fn new(dispatch: &Dispatch<'_>, local: &'a (dyn Fn(u64) -> bool + Sync)) -> Self {
         let layout = &dispatch.device.layout;
         let units = layout.units() as usize;
         Self {
@@ -122,7 +122,7 @@ impl<'a> Model<'a> {
 }
 
 /// Workgroups that a compute unit has room for at a time.
-fn resident(dispatch: &Dispatch<'_>) -> u64 {
+pub(super) fn resident(dispatch: &Dispatch<'_>) -> u64 {
     let items: u32 = dispatch.workgroup.iter().map(|&n| u32::from(n)).product();
     let waves = items.div_ceil(64).max(1);
     let layout = &dispatch.device.layout;
@@ -143,7 +143,7 @@ fn resident(dispatch: &Dispatch<'_>) -> u64 {
 }
 
 /// Compute unit of a workgroup: engines take turns, and the units of each engine do.
-fn unit_of(layout: &device::Layout, group: u64) -> usize {
+pub(super) fn unit_of(layout: &device::Layout, group: u64) -> usize {
     let engines = u64::from(layout.engines);
     let units = u64::from(layout.units_per_engine);
     (group % engines * units + group / engines % units) as usize

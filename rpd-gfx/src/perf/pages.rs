@@ -19,7 +19,7 @@ pub(super) struct Address(pub(super) u64);
 /// The pages touched so far.
 pub(super) struct Pages<'a> {
     /// Tells whether a host address is in the device's own memory.
-    local: &'a dyn Fn(u64) -> bool,
+    local: &'a (dyn Fn(u64) -> bool + Sync),
     numbers: HashMap<u64, u64>,
     /// Whether each page is in the device's own memory.
     locals: Vec<bool>,
@@ -28,7 +28,7 @@ pub(super) struct Pages<'a> {
 
 impl<'a> Pages<'a> {
     /// None touched.
-    pub(super) fn new(local: &'a dyn Fn(u64) -> bool) -> Self {
+    pub(super) fn new(local: &'a (dyn Fn(u64) -> bool + Sync)) -> Self {
         Self {
             local,
             numbers: HashMap::new(),

@@ -11,11 +11,11 @@ use super::clock;
 use super::fault::Fault;
 use super::machine::machine;
 use super::memory::{AccessError, Use};
-use super::observe::{self, ScratchEvent, ScratchInfo};
+use super::observe::{self, Recording, ScratchEvent, ScratchInfo};
 use super::queue::Queue;
 use rpd_gfx::codeobj::{Image, KernelDescriptor};
 use rpd_gfx::isa::{self, Control, Dispatch, Extent, Program, WaveSync};
-use rpd_gfx::perf::{Counts, Model};
+use rpd_gfx::perf::{Both, Counts, Model, Recorder, Selection, Timeline};
 
 /// Flat addresses of LDS begin here.
 pub(crate) const SHARED_APERTURE: u64 = 0x0001_0000_0000_0000;
@@ -93,13 +93,33 @@ impl isa::Memory for View {
     }
 }
 
+/// What is to be found out about a dispatch while it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    /// Whether it is counted.
+    pub(crate) counted: bool,
+    /// What is recorded.
+    pub(crate) records: Option<Selection>,
+    /// Number of the hardware queue that runs it.
+    pub(crate) hardware_queue: u32,
+}
+
+/// What was found out about a dispatch.
+#[derive(Debug, Default)]
+pub(crate) struct Results {
+    /// Its counts, if it was counted.
+    pub(crate) counts: Option<Box<Counts>>,
+    /// What was recorded of it.
+    pub(crate) recording: Option<Box<Recording>>,
+}
+
 /// How a dispatch ended, if not with a fault.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// The dispatch ran to its end.
     Done {
-        /// Its counts, if it was counted.
-        counts: Option<Box<Counts>>,
+        /// What was found out about it.
+        results: Results,
         /// How long it computed, see [`isa::Executed::time`].
         time: Duration,
     },
@@ -107,12 +127,12 @@ pub(crate) enum Outcome {
     GivenUp,
 }
 
-/// Executes a dispatch packet to its end, counting if `counted` says so.
+/// Executes a dispatch packet to its end.
 pub(crate) fn run(
     queue: &'static Queue,
     index: u64,
     packet: &KernelDispatchPacket,
-    counted: bool,
+    watch: Watch,
 ) -> Result<Outcome, Fault> {
     let kernel = machine().kernels.get(packet.kernel_object).ok_or_else(|| {
         Fault::kernel_object(&format!(
@@ -187,22 +207,63 @@ pub(crate) fn run(
         stop,
         seed: seed(),
     };
-    let (result, counts) = if counted {
-        let local = |address: u64| {
-            let allocation = machine().memory.find(address as usize);
-            allocation.is_some_and(|allocation| allocation.pool.agent == agent.index)
-        };
-        let mut model = Model::new(&dispatch, &local);
-        let result = isa::watch_dispatch(&dispatch, &view, &control, &mut model);
-        (result, Some(Box::new(model.finish())))
+    let local = |address: u64| {
+        let allocation = machine().memory.find(address as usize);
+        allocation.is_some_and(|allocation| allocation.pool.agent == agent.index)
+    };
+    let mut model = watch.counted.then(|| Model::new(&dispatch, &local));
+    let selection = watch.records.as_ref().filter(|s| !s.is_empty());
+    let workers = if watch.counted || control.seed.is_some() {
+        1
     } else {
-        (isa::run_dispatch(&dispatch, &view, &control), None)
+        control.threads
+    };
+    let mut recorders =
+        selection.map(|selection| Recorder::for_threads(&dispatch, selection, workers));
+    let result = match (&mut model, &mut recorders) {
+        (Some(model), None) => isa::watch_dispatch(&dispatch, &view, &control, model),
+        (Some(model), Some(recorders)) => {
+            let mut both = Both::new(model, &mut recorders[0]);
+            isa::watch_dispatch(&dispatch, &view, &control, &mut both)
+        }
+        (None, Some(recorders)) => isa::follow_dispatch(&dispatch, &view, &control, recorders),
+        (None, None) => isa::run_dispatch(&dispatch, &view, &control),
     };
     match result {
-        Ok(executed) => Ok(Outcome::Done {
-            counts,
-            time: executed.time,
-        }),
+        Ok(executed) => {
+            let record = recorders.map(Recorder::merge);
+            let recording = watch.records.as_ref().map(|_| {
+                let timelines = record.map(|r| Timeline::all(&r, device, &kernel.program));
+                Box::new(Recording {
+                    timelines: timelines.unwrap_or_default(),
+                    device,
+                    base: kernel.program.base(),
+                    entry: dispatch.entry(),
+                    groups: std::array::from_fn(|n| grid[n].div_ceil(workgroup[n].into())),
+                    hardware_queue: watch.hardware_queue,
+                    packet: *packet,
+                    packet_address: dispatch.packet,
+                    resources: [
+                        kernel.descriptor.rsrc1,
+                        kernel.descriptor.rsrc2,
+                        kernel.descriptor.rsrc3,
+                    ],
+                })
+            });
+            // Samples shall be the same for the same seed, so their time is that of the clock which kernels read then.
+            let own_clock = control.seed.filter(|_| recording.is_some());
+            let time = match own_clock {
+                Some(_) => executed.stats.own_time(device),
+                None => executed.time,
+            };
+            Ok(Outcome::Done {
+                results: Results {
+                    counts: model.map(|model| Box::new(model.finish())),
+                    recording,
+                },
+                time,
+            })
+        }
         Err(isa::Fault::Stopped { .. }) => Ok(Outcome::GivenUp),
         Err(fault) => Err(translate(name, agent.bit(), fault)),
     }
@@ -234,7 +295,7 @@ fn threads() -> u64 {
 }
 
 /// What `RPD_SIM_SEED` says: the number that determines in which order waves and workgroups execute.
-fn seed() -> Option<u64> {
+pub(crate) fn seed() -> Option<u64> {
     static SEED: OnceLock<Option<u64>> = OnceLock::new();
     *SEED.get_or_init(|| {
         let text = std::env::var_os("RPD_SIM_SEED")?;

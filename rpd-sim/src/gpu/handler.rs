@@ -10,7 +10,7 @@ use super::agents::Agent;
 use super::clock;
 use super::fault::Fault;
 use super::machine::{HANDLER_THREAD, machine, start_thread};
-use super::observe::{self, Interval, Token};
+use super::observe::{self, Interval, Recording, Token};
 use super::queue::Queue;
 use super::signal::{Condition, Signal};
 use rpd_gfx::perf::Counts;
@@ -35,6 +35,8 @@ pub(crate) enum Work {
         token: Token,
         /// What it counted.
         counts: Option<Box<Counts>>,
+        /// What was recorded of it.
+        recording: Option<Box<Recording>>,
         /// Begin and end in device ticks.
         ticks: (u64, u64),
     },
@@ -197,6 +199,7 @@ fn perform(work: Work) {
             signal,
             token,
             counts,
+            recording,
             ticks,
         } => {
             if token != 0
@@ -204,6 +207,9 @@ fn perform(work: Work) {
             {
                 if let Some(counts) = counts {
                     observer.dispatch_counted(token, &counts, interval(ticks));
+                }
+                if let Some(recording) = recording {
+                    observer.dispatch_recorded(token, &recording, interval(ticks));
                 }
                 observer.dispatch_completed(token, interval(ticks));
             }

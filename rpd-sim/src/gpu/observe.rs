@@ -6,6 +6,7 @@
 use std::sync::OnceLock;
 
 use super::aql::KernelDispatchPacket;
+use rpd_gfx::device::Device;
 use rpd_gfx::perf;
 
 /// A number by which an observer recognises an operation at its end; zero: not observed.
@@ -69,6 +70,29 @@ pub(crate) struct Interval {
     pub(crate) start: u64,
     /// End, never before `start`.
     pub(crate) end: u64,
+}
+
+/// What was recorded of a dispatch.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    /// When its waves issued their instructions; empty if no instruction was to be recorded.
+    pub(crate) timelines: Vec<perf::Timeline>,
+    /// The device that executed it.
+    pub(crate) device: &'static Device,
+    /// Address from which offsets of instructions count.
+    pub(crate) base: u64,
+    /// Address of the kernel's first instruction.
+    pub(crate) entry: u64,
+    /// Workgroups in each dimension.
+    pub(crate) groups: [u32; 3],
+    /// Number of the hardware queue.
+    pub(crate) hardware_queue: u32,
+    /// The packet.
+    pub(crate) packet: KernelDispatchPacket,
+    /// Its address.
+    pub(crate) packet_address: u64,
+    /// The kernel's resource registers.
+    pub(crate) resources: [u32; 3],
 }
 
 /// What happened to a queue's scratch memory.
@@ -183,6 +207,13 @@ pub(crate) trait Observer: Send + Sync {
     }
     /// What a counted dispatch counted; on the signal handler thread, before `dispatch_completed`.
     fn dispatch_counted(&self, token: Token, counts: &perf::Counts, time: Interval) {}
+    /// What is to be recorded of a dispatch; `None` if nothing, a selection of nothing if only its time matters. On the
+    /// processor's thread before it runs. It runs alone if whole engines are selected.
+    fn records(&self, token: Token) -> Option<perf::Selection> {
+        None
+    }
+    /// What was recorded of a dispatch; on the signal handler thread, before `dispatch_completed`.
+    fn dispatch_recorded(&self, token: Token, recording: &Recording, time: Interval) {}
     /// A dispatch ended; on the signal handler thread, before its completion signal is decremented.
     fn dispatch_completed(&self, token: Token, time: Interval) {}
     /// A copy was submitted to an engine; on the API thread.

@@ -8,14 +8,13 @@ use super::aql::{
     AMD_FORMAT_BARRIER_VALUE, BarrierPacket, BarrierValuePacket, KernelDispatchPacket, packet_type,
 };
 use super::clock;
-use super::exec;
+use super::exec::{self, Results};
 use super::fault::Fault;
 use super::handler::Work;
 use super::machine::{machine, start_thread};
 use super::observe::{self, Token};
 use super::queue::Queue;
 use super::signal::{Condition, Signal, Term};
-use rpd_gfx::perf::Counts;
 
 /// Packets of one queue processed before the next queue has its turn.
 const TURN: usize = 16;
@@ -141,22 +140,32 @@ impl Processor {
                 let token = queue.take_token(index);
                 let observer = observe::get();
                 let counted = token != 0 && observer.is_some_and(|o| o.counts(token));
-                let alone = counted || observer.is_some_and(|o| o.serialises(&queue.info()));
+                let records = observer
+                    .filter(|_| token != 0)
+                    .and_then(|o| o.records(token));
+                let traced = records.as_ref().is_some_and(|r| r.engines != 0);
+                let serialised = observer.is_some_and(|o| o.serialises(&queue.info()));
+                let alone = counted || traced || serialised;
                 let gate = &machine().gates[self.gpu];
                 let Some(pass) = gate.enter(alone, queue.stop_flag()) else {
                     // Packets of a stopped queue never complete.
                     return Step::Progress;
                 };
                 let start = clock::ticks();
-                let outcome = exec::run(queue, index, &packet, counted);
+                let watch = exec::Watch {
+                    counted,
+                    records,
+                    hardware_queue: self.index as u32,
+                };
+                let outcome = exec::run(queue, index, &packet, watch);
                 let end = clock::ticks();
                 drop(pass);
                 match outcome {
-                    Ok(exec::Outcome::Done { counts, time }) => {
+                    Ok(exec::Outcome::Done { results, time }) => {
                         let signal = packet.completion_signal;
                         // The device has no other load: what the host runs meanwhile is no part of the kernel's time.
                         let end = end.min(start + clock::duration_to_ticks(time));
-                        retire(queue, index, signal, token, counts, (start, end))
+                        retire(queue, index, signal, token, results, (start, end))
                     }
                     Ok(exec::Outcome::GivenUp) => {}
                     Err(fault) => stop(queue, fault),
@@ -225,7 +234,14 @@ impl Processor {
         deps.for_each(|dep| dep.signal.unwatch(self.thread));
         let now = clock::ticks();
         let token = queue.take_token(index);
-        retire(queue, index, completion, token, None, (now, now));
+        retire(
+            queue,
+            index,
+            completion,
+            token,
+            Results::default(),
+            (now, now),
+        );
         Step::Progress
     }
 
@@ -259,7 +275,7 @@ impl Processor {
             index,
             packet.completion_signal,
             token,
-            None,
+            Results::default(),
             (now, now),
         );
         Step::Progress
@@ -281,7 +297,7 @@ fn retire(
     index: u64,
     completion: u64,
     token: Token,
-    counts: Option<Box<Counts>>,
+    results: Results,
     ticks: (u64, u64),
 ) {
     queue
@@ -302,7 +318,8 @@ fn retire(
             queue,
             signal,
             token,
-            counts,
+            counts: results.counts,
+            recording: results.recording,
             ticks,
         });
     } else if let Some(signal) = signal {

@@ -78,6 +78,19 @@ pub(crate) fn kernel_id(kernel_object: u64) -> u64 {
         .unwrap_or(0)
 }
 
+/// Code object at an address, and the offset from its first byte; 0 and the address where there is none.
+pub(crate) fn locate(address: u64) -> (u64, u64) {
+    let state = STATE.lock().unwrap_or_else(|e| e.into_inner());
+    let objects = state.as_ref().map_or(&[][..], |state| &state.objects);
+    objects
+        .iter()
+        .map(|object| &object.payload)
+        .find(|load| (load.load_base..load.load_base + load.load_size).contains(&address))
+        .map_or((0, address), |load| {
+            (load.code_object_id, address - load.load_base)
+        })
+}
+
 /// What `__hipRegisterFunction` did before the hook was put over it.
 static NEXT_REGISTER: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 

@@ -29,7 +29,8 @@ use rocprofiler_sdk_sys::{
 };
 
 use super::{
-    agents, clock, codeobj, context, correlation::Use, counting, external, scratch, state, thread,
+    agents, clock, codeobj, context, correlation::Use, counting, external, pc_sampling, scratch,
+    state, thread,
 };
 use crate::gpu::observe::{
     self, CodeObjectInfo, CopyDirection, CopyInfo, DispatchInfo, Interval, Observer, QueueInfo,
@@ -59,6 +60,7 @@ pub(crate) fn install() {
         (CallbackKind::CODE_OBJECT, BufferKind::NONE),
     ];
     if counting::configured()
+        || pc_sampling::configured()
         || wanted
             .into_iter()
             .any(|(callback, record)| context::any(callback, record))
@@ -99,6 +101,10 @@ struct Work {
     payload: Payload,
     /// Counting of the dispatch, if a context counts it.
     counted: Option<CountedDispatch>,
+    /// Index of a dispatch's agent.
+    agent: usize,
+    /// The context that samples it, as a mask.
+    sampled: u64,
 }
 
 /// A dispatch whose counters are collected.
@@ -222,12 +228,13 @@ impl Observer for Provider {
         let (enqueue, complete) = (DispatchOperation::ENQUEUE.0, DispatchOperation::COMPLETE.0);
         let (begin, _) = masks(ck, enqueue, bk, enqueue);
         let (callbacks, records) = masks(ck, complete, bk, complete);
-        let (single, whole) = if state::finalized() == 0 {
-            (counting::of_dispatches(), counting::of_devices())
+        let (single, whole, sampled) = if state::finalized() == 0 {
+            let counting = (counting::of_dispatches(), counting::of_devices());
+            (counting.0, counting.1, pc_sampling::of_dispatches())
         } else {
-            (0, 0)
+            (0, 0, 0)
         };
-        if begin | callbacks | records | single | whole == 0 {
+        if begin | callbacks | records | single | whole | sampled == 0 {
             return 0;
         }
         // Ids are given only to dispatches that a context traces.
@@ -261,7 +268,7 @@ impl Observer for Provider {
         };
         let request = RequestKind::KERNEL_DISPATCH;
         let mut seen = see(
-            begin | callbacks | records | single,
+            begin | callbacks | records | single | sampled,
             request,
             enqueue,
             tid,
@@ -301,6 +308,8 @@ impl Observer for Provider {
             seen,
             payload,
             counted,
+            agent: crate::gpu::agents::agent(dispatch.queue.agent).map_or(0, |agent| agent.index),
+            sampled,
         }
         .start()
     }
@@ -333,6 +342,48 @@ impl Observer for Provider {
                 external: UserData::from(*external),
             };
             chosen.finish(correlation, payload.dispatch_info, counts, time);
+        }
+    }
+
+    fn records(&self, token: Token) -> Option<perf::Selection> {
+        // SAFETY: as above; it is handed back after this.
+        let work = unsafe { (token as *const Work).as_ref() }?;
+        let Payload::Dispatch(payload) = &work.payload else {
+            return None;
+        };
+        if work.sampled == 0 {
+            return None;
+        }
+        pc_sampling::selection(work.agent, payload.dispatch_info.kernel_id)
+    }
+
+    fn dispatch_recorded(&self, token: Token, recording: &observe::Recording, time: Interval) {
+        // SAFETY: as above; it is handed back after this.
+        let Some(work) = (unsafe { (token as *const Work).as_ref() }) else {
+            return;
+        };
+        let Payload::Dispatch(payload) = &work.payload else {
+            return;
+        };
+        if state::finalized() == 1 {
+            return;
+        }
+        let info = &payload.dispatch_info;
+        for seen in work
+            .seen
+            .iter()
+            .filter(|s| work.sampled & (1 << s.index) != 0)
+        {
+            let dispatch = pc_sampling::Dispatch {
+                agent: work.agent,
+                id: info.dispatch_id,
+                kernel: info.kernel_id,
+                correlation: AsyncCorrelationId {
+                    internal: work.id.internal,
+                    external: UserData::from(seen.external),
+                },
+            };
+            pc_sampling::finish(&dispatch, recording, time);
         }
     }
 
@@ -384,6 +435,8 @@ impl Observer for Provider {
             seen,
             payload,
             counted: None,
+            agent: 0,
+            sampled: 0,
         }
         .start()
     }

@@ -157,7 +157,7 @@ pub(crate) fn finalize() {
     state::end_finalization();
 }
 
-fn truth(name: &str) -> bool {
+pub(super) fn truth(name: &str) -> bool {
     super::register::truth(name).unwrap_or(false)
 }
 

@@ -29,6 +29,7 @@ pub(crate) mod intercept;
 pub(crate) mod lifecycle;
 pub(crate) mod marker;
 pub(crate) mod names;
+pub(crate) mod pc_sampling;
 pub(crate) mod register;
 pub(crate) mod runtime;
 pub(crate) mod scratch;

@@ -2,18 +2,14 @@
 //! with the status for it.
 
 use core::{
-    ffi::{c_char, c_int, c_void},
+    ffi::{c_char, c_void},
     ptr,
 };
 
 use rocprofiler_sdk_sys::{
-    rocprofiler_agent_id_t as AgentId, rocprofiler_available_pc_sampling_configurations_cb_t,
-    rocprofiler_buffer_id_t as BufferId, rocprofiler_context_id_t as ContextId,
-    rocprofiler_counter_config_id_t as ConfigId,
-    rocprofiler_pc_sampling_instruction_not_issued_reason_t,
-    rocprofiler_pc_sampling_instruction_type_t, rocprofiler_pc_sampling_method_t,
-    rocprofiler_pc_sampling_unit_t, rocprofiler_status_t as Status,
-    rocprofiler_thread_trace_decoder_callback_t,
+    rocprofiler_agent_id_t as AgentId, rocprofiler_buffer_id_t as BufferId,
+    rocprofiler_context_id_t as ContextId, rocprofiler_counter_config_id_t as ConfigId,
+    rocprofiler_status_t as Status, rocprofiler_thread_trace_decoder_callback_t,
     rocprofiler_thread_trace_decoder_id_t as DecoderId, rocprofiler_thread_trace_decoder_info_t,
     rocprofiler_thread_trace_dispatch_callback_t, rocprofiler_thread_trace_parameter_t,
     rocprofiler_thread_trace_shader_data_callback_t, rocprofiler_user_data_t as UserData,
@@ -38,20 +34,6 @@ answers! { ERROR_NOT_AVAILABLE:
 
 answers! { ERROR_NOT_IMPLEMENTED:
     fn rocprofiler_configure_spm_service(ContextId, BufferId, ConfigId, u64);
-    fn rocprofiler_query_pc_sampling_agent_configurations(
-        AgentId,
-        rocprofiler_available_pc_sampling_configurations_cb_t,
-        *mut c_void,
-    );
-    fn rocprofiler_configure_pc_sampling_service(
-        ContextId,
-        AgentId,
-        rocprofiler_pc_sampling_method_t,
-        rocprofiler_pc_sampling_unit_t,
-        u64,
-        BufferId,
-        c_int,
-    );
     fn rocprofiler_configure_dispatch_thread_trace_service(
         ContextId,
         AgentId,
@@ -94,24 +76,4 @@ pub extern "C" fn rocprofiler_thread_trace_decoder_info_string(
     _info: rocprofiler_thread_trace_decoder_info_t,
 ) -> *const c_char {
     ptr::null()
-}
-
-/// `rocprofiler_get_pc_sampling_instruction_type_name`: the enumerator, null when unknown.
-#[unsafe(no_mangle)]
-pub extern "C" fn rocprofiler_get_pc_sampling_instruction_type_name(
-    instruction_type: rocprofiler_pc_sampling_instruction_type_t,
-) -> *const c_char {
-    instruction_type
-        .c_name()
-        .map_or(ptr::null(), |name| name.as_ptr())
-}
-
-/// `rocprofiler_get_pc_sampling_instruction_not_issued_reason_name`: the enumerator, null when unknown.
-#[unsafe(no_mangle)]
-pub extern "C" fn rocprofiler_get_pc_sampling_instruction_not_issued_reason_name(
-    not_issued_reason: rocprofiler_pc_sampling_instruction_not_issued_reason_t,
-) -> *const c_char {
-    not_issued_reason
-        .c_name()
-        .map_or(ptr::null(), |name| name.as_ptr())
 }

@@ -72,12 +72,16 @@ EXPORTED void memory_stream(float *out, const float *in, unsigned count) {
         out[at] = in[at] + 1.0f;
 }
 
-/* One lane follows a chain of indices: nothing but waiting for memory. */
-EXPORTED ONE_WAVE void pointer_chase(unsigned *out, const unsigned *next, int rounds) {
-    unsigned at = thread_x();
+/* One lane follows a chain of pointers: nothing but waiting for memory. */
+EXPORTED ONE_WAVE void pointer_chase(unsigned long *out, unsigned long *next, int rounds) {
+    typedef unsigned long __attribute__((address_space(1))) *pointer;
+    pointer at = (pointer)next;
+    __asm__ volatile("" : "+v"(at));
+#pragma unroll 1
     for (int i = 0; i < rounds; ++i)
-        at = next[at];
-    out[block_x() * 64 + thread_x()] = at;
+        at = (pointer)*at;
+    if (thread_x() == 0)
+        out[block_x()] = (unsigned long)at - (unsigned long)next;
 }
 
 /* The first wave of four computes four times as long as the others, which wait for it at the barrier. */

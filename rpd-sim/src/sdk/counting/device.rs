@@ -31,7 +31,7 @@ use crate::sdk::{
     agents,
     buffer::{self, Buffer},
     context::{self, Callback, Context},
-    state,
+    pc_sampling, state,
     status::store,
 };
 use rpd_gfx::perf::Counts;
@@ -231,6 +231,9 @@ pub unsafe extern "C" fn rocprofiler_configure_device_counting_service(
     let Some(context) = context::find(context_id) else {
         return Status::ERROR_CONTEXT_NOT_FOUND;
     };
+    if pc_sampling::is_configured(context) {
+        return Status::ERROR_CONTEXT_CONFLICT;
+    }
     if dispatch::is_configured(context) {
         return Status::ERROR_AGENT_DISPATCH_CONFLICT;
     }

@@ -29,7 +29,7 @@ use crate::{
     sdk::{
         buffer::{self, Buffer},
         context::{self, Callback, Context},
-        state,
+        pc_sampling, state,
     },
 };
 use rpd_gfx::perf::Counts;
@@ -201,6 +201,9 @@ fn configure(id: ContextId, service: Service) -> Status {
     let Some(context) = context::find(id) else {
         return Status::ERROR_CONTEXT_NOT_FOUND;
     };
+    if pc_sampling::is_configured(context) {
+        return Status::ERROR_CONTEXT_CONFLICT;
+    }
     if device::is_configured(context) {
         return Status::ERROR_AGENT_DISPATCH_CONFLICT;
     }

@@ -28,6 +28,12 @@ pub(crate) fn configured() -> bool {
     (DISPATCH.load(Ordering::Relaxed) | DEVICE.load(Ordering::Relaxed)) != 0
 }
 
+/// Whether a context has a counting service.
+pub(crate) fn is_configured(context: &Context) -> bool {
+    let all = DISPATCH.load(Ordering::Acquire) | DEVICE.load(Ordering::Acquire);
+    all & (1 << context.index) != 0
+}
+
 /// Active contexts that count dispatches: one at most.
 #[inline]
 pub(crate) fn of_dispatches() -> u64 {

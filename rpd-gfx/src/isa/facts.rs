@@ -1,0 +1,125 @@
+//! What timing needs to know of an instruction before it is executed: its kind and its registers.
+
+use super::inst::{Format, Inst, VCC};
+use super::kind::{Kind, Valu, kind};
+use super::program::{PAGE, Program};
+
+/// Registers in a row: scalar ones at their operand codes below 128, vector ones from 256 on, accumulation ones from 512.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// The first.
+    pub first: u16,
+    /// How many; 0 for none.
+    pub count: u16,
+}
+
+impl Registers {
+    /// Number of registers: every register has a number below this.
+    pub const COUNT: usize = 768;
+
+    /// Their numbers.
+    pub fn numbers(self) -> std::ops::Range<usize> {
+        let first = usize::from(self.first).min(Self::COUNT);
+        first..(first + usize::from(self.count)).min(Self::COUNT)
+    }
+
+    fn new(code: u16, count: u16) -> Self {
+        // Constants lie between the two files.
+        let is_register = code < 128 || code >= 256;
+        Self {
+            first: code,
+            count: if is_register { count } else { 0 },
+        }
+    }
+}
+
+/// An instruction as it stands in the program.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts {
+    /// Its kind.
+    pub kind: Kind,
+    /// Bytes.
+    pub length: u32,
+    /// Whether it ends the wave or sends a message, or is a wait, no-op, barrier or control instruction of the sequencer.
+    pub internal: bool,
+    /// Whether a branch goes to an address in registers.
+    pub indirect: bool,
+    /// Whether a scalar or vector memory instruction only stores.
+    pub stores: bool,
+    /// Whether vector arithmetic is of 64-bit elements.
+    pub wide: bool,
+    /// Registers that arithmetic reads.
+    pub reads: [Registers; 3],
+    /// Registers that arithmetic writes.
+    pub writes: [Registers; 2],
+}
+
+impl Program {
+    /// The instruction at an offset from the first of the program; `None` behind its end.
+    pub fn facts(&self, offset: u64) -> Option<Facts> {
+        let index = (offset >> 2) as usize;
+        let page = self.page(index / PAGE)?;
+        page.get(index % PAGE).map(facts)
+    }
+
+    /// Address of the first instruction.
+    pub fn base(&self) -> u64 {
+        self.start()
+    }
+}
+
+fn facts(i: &Inst) -> Facts {
+    let kind = kind(i);
+    let sop1 = i.format == Format::Sop1;
+    let indirect = sop1 && matches!(i.opcode, 0x1d | 0x1e | 0x1f);
+    let arithmetic = matches!(kind, Kind::Valu(_) | Kind::Matrix(_) | Kind::Salu);
+    let [mut reads, mut writes] = [[Registers::default(); 3]; 2];
+    let wide = matches!(
+        kind,
+        Kind::Valu(Valu::AddF64 | Valu::MulF64 | Valu::FmaF64 | Valu::TransF64 | Valu::Int64)
+    );
+    if arithmetic {
+        let (element, result) = match kind {
+            // Blocks of 4 to 32 registers; 32x32 results have 16 for each block.
+            Kind::Matrix(matrix) if matrix.cycles >= 64 => (1, 16),
+            Kind::Matrix(_) => (1, 4),
+            _ if wide => (2, 2),
+            _ => (1, 1),
+        };
+        for (n, register) in reads.iter_mut().enumerate() {
+            let accumulates = n == 2 && matches!(kind, Kind::Matrix(_));
+            *register = Registers::new(i.src[n], if accumulates { result } else { element });
+        }
+        let compares = i.format == Format::Vopc || i.format == Format::Vop3 && i.opcode < 0x100;
+        if compares {
+            writes[0] = Registers::new(i.sdst, 2);
+        } else {
+            writes[0] = Registers::new(i.dst, result);
+            if i.sdst != VCC && kind != Kind::Salu {
+                writes[1] = Registers::new(i.sdst, 2);
+            }
+        }
+    }
+    Facts {
+        kind,
+        length: u32::from(i.words) * 4,
+        internal: matches!(
+            kind,
+            Kind::Message
+                | Kind::End
+                | Kind::Barrier
+                | Kind::Wait(..)
+                | Kind::Sleep(_)
+                | Kind::Other
+        ),
+        indirect,
+        stores: match kind {
+            Kind::Vmem(vmem) => vmem.operation != super::Operation::Load,
+            Kind::Smem(dwords) => dwords == 0,
+            _ => false,
+        },
+        wide,
+        reads: reads.map(|r| r),
+        writes: [writes[0], writes[1]],
+    }
+}

@@ -1,0 +1,271 @@
+//! Program counter samples of dispatches, from the timelines of their compute units.
+//!
+//! Samples are taken at intervals of the time for which the device was busy. A dispatch's timelines are stretched to the
+//! time that it took: its part of the dispatch is the same in both.
+
+use super::record::spread;
+use super::timeline::{Issued, Pipe, Reason, Timeline, WaveTimeline};
+use crate::device::Device;
+use crate::isa::Kind;
+
+/// Nanoseconds for which a trap keeps the next from being taken.
+const PENDING: f64 = 10_000.0;
+
+/// How waves are sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// A wave slot of all compute units at a time, slot after slot; the interval is in nanoseconds.
+    HostTrap,
+    /// One of the waves of each compute unit; the interval is in cycles for which the unit was busy.
+    Stochastic,
+}
+
+/// A sample of a wave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Nanoseconds since the begin of the dispatch.
+    pub time: u64,
+    /// Compute unit: its number in the device.
+    pub unit: usize,
+    /// SIMD of the wave.
+    pub simd: u8,
+    /// Its slot there.
+    pub slot: u8,
+    /// Number of its workgroup in the dispatch.
+    pub group: u64,
+    /// Place of the workgroup on the compute unit.
+    pub group_slot: u32,
+    /// Number of the wave in the workgroup.
+    pub number: u32,
+    /// Waves of the compute unit.
+    pub waves: u32,
+    /// Offset of the instruction in the program in bytes.
+    pub offset: u32,
+    /// Lanes that were active.
+    pub exec: u64,
+    /// Why the instruction was not issued; `None` if it was.
+    pub stalled: Option<Reason>,
+    /// What the instruction is.
+    pub kind: Kind,
+    /// Where it goes.
+    pub pipe: Pipe,
+    /// Whether it is a branch that is taken.
+    pub taken: bool,
+    /// Whether it is a branch to an address in registers.
+    pub indirect: bool,
+    /// Pipes for which the arbiter of the SIMD chose a wave: bit `n` for the pipe `n`.
+    pub chosen: u8,
+    /// Of these, pipes that were full.
+    pub full: u8,
+}
+
+/// Takes samples of the dispatches of a device, one after the other.
+#[derive(Debug)]
+pub struct Sampler {
+    method: Method,
+    interval: f64,
+    seed: u64,
+    /// Time at which the device has arrived: nanoseconds, or cycles of each compute unit.
+    clocks: Vec<f64>,
+    /// Time of the next sample there.
+    next: Vec<f64>,
+    /// Samples taken there.
+    taken: Vec<u64>,
+}
+
+impl Sampler {
+    /// Samples at intervals of nanoseconds or cycles. The same seed takes the same samples.
+    pub fn new(method: Method, interval: u64, device: &Device, seed: u64) -> Self {
+        let interval = interval.max(1) as f64;
+        let layout = &device.layout;
+        let places = match method {
+            Method::HostTrap => 1,
+            Method::Stochastic => layout.units() as usize,
+        };
+        let per_die = (places / layout.dies.max(1) as usize).max(1);
+        let fraction = |n: u64| (spread(seed ^ spread(n)) >> 11) as f64 / (1u64 << 53) as f64;
+        Self {
+            method,
+            interval,
+            seed,
+            clocks: vec![0.0; places],
+            next: (0..places)
+                .map(|place| interval * fraction((place / per_die) as u64))
+                .collect(),
+            taken: (0..places as u64)
+                .map(|place| spread(seed ^ !place) % 32)
+                .collect(),
+        }
+    }
+
+    /// Whether a sample may fall into a dispatch that takes so many nanoseconds.
+    pub fn may_hit(&self, device: &Device, duration: f64) -> bool {
+        let length = self.length(device, duration);
+        self.clocks
+            .iter()
+            .zip(&self.next)
+            .any(|(clock, next)| clock + length >= *next)
+    }
+
+    /// A duration in nanoseconds in the unit of the clocks.
+    fn length(&self, device: &Device, duration: f64) -> f64 {
+        match self.method {
+            Method::HostTrap => duration,
+            Method::Stochastic => duration * f64::from(device.clocks.shader_mhz) / 1000.0,
+        }
+    }
+
+    /// Takes the samples of a dispatch that took `duration` nanoseconds, in the order of time. Without timelines time passes
+    /// and none is taken.
+    pub fn dispatch(
+        &mut self,
+        timelines: &[Timeline],
+        device: &Device,
+        duration: u64,
+    ) -> Vec<Sample> {
+        let length = self.length(device, duration as f64);
+        let all = timelines.iter().map(|t| t.busy).fold(1.0, f64::max);
+        let with_waves: Vec<&Timeline> = timelines.iter().filter(|t| is_known(t)).collect();
+        let mut samples = Vec::new();
+        let pending = self.length(device, PENDING);
+        let step = (pending / self.interval).ceil().max(1.0) * self.interval;
+        match self.method {
+            Method::HostTrap => {
+                let end = self.clocks[0] + length;
+                while self.next[0] < end {
+                    let part = (self.next[0] - self.clocks[0]) / length;
+                    let nth = self.taken[0];
+                    let per_simd = u64::from(device.layout.waves_per_simd);
+                    let simd = nth / per_simd % u64::from(device.layout.simds_per_unit);
+                    let place = (simd as u8, (nth % per_simd) as u8);
+                    for timeline in timelines {
+                        let quad = part * all;
+                        if quad < timeline.busy
+                            && let Some((timeline, at)) =
+                                self.look(timeline, &with_waves, quad, nth)
+                        {
+                            let wave = timeline.waves.iter().find(|w| {
+                                (w.simd, w.slot) == place && (w.start..w.end).contains(&at)
+                            });
+                            samples
+                                .extend(wave.and_then(|w| sample(timeline, w, at, part, duration)));
+                        }
+                    }
+                    self.taken[0] += 1;
+                    self.next[0] += step;
+                }
+                self.clocks[0] = end;
+            }
+            Method::Stochastic => {
+                for timeline in timelines {
+                    let unit = timeline.unit;
+                    // The clock of a unit stands still while it has no wave.
+                    let busy = length * timeline.busy / all;
+                    let end = self.clocks[unit] + busy;
+                    while self.next[unit] < end {
+                        let part = (self.next[unit] - self.clocks[unit]) / length;
+                        let nth = self.taken[unit];
+                        if let Some((timeline, at)) =
+                            self.look(timeline, &with_waves, part * all, nth)
+                        {
+                            let here = |w: &&WaveTimeline| (w.start..w.end).contains(&at);
+                            let count = timeline.waves.iter().filter(here).count() as u64;
+                            if count != 0 {
+                                let wave = timeline
+                                    .waves
+                                    .iter()
+                                    .filter(here)
+                                    .nth((nth % count) as usize);
+                                samples.extend(
+                                    wave.and_then(|w| sample(timeline, w, at, part, duration)),
+                                );
+                            }
+                        }
+                        self.taken[unit] += 1;
+                        self.next[unit] += step;
+                    }
+                    self.clocks[unit] = end;
+                }
+                samples.sort_by_key(|sample| (sample.time, sample.unit));
+            }
+        }
+        samples
+    }
+
+    /// Where to look for the state of a unit at a time, and the quad there: in its own timeline, or in another's where nothing
+    /// was recorded of it. Units are not in step with each other.
+    fn look<'t>(
+        &self,
+        own: &'t Timeline,
+        others: &[&'t Timeline],
+        quad: f64,
+        nth: u64,
+    ) -> Option<(&'t Timeline, u64)> {
+        let chance = spread(self.seed ^ spread(nth).wrapping_add(own.unit as u64));
+        let timeline = if is_known(own) {
+            own
+        } else {
+            *others.get((chance % others.len().max(1) as u64) as usize)?
+        };
+        let apart = chance % (timeline.end / 64).clamp(1, 2048);
+        let batch = (quad * own.batches as f64 / own.busy).fract();
+        let at = (batch * timeline.end as f64) as u64 + apart;
+        Some((timeline, at % timeline.end))
+    }
+}
+
+fn is_known(timeline: &Timeline) -> bool {
+    timeline.end != 0 && timeline.waves.iter().any(|wave| !wave.issued.is_empty())
+}
+
+/// The state of a wave at a time.
+fn sample(
+    timeline: &Timeline,
+    wave: &WaveTimeline,
+    at: u64,
+    part: f64,
+    duration: u64,
+) -> Option<Sample> {
+    let issued = wave.at(at)?;
+    let (mut chosen, mut full, mut waves) = (0u8, 0u8, 0);
+    for other in &timeline.waves {
+        if !(other.start..other.end).contains(&at) {
+            continue;
+        }
+        waves += 1;
+        if other.simd == wave.simd
+            && let Some(head) = other.at(at)
+        {
+            let (issues, refused) = arbitrated(head, at);
+            chosen |= u8::from(issues || refused) << head.pipe as u8;
+            full |= u8::from(refused) << head.pipe as u8;
+        }
+    }
+    Some(Sample {
+        time: ((part * duration as f64) as u64).min(duration.saturating_sub(1)),
+        unit: timeline.unit,
+        simd: wave.simd,
+        slot: wave.slot,
+        group: wave.group,
+        group_slot: wave.group_slot,
+        number: wave.number,
+        waves,
+        offset: issued.offset,
+        exec: issued.exec,
+        stalled: issued.waits(at),
+        kind: issued.kind,
+        pipe: issued.pipe,
+        taken: issued.taken,
+        indirect: issued.indirect,
+        chosen,
+        full,
+    })
+}
+
+/// Whether an instruction at the head is issued at a time, and whether it was chosen and refused.
+fn arbitrated(head: &Issued, at: u64) -> (bool, bool) {
+    if head.pipe == Pipe::Internal {
+        return (false, false);
+    }
+    (at == head.issue, head.waits(at) == Some(Reason::PipeFull))
+}
