@@ -10,6 +10,7 @@ mod gate;
 mod main_job;
 mod names;
 mod odd_programs;
+mod python_package;
 mod recovery;
 mod refusals;
 mod sdk_events;
