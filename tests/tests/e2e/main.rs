@@ -15,6 +15,7 @@ mod recovery;
 mod refusals;
 mod sdk_events;
 mod stack_answers;
+mod stack_symbols;
 mod stacks;
 mod sudden_ends;
 mod transparency;
