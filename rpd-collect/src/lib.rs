@@ -10,11 +10,13 @@
 //! |---|---|
 //! | `sdk` | a provider: what knows the ABI of rocprofiler-sdk |
 //! | `kokkos` | the Kokkos tools interface |
+//! | `python` | what the Python package `rpd` calls |
 //! | `lifecycle` | the collector in the target's process: load, exit, fork, signals |
 //! | `recording` | what is recorded, and where it goes |
 
 mod kokkos;
 mod lifecycle;
+mod python;
 mod recording;
 mod sdk;
 

@@ -102,13 +102,25 @@ pub enum Symbolize {
 }
 
 /// What becomes of call stacks in outputs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StackOutput {
     /// When symbols are looked up.
     pub symbolize: Symbolize,
+    /// Time that this may take after a run, in nanoseconds.
+    pub symbolize_limit: u64,
     /// Which frames are shown.
     pub shown: ShownFrames,
+}
+
+impl Default for StackOutput {
+    fn default() -> StackOutput {
+        StackOutput {
+            symbolize: Symbolize::default(),
+            symbolize_limit: 60_000_000_000,
+            shown: ShownFrames::default(),
+        }
+    }
 }
 
 /// How much the libraries in the target, and rpd, say.

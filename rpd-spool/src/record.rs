@@ -129,6 +129,8 @@ record_kinds! {
     StackLocation = STACK_LOCATION 20, StackLocation, Left, Role::Fact;
     /// A node of the call tree.
     StackNode = STACK_NODE 21, StackNode, Left, Role::Fact;
+    /// What lines of a generated Python file were made from. Tail: see [`format::StackSource`].
+    StackSource = STACK_SOURCE 26, StackSource, Left, Role::Fact;
     /// A call or marker. Tail: arguments or message. aux: the provider's callback kind.
     Call = API 32, ApiCall, Left, Role::Row(Table::Calls);
     /// A process range was started. Tail: message, counted. aux: the provider's callback kind.

@@ -3,7 +3,8 @@
 //! Layers, each uses only those above it:
 //!
 //! - [`Symbolizer`] turns addresses of modules into functions, files and lines. It needs files, no process and no database;
-//! - [`look_up()`]: the same for all locations of a session;
+//! - [`look_up()`]: the same for all locations of a session, [`Limited`]: within a limited time;
+//! - [`keep_files`]: texts of generated Python files;
 //! - [`symbolize`]: all of this for a database, which it writes;
 //! - [`analysis`]: what stacks cost;
 //! - [`flame`]: flame graphs of weighted stacks, whatever they are from.
@@ -11,13 +12,17 @@
 pub mod analysis;
 mod database;
 pub mod flame;
+mod generated;
+mod limited;
 mod look_up;
 mod native;
 mod object_file;
 mod search;
 
 pub use database::symbolize;
-pub use look_up::{Report, look_up};
+pub use generated::keep_files;
+pub use limited::Limited;
+pub use look_up::{Report, Symbols, look_up};
 pub use native::{LONGEST_FUNCTION, Symbolizer};
 pub use rpd_core::session::shown as expand;
 pub use search::{SYSTEM_DEBUG_DIR, Search};

@@ -7,8 +7,25 @@ use rpd_core::session::Session;
 use rpd_core::session::stacks::{LocationKind, StackFrame, StackLocation};
 use rpd_stacks::python::line_table;
 
-use crate::native::{Symbolizer, shorten};
-use crate::{Module, NoFile};
+use crate::native::shorten;
+use crate::{Frame, Module, NoFile};
+
+/// What answers questions about addresses of native code.
+pub trait Symbols {
+    /// The frames at addresses of a module, each innermost first and at least one for each address; `None` for an address
+    /// that was not looked up.
+    fn frames(&mut self, module: &Module, addresses: &[u64]) -> Vec<Option<Vec<Frame>>>;
+
+    /// Why a module has no file that can be trusted; `None` when it has one, or was not looked for.
+    fn problem(&self, module: &Module) -> Option<NoFile>;
+}
+
+/// Beginning of the names of the functions that run TorchScript.
+const TORCH_SCRIPT: &str = "torch::jit::InterpreterStateImpl::run";
+/// Marks them: what they run is not on the native stack.
+const TORCH_SCRIPT_MARK: &str = " [TorchScript]";
+/// Evidence of addresses that were not looked up.
+const LEFT_OUT: &str = "none: not looked up";
 
 /// What lookup came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,6 +36,8 @@ pub struct Report {
     pub with_lines: usize,
     /// Of those, how many have only a function's name.
     pub with_names: usize,
+    /// Of those, how many were not looked up: time was over.
+    pub left_out: usize,
     /// Distinct places in Python code.
     pub python: usize,
     /// Modules without a file that can be trusted: path, and why.
@@ -31,6 +50,7 @@ impl Report {
         self.addresses += other.addresses;
         self.with_lines += other.with_lines;
         self.with_names += other.with_names;
+        self.left_out += other.left_out;
         self.python += other.python;
         for problem in other.problems {
             if !self.problems.contains(&problem) {
@@ -42,7 +62,7 @@ impl Report {
 
 /// Looks up every location of the session's stacks; `session.stacks.frames` is replaced. A session without stacks stays as
 /// it is.
-pub fn look_up(session: &mut Session, symbolizer: &mut Symbolizer) -> Report {
+pub fn look_up(session: &mut Session, symbols: &mut dyn Symbols) -> Report {
     let mut report = Report::default();
     let mut frames = Vec::new();
     // A module that was loaded twice is one file.
@@ -65,9 +85,17 @@ pub fn look_up(session: &mut Session, symbolizer: &mut Symbolizer) -> Report {
     for (module, mut places) in native {
         places.sort_unstable_by_key(|&(id, address)| (address, id));
         let addresses: Vec<u64> = places.iter().map(|&(_, address)| address).collect();
-        let answers = symbolizer.frames(&module, &addresses);
+        let answers = symbols.frames(&module, &addresses);
         for ((location, _), found) in places.into_iter().zip(answers) {
             report.addresses += 1;
+            let Some(found) = found else {
+                report.left_out += 1;
+                frames.push(StackFrame {
+                    evidence: LEFT_OUT.to_owned(),
+                    ..nothing(location)
+                });
+                continue;
+            };
             if found.iter().any(|frame| frame.line.is_some()) {
                 report.with_lines += 1;
             } else if found.iter().any(|frame| frame.function.is_some()) {
@@ -80,7 +108,7 @@ pub fn look_up(session: &mut Session, symbolizer: &mut Symbolizer) -> Report {
                 frames.push(StackFrame {
                     location,
                     inline_depth,
-                    function: intern(frame.function),
+                    function: intern(frame.function.map(marked)),
                     file: intern(frame.file),
                     line: frame.line.unwrap_or(0),
                     column: frame.column.unwrap_or(0),
@@ -88,7 +116,7 @@ pub fn look_up(session: &mut Session, symbolizer: &mut Symbolizer) -> Report {
                 });
             }
         }
-        if let Some(problem) = symbolizer.problem(&module) {
+        if let Some(problem) = symbols.problem(&module) {
             report.problems.push((module.path, problem));
         }
     }
@@ -98,42 +126,80 @@ pub fn look_up(session: &mut Session, symbolizer: &mut Symbolizer) -> Report {
     report
 }
 
-/// The frame of a location that is no code of a file. Markers have none: their kind says all.
-fn other(
-    session: &mut Session,
-    location: &StackLocation,
-    report: &mut Report,
-) -> Option<StackFrame> {
-    let mut frame = StackFrame {
-        location: location.id,
+/// The name of a function, marked if it runs TorchScript.
+fn marked(mut function: String) -> String {
+    if function.contains(TORCH_SCRIPT) {
+        function.push_str(TORCH_SCRIPT_MARK);
+    }
+    function
+}
+
+/// A frame that nothing is known of.
+fn nothing(location: u32) -> StackFrame {
+    StackFrame {
+        location,
         inline_depth: 0,
         function: StringId(0),
         file: StringId(0),
         line: 0,
         column: 0,
         evidence: String::new(),
-    };
-    if let Some(code) = session.stacks.code_of(location) {
-        let lasti = location.offset.cast_signed();
-        let found = line_table::position(code.version, &code.lines, code.first_line, lasti);
-        let name = match code.qualname {
-            StringId(0) => code.name,
-            qualname => qualname,
-        };
-        frame.file = code.file;
-        frame.line = found.line.unwrap_or(0);
-        frame.column = found.column.map_or(0, |column| column + 1);
-        frame.evidence = "python".to_owned();
-        let name = shorten(session.strings.get(name));
-        frame.function = session.strings.intern(&name);
-        report.python += 1;
-        return Some(frame);
     }
-    match location.kind {
-        LocationKind::Native | LocationKind::Jit => {
-            frame.evidence = "none".to_owned();
-            Some(frame)
-        }
-        _ => None,
+}
+
+/// The frames of a location that is no code of a file. Markers have none: their kind says all.
+fn other(session: &mut Session, location: &StackLocation, report: &mut Report) -> Vec<StackFrame> {
+    let Some(code) = session.stacks.code_of(location) else {
+        return match location.kind {
+            LocationKind::Native | LocationKind::Jit => vec![StackFrame {
+                evidence: "none".to_owned(),
+                ..nothing(location.id)
+            }],
+            _ => Vec::new(),
+        };
+    };
+    let lasti = location.offset.cast_signed();
+    let found = line_table::position(code.version, &code.lines, code.first_line, lasti);
+    let name = match code.qualname {
+        StringId(0) => code.name,
+        qualname => qualname,
+    };
+    let (file, line) = (code.file, found.line.unwrap_or(0));
+    report.python += 1;
+    let mut frames = vec![StackFrame {
+        function: name,
+        file,
+        line,
+        column: found.column.map_or(0, |column| column + 1),
+        evidence: "python".to_owned(),
+        ..nothing(location.id)
+    }];
+    let sources = session.stacks.sources_of(file, line);
+    frames.extend((1..).zip(sources).map(|(inline_depth, source)| StackFrame {
+        inline_depth,
+        function: source.function,
+        file: source.source,
+        line: source.line,
+        evidence: StackFrame::SOURCE.to_owned(),
+        ..nothing(location.id)
+    }));
+    for frame in &mut frames {
+        let name = shorten(session.strings.get(frame.function));
+        frame.function = session.strings.intern(&name);
+    }
+    frames
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interpreters_of_torch_script_are_marked() {
+        let run = "torch::jit::InterpreterStateImpl::run(std::vector<c10::IValue>&)";
+        assert_eq!(marked(run.to_owned()), format!("{run} [TorchScript]"));
+        let inner = "bool torch::jit::InterpreterStateImpl::runTemplate<true>(Stack&)";
+        assert!(marked(inner.to_owned()).ends_with(" [TorchScript]"));
+        assert_eq!(marked("torch::jit::run()".to_owned()), "torch::jit::run()");
     }
 }

@@ -7,6 +7,7 @@ use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer as Blazesym};
 use rpd_spool::demangle::demangle;
 
+use crate::look_up::Symbols;
 use crate::object_file::SymbolTable;
 use crate::search::{Files, Finder, Search};
 use crate::{Evidence, Frame, Module, NoFile};
@@ -105,6 +106,17 @@ impl Symbolizer {
     /// What could not be used, one line each.
     pub fn notes(&self) -> &[String] {
         &self.finder.notes
+    }
+}
+
+impl Symbols for Symbolizer {
+    fn frames(&mut self, module: &Module, addresses: &[u64]) -> Vec<Option<Vec<Frame>>> {
+        let found = Symbolizer::frames(self, module, addresses);
+        found.into_iter().map(Some).collect()
+    }
+
+    fn problem(&self, module: &Module) -> Option<NoFile> {
+        Symbolizer::problem(self, module)
     }
 }
 

@@ -8,5 +8,6 @@
 pub mod install;
 #[cfg(feature = "outputs")]
 pub mod outputs;
+pub mod pythons;
 pub mod run;
 pub mod workloads;

@@ -398,6 +398,17 @@ pub fn tool(name: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
+/// Whether the program `name` is not on `PATH`; says then that the test that asks is skipped.
+#[must_use]
+pub fn lacks(name: &str) -> bool {
+    let lacks = tool(name).is_none();
+    if lacks {
+        let test = std::thread::current();
+        skipped(test.name().unwrap_or("a test"), &format!("no {name}"));
+    }
+    lacks
+}
+
 /// Prints that a check was skipped, and why.
 pub fn skipped(check: &str, reason: &str) {
     eprintln!("skipped: {check}: {reason}");

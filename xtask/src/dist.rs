@@ -53,6 +53,7 @@ pub(crate) fn run() -> Result<()> {
         copy(&root.join(document), &documents.join(document))?;
     }
     copy_tree(&root.join("docs"), &documents.join("docs"))?;
+    copy_tree(&root.join("python"), &tree.join("share/rpd/python"))?;
     fs::write(documents.join("THIRD-PARTY.txt"), third_party()?)?;
 
     let archive = dist.join(format!("{name}.tar.gz"));
@@ -91,6 +92,10 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
         let entry = entry?;
+        // What Python compiled is not shipped.
+        if entry.file_name() == "__pycache__" {
+            continue;
+        }
         let target = to.join(entry.file_name());
         if entry.file_type()?.is_dir() {
             copy_tree(&entry.path(), &target)?;

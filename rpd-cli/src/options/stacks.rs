@@ -19,16 +19,18 @@ const DEPTH: &str = "stacks-depth";
 const EVERY: &str = "stacks-every";
 const MIN_DURATION: &str = "stacks-min-duration";
 const SYMBOLIZE: &str = "stacks-symbolize";
+const SYMBOLIZE_LIMIT: &str = "stacks-symbolize-limit";
 const RUNTIME_FRAMES: &str = "stacks-runtime-frames";
 const INTERPRETER_FRAMES: &str = "stacks-interpreter-frames";
 
 /// Options that say nothing without stacks.
-const DETAILS: [&str; 7] = [
+const DETAILS: [&str; 8] = [
     APIS,
     DEPTH,
     EVERY,
     MIN_DURATION,
     SYMBOLIZE,
+    SYMBOLIZE_LIMIT,
     RUNTIME_FRAMES,
     INTERPRETER_FRAMES,
 ];
@@ -64,10 +66,7 @@ pub(super) fn resolve(
         apis: apis(given)?.unwrap_or(usual.apis),
         depth: number(given, DEPTH, 0)?.unwrap_or(usual.depth),
         every: number(given, EVERY, 1)?.unwrap_or(usual.every),
-        min_duration: match given.text(MIN_DURATION) {
-            Some(text) => duration(text).map_err(|message| given.refused(MIN_DURATION, message))?,
-            None => usual.min_duration,
-        },
+        min_duration: time(given, MIN_DURATION)?.unwrap_or(usual.min_duration),
     };
     let output = StackOutput {
         symbolize: match given.text(SYMBOLIZE) {
@@ -75,6 +74,8 @@ pub(super) fn resolve(
             Some("off") => Symbolize::Off,
             _ => Symbolize::Stop,
         },
+        symbolize_limit: time(given, SYMBOLIZE_LIMIT)?
+            .unwrap_or(StackOutput::default().symbolize_limit),
         shown: ShownFrames {
             runtime: given.bool(RUNTIME_FRAMES).unwrap_or(compatible),
             interpreter: given.bool(INTERPRETER_FRAMES).unwrap_or(false),
@@ -133,13 +134,13 @@ fn apis(given: &OptionValues) -> Result<Option<Vec<String>>, Failure> {
         .map(str::to_owned)
         .collect();
     if let Some(bad) = globs.iter().find(|glob| !is_glob(glob)) {
-        return Err(given.refused(
+        return Err(given.misused(
             APIS,
             format_args!("'{bad}' is no name of a function with * and ? in it, nor one behind a !"),
         ));
     }
     match globs.is_empty() {
-        true => Err(given.refused(APIS, "names no function; leave it out for HIP calls")),
+        true => Err(given.misused(APIS, "names no function; leave it out for HIP calls")),
         false => Ok(Some(globs)),
     }
 }
@@ -151,11 +152,17 @@ fn number(given: &OptionValues, long: &str, least: u32) -> Result<Option<u32>, F
     };
     match u32::try_from(value) {
         Ok(number) if number >= least => Ok(Some(number)),
-        _ => Err(given.refused(
+        _ => Err(given.misused(
             long,
             format_args!("{value} is not between {least} and {}", u32::MAX),
         )),
     }
+}
+
+/// A time with its unit, in nanoseconds.
+fn time(given: &OptionValues, long: &str) -> Result<Option<u64>, Failure> {
+    let read = |text| duration(text).map_err(|message| given.misused(long, message));
+    given.text(long).map(read).transpose()
 }
 
 /// Reads a time with its unit, in nanoseconds.

@@ -296,6 +296,8 @@ pub(crate) const OPTIONS: &[Spec] = &[
         .value("TIME"),
     option(Stacks, "stacks-symbolize", Form::Choice(&["stop", "post", "off"], false), "When names and lines of native frames are looked up: stop (after the run), post (later, with rpd symbolize) or off [default: stop]")
         .value("WHEN").from("RPD_STACKS_SYMBOLIZE"),
+    option(Stacks, "stacks-symbolize-limit", Form::Text, "Time that may be spent on that after a run, such as 30s; what was not looked up by then is said, and rpd symbolize does it [default: 60s]")
+        .value("TIME"),
     switch(Stacks, "stacks-runtime-frames", "Show the frames of GPU runtimes and the profiler between the program and the call; they are recorded in any case")
         .from("RPD_STACKS_RUNTIME_FRAMES"),
     switch(Stacks, "stacks-interpreter-frames", "Show the native frames of the Python interpreter beside the Python frames; they are recorded in any case")

@@ -31,6 +31,8 @@ pub(super) struct Outcome {
     pub(super) files: Vec<PathBuf>,
     /// What went wrong.
     pub(super) errors: Vec<String>,
+    /// Addresses of call stacks that were not looked up in time.
+    pub(super) symbols_left_out: usize,
 }
 
 impl Outcome {
@@ -41,6 +43,7 @@ impl Outcome {
             ended_early: false,
             files: Vec::new(),
             errors: Vec::new(),
+            symbols_left_out: 0,
         }
     }
 
@@ -127,7 +130,15 @@ pub(super) fn of_process(
         .files
         .iter()
         .filter(|file| file.extension().is_some_and(|end| end == "db"));
-    if options.stacks.symbolize == Symbolize::Post && !session.stacks.is_empty() {
+    let left_out = outcome.symbols_left_out;
+    if left_out > 0 {
+        lines.push(format!(
+            "{name}: {} of call stacks were not looked up within --stacks-symbolize-limit: they have no names and lines",
+            count(left_out, "address")
+        ));
+    }
+    let is_later = options.stacks.symbolize == Symbolize::Post && !session.stacks.is_empty();
+    if is_later || left_out > 0 {
         for database in databases {
             lines.push(format!(
                 "{name}: names and lines of its call stacks: rpd symbolize {}",

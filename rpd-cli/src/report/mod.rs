@@ -5,13 +5,15 @@ mod config;
 mod confine;
 mod counted;
 mod ledger;
+mod low_priority;
 mod place;
 mod progress;
 mod tables;
 pub(crate) mod write;
 
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
 use rpd_core::compat::Difference;
@@ -19,7 +21,7 @@ use rpd_core::ids::ProcessId;
 use rpd_core::naming::{self, Facts, Namer, Target};
 use rpd_core::options::{Options, Symbolize};
 use rpd_core::session::{LoadError, LoadOptions, Session};
-use rpd_symbols::{Search, Symbolizer};
+use rpd_symbols::Limited;
 
 use crate::failure::line;
 use crate::isolation::isolated;
@@ -71,7 +73,10 @@ pub(crate) fn finish(
         hostname: &hostname,
         several,
         confined,
-        symbolizer: RefCell::default(),
+        symbols: RefCell::new(Limited::new(
+            Duration::from_nanos(options.stacks.symbolize_limit),
+            low_priority::lower,
+        )),
     };
     for recording in &recordings {
         if recording.alive {
@@ -140,8 +145,8 @@ struct Report<'a> {
     progress: Progress,
     /// Where outputs may be made; anywhere if None.
     confined: Option<&'a Confined>,
-    /// Made when the first process has call stacks.
-    symbolizer: RefCell<Option<Symbolizer>>,
+    /// Looks up the symbols of all processes within one limit of time.
+    symbols: RefCell<Limited>,
 }
 
 impl Report<'_> {
@@ -162,8 +167,9 @@ impl Report<'_> {
         };
         match isolated("reading the recording", open) {
             Ok(mut session) => {
-                if let Err(error) = self.look_up(&mut session) {
-                    outcome.errors.push(line(&error));
+                match self.look_up(&mut session) {
+                    Ok(left_out) => outcome.symbols_left_out = left_out,
+                    Err(error) => outcome.errors.push(line(&error)),
                 }
                 if let Err(error) = self.outputs(recording, &session, weight, state, &mut outcome) {
                     outcome.errors.push(line(&error));
@@ -178,20 +184,23 @@ impl Report<'_> {
         outcome
     }
 
-    /// Looks up the names of the frames of call stacks, if that is asked for now.
-    fn look_up(&self, session: &mut Session) -> Result<()> {
-        // A recording that somebody else made names any file.
-        let is_own = self.confined.is_none();
-        if !is_own || session.stacks.is_empty() || self.options.stacks.symbolize != Symbolize::Stop
-        {
-            return Ok(());
+    /// Looks up the names of the frames of call stacks, if that is asked for now. Returns how many addresses were left out.
+    fn look_up(&self, session: &mut Session) -> Result<usize> {
+        if session.stacks.is_empty() {
+            return Ok(0);
+        }
+        // A recording that somebody else made names any file, and texts of files are copied.
+        if self.confined.is_none() {
+            let inductors = std::env::var_os("TORCHINDUCTOR_CACHE_DIR").map(PathBuf::from);
+            rpd_symbols::keep_files(session, inductors.as_deref());
+        }
+        if self.options.stacks.symbolize != Symbolize::Stop {
+            return Ok(0);
         }
         self.progress.step("looking up symbols", 0, 0);
         isolated("symbols of call stacks", || {
-            let mut symbolizer = self.symbolizer.borrow_mut();
-            let symbolizer = symbolizer.get_or_insert_with(|| Symbolizer::new(Search::default()));
-            rpd_symbols::look_up(session, symbolizer);
-            Ok(())
+            let mut symbols = self.symbols.borrow_mut();
+            Ok(rpd_symbols::look_up(session, &mut *symbols).left_out)
         })
     }
 

@@ -32,6 +32,7 @@ pub(crate) mod markers;
 pub(crate) mod meta;
 pub(crate) mod process;
 mod process_record;
+pub(crate) mod python_files;
 pub(crate) mod regions;
 pub(crate) mod stacks;
 pub(crate) mod switch;

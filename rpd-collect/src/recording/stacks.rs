@@ -17,6 +17,8 @@ use zerocopy::{Immutable, IntoBytes};
 use super::fork::ForkHook;
 use super::guard::Service;
 use super::meta;
+use super::process;
+use super::python_files;
 use super::thread::{self, Thread};
 
 static SERVICE: Service = Service::new("call stacks");
@@ -66,7 +68,17 @@ pub(crate) fn prepare(options: &CollectorOptions) {
 fn forked() {
     if let Some(recorder) = RECORDER.get() {
         SERVICE.run(|| recorder.stacks.forked());
+        python_files::forked();
     }
+}
+
+/// Whether stacks with Python frames are taken, once there is a runtime. A forked child is as its parent.
+pub(crate) fn has_python() -> bool {
+    static HAS: OnceLock<bool> = OnceLock::new();
+    *HAS.get_or_init(|| {
+        let mode = process::current().map(|process| process.options.stacks.mode);
+        matches!(mode, Some(StackMode::Python | StackMode::Merged))
+    })
 }
 
 /// The operations of a kind that have stacks.
@@ -298,7 +310,9 @@ impl Sink for SpoolSink<'_> {
             lines_len: code.line_table.len() as u32,
             reserved: 0,
         };
-        self.0.append_parts(record.as_bytes(), &parts)
+        let is_stored = self.0.append_parts(record.as_bytes(), &parts);
+        python_files::met(code.file);
+        is_stored
     }
 
     fn location(&mut self, location: &Location) -> bool {

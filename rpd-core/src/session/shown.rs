@@ -20,6 +20,8 @@ pub enum FrameKind {
     Physical,
     /// A function that was inlined into the next.
     Inlined,
+    /// Source that the generated code of the frame before was made from.
+    Source,
 }
 
 /// A frame of a stack.
@@ -230,10 +232,12 @@ impl Expander<'_> {
         }
         let found = self.session.stacks.frames_at(location);
         let first = self.expanded.frames.len() as u32;
+        let sources = found.iter().filter(|frame| frame.is_source()).count();
         for (index, frame) in found.iter().enumerate() {
-            let kind = match index + 1 == found.len() {
-                true => FrameKind::Physical,
-                false => FrameKind::Inlined,
+            let kind = match index + 1 + sources {
+                _ if frame.is_source() => FrameKind::Source,
+                end if end == found.len() => FrameKind::Physical,
+                _ => FrameKind::Inlined,
             };
             self.expanded.frames.push(shown(frame, kind));
         }

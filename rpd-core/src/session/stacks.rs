@@ -166,8 +166,47 @@ pub struct StackFrame {
     pub line: u32,
     /// Column; 0 when it is not known.
     pub column: u32,
-    /// What the name is from: `dwarf`, `symtab`, `dynsym`, `none` and the like; empty when it is not known.
+    /// What the name is from: `dwarf`, `symtab`, `dynsym`, `none` and the like, or [`StackFrame::SOURCE`]; empty when it is
+    /// not known.
     pub evidence: String,
+}
+
+impl StackFrame {
+    /// [`StackFrame::evidence`] of source that generated code was made from. Such frames follow that of the code.
+    pub const SOURCE: &'static str = "source";
+
+    /// Whether it is source that the code of its location was made from.
+    pub fn is_source(&self) -> bool {
+        self.evidence == StackFrame::SOURCE
+    }
+}
+
+/// A line of source that lines of a generated Python file were made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GeneratedLines {
+    /// The generated file.
+    pub file: StringId,
+    /// First line in it.
+    pub first: u32,
+    /// Last line in it.
+    pub last: u32,
+    /// Place among the source frames of these lines, 0 for the innermost.
+    pub depth: u32,
+    /// Function; 0 when it is not known.
+    pub function: StringId,
+    /// Source file.
+    pub source: StringId,
+    /// Line in the source.
+    pub line: u32,
+}
+
+/// The text of a generated file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GeneratedFile {
+    /// Its path, as code objects have it.
+    pub file: StringId,
+    /// Its text.
+    pub text: String,
 }
 
 /// Parts of a recording about stacks that contradict each other, or are missing.
@@ -190,6 +229,10 @@ pub struct Stacks {
     pub nodes: Vec<StackNode>,
     /// By location, then inline depth. Empty until symbols are looked up.
     pub frames: Vec<StackFrame>,
+    /// By file, first line and depth; no line is in two ranges.
+    pub generated: Vec<GeneratedLines>,
+    /// By file.
+    pub generated_files: Vec<GeneratedFile>,
 }
 
 /// Finds `id` in what is ordered by it. Ids are nearly dense from 1.
@@ -251,6 +294,22 @@ impl Stacks {
         &rest[..count]
     }
 
+    /// What a line of a generated file was made from, innermost first.
+    pub fn sources_of(&self, file: StringId, line: u32) -> &[GeneratedLines] {
+        let place = |range: &GeneratedLines| (range.file, range.first);
+        let end = self
+            .generated
+            .partition_point(|range| place(range) <= (file, line));
+        let Some(last) = self.generated[..end].last() else {
+            return &[];
+        };
+        if last.file != file || line > last.last {
+            return &[];
+        }
+        let first = self.generated[..end].partition_point(|range| place(range) < place(last));
+        &self.generated[first..end]
+    }
+
     /// The nodes of a stack, innermost first.
     pub fn walk(&self, stack: u32) -> impl Iterator<Item = &StackNode> {
         std::iter::successors(self.node(stack), |node| self.node(node.parent))
@@ -266,6 +325,7 @@ impl Stacks {
         self.locations.dedup_by_key(|location| location.id);
         self.frames
             .sort_by_key(|frame| (frame.location, frame.inline_depth));
+        self.settle_generated();
         self.set_ends();
         self.nodes.sort_by_key(|node| node.id);
         self.nodes.dedup_by_key(|node| node.id);
@@ -290,6 +350,27 @@ impl Stacks {
         Missing {
             nodes: before - self.nodes.len(),
         }
+    }
+
+    /// What was said of a line first counts.
+    fn settle_generated(&mut self) {
+        self.generated
+            .sort_by_key(|range| (range.file, range.first, range.last, range.depth));
+        let mut last: Option<(StringId, u32, u32, u32)> = None;
+        self.generated.retain(|range| {
+            let is_good = match last {
+                Some((file, first, end, depth)) if file == range.file && range.first <= end => {
+                    (range.first, range.last, range.depth) == (first, end, depth + 1)
+                }
+                _ => range.depth == 0 && range.first <= range.last,
+            };
+            if is_good {
+                last = Some((range.file, range.first, range.last, range.depth));
+            }
+            is_good
+        });
+        self.generated_files.sort_by_key(|own| own.file);
+        self.generated_files.dedup_by_key(|own| own.file);
     }
 
     /// A module whose range is met with another one in it was unloaded before.
@@ -388,6 +469,11 @@ impl super::Session {
             .retain(|frame| locations.contains(&frame.location));
         stacks.modules.retain(|module| modules.contains(&module.id));
         stacks.code.retain(|found| code.contains(&found.id));
+        let files: BTreeSet<StringId> = stacks.code.iter().map(|code| code.file).collect();
+        stacks.generated.retain(|range| files.contains(&range.file));
+        stacks
+            .generated_files
+            .retain(|own| files.contains(&own.file));
     }
 }
 
@@ -410,6 +496,45 @@ mod tests {
             kind,
             owner,
             offset: u64::from(id) * 16,
+        }
+    }
+
+    #[test]
+    fn lines_of_generated_files_have_sources() {
+        let range = |file, first, last, depth, line| GeneratedLines {
+            file: StringId(file),
+            first,
+            last,
+            depth,
+            function: StringId(9),
+            source: StringId(8),
+            line,
+        };
+        let mut stacks = Stacks {
+            generated: vec![
+                range(2, 5, 9, 1, 52),
+                range(2, 5, 9, 0, 51),
+                range(1, 5, 5, 0, 15),
+                range(2, 12, 12, 0, 60),
+                // Overlaps, has no innermost frame, ends before it begins.
+                range(2, 8, 11, 0, 1),
+                range(2, 20, 20, 1, 1),
+                range(2, 30, 29, 0, 1),
+            ],
+            ..Stacks::default()
+        };
+        stacks.settle();
+        let lines = |file, line| -> Vec<u32> {
+            let found = stacks.sources_of(StringId(file), line).iter();
+            found.map(|range| range.line).collect()
+        };
+        for line in [5, 7, 9] {
+            assert_eq!(lines(2, line), [51, 52], "{line}");
+        }
+        assert_eq!(lines(2, 12), [60]);
+        assert_eq!(lines(1, 5), [15]);
+        for (file, line) in [(2, 4), (2, 10), (2, 20), (2, 30), (1, 6), (3, 5), (0, 1)] {
+            assert!(lines(file, line).is_empty(), "{file} {line}");
         }
     }
 

@@ -81,6 +81,7 @@ pub(super) fn write(
     writer.code()?;
     writer.locations()?;
     writer.nodes()?;
+    writer.generated()?;
     writer.metadata(options)?;
     if !session.stacks.frames.is_empty() {
         let expanded = expand(session, options.stacks.shown);
@@ -188,6 +189,35 @@ impl Writer<'_> {
                 .end_row()?;
         }
         bulk.finish()
+    }
+
+    fn generated(&self) -> Result<()> {
+        let stacks = &self.session.stacks;
+        let mut insert = self.connection.prepare(&format!(
+            "INSERT INTO {} (file_id, first_line, last_line, depth, function_id, source_id, source_line)
+                VALUES (?, ?, ?, ?, ?, ?, ?)",
+            self.names.table("rpd_generated_line")
+        ))?;
+        let known = |id: StringId| (id != StringId(0)).then(|| self.ids.string(id));
+        for range in &stacks.generated {
+            insert.execute(params![
+                self.ids.string(range.file),
+                range.first,
+                range.last,
+                range.depth,
+                known(range.function),
+                known(range.source),
+                range.line,
+            ])?;
+        }
+        let mut insert = self.connection.prepare(&format!(
+            "INSERT INTO {} (file_id, text) VALUES (?, ?)",
+            self.names.table("rpd_generated_file")
+        ))?;
+        for own in &stacks.generated_files {
+            insert.execute(params![self.ids.string(own.file), own.text])?;
+        }
+        Ok(())
     }
 
     fn metadata(&self, options: &Options) -> Result<()> {

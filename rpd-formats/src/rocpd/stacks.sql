@@ -74,3 +74,20 @@ CREATE TABLE rpd_stack_frame%suffix% (
     frame_id INTEGER NOT NULL REFERENCES rpd_frame%suffix% (id) ON UPDATE CASCADE,
     PRIMARY KEY (stack_id, depth)
 ) WITHOUT ROWID;
+-- What lines of a generated Python file were made from, as the program said through the Python package rpd: `depth` 0 is
+-- the innermost source frame.
+CREATE TABLE rpd_generated_line%suffix% (
+    id INTEGER NOT NULL PRIMARY KEY,
+    file_id INTEGER NOT NULL REFERENCES rocpd_string%suffix% (id) ON UPDATE CASCADE,
+    first_line INTEGER NOT NULL,
+    last_line INTEGER NOT NULL,
+    depth INTEGER NOT NULL,
+    function_id INTEGER REFERENCES rocpd_string%suffix% (id) ON UPDATE CASCADE,
+    source_id INTEGER REFERENCES rocpd_string%suffix% (id) ON UPDATE CASCADE,
+    source_line INTEGER
+);
+-- Texts of generated Python files that stacks have code of.
+CREATE TABLE rpd_generated_file%suffix% (
+    file_id INTEGER NOT NULL PRIMARY KEY REFERENCES rocpd_string%suffix% (id) ON UPDATE CASCADE,
+    text TEXT NOT NULL
+);

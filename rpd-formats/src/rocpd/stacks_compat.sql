@@ -8,7 +8,8 @@
 CREATE VIEW rpd_frame_text AS
     SELECT f.id AS frame_id, '%guid%' AS guid,
         CASE
-            WHEN f.inline_depth < (SELECT max(o.inline_depth) FROM rpd_frame%suffix% o WHERE o.location_id = f.location_id
+            WHEN f.evidence = 'source' THEN '(source)          '
+            WHEN l.kind <> 'python' AND f.inline_depth < (SELECT max(o.inline_depth) FROM rpd_frame%suffix% o WHERE o.location_id = f.location_id
                 AND f.inline_depth >= 0) THEN '(inlined)         '
             WHEN l.kind IN ('native', 'jit') AND f.inline_depth <> -2 THEN '0x' || %address%
             ELSE substr('(' || CASE

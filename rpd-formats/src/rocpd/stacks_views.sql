@@ -16,3 +16,8 @@ CREATE VIEW rpd_api_stack AS
     SELECT api_id, '%guid%' AS guid, stack_id, flags FROM rpd_api_stack%suffix%;
 CREATE VIEW rpd_stack_frame AS
     SELECT stack_id, '%guid%' AS guid, depth, frame_id FROM rpd_stack_frame%suffix%;
+CREATE VIEW rpd_generated_line AS
+    SELECT id, '%guid%' AS guid, file_id, first_line, last_line, depth, function_id, source_id, source_line
+    FROM rpd_generated_line%suffix%;
+CREATE VIEW rpd_generated_file AS
+    SELECT file_id, '%guid%' AS guid, text FROM rpd_generated_file%suffix%;

@@ -73,7 +73,7 @@ impl<'a> Symbols<'a> {
         for frame in &expanded.frames {
             let found = match frame.kind {
                 FrameKind::Call { .. } => None,
-                FrameKind::Physical | FrameKind::Inlined => stored
+                FrameKind::Physical | FrameKind::Inlined | FrameKind::Source => stored
                     .binary_search_by_key(&(frame.location, frame.inline_depth), |stored| {
                         (stored.location, stored.inline_depth)
                     })
@@ -84,7 +84,7 @@ impl<'a> Symbols<'a> {
                 let (inline_depth, evidence) = match frame.kind {
                     FrameKind::Call { has_address: true } => (-1, CALL),
                     FrameKind::Call { has_address: false } => (-2, CALL),
-                    FrameKind::Physical | FrameKind::Inlined => (0, ""),
+                    FrameKind::Physical | FrameKind::Inlined | FrameKind::Source => (0, ""),
                 };
                 symbols.frames.push(FrameRow {
                     location: frame.location,

@@ -34,6 +34,7 @@ fn text(session: &Session, frame: &ShownFrame, function: &str) -> String {
     let is_code = matches!(kind, LocationKind::Native | LocationKind::Jit);
     let head = match frame.kind {
         FrameKind::Inlined => "(inlined)".to_owned(),
+        FrameKind::Source => "(source)".to_owned(),
         FrameKind::Call { has_address: false } => "(api)".to_owned(),
         FrameKind::Call { .. } | FrameKind::Physical if is_code => {
             let base = module.map_or(0, |module| module.base);

@@ -141,3 +141,21 @@ const _: () = {
     assert!(size_of::<StackRef>() == 8);
     assert!(size_of::<StackNode>() == 24);
 };
+
+/// What lines of a generated Python file were made from, as the program says through the Python package `rpd`. Tail: the
+/// file's name, then for each source frame, innermost first, its line, the bytes of its function's name and of its file's
+/// name (numbers of 32 bits), and those names. In the meta stream.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct StackSource {
+    /// Record head.
+    pub header: RecordHeader,
+    /// First line.
+    pub first: u32,
+    /// Last line.
+    pub last: u32,
+    /// Bytes of the file's name in the tail.
+    pub file_len: u32,
+    /// Bytes of the frames in the tail.
+    pub frames_len: u32,
+}

@@ -5,7 +5,9 @@ use std::process::Command;
 
 use object::{Object, ObjectSymbol};
 
-use crate::support::{compile, is_missing};
+use rpd_tests::run::lacks;
+
+use crate::support::compile;
 
 /// A line of `native_probe`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,7 +132,7 @@ const PROGRAM: &str = r#"
 
 #[test]
 fn n19_offsets_are_link_time_addresses_with_and_without_pie() {
-    if is_missing("c++") {
+    if lacks("c++") {
         return;
     }
     for (flags, pie) in [
@@ -169,7 +171,7 @@ fn n19_offsets_are_link_time_addresses_with_and_without_pie() {
 
 #[test]
 fn n20_two_runs_have_the_same_build_ids_and_offsets() {
-    if is_missing("c++") {
+    if lacks("c++") {
         return;
     }
     let path = program("program", &["-O2"], PROGRAM);
@@ -224,7 +226,7 @@ end
 
 #[test]
 fn stacks_of_a_program_are_those_that_gdb_sees_at_the_same_stop() {
-    if is_missing("c++") || is_missing("gdb") {
+    if lacks("c++") || lacks("gdb") {
         return;
     }
     for flags in [&["-O2", "-fomit-frame-pointer"][..], &["-O0"]] {

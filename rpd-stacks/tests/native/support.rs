@@ -21,16 +21,6 @@ pub(crate) fn folder() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// Whether a program is not on `PATH`, so that what needs it is skipped.
-pub(crate) fn is_missing(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let missing = !std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
-    if missing {
-        eprintln!("skipped: no {program} on PATH");
-    }
-    missing
-}
-
 /// Compiles a source text; the language follows from the compiler (`cc` or `c++`). Returns the path of the result.
 pub(crate) fn compile(compiler: &str, name: &str, flags: &[&str], source: &str) -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);

@@ -1,8 +1,8 @@
 //! Frames of all shapes.
 
-use crate::support::{
-    Library, Process, compile, counts, is_missing, library_file, repeat, undisturbed,
-};
+use rpd_tests::run::lacks;
+
+use crate::support::{Library, Process, compile, counts, library_file, repeat, undisturbed};
 
 /// Shapes of functions that differ in how their frames are laid out. Every function calls the next one and touches the
 /// result, so that no call is a tail call.
@@ -233,7 +233,7 @@ const EXCEPTIONS: &str = r#"
 
 #[test]
 fn n34_stacks_are_right_after_an_exception() {
-    if is_missing("c++") {
+    if lacks("c++") {
         return;
     }
     let path = compile(
@@ -255,7 +255,7 @@ fn n34_stacks_are_right_after_an_exception() {
 
 #[test]
 fn n35_destructors_during_unwinding_show_the_landing_pad() {
-    if is_missing("c++") {
+    if lacks("c++") {
         return;
     }
     let path = compile(

@@ -2,8 +2,9 @@
 
 use rpd_core::session::stacks::ShownFrames;
 use rpd_symbols::{Module, NoFile, Symbolizer, symbolize};
+use rpd_tests::run::lacks;
 
-use crate::native::{Built, lacks_compiler, search};
+use crate::native::{Built, search};
 use crate::recording::{Code, Recording};
 
 /// The view of RPD's guide to stack frames, as it stands there.
@@ -83,7 +84,7 @@ impl Example {
 
 #[test]
 fn the_sql_of_the_guide_runs_unchanged() {
-    if lacks_compiler() {
+    if lacks("c++") {
         return;
     }
     let example = Example::new();
@@ -146,7 +147,7 @@ fn the_sql_of_the_guide_runs_unchanged() {
 
 #[test]
 fn frames_of_the_runtime_are_shown_on_request() {
-    if lacks_compiler() {
+    if lacks("c++") {
         return;
     }
     let example = Example::new();
@@ -177,7 +178,7 @@ fn frames_of_the_runtime_are_shown_on_request() {
 
 #[test]
 fn looking_up_again_uses_what_was_installed() {
-    if lacks_compiler() {
+    if lacks("c++") {
         return;
     }
     let example = Example::new();
@@ -285,7 +286,7 @@ fn stacks_without_an_address_of_the_call_and_long_ones() {
 
 #[test]
 fn what_cannot_be_written_says_so_and_stays_as_it_was() {
-    if lacks_compiler() {
+    if lacks("c++") {
         return;
     }
     let example = Example::new();

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rpd_symbols::{Evidence, Frame, Module, NoFile, Search, Symbolizer};
+use rpd_tests::run::lacks;
 
 /// A program with three nested inlined functions, and one that is exported.
 const SOURCE: &str = r#"
@@ -32,16 +33,6 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8(output.stdout).expect("text")
-}
-
-/// Whether there is no C++ compiler, so that what needs one is skipped.
-pub(crate) fn lacks_compiler() -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let lacks = !std::env::split_paths(&path).any(|folder| folder.join("c++").is_file());
-    if lacks {
-        eprintln!("skipped: no c++ on PATH");
-    }
-    lacks
 }
 
 pub(crate) struct Built {
@@ -146,7 +137,7 @@ fn ours(frames: &[Frame]) -> Vec<(String, String)> {
 
 #[test]
 fn three_inlined_functions_have_their_own_call_sites() {
-    if lacks_compiler() {
+    if lacks("c++") {
         return;
     }
     for options in [&["-O2", "-g"][..], &["-O3", "-g", "-no-pie"]] {
@@ -171,7 +162,7 @@ fn three_inlined_functions_have_their_own_call_sites() {
 
 #[test]
 fn stripped_programs_have_what_is_left() {
-    if lacks_compiler() {
+    if lacks("c++") {
         return;
     }
     let built = Built::new(&["-O2", "-g"]);
@@ -212,7 +203,7 @@ fn stripped_programs_have_what_is_left() {
 
 #[test]
 fn debug_files_are_found_by_build_id_and_by_link() {
-    if lacks_compiler() {
+    if lacks("c++") {
         return;
     }
     let built = Built::new(&["-O2", "-g"]);
@@ -255,7 +246,7 @@ fn debug_files_are_found_by_build_id_and_by_link() {
 
 #[test]
 fn files_of_another_build_are_not_trusted() {
-    if lacks_compiler() {
+    if lacks("c++") {
         return;
     }
     let built = Built::new(&["-O2", "-g"]);
@@ -301,7 +292,7 @@ fn files_of_another_build_are_not_trusted() {
 
 #[test]
 fn what_is_no_file_is_told() {
-    if lacks_compiler() {
+    if lacks("c++") {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

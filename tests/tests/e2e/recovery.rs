@@ -98,6 +98,24 @@ fn killed_run(options: &[&str], mode: &str) -> Outcome {
     outcome
 }
 
+#[test]
+fn call_stacks_of_a_recovered_run_have_symbols() {
+    let options = ["--hip-trace", "--stacks", "native", "-f", "rocpd"];
+    let rpd = killing(Rpd::new(options), 1, Some("proc-"));
+    let outcome = rpd
+        .workload("stacks", ["tree", "1", "1", "1"])
+        .expect_code(137);
+    for file in outcome.files_ending("_results.db") {
+        fs::remove_file(file).expect("removed");
+    }
+    let _ = recover(&outcome.out()).success();
+    let found = outcome.database().rows(
+        "SELECT DISTINCT s.string FROM rpd_frame f JOIN rocpd_string s ON s.id = f.function_id
+            WHERE s.string IN ('main', 'make_tree') AND f.inline_depth >= 0 ORDER BY 1",
+    );
+    assert_eq!(found, [["main"], ["make_tree"]]);
+}
+
 const OPTIONS: [&str; 7] = [
     "-s",
     "--stats",

@@ -27,6 +27,7 @@ fn nothing_is_taken_unless_asked_for() {
     assert_eq!(options.collector.stacks, StackOptions::default());
     assert!(!options.collector.to_text().contains("stack"));
     assert_eq!(options.stacks.symbolize, Symbolize::Stop);
+    assert_eq!(options.stacks.symbolize_limit, 60_000_000_000);
 }
 
 #[test]
@@ -150,6 +151,11 @@ fn mistakes_are_named() {
             "--stacks-min-duration: '50' has no unit: ns, us, ms or s",
         ),
         ("--stacks native --stacks-symbolize later", None, "'later'"),
+        (
+            "--stacks native --stacks-symbolize-limit soon",
+            None,
+            "--stacks-symbolize-limit: 'soon' is no time such as 50us",
+        ),
         (
             "",
             Some(("RPD_STACKS", "yes")),

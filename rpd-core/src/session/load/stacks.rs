@@ -2,7 +2,9 @@
 
 use std::io;
 
-use super::super::stacks::{LocationKind, PythonCode, StackLocation, StackModule, StackNode};
+use super::super::stacks::{
+    GeneratedLines, LocationKind, PythonCode, StackLocation, StackModule, StackNode,
+};
 use super::super::{Session, StackRef};
 use super::note_damage;
 use crate::column::Storage;
@@ -89,6 +91,33 @@ pub(super) fn take_node(record: &Record<'_>, session: &mut Session) -> Option<()
         location: fixed.location,
         depth: fixed.depth,
     });
+    Some(())
+}
+
+pub(super) fn take_source(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (fixed, mut tail) = record.parse::<format::StackSource>()?;
+    let file = session
+        .strings
+        .intern(&name(part(&mut tail, fixed.file_len)?));
+    let mut frames = part(&mut tail, fixed.frames_len)?;
+    let mut depth = 0;
+    while !frames.is_empty() {
+        let mut number = || Some(u32::from_le_bytes(part(&mut frames, 4)?.try_into().ok()?));
+        let (line, function_len, source_len) = (number()?, number()?, number()?);
+        let mut text = |len| Some(session.strings.intern(&name(part(&mut frames, len)?)));
+        let function = text(function_len)?;
+        let source = text(source_len)?;
+        session.stacks.generated.push(GeneratedLines {
+            file,
+            first: fixed.first,
+            last: fixed.last,
+            depth,
+            function,
+            source,
+            line,
+        });
+        depth += 1;
+    }
     Some(())
 }
 

@@ -4,7 +4,8 @@ use rpd_core::column::Storage;
 use rpd_core::ids::Nanoseconds;
 use rpd_core::session::StackRef;
 use rpd_core::session::stacks::{
-    LocationKind, PythonCode, StackFrame, StackLocation, StackModule, StackNode,
+    GeneratedFile, GeneratedLines, LocationKind, PythonCode, StackFrame, StackLocation,
+    StackModule, StackNode,
 };
 use rusqlite::Result;
 use rusqlite::types::ValueRef;
@@ -115,6 +116,9 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, storage: &Storage) -> R
         info.session.stacks.frames.push(frame);
         Ok(())
     })?;
+    if source.has("rpd_generated_line")? {
+        read_generated(source, info)?;
+    }
     source.each_by(
         "api_id",
         "api_id, stack_id, flags",
@@ -134,4 +138,30 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, storage: &Storage) -> R
         ));
     }
     Ok(stack_of)
+}
+
+/// Generated files, which databases of older versions lack.
+fn read_generated(source: &Source<'_>, info: &mut Info) -> Result<()> {
+    let columns = "id, file_id, first_line, last_line, depth, function_id, source_id, source_line";
+    source.each(columns, "rpd_generated_line", |row| {
+        let range = GeneratedLines {
+            file: info.string(word(row, 1)),
+            first: word(row, 2),
+            last: word(row, 3),
+            depth: word(row, 4),
+            function: info.string(word(row, 5)),
+            source: info.string(word(row, 6)),
+            line: word(row, 7),
+        };
+        info.session.stacks.generated.push(range);
+        Ok(())
+    })?;
+    source.each_by("file_id", "file_id, text", "rpd_generated_file", |row| {
+        let own = GeneratedFile {
+            file: info.string(word(row, 0)),
+            text: text(row, 1),
+        };
+        info.session.stacks.generated_files.push(own);
+        Ok(())
+    })
 }

@@ -1,0 +1,26 @@
+"""What a program tells rpd, the profiler: markers, when to record, and what generated code was made from.
+
+    import rpd
+
+    with rpd.range("epoch"):
+        rpd.mark("first batch")
+
+Every function may be called without the profiler: it does nothing then.
+"""
+
+from ._generated import register_generated
+from ._markers import mark, pause, range, range_pop, range_push, range_start, range_stop, resume
+from ._script import script
+
+__all__ = [
+    "mark",
+    "pause",
+    "range",
+    "range_pop",
+    "range_push",
+    "range_start",
+    "range_stop",
+    "register_generated",
+    "resume",
+    "script",
+]
