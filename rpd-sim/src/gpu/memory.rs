@@ -22,6 +22,8 @@ pub(crate) enum Use {
     Internal,
     /// Physical memory behind a reserved address range.
     Virtual,
+    /// Memory that another process has allocated and shared.
+    Attached,
     /// Host memory of the program made accessible.
     Locked,
 }

@@ -18,6 +18,10 @@ pub(crate) enum Kind {
     Pooled,
     /// Of an allocation node of a graph.
     Graph,
+    /// Physical memory at reserved addresses.
+    Mapped,
+    /// Device memory of another process.
+    Attached,
     /// On the host, made by us.
     Host,
     /// On the host, the program's own and pinned.
@@ -55,7 +59,7 @@ impl Place {
     pub(crate) fn is_device(&self) -> bool {
         matches!(
             self.allocation.kind,
-            Kind::Device | Kind::Pooled | Kind::Graph
+            Kind::Device | Kind::Pooled | Kind::Graph | Kind::Mapped | Kind::Attached
         )
     }
 
@@ -338,6 +342,8 @@ fn free(pointer: *mut c_void, wanted: impl Fn(Kind) -> bool) -> HipResult {
             forget()?;
             hsa::unlock(base)
         }
+        // These have functions of their own.
+        Kind::Mapped | Kind::Attached => Err(code::INVALID_VALUE),
     }
 }
 

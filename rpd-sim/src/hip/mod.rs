@@ -52,6 +52,8 @@ pub(crate) mod memory;
 pub(crate) mod misc;
 pub(crate) mod module;
 pub(crate) mod pointer;
+pub(crate) mod shared_api;
 pub(crate) mod stream_api;
 #[cfg(test)]
 mod tests;
+pub(crate) mod virtual_api;

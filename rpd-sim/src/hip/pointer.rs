@@ -8,7 +8,9 @@ use super::types::{PointerAttributes, memory_type};
 
 fn type_of(place: &Place) -> u32 {
     match place.allocation.kind {
-        Kind::Device | Kind::Pooled | Kind::Graph => memory_type::DEVICE,
+        Kind::Device | Kind::Pooled | Kind::Graph | Kind::Mapped | Kind::Attached => {
+            memory_type::DEVICE
+        }
         Kind::Host | Kind::Registered => memory_type::HOST,
         Kind::Managed => memory_type::MANAGED,
     }

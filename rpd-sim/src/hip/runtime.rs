@@ -19,6 +19,7 @@ use super::module::Functions;
 use super::pool::MemPool;
 use super::stream::Stream;
 use super::types::Handle;
+use super::virtual_api::Mappings;
 use crate::hsa::types::{
     DEVICE_TYPE_CPU, DEVICE_TYPE_GPU, GLOBAL_FLAG_COARSE_GRAINED, GLOBAL_FLAG_FINE_GRAINED,
     GLOBAL_FLAG_KERNARG,
@@ -59,6 +60,8 @@ pub(crate) struct Runtime {
     pub(crate) graphs: Graphs,
     /// Runs host functions that streams call.
     pub(crate) worker: OnceLock<Worker>,
+    /// Physical memory at reserved addresses.
+    pub(crate) mappings: Mappings,
     /// What kernels request of the host.
     pub(crate) hostcalls: Hostcalls,
 }
@@ -166,6 +169,7 @@ impl Runtime {
             functions: Functions::default(),
             graphs: Graphs::default(),
             worker: OnceLock::new(),
+            mappings: Mappings::default(),
             hostcalls: Hostcalls::default(),
         })
     }

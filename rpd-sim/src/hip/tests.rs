@@ -125,6 +125,7 @@ fn download(pointer: *mut c_void, n: usize) -> Vec<u32> {
 
 mod graphs;
 mod later;
+mod virtual_memory;
 
 #[test]
 fn devices_are_described() {

@@ -12,6 +12,7 @@ pub(crate) mod memory;
 pub(crate) mod profiling;
 pub(crate) mod queue;
 pub(crate) mod reader;
+pub(crate) mod shared;
 pub(crate) mod signal;
 mod state;
 mod support;

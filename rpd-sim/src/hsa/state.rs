@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::executable::Executable;
 use super::reader::Reader;
+use super::shared::SharedMemory;
 use super::symbol::Symbol;
 use super::vmem::Vmem;
 use crate::gpu::machine;
@@ -19,6 +20,7 @@ pub(super) struct State {
     pub(super) symbols: Mutex<HashMap<u64, Arc<Symbol>>>,
     pub(super) groups: Mutex<HashMap<u64, Vec<u64>>>,
     pub(super) vmem: Mutex<Vmem>,
+    pub(super) shared: Mutex<SharedMemory>,
 }
 
 impl State {
@@ -49,6 +51,7 @@ pub(super) fn state() -> &'static State {
             symbols: Mutex::default(),
             groups: Mutex::default(),
             vmem: Mutex::default(),
+            shared: Mutex::default(),
         }));
         let swapped = STATE.compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire);
         if swapped.is_err() {

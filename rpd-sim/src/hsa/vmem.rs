@@ -12,13 +12,30 @@ use crate::gpu::memory::{GRANULE, Use};
 
 /// Physical memory: a file in memory, so that several ranges can show it.
 #[derive(Debug)]
-struct Physical {
+pub(super) struct Physical {
     pool: &'static Pool,
     size: usize,
     file: i32,
     kind: u32,
     references: usize,
     released: bool,
+    /// Whether its bytes count as used of the pool: another process accounts for what it has passed on.
+    accounted: bool,
+}
+
+impl Physical {
+    /// Memory of another process, behind a descriptor that this takes over.
+    pub(super) fn imported(pool: &'static Pool, size: usize, file: i32) -> Self {
+        Self {
+            pool,
+            size,
+            file,
+            kind: 0,
+            references: 0,
+            released: false,
+            accounted: false,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -38,13 +55,24 @@ pub(crate) struct Vmem {
 }
 
 impl Vmem {
+    pub(super) fn insert(&mut self, handle: u64, physical: Physical) {
+        self.handles.insert(handle, physical);
+    }
+
+    /// Descriptor of physical memory, which stays the handle's.
+    pub(super) fn file(&self, handle: u64) -> Option<i32> {
+        self.handles.get(&handle).map(|physical| physical.file)
+    }
+
     fn release_if_unused(&mut self, handle: u64) {
         let unused = self
             .handles
             .get(&handle)
             .is_some_and(|physical| physical.released && physical.references == 0);
         if unused && let Some(physical) = self.handles.remove(&handle) {
-            machine().memory.unaccount(physical.pool, physical.size);
+            if physical.accounted {
+                machine().memory.unaccount(physical.pool, physical.size);
+            }
             // SAFETY: the descriptor is this entry's own.
             unsafe { libc::close(physical.file) };
         }
@@ -181,8 +209,9 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_handle_create(
             kind,
             references: 0,
             released: false,
+            accounted: true,
         };
-        lock(&state().vmem).handles.insert(handle, physical);
+        lock(&state().vmem).insert(handle, physical);
         // SAFETY: the program's pointer is writable.
         unsafe { put(memory_handle, handle) }
     })
