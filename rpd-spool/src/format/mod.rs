@@ -22,7 +22,8 @@ pub use facts::{
 };
 pub use process::{Process, RuntimeInit, TimedText, Totals};
 pub use stacks::{
-    StackCode, StackLocation, StackModule, StackNode, StackRef, location_kind, stack_flag,
+    StackCode, StackLocation, StackModule, StackNode, StackRef, StackSource, location_kind,
+    stack_flag,
 };
 
 /// First bytes of every segment.
