@@ -1,0 +1,198 @@
+//! Records that are damaged, unknown or missing.
+
+use super::*;
+
+#[test]
+fn no_process_is_an_error_and_unknown_things_are_reported() {
+    let run = tempfile::tempdir().expect("a directory");
+    assert!(matches!(
+        Session::open(run.path(), LoadOptions::default()),
+        Err(LoadError::NothingRecorded { .. })
+    ));
+    assert!(matches!(
+        Session::open(&run.path().join("none"), LoadOptions::default()),
+        Err(LoadError::Unreadable { .. })
+    ));
+    let (directory, mut meta) = spool(run.path());
+    let mut one = thread(&directory, 1);
+    call(&mut one, 99, 1, 1, 2, 1);
+    call(&mut one, 7, 1000, 1, 2, 2);
+    put!(one, API, 7, TimedText { time: 1 }, &[]);
+    put!(meta, NOTE, 0, TimedText { text_len: 2 }, b"hm");
+    let session = open(&directory);
+    assert_eq!(session.api.len(), 1);
+    assert_eq!(
+        session.operation_name(session.api.operation[0]),
+        "HIP_RUNTIME_API_1000"
+    );
+    assert_eq!(session.call(0).number, Some(1000));
+    assert_eq!(session.ledger.notes, ["hm"]);
+    let damage = session.ledger.damage.join("; ");
+    assert!(damage.contains("1 records are too short"), "{damage}");
+    assert!(
+        damage.contains("1 calls are of an unknown kind"),
+        "{damage}"
+    );
+}
+
+/// A record without anything but its head's tag and zeros.
+fn blank(kind: RecordKind, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    let header = RecordHeader {
+        len: len as u32,
+        tag: kind.tag(),
+        aux: 7,
+    };
+    bytes[..size_of::<RecordHeader>()].copy_from_slice(header.as_bytes());
+    bytes
+}
+
+#[test]
+fn every_kind_of_record_goes_where_the_table_says() {
+    for kind in RecordKind::ALL {
+        let run = tempfile::tempdir().expect("a directory");
+        let (directory, _meta) = spool(run.path());
+        let mut one = thread(&directory, 1);
+        // Zeros behind the fixed part are empty texts: as many as a counter has in front of its dimensions.
+        let mut record = blank(*kind, kind.fixed_len() + 16);
+        if *kind == RecordKind::Call {
+            let end = std::mem::offset_of!(format::ApiCall, end);
+            record[end] = 1;
+        }
+        assert!(one.append_parts(&record, &[]));
+        let session = open(&directory);
+        assert!(session.ledger.damage.is_empty(), "{kind:?}");
+        for table in Table::ALL {
+            let rows = usize::from(kind.role() == Role::Row(*table));
+            assert_eq!(session.records(*table), rows, "{kind:?} {table:?}");
+        }
+
+        assert!(one.append_parts(&blank(*kind, size_of::<RecordHeader>()), &[]));
+        let damage = format!("1 records are too short to be {kind:?}");
+        assert_eq!(open(&directory).ledger.damage, [damage]);
+    }
+}
+
+#[test]
+fn records_of_unknown_kinds_are_counted() {
+    let run = tempfile::tempdir().expect("a directory");
+    let (directory, _meta) = spool(run.path());
+    let mut one = thread(&directory, 1);
+    call(&mut one, 7, 1, 1, 2, 1);
+    for tag in [999_u16, 998] {
+        let mut record = blank(RecordKind::End, 24);
+        record[4..6].copy_from_slice(&tag.to_le_bytes());
+        assert!(one.append_parts(&record, &[]));
+    }
+    call(&mut one, 7, 1, 3, 4, 2);
+    let session = open(&directory);
+    assert_eq!(session.api.len(), 2);
+    assert_eq!(
+        session.ledger.damage,
+        ["2 records of unknown kinds are left out (tag 999): use the rpd that recorded them"]
+    );
+}
+
+#[test]
+fn calls_with_texts_that_were_cut_are_counted() {
+    let run = tempfile::tempdir().expect("a directory");
+    let (directory, _meta) = spool(run.path());
+    let mut one = thread(&directory, 1);
+    for (end, flags) in [(1, api_flag::TRUNCATED), (2, 0), (3, api_flag::TRUNCATED)] {
+        put!(
+            one,
+            API,
+            7,
+            ApiCall {
+                operation: 1,
+                end: end,
+                flags: flags
+            },
+            &[]
+        );
+    }
+    assert_eq!(open(&directory).ledger.cut_calls, 2);
+}
+
+/// Spoils every byte of a small spool in turn, and cuts it at many lengths: never a panic.
+#[test]
+fn hostile_spools_never_panic() {
+    let run = tempfile::tempdir().expect("a directory");
+    let (directory, mut meta) = spool(run.path());
+    put!(
+        meta,
+        KERNEL_SYMBOL,
+        0,
+        KernelSymbol { id: 1, name_len: 4 },
+        b"k.kd"
+    );
+    let mut one = thread(&directory, 1);
+    let message = counted(&["message"]);
+    put!(
+        one,
+        API,
+        8,
+        ApiCall {
+            operation: 1,
+            flags: api_flag::MESSAGE,
+            start: 1,
+            end: 2
+        },
+        &message
+    );
+    put!(
+        one,
+        RANGE_BEGIN,
+        8,
+        RangeBegin {
+            operation: 2,
+            flags: api_flag::MESSAGE,
+            start: 5
+        },
+        &message
+    );
+    put!(one, RANGE_END, 8, RangeEnd { end: 6 }, &[]);
+    put!(
+        one,
+        DISPATCH,
+        0,
+        Dispatch {
+            kernel: 1,
+            start: 5,
+            end: 6
+        },
+        &[]
+    );
+    let segments: Vec<_> = std::fs::read_dir(directory.path())
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    assert_eq!(segments.len(), 2);
+    for path in segments {
+        let good = std::fs::read(&path).expect("a segment");
+        let committed = u64::from_le_bytes(good[32..40].try_into().expect("8 bytes")) as usize + 64;
+        for at in 0..committed {
+            let mut bad = good[..committed].to_vec();
+            bad[at] ^= if at % 2 == 0 { 0xff } else { 0x80 };
+            std::fs::write(&path, &bad).expect("written");
+            let _ = Session::open(
+                directory.path(),
+                LoadOptions {
+                    args: true,
+                    ..LoadOptions::default()
+                },
+            );
+            if at % 8 == 3 {
+                std::fs::write(&path, &good[..at]).expect("written");
+                let _ = Session::open(
+                    directory.path(),
+                    LoadOptions {
+                        args: true,
+                        ..LoadOptions::default()
+                    },
+                );
+            }
+        }
+        std::fs::write(&path, &good).expect("written");
+    }
+}
