@@ -62,13 +62,13 @@ pub enum Difference {
 /// A row of the table of differences.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// Which one.
+    /// The difference that this row describes.
     pub difference: Difference,
-    /// What it concerns.
+    /// The option or command that it concerns, in markdown.
     pub subject: &'static str,
-    /// What rpd does.
+    /// Behaviour of rpd, in markdown.
     pub own: &'static str,
-    /// What rocprofv3 does, and rpd in its mode.
+    /// Behaviour of rocprofv3, and of rpd in its mode, in markdown.
     pub original: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Which kernels a pattern picks, by name.
+//! Selection of kernels by patterns over their names.
 //!
 //! Patterns have the syntax of ECMAScript and are searched for anywhere in a name. The front end turns one into a table
 //! ([`compile`], with the feature of that name); the collector in the target only walks the table ([`Matcher`]), which
@@ -48,10 +48,10 @@ mod pattern {
         /// Look-ahead or look-behind.
         #[error("look-around, `{0}`, is not supported")]
         LookAround(String),
-        /// A group referred to.
+        /// A back-reference.
         #[error("a back-reference, `{0}`, is not supported")]
         BackReference(String),
-        /// An escape that ECMAScript does not have.
+        /// An escape sequence that ECMAScript does not define.
         #[error("`{0}` is no escape that patterns have")]
         Escape(String),
         /// The table would be too large.

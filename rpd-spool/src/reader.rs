@@ -1,6 +1,6 @@
 //! Reads segments, whole or cut short, from living or dead processes.
 //!
-//! Nothing in a file is believed: a segment yields the records up to the first thing that cannot be right, the reason
+//! Nothing in a file is trusted: a segment yields the records up to the first invalid value, the reason
 //! is kept as a [`Damage`], and reading goes on with the next segment. Memory is bounded by [`MAX_RECORD`].
 
 use std::collections::BTreeMap;
@@ -36,13 +36,13 @@ pub enum DamageKind {
     /// It was not opened, for instance because it is a pipe or a symbolic link.
     #[error("{0}")]
     Refused(FileError),
-    /// Shorter than its own head.
+    /// The file is shorter than a segment head.
     #[error("is shorter than a segment header")]
     NoHeader,
     /// Does not start with [`MAGIC`].
     #[error("does not start like a segment")]
     WrongMagic,
-    /// Another layout version.
+    /// The segment has another layout version.
     #[error("has layout version {0}, this rpd reads {VERSION}")]
     WrongVersion(u32),
     /// More bytes are said to be committed than there are.
@@ -51,7 +51,7 @@ pub enum DamageKind {
         /// Bytes that are missing.
         missing: u64,
     },
-    /// A record length that cannot be.
+    /// A record length that is not possible.
     #[error("has a record of impossible length {len} at byte {offset}; {lost} bytes skipped")]
     BadRecord {
         /// Where in the file.
@@ -72,12 +72,12 @@ pub enum DamageKind {
     /// The number in the head is not the one in the name.
     #[error("says that it is segment {0}")]
     WrongNumber(u32),
-    /// More was wrong than is worth listing.
+    /// Further damage that is not listed, because there is much of it.
     #[error("and {0} more problems in this stream")]
     More(u64),
 }
 
-/// Something that could not be read, and where.
+/// Damage in a segment file.
 #[derive(Debug, thiserror::Error)]
 #[error("{path} {kind}")]
 pub struct Damage {

@@ -11,9 +11,9 @@ use crate::format;
 /// What becomes of a record in a child that is forked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fork {
-    /// The child repeats it: the provider tells the fact once only, and records of the child refer to it.
+    /// The child repeats it: the provider reports the fact once only, and records of the child refer to it.
     Repeated,
-    /// It is about the parent alone.
+    /// The child does not have it, because it is about the parent.
     Left,
 }
 
@@ -26,13 +26,13 @@ pub enum Role {
     HalfRow(Table),
     /// What rows refer to, or what the process is: kept once for each id.
     Fact,
-    /// How complete the recording is.
+    /// A statement about how complete the recording is.
     Completeness,
 }
 
 macro_rules! record_kinds {
     ($($(#[$doc:meta])* $kind:ident = $constant:ident $tag:literal, $fixed:ident, $fork:ident, $role:expr;)*) => {
-        /// What a record is.
+        /// The kinds of records.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum RecordKind {
             $($(#[$doc])* $kind,)*

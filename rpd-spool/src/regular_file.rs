@@ -127,7 +127,7 @@ pub fn open(path: &Path, links: Links) -> Result<(File, Metadata), FileError> {
         .open(path)
         .map_err(|error| match error.raw_os_error() {
             Some(libc::ELOOP) if links == Links::Refuse => FileError::NotRegular(Kind::Link),
-            // What open says of a socket.
+            // The error of open(2) for a socket.
             Some(libc::ENXIO) => FileError::NotRegular(Kind::Socket),
             _ => FileError::from(error),
         })?;
@@ -152,7 +152,7 @@ pub fn read(path: &Path, links: Links, limit: u64) -> Result<Vec<u8>, FileError>
         return Err(FileError::TooLarge { limit });
     }
     let mut content = Vec::new();
-    // It may grow while it is read, and files of the kernel say that they are empty.
+    // It may grow while it is read, and files of the kernel report a size of 0.
     file.take(limit + 1).read_to_end(&mut content)?;
     match content.len() as u64 > limit {
         true => Err(FileError::TooLarge { limit }),
@@ -232,7 +232,7 @@ mod tests {
             error,
             "is too large: it has more than 4 bytes, the most that is read; name a smaller file"
         );
-        // Says that it is empty.
+        // Files in /proc report a size of 0.
         let error = read(Path::new("/proc/self/environ"), Links::Follow, 1);
         assert!(matches!(error, Err(FileError::TooLarge { limit: 1 })));
         std::fs::write(&path, b"\xff").expect("written");

@@ -1,4 +1,4 @@
-//! What the collector is told about call stacks, and which operations it takes them of.
+//! Options of the collector for call stacks, and the selection of the operations that have stacks.
 
 /// Which frames stacks have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,7 +39,7 @@ impl StackMode {
     }
 }
 
-/// What the collector is told about call stacks.
+/// Options of the collector for call stacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
@@ -106,7 +106,7 @@ pub fn picks(globs: &[String], name: &str) -> bool {
     picked
 }
 
-/// Whether the whole of `name` is what `pattern` describes.
+/// Whether `pattern` matches the whole of `name`.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut from) = (0, 0);
     // Where to go on after a mismatch: behind the last star, with one more character taken by it.

@@ -253,7 +253,7 @@ impl DatabaseSummary {
             let average = total as f64 / calls.max(1) as f64;
             let mut spread = spreads.get(index).unwrap_or(0.0);
             if parts[index] > 1 {
-                // Around the common mean: that around each part's own, and that of those means.
+                // Squared distances from the common mean: those from each part's own mean, plus those of these means.
                 let offset = offsets.get(index).unwrap_or(0.0);
                 spread += (offset - average * total as f64).max(0.0);
             }

@@ -24,7 +24,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// As tables call it.
+    /// Its label in tables.
     pub const fn label(self) -> &'static str {
         match self {
             Group::Kernel => "kernel",
@@ -99,7 +99,7 @@ impl Measure {
         Measure::Total,
     ];
 
-    /// As messages call it.
+    /// Its name in messages.
     pub const fn label(self) -> &'static str {
         match self {
             Measure::Typical => "typical",
@@ -131,7 +131,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// In percent of what was before; `None` when that is 0.
+    /// Change in percent of the median before; `None` when that is 0.
     pub fn percent(&self) -> Option<f64> {
         (self.before > 0.0).then(|| (self.after - self.before) * 100.0 / self.before)
     }
@@ -155,7 +155,7 @@ pub struct Difference {
     pub group: Group,
     /// Name of the function, kernel or direction.
     pub name: String,
-    /// Before; `None` when it did not occur.
+    /// Figures of the recordings before the change; `None` without records.
     pub before: Option<Side>,
     /// Figures of the recordings after the change; `None` without records.
     pub after: Option<Side>,

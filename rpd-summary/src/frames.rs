@@ -291,7 +291,7 @@ impl Statistics {
         Statistics::of(session, &session.dispatches, kernels)
     }
 
-    /// The same as databases have it: dispatches that were counted and not traced are kernels all the same.
+    /// As [`Statistics::new`], for a session from a database, where dispatches that were counted and not traced count as kernels.
     pub(crate) fn of_database(
         session: &Session,
         kernels: KernelNames,
@@ -382,7 +382,7 @@ impl Statistics {
         let is_chosen = domains.iter().fold(lit(false), |chosen, domain| {
             chosen.or(col("domain").eq(lit(*domain as u32)))
         });
-        // The key may be the domain itself.
+        // `by` may be the domain itself.
         let mut figures = vec![col("domain").min().alias("first_domain")];
         figures.extend(merged_figures());
         let frame = self

@@ -26,14 +26,14 @@ impl Group {
                 reason: reason.trim_start_matches("error: ").to_owned(),
             }
         };
-        // On its own first: within brackets `a)(b` would pass.
+        // Compiled alone first: inside the parentheses added below, `a)(b` would be valid.
         Regex::new(expression).map_err(wrong)?;
         Regex::new(&format!("\\A(?:{expression})\\z"))
             .map(Group)
             .map_err(wrong)
     }
 
-    /// Whether it chooses the domain.
+    /// Whether the expression matches the label of the domain.
     pub fn has(&self, domain: Domain) -> bool {
         self.0.is_match(domain.label())
     }

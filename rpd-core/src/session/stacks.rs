@@ -48,7 +48,7 @@ pub struct PythonCode {
 
 macro_rules! location_kinds {
     ($($(#[$doc:meta])* $kind:ident = $constant:ident $word:literal,)*) => {
-        /// What a location is.
+        /// The kinds of locations.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum LocationKind {
             $($(#[$doc])* $kind,)*
@@ -219,15 +219,15 @@ pub struct Missing {
 /// The call stacks of a session. Empty when none were taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stacks {
-    /// By id.
+    /// Files with code, ordered by id.
     pub modules: Vec<StackModule>,
-    /// By id.
+    /// Python code objects, ordered by id.
     pub code: Vec<PythonCode>,
-    /// By id.
+    /// Places in code, ordered by id.
     pub locations: Vec<StackLocation>,
-    /// By id.
+    /// Nodes of the call tree, ordered by id.
     pub nodes: Vec<StackNode>,
-    /// By location, then inline depth. Empty until symbols are looked up.
+    /// Functions and lines of locations, ordered by location, then inline depth. Empty until symbols are looked up.
     pub frames: Vec<StackFrame>,
     /// By file, first line and depth; no line is in two ranges.
     pub generated: Vec<GeneratedLines>,
@@ -315,7 +315,7 @@ impl Stacks {
         std::iter::successors(self.node(stack), |node| self.node(node.parent))
     }
 
-    /// Puts everything in order, each id once, and leaves out what refers to what is not there.
+    /// Sorts everything by id, removes repeated ids, and removes what refers to a missing part.
     pub fn settle(&mut self) -> Missing {
         self.modules.sort_by_key(|module| module.id);
         self.modules.dedup_by_key(|module| module.id);

@@ -62,7 +62,7 @@ pub struct CodeObject {
     pub uri_len: u32,
     /// Address of the ELF image in memory; 0 for files.
     pub memory_base: u64,
-    /// Its size.
+    /// Size of the ELF image in memory, in bytes.
     pub memory_size: u64,
     /// Payload size as the provider reports it.
     pub size: u64,

@@ -57,8 +57,8 @@ pub mod location_kind {
     pub const GAP_MARKER: u16 = 9;
 }
 
-/// A file with code that is mapped into the process. Tail: path, build id. One that is told later and overlaps it has
-/// replaced it.
+/// A file with code that is mapped into the process. Tail: path, build id. A later record whose addresses overlap it
+/// replaces it.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct StackModule {

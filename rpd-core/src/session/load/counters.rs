@@ -1,4 +1,4 @@
-//! Counters: what they are, and what was counted.
+//! Counters, their instances and counted values.
 
 use std::collections::HashMap;
 use std::io;

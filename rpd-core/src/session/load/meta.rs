@@ -1,4 +1,4 @@
-//! The rare records: process, names, agents, code, notes.
+//! Records of the meta stream: process, names, agents, code, notes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,7 +22,7 @@ const MAX_KINDS: u32 = 256;
 const MAX_OPERATIONS: u32 = 1 << 13;
 /// What a code object's record has in `aux` when it was loaded.
 const LOADED: u16 = 1;
-/// Notes kept.
+/// Notes that are kept; further ones are dropped.
 const MAX_NOTES: usize = 200;
 
 /// Names of one kind's operations as the provider numbers them.
@@ -39,17 +39,17 @@ struct Resolved {
     is_api: bool,
     /// Names; 0 where there is none.
     names: Vec<StringId>,
-    /// Those that have occurred.
+    /// Operations that records refer to.
     operations: Vec<Option<OperationId>>,
 }
 
-/// What the meta stream says.
+/// What was read from the meta stream and is needed to resolve the records of threads.
 #[derive(Debug, Default)]
 pub(super) struct Meta {
     pub(super) has_process: bool,
     /// Calls may have stacks.
     pub(super) has_stacks: bool,
-    /// What the collector called the end; 0 when it did not come that far.
+    /// End of recording as the collector wrote it, in nanoseconds; 0 when the process ended without it.
     pub(super) end_time: u64,
     names: BTreeMap<(u32, u32), KindNames>,
     callbacks: Vec<Option<Resolved>>,

@@ -1,4 +1,4 @@
-//! From a spool to a session.
+//! Loads a session from a spool.
 //!
 //! Streams are read one after the other, each record once, straight into the columns. Streams are sorted in themselves
 //! (almost: clock ties, joined ranges), so putting everything in order is a merge.
@@ -209,7 +209,7 @@ impl Session {
     }
 }
 
-/// Records that cannot be used, whatever they say.
+/// Counts of records that cannot be read.
 #[derive(Debug, Default)]
 struct Strange {
     /// Records shorter than the fixed part of their kind, by kind.
@@ -261,7 +261,7 @@ fn note_damage(damage: &mut Vec<String>, text: String) {
     }
 }
 
-/// The latest time known: what the collector called the end, or the end of the last record.
+/// The end of recording: the later of the time that the collector wrote (`said`) and the end of the last record.
 fn end_of_recording(session: &Session, said: u64) -> Nanoseconds {
     let open = session.ledger.open_calls.iter().map(|call| call.start);
     let last = Table::ALL

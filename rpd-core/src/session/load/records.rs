@@ -1,4 +1,4 @@
-//! The many records: calls, ranges and what ran on devices.
+//! Records that become rows: calls, ranges and work of devices.
 
 use std::collections::HashMap;
 
@@ -143,8 +143,8 @@ impl Rows {
         Some(())
     }
 
-    /// Joins the ranges and reports what could not be used. Ranges that were never stopped are no rows. What is left to
-    /// do is for counters.
+    /// Joins the ranges and reports what could not be used. Ranges that were never stopped are no rows. Returns the
+    /// counters, which are finished when all rows can be read.
     pub(super) fn finish(self, meta: &Meta, session: &mut Session) -> Counters {
         for range in self.started {
             let Some(&end) = self.stopped.get(&range.correlation) else {

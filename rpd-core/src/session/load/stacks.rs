@@ -1,4 +1,4 @@
-//! Call stacks: what they refer to, and whether all of it is there.
+//! Call stacks: their parts, and checks that all parts of a stack are in the recording.
 
 use std::io;
 
