@@ -115,6 +115,37 @@ pub(super) fn formats(settings: &Settings) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// Peak memory of everything that is done with a recording, however large, in MiB.
+const PEAK: f64 = 256.0;
+
+pub(super) fn large(settings: &Settings) -> Result<Vec<Row>> {
+    let largest = settings.largest.then_some(128);
+    let mut rows = Vec::new();
+    for millions in [2, 32].into_iter().chain(largest) {
+        let records = (millions * 1_000_000).to_string();
+        let folder = install::target_dir();
+        let folder = folder.to_str().context("the path of target/ is no text")?;
+        let text = example(settings, "rpd-cli", "large-recordings", &[&records, folder])?;
+        for line in text.lines() {
+            let (step, figures) = line.split_once(": ").unwrap_or((line, ""));
+            let what = format!("{millions} M records, {step}");
+            rows.push(Row::new(
+                what.clone(),
+                number_before(figures, " M records/s")?,
+                "M/s",
+                Target::None,
+            ));
+            rows.push(Row::new(
+                what + ": peak memory",
+                number_before(figures, " MiB")?,
+                "MiB",
+                Target::AtMost(PEAK),
+            ));
+        }
+    }
+    Ok(rows)
+}
+
 /// Names of the lines that the example prints, and the most that each may take in nanoseconds.
 const WALKS: [(&str, f64); 5] = [
     ("first sight of a program counter", 5000.0),

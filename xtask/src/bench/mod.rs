@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::shell;
 
 const USAGE: &str = "\
-usage: cargo xtask bench [--release] [--records N] [--strict] [ROW ...]
+usage: cargo xtask bench [--release] [--records N] [--largest] [--strict] [ROW ...]
 
 Rows (all of them unless some are named):
   call      one traced API call over the floor that an empty SDK tool sets
@@ -27,10 +27,13 @@ Rows (all of them unless some are named):
   open      opening a session of 10 M records
   stats     statistics over 10 M records
   formats   each writer alone, on synthetic records
+  large     opening, each format and statistics, from recordings and databases of 2 M and 32 M records: rate and peak
+            memory (32 M need 25 GB of disk space)
   walks     captures of native call stacks, with framehop's figures beside them
   python    one merged stack with 30 Python frames, in the python3 on the path
 
   --records N  records in the rows exit, writers and formats (default 2000000)
+  --largest    128 M records as well in the row large, which need 100 GB of disk space
   --release    measure a release build (default: the dev profile, whose hot crates are optimised)
   --strict     fail when a figure misses its target
 ";
@@ -102,12 +105,15 @@ impl Row {
 struct Settings {
     release: bool,
     records: u64,
+    /// 128 M records, too.
+    largest: bool,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut settings = Settings {
         release: false,
         records: 2_000_000,
+        largest: false,
     };
     let mut strict = false;
     let mut wanted = Vec::new();
@@ -120,6 +126,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             }
             "--release" => settings.release = true,
             "--strict" => strict = true,
+            "--largest" => settings.largest = true,
             "--records" => match arguments.next().map(|value| value.parse()) {
                 Some(Ok(records)) if records > 0 => settings.records = records,
                 _ => bail!("--records needs a positive number"),

@@ -10,7 +10,7 @@ use super::{Row, Settings, Target, examples};
 type Measure = fn(&Bench, &Settings) -> Result<Vec<Row>>;
 
 /// Every row by the name that selects it.
-pub(super) const ALL: [(&str, Measure); 16] = [
+pub(super) const ALL: [(&str, Measure); 17] = [
     ("call", call),
     ("stacks", stacks),
     ("launch", launch),
@@ -25,6 +25,7 @@ pub(super) const ALL: [(&str, Measure); 16] = [
     ("open", |_, settings| examples::open(settings)),
     ("stats", |_, settings| examples::statistics(settings)),
     ("formats", |_, settings| examples::formats(settings)),
+    ("large", |_, settings| examples::large(settings)),
     ("walks", |_, settings| examples::walks(settings)),
     ("python", |_, settings| examples::python_stacks(settings)),
 ];
