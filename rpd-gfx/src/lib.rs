@@ -2,8 +2,9 @@
 //!
 //! [`codeobj`] reads offload bundles and code objects, [`isa`] decodes and executes instructions, [`disasm`] prints
 //! them, [`perf`] derives
-//! counter values from what was executed. What differs from device to device is in [`device`].
+//! counter values from what was executed, [`check`] finds errors of kernels. What differs from device to device is in [`device`].
 
+pub mod check;
 pub mod codeobj;
 pub mod device;
 pub mod disasm;

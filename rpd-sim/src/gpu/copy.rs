@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::agents::{self, Agent};
+use super::check;
 use super::clock;
 use super::fault::Fault;
 use super::handler::Work;
@@ -277,6 +278,9 @@ pub(crate) unsafe fn transfer(shape: &Shape) {
             let (dst, src) = (shape.dst.row(y, z), shape.src.row(y, z));
             // SAFETY: promised by the caller; `copy` allows overlap.
             unsafe { std::ptr::copy(src as *const u8, dst as *mut u8, shape.width) };
+            if let Some(session) = check::session() {
+                session.wrote_range(dst as u64, shape.width as u64);
+            }
         }
     }
 }

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use super::agents::{self, PoolKind};
 use super::aql::KernelDispatchPacket;
+use super::check::{self, Reported};
 use super::clock;
 use super::fault::Fault;
 use super::machine::machine;
 use super::memory::{AccessError, Use};
 use super::observe::{self, Recording, ScratchEvent, ScratchInfo};
 use super::queue::Queue;
+use rpd_gfx::check::Checker;
 use rpd_gfx::codeobj::{Image, KernelDescriptor};
 use rpd_gfx::isa::{self, Control, Dispatch, Extent, Program, WaveSync};
 use rpd_gfx::perf::{Both, Counts, Model, Recorder, Selection, Timeline};
@@ -34,7 +36,7 @@ pub(crate) struct Kernel {
     /// The descriptor at its kernel object's address.
     pub(crate) descriptor: KernelDescriptor,
     /// What keeps the instructions mapped while a dispatch may still run them.
-    pub(crate) _image: Arc<Image>,
+    pub(crate) image: Arc<Image>,
 }
 
 /// Kernels by the address of their kernel object.
@@ -221,6 +223,17 @@ pub(crate) fn run(
     let mut recorders =
         selection.map(|selection| Recorder::for_threads(&dispatch, selection, workers));
     let result = match (&mut model, &mut recorders) {
+        (None, None) if let Some(session) = check::session() => {
+            let mut checker = Checker::new(session, device.code.wave_size);
+            let result = isa::watch_dispatch(&dispatch, &view, &control, &mut checker);
+            let reported = Reported {
+                kernel: name,
+                object: kernel.image.base(),
+                first: kernel.program.base().wrapping_sub(kernel.image.delta()),
+            };
+            session.report(&reported, &checker.findings());
+            result
+        }
         (Some(model), None) => isa::watch_dispatch(&dispatch, &view, &control, model),
         (Some(model), Some(recorders)) => {
             let mut both = Both::new(model, &mut recorders[0]);

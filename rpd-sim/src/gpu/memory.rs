@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::agents::{self, Pool, PoolKind};
+use super::check;
 
 /// Smallest unit of allocation of the pools, in bytes.
 pub(crate) const GRANULE: usize = 4096;
@@ -239,8 +240,21 @@ impl Memory {
         }
         if allocation.mapped != 0 {
             self.unaccount(allocation.pool, allocation.mapped);
-            // SAFETY: the range was mapped by `map`, is no longer registered, and is unmapped only here.
-            unsafe { libc::munmap(base as *mut _, allocation.mapped) };
+            match check::session().filter(|_| purpose == Use::Program) {
+                // Nothing else shall be there later.
+                Some(session) => {
+                    session.freed(base, allocation.size);
+                    // SAFETY: the range was mapped by `map` and is no longer registered.
+                    unsafe {
+                        libc::madvise(base as *mut _, allocation.mapped, libc::MADV_DONTNEED);
+                        libc::mprotect(base as *mut _, allocation.mapped, libc::PROT_NONE);
+                    }
+                }
+                // SAFETY: the range was mapped by `map`, is no longer registered, and is unmapped only here.
+                None => unsafe {
+                    libc::munmap(base as *mut _, allocation.mapped);
+                },
+            }
         }
         true
     }
@@ -294,6 +308,21 @@ impl Memory {
         }
         drop(maps);
         true
+    }
+
+    /// First byte and size of the allocation that is nearest to an address in none, if it is no farther than `most`.
+    pub(crate) fn nearest(&self, address: usize, most: usize) -> Option<(u64, u64)> {
+        let maps = self.maps.read().unwrap_or_else(PoisonError::into_inner);
+        let before = maps.allocations.range(..=address).next_back();
+        let behind = maps.allocations.range(address..).next();
+        let before = before.map(|(_, found)| (address.saturating_sub(found.end()), found));
+        let behind = behind.map(|(&base, found)| (base - address, found));
+        [before, behind]
+            .into_iter()
+            .flatten()
+            .filter(|&(distance, _)| distance <= most)
+            .min_by_key(|&(distance, _)| distance)
+            .map(|(_, found)| (found.base as u64, found.size as u64))
     }
 
     /// The range that contains an address.
@@ -361,6 +390,9 @@ impl Memory {
 
 /// Maps fresh zeroed memory that takes no space until it is touched.
 pub(crate) fn map(bytes: usize) -> Option<usize> {
+    if check::session().is_some() {
+        return map_guarded(bytes);
+    }
     // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing that exists.
     let address = unsafe {
         libc::mmap(
@@ -373,6 +405,28 @@ pub(crate) fn map(bytes: usize) -> Option<usize> {
         )
     };
     (address != libc::MAP_FAILED).then_some(address as usize)
+}
+
+/// The same with addresses around it at which nothing is.
+fn map_guarded(bytes: usize) -> Option<usize> {
+    let whole = bytes.checked_add(2 * check::GUARD)?;
+    // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing that exists; its middle is made accessible.
+    unsafe {
+        let address = libc::mmap(
+            std::ptr::null_mut(),
+            whole,
+            libc::PROT_NONE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        );
+        if address == libc::MAP_FAILED {
+            return None;
+        }
+        let base = address.byte_add(check::GUARD);
+        let done = libc::mprotect(base, bytes, libc::PROT_READ | libc::PROT_WRITE) == 0;
+        done.then_some(base as usize)
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -3,6 +3,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod aql;
+pub(crate) mod check;
 pub(crate) mod clock;
 pub(crate) mod copy;
 pub(crate) mod exec;

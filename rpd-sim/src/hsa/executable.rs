@@ -11,6 +11,7 @@ use super::support::{Outcome, agent, api, ensure, put, text};
 use super::symbol::{Kind, Symbol};
 use super::types::{Status, status};
 use crate::gpu::agents::{self, Agent, PoolKind};
+use crate::gpu::check;
 use crate::gpu::exec::Kernel;
 use crate::gpu::machine::machine;
 use crate::gpu::memory::Use;
@@ -258,6 +259,9 @@ fn load(
         Use::CodeObject,
         access,
     );
+    if let Some(session) = check::session() {
+        session.save(image.base(), &reader.bytes);
+    }
     let handle = state().handle();
     let in_memory = reader.file < 0;
     let info = CodeObjectInfo {
@@ -375,7 +379,7 @@ fn insert_kernels(image: &Arc<Image>, kernels: &[(KernelInfo, KernelDescriptor)]
             name: name.to_owned(),
             program: Arc::clone(&program),
             descriptor: *descriptor,
-            _image: Arc::clone(image),
+            image: Arc::clone(image),
         };
         machine().kernels.insert(info.kernel_object, kernel);
     }

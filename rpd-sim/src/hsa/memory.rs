@@ -8,6 +8,7 @@ use super::types::{
     PointerInfo, Status, status,
 };
 use crate::gpu::agents::{self, Pool};
+use crate::gpu::check;
 use crate::gpu::machine::machine;
 use crate::gpu::memory::{AllocError, FreeCallback, GRANULE, Use};
 
@@ -340,6 +341,9 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_fill(
         ensure(known, status::ERROR_INVALID_ALLOCATION)?;
         // SAFETY: the range was just found to be allocated, and it is aligned.
         unsafe { std::slice::from_raw_parts_mut(ptr.cast::<u32>(), count) }.fill(value);
+        if let Some(session) = check::session() {
+            session.wrote_range(ptr as u64, bytes as u64);
+        }
         Ok(())
     })
 }

@@ -1,0 +1,507 @@
+//! Finds errors of kernels while they execute: data races in LDS and global memory, reads of what was never written,
+//! accesses outside of allocations, misaligned atomics, and barriers that a part of a wave passes by.
+//!
+//! A [`Checker`] watches one dispatch. Two accesses of different waves race if they touch the same bytes, at least one writes, they are not both
+//! atomic, and nothing orders them: a barrier of their workgroup, or atomics (each orders what is before it in one wave and behind the next one on the
+//! same address in another). Loads that bypass the first-level cache count as atomic, since spinning on a flag is
+//! written with them. The lanes of a wave execute in step and do not race with each other.
+
+mod clocks;
+mod shadow;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use crate::isa::{Kind, Operation, Probe, Space, Step, Transfer, Workgroup};
+use clocks::Clocks;
+use shadow::{Access, Global, Lds};
+
+/// What an address of global memory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In an allocation.
+    Inside {
+        /// Its first byte.
+        base: u64,
+        /// Its size in bytes.
+        size: u64,
+        /// Whether it is known which of its bytes have been written.
+        tracked: bool,
+    },
+    /// In no allocation; the nearest one, if it is near.
+    Outside {
+        /// First byte and size of the nearest allocation.
+        nearest: Option<(u64, u64)>,
+    },
+    /// In memory that was freed.
+    Freed {
+        /// First byte of the former allocation.
+        base: u64,
+        /// Its size in bytes.
+        size: u64,
+    },
+}
+
+/// The memory that kernels access, over all dispatches.
+pub trait Heap {
+    /// What an address is.
+    fn place(&self, address: u64) -> Place;
+    /// Whether all of these bytes of an allocation have been written.
+    fn is_written(&self, address: u64, bytes: u32) -> bool;
+    /// These bytes are being written.
+    fn wrote(&self, address: u64, bytes: u32);
+}
+
+/// What was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FindingKind {
+    /// Two accesses to global memory that nothing orders.
+    GlobalRace,
+    /// Two accesses to LDS that nothing orders.
+    LdsRace,
+    /// A read of global memory that nobody has written.
+    UninitialisedRead,
+    /// A read of LDS that no wave of the workgroup has written.
+    UninitialisedLds,
+    /// An access outside of all allocations.
+    OutOfBounds,
+    /// An access to memory that was freed.
+    UseAfterFree,
+    /// An atomic at an address that its size does not divide.
+    MisalignedAtomic,
+    /// A barrier that lanes passed by which the wave executed later.
+    BarrierDivergence,
+}
+
+impl FindingKind {
+    /// The kind in words, as reports have it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::GlobalRace => "data race in global memory",
+            Self::LdsRace => "data race in LDS",
+            Self::UninitialisedRead => "read of uninitialised global memory",
+            Self::UninitialisedLds => "read of uninitialised LDS",
+            Self::OutOfBounds => "access outside of allocations",
+            Self::UseAfterFree => "access to freed memory",
+            Self::MisalignedAtomic => "misaligned atomic",
+            Self::BarrierDivergence => "barrier in divergent code",
+        }
+    }
+}
+
+/// The other access of a race, or where lanes were active that passed a barrier by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Other {
+    /// Workgroup.
+    pub group: u64,
+    /// Wave in it.
+    pub wave: u32,
+    /// Offset of the instruction in its code object.
+    pub offset: u64,
+    /// Whether it writes.
+    pub writes: bool,
+}
+
+/// An error of a kernel, as it was seen first.
+#[derive(Debug, Clone, Copy)]
+pub struct Finding {
+    /// What it is.
+    pub kind: FindingKind,
+    /// Workgroup.
+    pub group: u64,
+    /// Wave in it.
+    pub wave: u32,
+    /// Lanes of the wave.
+    pub lanes: u64,
+    /// Offset of the instruction in its code object.
+    pub offset: u64,
+    /// Address of the first lane concerned; of LDS an offset.
+    pub address: u64,
+    /// Bytes of each lane.
+    pub bytes: u32,
+    /// Whether the instruction writes.
+    pub writes: bool,
+    /// The other instruction.
+    pub other: Option<Other>,
+    /// What the address is.
+    pub place: Option<Place>,
+    /// How often it was seen.
+    pub times: u64,
+}
+
+/// A wave that executes.
+struct Wave {
+    /// Its number in the dispatch's clocks.
+    id: u32,
+    /// Offset of the last barrier and the lanes that were active there, until lanes are seen that were not.
+    barrier: Option<(u64, u64)>,
+}
+
+/// A workgroup that executes.
+struct Group {
+    waves: Vec<Wave>,
+    lds: Lds,
+}
+
+/// Watches a dispatch.
+pub struct Checker<'h> {
+    heap: &'h dyn Heap,
+    wave_size: u32,
+    groups: HashMap<u64, Group>,
+    /// Workgroup and wave by number in the clocks.
+    names: Vec<(u64, u32)>,
+    clocks: Clocks,
+    global: Global,
+    findings: Vec<Finding>,
+    known: HashMap<(FindingKind, u64, Option<u64>), usize>,
+    /// The allocation of the last access.
+    last: Option<(u64, u64, bool)>,
+}
+
+/// Different findings of a dispatch; more are not kept.
+const MOST: usize = 1000;
+
+impl<'h> Checker<'h> {
+    /// A checker of a dispatch whose waves have so many lanes.
+    pub fn new(heap: &'h dyn Heap, wave_size: u32) -> Self {
+        Self {
+            heap,
+            wave_size: wave_size.max(1),
+            groups: HashMap::new(),
+            names: Vec::new(),
+            clocks: Clocks::default(),
+            global: Global::default(),
+            findings: Vec::new(),
+            known: HashMap::new(),
+            last: None,
+        }
+    }
+
+    /// What was found, in the order in which it was seen first.
+    pub fn findings(self) -> Vec<Finding> {
+        self.findings
+    }
+
+    fn report(&mut self, finding: Finding) {
+        let key = (
+            finding.kind,
+            finding.offset,
+            finding.other.map(|o| o.offset),
+        );
+        if let Some(&n) = self.known.get(&key) {
+            let known = &mut self.findings[n];
+            known.times += 1;
+            if (known.group, known.wave) == (finding.group, finding.wave) {
+                known.lanes |= finding.lanes;
+            }
+        } else if self.findings.len() < MOST {
+            self.known.insert(key, self.findings.len());
+            self.findings.push(finding);
+        }
+    }
+
+    fn other(&self, access: &Access, writes: bool) -> Other {
+        let (group, wave) = self.names[access.stamp.wave as usize];
+        Other {
+            group,
+            wave,
+            offset: access.offset.into(),
+            writes,
+        }
+    }
+
+    /// The place of a lane's access, if it is in an allocation with all of its bytes.
+    fn place(&mut self, address: u64, bytes: u32) -> Result<bool, Place> {
+        let inside = |base: u64, size: u64| {
+            address >= base && address.wrapping_add(bytes.into()) <= base.saturating_add(size)
+        };
+        if let Some((base, size, tracked)) = self.last
+            && inside(base, size)
+        {
+            return Ok(tracked);
+        }
+        match self.heap.place(address) {
+            Place::Inside {
+                base,
+                size,
+                tracked,
+            } if inside(base, size) => {
+                self.last = Some((base, size, tracked));
+                Ok(tracked)
+            }
+            Place::Inside { base, size, .. } => Err(Place::Outside {
+                nearest: Some((base, size)),
+            }),
+            other => Err(other),
+        }
+    }
+
+    fn global_access(&mut self, step: &Step<'_>, transfer: &Transfer, id: u32) {
+        let Seen {
+            reads,
+            writes,
+            atomic,
+        } = Seen::of(transfer.operation, step.kind);
+        let finding = |kind, lane: usize| finding(kind, step, transfer, lane, writes);
+        for lane in lanes_of(transfer.lanes) {
+            let (address, bytes) = (transfer.addresses[lane], transfer.bytes);
+            let tracked = match self.place(address, bytes) {
+                Ok(tracked) => tracked,
+                Err(place) => {
+                    let kind = match place {
+                        Place::Freed { .. } => FindingKind::UseAfterFree,
+                        _ => FindingKind::OutOfBounds,
+                    };
+                    self.report(Finding {
+                        place: Some(place),
+                        ..finding(kind, lane)
+                    });
+                    continue;
+                }
+            };
+            if atomic && writes && !address.is_multiple_of(bytes.max(1).into()) {
+                self.report(finding(FindingKind::MisalignedAtomic, lane));
+            }
+            if reads && tracked && !self.heap.is_written(address, bytes) {
+                let place = Some(self.heap.place(address));
+                self.report(Finding {
+                    place,
+                    ..finding(FindingKind::UninitialisedRead, lane)
+                });
+                // Reported once: what is computed from it is not looked at.
+                self.heap.wrote(address, bytes);
+            }
+            if atomic {
+                self.clocks.acquire(id, address);
+            }
+            let access = Access {
+                stamp: self.clocks.stamp(id),
+                offset: step.offset as u32,
+            };
+            let clocks = &self.clocks;
+            let conflict =
+                self.global
+                    .access(address, bytes, access, (reads, writes, atomic), |before| {
+                        clocks.ordered(before, id)
+                    });
+            if let Some((before, wrote)) = conflict {
+                if atomic && !writes {
+                    // A flag that was stored plainly: its reader goes on behind the store.
+                    self.clocks.follow(id, before.stamp);
+                } else {
+                    let other = Some(self.other(&before, wrote));
+                    let place = Some(self.heap.place(address));
+                    self.report(Finding {
+                        other,
+                        place,
+                        ..finding(FindingKind::GlobalRace, lane)
+                    });
+                }
+            }
+            if writes {
+                self.heap.wrote(address, bytes);
+            }
+            if atomic && writes {
+                self.clocks.release(id, address);
+            }
+        }
+        if atomic && writes {
+            self.clocks.advance(id);
+        }
+    }
+
+    fn lds_access(&mut self, step: &Step<'_>, transfer: &Transfer, id: u32) {
+        /// Addresses of LDS are told from others in the clocks of atomics by the workgroup above these bits.
+        const GROUP_SHIFT: u32 = 20;
+        let Seen {
+            reads,
+            writes,
+            atomic,
+        } = Seen::of(transfer.operation, step.kind);
+        let mut found: Vec<Finding> = Vec::new();
+        for lane in lanes_of(transfer.lanes) {
+            let (address, bytes) = (transfer.addresses[lane], transfer.bytes);
+            let sync = !(step.group << GROUP_SHIFT | address);
+            if atomic {
+                self.clocks.acquire(id, sync);
+            }
+            let access = Access {
+                stamp: self.clocks.stamp(id),
+                offset: step.offset as u32,
+            };
+            let clocks = &self.clocks;
+            let Some(group) = self.groups.get_mut(&step.group) else {
+                return;
+            };
+            if reads && !group.lds.is_written(address, bytes) {
+                found.push(finding(
+                    FindingKind::UninitialisedLds,
+                    step,
+                    transfer,
+                    lane,
+                    writes,
+                ));
+                group.lds.wrote(address, bytes);
+            }
+            let conflict =
+                group
+                    .lds
+                    .access(address, bytes, access, (reads, writes, atomic), |before| {
+                        clocks.ordered(before, id)
+                    });
+            if writes {
+                group.lds.wrote(address, bytes);
+            }
+            if let Some((before, wrote)) = conflict {
+                found.push(Finding {
+                    other: Some(self.other(&before, wrote)),
+                    ..finding(FindingKind::LdsRace, step, transfer, lane, writes)
+                });
+            }
+            if atomic {
+                self.clocks.release(id, sync);
+            }
+        }
+        for finding in found {
+            self.report(finding);
+        }
+        if atomic {
+            self.clocks.advance(id);
+        }
+    }
+}
+
+/// How an instruction accesses memory.
+struct Seen {
+    reads: bool,
+    writes: bool,
+    /// Whether it orders accesses.
+    atomic: bool,
+}
+
+impl Seen {
+    fn of(operation: Operation, kind: Kind) -> Self {
+        let coherent = matches!(kind, Kind::Vmem(vmem) if vmem.coherent);
+        match operation {
+            Operation::Load => Self {
+                reads: true,
+                writes: false,
+                atomic: coherent,
+            },
+            Operation::Store => Self {
+                reads: false,
+                writes: true,
+                atomic: false,
+            },
+            Operation::Atomic(_) => Self {
+                reads: true,
+                writes: true,
+                atomic: true,
+            },
+        }
+    }
+}
+
+fn finding(
+    kind: FindingKind,
+    step: &Step<'_>,
+    transfer: &Transfer,
+    lane: usize,
+    writes: bool,
+) -> Finding {
+    Finding {
+        kind,
+        group: step.group,
+        wave: step.wave as u32,
+        lanes: 1 << lane,
+        offset: step.offset,
+        address: transfer.addresses[lane],
+        bytes: transfer.bytes,
+        writes,
+        other: None,
+        place: None,
+        times: 1,
+    }
+}
+
+/// Numbers of the lanes in a mask.
+fn lanes_of(mask: u64) -> impl Iterator<Item = usize> {
+    (0..64).filter(move |lane| mask >> lane & 1 != 0)
+}
+
+impl Probe for Checker<'_> {
+    fn started(&mut self, group: &Workgroup) {
+        let waves = (0..group.items.div_ceil(self.wave_size)).map(|wave| {
+            self.names.push((group.id, wave));
+            Wave {
+                id: self.clocks.add(),
+                barrier: None,
+            }
+        });
+        let group_state = Group {
+            waves: waves.collect(),
+            lds: Lds::default(),
+        };
+        self.groups.insert(group.id, group_state);
+    }
+
+    fn executed(&mut self, step: &Step<'_>) {
+        let Some(wave) = self
+            .groups
+            .get_mut(&step.group)
+            .and_then(|group| group.waves.get_mut(step.wave))
+        else {
+            return;
+        };
+        let id = wave.id;
+        if let Some((offset, lanes)) = wave.barrier
+            && step.exec & !lanes != 0
+        {
+            wave.barrier = None;
+            let missing = step.exec & !lanes;
+            self.report(Finding {
+                kind: FindingKind::BarrierDivergence,
+                group: step.group,
+                wave: step.wave as u32,
+                lanes,
+                offset,
+                address: 0,
+                bytes: 0,
+                writes: false,
+                other: Some(Other {
+                    group: step.group,
+                    wave: step.wave as u32,
+                    offset: step.offset,
+                    writes: false,
+                }),
+                place: None,
+                times: u64::from(missing != 0),
+            });
+        }
+        if step.kind == Kind::Barrier
+            && let Some(group) = self.groups.get_mut(&step.group)
+        {
+            group.waves[step.wave].barrier = Some((step.offset, step.exec));
+        }
+        for transfer in step.transfers {
+            match transfer.space {
+                Space::Global => self.global_access(step, transfer, id),
+                Space::Lds => self.lds_access(step, transfer, id),
+                // Of one lane alone.
+                Space::Scratch => {}
+            }
+        }
+    }
+
+    fn released(&mut self, group: u64) {
+        if let Some(group) = self.groups.get(&group) {
+            let waves: Vec<u32> = group.waves.iter().map(|wave| wave.id).collect();
+            self.clocks.meet(&waves);
+        }
+    }
+
+    fn ended(&mut self, group: u64) {
+        self.groups.remove(&group);
+    }
+}

@@ -1,0 +1,188 @@
+//! The last accesses to each part of a memory, in units of four bytes.
+
+use std::collections::HashMap;
+
+use super::clocks::Stamp;
+
+/// An access that happened.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Access {
+    /// When, and by which wave.
+    pub(super) stamp: Stamp,
+    /// Offset of the instruction in its code object.
+    pub(super) offset: u32,
+}
+
+/// An access and the bytes of the unit that it touched.
+#[derive(Debug, Clone, Copy, Default)]
+struct Part {
+    access: Access,
+    bytes: u8,
+    atomic: bool,
+}
+
+impl Part {
+    fn touches(&self, bytes: u8) -> bool {
+        self.bytes & bytes != 0
+    }
+}
+
+/// Four bytes: the last write and the last reads of two waves.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cell {
+    write: Part,
+    reads: [Part; 2],
+}
+
+impl Cell {
+    /// Notes an access; the earlier one that it races with and whether that writes.
+    fn access(
+        &mut self,
+        bytes: u8,
+        access: Access,
+        (reads, writes, atomic): (bool, bool, bool),
+        ordered: &impl Fn(Stamp) -> bool,
+    ) -> Option<(Access, bool)> {
+        let free = |part: &Part| {
+            !part.touches(bytes) || (atomic && part.atomic) || ordered(part.access.stamp)
+        };
+        let mut conflict = None;
+        if !free(&self.write) {
+            conflict = Some((self.write.access, true));
+        } else if writes {
+            conflict = self
+                .reads
+                .iter()
+                .find(|part| !free(part))
+                .map(|part| (part.access, false));
+        }
+        let part = Part {
+            access,
+            bytes,
+            atomic,
+        };
+        if writes {
+            self.write = part;
+            self.reads = Default::default();
+        } else if reads {
+            let same = |known: &&mut Part| {
+                known.access.stamp.time == 0 || known.access.stamp.wave == access.stamp.wave
+            };
+            match self.reads.iter_mut().find(same) {
+                Some(known) if known.access.stamp.wave == access.stamp.wave => {
+                    let bytes = known.bytes | bytes;
+                    *known = Part { bytes, ..part };
+                }
+                Some(known) => *known = part,
+                None => self.reads[1] = part,
+            }
+        }
+        conflict
+    }
+}
+
+/// Splits an access into units: index of the unit and mask of its bytes.
+fn units(address: u64, bytes: u32) -> impl Iterator<Item = (u64, u8)> {
+    let end = address.saturating_add(bytes.into());
+    (address / 4..end.div_ceil(4)).map(move |unit| {
+        let first = address.saturating_sub(unit * 4).min(4);
+        let last = (end - unit * 4).min(4);
+        (unit, ((1u8 << last) - 1) & !((1u8 << first) - 1))
+    })
+}
+
+/// Units of a page of shadow.
+const PAGE: u64 = 1024;
+
+/// The accesses of a dispatch to global memory.
+#[derive(Debug, Default)]
+pub(super) struct Global {
+    pages: HashMap<u64, Box<[Cell]>>,
+}
+
+impl Global {
+    /// Notes an access; the earlier one that it races with and whether that writes.
+    pub(super) fn access(
+        &mut self,
+        address: u64,
+        bytes: u32,
+        access: Access,
+        how: (bool, bool, bool),
+        ordered: impl Fn(Stamp) -> bool,
+    ) -> Option<(Access, bool)> {
+        let mut conflict = None;
+        for (unit, mask) in units(address, bytes) {
+            let page = self
+                .pages
+                .entry(unit / PAGE)
+                .or_insert_with(|| vec![Cell::default(); PAGE as usize].into());
+            let found = page[(unit % PAGE) as usize].access(mask, access, how, &ordered);
+            conflict = conflict.or(found);
+        }
+        conflict
+    }
+}
+
+/// The accesses of a workgroup to its LDS, and what it has written of it.
+#[derive(Debug, Default)]
+pub(super) struct Lds {
+    cells: Vec<Cell>,
+    written: Vec<u8>,
+}
+
+impl Lds {
+    fn reach(&mut self, units: usize) {
+        if self.cells.len() < units {
+            self.cells.resize(units, Cell::default());
+            self.written.resize(units, 0);
+        }
+    }
+
+    /// Whether all of these bytes have been written.
+    pub(super) fn is_written(&self, address: u64, bytes: u32) -> bool {
+        units(address, bytes).all(|(unit, mask)| {
+            self.written
+                .get(unit as usize)
+                .is_some_and(|written| written & mask == mask)
+        })
+    }
+
+    /// These bytes are being written.
+    pub(super) fn wrote(&mut self, address: u64, bytes: u32) {
+        for (unit, mask) in units(address, bytes) {
+            self.reach(unit as usize + 1);
+            self.written[unit as usize] |= mask;
+        }
+    }
+
+    /// Notes an access; the earlier one that it races with and whether that writes.
+    pub(super) fn access(
+        &mut self,
+        address: u64,
+        bytes: u32,
+        access: Access,
+        how: (bool, bool, bool),
+        ordered: impl Fn(Stamp) -> bool,
+    ) -> Option<(Access, bool)> {
+        let mut conflict = None;
+        for (unit, mask) in units(address, bytes) {
+            self.reach(unit as usize + 1);
+            let found = self.cells[unit as usize].access(mask, access, how, &ordered);
+            conflict = conflict.or(found);
+        }
+        conflict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accesses_are_split_at_four_bytes() {
+        assert_eq!(units(4, 4).collect::<Vec<_>>(), [(1, 15)]);
+        assert_eq!(units(6, 1).collect::<Vec<_>>(), [(1, 4)]);
+        assert_eq!(units(6, 4).collect::<Vec<_>>(), [(1, 12), (2, 3)]);
+        assert_eq!(units(0, 16).count(), 4);
+    }
+}

@@ -1,0 +1,215 @@
+//! The checker on sequences of accesses that the tests make up.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+use super::*;
+use crate::isa::Vmem;
+
+/// One allocation of 4096 bytes at 0x10000, and one that was freed at 0x20000.
+#[derive(Default)]
+struct Memory(RefCell<HashSet<u64>>);
+
+impl Heap for Memory {
+    fn place(&self, address: u64) -> Place {
+        match address {
+            0x10000..0x11000 => Place::Inside {
+                base: 0x10000,
+                size: 0x1000,
+                tracked: true,
+            },
+            0x20000..0x21000 => Place::Freed {
+                base: 0x20000,
+                size: 0x1000,
+            },
+            _ => Place::Outside {
+                nearest: Some((0x10000, 0x1000)),
+            },
+        }
+    }
+
+    fn is_written(&self, address: u64, bytes: u32) -> bool {
+        let written = self.0.borrow();
+        (address..address + u64::from(bytes)).all(|byte| written.contains(&byte))
+    }
+
+    fn wrote(&self, address: u64, bytes: u32) {
+        self.0
+            .borrow_mut()
+            .extend(address..address + u64::from(bytes));
+    }
+}
+
+const LOAD: Operation = Operation::Load;
+const STORE: Operation = Operation::Store;
+const ATOMIC: Operation = Operation::Atomic(true);
+
+struct Run<'h> {
+    checker: Checker<'h>,
+    offset: u64,
+}
+
+impl<'h> Run<'h> {
+    /// Two workgroups of two waves.
+    fn new(memory: &'h Memory) -> Self {
+        let mut checker = Checker::new(memory, 64);
+        for id in 0..2 {
+            checker.started(&Workgroup { id, items: 128 });
+        }
+        Self { checker, offset: 0 }
+    }
+
+    fn step(&mut self, (group, wave): (u64, usize), kind: Kind, exec: u64, transfers: &[Transfer]) {
+        self.offset += 4;
+        self.checker.executed(&Step {
+            group,
+            wave,
+            offset: self.offset,
+            length: 4,
+            kind,
+            lanes: exec.count_ones(),
+            exec,
+            next: self.offset + 4,
+            transfers,
+            scalar: &[],
+        });
+    }
+
+    /// An access of lane 3 to four bytes.
+    fn access(&mut self, who: (u64, usize), space: Space, operation: Operation, address: u64) {
+        let kind = Kind::Vmem(Vmem {
+            flat: true,
+            operation,
+            dwords: 1,
+            coherent: false,
+        });
+        let transfer = Transfer {
+            space,
+            operation,
+            bytes: 4,
+            lanes: 8,
+            addresses: [address; 64],
+        };
+        self.step(who, kind, u64::MAX, &[transfer]);
+    }
+
+    fn kinds(self) -> Vec<FindingKind> {
+        self.checker
+            .findings()
+            .iter()
+            .map(|finding| finding.kind)
+            .collect()
+    }
+}
+
+#[test]
+fn barriers_order_waves_of_a_workgroup() {
+    let memory = Memory::default();
+    let mut run = Run::new(&memory);
+    run.access((0, 0), Space::Lds, STORE, 16);
+    run.checker.released(0);
+    run.access((0, 1), Space::Lds, LOAD, 16);
+    run.access((0, 1), Space::Lds, STORE, 20);
+    run.access((0, 0), Space::Lds, LOAD, 20);
+    let findings = run.checker.findings();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    let race = findings[0];
+    assert_eq!(
+        (race.kind, race.lanes, race.writes),
+        (FindingKind::LdsRace, 8, false)
+    );
+    let other = race.other.unwrap();
+    assert_eq!(
+        (other.group, other.wave, other.offset, other.writes),
+        (0, 1, 12, true)
+    );
+}
+
+#[test]
+fn a_write_after_a_read_races_too() {
+    let memory = Memory::default();
+    let mut run = Run::new(&memory);
+    run.access((0, 0), Space::Lds, STORE, 0);
+    run.checker.released(0);
+    run.access((0, 1), Space::Lds, LOAD, 0);
+    run.access((0, 0), Space::Lds, STORE, 0);
+    assert_eq!(run.kinds(), [FindingKind::LdsRace]);
+}
+
+#[test]
+fn workgroups_have_local_memory_of_their_own() {
+    let memory = Memory::default();
+    let mut run = Run::new(&memory);
+    run.access((0, 0), Space::Lds, STORE, 0);
+    run.access((1, 0), Space::Lds, LOAD, 0);
+    assert_eq!(run.kinds(), [FindingKind::UninitialisedLds]);
+}
+
+#[test]
+fn workgroups_are_ordered_by_atomics_alone() {
+    let memory = Memory::default();
+    let mut run = Run::new(&memory);
+    run.access((0, 0), Space::Global, STORE, 0x10000);
+    run.checker.released(0);
+    run.checker.released(1);
+    run.access((1, 0), Space::Global, LOAD, 0x10000);
+    assert_eq!(run.kinds(), [FindingKind::GlobalRace]);
+
+    let mut run = Run::new(&memory);
+    memory.wrote(0x10100, 4);
+    run.access((0, 0), Space::Global, STORE, 0x10000);
+    run.access((0, 0), Space::Global, ATOMIC, 0x10100);
+    run.access((1, 0), Space::Global, ATOMIC, 0x10100);
+    run.access((1, 0), Space::Global, LOAD, 0x10000);
+    // What the first workgroup does behind its atomic is not ordered.
+    run.access((0, 0), Space::Global, STORE, 0x10000);
+    assert_eq!(run.kinds(), [FindingKind::GlobalRace]);
+}
+
+#[test]
+fn different_bytes_do_not_race() {
+    let memory = Memory::default();
+    let mut run = Run::new(&memory);
+    run.access((0, 0), Space::Global, STORE, 0x10000);
+    run.access((1, 0), Space::Global, STORE, 0x10004);
+    run.access((1, 1), Space::Global, STORE, 0x10008);
+    assert_eq!(run.kinds(), []);
+}
+
+#[test]
+fn places_are_told_apart() {
+    let memory = Memory::default();
+    let mut run = Run::new(&memory);
+    run.access((0, 0), Space::Global, LOAD, 0x10000);
+    run.access((0, 0), Space::Global, STORE, 0x10ffe);
+    run.access((0, 0), Space::Global, STORE, 0x20000);
+    run.access((0, 0), Space::Global, ATOMIC, 0x10002);
+    use FindingKind::{MisalignedAtomic, OutOfBounds, UninitialisedRead, UseAfterFree};
+    let kinds = run.kinds();
+    assert_eq!(
+        kinds[..4],
+        [
+            UninitialisedRead,
+            OutOfBounds,
+            UseAfterFree,
+            MisalignedAtomic
+        ]
+    );
+}
+
+#[test]
+fn lanes_that_come_back_behind_a_barrier_have_missed_it() {
+    let memory = Memory::default();
+    let mut run = Run::new(&memory);
+    run.step((0, 0), Kind::Barrier, 0xff, &[]);
+    run.step((0, 0), Kind::Salu, 0x0f, &[]);
+    run.step((0, 1), Kind::Barrier, 0xff, &[]);
+    run.step((0, 1), Kind::Salu, 0x1ff, &[]);
+    let findings = run.checker.findings();
+    assert_eq!(findings.len(), 1);
+    assert_eq!(
+        (findings[0].kind, findings[0].wave),
+        (FindingKind::BarrierDivergence, 1)
+    );
+    assert_eq!((findings[0].offset, findings[0].lanes), (12, 0xff));
+}

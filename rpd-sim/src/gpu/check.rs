@@ -1,0 +1,210 @@
+//! Errors of kernels, found while they execute and written to a folder that `RPD_SIM_CHECK` names.
+//!
+//! Every dispatch is then watched on one thread, allocations have guard zones around them, and freed memory is not used again. The folder gets
+//! `findings-<pid>`, a line for each finding ([`Session::report`]), and `object-<pid>-<address>.co`, the loaded code objects.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::agents::PoolKind;
+use super::machine::machine;
+use super::memory::Use;
+use rpd_gfx::check::{Finding, FindingKind, Heap, Place};
+
+/// Bytes without memory before and behind each allocation; accesses that far away are attributed to it.
+pub(crate) const GUARD: usize = 1 << 20;
+/// Findings of a process; later ones are counted only.
+const MOST: usize = 1000;
+/// Bytes for whose state one entry of the table stands.
+const PAGE: u64 = 4096;
+
+/// What is known over all dispatches of a process.
+pub(crate) struct Session {
+    folder: PathBuf,
+    findings: Mutex<Findings>,
+    /// Bytes of device memory that have been written, a bit each, by page.
+    written: Mutex<HashMap<u64, Box<[u64; 64]>>>,
+    /// Sizes of freed allocations, by address.
+    freed: Mutex<BTreeMap<u64, u64>>,
+}
+
+#[derive(Default)]
+struct Findings {
+    process: u32,
+    file: Option<File>,
+    known: HashSet<(FindingKind, u64, Option<u64>)>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The session of this process, if it is checked.
+pub(crate) fn session() -> Option<&'static Session> {
+    static SESSION: OnceLock<Option<Session>> = OnceLock::new();
+    SESSION
+        .get_or_init(|| {
+            let folder = std::env::var_os("RPD_SIM_CHECK").filter(|folder| !folder.is_empty())?;
+            Some(Session {
+                folder: folder.into(),
+                findings: Mutex::default(),
+                written: Mutex::default(),
+                freed: Mutex::default(),
+            })
+        })
+        .as_ref()
+}
+
+/// A kernel whose findings are reported.
+pub(crate) struct Reported<'a> {
+    /// Name as compiled.
+    pub(crate) kernel: &'a str,
+    /// Address at which its code object is loaded, which names the saved file.
+    pub(crate) object: u64,
+    /// Address in the code object's file of offset 0.
+    pub(crate) first: u64,
+}
+
+impl Session {
+    /// Saves a code object that has been loaded at an address.
+    pub(crate) fn save(&self, base: u64, bytes: &[u8]) {
+        let path = self.folder.join(format!("object-{}-{base:x}.co", std::process::id()));
+        if let Err(error) = std::fs::write(&path, bytes) {
+            eprintln!("rpd-sim: {}: {error}; findings have no source lines", path.display());
+        }
+    }
+
+    /// Notes that bytes of memory are written.
+    pub(crate) fn wrote_range(&self, address: u64, bytes: u64) {
+        let mut written = lock(&self.written);
+        let end = address.saturating_add(bytes);
+        let mut at = address;
+        while at < end {
+            let page = written.entry(at / PAGE).or_insert_with(|| Box::new([0; 64]));
+            let stop = end.min((at / PAGE + 1) * PAGE);
+            while at < stop {
+                let (word, bit) = ((at % PAGE / 64) as usize, at % 64);
+                let count = (64 - bit).min(stop - at);
+                page[word] |= (u64::MAX >> (64 - count)) << bit;
+                at += count;
+            }
+        }
+    }
+
+    /// Notes that an allocation has been freed.
+    pub(crate) fn freed(&self, base: usize, size: usize) {
+        lock(&self.freed).insert(base as u64, size as u64);
+    }
+
+    /// Appends findings that are new. A line has, separated by tabs: kind, kernel, code object, address of the instruction, workgroup, wave, lanes, address of the access, its
+    /// bytes, whether it writes, times, place of the address, and of the other instruction address, workgroup, wave and whether it
+    /// writes.
+    pub(crate) fn report(&self, kernel: &Reported<'_>, list: &[Finding]) {
+        let mut findings = lock(&self.findings);
+        // A forked child has a file of its own.
+        let process = std::process::id();
+        if findings.process != process {
+            *findings = Findings {
+                process,
+                ..Findings::default()
+            };
+        }
+        let address = |offset: u64| kernel.first.wrapping_add(offset);
+        for finding in list {
+            let key = (
+                finding.kind,
+                kernel.object.wrapping_add(finding.offset),
+                finding.other.map(|other| other.offset),
+            );
+            if findings.known.len() >= MOST || !findings.known.insert(key) {
+                continue;
+            }
+            let other = finding.other.map_or_else(String::new, |other| {
+                format!(
+                    "{:x}\t{}\t{}\t{}",
+                    address(other.offset),
+                    other.group,
+                    other.wave,
+                    u8::from(other.writes)
+                )
+            });
+            let line = format!(
+                "{}\t{}\tobject-{process}-{:x}.co\t{:x}\t{}\t{}\t{:x}\t{:x}\t{}\t{}\t{}\t{}\t{other}\n",
+                finding.kind.words(),
+                kernel.kernel,
+                kernel.object,
+                address(finding.offset),
+                finding.group,
+                finding.wave,
+                finding.lanes,
+                finding.address,
+                finding.bytes,
+                u8::from(finding.writes),
+                finding.times,
+                finding.place.map_or_else(String::new, place),
+            );
+            if let Err(error) = self.append(&mut findings, line.as_bytes()) {
+                eprintln!("rpd-sim: {}: {error}; a finding is lost", self.folder.display());
+            }
+        }
+    }
+
+    fn append(&self, findings: &mut Findings, line: &[u8]) -> std::io::Result<()> {
+        if findings.file.is_none() {
+            let path = self.folder.join(format!("findings-{}", findings.process));
+            findings.file = Some(OpenOptions::new().create(true).append(true).open(path)?);
+        }
+        findings.file.as_mut().map_or(Ok(()), |file| file.write_all(line))
+    }
+}
+
+/// A place in the words of a finding's line.
+fn place(place: Place) -> String {
+    match place {
+        Place::Inside { base, size, .. } => format!("inside {base:x} {size}"),
+        Place::Outside {
+            nearest: Some((base, size)),
+        } => format!("outside {base:x} {size}"),
+        Place::Outside { nearest: None } => "nowhere".to_owned(),
+        Place::Freed { base, size } => format!("freed {base:x} {size}"),
+    }
+}
+
+impl Heap for Session {
+    fn place(&self, address: u64) -> Place {
+        let memory = &machine().memory;
+        if let Some(block) = memory.find(address as usize) {
+            let (base, size) = (block.base as u64, block.size as u64);
+            // Reads of the pad behind the last byte are found by the size.
+            return Place::Inside {
+                base,
+                size,
+                tracked: block.purpose == Use::Program && block.pool.kind == PoolKind::DeviceCoarse,
+            };
+        }
+        let freed = lock(&self.freed);
+        if let Some((&base, &size)) = freed.range(..=address).next_back()
+            && address < base + size
+        {
+            return Place::Freed { base, size };
+        }
+        Place::Outside {
+            nearest: memory.nearest(address as usize, GUARD),
+        }
+    }
+
+    fn is_written(&self, address: u64, bytes: u32) -> bool {
+        let written = lock(&self.written);
+        (address..address.saturating_add(bytes.into())).all(|byte| {
+            let page = written.get(&(byte / PAGE));
+            page.is_some_and(|page| page[(byte % PAGE / 64) as usize] >> (byte % 64) & 1 != 0)
+        })
+    }
+
+    fn wrote(&self, address: u64, bytes: u32) {
+        self.wrote_range(address, bytes.into());
+    }
+}
