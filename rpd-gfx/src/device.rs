@@ -3,6 +3,7 @@
 //! They are data: `data/<name>.toml`, from which `build.rs` makes [`DEVICES`], and a table of counters beside it.
 
 use crate::codeobj::{Target, Toggle};
+use crate::isa::InstructionSet;
 
 /// All devices that are described, by name.
 pub static DEVICES: &[Device] = include!(concat!(env!("OUT_DIR"), "/devices.rs"));
@@ -49,6 +50,8 @@ pub struct Code {
     pub xnack: bool,
     /// 10000 * major + 100 * minor + stepping.
     pub version: u32,
+    /// Whether waves begin with the base of their scratch memory, and not with an offset for kernels to add to it.
+    pub architected_scratch: bool,
     /// Lanes of a wave.
     pub wave_size: u32,
     /// Work-items that a workgroup can have.
@@ -66,6 +69,8 @@ pub struct Layout {
     pub arrays_per_engine: u32,
     /// Compute units of an engine that are in use.
     pub units_per_engine: u32,
+    /// Engines, the first ones, in which one compute unit less is in use.
+    pub short_engines: u32,
     /// Places for compute units in an array, in use or not.
     pub unit_slots_per_array: u32,
     /// SIMDs of a compute unit.
@@ -203,7 +208,7 @@ pub struct Block {
     pub name: &'static str,
     /// Counter registers of each instance: so many events can be counted together.
     pub registers: usize,
-    /// Instances in a shader engine, or in the device.
+    /// Instances in a shader engine, or in an accelerator die.
     pub instances: u8,
     /// Whether each shader engine has the instances.
     pub per_engine: bool,
@@ -213,6 +218,19 @@ impl Device {
     /// The device of a processor name; `None` where none is described.
     pub fn find(name: &str) -> Option<&'static Self> {
         DEVICES.iter().find(|device| device.name == name)
+    }
+
+    /// The device of a processor name, if its code is executed.
+    pub fn simulated(name: &str) -> Option<&'static Self> {
+        Self::find(name).filter(|device| InstructionSet::of(device.name).is_some())
+    }
+
+    /// The names of all devices whose code is executed.
+    pub fn simulated_names() -> Vec<&'static str> {
+        let names = DEVICES.iter().map(|device| device.name);
+        names
+            .filter(|name| Self::simulated(name).is_some())
+            .collect()
     }
 
     /// The target of code that runs on it, with all features.
@@ -234,6 +252,11 @@ impl Device {
 impl Layout {
     /// Compute units of the device.
     pub fn units(&self) -> u32 {
+        self.unit_slots() - self.short_engines
+    }
+
+    /// Places for compute units, with those of short engines that are not in use.
+    pub fn unit_slots(&self) -> u32 {
         self.engines * self.units_per_engine
     }
 
@@ -267,6 +290,9 @@ mod tests {
             assert_eq!(Device::find(name).map(|found| found.name), Some(name));
             let slots = layout.arrays_per_engine * layout.unit_slots_per_array;
             assert!(layout.units_per_engine <= slots, "{name}");
+            assert!(layout.short_engines <= layout.engines, "{name}");
+            assert_eq!(layout.engines % layout.dies, 0, "{name}");
+            assert_eq!(caches.channels % layout.dies, 0, "{name}");
             assert_eq!(caches.second.bytes % caches.channels, 0, "{name}");
             for block in device.blocks {
                 assert!(

@@ -6,6 +6,10 @@ for level in 0 1 3; do
   clang-19 -x hip --offload-arch=gfx90a --cuda-device-only -nogpuinc -nogpulib -std=c++17 -O$level \
     --no-gpu-bundle-output -mcode-object-version=5 kernels.hip -o kernels-O$level.co
 done
+for level in 0 3; do
+  clang-19 -x hip --offload-arch=gfx942 --cuda-device-only -nogpuinc -nogpulib -std=c++17 -O$level \
+    --no-gpu-bundle-output -mcode-object-version=5 kernels.hip -o gfx942-O$level.co
+done
 for name in litmus matrices schedule spills; do
   options=-O3
   [ $name = spills ] && options=-O0

@@ -1,14 +1,17 @@
 //! Any dwords can be decoded and executed as a kernel: it ends, with or without a fault, and touches nothing but the
 //! memory it was given.
 //!
-//! The input is a kernel descriptor of 64 bytes, of which only what sizes registers and memory is used, and then the code.
+//! The input is a kernel descriptor of 64 bytes, of which only what sizes registers and memory is used, and a bit that chooses
+//! the instruction set; then the code. It is disassembled as well.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rpd_gfx::codeobj::{CodeObject, Image, KernelDescriptor};
 use rpd_gfx::device::Device;
+use rpd_gfx::disasm::Disassembler;
 use rpd_gfx::isa::{
-    Control, Dispatch, Extent, Memory, Probe, Program, Step, Workgroup, watch_dispatch,
+    Control, Dispatch, Extent, InstructionSet, Memory, Probe, Program, Step, Workgroup,
+    watch_dispatch,
 };
 
 use super::assert_one_line;
@@ -126,6 +129,14 @@ fn run(data: &[u8]) {
     let words: Vec<u32> = words
         .map(|bytes| straighten(u32::from_le_bytes(*bytes)))
         .collect();
+    // A bit that descriptors do not use.
+    let set = InstructionSet::ALL[usize::from(descriptor[DESCRIPTOR - 1] & 1)];
+    let disassembler = Disassembler::new(set.processor()).expect("a table");
+    let printed = disassembler.instructions(code, 0).map(|(_, found)| {
+        assert_one_line(&found.text);
+        found.bytes as usize
+    });
+    assert_eq!(printed.sum::<usize>(), code.len());
     let mut descriptor = KernelDescriptor::parse(descriptor).expect("64 bytes");
     descriptor.entry_offset = 0;
     descriptor.preload = 0;
@@ -145,9 +156,9 @@ fn run(data: &[u8]) {
     }
     let address = words.as_ptr() as u64;
     // SAFETY: the range is that of `words`, which is neither changed nor dropped before the program.
-    let program = unsafe { Program::new(address, 4 * words.len() as u64) };
+    let program = unsafe { Program::new(address, 4 * words.len() as u64, set) };
     let dispatch = Dispatch {
-        device: Device::find("gfx90a").expect("a device"),
+        device: Device::find(set.processor()).expect("a device"),
         kernel: "fuzzed",
         program: &program,
         kernel_object: address,

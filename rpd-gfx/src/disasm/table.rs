@@ -65,6 +65,27 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
+    const ALL: [Self; 18] = [
+        Self::Sop1,
+        Self::Sop2,
+        Self::Sopk,
+        Self::Sopc,
+        Self::Sopp,
+        Self::Smem,
+        Self::Vop1,
+        Self::Vop2,
+        Self::Vopc,
+        Self::Vop3,
+        Self::Vop3p,
+        Self::Ds,
+        Self::Flat,
+        Self::Scratch,
+        Self::Global,
+        Self::Mubuf,
+        Self::Mtbuf,
+        Self::Mimg,
+    ];
+
     /// Name as the ISA manual writes it.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -240,11 +261,15 @@ impl Processor {
 
 /// The instruction of an opcode of an encoding, whose name is that of the ISA manual.
 pub(crate) fn find(processor: &str, encoding: &str, opcode: u16) -> Option<&'static Row> {
-    let row = |row: &&Row| row.opcode == opcode && row.encoding.name() == encoding;
-    rows(processor)?.iter().find(row)
+    let processor = PROCESSORS.iter().find(|found| found.name == processor)?;
+    let encoding = Encoding::ALL
+        .into_iter()
+        .find(|known| known.name() == encoding)?;
+    processor.row(encoding, opcode)
 }
 
 /// All instructions of a processor.
+#[cfg(test)]
 pub(crate) fn rows(processor: &str) -> Option<&'static [Row]> {
     PROCESSORS
         .iter()

@@ -1,10 +1,13 @@
 //! From instruction words to the decoded form: which format, then that format's own decoder.
 
 use super::inst::{Format, Inst};
-use super::{ds, flat, mubuf, smem, sop, vop, vop3, vop3p};
+use super::{InstructionSet, ds, flat, gfx942, mubuf, smem, sop, vop, vop3, vop3p};
 
 /// Decodes the instruction that starts with `words[0]`; the following words are 0 behind the end of the code.
-pub(super) fn decode(words: [u32; 3]) -> Inst {
+pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
+    if set == InstructionSet::Gfx942 {
+        return gfx942::decode_instruction(words);
+    }
     let w = words[0];
     if w >> 31 == 0 {
         return vop::decode(words);
@@ -15,7 +18,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
         0b110100 if w >> 23 == 0b1_1010_0111 => vop3p::decode(words),
         0b110100 => vop3::decode(words),
         0b110110 => ds::decode(words),
-        0b110111 => flat::decode(words),
+        0b110111 => flat::decode(words, set),
         0b111000 => mubuf::decode(words),
         // Neither formats nor images.
         0b111010 => Inst::unknown(Format::Mtbuf, w >> 15 & 15),

@@ -1,8 +1,9 @@
 //! DS: LDS memory, and exchanges between lanes.
 
+use super::atomics::{atomic32, atomic64};
 use super::exec::{Exec, Lanes};
 use super::inst::{AGPR, Format, Handler, Inst, VGPR};
-use super::memory::{Fill, atomic32, atomic64};
+use super::memory::Fill;
 use super::{Class, Operation};
 
 /// Decodes a DS instruction.
@@ -184,7 +185,12 @@ fn store_small<const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, shift: u32) {
 
 /// A 32-bit read-modify-write by each active lane, in order; RETURNS: the old value goes to a register.
 #[inline(always)]
-fn modify32(x: &mut Exec<'_>, i: &Inst, returns: bool, f: impl Fn(u32, u32, u32) -> u32) {
+pub(super) fn modify32(
+    x: &mut Exec<'_>,
+    i: &Inst,
+    returns: bool,
+    f: impl Fn(u32, u32, u32) -> u32,
+) {
     let addresses = *x.vgpr(i.src[0]);
     let (a, b) = (*x.vgpr(i.src[1]), *x.vgpr(i.src[2]));
     watch(x, Operation::Atomic(returns), 4, &addresses, i.literal);

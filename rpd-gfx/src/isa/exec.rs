@@ -98,6 +98,8 @@ pub(super) struct Exec<'d> {
     pub(super) own_clock: bool,
     /// Why the wave stopped.
     pub(super) fault: Option<Fault>,
+    /// Number of the workgroup that the wave belongs to.
+    pub(super) group: u64,
     /// The dispatch that the wave belongs to.
     pub(super) d: &'d Dispatch<'d>,
     /// The kernel's first instruction.
@@ -116,6 +118,7 @@ impl<'d> Exec<'d> {
             stores_unordered: false,
             own_clock: false,
             fault: None,
+            group: 0,
             d,
             entry,
         }

@@ -1,32 +1,51 @@
 //! FLAT, GLOBAL and SCRATCH memory instructions.
 
-use super::Class;
 use super::exec::{Exec, Lanes64, PRIVATE_APERTURE, SHARED_APERTURE};
-use super::inst::{AGPR, Format, GLC, Inst, SCALAR_OFFSET, VGPR};
-use super::memory::{Addressing, handler, swizzle};
+use super::inst::{AGPR, Format, GLC, Inst, OFFEN, SCALAR_OFFSET, VGPR};
+use super::memory::{Addressing, handler, swizzle, to_lds};
+use super::{Class, InstructionSet};
 
 /// First register of the flat scratch base.
 const FLAT_SCRATCH: u16 = 102;
 
 /// Decodes a FLAT instruction of any segment.
-pub(super) fn decode(words: [u32; 3]) -> Inst {
+pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
     let [w, v, _] = words;
     let opcode = w >> 18 & 0x7f;
+    let newer = set == InstructionSet::Gfx942;
+    // In the newer set the bit is about addresses.
+    let lds = !newer && w >> 13 & 1 != 0;
     let (format, found) = match w >> 14 & 3 {
         // Floating-point additions of 32 bits only go to global memory, atomics never to scratch alone.
+        0 if lds => (Format::Flat, None),
         0 => (
             Format::Flat,
-            handler::<Flat>(opcode).filter(|_| !matches!(opcode, 0x4d | 0x4e)),
+            handler::<Flat>(opcode).filter(|_| newer || !matches!(opcode, 0x4d | 0x4e)),
         ),
+        1 if newer => (
+            Format::Scratch,
+            to_lds::<ScratchSum>(opcode)
+                .filter(|_| opcode >= 0x26)
+                .or_else(|| handler::<ScratchSum>(opcode).filter(|_| opcode < 0x40)),
+        ),
+        1 if lds => (Format::Scratch, to_lds::<Scratch>(opcode)),
+        2 if lds => (Format::Global, to_lds::<Global>(opcode)),
         1 => (
             Format::Scratch,
             handler::<Scratch>(opcode).filter(|_| opcode < 0x40),
         ),
+        2 if newer => (
+            Format::Global,
+            to_lds::<Global>(opcode)
+                .filter(|_| opcode >= 0x26)
+                .or_else(|| handler::<Global>(opcode)),
+        ),
         2 => (Format::Global, handler::<Global>(opcode)),
         _ => (Format::Flat, None),
     };
-    // Loads straight into LDS are not for this device's compilers.
-    let Some((class, run)) = found.filter(|_| w >> 13 & 1 == 0) else {
+    // What only the newer set has.
+    let there = newer || !matches!(opcode, 0x26..=0x2a | 0x52);
+    let Some((class, run)) = found.filter(|_| there) else {
         return Inst::unknown(format, opcode);
     };
     let class = if format == Format::Flat {
@@ -46,6 +65,9 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     }
     if w >> 16 & 1 != 0 {
         i.flags |= GLC;
+    }
+    if newer && w >> 13 & 1 != 0 {
+        i.flags |= OFFEN;
     }
     i.literal = if format == Format::Flat {
         w & 0xfff
@@ -119,6 +141,33 @@ impl Addressing for Flat {
     #[inline(always)]
     fn contiguous(x: &Exec<'_>, i: &Inst) -> bool {
         !x.vgpr(i.src[0] + 1).contains(&PRIVATE_APERTURE)
+    }
+}
+
+/// `scratch_*` of the newer set: an address of a vector register, a scalar, both or neither.
+struct ScratchSum;
+
+impl Addressing for ScratchSum {
+    fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64) {
+        let base = x.pair(FLAT_SCRATCH);
+        let mut constant = (i.offset() as u64).wrapping_add(4 * dword);
+        if i.has(SCALAR_OFFSET) {
+            constant = constant.wrapping_add(u64::from(x.s32(i.src[2], 0)));
+        }
+        let offsets = if i.has(OFFEN) {
+            *x.vgpr(i.src[0])
+        } else {
+            [0; 64]
+        };
+        let addresses = std::array::from_fn(|l| {
+            let offset = u64::from(offsets[l]).wrapping_add(constant);
+            base.wrapping_add(swizzle(offset, l as u64))
+        });
+        (addresses, x.exec())
+    }
+
+    fn contiguous(_: &Exec<'_>, _: &Inst) -> bool {
+        false
     }
 }
 

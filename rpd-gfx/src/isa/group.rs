@@ -174,6 +174,7 @@ impl Group {
             }
         });
         x.mem.reset(&own, self.fresh);
+        x.group = self.id;
         self.fresh = false;
         // Instructions report to the probe where there is one.
         let mut resting = None;
@@ -382,10 +383,10 @@ fn start_wave(
         // Workgroup information: first wave in bit 31, waves in the low bits.
         push((size[0] * size[1] * size[2]).div_ceil(64) | u32::from(number == 0) << 31);
     }
-    if descriptor.uses_scratch() {
+    if descriptor.uses_scratch() && !d.device.code.architected_scratch {
         push(wave_scratch as u32);
     }
-    // What kernels that do not set the flat scratch base themselves would find.
+    // The scratch base of devices that set it themselves, and what other kernels would find.
     let base = scratch + wave_scratch;
     wave.s[usize::from(FLAT_SCRATCH)] = base as u32;
     wave.s[usize::from(FLAT_SCRATCH) + 1] = (base >> 32) as u32;

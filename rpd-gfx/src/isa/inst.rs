@@ -71,6 +71,8 @@ pub(super) const SCALAR_OFFSET: u8 = 16;
 pub(super) const OFFEN: u8 = 32;
 /// A buffer instruction adds a VGPR index.
 pub(super) const IDXEN: u8 = 64;
+/// An instruction of gfx942, where gfx90a has another of the same encoding.
+pub(super) const GFX942: u8 = 128;
 
 /// Operand code of the first VGPR; scalar codes lie below.
 pub(super) const VGPR: u16 = 256;

@@ -98,11 +98,13 @@ pub enum MatrixElement {
     F32,
     /// Double precision.
     F64,
+    /// 8-bit floats.
+    F8,
 }
 
 impl MatrixElement {
     /// Number of element types.
-    pub const COUNT: usize = Self::F64 as usize + 1;
+    pub const COUNT: usize = Self::F8 as usize + 1;
 }
 
 /// A matrix instruction.
@@ -144,7 +146,7 @@ pub struct Vmem {
 pub(super) fn kind(i: &Inst) -> Kind {
     match i.class {
         Class::Valu => Kind::Valu(valu(i)),
-        Class::Mfma => super::mfma::kind(i.opcode).map_or(Kind::Other, Kind::Matrix),
+        Class::Mfma => super::mfma::kind(i).map_or(Kind::Other, Kind::Matrix),
         Class::Salu => Kind::Salu,
         Class::Smem => Kind::Smem(match i.opcode {
             0x00..=0x04 => 1 << i.opcode,
@@ -174,13 +176,13 @@ pub(super) fn kind(i: &Inst) -> Kind {
 fn vmem(i: &Inst) -> Vmem {
     let returns = i.flags & GLC != 0;
     let (operation, dwords) = match i.opcode {
-        0x10..=0x13 | 0x20..=0x25 => (Operation::Load, 1),
+        0x10..=0x13 | 0x20..=0x2a => (Operation::Load, 1),
         0x14..=0x17 => (Operation::Load, u32::from(i.opcode) - 0x13),
         0x18..=0x1b => (Operation::Store, 1),
         0x1c..=0x1f => (Operation::Store, u32::from(i.opcode) - 0x1b),
         // Compare-and-swap sends two values.
         0x41 => (Operation::Atomic(returns), 2),
-        0x40..=0x4e => (Operation::Atomic(returns), 1),
+        0x40..=0x4e | 0x52 => (Operation::Atomic(returns), 1),
         0x61 => (Operation::Atomic(returns), 4),
         _ => (Operation::Atomic(returns), 2),
     };
@@ -208,7 +210,7 @@ fn valu(i: &Inst) -> Valu {
 
 fn vop1(opcode: u16) -> Valu {
     match opcode {
-        0x03..=0x08 | 0x0a..=0x16 | 0x39..=0x3c | 0x4d..=0x4f => Valu::Convert,
+        0x03..=0x08 | 0x0a..=0x16 | 0x39..=0x3c | 0x4d..=0x4f | 0x54..=0x57 => Valu::Convert,
         0x20..=0x24 | 0x27 | 0x29 | 0x2a | 0x4b | 0x4c => Valu::TransF32,
         0x25 | 0x26 | 0x28 => Valu::TransF64,
         0x2b..=0x2f => Valu::Int32,
@@ -247,9 +249,9 @@ fn vop3(opcode: u16) -> Valu {
         0x1d1 | 0x1d2 | 0x1d4 | 0x1d5 | 0x1d7..=0x1dc => Valu::Int32,
         0x1e4 | 0x1ed | 0x1f1..=0x1f3 | 0x1fd..=0x202 => Valu::Int32,
         0x285..=0x287 | 0x28b..=0x28d | 0x293 | 0x29c | 0x29d => Valu::Int32,
-        0x1e5 | 0x1e6 | 0x1e8 | 0x1e9 | 0x28f..=0x291 => Valu::Int64,
+        0x1e5 | 0x1e6 | 0x1e8 | 0x1e9 | 0x208 | 0x28f..=0x291 => Valu::Int64,
         0x1ea | 0x1ee | 0x203 | 0x206 => Valu::FmaF16,
-        0x1dd | 0x294..=0x298 => Valu::Convert,
+        0x1dd | 0x294..=0x298 | 0x2a2..=0x2a5 => Valu::Convert,
         0x280 => Valu::AddF64,
         0x281 => Valu::MulF64,
         0x2a1 => Valu::MulF32,

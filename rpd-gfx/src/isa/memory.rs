@@ -13,9 +13,9 @@
     reason = "lanes index several registers and a mask at once"
 )]
 
+use super::atomics::atomic;
 use super::exec::{Exec, Lanes64};
-use super::float::{f16_to_f32, f64_to_f16, max64, min64};
-use super::inst::{GLC, Handler, Inst};
+use super::inst::{Handler, Inst};
 use super::{Access, Class, Extent, Memory, Operation};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -110,7 +110,7 @@ impl<'d> Cache<'d> {
     }
 
     /// Whether the last allowed access was to the workgroup's own memory, which the counters leave out.
-    fn last_was_own(&self) -> bool {
+    pub(super) fn last_was_own(&self) -> bool {
         self.recent < OWN
     }
 }
@@ -300,7 +300,13 @@ fn consecutive(addresses: &Lanes64, step: u64) -> bool {
 
 /// Reports to the dispatch's probe, if any, what the lanes of `mask` are about to access.
 #[inline(always)]
-fn watch(x: &mut Exec<'_>, operation: Operation, bytes: usize, addresses: &Lanes64, mask: u64) {
+pub(super) fn watch(
+    x: &mut Exec<'_>,
+    operation: Operation,
+    bytes: usize,
+    addresses: &Lanes64,
+    mask: u64,
+) {
     if let Some(trace) = &mut x.trace {
         trace.memory(operation, bytes as u32, mask, addresses, x.mem.own());
     }
@@ -478,153 +484,56 @@ pub(super) fn store_small<const BYTES: usize>(
     }
 }
 
-/// The new value of a 32-bit atomic operation, by the low bits of the opcode (0x40 for buffer and flat).
-pub(super) fn atomic32(op: u16, old: u32, data: u32, compare: u32) -> u32 {
-    let float = |f: fn(f32, f32) -> f32| f(f32::from_bits(old), f32::from_bits(data)).to_bits();
-    match op {
-        0x0 => data,
-        0x1 => {
-            if old == compare {
-                data
-            } else {
-                old
-            }
-        }
-        0x2 => old.wrapping_add(data),
-        0x3 => old.wrapping_sub(data),
-        0x4 => (old as i32).min(data as i32) as u32,
-        0x5 => old.min(data),
-        0x6 => (old as i32).max(data as i32) as u32,
-        0x7 => old.max(data),
-        0x8 => old & data,
-        0x9 => old | data,
-        0xa => old ^ data,
-        0xb => {
-            if old >= data {
-                0
-            } else {
-                old + 1
-            }
-        }
-        0xc => {
-            if old == 0 || old > data {
-                data
-            } else {
-                old - 1
-            }
-        }
-        0xd => float(|a, b| a + b),
-        _ => {
-            let add = |a: u32, b: u32| {
-                let sum = f16_to_f32(a as u16) + f16_to_f32(b as u16);
-                u32::from(f64_to_f16(f64::from(sum)))
-            };
-            add(old, data) | add(old >> 16, data >> 16) << 16
-        }
-    }
+/// The operation of a load to LDS: gfx90a has a bit for it in the encodings of other loads, gfx942 opcodes of their own for
+/// what has no buffer descriptor.
+pub(super) fn to_lds<A: Addressing>(opcode: u32) -> Option<(Class, Handler)> {
+    let load: Handler = |x, i| {
+        let (addresses, mask) = A::addresses(x, i, 0);
+        load_to_lds(x, i, &addresses, mask);
+    };
+    matches!(opcode, 0x10..=0x14 | 0x26..=0x2a).then_some((Class::VmemRead, load))
 }
 
-/// The new value of a 64-bit atomic operation, by the low bits of the opcode; floats at 0x10.
-pub(super) fn atomic64(op: u16, old: u64, data: u64, compare: u64) -> u64 {
-    let float = |f: fn(f64, f64) -> f64| f(f64::from_bits(old), f64::from_bits(data)).to_bits();
-    match op {
-        0x0 => data,
-        0x1 => {
-            if old == compare {
-                data
-            } else {
-                old
-            }
-        }
-        0x2 => old.wrapping_add(data),
-        0x3 => old.wrapping_sub(data),
-        0x4 => (old as i64).min(data as i64) as u64,
-        0x5 => old.min(data),
-        0x6 => (old as i64).max(data as i64) as u64,
-        0x7 => old.max(data),
-        0x8 => old & data,
-        0x9 => old | data,
-        0xa => old ^ data,
-        0xb => {
-            if old >= data {
-                0
-            } else {
-                old + 1
-            }
-        }
-        0xc => {
-            if old == 0 || old > data {
-                data
-            } else {
-                old - 1
-            }
-        }
-        0x10 => float(|a, b| a + b),
-        0x11 => float(min64),
-        _ => float(max64),
-    }
-}
-
-/// An atomic operation by each lane of `mask`, in order; WIDE: on 64 bits.
-pub(super) fn atomic<const WIDE: bool>(
-    x: &mut Exec<'_>,
-    i: &Inst,
-    addresses: &Lanes64,
-    mask: u64,
-    op: u16,
-) {
-    let bytes = if WIDE { 8 } else { 4 };
-    watch(
-        x,
-        Operation::Atomic(i.has(GLC)),
-        bytes as usize,
-        addresses,
-        mask,
-    );
+/// Loads to LDS, a dword for each lane behind the address in M0.
+fn load_to_lds(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
+    let (bytes, signed) = match i.opcode {
+        0x10 | 0x26 => (1, false),
+        0x11 | 0x27 => (1, true),
+        0x12 | 0x28 => (2, false),
+        0x13 | 0x29 => (2, true),
+        _ => (4, false),
+    };
+    watch(x, Operation::Load, bytes, addresses, mask);
+    let first = (x.m0() & 0xffff).wrapping_add(i.literal);
     for l in 0..64 {
         if mask >> l & 1 == 0 {
             continue;
         }
         let address = addresses[l];
-        if !x.mem.allows(address, bytes, true) || !address.is_multiple_of(bytes) {
-            return x.memory_fault(i, address, bytes as u32, Access::Atomic);
+        if !x.mem.allows(address, bytes as u64, false) {
+            return x.memory_fault(i, address, bytes as u32, Access::Read);
         }
-        let dword = |n: u16| x.vgpr(i.src[1] + n)[l];
-        if WIDE {
-            let data = u64::from(dword(0)) | u64::from(dword(1)) << 32;
-            let compare = if op == 1 {
-                u64::from(dword(2)) | u64::from(dword(3)) << 32
-            } else {
-                0
-            };
-            // SAFETY: allowed and aligned.
-            let cell = unsafe { AtomicU64::from_ptr(address as *mut u64) };
-            let old = cell
-                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
-                    Some(atomic64(op, old, data, compare))
-                })
-                .unwrap_or_else(|old| old);
-            if i.has(GLC) {
-                x.vgpr_mut(i.dst)[l] = old as u32;
-                x.vgpr_mut(i.dst + 1)[l] = (old >> 32) as u32;
+        // SAFETY: just allowed.
+        let value = unsafe {
+            match bytes {
+                4 => read32(address),
+                2 => u32::from((address as *const u16).read_unaligned()),
+                _ => u32::from(AtomicU8::from_ptr(address as *mut u8).load(Ordering::Relaxed)),
             }
-        } else {
-            let data = dword(0);
-            let compare = if op == 1 { dword(1) } else { 0 };
-            // SAFETY: allowed and aligned.
-            let cell = unsafe { AtomicU32::from_ptr(address as *mut u32) };
-            let old = cell
-                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
-                    Some(atomic32(op, old, data, compare))
-                })
-                .unwrap_or_else(|old| old);
-            if i.has(GLC) {
-                x.vgpr_mut(i.dst)[l] = old;
-            }
+        };
+        let value = match bytes {
+            1 if signed => value as i8 as u32,
+            2 if signed => value as i16 as u32,
+            _ => value,
+        };
+        let at = first.wrapping_add(4 * l as u32) as usize;
+        // What is outside of LDS is not written.
+        if let Some(to) = x.lds.get_mut(at..at.saturating_add(4)) {
+            to.copy_from_slice(&value.to_le_bytes());
         }
     }
     if !x.mem.last_was_own() {
-        x.stats.atomics += u64::from(mask.count_ones());
+        x.stats.bytes_loaded += bytes as u64 * u64::from(mask.count_ones());
     }
 }
 
@@ -709,7 +618,7 @@ pub(super) fn handler<A: Addressing>(opcode: u32) -> Option<(Class, Handler)> {
         0x1d => (Class::VmemWrite, stores::<A, 2>),
         0x1e => (Class::VmemWrite, stores::<A, 3>),
         0x1f => (Class::VmemWrite, stores::<A, 4>),
-        0x40..=0x4e => (Class::VmemWrite, |x, i| {
+        0x40..=0x4e | 0x52 => (Class::VmemWrite, |x, i| {
             let (addresses, mask) = A::addresses(x, i, 0);
             atomic::<false>(x, i, &addresses, mask, i.opcode - 0x40);
         }),

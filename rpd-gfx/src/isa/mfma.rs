@@ -3,9 +3,11 @@
 //! All lanes take part, whatever EXEC says. Sums are rounded after each product, in the order of the products; A, B, C
 //! and D of half precision and BF16 instructions have their denormals flushed. The device may round sums elsewhere.
 
+use super::InstructionSet;
 use super::exec::{Exec, Lanes};
 use super::float::{f16_to_f32, fma32};
-use super::inst::{Handler, Inst, VGPR};
+use super::gfx942::{F8, decode_f8};
+use super::inst::{GFX942, Handler, Inst, VGPR};
 use super::kind::{Matrix, MatrixElement};
 
 /// Shape of an operation: A is `rows` x `depth`, B is `depth` x `rows`, and there are `blocks` of each.
@@ -19,7 +21,53 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(opcode: u16) -> Option<Self> {
+    /// The shape of an instruction's operation.
+    fn of_inst(i: &Inst) -> Option<Self> {
+        let newer = i.has(GFX942);
+        Self::of(
+            i.opcode,
+            if newer {
+                InstructionSet::Gfx942
+            } else {
+                InstructionSet::Gfx90a
+            },
+        )
+    }
+
+    fn of(opcode: u16, set: InstructionSet) -> Option<Self> {
+        match set {
+            InstructionSet::Gfx90a => Self::of_gfx90a(opcode),
+            InstructionSet::Gfx942 => Self::of_gfx942(opcode),
+        }
+    }
+
+    fn of_gfx942(opcode: u16) -> Option<Self> {
+        use MatrixElement::{Bf16, F8, F32, I8};
+        let (rows, depth, per_lane, element) = match opcode {
+            // Of single precision with short mantissas.
+            0x3e => (16, 8, 2, F32),
+            0x3f => (32, 4, 2, F32),
+            0x40..=0x52 | 0x6e | 0x6f => return Self::of_gfx90a(opcode),
+            0x56 => (32, 16, 8, I8),
+            0x57 => (16, 32, 8, I8),
+            0x5d => (32, 4, 4, Bf16),
+            0x5e => (16, 4, 4, Bf16),
+            0x5f => (4, 4, 4, Bf16),
+            0x60 => (32, 8, 4, Bf16),
+            0x61 => (16, 16, 4, Bf16),
+            0x70..=0x73 => (16, 32, 8, F8),
+            0x74..=0x77 => (32, 16, 8, F8),
+            _ => return None,
+        };
+        Some(Self {
+            rows,
+            depth,
+            per_lane,
+            element,
+        })
+    }
+
+    fn of_gfx90a(opcode: u16) -> Option<Self> {
         use MatrixElement::{Bf16, F16, F32, F64, I8};
         let (rows, depth, per_lane, element) = match opcode {
             0x40 => (32, 1, 1, F32),
@@ -90,26 +138,40 @@ impl Shape {
 }
 
 /// The operation of an opcode.
-pub(super) fn handler(opcode: u32) -> Option<Handler> {
-    let shape = Shape::of(opcode as u16)?;
+pub(super) fn handler(opcode: u32, set: InstructionSet) -> Option<Handler> {
+    let shape = Shape::of(opcode as u16, set)?;
     Some(match shape.element {
+        MatrixElement::F8 => match opcode & 3 {
+            0 => |x, i| single(x, i, eight::<true>, eight::<true>, fma32),
+            1 => |x, i| single(x, i, eight::<true>, eight::<false>, fma32),
+            2 => |x, i| single(x, i, eight::<false>, eight::<true>, fma32),
+            _ => |x, i| single(x, i, eight::<false>, eight::<false>, fma32),
+        },
+        // What the mantissa has beyond ten bits is left out.
+        MatrixElement::F32 if shape.per_lane == 2 => |x, i| single(x, i, short, short, fma32),
+        MatrixElement::F16 if set == InstructionSet::Gfx942 => {
+            |x, i| single(x, i, any_half, any_half, fma32)
+        }
+        MatrixElement::Bf16 if set == InstructionSet::Gfx942 => {
+            |x, i| single(x, i, any_brain, any_brain, fma32)
+        }
         MatrixElement::F64 => double,
         MatrixElement::I8 => |x, i| {
-            single(x, i, bytes, |a, b, c, out| {
+            single(x, i, bytes, bytes, |a, b, c, out| {
                 for l in 0..64 {
                     out[l] = a[l].wrapping_mul(b[l]).wrapping_add(c[l]);
                 }
             })
         },
-        MatrixElement::F32 => |x, i| single(x, i, |words, _| words[0], fma32),
-        MatrixElement::F16 => |x, i| single(x, i, half, fma32),
-        MatrixElement::Bf16 => |x, i| single(x, i, brain, fma32),
+        MatrixElement::F32 => |x, i| single(x, i, |words, _| words[0], |words, _| words[0], fma32),
+        MatrixElement::F16 => |x, i| single(x, i, half, half, fma32),
+        MatrixElement::Bf16 => |x, i| single(x, i, brain, brain, fma32),
     })
 }
 
 /// Whether the modifiers of an instruction are those that its operation has.
 pub(super) fn is_valid(i: &Inst) -> bool {
-    Shape::of(i.opcode).is_none_or(|shape| {
+    Shape::of_inst(i).is_none_or(|shape| {
         let (size, from) = (u32::from(i.op_sel), u32::from(i.op_sel_hi));
         if shape.element == MatrixElement::F64 {
             size == 0 && from == 0 && i.neg == 0
@@ -120,10 +182,15 @@ pub(super) fn is_valid(i: &Inst) -> bool {
 }
 
 /// Properties of an operation that hardware counters count.
-pub(super) fn kind(opcode: u16) -> Option<Matrix> {
-    let shape = Shape::of(opcode)?;
+pub(super) fn kind(i: &Inst) -> Option<Matrix> {
+    let Some(shape) = Shape::of_inst(i) else {
+        return super::gfx942::sparse_kind(i.opcode).filter(|_| i.has(GFX942));
+    };
     let operations = 2 * shape.blocks() * shape.rows * shape.rows * shape.depth;
     let cycles = match (shape.rows, shape.element) {
+        // One large product takes half of the time that gfx90a needs, if its elements are small.
+        (32, _) if i.has(GFX942) && shape.is_fast() => 32,
+        (16, _) if i.has(GFX942) && shape.is_fast() => 16,
         (32, _) => 64,
         (16, _) => 32,
         (_, MatrixElement::F64) => 16,
@@ -134,6 +201,35 @@ pub(super) fn kind(opcode: u16) -> Option<Matrix> {
         operations: operations as u32,
         cycles,
     })
+}
+
+impl Shape {
+    /// Whether the newer set multiplies at its full rate.
+    fn is_fast(&self) -> bool {
+        let single = self.element == MatrixElement::F32 && self.per_lane == 1;
+        self.blocks() == 1 && !single && self.element != MatrixElement::F64
+    }
+}
+
+/// A number of 8 bits: BF8, or else FP8.
+fn eight<const BRAIN: bool>(words: [u32; 2], n: usize) -> u32 {
+    let code = (words[n / 4] >> (8 * (n % 4))) as u8;
+    decode_f8(if BRAIN { F8::Bf8 } else { F8::Fp8 }, code).to_bits()
+}
+
+/// A number of single precision, of whose mantissa ten bits count.
+fn short(words: [u32; 2], n: usize) -> u32 {
+    words[n] & !0x1fff
+}
+
+/// A half, denormal or not.
+fn any_half(words: [u32; 2], n: usize) -> u32 {
+    f16_to_f32(bits16(words, n)).to_bits()
+}
+
+/// A BF16 number, denormal or not.
+fn any_brain(words: [u32; 2], n: usize) -> u32 {
+    u32::from(bits16(words, n)) << 16
 }
 
 fn bits16(words: [u32; 2], n: usize) -> u16 {
@@ -157,7 +253,7 @@ fn brain(words: [u32; 2], n: usize) -> u32 {
 }
 
 fn bytes(words: [u32; 2], n: usize) -> u32 {
-    (words[0] >> (8 * n)) as i8 as u32
+    (words[n / 4] >> (8 * (n % 4))) as i8 as u32
 }
 
 /// The bits of a number, of a denormal one those of zero.
@@ -194,27 +290,29 @@ fn source(x: &Exec<'_>, code: u16, n: u16) -> Lanes {
     }
 }
 
-/// Operations with results of 32 bits: `element` takes the elements out of a lane's registers.
+/// Operations with results of 32 bits: `left` and `right` take elements of A and B out of a lane's registers.
 fn single(
     x: &mut Exec<'_>,
     i: &Inst,
-    element: fn([u32; 2], usize) -> u32,
+    left: fn([u32; 2], usize) -> u32,
+    right: fn([u32; 2], usize) -> u32,
     add: fn(&Lanes, &Lanes, &Lanes, &mut Lanes),
 ) {
-    let Some(shape) = Shape::of(i.opcode) else {
+    let Some(shape) = Shape::of_inst(i) else {
         return x.unknown_instruction(i);
     };
-    let flushes = matches!(shape.element, MatrixElement::F16 | MatrixElement::Bf16);
+    let flushes =
+        matches!(shape.element, MatrixElement::F16 | MatrixElement::Bf16) && !i.has(GFX942);
     // Elements by their place in the lane.
-    let elements = |code: u16| {
+    let elements = |code: u16, element: fn([u32; 2], usize) -> u32| {
         let words = [0, 1].map(|n| source(x, code, n));
-        let mut out = [[0; 64]; 4];
+        let mut out = [[0; 64]; 8];
         for (n, out) in out[..shape.per_lane].iter_mut().enumerate() {
             *out = std::array::from_fn(|l| element([words[0][l], words[1][l]], n));
         }
         out
     };
-    let (a, b) = (elements(i.src[0]), elements(i.src[1]));
+    let (a, b) = (elements(i.src[0], left), elements(i.src[1], right));
     let flush = |lanes: &mut Lanes| {
         if flushes {
             lanes.iter_mut().for_each(|v| *v = flushed(*v));
@@ -244,7 +342,7 @@ fn single(
 
 /// Operations in double precision.
 fn double(x: &mut Exec<'_>, i: &Inst) {
-    let Some(shape) = Shape::of(i.opcode) else {
+    let Some(shape) = Shape::of_inst(i) else {
         return x.unknown_instruction(i);
     };
     let wide = |code: u16, n: u16| -> [f64; 64] {

@@ -1,4 +1,4 @@
-//! The interpreter: executes gfx90a code, wave by wave, 64 lanes at a time.
+//! The interpreter: executes code of gfx90a and gfx942, wave by wave, 64 lanes at a time.
 //!
 //! A [`Program`] holds the decoded instructions of one loaded code object. [`run_dispatch`] executes a
 //! [`Dispatch`] on it and says what it did ([`Stats`]) or what stopped it ([`Fault`]).
@@ -7,6 +7,7 @@
 //! operation is a function on the wave (`exec::Exec`) and the decoded instruction (`inst::Inst`).
 //! Operands are fetched and results written in `operand` alone.
 
+mod atomics;
 mod decode;
 mod dispatch;
 mod ds;
@@ -14,6 +15,7 @@ mod exec;
 mod facts;
 mod flat;
 mod float;
+mod gfx942;
 mod group;
 mod gws;
 mod inst;
@@ -24,6 +26,7 @@ mod mubuf;
 mod operand;
 mod program;
 mod schedule;
+mod set;
 mod smem;
 mod sop;
 mod stats;
@@ -42,6 +45,7 @@ pub use facts::{Facts, Registers};
 pub use gws::WaveSync;
 pub use kind::{Kind, Matrix, MatrixElement, Operation, Valu, Vmem};
 pub use program::Program;
+pub use set::InstructionSet;
 pub use stats::{Class, Stats};
 pub use trace::{Probe, Space, Step, Transfer, Workgroup};
 

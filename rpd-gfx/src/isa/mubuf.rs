@@ -3,7 +3,7 @@
 use super::Class;
 use super::exec::{Exec, Lanes64};
 use super::inst::{AGPR, Format, GLC, IDXEN, Inst, OFFEN, VGPR};
-use super::memory::{Addressing, handler};
+use super::memory::{Addressing, handler, to_lds};
 
 /// Decodes a MUBUF instruction.
 pub(super) fn decode(words: [u32; 3]) -> Inst {
@@ -19,7 +19,12 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
             2,
         );
     }
-    let Some((class, run)) = handler::<Buffer>(opcode).filter(|_| w >> 16 & 1 == 0) else {
+    let found = if w >> 16 & 1 != 0 {
+        to_lds::<Buffer>(opcode).filter(|_| opcode < 0x20)
+    } else {
+        handler::<Buffer>(opcode)
+    };
+    let Some((class, run)) = found.filter(|_| opcode != 0x52) else {
         return Inst::unknown(Format::Mubuf, opcode);
     };
     let mut i = Inst::new(run, Format::Mubuf, class, opcode, 2);

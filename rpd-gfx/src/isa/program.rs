@@ -1,5 +1,6 @@
 //! The instructions of a loaded code object.
 
+use super::InstructionSet;
 use super::decode::decode;
 use super::inst::Inst;
 use std::sync::OnceLock;
@@ -14,6 +15,7 @@ pub(super) const PAGE: usize = 1024;
 pub struct Program {
     start: u64,
     end: u64,
+    set: InstructionSet,
     pages: Box<[OnceLock<Box<[Inst]>>]>,
 }
 
@@ -24,14 +26,15 @@ impl std::fmt::Debug for Program {
 }
 
 impl Program {
-    /// A program of the `bytes` bytes of code at `start` (see [`crate::codeobj::Image::code`]).
+    /// A program of the `bytes` bytes of code of an instruction set at `start` (see [`crate::codeobj::Image::code`]).
     ///
     /// # Safety
     /// The range is readable and does not change as long as the program exists.
-    pub unsafe fn new(start: u64, bytes: u64) -> Self {
+    pub unsafe fn new(start: u64, bytes: u64, set: InstructionSet) -> Self {
         let dwords = (bytes / 4) as usize;
         Self {
             start,
+            set,
             end: start + dwords as u64 * 4,
             pages: (0..dwords.div_ceil(PAGE))
                 .map(|_| OnceLock::new())
@@ -56,7 +59,7 @@ impl Program {
             let first = self.start + (page * PAGE * 4) as u64;
             let count = (((self.end - first) / 4) as usize).min(PAGE);
             (0..count as u64)
-                .map(|n| decode(self.words(first + n * 4)))
+                .map(|n| decode(self.words(first + n * 4), self.set))
                 .collect()
         }))
     }

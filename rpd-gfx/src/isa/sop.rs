@@ -532,6 +532,8 @@ fn hardware_register(x: &Exec<'_>, id: u32) -> u32 {
                 | 1 << 16
         }
         // SH_MEM_BASES: the apertures' top 16 bits, private below shared.
+        // XCC_ID: workgroups go to the dies in turn.
+        20 => (x.group % u64::from(x.d.device.layout.dies)) as u32,
         15 => super::exec::PRIVATE_APERTURE >> 16 | super::exec::SHARED_APERTURE & 0xffff_0000,
         _ => 0,
     }

@@ -1,10 +1,10 @@
 //! VOP3P: packed operations, dot products, and accumulation registers.
 
-use super::Class;
 use super::exec::{Exec, Lanes, Lanes64};
 use super::float::{add_odd, f16_to_f32, f64_to_f16, fma16, max64, min64};
 use super::inst::{AGPR, CLAMP, Format, Handler, Inst, LITERAL, VGPR};
 use super::operand::{Kind, blend};
+use super::{Class, InstructionSet};
 
 /// Decodes a VOP3P instruction.
 pub(super) fn decode(words: [u32; 3]) -> Inst {
@@ -13,41 +13,20 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     let Some(run) = handler(opcode) else {
         return Inst::unknown(Format::Vop3p, opcode);
     };
-    let matrix = opcode >= 0x40;
-    let class = if matrix && !matches!(opcode, 0x58 | 0x59) {
-        Class::Mfma
-    } else {
-        Class::Valu
-    };
-    let mut i = Inst::new(run, Format::Vop3p, class, opcode, 2);
-    i.dst = (w & 0xff) as u16 + VGPR;
-    for n in 0..3 {
-        i.src[n] = (v >> (9 * n) & 0x1ff) as u16;
-    }
-    if matrix {
-        // Two bits say which of A and B are accumulation registers, one C and D together.
-        for n in 0..2 {
-            if v >> (27 + n) & 1 != 0 && i.src[n] >= VGPR && class == Class::Mfma {
-                i.src[n] += AGPR - VGPR;
-            }
-        }
-        if opcode == 0x59 || opcode != 0x58 && w >> 15 & 1 != 0 {
-            i.dst += AGPR - VGPR;
-            if i.src[2] >= VGPR {
-                i.src[2] += AGPR - VGPR;
-            }
-        }
-        if opcode == 0x58 && i.src[0] < AGPR {
-            i.src[0] += AGPR - VGPR;
-        }
-        // cbsz, abid and blgp.
-        i.op_sel = (w >> 8 & 7) as u8;
-        i.op_sel_hi = (w >> 11 & 15) as u8;
-        i.neg = (v >> 29) as u8;
+    if opcode >= 0x40 {
+        let moves = matches!(opcode, 0x58 | 0x59);
+        let class = if moves { Class::Valu } else { Class::Mfma };
+        let i = matrix_operands(words, opcode, run, class);
         if !super::mfma::is_valid(&i) {
             return Inst::unknown(Format::Vop3p, opcode);
         }
         return i;
+    }
+    let class = Class::Valu;
+    let mut i = Inst::new(run, Format::Vop3p, class, opcode, 2);
+    i.dst = (w & 0xff) as u16 + VGPR;
+    for n in 0..3 {
+        i.src[n] = (v >> (9 * n) & 0x1ff) as u16;
     }
     i.op_sel = (w >> 11 & 7) as u8;
     i.op_sel_hi = (v >> 27 & 3 | w >> 12 & 4) as u8;
@@ -56,6 +35,36 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     if w >> 15 & 1 != 0 {
         i.flags |= CLAMP;
     }
+    i
+}
+
+/// Decodes the operands of a matrix instruction, or of a move from or to accumulation registers.
+pub(super) fn matrix_operands(words: [u32; 3], opcode: u32, run: Handler, class: Class) -> Inst {
+    let [w, v, _] = words;
+    let mut i = Inst::new(run, Format::Vop3p, class, opcode, 2);
+    i.dst = (w & 0xff) as u16 + VGPR;
+    for n in 0..3 {
+        i.src[n] = (v >> (9 * n) & 0x1ff) as u16;
+    }
+    // Two bits say which of A and B are accumulation registers, one C and D together.
+    for n in 0..2 {
+        if v >> (27 + n) & 1 != 0 && i.src[n] >= VGPR && class == Class::Mfma {
+            i.src[n] += AGPR - VGPR;
+        }
+    }
+    if opcode == 0x59 || opcode != 0x58 && w >> 15 & 1 != 0 {
+        i.dst += AGPR - VGPR;
+        if i.src[2] >= VGPR {
+            i.src[2] += AGPR - VGPR;
+        }
+    }
+    if opcode == 0x58 && i.src[0] < AGPR {
+        i.src[0] += AGPR - VGPR;
+    }
+    // cbsz, abid and blgp.
+    i.op_sel = (w >> 8 & 7) as u8;
+    i.op_sel_hi = (w >> 11 & 15) as u8;
+    i.neg = (v >> 29) as u8;
     i
 }
 
@@ -129,7 +138,7 @@ fn handler(opcode: u32) -> Option<Handler> {
             let out = *x.src(i, 0, Kind::Int, &mut buf);
             x.write(i, &out);
         },
-        0x40..=0x6f => return super::mfma::handler(opcode),
+        0x40..=0x6f => return super::mfma::handler(opcode, InstructionSet::Gfx90a),
         _ => return None,
     };
     Some(handler)

@@ -1,4 +1,5 @@
-//! Which hardware events the simulator determines, and from what.
+//! Which hardware events the simulator determines, and from what. Their numbers are those of gfx90a; [`super::numbering`]
+//! has those of other devices.
 
 use super::tally::{Channel, Device, Engine, Port, Unit};
 use crate::isa::{MatrixElement, Valu};
@@ -17,19 +18,21 @@ const fn event<T>(number: u32, name: &'static str, read: fn(&T) -> u64) -> Event
     Event { number, name, read }
 }
 
-/// Whether the simulator determines an event of a hardware block (`SQ`, `TCC`, ...), by its number.
-pub fn determined(block: &str, event: u32) -> bool {
-    determined_events().any(|(b, number, _)| b == block && number == event)
+/// Whether an event of a block is determined, by its number here.
+pub(super) fn has(block: &str, event: u32) -> bool {
+    let later = block == "SQ" && SQ_LATER.iter().any(|later| later.number == event);
+    later || determined_events().any(|(b, number, _)| b == block && number == event)
 }
 
-/// Whether the simulator determines the accumulated level of an event: the sum of the level over all cycles,
-/// which is what the event selected behind it (`SQ_ACCUM_PREV`, `SQ_ACCUM_PREV_HIRES`) reads. The level itself is
-/// not determined: between dispatches nothing is in flight.
-pub fn accumulates(block: &str, event: u32) -> bool {
+/// Whether the accumulated level of an event is determined, by its number here.
+pub(super) fn has_level(block: &str, event: u32) -> bool {
     block == "SQ" && SQ_LEVELS.iter().any(|level| level.number == event)
 }
 
-/// All events that are determined: block, number and counter.
+/// The blocks of which events are determined.
+pub(super) const BLOCKS: [&str; 8] = ["SQ", "SPI", "TA", "TD", "TCP", "TCC", "TCA", "GRBM"];
+
+/// All events of gfx90a that are determined: block, number and counter.
 pub fn determined_events() -> impl Iterator<Item = (&'static str, u32, &'static str)> {
     fn all<T>(
         block: &'static str,
@@ -194,6 +197,16 @@ pub(super) const SQ_LEVELS: &[Event<Engine>] = &[
     event(68, "SQ_INST_LEVEL_SMEM", |e| e.smem_level),
     event(69, "SQ_INST_LEVEL_LDS", |e| e.lds_level),
     event(116, "SQ_IFETCH_LEVEL", |e| e.fetch_level),
+];
+
+/// What gfx90a lacks, with numbers that it does not have.
+pub(super) const SQ_LATER: &[Event<Engine>] = &[
+    event(1048, "SQ_INSTS_VALU_MFMA_F8", |e| {
+        matrices(e, MatrixElement::F8)
+    }),
+    event(1055, "SQ_INSTS_VALU_MFMA_MOPS_F8", |e| {
+        operations(e, MatrixElement::F8)
+    }),
 ];
 
 /// The dispatcher's part in each engine.

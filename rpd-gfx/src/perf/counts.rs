@@ -1,11 +1,13 @@
 //! The counters' values of one dispatch.
 
 use super::catalogue::{self, Event};
+use super::numbering::Numbering;
 use super::tally::{Channel, Device, Engine, Unit};
 
 /// What a counted dispatch made the counters advance by.
 #[derive(Debug, Clone)]
 pub struct Counts {
+    pub(super) numbering: &'static Numbering,
     pub(super) units_per_engine: usize,
     pub(super) engines: Vec<Engine>,
     pub(super) units: Vec<Unit>,
@@ -14,13 +16,18 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Value of an event in one instance of its block: `shader_engine` and `instance` as the counter's dimensions
-    /// have them, 0 where it lacks the dimension. Instances that the device lacks have 0. `None` exactly where
+    /// Value of an event in one instance of its block: `shader_engine` and `instance` counted through all dies, 0 where
+    /// the counter lacks the dimension. Instances that the device lacks have 0. `None` exactly where
     /// [`super::determined`] is false.
     pub fn value(&self, block: &str, event: u32, shader_engine: u32, instance: u32) -> Option<f64> {
         let (engine, instance) = (shader_engine as usize, instance as usize);
+        let event = self.numbering.event(block, event)?;
         let value = match block {
-            "SQ" => read(catalogue::SQ, event, self.engine(engine, instance))?,
+            "SQ" => {
+                let engine = self.engine(engine, instance);
+                read(catalogue::SQ, event, engine)
+                    .or_else(|| read(catalogue::SQ_LATER, event, engine))?
+            }
             "SPI" => read(catalogue::SPI, event, self.engine(engine, instance))?,
             "TA" => read(catalogue::TA, event, self.unit(engine, instance))?,
             "TD" => read(catalogue::TD, event, self.unit(engine, instance))?,
@@ -47,6 +54,7 @@ impl Counts {
         instance: u32,
     ) -> Option<f64> {
         let engine = self.engine(shader_engine as usize, instance as usize);
+        let event = self.numbering.event(block, event)?;
         match block {
             "SQ" => read(catalogue::SQ_LEVELS, event, engine).map(|value| value as f64),
             _ => None,

@@ -77,7 +77,7 @@ pub(super) struct Hierarchy<'a> {
 impl<'a> Hierarchy<'a> {
     /// Empty caches. `local` says whether a host address is in the device's own memory.
     pub(super) fn new(device: &'static Device, local: &'a (dyn Fn(u64) -> bool + Sync)) -> Self {
-        let none = || (0..device.layout.units()).map(|_| None).collect();
+        let none = || (0..device.layout.unit_slots()).map(|_| None).collect();
         let channels = device.caches.channels as usize;
         let channel = Channel {
             memory_cycles: device.cycles.memory,

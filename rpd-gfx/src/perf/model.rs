@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::counts::Counts;
 use super::hierarchy::{self, Hierarchy, Served};
 use super::lds;
+use super::numbering::Numbering;
 use super::tally::{Accesses, Device, Engine, Port, Unit};
 use super::timing::{Batch, Wave};
 use crate::device;
@@ -17,6 +18,7 @@ pub struct Model<'a> {
     /// Workgroups that a compute unit has room for.
     resident: u64,
     caches: Hierarchy<'a>,
+    numbering: &'static Numbering,
     engines: Vec<Engine>,
     units: Vec<Unit>,
     /// Workgroups and waves that each compute unit has been given.
@@ -46,9 +48,10 @@ impl<'a> Model<'a> {
     /// For a dispatch. `local` says whether a host address is in the device's own memory.
     pub fn new(dispatch: &Dispatch<'_>, local: &'a (dyn Fn(u64) -> bool + Sync)) -> Self {
         let layout = &dispatch.device.layout;
-        let units = layout.units() as usize;
+        let units = layout.unit_slots() as usize;
         Self {
             layout,
+            numbering: Numbering::of(dispatch.device),
             cycles: &dispatch.device.cycles,
             resident: resident(dispatch),
             caches: Hierarchy::new(dispatch.device, local),
@@ -86,6 +89,7 @@ impl<'a> Model<'a> {
             .iter_mut()
             .for_each(|e| e.cycles = device.cycles);
         Counts {
+            numbering: self.numbering,
             units_per_engine,
             engines: self.engines,
             units: self.units,
@@ -146,7 +150,9 @@ pub(super) fn resident(dispatch: &Dispatch<'_>) -> u64 {
 pub(super) fn unit_of(layout: &device::Layout, group: u64) -> usize {
     let engines = u64::from(layout.engines);
     let units = u64::from(layout.units_per_engine);
-    (group % engines * units + group / engines % units) as usize
+    let engine = group % engines;
+    let used = units - u64::from(engine < u64::from(layout.short_engines));
+    (engine * units + group / engines % used) as usize
 }
 
 impl Probe for Model<'_> {

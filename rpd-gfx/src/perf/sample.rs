@@ -80,7 +80,7 @@ impl Sampler {
         let layout = &device.layout;
         let places = match method {
             Method::HostTrap => 1,
-            Method::Stochastic => layout.units() as usize,
+            Method::Stochastic => layout.unit_slots() as usize,
         };
         let per_die = (places / layout.dies.max(1) as usize).max(1);
         let fraction = |n: u64| (spread(seed ^ spread(n)) >> 11) as f64 / (1u64 << 53) as f64;

@@ -327,23 +327,33 @@ fn counts_are_the_same_every_time() {
 
 #[test]
 fn events_are_determined_or_have_no_value() {
+    let gfx90a = Device::find("gfx90a").unwrap();
     let counts = transpose();
     for block in [
         "SQ", "SPI", "TA", "TD", "TCP", "TCC", "TCA", "GRBM", "CPC", "CPF",
     ] {
         for event in 0..400 {
             let value = counts.value(block, event, 0, 0);
-            assert_eq!(value.is_some(), determined(block, event), "{block} {event}");
+            assert_eq!(
+                value.is_some(),
+                determined(gfx90a, block, event),
+                "{block} {event}"
+            );
             let level = counts.accumulated(block, event, 0, 0);
             assert_eq!(
                 level.is_some(),
-                accumulates(block, event),
+                accumulates(gfx90a, block, event),
                 "{block} {event}"
             );
         }
     }
-    assert!(determined("SQ", 4) && !determined("SQ", 5) && accumulates("SQ", 5));
-    assert!(!determined("TCP", 48), "no translation is simulated");
+    assert!(
+        determined(gfx90a, "SQ", 4) && !determined(gfx90a, "SQ", 5) && accumulates(gfx90a, "SQ", 5)
+    );
+    assert!(
+        !determined(gfx90a, "TCP", 48),
+        "no translation is simulated"
+    );
 }
 
 #[test]
@@ -401,4 +411,44 @@ fn speed() {
             nanoseconds / 1e3 / f64::from(turns)
         );
     }
+}
+
+/// Every event of gfx90a that another device lists is determined there as well, under that device's number.
+#[test]
+fn other_devices_have_numbers_of_their_own() {
+    let gfx942 = Device::find("gfx942").unwrap();
+    for (block, event, what) in [
+        ("SQ", 4, "SQ_WAVES"),
+        ("SQ", 56, "SQ_INSTS_MFMA"),
+        ("SQ", 55, "SQ_INSTS_VALU_MFMA_MOPS_F8"),
+        ("TCP", 28, "TCP_TOTAL_READ"),
+        ("TCC", 38, "TCC_EA0_RDREQ"),
+        ("TD", 16, "TD_LOAD_WAVEFRONT"),
+    ] {
+        let row = format!("{what};{block};{event};");
+        assert!(
+            gfx942.counters.lines().any(|line| line.starts_with(&row)),
+            "{row}"
+        );
+        assert!(determined(gfx942, block, event), "{what}");
+    }
+    assert!(
+        !determined(gfx942, "SQ", 1048),
+        "a number that no device has"
+    );
+    assert!(accumulates(gfx942, "SQ", 72) && !accumulates(gfx942, "SQ", 67));
+    let missing: Vec<_> = determined_events()
+        .filter(|(block, _, name)| {
+            let other = name.replacen("TCC_EA_", "TCC_EA0_", 1);
+            let listed = |line: &str| {
+                let mut fields = line.split(';');
+                let is = fields.next() == Some(&other) && fields.next() == Some(block);
+                is.then(|| fields.next().and_then(|event| event.parse().ok()))
+                    .flatten()
+            };
+            let event: Option<u32> = gfx942.counters.lines().find_map(listed);
+            event.is_some_and(|event| !determined(gfx942, block, event))
+        })
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

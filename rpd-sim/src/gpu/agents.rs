@@ -205,15 +205,29 @@ impl Agent {
 
 /// Most GPUs the simulator offers.
 pub(crate) const MAX_GPUS: usize = 8;
-/// Processor of the simulated GPUs.
+/// Processor of the simulated GPUs, unless `RPD_SIM_GPU` names another.
 const PROCESSOR: &str = "gfx90a";
 
 /// The device that is simulated, of which there are one or more.
 pub(crate) fn device() -> &'static Device {
-    match Device::find(PROCESSOR) {
-        Some(device) => device,
-        None => unreachable!("{PROCESSOR} is described in rpd-gfx/data"),
-    }
+    static DEVICE: OnceLock<&Device> = OnceLock::new();
+    DEVICE.get_or_init(|| {
+        let asked = std::env::var_os("RPD_SIM_GPU").filter(|name| !name.is_empty());
+        let found = asked
+            .as_ref()
+            .and_then(|name| Device::simulated(name.to_str()?));
+        if let (Some(name), None) = (&asked, found) {
+            eprintln!(
+                "rpd-sim: RPD_SIM_GPU={}: there is no such device, only {}; simulating {PROCESSOR}",
+                name.display(),
+                Device::simulated_names().join(", ")
+            );
+        }
+        match found.or_else(|| Device::simulated(PROCESSOR)) {
+            Some(device) => device,
+            None => unreachable!("{PROCESSOR} is described in rpd-gfx/data"),
+        }
+    })
 }
 
 struct Machinery {

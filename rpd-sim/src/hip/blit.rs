@@ -10,9 +10,13 @@ use super::function::{Function, Module};
 use super::launch::{self, Geometry};
 use super::stream::Step;
 use super::types::Dim3;
+use crate::gpu::agents;
 
-/// Compiled from `blit/blit.cl` by `blit/build.sh`.
-static CODE_OBJECT: &[u8] = include_bytes!("blit/blit.co");
+/// Compiled from `blit/blit.cl` by `blit/build.sh`, for each device.
+static CODE_OBJECTS: [(&str, &[u8]); 2] = [
+    ("gfx90a", include_bytes!("blit/blit-gfx90a.co")),
+    ("gfx942", include_bytes!("blit/blit-gfx942.co")),
+];
 
 /// Work-items of a workgroup.
 const GROUP: usize = 256;
@@ -75,7 +79,10 @@ fn launch(
 impl Blit {
     pub(crate) fn load(device: &'static Device) -> HipResult<Self> {
         // A copy on the heap: the loader then reports an object in memory, not a part of this library.
-        let image: &'static [u8] = Box::leak(CODE_OBJECT.to_vec().into_boxed_slice());
+        let processor = agents::device().name;
+        let found = CODE_OBJECTS.iter().find(|(name, _)| *name == processor);
+        let (_, bytes) = found.ok_or(code::NO_BINARY_FOR_GPU)?;
+        let image: &'static [u8] = Box::leak(bytes.to_vec().into_boxed_slice());
         // SAFETY: the image is never freed.
         let module = Arc::new(unsafe { Module::load(device, image)? });
         let kernel = |name: &str| module.function(name);

@@ -17,7 +17,7 @@ use crate::gpu::machine::machine;
 use crate::gpu::memory::Use;
 use crate::gpu::observe::{self, CodeObjectInfo, KernelInfo};
 use rpd_gfx::codeobj::{CodeObject, Error, Image, KernelDescriptor};
-use rpd_gfx::isa::Program;
+use rpd_gfx::isa::{InstructionSet, Program};
 
 const STATE_FROZEN: u32 = 1;
 const ROUNDING_NEAR: u32 = 2;
@@ -371,8 +371,9 @@ fn insert_kernels(image: &Arc<Image>, kernels: &[(KernelInfo, KernelDescriptor)]
     let Some((start, end)) = start.zip(end) else {
         return ensure(kernels.is_empty(), status::ERROR_INVALID_CODE_OBJECT);
     };
+    let set = InstructionSet::of(agents::device().name).ok_or(status::ERROR_INVALID_ISA)?;
     // SAFETY: the range lies in the image, which every kernel keeps mapped; code is not written once loaded.
-    let program = Arc::new(unsafe { Program::new(start, end - start) });
+    let program = Arc::new(unsafe { Program::new(start, end - start, set) });
     for (info, descriptor) in kernels {
         let name = info.name.strip_suffix(".kd").unwrap_or(&info.name);
         let kernel = Kernel {

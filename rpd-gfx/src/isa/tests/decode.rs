@@ -1,12 +1,13 @@
 use super::*;
 use crate::isa::inst::Format;
-use machine::{Listed, listing};
+use machine::listing;
 
 /// Every instruction of the test code objects is known.
 #[test]
 fn decodes_all_instructions() {
-    for (level, bytes) in OBJECTS {
+    for (level, bytes) in OBJECTS.into_iter().chain(NEWER) {
         let module = Module::load(bytes);
+        let set = InstructionSet::of(&module.object.target().processor).unwrap();
         let symbols = module.object.symbols();
         let mut unknown = Vec::new();
         let mut count = 0;
@@ -18,7 +19,7 @@ fn decodes_all_instructions() {
             let mut at = start;
             while at < start + symbol.size {
                 let words = module.program.words(at);
-                let inst = crate::isa::decode::decode(words);
+                let inst = crate::isa::decode::decode(words, set);
                 let is_unknown = std::ptr::fn_addr_eq(
                     inst.run,
                     crate::isa::inst::Inst::unknown(Format::Unknown, 0).run,
@@ -47,65 +48,69 @@ fn is_unknown(inst: &crate::isa::inst::Inst) -> bool {
     std::ptr::fn_addr_eq(inst.run, unknown.run)
 }
 
-/// Every instruction of the target is decoded, and executed or refused as the listing says.
+/// Every instruction of each target is decoded, and executed or refused as the listing says.
 #[test]
 fn the_listing_says_what_is_executed() {
-    let rows = listing();
-    assert!(rows.len() > 1400);
-    let mut wrong = Vec::new();
-    for row in &rows {
-        let inst = crate::isa::decode::decode(row.sample);
-        assert_eq!(inst.format.name(), row.encoding, "{}", row.name);
-        assert_eq!(u32::from(inst.opcode), row.opcode, "{}", row.name);
-        let refused = inst.refused("gfx90a") == Some(row.name);
-        if is_unknown(&inst) == row.executed || refused == row.executed {
-            wrong.push(format!("{} {:#x} {}", row.encoding, row.opcode, row.name));
+    for set in InstructionSet::ALL {
+        let rows = listing(set);
+        assert!(rows.len() > 1400);
+        let mut wrong = Vec::new();
+        for row in &rows {
+            let inst = crate::isa::decode::decode(row.sample, set);
+            assert_eq!(inst.format.name(), row.encoding, "{}", row.name);
+            assert_eq!(u32::from(inst.opcode), row.opcode, "{}", row.name);
+            let refused = inst.refused(set.processor()) == Some(row.name);
+            if is_unknown(&inst) == row.executed || refused == row.executed {
+                let processor = set.processor();
+                wrong.push(format!(
+                    "{processor} {} {:#x} {}",
+                    row.encoding, row.opcode, row.name
+                ));
+            }
         }
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// Opcodes that the listing does not have are not decoded as something else.
 #[test]
 fn what_is_not_listed_is_unknown() {
-    let rows = listing();
-    let listed = |inst: &crate::isa::inst::Inst| {
-        let has = |row: &&Listed| {
-            row.encoding == inst.format.name() && row.opcode == u32::from(inst.opcode)
-        };
-        rows.iter().any(|row| has(&row))
-    };
-    let mut wrong = std::collections::BTreeSet::new();
-    let mut random = Random(9);
-    for word in (0..1 << 16).map(|high: u32| high << 16) {
-        for low in [0, 0x4000, 0x8000, 0xbf, 0x102, 0xfe00] {
-            let low = low | random.next() as u32 & 0x3f00;
-            let inst = crate::isa::decode::decode([word | low, random.next() as u32, 0]);
-            if !is_unknown(&inst) && !listed(&inst) {
-                wrong.insert(format!("{} {:#x}", inst.format.name(), inst.opcode));
+    for set in InstructionSet::ALL {
+        let mut wrong = std::collections::BTreeSet::new();
+        let mut random = Random(9);
+        for word in (0..1 << 16).map(|high: u32| high << 16) {
+            for low in [0, 0x4000, 0x8000, 0xbf, 0x102, 0xfe00] {
+                let low = low | random.next() as u32 & 0x3f00;
+                let inst = crate::isa::decode::decode([word | low, random.next() as u32, 0], set);
+                let listed = crate::disasm::find(set.processor(), inst.format.name(), inst.opcode);
+                if !is_unknown(&inst) && listed.is_none() {
+                    wrong.insert(format!("{} {:#x}", inst.format.name(), inst.opcode));
+                }
             }
         }
+        assert!(wrong.is_empty(), "{}: {wrong:#?}", set.processor());
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The listing is LLVM's, where it is installed.
+/// The listings are LLVM's, where it is installed.
 #[test]
-fn the_listing_is_that_of_llvm() {
+fn the_listings_are_those_of_llvm() {
     use std::process::Command;
     if !crate::disasm::tests::llvm_is_there() {
         return;
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/data/list-instructions.py");
-    let check = Command::new(script)
-        .args(["gfx90a", "--check"])
-        .output()
-        .unwrap();
-    assert!(
-        check.status.success(),
-        "{}",
-        String::from_utf8_lossy(&check.stderr)
-    );
+    for processor in crate::disasm::Disassembler::processors() {
+        let check = Command::new(script)
+            .args([processor, "--check"])
+            .output()
+            .unwrap();
+        assert!(
+            check.status.success(),
+            "{}",
+            String::from_utf8_lossy(&check.stderr)
+        );
+    }
 }
 
 /// What is refused is named to the user, and so is where.

@@ -14,25 +14,33 @@ pub(super) struct Listed {
     pub(super) sample: [u32; 3],
 }
 
-/// The instructions that LLVM lists for the target.
-pub(super) fn listing() -> Vec<Listed> {
-    let rows = crate::disasm::rows("gfx90a").unwrap().iter().map(|row| {
-        let mut sample = [0; 3];
-        sample[..row.sample.len()].copy_from_slice(row.sample);
-        Listed {
-            encoding: row.encoding.name(),
-            opcode: row.opcode.into(),
-            name: row.name(),
-            executed: row.executed,
-            sample,
-        }
-    });
+/// The instructions that LLVM lists for the processor.
+pub(super) fn listing(set: InstructionSet) -> Vec<Listed> {
+    let rows = crate::disasm::rows(set.processor())
+        .unwrap()
+        .iter()
+        .map(|row| {
+            let mut sample = [0; 3];
+            sample[..row.sample.len()].copy_from_slice(row.sample);
+            Listed {
+                encoding: row.encoding.name(),
+                opcode: row.opcode.into(),
+                name: row.name(),
+                executed: row.executed,
+                sample,
+            }
+        });
     rows.collect()
 }
 
 /// The dwords of the listing's sample of an instruction.
 pub(super) fn sample(name: &str) -> [u32; 2] {
-    let rows = listing();
+    sample_of(InstructionSet::Gfx90a, name)
+}
+
+/// The same for another instruction set.
+pub(super) fn sample_of(set: InstructionSet, name: &str) -> [u32; 2] {
+    let rows = listing(set);
     let row = rows.iter().find(|row| row.name == name);
     let [first, second, _] = row.unwrap_or_else(|| panic!("{name} is not listed")).sample;
     [first, second]
@@ -45,13 +53,24 @@ pub(super) fn execute<R>(
     set: impl FnOnce(&mut Exec<'_>),
     check: impl FnOnce(&Exec<'_>) -> R,
 ) -> R {
+    execute_on(InstructionSet::Gfx90a, code, memory, set, check)
+}
+
+/// The same with another instruction set.
+pub(super) fn execute_on<R>(
+    instructions: InstructionSet,
+    code: &[u32],
+    memory: &dyn Memory,
+    set: impl FnOnce(&mut Exec<'_>),
+    check: impl FnOnce(&Exec<'_>) -> R,
+) -> R {
     let mut code = code.to_vec();
     code.push(0xbf81_0000);
     let start = code.as_ptr() as u64;
     // SAFETY: the code outlives the program and does not change.
-    let program = unsafe { Program::new(start, 4 * code.len() as u64) };
+    let program = unsafe { Program::new(start, 4 * code.len() as u64, instructions) };
     let dispatch = Dispatch {
-        device: Device::find("gfx90a").unwrap(),
+        device: Device::find(instructions.processor()).unwrap(),
         kernel: "snippet",
         program: &program,
         kernel_object: start,

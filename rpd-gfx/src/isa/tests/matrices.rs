@@ -3,7 +3,7 @@
 //! Which element is in which lane is written here as the manual's tables have it, from the lane to the element; the
 //! interpreter goes the other way.
 
-use super::machine::{execute, fill, sample};
+use super::machine::{execute, execute_on, fill, sample_of};
 use super::*;
 use crate::isa::exec::State;
 
@@ -15,6 +15,7 @@ struct Case {
     blocks: usize,
     per_lane: usize,
     kind: Kind,
+    set: InstructionSet,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -24,6 +25,10 @@ enum Kind {
     Brain,
     Byte,
     Double,
+    /// Single precision, of whose mantissa ten bits count.
+    Short,
+    /// 8-bit floats, BF8 or else FP8, of A and B.
+    Eight(bool, bool),
 }
 
 const fn case(name: &'static str, [rows, depth, blocks, per_lane]: [usize; 4], kind: Kind) -> Case {
@@ -34,10 +39,18 @@ const fn case(name: &'static str, [rows, depth, blocks, per_lane]: [usize; 4], k
         blocks,
         per_lane,
         kind,
+        set: InstructionSet::Gfx90a,
     }
 }
 
-static CASES: [Case; 27] = [
+const fn newer(name: &'static str, shape: [usize; 4], kind: Kind) -> Case {
+    Case {
+        set: InstructionSet::Gfx942,
+        ..case(name, shape, kind)
+    }
+}
+
+static CASES: [Case; 59] = [
     case("v_mfma_f32_32x32x1f32", [32, 1, 2, 1], Kind::Single),
     case("v_mfma_f32_16x16x1f32", [16, 1, 4, 1], Kind::Single),
     case("v_mfma_f32_4x4x1f32", [4, 1, 16, 1], Kind::Single),
@@ -65,6 +78,70 @@ static CASES: [Case; 27] = [
     case("v_mfma_f32_16x16x8bf16", [16, 8, 1, 2], Kind::Brain),
     case("v_mfma_f64_16x16x4f64", [16, 4, 1, 1], Kind::Double),
     case("v_mfma_f64_4x4x4f64", [4, 4, 4, 1], Kind::Double),
+    newer("v_mfma_f32_16x16x8_xf32", [16, 8, 1, 2], Kind::Short),
+    newer("v_mfma_f32_32x32x4_xf32", [32, 4, 1, 2], Kind::Short),
+    newer("v_mfma_f32_32x32x1_2b_f32", [32, 1, 2, 1], Kind::Single),
+    newer("v_mfma_f32_16x16x1_4b_f32", [16, 1, 4, 1], Kind::Single),
+    newer("v_mfma_f32_4x4x1_16b_f32", [4, 1, 16, 1], Kind::Single),
+    newer("v_mfma_f32_32x32x2_f32", [32, 2, 1, 1], Kind::Single),
+    newer("v_mfma_f32_16x16x4_f32", [16, 4, 1, 1], Kind::Single),
+    newer("v_mfma_f32_32x32x4_2b_f16", [32, 4, 2, 4], Kind::Half),
+    newer("v_mfma_f32_16x16x4_4b_f16", [16, 4, 4, 4], Kind::Half),
+    newer("v_mfma_f32_4x4x4_16b_f16", [4, 4, 16, 4], Kind::Half),
+    newer("v_mfma_f32_32x32x8_f16", [32, 8, 1, 4], Kind::Half),
+    newer("v_mfma_f32_16x16x16_f16", [16, 16, 1, 4], Kind::Half),
+    newer("v_mfma_i32_32x32x4_2b_i8", [32, 4, 2, 4], Kind::Byte),
+    newer("v_mfma_i32_16x16x4_4b_i8", [16, 4, 4, 4], Kind::Byte),
+    newer("v_mfma_i32_4x4x4_16b_i8", [4, 4, 16, 4], Kind::Byte),
+    newer("v_mfma_i32_32x32x16_i8", [32, 16, 1, 8], Kind::Byte),
+    newer("v_mfma_i32_16x16x32_i8", [16, 32, 1, 8], Kind::Byte),
+    newer("v_mfma_f32_32x32x4_2b_bf16", [32, 4, 2, 4], Kind::Brain),
+    newer("v_mfma_f32_16x16x4_4b_bf16", [16, 4, 4, 4], Kind::Brain),
+    newer("v_mfma_f32_4x4x4_16b_bf16", [4, 4, 16, 4], Kind::Brain),
+    newer("v_mfma_f32_32x32x8_bf16", [32, 8, 1, 4], Kind::Brain),
+    newer("v_mfma_f32_16x16x16_bf16", [16, 16, 1, 4], Kind::Brain),
+    newer("v_mfma_f64_16x16x4_f64", [16, 4, 1, 1], Kind::Double),
+    newer("v_mfma_f64_4x4x4_4b_f64", [4, 4, 4, 1], Kind::Double),
+    newer(
+        "v_mfma_f32_16x16x32_bf8_bf8",
+        [16, 32, 1, 8],
+        Kind::Eight(true, true),
+    ),
+    newer(
+        "v_mfma_f32_16x16x32_bf8_fp8",
+        [16, 32, 1, 8],
+        Kind::Eight(true, false),
+    ),
+    newer(
+        "v_mfma_f32_16x16x32_fp8_bf8",
+        [16, 32, 1, 8],
+        Kind::Eight(false, true),
+    ),
+    newer(
+        "v_mfma_f32_16x16x32_fp8_fp8",
+        [16, 32, 1, 8],
+        Kind::Eight(false, false),
+    ),
+    newer(
+        "v_mfma_f32_32x32x16_bf8_bf8",
+        [32, 16, 1, 8],
+        Kind::Eight(true, true),
+    ),
+    newer(
+        "v_mfma_f32_32x32x16_bf8_fp8",
+        [32, 16, 1, 8],
+        Kind::Eight(true, false),
+    ),
+    newer(
+        "v_mfma_f32_32x32x16_fp8_bf8",
+        [32, 16, 1, 8],
+        Kind::Eight(false, true),
+    ),
+    newer(
+        "v_mfma_f32_32x32x16_fp8_fp8",
+        [32, 16, 1, 8],
+        Kind::Eight(false, false),
+    ),
 ];
 
 impl Case {
@@ -103,16 +180,23 @@ impl Case {
         self.blocks * self.rows * self.rows / 64
     }
 
-    /// The number that the `n`th element of two registers is.
-    fn number(&self, words: [u32; 2], n: usize) -> f64 {
+    /// Whether denormal numbers count as zero.
+    fn flushes(&self) -> bool {
+        self.set == InstructionSet::Gfx90a
+    }
+
+    /// The number that the `n`th element of two registers of A (or else B) is.
+    fn number(&self, words: [u32; 2], n: usize, of_a: bool) -> f64 {
         let bits = u64::from(words[0]) | u64::from(words[1]) << 32;
         match self.kind {
             Kind::Single => f64::from(f32::from_bits(words[0])),
+            Kind::Short => f64::from(f32::from_bits(words[n] >> 13 << 13)),
+            Kind::Eight(a, b) => eight_bits((bits >> (8 * n)) as u8, if of_a { a } else { b }),
             Kind::Double => f64::from_bits(bits),
             Kind::Byte => f64::from((bits >> (8 * n)) as i8),
             Kind::Brain => {
                 let bits = (bits >> (16 * n)) as u16;
-                if bits & 0x7f80 == 0 {
+                if bits & 0x7f80 == 0 && self.flushes() {
                     0.0
                 } else {
                     f64::from(f32::from_bits(u32::from(bits) << 16))
@@ -122,7 +206,8 @@ impl Case {
                 let bits = (bits >> (16 * n)) as u16;
                 let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 0x3ff));
                 let size = match exponent {
-                    0 => 0.0,
+                    0 if self.flushes() => 0.0,
+                    0 => fraction * 2f64.powi(-24),
                     _ => (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15),
                 };
                 if bits >> 15 != 0 { -size } else { size }
@@ -136,18 +221,40 @@ impl Case {
         match self.kind {
             Kind::Byte => random.next() as u32,
             Kind::Single => (small(random) as f32 / 4.0).to_bits(),
+            // Bits that do not count are there.
+            Kind::Short => (small(random) as f32).to_bits() | random.next() as u32 & 0x1fff,
+            // Numbers from 1/8 to 8 of either sign, and none below.
+            Kind::Eight(a, b) => {
+                let mut byte = |bf8: bool| {
+                    let (least, most) = if bf8 {
+                        (13 << 2, 19 << 2)
+                    } else {
+                        (5 << 3, 11 << 3)
+                    };
+                    least + random.next() as u32 % (most - least) | (random.next() as u32 & 1) << 7
+                };
+                // A and B are filled alike; the formats' common codes do.
+                let mut each = || {
+                    if a && b {
+                        byte(true)
+                    } else {
+                        byte(false) & 0x9f | 0x20
+                    }
+                };
+                each() | each() << 8 | each() << 16 | each() << 24
+            }
             // The upper halves of doubles; lower halves are cleared by the caller.
             Kind::Double => (f64::from(small(random)).to_bits() >> 32) as u32,
             Kind::Brain => {
                 let mut half = || match random.next() % 9 {
-                    0 => 0x0001 + (random.next() as u32 & 0x3f),
+                    0 if self.flushes() => 0x0001 + (random.next() as u32 & 0x3f),
                     _ => ((small(random) as f32).to_bits()) >> 16,
                 };
                 half() | half() << 16
             }
             Kind::Half => {
                 let mut half = || match random.next() % 9 {
-                    0 => 0x8001 + (random.next() as u32 & 0x1ff),
+                    0 if self.flushes() => 0x8001 + (random.next() as u32 & 0x1ff),
                     // Powers of two from 1/4 to 8, with either sign.
                     _ => (13 + random.next() as u32 % 6) << 10 | (random.next() as u32 & 1) << 15,
                 };
@@ -155,6 +262,21 @@ impl Case {
             }
         }
     }
+}
+
+/// A number of 8 bits without negative zero: four bits of exponent and three of mantissa, or five and two.
+pub(super) fn eight_bits(code: u8, bf8: bool) -> f64 {
+    let (bits, bias) = if bf8 { (2, 16) } else { (3, 8) };
+    let (exponent, fraction) = (
+        i32::from(code & 0x7f) >> bits,
+        f64::from(code & ((1 << bits) - 1)),
+    );
+    let size = match exponent {
+        _ if code == 0x80 => f64::NAN,
+        0 => fraction * 2f64.powi(1 - bias - bits),
+        _ => (fraction + 2f64.powi(bits)) * 2f64.powi(exponent - bias - bits),
+    };
+    if code & 0x80 != 0 { -size } else { size }
 }
 
 /// The fields of the encoding that a test changes.
@@ -176,7 +298,7 @@ const C: usize = 40;
 const D: usize = 160;
 
 fn encoded(case: &Case, fields: Fields) -> [u32; 2] {
-    let [first, _] = sample(case.name);
+    let [first, _] = sample_of(case.set, case.name);
     let register = |n: usize| 256 + n as u32;
     let c = fields.constant.map_or(register(C), |(code, _)| code);
     [
@@ -199,7 +321,8 @@ fn check(case: &Case, fields: Fields, seed: u64) {
     let mut before = Vec::new();
     // Lanes that are not active take part.
     let exec = random.next();
-    let after = execute(
+    let after = execute_on(
+        case.set,
         &encoded(case, fields),
         &Everything,
         |x| {
@@ -248,9 +371,9 @@ fn check(case: &Case, fields: Fields, seed: u64) {
         for element in 0..case.per_lane {
             let (block, index, depth) = case.element(lane, element);
             a[(block * case.rows + index) * case.depth + depth] =
-                case.number(source(A, lane), element);
+                case.number(source(A, lane), element, true);
             b[(block * case.rows + index) * case.depth + depth] =
-                case.number(source(B, from), element);
+                case.number(source(B, from), element, false);
         }
     }
     let mut expected = before.clone();
@@ -437,6 +560,35 @@ fn sums_are_rounded_after_each_product() {
             let sum = (0..4).fold(0f32, |sum, k| a[row][k].mul_add(b[column][k], sum));
             assert_eq!(found[row % 4][16 * (row / 4) + column], sum.to_bits());
         }
+    }
+}
+
+/// Denormal numbers are numbers to the newer set.
+#[test]
+fn denormal_numbers_count() {
+    for (name, one, least) in [
+        ("v_mfma_f32_4x4x4_16b_f16", 0x3c00_3c00, 2f64.powi(-24)),
+        ("v_mfma_f32_4x4x4_16b_bf16", 0x3f80_3f80, 2f64.powi(-133)),
+    ] {
+        let case = CASES.iter().find(|case| case.name == name).unwrap();
+        let fields = Fields {
+            constant: Some((128, 0.0)),
+            ..Fields::default()
+        };
+        let found = execute_on(
+            case.set,
+            &encoded(case, fields),
+            &Everything,
+            |x| {
+                x.w.v[A] = [0x0001_0001; 64];
+                x.w.v[A + 1] = [0x0001_0001; 64];
+                x.w.v[B] = [one; 64];
+                x.w.v[B + 1] = [one; 64];
+            },
+            |x| x.w.v[D..D + 4].to_vec(),
+        );
+        let sum = ((4.0 * least) as f32).to_bits();
+        assert_eq!(found, vec![[sum; 64]; 4], "{name}");
     }
 }
 

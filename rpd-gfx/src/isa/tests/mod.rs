@@ -5,6 +5,7 @@
 mod addressing;
 mod decode;
 mod dispatch;
+mod gfx942;
 mod gws;
 mod instructions;
 mod kernels;
@@ -12,6 +13,7 @@ mod litmus;
 mod machine;
 mod matrices;
 mod schedule;
+mod sparse;
 mod spill_path;
 mod spills;
 mod throughput;
@@ -46,6 +48,18 @@ pub(crate) const OBJECTS: [(&str, &[u8]); 3] = [
     ("O3", include_bytes!("../../../testdata/kernels-O3.co")),
 ];
 
+/// The same kernels for the newer instruction set.
+pub(crate) const NEWER: [(&str, &[u8]); 2] = [
+    (
+        "O0 for gfx942",
+        include_bytes!("../../../testdata/gfx942-O0.co"),
+    ),
+    (
+        "O3 for gfx942",
+        include_bytes!("../../../testdata/gfx942-O3.co"),
+    ),
+];
+
 /// A loaded code object.
 pub(crate) struct Module {
     pub(super) object: CodeObject,
@@ -59,8 +73,9 @@ impl Module {
         let object = CodeObject::parse(bytes).unwrap();
         let image = Image::load(&object, |_| None).unwrap();
         let (start, size) = image.code()[0];
+        let set = InstructionSet::of(&object.target().processor).unwrap();
         // SAFETY: the image lives as long as the program, both being in the module.
-        let program = unsafe { Program::new(start, size) };
+        let program = unsafe { Program::new(start, size, set) };
         Self {
             object,
             image,
@@ -146,7 +161,7 @@ impl Module {
         }
         let private = if kernel.uses_dynamic_stack { 4096 } else { 0 };
         let dispatch = Dispatch {
-            device: Device::find("gfx90a").unwrap(),
+            device: Device::find(&self.object.target().processor).unwrap(),
             kernel: name,
             program: &self.program,
             kernel_object,
@@ -170,7 +185,7 @@ struct Kernarg([u8; 4096]);
 
 /// Runs `test` with the code object of every optimisation level.
 pub(super) fn with_modules(test: impl Fn(&Module)) {
-    for (level, bytes) in OBJECTS {
+    for (level, bytes) in OBJECTS.into_iter().chain(NEWER) {
         println!("at {level}");
         test(&Module::load(bytes));
     }

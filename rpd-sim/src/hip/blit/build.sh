@@ -1,6 +1,9 @@
 #!/bin/sh
-# Rebuilds blit.co from blit.cl with the distribution's clang.
+# Rebuilds the code objects of blit.cl, one for each device, with the distribution's clang.
 set -e
 cd "$(dirname "$0")"
-clang-19 -x cl -cl-std=CL2.0 -Xclang -finclude-default-header -target amdgcn-amd-amdhsa -mcpu=gfx90a \
-  -mcode-object-version=5 -nogpulib -O2 -cl-uniform-work-group-size -fuse-ld=lld -Wall -Wno-unused-parameter blit.cl -o blit.co
+for processor in gfx90a gfx942; do
+  clang-19 -x cl -cl-std=CL2.0 -Xclang -finclude-default-header -target amdgcn-amd-amdhsa -mcpu=$processor \
+    -mcode-object-version=5 -nogpulib -O2 -cl-uniform-work-group-size -fuse-ld=lld -Wall -Wno-unused-parameter blit.cl \
+    -o blit-$processor.co
+done

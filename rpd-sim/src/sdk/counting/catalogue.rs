@@ -135,9 +135,10 @@ impl Need {
         let Ok(event) = u32::try_from(self.event) else {
             return false;
         };
+        let device = device::device();
         match self.resolution {
-            Resolution::None => perf::determined(self.block.name, event),
-            _ => perf::accumulates(self.block.name, event),
+            Resolution::None => perf::determined(device, self.block.name, event),
+            _ => perf::accumulates(device, self.block.name, event),
         }
     }
 }

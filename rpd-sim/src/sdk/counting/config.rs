@@ -22,6 +22,7 @@ use rpd_metric::{
 
 use super::{
     catalogue::{self, Agent, Counter, Need, Source},
+    hardware,
     info::instance_id,
 };
 use crate::sdk::{agents, status::store};
@@ -97,9 +98,8 @@ impl<C: EventValues> Values for Seen<'_, C> {
                     resolution: leaf.resolution,
                 };
                 let sample = |position: rpd_metric::Position| {
-                    let engine = position.get(rpd_metric::Dimension::ShaderEngine);
-                    let instance = position.get(rpd_metric::Dimension::Instance);
-                    let value = self.counted.value(&need, engine.into(), instance.into())?;
+                    let (engine, instance) = hardware::place(block, position);
+                    let value = self.counted.value(&need, engine, instance)?;
                     Some(Sample { position, value })
                 };
                 counter.shape.positions().map(sample).collect()

@@ -83,8 +83,7 @@ impl Sums {
     fn add(&mut self, needs: &[Need], counts: &Counts) {
         for need in needs {
             for position in hardware::shape(need.block).positions() {
-                let engine = position.get(rpd_metric::Dimension::ShaderEngine).into();
-                let instance = position.get(rpd_metric::Dimension::Instance).into();
+                let (engine, instance) = hardware::place(need.block, position);
                 if let Some(value) = EventValues::value(counts, need, engine, instance) {
                     let key = (need.counter, need.resolution, engine, instance);
                     *self.0.entry(key).or_default() += value;

@@ -1,0 +1,194 @@
+//! Atomic read-modify-write operations on memory.
+
+#![expect(
+    clippy::needless_range_loop,
+    reason = "lanes index several registers and a mask at once"
+)]
+
+use super::Access;
+use super::exec::{Exec, Lanes64};
+use super::float::{f16_to_f32, f64_to_f16, max64, min64};
+use super::inst::{GLC, Inst};
+use super::kind::Operation;
+use super::memory::watch;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// The new value of a 32-bit atomic operation, by the low bits of the opcode (0x40 for buffer and flat).
+pub(super) fn atomic32(op: u16, old: u32, data: u32, compare: u32) -> u32 {
+    let float = |f: fn(f32, f32) -> f32| f(f32::from_bits(old), f32::from_bits(data)).to_bits();
+    match op {
+        0x0 => data,
+        0x1 => {
+            if old == compare {
+                data
+            } else {
+                old
+            }
+        }
+        0x2 => old.wrapping_add(data),
+        0x3 => old.wrapping_sub(data),
+        0x4 => (old as i32).min(data as i32) as u32,
+        0x5 => old.min(data),
+        0x6 => (old as i32).max(data as i32) as u32,
+        0x7 => old.max(data),
+        0x8 => old & data,
+        0x9 => old | data,
+        0xa => old ^ data,
+        0xb => {
+            if old >= data {
+                0
+            } else {
+                old + 1
+            }
+        }
+        0xc => {
+            if old == 0 || old > data {
+                data
+            } else {
+                old - 1
+            }
+        }
+        0xd => float(|a, b| a + b),
+        0x12 => add_brains(old, data),
+        _ => add_halves(old, data),
+    }
+}
+
+/// Sums of two halves each.
+pub(super) fn add_halves(a: u32, b: u32) -> u32 {
+    let add = |a: u32, b: u32| {
+        let sum = f16_to_f32(a as u16) + f16_to_f32(b as u16);
+        u32::from(f64_to_f16(f64::from(sum)))
+    };
+    add(a, b) | add(a >> 16, b >> 16) << 16
+}
+
+/// Sums of two BF16 numbers each.
+pub(super) fn add_brains(a: u32, b: u32) -> u32 {
+    let add = |a: u32, b: u32| {
+        let sum = f64::from(f32::from_bits(a << 16)) + f64::from(f32::from_bits(b << 16));
+        brain(sum)
+    };
+    add(a, b) | add(a >> 16, b >> 16) << 16
+}
+
+/// A number as BF16, rounded once.
+fn brain(value: f64) -> u32 {
+    let single = value as f32;
+    if single.is_nan() {
+        return 0x7fc0;
+    }
+    // Rounding to odd first keeps what decides ties.
+    let inexact = f64::from(single) != value;
+    let toward_zero = if inexact && f64::from(single.abs()) > value.abs() {
+        single.to_bits() - 1
+    } else {
+        single.to_bits()
+    };
+    let bits = toward_zero | u32::from(inexact);
+    (bits + 0x7fff + (bits >> 16 & 1)) >> 16
+}
+
+/// The new value of a 64-bit atomic operation, by the low bits of the opcode; floats at 0x10.
+pub(super) fn atomic64(op: u16, old: u64, data: u64, compare: u64) -> u64 {
+    let float = |f: fn(f64, f64) -> f64| f(f64::from_bits(old), f64::from_bits(data)).to_bits();
+    match op {
+        0x0 => data,
+        0x1 => {
+            if old == compare {
+                data
+            } else {
+                old
+            }
+        }
+        0x2 => old.wrapping_add(data),
+        0x3 => old.wrapping_sub(data),
+        0x4 => (old as i64).min(data as i64) as u64,
+        0x5 => old.min(data),
+        0x6 => (old as i64).max(data as i64) as u64,
+        0x7 => old.max(data),
+        0x8 => old & data,
+        0x9 => old | data,
+        0xa => old ^ data,
+        0xb => {
+            if old >= data {
+                0
+            } else {
+                old + 1
+            }
+        }
+        0xc => {
+            if old == 0 || old > data {
+                data
+            } else {
+                old - 1
+            }
+        }
+        0x10 => float(|a, b| a + b),
+        0x11 => float(min64),
+        _ => float(max64),
+    }
+}
+
+/// An atomic operation by each lane of `mask`, in order; WIDE: on 64 bits.
+pub(super) fn atomic<const WIDE: bool>(
+    x: &mut Exec<'_>,
+    i: &Inst,
+    addresses: &Lanes64,
+    mask: u64,
+    op: u16,
+) {
+    let bytes = if WIDE { 8 } else { 4 };
+    watch(
+        x,
+        Operation::Atomic(i.has(GLC)),
+        bytes as usize,
+        addresses,
+        mask,
+    );
+    for l in 0..64 {
+        if mask >> l & 1 == 0 {
+            continue;
+        }
+        let address = addresses[l];
+        if !x.mem.allows(address, bytes, true) || !address.is_multiple_of(bytes) {
+            return x.memory_fault(i, address, bytes as u32, Access::Atomic);
+        }
+        let dword = |n: u16| x.vgpr(i.src[1] + n)[l];
+        if WIDE {
+            let data = u64::from(dword(0)) | u64::from(dword(1)) << 32;
+            let compare = if op == 1 {
+                u64::from(dword(2)) | u64::from(dword(3)) << 32
+            } else {
+                0
+            };
+            // SAFETY: allowed and aligned.
+            let cell = unsafe { AtomicU64::from_ptr(address as *mut u64) };
+            let old = cell
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
+                    Some(atomic64(op, old, data, compare))
+                })
+                .unwrap_or_else(|old| old);
+            if i.has(GLC) {
+                x.vgpr_mut(i.dst)[l] = old as u32;
+                x.vgpr_mut(i.dst + 1)[l] = (old >> 32) as u32;
+            }
+        } else {
+            let data = dword(0);
+            let compare = if op == 1 { dword(1) } else { 0 };
+            // SAFETY: allowed and aligned.
+            let cell = unsafe { AtomicU32::from_ptr(address as *mut u32) };
+            let old = cell
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
+                    Some(atomic32(op, old, data, compare))
+                })
+                .unwrap_or_else(|old| old);
+            if i.has(GLC) {
+                x.vgpr_mut(i.dst)[l] = old;
+            }
+        }
+    }
+    if !x.mem.last_was_own() {
+        x.stats.atomics += u64::from(mask.count_ones());
+    }
+}

@@ -1,0 +1,105 @@
+//! What gfx942 has beside the instructions of gfx90a, or instead of them: numbers of 8 bits, larger and sparse matrix
+//! operations, atomics of packed BF16 numbers, loads to LDS, and scratch addresses of a vector and a scalar.
+//!
+//! The listing says which instructions there are; those of gfx90a that it lacks are unknown.
+
+mod convert;
+mod fp8;
+mod memory;
+mod sparse;
+
+pub(super) use fp8::{F8, decode as decode_f8};
+
+use super::exec::Lanes64;
+use super::inst::{Format, GFX942, Handler, Inst};
+use super::operand::fma32;
+use super::{Class, InstructionSet, decode, ds, flat, mfma, vop, vop3, vop3p};
+
+/// Decodes an instruction of gfx942.
+pub(super) fn decode_instruction(words: [u32; 3]) -> Inst {
+    let w = words[0];
+    let plain = decode::decode(words, InstructionSet::Gfx90a);
+    let (format, opcode) = (plain.format, u32::from(plain.opcode));
+    let known = crate::disasm::find("gfx942", format.name(), plain.opcode);
+    if known.is_none_or(|row| !row.executed) {
+        return Inst::unknown(format, opcode);
+    }
+    let mut inst = match (format, opcode) {
+        (Format::Vop1, 0x38 | 0x54..=0x57) => {
+            // Their operands are those of v_mov_b32.
+            like(
+                vop::decode(with(words, 9, 8, 0x01)),
+                opcode,
+                convert::vop1(opcode),
+            )
+        }
+        (Format::Vop2, 0x17 | 0x18) => like(plain, opcode, Some(fma32)),
+        (Format::Vop3, 0x178 | 0x194..=0x197) => like(
+            vop3::decode(with(words, 16, 10, 0x141)),
+            opcode,
+            convert::vop1(opcode - 0x140),
+        ),
+        (Format::Vop3, 0x208 | 0x2a2..=0x2a5) => {
+            // Those of v_bfi_b32.
+            like(
+                vop3::decode(with(words, 16, 10, 0x1ca)),
+                opcode,
+                convert::vop3(opcode),
+            )
+        }
+        (Format::Vop3p, 0x3e..=0x57 | 0x5c..=0x7f) => matrix(words, opcode),
+        (Format::Ds, 0x17 | 0x18 | 0xb7 | 0xb8) => like(
+            ds::decode(with(words, 17, 8, 0x00)),
+            opcode,
+            memory::lds(opcode),
+        ),
+        (Format::Flat | Format::Global | Format::Scratch, _) => {
+            flat::decode(words, InstructionSet::Gfx942)
+        }
+        (Format::Mubuf, 0x28 | 0x29) => plain,
+        _ => plain,
+    };
+    inst.flags |= GFX942;
+    debug_assert_eq!(inst.format, format, "{w:#x}");
+    inst
+}
+
+/// The instruction with other bits in a field of its first dword.
+fn with(words: [u32; 3], low: u32, bits: u32, value: u32) -> [u32; 3] {
+    let mask = ((1 << bits) - 1) << low;
+    [words[0] & !mask | value << low, words[1], words[2]]
+}
+
+/// An instruction with the operands of `like`, which does something else.
+fn like(mut like: Inst, opcode: u32, run: Option<Handler>) -> Inst {
+    match run {
+        Some(run) => {
+            like.run = run;
+            like.opcode = opcode as u16;
+            like
+        }
+        None => Inst::unknown(like.format, opcode),
+    }
+}
+
+/// A matrix instruction.
+fn matrix(words: [u32; 3], opcode: u32) -> Inst {
+    let run = mfma::handler(opcode, InstructionSet::Gfx942).or_else(|| sparse::handler(opcode));
+    let Some(run) = run else {
+        return Inst::unknown(Format::Vop3p, opcode);
+    };
+    let mut inst = vop3p::matrix_operands(words, opcode, run, Class::Mfma);
+    inst.flags |= GFX942;
+    if sparse::handler(opcode).is_some() {
+        // The third source holds indices, in ordinary registers.
+        inst.src[2] = (words[1] >> 18 & 0x1ff) as u16;
+    } else if !mfma::is_valid(&inst) {
+        return Inst::unknown(Format::Vop3p, opcode);
+    }
+    inst
+}
+
+/// What a sparse matrix instruction is for counters.
+pub(super) fn sparse_kind(opcode: u16) -> Option<super::Matrix> {
+    sparse::kind(opcode)
+}

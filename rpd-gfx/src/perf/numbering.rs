@@ -1,0 +1,82 @@
+//! Numbers of events: other devices count the same events as gfx90a under other numbers, which their tables of counters
+//! have.
+
+use super::catalogue;
+use crate::device::{DEVICES, Device};
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// For the events of a device, by block and number, the number that gfx90a has for them.
+#[derive(Debug)]
+pub(super) struct Numbering(Option<HashMap<(&'static str, u32), u32>>);
+
+/// The events in a device's table of counters: block, number and name.
+fn events(device: &'static Device) -> impl Iterator<Item = (&'static str, u32, &'static str)> {
+    device.counters.lines().filter_map(|line| {
+        let mut fields = line.split(';');
+        let (name, block, event) = (fields.next()?, fields.next()?, fields.next()?);
+        Some((block, event.parse().ok()?, name))
+    })
+}
+
+impl Numbering {
+    fn new(device: &'static Device) -> Self {
+        if device.name == "gfx90a" {
+            return Self(None);
+        }
+        let mut known: HashMap<(&str, &str), u32> = HashMap::new();
+        known.extend(
+            catalogue::determined_events().map(|(block, number, name)| ((block, name), number)),
+        );
+        known.extend(
+            catalogue::SQ_LATER
+                .iter()
+                .map(|later| (("SQ", later.name), later.number)),
+        );
+        known.extend(
+            catalogue::SQ_LEVELS
+                .iter()
+                .map(|level| (("SQ", level.name), level.number)),
+        );
+        let numbers = events(device).filter_map(|(block, event, name)| {
+            // The interface to memory has a number there.
+            let name = name.replacen("TCC_EA0_", "TCC_EA_", 1);
+            let number = known.get(&(block, name.as_str()))?;
+            Some(((block, event), *number))
+        });
+        Self(Some(numbers.collect()))
+    }
+
+    /// The numbers of a device.
+    pub(super) fn of(device: &Device) -> &'static Self {
+        static ALL: OnceLock<Vec<Numbering>> = OnceLock::new();
+        let all = ALL.get_or_init(|| DEVICES.iter().map(Numbering::new).collect());
+        let at = DEVICES.iter().position(|known| known.name == device.name);
+        &all[at.unwrap_or(0)]
+    }
+
+    /// The number of an event of the device in the catalogue; `None` if the catalogue lacks it.
+    pub(super) fn event(&self, block: &str, event: u32) -> Option<u32> {
+        match &self.0 {
+            None => Some(event),
+            Some(numbers) => {
+                let block = catalogue::BLOCKS.into_iter().find(|name| *name == block)?;
+                numbers.get(&(block, event)).copied()
+            }
+        }
+    }
+}
+
+/// Whether the simulator determines an event of a hardware block (`SQ`, `TCC`, ...) of a device, by its number.
+pub fn determined(device: &Device, block: &str, event: u32) -> bool {
+    let event = Numbering::of(device).event(block, event);
+    event.is_some_and(|event| catalogue::has(block, event))
+}
+
+/// Whether the simulator determines the accumulated level of an event: the sum of the level over all cycles,
+/// which is what the event selected behind it (`SQ_ACCUM_PREV`, `SQ_ACCUM_PREV_HIRES`) reads. The level itself is
+/// not determined: between dispatches nothing is in flight.
+pub fn accumulates(device: &Device, block: &str, event: u32) -> bool {
+    let event = Numbering::of(device).event(block, event);
+    event.is_some_and(|event| catalogue::has_level(block, event))
+}
