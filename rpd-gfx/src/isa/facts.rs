@@ -42,7 +42,7 @@ pub struct Facts {
     pub length: u32,
     /// Whether it ends the wave or sends a message, or is a wait, no-op, barrier or control instruction of the sequencer.
     pub internal: bool,
-    /// Whether a branch goes to an address in registers.
+    /// Whether a branch goes to an address in registers, or is a call.
     pub indirect: bool,
     /// Whether a scalar or vector memory instruction only stores.
     pub stores: bool,
@@ -71,7 +71,8 @@ impl Program {
 fn facts(i: &Inst) -> Facts {
     let kind = kind(i);
     let sop1 = i.format == Format::Sop1;
-    let indirect = sop1 && matches!(i.opcode, 0x1d | 0x1e | 0x1f);
+    let calls = i.format == Format::Sopk && kind == Kind::Branch;
+    let indirect = calls || sop1 && matches!(i.opcode, 0x1d | 0x1e | 0x1f);
     let arithmetic = matches!(kind, Kind::Valu(_) | Kind::Matrix(_) | Kind::Salu);
     let [mut reads, mut writes] = [[Registers::default(); 3]; 2];
     let wide = matches!(

@@ -21,6 +21,9 @@ mod record;
 mod sample;
 #[cfg(test)]
 mod sample_tests;
+mod sqtt;
+#[cfg(test)]
+mod sqtt_tests;
 mod tally;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -34,4 +37,5 @@ pub use model::Model;
 pub use numbering::{accumulates, determined};
 pub use record::{Record, Recorder, Selection};
 pub use sample::{Method, Sample, Sampler};
+pub use sqtt::{Trace, TraceCounter, TraceCounters, TraceSettings, TracedDispatch, TracedObject};
 pub use timeline::{Issued, Pipe, QUAD, Reason, Timeline, WaveTimeline};

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 const INSIDE: &[u8] = include_bytes!("../../../tests/workloads/kernels/prebuilt/inside.hipfb");
 
-fn device() -> &'static Device {
+pub(super) fn device() -> &'static Device {
     Device::find("gfx90a").unwrap()
 }
 
@@ -36,10 +36,20 @@ fn record(dispatch: &Dispatch<'_>, selection: &Selection, threads: usize) -> Vec
 }
 
 fn timelines(kernel: &str, groups: u32, items: u16, args: &[&[u8]]) -> Vec<Timeline> {
+    recorded(kernel, groups, items, args, &samples_everything())
+}
+
+fn recorded(
+    kernel: &str,
+    groups: u32,
+    items: u16,
+    args: &[&[u8]],
+    selection: &Selection,
+) -> Vec<Timeline> {
     let module = Module::load(&pick(INSIDE, &device().target()).unwrap());
     let grid = [groups * u32::from(items), 1, 1];
     module.dispatch(kernel, grid, [items, 1, 1], 0, args, |dispatch| {
-        record(dispatch, &samples_everything(), 1)
+        record(dispatch, selection, 1)
     })
 }
 
@@ -65,6 +75,19 @@ fn simple(kernel: &str, groups: u32, items: u16, rounds: i32) -> Vec<Timeline> {
         items,
         &[&out.pointer(), &rounds.to_le_bytes()],
     )
+}
+
+/// What was recorded of such a kernel.
+pub(super) fn simple_recorded(
+    kernel: &str,
+    groups: u32,
+    items: u16,
+    rounds: i32,
+    selection: &Selection,
+) -> Vec<Timeline> {
+    let mut out = Numbers::new(groups * 256);
+    let args: [&[u8]; 2] = [&out.pointer(), &rounds.to_le_bytes()];
+    recorded(kernel, groups, items, &args, selection)
 }
 
 fn take(timelines: &[Timeline], method: Method, seed: u64) -> Vec<Sample> {

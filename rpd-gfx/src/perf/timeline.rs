@@ -114,6 +114,8 @@ pub struct Issued {
     pub taken: bool,
     /// Whether it is a branch to an address in registers.
     pub indirect: bool,
+    /// Whether it is vector arithmetic of 64-bit elements.
+    pub wide: bool,
     /// What kind it is.
     pub kind: Kind,
     /// Lanes that were active.
@@ -665,6 +667,7 @@ impl<'d> Machine<'d> {
             pipe,
             taken,
             indirect: facts.indirect,
+            wide: facts.wide,
             kind: facts.kind,
             exec: entry.exec,
         });

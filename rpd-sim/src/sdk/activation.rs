@@ -1,13 +1,14 @@
-//! Contexts are started and stopped, and their counting services with them.
+//! Contexts are started and stopped, and their services of the device with them.
 
 use rocprofiler_sdk_sys::{rocprofiler_context_id_t as ContextId, rocprofiler_status_t as Status};
 
-use super::{context, counting, state};
+use super::{context, counting, state, thread_trace};
 
 /// Stops all contexts of a client; `remove` also forgets them.
 pub(super) fn stop_client(client: u32, remove: bool) {
     for context in context::deactivate_client(client, remove) {
         counting::stopped(context);
+        thread_trace::stopped(context);
     }
 }
 
@@ -19,7 +20,10 @@ pub extern "C" fn rocprofiler_start_context(context_id: ContextId) -> Status {
     }
     match context::activate(context_id, counting::may_start) {
         // Tools are called in there, so no lock is held.
-        Ok(Some(context)) => counting::started(context),
+        Ok(Some(context)) => {
+            thread_trace::started(context);
+            counting::started(context)
+        }
         Ok(None) => Status::SUCCESS,
         Err(status) => status,
     }
@@ -34,6 +38,7 @@ pub extern "C" fn rocprofiler_stop_context(context_id: ContextId) -> Status {
     match context::deactivate(context_id) {
         Some(context) => {
             counting::stopped(context);
+            thread_trace::stopped(context);
             Status::SUCCESS
         }
         None => Status::ERROR_CONTEXT_NOT_FOUND,

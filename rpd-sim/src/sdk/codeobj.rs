@@ -22,7 +22,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_user_data_t as UserData,
 };
 
-use super::{agents, context, register, state, thread};
+use super::{agents, context, register, state, thread, thread_trace};
 use crate::api::table::Slot;
 use crate::gpu::observe::{CodeObjectInfo, CodeObjectStorage};
 
@@ -89,6 +89,21 @@ pub(crate) fn locate(address: u64) -> (u64, u64) {
         .map_or((0, address), |load| {
             (load.code_object_id, address - load.load_base)
         })
+}
+
+/// Id, lowest address and size of the code objects that are loaded for the agent of a handle.
+pub(crate) fn loaded_for(agent: u64) -> Vec<(u64, u64, u64)> {
+    let state = STATE.lock().unwrap_or_else(|e| e.into_inner());
+    let objects = state.as_ref().map_or(&[][..], |state| &state.objects);
+    let loads = objects.iter().map(|object| &object.payload);
+    loads
+        .filter(|load| load.hsa_agent.handle == agent)
+        .map(place)
+        .collect()
+}
+
+fn place(load: &LoadPayload) -> (u64, u64, u64) {
+    (load.code_object_id, load.load_base, load.load_size)
 }
 
 /// What `__hipRegisterFunction` did before the hook was put over it.
@@ -323,8 +338,12 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
         object.reported = objects | symbols;
         object.report(Phase::LOAD, objects, symbols, stubs);
     }
-    let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
-    state.get_or_insert_default().objects.push(object);
+    let (agent, place) = (info.agent, place(&object.payload));
+    {
+        let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
+        state.get_or_insert_default().objects.push(object);
+    }
+    thread_trace::object_changed(agent, place, false);
 }
 
 fn unload(object: &mut Object) {
@@ -348,6 +367,8 @@ pub(crate) fn unloaded(handle: u64) {
         }
         object
     };
+    let agent = object.payload.hsa_agent.handle;
+    thread_trace::object_changed(agent, place(&object.payload), true);
     if state::finalized() == 0 {
         unload(&mut { object });
     }

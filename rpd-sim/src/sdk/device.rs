@@ -30,7 +30,7 @@ use rocprofiler_sdk_sys::{
 
 use super::{
     agents, clock, codeobj, context, correlation::Use, counting, external, pc_sampling, scratch,
-    state, thread,
+    state, thread, thread_trace,
 };
 use crate::gpu::observe::{
     self, CodeObjectInfo, CopyDirection, CopyInfo, DispatchInfo, Interval, Observer, QueueInfo,
@@ -61,6 +61,7 @@ pub(crate) fn install() {
     ];
     if counting::configured()
         || pc_sampling::configured()
+        || thread_trace::configured()
         || wanted
             .into_iter()
             .any(|(callback, record)| context::any(callback, record))
@@ -105,6 +106,8 @@ struct Work {
     agent: usize,
     /// The context that samples it, as a mask.
     sampled: u64,
+    /// What is traced of it.
+    traced: Option<thread_trace::Chosen>,
 }
 
 /// A dispatch whose counters are collected.
@@ -228,13 +231,14 @@ impl Observer for Provider {
         let (enqueue, complete) = (DispatchOperation::ENQUEUE.0, DispatchOperation::COMPLETE.0);
         let (begin, _) = masks(ck, enqueue, bk, enqueue);
         let (callbacks, records) = masks(ck, complete, bk, complete);
-        let (single, whole, sampled) = if state::finalized() == 0 {
+        let (single, whole, sampled, traced) = if state::finalized() == 0 {
             let counting = (counting::of_dispatches(), counting::of_devices());
-            (counting.0, counting.1, pc_sampling::of_dispatches())
+            let (sampled, traced) = (pc_sampling::of_dispatches(), thread_trace::of_dispatches());
+            (counting.0, counting.1, sampled, traced)
         } else {
-            (0, 0, 0)
+            (0, 0, 0, 0)
         };
-        if begin | callbacks | records | single | whole | sampled == 0 {
+        if begin | callbacks | records | single | whole | sampled | traced == 0 {
             return 0;
         }
         // Ids are given only to dispatches that a context traces.
@@ -268,7 +272,7 @@ impl Observer for Provider {
         };
         let request = RequestKind::KERNEL_DISPATCH;
         let mut seen = see(
-            begin | callbacks | records | single | sampled,
+            begin | callbacks | records | single | sampled | traced,
             request,
             enqueue,
             tid,
@@ -298,6 +302,11 @@ impl Observer for Provider {
                         Some((chosen, seen.external))
                     }),
             });
+        let agent = crate::gpu::agents::agent(dispatch.queue.agent).map_or(0, |agent| agent.index);
+        let traced = thread_trace::choose(agent, id.internal, &info, |context| {
+            let seen = seen.iter().find(|seen| seen.index == context);
+            seen.map_or(0, |seen| seen.external)
+        });
         report_phase(Phase::EXIT, &mut seen);
         let payload = Payload::Dispatch(payload);
         Work {
@@ -308,14 +317,18 @@ impl Observer for Provider {
             seen,
             payload,
             counted,
-            agent: crate::gpu::agents::agent(dispatch.queue.agent).map_or(0, |agent| agent.index),
+            agent,
             sampled,
+            traced,
         }
         .start()
     }
 
-    fn serialises(&self, _queue: &QueueInfo) -> bool {
+    fn serialises(&self, queue: &QueueInfo) -> bool {
+        let agent = || crate::gpu::agents::agent(queue.agent);
         counting::of_dispatches() != 0
+            || thread_trace::configured()
+                && agent().is_some_and(|agent| thread_trace::serialises(agent.index))
     }
 
     fn counts(&self, token: Token) -> bool {
@@ -351,10 +364,18 @@ impl Observer for Provider {
         let Payload::Dispatch(payload) = &work.payload else {
             return None;
         };
-        if work.sampled == 0 {
-            return None;
+        let sampled = if work.sampled == 0 {
+            None
+        } else {
+            pc_sampling::selection(work.agent, payload.dispatch_info.kernel_id)
+        };
+        match &work.traced {
+            None => sampled,
+            Some(traced) => Some(perf::Selection {
+                samples: sampled.is_some_and(|s| s.samples),
+                ..traced.selection()
+            }),
         }
-        pc_sampling::selection(work.agent, payload.dispatch_info.kernel_id)
     }
 
     fn dispatch_recorded(&self, token: Token, recording: &observe::Recording, time: Interval) {
@@ -367,6 +388,9 @@ impl Observer for Provider {
         };
         if state::finalized() == 1 {
             return;
+        }
+        if let Some(traced) = &work.traced {
+            traced.finish(recording);
         }
         let info = &payload.dispatch_info;
         for seen in work
@@ -437,6 +461,7 @@ impl Observer for Provider {
             counted: None,
             agent: 0,
             sampled: 0,
+            traced: None,
         }
         .start()
     }

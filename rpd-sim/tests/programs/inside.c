@@ -44,6 +44,13 @@ int rocprofiler_configure_device_thread_trace_service(id, id, parameter *, size_
 int rocprofiler_iterate_agent_supported_counters(id, int (*)(id, id *, size_t, void *), void *);
 int rocprofiler_query_counter_info(id, uint32_t, void *);
 
+int rocprofiler_thread_trace_decoder_create(id *, const char *);
+void rocprofiler_thread_trace_decoder_destroy(id);
+int rocprofiler_thread_trace_decoder_codeobj_load(id, uint64_t, uint64_t, uint64_t, const void *, uint64_t);
+int rocprofiler_thread_trace_decoder_codeobj_unload(id, uint64_t);
+int rocprofiler_trace_decode(id, void (*)(uint32_t, void *, uint64_t, void *), void *, uint64_t, void *);
+const char *rocprofiler_thread_trace_decoder_info_string(id, uint32_t);
+
 int hipMalloc(void **, size_t);
 int hipMemset(void *, int, size_t);
 int hipDeviceSynchronize(void);
@@ -51,7 +58,7 @@ int hipModuleLoad(void **, const char *);
 int hipModuleGetFunction(void **, void *, const char *);
 int hipModuleLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
 
-enum { CB_CODE_OBJECT = 11, CB_KERNEL_DISPATCH = 12, PC_SAMPLING = 2, HOST_TRAP = 2, STOCHASTIC = 1, TIME = 3, CYCLES = 2 };
+enum { CB_CODE_OBJECT = 10, CB_KERNEL_DISPATCH = 12, PC_SAMPLING = 2, HOST_TRAP = 2, STOCHASTIC = 1, TIME = 3, CYCLES = 2 };
 
 static id gpu, cpu, context, other, counters, buffer;
 static const char *mode;
@@ -120,10 +127,10 @@ static void shader(id a, int64_t engine, void *bytes, size_t size, uint64_t user
 
 static int named(id a, id *list, size_t count, void *data) {
     (void)a;
-    struct { uint64_t size, id; const char *name; uint64_t rest[16]; } info;
+    struct { uint64_t size, id; const char *name; uint64_t rest[32]; } info;
     for (size_t i = 0; i < count; ++i) {
         memset(&info, 0, sizeof info);
-        if (rocprofiler_query_counter_info(list[i], 1, &info) == 0 && !strcmp(info.name, "SQ_INSTS_VALU"))
+        if (rocprofiler_query_counter_info(list[i], 2, &info) == 0 && !strcmp(info.name, "SQ_INSTS_VALU"))
             *(id *)data = list[i];
     }
     return 0;
@@ -203,7 +210,7 @@ static int initialize(void (*finalize)(client_id), void *data) {
     SAY(rocprofiler_configure_callback_tracing_service(context, CB_CODE_OBJECT, NULL, 0, events, NULL));
     if (!strcmp(mode, "sample"))
         configure_sampling();
-    else
+    else if (strcmp(mode, "decode"))
         configure_trace();
     SAY(rocprofiler_start_context(context));
     return 0;
@@ -221,7 +228,37 @@ configure_result *rocprofiler_configure(uint32_t version, const char *runtime, u
     return &result;
 }
 
+static void decoded(uint32_t type, void *records, uint64_t count, void *user) {
+    printf("decoded type %u count %lu user %s: %s\n", type, count, (char *)user, type == 5 ? (char *)records : "");
+}
+
+/* Decodes with the library of decoder.c, which asks for the instruction at the address that the trace begins with. */
+static int decode(const char *file, const char *folder) {
+    static char code[1 << 20];
+    uint64_t trace[2] = {strtoul(getenv("ADDRESS"), NULL, 16), 9};
+    FILE *from = fopen(file, "rb");
+    size_t size = from ? fread(code, 1, sizeof code, from) : 0;
+    id decoder = {0}, none = {0};
+    SAY(rocprofiler_thread_trace_decoder_create(&decoder, "/nowhere"));
+    SAY(rocprofiler_thread_trace_decoder_create(&decoder, getenv("WRONG")));
+    SAY(rocprofiler_thread_trace_decoder_create(&decoder, folder));
+    SAY(rocprofiler_thread_trace_decoder_codeobj_load(none, 9, 0, 1, code, size));
+    SAY(rocprofiler_thread_trace_decoder_codeobj_load(decoder, 9, 0, 1, "no ELF", 6));
+    SAY(rocprofiler_thread_trace_decoder_codeobj_load(decoder, 9, 1 << 20, size, code, size));
+    SAY(rocprofiler_trace_decode(none, decoded, trace, sizeof trace, "me"));
+    SAY(rocprofiler_trace_decode(decoder, decoded, trace, sizeof trace, "me"));
+    SAY(rocprofiler_trace_decode(decoder, decoded, trace, 4, "me"));
+    puts(rocprofiler_thread_trace_decoder_info_string(decoder, 1));
+    SAY(rocprofiler_thread_trace_decoder_codeobj_unload(decoder, 9));
+    SAY(rocprofiler_thread_trace_decoder_codeobj_unload(decoder, 9));
+    rocprofiler_thread_trace_decoder_destroy(decoder);
+    SAY(rocprofiler_trace_decode(decoder, decoded, trace, sizeof trace, "me"));
+    return 0;
+}
+
 int main(int argc, char **argv) {
+    if (argc == 3 && !strcmp(getenv("MODE"), "decode"))
+        return decode(argv[1], argv[2]);
     void *module, *function, *out;
     int rounds = argc > 3 ? atoi(argv[3]) : 100, more = 32;
     unsigned groups = argc > 4 ? (unsigned)atoi(argv[4]) : 8;

@@ -4,5 +4,6 @@ mod common;
 mod cooperative;
 mod counting;
 mod hsa_names;
+mod inside;
 mod lifecycle;
 mod seed;
