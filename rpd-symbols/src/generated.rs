@@ -1,7 +1,7 @@
 //! Generated Python files: their texts are kept, since the files may be gone when somebody reads the stacks.
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path};
@@ -57,8 +57,8 @@ fn is_generated(path: &Path, cache_dir: Option<&Path>) -> bool {
     path.components().any(is_inductors) || cache_dir.is_some_and(|dir| path.starts_with(dir))
 }
 
-/// A regular file of at most `most` bytes.
-fn read(path: &Path, most: u64) -> Option<String> {
+/// A regular file, not through a symbolic link.
+pub(crate) fn open_regular(path: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     // Of what is no file, opening alone may wait.
     let file = options
@@ -66,8 +66,13 @@ fn read(path: &Path, most: u64) -> Option<String> {
         .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
         .open(path)
         .ok()?;
-    let about = file.metadata().ok()?;
-    if !about.is_file() || about.len() > most {
+    file.metadata().ok()?.is_file().then_some(file)
+}
+
+/// The text of a regular file of at most `most` bytes.
+fn read(path: &Path, most: u64) -> Option<String> {
+    let file = open_regular(path)?;
+    if file.metadata().ok()?.len() > most {
         return None;
     }
     let mut bytes = Vec::new();

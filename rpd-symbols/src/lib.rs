@@ -4,7 +4,7 @@
 //!
 //! - [`Symbolizer`] turns addresses of modules into functions, files and lines. It needs files, no process and no database;
 //! - [`look_up()`]: the same for all locations of a session, [`Limited`]: within a limited time;
-//! - [`keep_files`]: texts of generated Python files;
+//! - [`keep_files`]: texts of generated Python files; [`name_jit`]: names of code that was made at run time;
 //! - [`symbolize`]: all of this for a database, which it writes;
 //! - [`analysis`]: what stacks cost;
 //! - [`flame`]: flame graphs of weighted stacks, whatever they are from.
@@ -17,6 +17,7 @@ mod limited;
 mod look_up;
 mod native;
 mod object_file;
+mod perf_map;
 mod search;
 
 pub use database::symbolize;
@@ -24,6 +25,7 @@ pub use generated::keep_files;
 pub use limited::Limited;
 pub use look_up::{Report, Symbols, look_up};
 pub use native::{LONGEST_FUNCTION, Symbolizer};
+pub use perf_map::name_jit;
 pub use rpd_core::session::shown as expand;
 pub use search::{SYSTEM_DEBUG_DIR, Search};
 

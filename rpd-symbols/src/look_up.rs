@@ -8,6 +8,7 @@ use rpd_core::session::stacks::{LocationKind, StackFrame, StackLocation};
 use rpd_stacks::python::line_table;
 
 use crate::native::shorten;
+use crate::perf_map;
 use crate::{Frame, Module, NoFile};
 
 /// What answers questions about addresses of native code.
@@ -82,6 +83,15 @@ pub fn look_up(session: &mut Session, symbols: &mut dyn Symbols) -> Report {
         }
     }
     session.stacks.locations = locations;
+    // The map was that of the run.
+    let known = std::mem::take(&mut session.stacks.frames);
+    let of_map = known
+        .into_iter()
+        .filter(|frame| frame.evidence == perf_map::EVIDENCE);
+    for own in of_map {
+        frames.retain(|frame: &StackFrame| frame.location != own.location);
+        frames.push(own);
+    }
     for (module, mut places) in native {
         places.sort_unstable_by_key(|&(id, address)| (address, id));
         let addresses: Vec<u64> = places.iter().map(|&(_, address)| address).collect();

@@ -135,6 +135,9 @@ pub(crate) fn finish(
     Ok(complete && lossless)
 }
 
+/// Where programs with code that is made at run time write its names for perf.
+const PERF_MAPS: &str = "/tmp";
+
 /// What all processes of a report have in common.
 struct Report<'a> {
     run: &'a RunDirectory,
@@ -200,7 +203,11 @@ impl Report<'_> {
         self.progress.step("looking up symbols", 0, 0);
         isolated("symbols of call stacks", || {
             let mut symbols = self.symbols.borrow_mut();
-            Ok(rpd_symbols::look_up(session, &mut *symbols).left_out)
+            let left_out = rpd_symbols::look_up(session, &mut *symbols).left_out;
+            if self.confined.is_none() {
+                rpd_symbols::name_jit(session, Path::new(PERF_MAPS));
+            }
+            Ok(left_out)
         })
     }
 

@@ -87,6 +87,7 @@ fn fill(
     connection.execute_batch(&names.fill_in(VIEWS))?;
     if !session.stacks.is_empty() {
         connection.execute_batch(&stack_views::statements(&names))?;
+        connection.execute_batch(stacks::ANSWERS)?;
     }
     connection.execute_batch("COMMIT")?;
     connection.close().map_err(|(_, error)| error)

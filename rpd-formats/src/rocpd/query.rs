@@ -15,6 +15,7 @@ use super::guard::Trust;
 use super::read::Database;
 use super::sql::identifier;
 use super::stack_views::COMPATIBLE;
+use super::stacks;
 use super::{Names, VIEWS, is_known_view};
 use crate::table::Cell;
 
@@ -174,7 +175,8 @@ impl Combined {
                 name = identifier(base)
             );
         }
-        for statement in data_views() {
+        let has_stacks = self.tables.iter().any(|(base, _)| base == STACKED);
+        for statement in data_views(has_stacks) {
             let name = identifier(view_name(statement).unwrap_or_default());
             sql += &format!(
                 "DROP VIEW IF EXISTS temp.{name}; {};\n",
@@ -341,10 +343,15 @@ fn condition(base: &str, window: &Window) -> String {
     }
 }
 
-/// The statements that make the views for people.
-pub(super) fn data_views() -> impl Iterator<Item = &'static str> {
+/// The view that databases with call stacks have.
+pub(super) const STACKED: &str = "rpd_api_stack";
+
+/// The statements that make the views for people; those of call stacks if there are some.
+pub(super) fn data_views(has_stacks: bool) -> impl Iterator<Item = &'static str> {
+    let of_stacks = if has_stacks { stacks::ANSWERS } else { "" };
     VIEWS
         .split(";\n")
+        .chain(of_stacks.split(";\n"))
         .map(Names::without_comments)
         .filter(|statement| view_name(statement).is_some_and(|name| !name.starts_with("rocpd_")))
 }

@@ -14,6 +14,8 @@ use super::symbols::{self, Symbols};
 
 const TABLES: &str = include_str!("stacks.sql");
 pub(super) const VIEWS: &str = include_str!("stacks_views.sql");
+/// Views for people.
+pub(super) const ANSWERS: &str = include_str!("stacks_answers.sql");
 const INDICES: &str = include_str!("stacks_indices.sql");
 
 /// Metadata: which frames stacks have.

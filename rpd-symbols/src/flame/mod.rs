@@ -1,6 +1,7 @@
 //! Flame graphs: weighted stacks, put into one tree and written in the formats that viewers read. Knows nothing of where
 //! stacks come from.
 
+mod firefox;
 mod folded;
 mod html;
 mod pprof;
@@ -72,6 +73,8 @@ pub enum Format {
     Speedscope,
     /// Protocol buffer of pprof.
     Pprof,
+    /// JSON of the Firefox Profiler.
+    Firefox,
 }
 
 impl Profile {
@@ -153,7 +156,8 @@ impl Profile {
             (Format::Folded, _) => folded::write(self, before, out),
             (Format::Speedscope, None) => speedscope::write(self, title, out),
             (Format::Pprof, None) => pprof::write(self, out),
-            (Format::Speedscope | Format::Pprof, Some(_)) => Err(io::Error::new(
+            (Format::Firefox, None) => firefox::write(self, title, out),
+            (Format::Speedscope | Format::Pprof | Format::Firefox, Some(_)) => Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "this format has no differences; write html or folded",
             )),

@@ -101,6 +101,83 @@ fn speedscope_has_frames_once() {
     assert_eq!(found["endValue"], 3);
 }
 
+#[test]
+fn the_profile_of_firefox_has_a_tree_of_stacks() {
+    let mut out = Vec::new();
+    profile(&[
+        (&["main", "a"], 3),
+        (&["main"], 1),
+        (&["main", "a", "b"], 2),
+    ])
+    .write(Format::Firefox, "title", None, &mut out)
+    .expect("written");
+    let file: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
+    assert_eq!(file["meta"]["preprocessedProfileVersion"], 49);
+    let thread = &file["threads"][0];
+    assert_eq!(thread["processName"], "title");
+    let texts = &thread["stringArray"];
+    // Every table is as long as it says.
+    for name in [
+        "samples",
+        "markers",
+        "stackTable",
+        "frameTable",
+        "funcTable",
+        "resourceTable",
+        "nativeSymbols",
+    ] {
+        let table = thread[name].as_object().expect("a table");
+        for (column, values) in table.iter().filter(|(_, values)| values.is_array()) {
+            let length = values.as_array().map(Vec::len);
+            assert_eq!(
+                length,
+                table["length"].as_u64().map(|length| length as usize),
+                "{name}.{column}"
+            );
+        }
+    }
+    // The stacks of the samples, innermost first, with their weights.
+    let samples = &thread["samples"];
+    let mut found = Vec::new();
+    for index in 0..3 {
+        let mut names = Vec::new();
+        let mut stack = samples["stack"][index].as_u64();
+        while let Some(own) = stack {
+            let frame = &thread["stackTable"]["frame"][own as usize];
+            let function =
+                &thread["frameTable"]["func"][frame.as_u64().expect("a number") as usize];
+            let name = &thread["funcTable"]["name"][function.as_u64().expect("a number") as usize];
+            names.push(
+                texts[name.as_u64().expect("a number") as usize]
+                    .as_str()
+                    .expect("text")
+                    .to_owned(),
+            );
+            stack = thread["stackTable"]["prefix"][own as usize].as_u64();
+        }
+        found.push((
+            names.join(" "),
+            samples["weight"][index].as_f64().expect("a weight"),
+        ));
+    }
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(
+        found,
+        [
+            ("a main".to_owned(), 3.0),
+            ("b a main".to_owned(), 2.0),
+            ("main".to_owned(), 1.0)
+        ]
+    );
+    assert_eq!(thread["stackTable"]["length"], 3);
+    assert_eq!(samples["weightType"], "samples");
+    let refused = profile(&[]).write(Format::Firefox, "", Some(&profile(&[])), &mut Vec::new());
+    assert_eq!(
+        refused.map_err(|error| error.kind()),
+        Err(std::io::ErrorKind::Unsupported)
+    );
+}
+
 /// Number of a field, and its value: a number, or the bytes of a text or a message.
 type Field<'a> = (u64, Result<u64, &'a [u8]>);
 

@@ -64,6 +64,8 @@ enum FormatName {
     Speedscope,
     /// For go tool pprof
     Pprof,
+    /// For profiler.firefox.com
+    Firefox,
 }
 
 /// Runs the sub-command.
@@ -76,8 +78,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         FormatName::Folded => Format::Folded,
         FormatName::Speedscope => Format::Speedscope,
         FormatName::Pprof => Format::Pprof,
+        FormatName::Firefox => Format::Firefox,
     };
-    if given.diff.is_some() && matches!(format, Format::Speedscope | Format::Pprof) {
+    if given.diff.is_some() && !matches!(format, Format::Html | Format::Folded) {
         return Err(Failure::usage(
             "flame: --diff can be written as html and as folded: the other formats have no differences",
         )
