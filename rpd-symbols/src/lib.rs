@@ -7,9 +7,11 @@
 //! - [`keep_files`]: texts of generated Python files;
 //! - [`symbolize`]: all of this for a database, which it writes;
 //! - [`analysis`]: what stacks cost;
+//! - [`code`]: instructions of code objects of the GPU, and their lines;
 //! - [`flame`]: flame graphs of weighted stacks, whatever they are from.
 
 pub mod analysis;
+pub mod code;
 mod database;
 pub mod flame;
 mod generated;
@@ -19,6 +21,7 @@ mod native;
 mod object_file;
 mod search;
 
+pub use code::look_up_code;
 pub use database::symbolize;
 pub use generated::keep_files;
 pub use limited::Limited;

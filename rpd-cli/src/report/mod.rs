@@ -8,6 +8,7 @@ mod ledger;
 mod low_priority;
 mod place;
 mod progress;
+mod sampled;
 mod tables;
 pub(crate) mod write;
 
@@ -171,6 +172,9 @@ impl Report<'_> {
                     Ok(left_out) => outcome.symbols_left_out = left_out,
                     Err(error) => outcome.errors.push(line(&error)),
                 }
+                if let Err(error) = self.look_up_code(&mut session) {
+                    outcome.errors.push(line(&error));
+                }
                 if let Err(error) = self.outputs(recording, &session, weight, state, &mut outcome) {
                     outcome.errors.push(line(&error));
                 }
@@ -201,6 +205,19 @@ impl Report<'_> {
         isolated("symbols of call stacks", || {
             let mut symbols = self.symbols.borrow_mut();
             Ok(rpd_symbols::look_up(session, &mut *symbols).left_out)
+        })
+    }
+
+    /// Disassembles the functions that PC samples are in.
+    fn look_up_code(&self, session: &mut Session) -> Result<()> {
+        if session.samples.is_empty() {
+            return Ok(());
+        }
+        self.progress.step("disassembling", 0, 0);
+        isolated("code of PC samples", || {
+            // A recording that somebody else made names any file.
+            rpd_symbols::look_up_code(session, self.confined.is_none());
+            Ok(())
         })
     }
 
@@ -289,7 +306,8 @@ fn records(session: &Session) -> u64 {
         + session.copies.len()
         + session.allocations.len()
         + session.scratch.len()
-        + session.counted.values.len();
+        + session.counted.values.len()
+        + session.samples.len();
     records as u64
 }
 

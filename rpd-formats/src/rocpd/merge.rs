@@ -12,7 +12,7 @@ use super::query::data_views;
 use super::read::list_recordings;
 use super::sql::identifier;
 use super::stack_views::{COMPATIBLE, without_made_up};
-use super::{Names, PRAGMAS, is_known_view, table_views};
+use super::{Names, PRAGMAS, is_known_view, samples, table_views};
 use crate::WriteError;
 use crate::file::PendingFile;
 
@@ -112,7 +112,7 @@ pub fn merge(inputs: &[PathBuf], output: &Path) -> std::result::Result<PathBuf, 
         })?;
     }
     connection.set_trust(Trust::Schema);
-    for statement in data_views() {
+    for statement in data_views(views.0.contains_key(samples::SAMPLE)) {
         connection.execute(statement, []).map_err(refused)?;
     }
     connection

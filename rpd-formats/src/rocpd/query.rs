@@ -15,7 +15,7 @@ use super::guard::Trust;
 use super::read::Database;
 use super::sql::identifier;
 use super::stack_views::COMPATIBLE;
-use super::{Names, VIEWS, is_known_view};
+use super::{Names, VIEWS, is_known_view, samples};
 use crate::table::Cell;
 
 /// Databases that SQLite attaches at once.
@@ -174,7 +174,8 @@ impl Combined {
                 name = identifier(base)
             );
         }
-        for statement in data_views() {
+        let has_samples = self.tables.iter().any(|(base, _)| base == samples::SAMPLE);
+        for statement in data_views(has_samples) {
             let name = identifier(view_name(statement).unwrap_or_default());
             sql += &format!(
                 "DROP VIEW IF EXISTS temp.{name}; {};\n",
@@ -342,9 +343,12 @@ fn condition(base: &str, window: &Window) -> String {
 }
 
 /// The statements that make the views for people.
-pub(super) fn data_views() -> impl Iterator<Item = &'static str> {
+/// The views for people. `has_samples`: those of PC samples, too.
+pub(super) fn data_views(has_samples: bool) -> impl Iterator<Item = &'static str> {
+    let samples = if has_samples { samples::PEOPLE } else { "" };
     VIEWS
         .split(";\n")
+        .chain(samples.split(";\n"))
         .map(Names::without_comments)
         .filter(|statement| view_name(statement).is_some_and(|name| !name.starts_with("rocpd_")))
 }
