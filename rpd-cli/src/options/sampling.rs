@@ -74,7 +74,7 @@ pub(super) fn check_counters(
     counting: bool,
     environment: &Environment,
 ) -> Result<(), Failure> {
-    if sampling.is_none() || !counting || environment.compat.has(Difference::PauseResume) {
+    if sampling.is_none() || !counting || environment.compat.has(Difference::CountersWithSamples) {
         return Ok(());
     }
     Err(Failure::failed(
