@@ -98,6 +98,9 @@ fn run(called: Called, arguments: &[OsString]) -> Result<u8> {
                 true => Vec::new(),
                 false => counters::validate_and_pack(&mut plan)?,
             };
+            if !plan.echo {
+                counters::validate_sampling(&mut plan)?;
+            }
             plan.number();
             if plan.echo {
                 for warning in &plan.warnings {
@@ -143,6 +146,8 @@ const SUB_COMMANDS: &[SubCommand] = &[
         commands::stacks::symbolize::run(words)
     }),
     ("export", |words, _| commands::stacks::export::run(words)),
+    ("hot", |words, _| commands::hot::run(words)),
+    ("annotate", |words, _| commands::hot::annotate::run(words)),
     ("recover", |words, _| recover::run(words)),
 ];
 

@@ -7,6 +7,23 @@ static void register_kernel(uint64_t id, const char* name) {
     enclosing = call.outer;
 }
 
+/* A code object with these bytes in memory, or in a file whose URI this is. */
+static void load_object(uint64_t id, const char* content) {
+    struct {
+        uint64_t size, id, agent, hsa_agent; const char* uri; uint64_t base, bytes; int64_t delta; uint32_t storage, pad;
+        uint64_t memory, memory_size;
+    } payload = {88, id, 77, 77, content, 0x1000, 0x1000, 0x1000, 1, 0, 0, 0};
+    if (strncmp(content, "file:", 5)) {
+        payload.uri = "memory://1#offset=0&size=1";
+        payload.storage = 2;
+        payload.memory = (uint64_t) content;
+        payload.memory_size = strlen(content);
+    }
+    call_t call;
+    begin(&call, OBJECT, 1, &payload);
+    enclosing = call.outer;
+}
+
 #ifndef WITHOUT_COUNTING
 static void* launch_once(void* id) {
     launch(GPU0, 3, (uint64_t) id, now());
@@ -40,6 +57,14 @@ static void script(char** words) {
             register_kernel((uint64_t) a, name);
         } else if (sscanf(*words, "run:%ld:%ld:%ld", &a, &b, &c) >= 2) {
             while (c--) ++id, launch((uint64_t) (77 + b), (uint64_t) a, id, now());
+        } else if (sscanf(*words, "object:%ld:%255s", &a, name) == 2) {
+            load_object((uint64_t) a, name);
+        } else if (sscanf(*words, "samples:%ld:%ld:%ld", &a, &b, &c) == 3) {
+            take_samples((uint32_t) a, b, (uint64_t) c);
+        } else if (!strcmp(*words, "flushed")) {
+            /* By the collector, of its own accord. */
+            for (int i = 0; i < 5000 && taken_count; ++i) usleep(1000);
+            printf("left %zu\n", taken_count);
         } else if (sscanf(*words, "sleep:%ld", &a) == 1) {
             usleep((useconds_t) a * 1000);
         } else if (sscanf(*words, "push:%255s", name) == 1) {

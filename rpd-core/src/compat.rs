@@ -57,6 +57,8 @@ pub enum Difference {
     NoNumber,
     /// Variables that ask for call stacks.
     StackVariables,
+    /// Counters and PC samples in one run.
+    CountersWithSamples,
 }
 
 /// A row of the table of differences.
@@ -108,6 +110,7 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::DomainSummary, "Mean and deviation in `--domain-summary`", "those of all records of the domain", "the sums of the means and of the deviations of its names"),
     row(Difference::NoNumber, "The deviation of a single call in tables for people", "`-`", "`NaN`"),
     row(Difference::StackVariables, "Variables `RPD_STACKS*` and `RPDT_STACKFRAMES`", "are defaults of the options of call stacks", "are ignored"),
+    row(Difference::CountersWithSamples, "`--pmc` and PC sampling in one run", "is refused: counting changes the clocks that samples need", "is accepted, each on a context of its own"),
 ];
 
 impl Compat {

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use rpd_core::naming::{Facts, Target};
-use rpd_core::options::{Format, Options};
+use rpd_core::options::{Format, Options, SamplingMethod};
 use rpd_core::os_text;
 use rpd_core::session::Session;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
@@ -171,6 +171,8 @@ pub fn of_run(session: &Session, options: &Options, target: &Target) -> Settings
         options,
         hostname: "",
     };
+    let sampling = options.collector.sampling;
+    let method = sampling.map(|sampling| sampling.method);
     Settings::default()
         .with("benchmark_mode", "")
         .with("kernel_trace", traces.kernel)
@@ -210,13 +212,34 @@ pub fn of_run(session: &Session, options: &Options, target: &Target) -> Settings
         // Groups take turns; none is drawn by lot.
         .with("counter_groups_random_seed", 0)
         .with("counter_groups_interval", counters.group_interval.max(1))
-        .with("pc_sampling_host_trap", false)
-        .with("pc_sampling_stochastic", false)
-        .with("pc_sampling_method", "none")
-        .with("pc_sampling_unit", "none")
-        .with("pc_sampling_interval", 1)
-        .with("pc_sampling_method_value", 0)
-        .with("pc_sampling_unit_value", 0)
+        .with(
+            "pc_sampling_host_trap",
+            method == Some(SamplingMethod::HostTrap),
+        )
+        .with(
+            "pc_sampling_stochastic",
+            method == Some(SamplingMethod::Stochastic),
+        )
+        .with(
+            "pc_sampling_method",
+            method.map_or("none", SamplingMethod::word),
+        )
+        .with(
+            "pc_sampling_unit",
+            sampling.map_or("none", |sampling| sampling.unit.word()),
+        )
+        .with(
+            "pc_sampling_interval",
+            sampling.map_or(1, |sampling| sampling.interval),
+        )
+        .with(
+            "pc_sampling_method_value",
+            method.map_or(0, SamplingMethod::number),
+        )
+        .with(
+            "pc_sampling_unit_value",
+            sampling.map_or(0, |sampling| sampling.unit.number()),
+        )
         .with("advanced_thread_trace", false)
         .with("att_serialize_all", false)
         .with("att_param_shader_engine_mask", 1)

@@ -228,6 +228,10 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
         RecordKind::CounterInstance => write!(out, "{:?}", parse!(format::CounterInstance).0)?,
         RecordKind::Counted => write!(out, "{:?}", parse!(format::CountedDispatch).0)?,
         RecordKind::Selected => write!(out, "{:?}", parse!(format::Selected).0)?,
+        RecordKind::PcSampling => write!(out, "{:?}", parse!(format::PcSampling).0)?,
+        RecordKind::CodeBytes => write!(out, "{:?}", parse!(format::CodeBytes).0)?,
+        RecordKind::CodeContent => write!(out, "{:?}", parse!(format::CodeContent).0)?,
+        RecordKind::PcSample => write!(out, "{:?}", parse!(format::PcSample).0)?,
     }
     Ok(Some(()))
 }

@@ -17,6 +17,7 @@ pub mod options;
 pub mod reader;
 pub mod record;
 pub mod regular_file;
+pub mod sampling;
 pub mod stacks;
 pub mod writer;
 

@@ -1,6 +1,7 @@
 //! What the collector in the target is told: what to record, and its form as text.
 
 use crate::environment::EnvironmentSelection;
+pub use crate::sampling::{SamplingMethod, SamplingOptions, SamplingUnit};
 use crate::stacks::{StackMode, StackOptions};
 
 /// The trace kinds that can be switched on one by one. All false means nothing is traced.
@@ -156,6 +157,20 @@ pub struct CollectorOptions {
     pub variables: Vec<String>,
     /// Which calls have stacks, and what is in them.
     pub stacks: StackOptions,
+    /// How program counters of waves are sampled; none: they are not.
+    pub sampling: Option<SamplingOptions>,
+}
+
+impl CollectorOptions {
+    /// Whether the bytes of loaded code objects are recorded.
+    pub fn keeps_code(&self) -> bool {
+        self.sampling.is_some()
+    }
+
+    /// Whether anything is recorded while recording is on, besides counters.
+    pub fn traces_anything(&self) -> bool {
+        self.traces.any() || self.sampling.is_some()
+    }
 }
 
 /// One boolean of [`CollectorOptions`] in its text form.
@@ -220,6 +235,7 @@ const STACK_APIS: &str = "stack_apis";
 const STACK_DEPTH: &str = "stack_depth";
 const STACK_EVERY: &str = "stack_every";
 const STACK_MIN_DURATION: &str = "stack_min_duration";
+const SAMPLING: &str = "pc_sampling";
 
 fn joined<T>(items: &[T], separator: &str, text: impl Fn(&T) -> String) -> String {
     let texts: Vec<String> = items.iter().map(text).collect();
@@ -317,6 +333,9 @@ impl CollectorOptions {
                 add(key, value.to_string());
             }
         }
+        if let Some(sampling) = &self.sampling {
+            pairs.push(format!("{SAMPLING}={}", sampling.to_text()));
+        }
         pairs.join(",")
     }
 
@@ -351,6 +370,7 @@ impl CollectorOptions {
                 STACK_DEPTH => options.stacks.depth = value.parse().unwrap_or(0),
                 STACK_EVERY => options.stacks.every = value.parse().unwrap_or(1),
                 STACK_MIN_DURATION => options.stacks.min_duration = value.parse().unwrap_or(0),
+                SAMPLING => options.sampling = SamplingOptions::from_text(value),
                 _ => {
                     if let Some((_, _, set)) = FLAGS.iter().find(|flag| flag.0 == key) {
                         set(&mut options, value != "0");

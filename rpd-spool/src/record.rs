@@ -137,6 +137,12 @@ record_kinds! {
     RangeBegin = RANGE_BEGIN 33, RangeBegin, Left, Role::HalfRow(Table::Calls);
     /// A process range was stopped, on whatever thread.
     RangeEnd = RANGE_END 34, RangeEnd, Left, Role::HalfRow(Table::Calls);
+    /// How an agent is sampled.
+    PcSampling = PC_SAMPLING 48, PcSampling, Left, Role::Fact;
+    /// A part of the bytes of a code object. Tail: the bytes.
+    CodeBytes = CODE_BYTES 49, CodeBytes, Repeated, Role::Fact;
+    /// Which bytes a code object has.
+    CodeContent = CODE_CONTENT 50, CodeContent, Repeated, Role::Fact;
     /// A kernel ran.
     Dispatch = DISPATCH 64, Dispatch, Left, Role::Row(Table::Dispatches);
     /// An asynchronous copy ran.
@@ -149,6 +155,8 @@ record_kinds! {
     Counted = COUNTED 68, CountedDispatch, Left, Role::Row(Table::Counted);
     /// A dispatch is going to be counted.
     Selected = SELECTED 69, Selected, Left, Role::Completeness;
+    /// A program counter of a wave.
+    PcSample = PC_SAMPLE 70, PcSample, Left, Role::Row(Table::Samples);
 }
 
 macro_rules! tables {
@@ -187,6 +195,8 @@ tables! {
     Scratch,
     /// Dispatches with what was counted in them.
     Counted,
+    /// PC samples.
+    Samples,
 }
 
 #[cfg(test)]
@@ -215,6 +225,6 @@ mod tests {
     #[test]
     fn every_table_has_a_record() {
         let sizes = Table::ALL.iter().map(|table| table.record_len());
-        assert!(sizes.eq([56, 112, 96, 80, 80, 120]));
+        assert!(sizes.eq([56, 112, 96, 80, 80, 120, 96]));
     }
 }

@@ -321,6 +321,8 @@ impl Statistics {
                 Table::Scratch => push_operations!(groups, session, session.scratch),
                 // These statistics are about durations, which those that were traced have as well.
                 Table::Counted => {}
+                // Samples have no durations.
+                Table::Samples => {}
             }
         }
 

@@ -7,9 +7,11 @@
 //! - [`keep_files`]: texts of generated Python files; [`name_jit`]: names of code that was made at run time;
 //! - [`symbolize`]: all of this for a database, which it writes;
 //! - [`analysis`]: what stacks cost;
+//! - [`code`]: instructions of code objects of the GPU, and their lines;
 //! - [`flame`]: flame graphs of weighted stacks, whatever they are from.
 
 pub mod analysis;
+pub mod code;
 mod database;
 pub mod flame;
 mod generated;
@@ -20,6 +22,7 @@ mod object_file;
 mod perf_map;
 mod search;
 
+pub use code::look_up_code;
 pub use database::symbolize;
 pub use generated::keep_files;
 pub use limited::Limited;

@@ -3,6 +3,7 @@
 pub(crate) mod avail;
 pub(crate) mod convert;
 pub(crate) mod diff;
+pub(crate) mod hot;
 pub(crate) mod merge;
 pub(crate) mod query;
 pub(crate) mod rocpd;

@@ -11,6 +11,7 @@ mod pass;
 pub(crate) mod plan;
 mod ranks;
 pub(crate) mod resolve;
+pub(crate) mod sampling;
 mod stacks;
 mod summary;
 pub(crate) mod table;

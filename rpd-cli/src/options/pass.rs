@@ -20,6 +20,7 @@ use super::outputs;
 use super::plan::Pass;
 use super::ranks;
 use super::resolve::Resolver;
+use super::sampling;
 use super::stacks;
 use super::summary;
 use crate::counters::extra;
@@ -54,9 +55,11 @@ impl Resolver<'_> {
             rocjpeg: on("rocjpeg-trace"),
         };
         let (counters, auto) = self.counters(draft)?;
+        let sampling = sampling::resolve(given, self.environment)?;
+        sampling::check_counters(sampling, counters.any(), self.environment)?;
         let compat = self.environment.compat;
         let queue_is_trace = on("group-by-queue") && compat.has(Difference::QueueIsTrace);
-        if !listing && !traces.any() && !counters.any() && !queue_is_trace {
+        if !listing && !traces.any() && !counters.any() && sampling.is_none() && !queue_is_trace {
             if let Some(long) = summary::needs_traces(given) {
                 return Err(Failure::failed(format!(
                     "No tracing options were enabled for --{long} option"
@@ -78,7 +81,7 @@ impl Resolver<'_> {
             && let Some(long) = summary::needs_traces(given)
         {
             self.warn(format!(
-                "--{long}: counters have no durations, so there is nothing to show; --kernel-trace records those of kernels"
+                "--{long}: counters and samples have no durations, so there is nothing to show; --kernel-trace records those of kernels"
             ));
         }
         if let Some(warning) = without_effect(given) {
@@ -168,6 +171,7 @@ impl Resolver<'_> {
                 },
                 periods,
                 stacks: stacks.collector,
+                sampling,
                 selected_regions: on("selected-regions") || on("selected-regions-ref-count"),
                 selected_regions_ref_count: on("selected-regions-ref-count"),
             },

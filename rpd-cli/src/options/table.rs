@@ -199,7 +199,6 @@ const OMPT: &[&str] = &[
     "all", "thread", "parallel", "task", "sync", "mutex", "target", "device", "error",
 ];
 
-const SAMPLING: &str = "PC sampling";
 const ATT: &str = "thread trace";
 const SPM: &str = "the streaming performance monitor";
 const REPLAY: &str = "kernel replay";
@@ -360,13 +359,13 @@ pub(crate) const OPTIONS: &[Spec] = &[
     switch(Display, "group-by-queue", "Attribute dispatches and copies to hardware queues instead of HIP streams")
         .from("ROCPROF_GROUP_BY_QUEUE"),
 
-    switch(PcSampling, "pc-sampling-beta-enabled", "Acknowledge that PC sampling is beta").missing(SAMPLING),
-    option(PcSampling, "pc-sampling-unit", Form::Choice(&["instructions", "cycles", "time"], true), "Unit of the interval").value("UNIT")
-        .from("ROCPROF_PC_SAMPLING_UNIT").missing(SAMPLING),
-    option(PcSampling, "pc-sampling-method", Form::Choice(&["stochastic", "host_trap"], true), "Method").value("METHOD")
-        .from("ROCPROF_PC_SAMPLING_METHOD").missing(SAMPLING),
-    option(PcSampling, "pc-sampling-interval", Form::Integer(i64::MIN, NO_MAX), "Interval")
-        .from("ROCPROF_PC_SAMPLING_INTERVAL").missing(SAMPLING),
+    switch(PcSampling, "pc-sampling-beta-enabled", "Allow PC sampling, which is a beta feature of the SDK; ROCPROFILER_PC_SAMPLING_BETA_ENABLED in the environment does so, too"),
+    option(PcSampling, "pc-sampling-unit", Form::Choice(&["instructions", "cycles", "time"], true), "What the interval counts: time (microseconds; for host_trap), cycles (for stochastic) or instructions").value("UNIT")
+        .from("ROCPROF_PC_SAMPLING_UNIT"),
+    option(PcSampling, "pc-sampling-method", Form::Choice(&["stochastic", "host_trap"], true), "How program counters of waves are sampled: host_trap (interrupts; gfx90a and later) or stochastic (by the hardware, with the reasons of stalls; gfx942 and later). rpd hot shows the result").value("METHOD")
+        .from("ROCPROF_PC_SAMPLING_METHOD"),
+    option(PcSampling, "pc-sampling-interval", Form::Integer(i64::MIN, NO_MAX), "From one sample to the next; a power of two where the GPU demands it. rpd avail info --pc-sampling lists what each GPU allows")
+        .from("ROCPROF_PC_SAMPLING_INTERVAL"),
 
     switch(ThreadTrace, "advanced-thread-trace", "Thread trace").aliases(&["att"])
         .from("ROCPROF_ADVANCED_THREAD_TRACE").missing(ATT),

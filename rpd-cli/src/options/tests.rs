@@ -5,6 +5,7 @@ mod counters;
 mod input;
 mod passes;
 mod ranks;
+mod sampling;
 mod stacks;
 mod traces;
 

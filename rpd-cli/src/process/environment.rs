@@ -12,6 +12,7 @@ use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 use super::backend::Provider;
 use super::libraries;
 use crate::failure::Failure;
+use crate::options::sampling;
 
 /// Variables that differ from the inherited ones; `None` removes a variable.
 pub(crate) type Changes = BTreeMap<&'static str, Option<OsString>>;
@@ -41,6 +42,9 @@ pub(crate) fn changes(
     set(COLLECT_VARIABLE, options.collector.to_text().into());
     if let Some(gpu) = &options.sim_gpu {
         set(SIM_GPU_VARIABLE, gpu.into());
+    }
+    if options.collector.sampling.is_some() {
+        set(sampling::BETA_VARIABLE, "1".into());
     }
 
     // If the library is missing, the loader warns once per process and continues.

@@ -10,7 +10,7 @@ use rpd_core::ids::ProcessId;
 use rpd_core::options::{Options, Symbolize, Traces};
 use rpd_core::session::{OperationClass, Process, Session, Table};
 
-use super::{count, counted, label, shown};
+use super::{count, counted, label, sampled, shown};
 use crate::process::spawn::Ending;
 use crate::process::{image, program};
 use crate::run_directory::Recording;
@@ -165,12 +165,13 @@ fn counts(session: &Session, options: &Options) -> String {
         dropped => format!("{dropped} DROPPED"),
     };
     let counting = options.collector.counters.any();
-    if !traces.any() && !counting {
+    let sampling = options.collector.sampling.is_some();
+    if !traces.any() && !counting && !sampling {
         return "nothing was to be traced".to_owned();
     }
     if session.is_empty() && ledger.open_calls.is_empty() {
         let why = if ledger.runtime_seen {
-            match traces.any() {
+            match options.collector.traces_anything() {
                 true => "a GPU runtime was loaded, but nothing of what is traced happened",
                 false => "a GPU runtime was loaded, but no dispatch was counted",
             }
@@ -197,13 +198,14 @@ fn counts(session: &Session, options: &Options) -> String {
             Table::Scratch => vec![(traces.scratch_memory, number, "scratch operation")],
             // Not traced but counted: see below.
             Table::Counted => vec![],
+            Table::Samples => vec![(sampling, number, "PC sample")],
         }
     });
     let mut texts = Vec::new();
     let mut untraced = Vec::new();
     for (traced, number, noun) in figures {
         // What is rare is mentioned when there is some.
-        let common = matches!(noun, "call" | "dispatch" | "copy");
+        let common = matches!(noun, "call" | "dispatch" | "copy" | "PC sample");
         let text = match (number, noun) {
             (1, _) => format!("1 {noun}"),
             (_, "dispatch") => format!("{number} dispatches"),
@@ -211,7 +213,7 @@ fn counts(session: &Session, options: &Options) -> String {
         };
         if traced && (common || number > 0) {
             texts.push(text);
-        } else if !traced && common && traces.any() {
+        } else if !traced && common && noun != "PC sample" && traces.any() {
             untraced.push(match noun {
                 "call" => "calls",
                 "dispatch" => "dispatches",
@@ -327,6 +329,11 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
                 .map(|remark| format!("{name}: {remark}")),
         );
     }
+    lines.extend(
+        sampled::remarks(session, options)
+            .into_iter()
+            .map(|remark| format!("{name}: {remark}")),
+    );
     if ledger.cut_calls > 0 {
         lines.push(format!(
             "{name}: {} with an argument or message of which only the beginning was kept",

@@ -8,6 +8,7 @@ mod ledger;
 mod low_priority;
 mod place;
 mod progress;
+mod sampled;
 mod tables;
 pub(crate) mod write;
 
@@ -174,6 +175,9 @@ impl Report<'_> {
                     Ok(left_out) => outcome.symbols_left_out = left_out,
                     Err(error) => outcome.errors.push(line(&error)),
                 }
+                if let Err(error) = self.look_up_code(&mut session) {
+                    outcome.errors.push(line(&error));
+                }
                 if let Err(error) = self.outputs(recording, &session, weight, state, &mut outcome) {
                     outcome.errors.push(line(&error));
                 }
@@ -208,6 +212,19 @@ impl Report<'_> {
                 rpd_symbols::name_jit(session, Path::new(PERF_MAPS));
             }
             Ok(left_out)
+        })
+    }
+
+    /// Disassembles the functions that PC samples are in.
+    fn look_up_code(&self, session: &mut Session) -> Result<()> {
+        if session.samples.is_empty() {
+            return Ok(());
+        }
+        self.progress.step("disassembling", 0, 0);
+        isolated("code of PC samples", || {
+            // A recording that somebody else made names any file.
+            rpd_symbols::look_up_code(session, self.confined.is_none());
+            Ok(())
         })
     }
 
@@ -296,7 +313,8 @@ fn records(session: &Session) -> u64 {
         + session.copies.len()
         + session.allocations.len()
         + session.scratch.len()
-        + session.counted.values.len();
+        + session.counted.values.len()
+        + session.samples.len();
     records as u64
 }
 

@@ -9,6 +9,7 @@
 //! | `markers` | ROCTx marks, ranges and names of resources |
 //! | `device_work` | dispatches, copies, allocations, scratch memory |
 //! | `stacks` | call stacks: which calls have one, and what stacks refer to |
+//! | `samples`, `code` | PC samples; the bytes of code objects |
 //! | `meta` | records of the meta stream; notes for the user |
 //! | `thread` | the stream of a thread, and the HIP streams and regions that it is in |
 //! | `regions` | numbers of the messages that rename kernels |
@@ -24,6 +25,7 @@
 pub(crate) mod arguments;
 pub(crate) mod background;
 pub(crate) mod call;
+pub(crate) mod code;
 pub(crate) mod device_work;
 pub(crate) mod fork;
 pub(crate) mod guard;
@@ -34,6 +36,7 @@ pub(crate) mod process;
 mod process_record;
 pub(crate) mod python_files;
 pub(crate) mod regions;
+pub(crate) mod samples;
 pub(crate) mod stacks;
 pub(crate) mod switch;
 pub(crate) mod text;

@@ -22,6 +22,9 @@ pub(crate) struct Totals {
     pub(crate) dispatches_paused: Total,
     pub(crate) lost_processes: Total,
     pub(crate) lost_records: Total,
+    pub(crate) invalid_samples: Total,
+    pub(crate) lost_samples: Total,
+    pub(crate) unknown_samples: Total,
 }
 
 const _: () = {
@@ -32,6 +35,9 @@ const _: () = {
     assert!(offset_of!(Totals, dispatches_paused) == offset_of!(format::Totals, dispatches_paused));
     assert!(offset_of!(Totals, lost_processes) == offset_of!(format::Totals, lost_processes));
     assert!(offset_of!(Totals, lost_records) == offset_of!(format::Totals, lost_records));
+    assert!(offset_of!(Totals, invalid_samples) == offset_of!(format::Totals, invalid_samples));
+    assert!(offset_of!(Totals, lost_samples) == offset_of!(format::Totals, lost_samples));
+    assert!(offset_of!(Totals, unknown_samples) == offset_of!(format::Totals, unknown_samples));
 };
 
 /// A sum.
@@ -41,7 +47,14 @@ pub(crate) struct Total(AtomicU64);
 impl Total {
     #[inline]
     pub(crate) fn add_one(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.add(1);
+    }
+
+    #[inline]
+    pub(crate) fn add(&self, count: u64) {
+        if count > 0 {
+            self.0.fetch_add(count, Ordering::Relaxed);
+        }
     }
 }
 

@@ -10,18 +10,21 @@ use rocprofiler_sdk_sys::{
 use rpd_spool::format::{CodeObject, HostFunction, KernelSymbol, tag};
 use rpd_spool::writer::now;
 
+use super::code_bytes::with_bytes;
 use super::counters;
 use super::payload::sized;
 use super::setup::Setup;
 use super::trace::{Phase, Record, Tracer};
 use crate::recording::guard::Service;
 use crate::recording::text::text;
-use crate::recording::{header, meta};
+use crate::recording::{code, header, meta};
 
 static SERVICE: Service = Service::new("code objects");
 
-/// Numbers of the operations.
+/// Numbers of the operations, and what is recorded of them.
 struct Operations {
+    /// The bytes of what is loaded are recorded.
+    keeps_code: bool,
     load: Option<i32>,
     kernel: Option<i32>,
     host: Option<i32>,
@@ -29,7 +32,9 @@ struct Operations {
 
 pub(super) fn configure(setup: &Setup<'_>) {
     if let Some(kind) = setup.callback_kind("CODE_OBJECT") {
+        code::FORK.register();
         let operations = Operations {
+            keeps_code: setup.options.keeps_code(),
             load: kind.operation("CODE_OBJECT_LOAD"),
             kernel: kind.operation("CODE_OBJECT_DEVICE_KERNEL_SYMBOL_REGISTER"),
             host: kind.operation("CODE_OBJECT_HOST_KERNEL_SYMBOL_REGISTER"),
@@ -45,7 +50,7 @@ impl Tracer for Operations {
         let operation = Some(record.operation);
         let loading = record.phase == Phase::LOAD;
         if operation == self.load {
-            code_object(record.payload, loading);
+            code_object(record.payload, loading, self.keeps_code);
         } else if loading && operation == self.kernel {
             kernel_symbol(record.payload);
         } else if loading && operation == self.host {
@@ -54,7 +59,7 @@ impl Tracer for Operations {
     }
 }
 
-fn code_object(payload: *const c_void, loading: bool) {
+fn code_object(payload: *const c_void, loading: bool, keeps_code: bool) {
     type Payload = rocprofiler_callback_tracing_code_object_load_data_t;
     // SAFETY: the payload of this operation, within its callback.
     let Some(payload) = (unsafe { sized::<Payload>(payload) }) else {
@@ -83,6 +88,22 @@ fn code_object(payload: *const c_void, loading: bool) {
     };
     let aux = if loading { 1 } else { 2 };
     meta::write(tag::CODE_OBJECT, aux, &object, uri);
+    if loading && keeps_code {
+        // SAFETY: the bytes of the image are there during the callback.
+        let kept = unsafe {
+            with_bytes(memory.memory_base, memory.memory_size, uri, |bytes| {
+                code::loaded(payload.code_object_id, bytes)
+            })
+        };
+        if kept != Ok(true) {
+            let why = kept.err().unwrap_or_else(|| "there is no room".to_owned());
+            meta::note(&format!(
+                "the bytes of code object {} ({}) are not recorded, so its instructions are not shown: {why}",
+                payload.code_object_id,
+                String::from_utf8_lossy(uri),
+            ));
+        }
+    }
 }
 
 fn kernel_symbol(payload: *const c_void) {

@@ -44,7 +44,7 @@ impl Switched for Contexts {
 /// Starts recording, unless it waits for the program or a period. Everything is configured by now.
 pub(super) fn begin(setup: &Setup<'_>) {
     let options = setup.options;
-    let client = options.traces.any().then_some(setup.client);
+    let client = options.traces_anything().then_some(setup.client);
     let paused = match switch::by_regions(options) {
         true => None,
         false => dispatch::configure_paused(setup),

@@ -13,8 +13,8 @@ use super::names::Catalogue;
 use super::provider::{self, functions};
 use super::setup::Setup;
 use super::{
-    agents, api, code_object, counters, dispatch, forked_end, marker, memory, rename, runtime,
-    stream,
+    agents, api, code_object, counters, dispatch, forked_end, marker, memory, pc_sampling, rename,
+    runtime, stream,
 };
 use crate::lifecycle::{load, signals};
 use crate::recording::guard::{self, Service};
@@ -129,7 +129,7 @@ fn set_up(code: *const c_void) -> bool {
     if traces.marker {
         marker::configure(&setup);
     }
-    let anything = traces.any() || setup.options.counters.any();
+    let anything = setup.options.traces_anything() || setup.options.counters.any();
     if anything {
         marker::configure_control(&setup);
     }
@@ -141,6 +141,7 @@ fn set_up(code: *const c_void) -> bool {
     }
     memory::configure(&setup);
     stream::configure(&setup);
+    pc_sampling::configure(&setup);
     if anything {
         contexts::begin(&setup);
         counters::begin(&setup, announces_hsa);
@@ -161,6 +162,7 @@ fn end() {
     if let Some(function) = function
         && !forked_end::applies()
     {
+        pc_sampling::end();
         let client = rocprofiler_client_id_t {
             size: size_of::<rocprofiler_client_id_t>(),
             name: c"rpd".as_ptr(),
@@ -201,6 +203,7 @@ pub unsafe extern "C" fn rpd_collect_note(text: *const c_char) {
 
 unsafe extern "C" fn finalize(_data: *mut c_void) {
     static ENDING: Service = Service::new("finalisation");
+    ENDING.run(pc_sampling::end);
     guard::set_finalized();
     signals::withdraw();
     // The provider is ending already.

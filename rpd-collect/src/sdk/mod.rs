@@ -11,7 +11,8 @@
 //! | `stream` | HIP streams, and the ids that tie device work to them |
 //! | `dispatch`, `memory` | kernels; copies, allocations, scratch memory |
 //! | `counters` | hardware counters of kernels |
-//! | `code_object`, `runtime`, `agents` | facts that records refer to |
+//! | `pc_sampling` | program counters of waves |
+//! | `code_object`, `code_bytes`, `runtime`, `agents` | facts that records refer to |
 //! | `forked_end` | the end of a forked child whose provider waits for a thread that it does not have |
 //! | `setup`, `trace`, `query` | configuration of services; their records; queries that answer through a callback |
 //! | `names` | kinds and operations by name |
@@ -19,6 +20,7 @@
 
 mod agents;
 mod api;
+mod code_bytes;
 mod code_object;
 mod contexts;
 mod counters;
@@ -29,6 +31,7 @@ mod marker;
 mod memory;
 mod names;
 mod payload;
+mod pc_sampling;
 mod provider;
 mod query;
 mod rename;

@@ -2,6 +2,7 @@
 
 mod counting;
 mod harness;
+mod sampling;
 mod sudden_end;
 
 use std::os::unix::process::ExitStatusExt;

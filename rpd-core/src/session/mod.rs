@@ -3,13 +3,17 @@
 //! Every writer and every statistic consumes this view. It is made from a spool ([`Session::open`]) or, later, from a
 //! rocpd database. Tables are ordered by start ascending, end descending, then name.
 
+pub mod code;
 mod growth;
+pub mod hot;
 mod load;
 mod operations;
 mod order;
+pub mod samples;
 pub mod shown;
 pub mod stacks;
 mod tables;
+pub mod totals;
 mod window;
 
 pub use growth::Growth;
@@ -21,7 +25,7 @@ pub use rpd_spool::record::Table;
 pub use stacks::{StackRef, Stacks};
 pub use tables::{
     AllocationTable, ApiTable, ArgsRef, Batches, Columns, CopyTable, CountedTable, CounterValue,
-    DispatchTable, Indices, ScratchTable, ValueRange,
+    DispatchTable, Indices, SampleTable, ScratchTable, ValueRange,
 };
 pub use window::Window;
 
@@ -312,6 +316,12 @@ pub struct Ledger {
     pub lost_processes: u64,
     /// Records of those processes.
     pub lost_records: u64,
+    /// PC samples that the provider called unusable.
+    pub invalid_samples: u64,
+    /// PC samples that the provider had no room for.
+    pub lost_samples: u64,
+    /// PC samples of a layout that the collector does not know.
+    pub unknown_samples: u64,
     /// Bytes of records read.
     pub bytes: u64,
     /// A runtime (HIP, HSA, ROCTx, ...) was initialised in this process.
@@ -385,6 +395,12 @@ pub struct Session {
     pub counters: Vec<Counter>,
     /// What was counted.
     pub counted: CountedTable,
+    /// How agents were sampled.
+    pub sampling: Vec<code::Sampling>,
+    /// PC samples.
+    pub samples: SampleTable,
+    /// Code of the GPU.
+    pub code: code::Code,
     /// Call stacks of calls, markers and allocations.
     pub stacks: Stacks,
     /// How complete it is.

@@ -10,8 +10,8 @@ use super::Session;
 use crate::column::{BATCH, Column, Storage};
 use crate::domain::Domain;
 use crate::ids::{
-    AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, OperationId, QueueId, StreamId,
-    StringId, ThreadId,
+    AgentHandle, CodeObjectId, CorrelationId, DispatchId, KernelId, Nanoseconds, OperationId,
+    QueueId, StreamId, StringId, ThreadId,
 };
 use crate::spool::format::{CountedValue, StackRef};
 use crate::spool::record::Table;
@@ -171,6 +171,7 @@ impl Session {
             Table::Allocations => &self.allocations,
             Table::Scratch => &self.scratch,
             Table::Counted => &self.counted,
+            Table::Samples => &self.samples,
         }
     }
 
@@ -183,6 +184,7 @@ impl Session {
             Table::Allocations => &mut self.allocations,
             Table::Scratch => &mut self.scratch,
             Table::Counted => &mut self.counted,
+            Table::Samples => &mut self.samples,
         }
     }
 
@@ -213,11 +215,13 @@ impl Session {
             | Table::Copies
             | Table::Allocations
             | Table::Scratch
-            | Table::Counted => self.table_bytes(table),
+            | Table::Counted
+            | Table::Samples => self.table_bytes(table),
         }
     }
 
-    fn table_bytes(&self, table: Table) -> u64 {
+    /// As [`Session::record_bytes`], for the records of one table.
+    pub fn table_bytes(&self, table: Table) -> u64 {
         let (records, values) = match table {
             Table::Counted => {
                 let counts = self.counted.ranges.iter().map(|range| range.count as usize);
@@ -230,7 +234,8 @@ impl Session {
             | Table::Dispatches
             | Table::Copies
             | Table::Allocations
-            | Table::Scratch => (self.records(table), 0),
+            | Table::Scratch
+            | Table::Samples => (self.records(table), 0),
         };
         (records * table.record_len() + values * size_of::<CountedValue>()) as u64
     }
@@ -485,6 +490,44 @@ table! {
         bytes: u64,
         /// Provider flags: 1 use-once, 2 alternate.
         flags: u32,
+    }
+}
+
+table! {
+    /// PC samples.
+    SampleTable {
+        /// When.
+        start: Nanoseconds,
+        /// The same: a sample has no duration.
+        end: Nanoseconds,
+        /// Code object; 0 when the provider does not know the code.
+        object: CodeObjectId,
+        /// Offset from the load address of the code object; an address when there is none.
+        offset: u64,
+        /// Lanes that were enabled.
+        exec: u64,
+        /// Dispatch; 0 when the provider does not know it.
+        dispatch: DispatchId,
+        /// Correlation id of the submitting call.
+        correlation: CorrelationId,
+        /// Index plus 1 into [`super::Session::regions`]; 0 is none.
+        region: u32,
+        /// Where the wave ran: [`super::samples::HARDWARE`].
+        hardware: u64,
+        /// Position of the workgroup in the grid.
+        workgroup: [u32; 3],
+        /// Number of the wave in its workgroup.
+        wave: u8,
+        /// [`crate::spool::format::sample_flag`]s.
+        flags: u8,
+        /// Class of the instruction: [`super::samples::class`].
+        class: u8,
+        /// Waves that were active on the compute unit.
+        waves: u32,
+        /// State of the issue logic: [`super::samples::STALL_REASON`] and the fields beside it.
+        snapshot: u32,
+        /// Outstanding memory operations, as the provider packs them.
+        memory: u32,
     }
 }
 

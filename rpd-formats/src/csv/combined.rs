@@ -98,7 +98,11 @@ impl Shape {
                 shape.row = format!("{},", session.process.pid).into_bytes();
                 shape.is_pid = true;
             }
-            Table::Calls | Table::Dispatches | Table::Copies | Table::Allocations => {}
+            Table::Calls
+            | Table::Dispatches
+            | Table::Copies
+            | Table::Allocations
+            | Table::Samples => {}
         }
         shape
     }

@@ -6,11 +6,13 @@ mod combined;
 mod counters;
 mod passes;
 mod row;
+mod samples;
 mod trace;
 
 use std::path::PathBuf;
 
 use rpd_core::domain::Domain;
+use rpd_core::session::Table;
 use rpd_core::stats::StatRow;
 
 use crate::file::TextFile;
@@ -56,6 +58,20 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
         }
         let path = target.file(&format!("{}.csv", domain.trace_file()));
         files.push(trace::write(session, domain, options, path)?);
+    }
+    let bytes = session.table_bytes(Table::Samples);
+    if bytes > 0 && bytes >= options.minimum_output_bytes {
+        for (name, stochastic) in [
+            ("pc_sampling_host_trap.csv", false),
+            ("pc_sampling_stochastic.csv", true),
+        ] {
+            files.extend(samples::write(
+                session,
+                stochastic,
+                options,
+                target.file(name),
+            )?);
+        }
     }
     files.push(agents::write(session, target.file("agent_info.csv"))?);
     if let Some(stats) = stats

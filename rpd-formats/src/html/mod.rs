@@ -1,6 +1,7 @@
 //! A page to look at: one file that needs nothing else, with a timeline and tables. What it shows is summed up here, so
 //! that a page over millions of records is as quick as one over a thousand.
 
+mod code;
 mod tables;
 mod timeline;
 
@@ -102,6 +103,7 @@ fn data(session: &Session, stats: &SessionStats, options: &Options) -> std::io::
         .array("frames", frames.iter().map(|frame| quoted(frame)))
         .json("stacks", &stacks)
         .array("tables", tables::all(session, stats, options, &timeline))
+        .array("code", code::all(session, options))
         .end();
     Ok(data)
 }

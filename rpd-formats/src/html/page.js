@@ -119,6 +119,69 @@ const addTable = (table) => {
 };
 data.tables.forEach(addTable);
 
+const REASONS = ["issued"];
+const reasonColour = (reason) => {
+  if (!REASONS.includes(reason)) REASONS.push(reason);
+  const place = REASONS.indexOf(reason);
+  return reason === "issued" ? "#2e9e5b" : "hsl(" + (20 + place * 47) % 360 + " 65% 55%)";
+};
+const percent = (part, whole) => (100 * part / Math.max(whole, 1)).toFixed(1);
+const addListing = (listing) => {
+  const section = make("section", undefined, byId("code"));
+  make("h2", "Code of " + listing.kernel, section);
+  const where = listing.function === listing.kernel ? "" : " in " + listing.function;
+  make("p", digits(listing.samples) + " of " + digits(listing.all) + " samples" + where + ". Shares are of these; the bar shows what the issue logic did.", section).className = "hint";
+  const scroll = make("div", undefined, section);
+  scroll.className = "scroll listing";
+  const table = make("table", undefined, scroll);
+  const head = make("tr", undefined, make("thead", undefined, table));
+  for (const [name, kind] of [["Line", ""], ["Source", "text"], ["Samples", ""], ["Share %", ""], ["Offset", ""], ["Instruction", "text"], ["Issue", "text"], ["Lanes", ""]]) {
+    make("th", name, head).className = kind;
+  }
+  const body = make("tbody", undefined, table);
+  const most = Math.max(1, ...listing.rows.map((row) => row.tally?.samples ?? 0));
+  for (const row of listing.rows) {
+    const line = make("tr", undefined, body);
+    const number = make("td", row.line || "", line);
+    number.title = row.places ?? "";
+    const source = make("td", row.source ?? "", line);
+    source.className = "text code";
+    source.title = row.places ?? "";
+    const tally = row.tally;
+    make("td", tally ? digits(tally.samples) : "", line);
+    const share = make("td", tally ? percent(tally.samples, listing.samples) + (tally.error === undefined ? "" : " ± " + tally.error.toFixed(1)) : "", line);
+    if (tally) {
+      share.className = "heat";
+      share.style.setProperty("--heat", Math.round(100 * tally.samples / most) + "%");
+    }
+    make("td", "0x" + row.offset.toString(16), line);
+    make("td", row.text, line).className = "text code";
+    const issue = make("td", undefined, line);
+    issue.className = "text";
+    if (tally?.stalls) {
+      const bar = make("div", undefined, issue);
+      bar.className = "stack";
+      const parts = [["issued", tally.issued], ...tally.stalls].filter((part) => part[1] > 0);
+      for (const [reason, samples] of parts) {
+        const part = make("span", undefined, bar);
+        part.style.width = percent(samples, tally.samples) + "%";
+        part.style.background = reasonColour(reason);
+      }
+      bar.title = parts.map(([reason, samples]) => reason + " " + percent(samples, tally.samples) + " %").join("\n");
+    }
+    make("td", tally ? tally.lanes.toFixed(1) : "", line);
+  }
+  const legend = make("p", undefined, section);
+  legend.className = "hint legend";
+  for (const reason of REASONS.slice(listing.rows.some((row) => row.tally?.stalls) ? 0 : REASONS.length)) {
+    const mark = make("span", undefined, legend);
+    mark.className = "mark";
+    mark.style.background = reasonColour(reason);
+    make("span", reason + " ", legend);
+  }
+};
+data.code.forEach(addListing);
+
 // Timeline. Tracks hold exact slices (start, duration, name, depth) when there are few, else bins over the whole time.
 const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 const LABEL = 15, ROW = 13, BIN_HEIGHT = 20, GAP = 7, AXIS = 20;

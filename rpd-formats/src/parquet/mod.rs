@@ -4,6 +4,7 @@
 mod counters;
 mod info;
 mod records;
+mod samples;
 mod table;
 
 use std::collections::HashMap;
@@ -23,7 +24,7 @@ use crate::texts::Texts;
 use crate::{Output, WriteError};
 
 /// Writes `<prefix>_<table>.parquet` for every table that has rows, and returns their names: `regions`, `kernels`,
-/// `memory_copies`, `memory_allocations`, `scratch_memory`, and what describes them: `processes`, `agents`,
+/// `memory_copies`, `memory_allocations`, `scratch_memory`, `pc_samples`, and what describes them: `processes`, `agents`,
 /// `code_objects`, `kernel_symbols`.
 ///
 /// # Errors
@@ -43,6 +44,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     let tables = records::TABLES
         .iter()
         .chain(&counters::TABLES)
+        .chain(&samples::TABLES)
         .chain(&info::TABLES);
     for &(name, rows, columns) in tables {
         let height = rows(session);
@@ -82,6 +84,7 @@ struct Context<'a> {
     agents: HashMap<AgentHandle, AgentTexts<'a>>,
     /// Types and levels of operations on memory, by id of the operation.
     memory: Vec<(Option<u32>, Option<u32>)>,
+    samples: samples::SampleTexts,
 }
 
 struct AgentTexts<'a> {
@@ -146,6 +149,7 @@ impl<'a> Context<'a> {
         });
         let memory = memory.collect();
         let guid_text = texts.id(&guid);
+        let samples = samples::SampleTexts::new(session, &mut texts);
         let all: Vec<&str> = texts.iter().collect();
         Ok(Context {
             session,
@@ -159,6 +163,7 @@ impl<'a> Context<'a> {
             counter_names,
             agents,
             memory,
+            samples,
         })
     }
 

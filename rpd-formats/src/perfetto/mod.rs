@@ -7,6 +7,7 @@ mod callstacks;
 mod counters;
 mod pmc;
 mod proto;
+mod samples;
 mod slices;
 mod trace;
 mod tracks;
@@ -43,5 +44,6 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     slices::write(&mut trace, &mut tracks, session, options)?;
     counters::write(&mut trace, &mut tracks, session)?;
     pmc::write(&mut trace, &mut tracks, session)?;
+    samples::write(&mut trace, &mut tracks, session)?;
     Ok(vec![trace.file.finish()?])
 }

@@ -45,7 +45,7 @@ impl Curve {
 }
 
 /// Whole numbers as the original has them, cut off. Below 1, where nothing would be left of a ratio, the value itself.
-fn write_point(trace: &mut Trace, track: u64, time: u64, value: f64) {
+pub(super) fn write_point(trace: &mut Trace, track: u64, time: u64, value: f64) {
     trace.packet(time, |out| {
         nested(out, field::packet::TRACK_EVENT, |out| {
             uint(out, field::event::TYPE, COUNTER);

@@ -11,6 +11,7 @@ use rpd_core::options::Options;
 use rpd_core::session::{CodeObject, CounterDimension, HostFunction, KernelSymbol, Session, Table};
 use rpd_core::stats::{SessionStats, StatRow};
 
+use super::samples::Instructions;
 use crate::WriteError;
 use crate::describe;
 use crate::file::TextFile;
@@ -46,6 +47,7 @@ pub(super) fn write(
     target: &Target,
     operations: &OperationNumbers,
     labels: &KernelLabels<'_>,
+    instructions: &Instructions<'_>,
 ) -> Result<(), WriteError> {
     key(file, "metadata");
     raw(file, &metadata(session, options, target));
@@ -60,7 +62,7 @@ pub(super) fn write(
     let counters = session.counters.iter().map(describe::counter);
     array(file, ",\"counters\":", counters)?;
     raw(file, ",\"strings\":{");
-    write_strings(file, session, options, operations)?;
+    write_strings(file, session, options, operations, instructions)?;
     raw(file, "}");
 
     let codes = session.code_objects.iter();
@@ -194,6 +196,7 @@ fn write_strings(
     session: &Session,
     options: &Options,
     operations: &OperationNumbers,
+    instructions: &Instructions<'_>,
 ) -> Result<(), WriteError> {
     let table = |names: &(String, Vec<String>)| {
         Object::new()
@@ -257,10 +260,11 @@ fn write_strings(
         "},\"counters\":{\"dimension_ids\":",
         dimensions.into_values().map(describe::dimension),
     )?;
+    raw(file, "},");
+    instructions.write_texts(&mut file.buffer, session);
     raw(
         file,
-        "},\"pc_sample_instructions\":[],\"pc_sample_comments\":[],\
-         \"att_filenames\":[],\"code_object_snapshot_filenames\":[\"\"]",
+        ",\"att_filenames\":[],\"code_object_snapshot_filenames\":[\"\"]",
     );
     Ok(())
 }
@@ -441,7 +445,7 @@ fn squares<'a>(
         Table::Allocations => by_operation!(session.allocations),
         Table::Scratch => by_operation!(session.scratch),
         // These statistics are about durations.
-        Table::Counted => {}
+        Table::Counted | Table::Samples => {}
         Table::Calls => {
             let api = &session.api;
             for index in api.indices() {

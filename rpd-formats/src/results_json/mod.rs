@@ -3,6 +3,7 @@
 mod counters;
 mod head;
 mod records;
+mod samples;
 mod stacks;
 
 use std::path::PathBuf;
@@ -33,6 +34,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     let labels = KernelLabels::new(session, options.kernel_names);
     file.buffer
         .extend_from_slice(b"{\"rocprofiler-sdk-tool\":[{");
+    let mut instructions = samples::Instructions::of(session);
     head::write(
         &mut file,
         session,
@@ -41,9 +43,10 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
         target,
         &operations,
         &labels,
+        &instructions,
     )?;
     counters::write(&mut file, session, options)?;
-    records::write(&mut file, session, options, &operations)?;
+    records::write(&mut file, session, options, &operations, &mut instructions)?;
     stacks::write(&mut file, session, options)?;
     file.buffer.extend_from_slice(b"}]}");
     Ok(vec![file.finish()?])

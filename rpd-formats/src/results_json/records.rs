@@ -7,6 +7,7 @@ use rpd_core::options::Options;
 use rpd_core::session::{DispatchTable, Session, StackRef};
 use rpd_core::spool::format::api_flag;
 
+use super::samples::Instructions;
 use crate::WriteError;
 use crate::file::TextFile;
 use crate::json::{escape_bytes, quote_bytes};
@@ -30,6 +31,7 @@ pub(super) fn write(
     session: &Session,
     options: &Options,
     operations: &OperationNumbers,
+    instructions: &mut Instructions<'_>,
 ) -> Result<(), WriteError> {
     let mut calls = Calls::new(session, options, operations);
     file.buffer
@@ -52,7 +54,12 @@ pub(super) fn write(
     calls.write(file, "rocdecode_api", Domain::RocdecodeApi)?;
     calls.write(file, "rocjpeg_api", Domain::RocjpegApi)?;
     file.buffer
-        .extend_from_slice(b"],\"pc_sample_host_trap\":[],\"pc_sample_stochastic\":[]}");
+        .extend_from_slice(b"],\"pc_sample_host_trap\":[");
+    instructions.write_samples(file, session, false)?;
+    file.buffer
+        .extend_from_slice(b"],\"pc_sample_stochastic\":[");
+    instructions.write_samples(file, session, true)?;
+    file.buffer.extend_from_slice(b"]}");
     Ok(())
 }
 
@@ -79,7 +86,7 @@ impl Out<'_> {
         self
     }
 
-    fn dim3(self, [x, y, z]: [u32; 3]) -> Self {
+    pub(super) fn dim3(self, [x, y, z]: [u32; 3]) -> Self {
         self.text("{\"x\":")
             .number(x)
             .text(",\"y\":")

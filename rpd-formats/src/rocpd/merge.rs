@@ -8,7 +8,7 @@ use rusqlite::Result;
 use super::connection::Guarded;
 use super::error::{Problem, ReadError};
 use super::guard::Trust;
-use super::query::{STACKED, data_views};
+use super::query::data_views;
 use super::read::list_recordings;
 use super::sql::identifier;
 use super::stack_views::{COMPATIBLE, without_made_up};
@@ -112,8 +112,7 @@ pub fn merge(inputs: &[PathBuf], output: &Path) -> std::result::Result<PathBuf, 
         })?;
     }
     connection.set_trust(Trust::Schema);
-    let has_stacks = views.0.contains_key(STACKED);
-    for statement in data_views(has_stacks) {
+    for statement in data_views(|name| views.0.contains_key(name)) {
         connection.execute(statement, []).map_err(refused)?;
     }
     connection

@@ -17,6 +17,7 @@ mod names;
 pub mod query;
 pub mod read;
 mod rows;
+mod samples;
 mod sql;
 mod stack_views;
 mod stacks;
@@ -83,8 +84,12 @@ fn fill(
     let ids = info::write(&connection, &names, &node, session, options, target)?;
     rows::write(&connection, &names, &ids, session, options)?;
     stacks::write(&connection, &names, &ids, session, options)?;
+    samples::write(&connection, &names, &ids, session)?;
     connection.execute_batch(&names.fill_in(INDICES))?;
     connection.execute_batch(&names.fill_in(VIEWS))?;
+    if !session.samples.is_empty() {
+        connection.execute_batch(samples::PEOPLE)?;
+    }
     if !session.stacks.is_empty() {
         connection.execute_batch(&stack_views::statements(&names))?;
         connection.execute_batch(stacks::ANSWERS)?;
@@ -98,11 +103,12 @@ fn table_views() -> impl Iterator<Item = &'static str> {
     VIEWS
         .split(";\n")
         .chain(stacks::VIEWS.split(";\n"))
+        .chain(samples::VIEWS.split(";\n"))
         .map(Names::without_comments)
 }
 
-/// Whether readers know a table or view of this name: one of schema 3, or one of call stacks.
+/// Whether readers know a table or view of this name: one of schema 3, or one of call stacks or PC samples.
 fn is_known_view(name: &str) -> bool {
-    let is_of_stacks = || table_views().any(|statement| query::view_name(statement) == Some(name));
-    name.starts_with("rocpd_") || name.starts_with("rpd_") && is_of_stacks()
+    let is_of_rpd = || table_views().any(|statement| query::view_name(statement) == Some(name));
+    name.starts_with("rocpd_") || name.starts_with("rpd_") && is_of_rpd()
 }

@@ -16,7 +16,7 @@ use super::read::Database;
 use super::sql::identifier;
 use super::stack_views::COMPATIBLE;
 use super::stacks;
-use super::{Names, VIEWS, is_known_view};
+use super::{Names, VIEWS, is_known_view, samples};
 use crate::table::Cell;
 
 /// Databases that SQLite attaches at once.
@@ -175,8 +175,8 @@ impl Combined {
                 name = identifier(base)
             );
         }
-        let has_stacks = self.tables.iter().any(|(base, _)| base == STACKED);
-        for statement in data_views(has_stacks) {
+        let has = |name: &str| self.tables.iter().any(|(base, _)| base == name);
+        for statement in data_views(has) {
             let name = identifier(view_name(statement).unwrap_or_default());
             sql += &format!(
                 "DROP VIEW IF EXISTS temp.{name}; {};\n",
@@ -344,14 +344,17 @@ fn condition(base: &str, window: &Window) -> String {
 }
 
 /// The view that databases with call stacks have.
-pub(super) const STACKED: &str = "rpd_api_stack";
+const STACKED: &str = "rpd_api_stack";
 
-/// The statements that make the views for people; those of call stacks if there are some.
-pub(super) fn data_views(has_stacks: bool) -> impl Iterator<Item = &'static str> {
-    let of_stacks = if has_stacks { stacks::ANSWERS } else { "" };
+/// The statements that make the views for people: those of call stacks and of PC samples if the databases have such tables.
+pub(super) fn data_views(has: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static str> {
+    let if_there = |table: &str, views: &'static str| if has(table) { views } else { "" };
+    let of_stacks = if_there(STACKED, stacks::ANSWERS);
+    let of_samples = if_there(samples::SAMPLE, samples::PEOPLE);
     VIEWS
         .split(";\n")
         .chain(of_stacks.split(";\n"))
+        .chain(of_samples.split(";\n"))
         .map(Names::without_comments)
         .filter(|statement| view_name(statement).is_some_and(|name| !name.starts_with("rocpd_")))
 }

@@ -70,7 +70,8 @@ pub(super) fn write(
             Table::Copies => writer.copies()?,
             // With scratch, which goes into the same table of the database.
             Table::Allocations => writer.allocations()?,
-            Table::Counted | Table::Scratch => {}
+            // Samples are no events: `samples` writes them.
+            Table::Counted | Table::Scratch | Table::Samples => {}
         }
     }
     writer.stacks.finish()?;

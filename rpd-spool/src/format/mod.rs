@@ -9,6 +9,7 @@ mod counters;
 mod device;
 mod facts;
 mod process;
+mod sampling;
 mod stacks;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -21,6 +22,7 @@ pub use facts::{
     AgentRecord, CodeObject, HostFunction, KernelSymbol, Name, NamedResource, Region, space,
 };
 pub use process::{Process, RuntimeInit, TimedText, Totals};
+pub use sampling::{CodeBytes, CodeContent, PcSample, PcSampling, sample_flag};
 pub use stacks::{
     StackCode, StackLocation, StackModule, StackNode, StackRef, StackSource, location_kind,
     stack_flag,

@@ -60,6 +60,12 @@ pub struct Totals {
     pub lost_processes: u64,
     /// Records of those processes.
     pub lost_records: u64,
+    /// PC samples that the provider took and called unusable.
+    pub invalid_samples: u64,
+    /// PC samples that the provider had no room for.
+    pub lost_samples: u64,
+    /// PC samples of a layout that the collector does not know.
+    pub unknown_samples: u64,
 }
 
 /// A runtime handed its tables to the provider.

@@ -114,23 +114,11 @@ fn what_cannot_be_counted_or_filtered_is_refused() {
     );
 }
 
-/// Cases 106 to 150 that end with a status. What they are about is not in this build: it is refused by name, and with
+/// Cases 114 to 150 that end with a status. What they are about is not in this build: it is refused by name, and with
 /// the status of the case. The others of these cases need what is missing.
 #[test]
 fn what_later_builds_will_do_is_refused_with_the_status_of_its_case() {
     for (case, line, status) in [
-        (106, "--pc-sampling-unit time -- a", 1),
-        (
-            108,
-            "--pc-sampling-beta-enabled --pc-sampling-unit time -- a",
-            1,
-        ),
-        (
-            109,
-            "--pc-sampling-beta-enabled --pc-sampling-unit time --pc-sampling-method host_trap --pc-sampling-interval -5 -- a",
-            1,
-        ),
-        (111, "--pc-sampling-interval x -- a", 2),
         (114, "--att --att-library-path . --echo -- a", 1),
         (118, "--att-target-cu 0X1 -- a", 1),
         (

@@ -229,6 +229,7 @@ impl Meta {
             &mut session.dispatches.region,
             &mut session.copies.region,
             &mut session.counted.dispatches.region,
+            &mut session.samples.region,
         ] {
             column.rewrite(storage, number)?;
         }
@@ -352,6 +353,9 @@ pub(super) fn take_totals(record: &Record<'_>, session: &mut Session) -> Option<
     ledger.paused_dispatches = totals.dispatches_paused;
     ledger.lost_processes = totals.lost_processes;
     ledger.lost_records = totals.lost_records;
+    ledger.invalid_samples = totals.invalid_samples;
+    ledger.lost_samples = totals.lost_samples;
+    ledger.unknown_samples = totals.unknown_samples;
     Some(())
 }
 

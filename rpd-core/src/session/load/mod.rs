@@ -8,6 +8,7 @@
 mod counters;
 mod meta;
 mod records;
+mod samples;
 mod stacks;
 
 use std::collections::BTreeMap;
@@ -111,6 +112,7 @@ impl Session {
         };
         let mut meta = Meta::default();
         let mut rows = Rows::new(options);
+        let mut contents = samples::Contents::default();
         let mut strange = Strange::default();
         let mut session = Session::default();
         session.strings.intern("");
@@ -165,6 +167,15 @@ impl Session {
                     RecordKind::End => meta.take_end(&record, &mut session),
                     RecordKind::Note => meta::take_note(&record, &mut session),
                     RecordKind::Totals => meta::take_totals(&record, &mut session),
+                    RecordKind::PcSample => samples::take_sample(&record, &mut session),
+                    RecordKind::PcSampling => samples::take_sampling(&record, &mut session),
+                    RecordKind::CodeContent => contents.take_content(&record),
+                    RecordKind::CodeBytes => {
+                        match contents.take_bytes(&record, &mut session, tables.storage()) {
+                            Some(stored) => Some(stored.map_err(failed)?),
+                            None => None,
+                        }
+                    }
                 };
                 if taken.is_none() {
                     strange.short(kind);
@@ -194,6 +205,7 @@ impl Session {
             });
         }
         let counters = rows.finish(&meta, &mut session);
+        contents.finish(&mut session);
         strange.finish(&mut session.ledger.damage);
         let said = meta.end_time;
         tables.finish(&mut session).map_err(failed)?;

@@ -10,6 +10,7 @@ mod counters;
 mod events;
 mod info;
 mod records;
+mod samples;
 mod scan;
 mod stacks;
 
@@ -20,6 +21,7 @@ use super::connection::Guarded;
 use super::sql::identifier;
 use rpd_core::options::KernelNames;
 use rpd_core::session::stacks::ShownFrames;
+use rpd_core::session::totals::Totals;
 use rpd_core::session::{LoadOptions, Session};
 
 pub use super::error::{Problem, ReadError};
@@ -115,6 +117,21 @@ impl Database {
         recording: &Recording,
         options: LoadOptions,
     ) -> Result<(Session, Settings), ReadError> {
+        let path = self.path.canonicalize();
+        let folder = path.iter().find_map(|path| path.parent());
+        let folder = folder.unwrap_or(Path::new(".")).to_owned();
+        let read = self.read(recording, |source, info| {
+            records::read(source, info, options, &folder)
+        });
+        read.map(|(session, settings, ())| (session, settings))
+    }
+
+    /// Reads what a process refers to, and then what `read` does.
+    fn read<T>(
+        &self,
+        recording: &Recording,
+        read: impl FnOnce(&scan::Source<'_>, &mut info::Info) -> rusqlite::Result<T>,
+    ) -> Result<(Session, Settings, T), ReadError> {
         let source = scan::Source {
             path: &self.path,
             connection: &self.connection,
@@ -123,18 +140,23 @@ impl Database {
             problem: RefCell::default(),
         };
         self.connection.begin();
-        let path = self.path.canonicalize();
-        let folder = path.iter().find_map(|path| path.parent());
-        let folder = folder.unwrap_or(Path::new(".")).to_owned();
-        let read = info::read(&source, recording).and_then(|(mut info, settings)| {
-            records::read(&source, &mut info, options, &folder)?;
-            Ok((info.session, settings))
+        let found = info::read(&source, recording).and_then(|(mut info, settings)| {
+            let more = read(&source, &mut info)?;
+            Ok((info.session, settings, more))
         });
-        read.map_err(|error| {
+        found.map_err(|error| {
             let problem = source.problem.take();
             let problem = problem.unwrap_or_else(|| self.connection.meaning(&error));
             ReadError::new(&self.path, problem)
         })
+    }
+
+    /// Reads what is known of the code of one process, and the sums of its PC samples. The session has no records.
+    ///
+    /// # Errors
+    /// When SQLite finds the file damaged or locked.
+    pub fn samples(&self, recording: &Recording) -> Result<(Session, Settings, Totals), ReadError> {
+        self.read(recording, samples::totals)
     }
 
     fn check(&self) -> Result<(), Problem> {

@@ -21,6 +21,7 @@ use super::by_event::ByEvent;
 use super::counters;
 use super::events::Events;
 use super::info::Info;
+use super::samples;
 use super::scan::{Source, bits, bytes, integer, text, word};
 use super::stacks::{self, StackOf};
 
@@ -58,6 +59,7 @@ pub(super) fn read(
     copies(source, info, &mut growth, &events)?;
     source.stored(growth.complete(&mut info.session, Table::Copies))?;
     allocations(source, info, &mut growth, &events, &stack_of)?;
+    samples::read(source, info, &mut growth)?;
     drop((events, stack_of));
     source.stored(growth.finish(&mut info.session))?;
     source.stored(growth.put_in_order(&mut info.session))

@@ -1,0 +1,332 @@
+//! Sub-commands about the inside of kernels: which lines and instructions their time is spent at.
+
+pub(crate) mod annotate;
+mod show;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::{Args, Parser, ValueEnum};
+use rpd_core::session::Session;
+use rpd_core::session::code::Sampling;
+use rpd_core::session::hot::{Hot, HotBuilder};
+use rpd_core::session::totals::Totals;
+use rpd_formats::rocpd::read::{Database, Settings};
+use rpd_formats::table::TableFormat;
+use rpd_spool::kernel_filter::{Matcher, compile};
+use rpd_symbols::flame;
+
+use super::{Inputs, Naming, expand, is_closed_pipe, parse, write_file};
+use crate::failure::Failure;
+
+const NAME: &str = "hot";
+
+/// Shows which source lines and instructions of kernels were sampled most, and why waves stalled there
+#[derive(Debug, Parser)]
+#[command(
+    after_help = "The inputs are databases of runs with PC sampling (rpd --pc-sampling-beta-enabled --pc-sampling-method ...). Shares \
+    are of all samples shown. The number behind ± is half of a 95 % interval: sampling ticks are drawn again, since the waves \
+    of a tick run in step."
+)]
+struct Arguments {
+    #[command(flatten)]
+    inputs: Inputs,
+    #[command(flatten)]
+    filter: KernelFilter,
+    /// Compare with these databases, line by line
+    #[arg(long, value_name = "DB")]
+    diff: Option<PathBuf>,
+    /// What a row is; the default shows kernels, their lines, and the instructions of these
+    #[arg(long, value_enum)]
+    by: Option<Level>,
+    /// Kernels to show; 0 shows all [default: 5 in text, else all]
+    #[arg(long, value_name = "N")]
+    kernels: Option<usize>,
+    /// Lines of a kernel to show; 0 shows all [default: 10 in text, else all]
+    #[arg(long, value_name = "N")]
+    lines: Option<usize>,
+    /// Instructions of a line to show; 0 shows all [default: 4 in text, else all]
+    #[arg(long, value_name = "N")]
+    instructions: Option<usize>,
+    /// How the result looks
+    #[arg(short = 'f', long, value_enum, default_value = "text")]
+    format: FormatName,
+    /// Write to this file instead of standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output_file: Option<PathBuf>,
+    #[command(flatten)]
+    naming: Naming,
+}
+
+/// Which kernels are meant.
+#[derive(Debug, Args)]
+pub(super) struct KernelFilter {
+    /// Only kernels in whose name this is found
+    #[arg(long, value_name = "REGEX")]
+    kernel: Option<String>,
+    /// No kernels in whose name this is found
+    #[arg(long, value_name = "REGEX")]
+    kernel_exclude: Option<String>,
+}
+
+impl KernelFilter {
+    fn compile(&self, name: &str) -> Result<impl Fn(&str) -> bool + use<>> {
+        let matcher = |option: &str, text: &Option<String>| match text {
+            None => Ok(None),
+            Some(text) => match compile(text) {
+                Ok(table) => Ok(Matcher::from_bytes(table)),
+                Err(error) => Err(Failure::usage(format!(
+                    "{name}: {option} '{text}': {error}"
+                ))),
+            },
+        };
+        let wanted = matcher("--kernel", &self.kernel)?;
+        let unwanted = matcher("--kernel-exclude", &self.kernel_exclude)?;
+        Ok(move |kernel: &str| {
+            wanted
+                .as_ref()
+                .is_none_or(|matcher| matcher.is_match(kernel))
+                && unwanted
+                    .as_ref()
+                    .is_none_or(|matcher| !matcher.is_match(kernel))
+        })
+    }
+}
+
+/// What a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Level {
+    /// A kernel
+    Kernel,
+    /// A source line
+    Line,
+    /// An instruction
+    Instruction,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatName {
+    /// For people
+    Text,
+    /// Comma-separated values
+    Csv,
+    /// An array of objects
+    Json,
+    /// A markdown table
+    #[value(alias = "md")]
+    Markdown,
+    /// A flame graph: kernel, calls that were inlined, line, instruction
+    Flame,
+    /// The same as a line per stack, for flamegraph.pl and the like
+    Folded,
+    /// The same for speedscope.app
+    Speedscope,
+}
+
+/// What is known of the samples beside their sums.
+#[derive(Default)]
+struct Facts {
+    sampling: Vec<Sampling>,
+    /// Recordings with samples.
+    recordings: usize,
+}
+
+/// Runs the sub-command.
+pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = parse::<Arguments>(NAME, arguments)? else {
+        return Ok(0);
+    };
+    let paths = given.inputs.paths(NAME)?;
+    let (hot, facts) = given.collect(&paths)?;
+    let before = match &given.diff {
+        Some(path) => Some(given.collect(&expand(&[path])?)?.0),
+        None => None,
+    };
+    let write = |out: &mut dyn std::io::Write| given.write(&hot, &facts, before.as_ref(), out);
+    match &given.output_file {
+        Some(path) => {
+            write_file(path, write)?;
+            eprintln!("rpd: wrote {}", crate::report::shown(path));
+        }
+        None => {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            let written = write(&mut out).and_then(|()| Ok(out.flush()?));
+            match written {
+                Err(error) if is_closed_pipe(&error) => {}
+                other => other?,
+            }
+        }
+    }
+    Ok(0)
+}
+
+/// Calls `take` with each recording that has PC samples.
+///
+/// # Errors
+/// When a database cannot be read, or none has samples.
+fn each_sampled(
+    name: &str,
+    paths: &[PathBuf],
+    mut take: impl FnMut(&Path, &Session, &Settings, &Totals) -> Result<()>,
+) -> Result<()> {
+    let mut found = false;
+    for path in paths {
+        let database = Database::open(path)?;
+        for recording in database.recordings() {
+            let (session, settings, totals) = database.samples(recording)?;
+            if !totals.places.is_empty() {
+                found = true;
+                take(path, &session, &settings, &totals)?;
+            }
+        }
+    }
+    if !found {
+        let which = match paths {
+            [only] => only.display().to_string(),
+            several => format!("none of the {} databases", several.len()),
+        };
+        let verb = if paths.len() == 1 {
+            "holds no"
+        } else {
+            "holds"
+        };
+        return Err(Failure::failed(format!(
+            "{name}: {which} {verb} PC samples; record with --pc-sampling-beta-enabled --pc-sampling-method host_trap \
+             --pc-sampling-unit time --pc-sampling-interval 100"
+        ))
+        .into());
+    }
+    Ok(())
+}
+
+impl Arguments {
+    fn collect(&self, paths: &[PathBuf]) -> Result<(Hot, Facts)> {
+        let wanted = self.filter.compile(NAME)?;
+        let mut builder = HotBuilder::default();
+        let mut facts = Facts::default();
+        each_sampled(NAME, paths, |_, session, settings, totals| {
+            builder.add(session, totals, self.naming.over(settings), &wanted);
+            facts.recordings += 1;
+            for sampling in &session.sampling {
+                facts.sampling.push(*sampling);
+            }
+            Ok(())
+        })?;
+        Ok((builder.finish(), facts))
+    }
+
+    fn limit(&self, given: Option<usize>, usual: usize) -> usize {
+        match given {
+            Some(0) => usize::MAX,
+            Some(number) => number,
+            None if self.format == FormatName::Text => usual,
+            None => usize::MAX,
+        }
+    }
+
+    fn write(
+        &self,
+        hot: &Hot,
+        facts: &Facts,
+        before: Option<&Hot>,
+        out: &mut dyn std::io::Write,
+    ) -> Result<()> {
+        let limits = show::Limits {
+            kernels: self.limit(self.kernels, 5),
+            lines: self.limit(self.lines, 10),
+            instructions: self.limit(self.instructions, 4),
+        };
+        let mut flame = |format| -> Result<()> {
+            let before = before.map(profile);
+            Ok(profile(hot).write(format, "PC samples", before.as_ref(), out)?)
+        };
+        match self.format {
+            FormatName::Flame => return flame(flame::Format::Html),
+            FormatName::Folded => return flame(flame::Format::Folded),
+            FormatName::Speedscope => {
+                if before.is_some() {
+                    return Err(Failure::usage(
+                        "hot: --diff can be written as text, csv, json, markdown, flame and folded: speedscope has no differences",
+                    )
+                    .into());
+                }
+                return flame(flame::Format::Speedscope);
+            }
+            FormatName::Text | FormatName::Csv | FormatName::Json | FormatName::Markdown => {}
+        }
+        let table = match self.format {
+            FormatName::Csv => Some(TableFormat::Csv),
+            FormatName::Json => Some(TableFormat::Json),
+            FormatName::Markdown => Some(TableFormat::Markdown),
+            _ => None,
+        };
+        match (before, table) {
+            (Some(before), Some(format)) => {
+                show::difference_table(hot, before, limits, format, out)?;
+            }
+            (Some(before), None) => show::difference(hot, before, limits, out)?,
+            (None, Some(format)) => show::table(hot, self.by, limits, format, out)?,
+            (None, None) => match self.by {
+                None => show::tree(hot, facts, limits, out)?,
+                Some(_) => show::table(hot, self.by, limits, TableFormat::Console, out)?,
+            },
+        }
+        Ok(())
+    }
+}
+
+/// Samples as stacks: kernel, calls that were inlined, line, instruction.
+fn profile(hot: &Hot) -> flame::Profile {
+    let mut profile = flame::Profile::new("PC samples", flame::Unit::Count);
+    let frame = |kind, name: &str, file: &str, line| flame::Frame {
+        kind,
+        name: name.to_owned(),
+        file: file.to_owned(),
+        line,
+    };
+    for kernel in &hot.kernels {
+        for line in &kernel.lines {
+            let mut stack = vec![frame(flame::Kind::Call, &kernel.name, "", 0)];
+            for (depth, place) in line.chain.iter().enumerate().rev() {
+                let is_kernel = depth + 1 == line.chain.len();
+                // The outermost function is the kernel itself.
+                if !is_kernel {
+                    stack.push(frame(
+                        flame::Kind::Native,
+                        &place.function,
+                        &place.file,
+                        place.line,
+                    ));
+                }
+                if depth == 0 {
+                    let text = format!("{}:{}", place.file, place.line);
+                    stack.push(frame(flame::Kind::Python, &text, &place.file, place.line));
+                }
+            }
+            for instruction in &line.instructions {
+                let text = match instruction.text.is_empty() {
+                    true => format!("{:#x}", instruction.offset),
+                    false => instruction.text.clone(),
+                };
+                let last = frame(flame::Kind::Note, &text, "", 0);
+                let stack = stack.iter().cloned().chain([last]);
+                profile.add(stack, instruction.tally.samples);
+            }
+        }
+    }
+    profile
+}
+
+/// Lines by kernel and chain, to compare them.
+fn by_line(hot: &Hot) -> BTreeMap<show::LineKey, &rpd_core::session::hot::Tally> {
+    let mut lines = BTreeMap::new();
+    for kernel in &hot.kernels {
+        for line in &kernel.lines {
+            lines.insert((kernel.name.clone(), line.chain.clone()), &line.tally);
+        }
+    }
+    lines
+}

@@ -1,0 +1,426 @@
+//! How hot lines and instructions are written.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use rpd_core::session::hot::{Hot, HotInstruction, HotKernel, HotLine, HotPlace, Tally};
+use rpd_formats::table::{Cell, Printer, TableFormat};
+
+use super::{Facts, Level, by_line};
+
+/// How many rows are shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) kernels: usize,
+    pub(super) lines: usize,
+    pub(super) instructions: usize,
+}
+
+/// Kernel and chain of a line.
+pub(super) type LineKey = (String, Vec<HotPlace>);
+
+/// What stands for a line that is not known.
+const NO_LINE: &str = "(no line)";
+/// What stands for an instruction that could not be decoded.
+const NO_TEXT: &str = "(not decoded)";
+
+/// `12.3 % ± 0.4`.
+fn share(part: &Tally, whole: &Tally) -> String {
+    let percent = part.share(whole) * 100.0;
+    match part.error(whole) {
+        Some(error) => format!("{percent:5.1} % ± {:.1}", error * 100.0),
+        None => format!("{percent:5.1} %"),
+    }
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    part as f64 * 100.0 / whole.max(1) as f64
+}
+
+/// `issued 12.1 %, WAITCNT 80.0 %, ...`: what the issue logic did; empty for host trap samples.
+pub(super) fn issue_text(tally: &Tally, most: usize) -> String {
+    if tally.stochastic == 0 {
+        return String::new();
+    }
+    let mut parts = vec![format!(
+        "issued {:.1} %",
+        percent(tally.issued, tally.stochastic)
+    )];
+    for (reason, samples) in tally.reasons().into_iter().take(most) {
+        parts.push(format!(
+            "{reason} {:.1} %",
+            percent(samples, tally.stochastic)
+        ));
+    }
+    parts.join(", ")
+}
+
+/// `file:line`, and where it was inlined.
+pub(super) fn chain_text(chain: &[HotPlace]) -> String {
+    let Some((own, callers)) = chain.split_first() else {
+        return NO_LINE.to_owned();
+    };
+    let mut text = format!("{}:{}", own.file, own.line);
+    if !callers.is_empty() && !own.function.is_empty() {
+        text += &format!(" in {}", own.function);
+    }
+    for place in callers {
+        text += &format!(", inlined at {}:{}", place.file, place.line);
+    }
+    text
+}
+
+fn samples(number: u64) -> String {
+    match number {
+        1 => "1 sample".to_owned(),
+        number => format!("{number} samples"),
+    }
+}
+
+fn left_out(left: usize, what: &str, out: &mut dyn Write, indent: &str) -> io::Result<()> {
+    match left {
+        0 => Ok(()),
+        1 => writeln!(out, "{indent}... and 1 more {what}"),
+        left => writeln!(out, "{indent}... and {left} more {what}s"),
+    }
+}
+
+/// Kernels, their lines, and the instructions of these.
+pub(super) fn tree(
+    hot: &Hot,
+    facts: &Facts,
+    limits: Limits,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let how: BTreeSet<String> = facts
+        .sampling
+        .iter()
+        .map(|sampling| {
+            format!(
+                "{}, every {} {}",
+                sampling.method.word(),
+                sampling.interval,
+                sampling.unit.noun()
+            )
+        })
+        .collect();
+    let how: Vec<String> = how.into_iter().collect();
+    let recordings = match facts.recordings {
+        1 => String::new(),
+        number => format!(" of {number} processes"),
+    };
+    writeln!(
+        out,
+        "{}{recordings} ({})",
+        samples(hot.tally.samples),
+        how.join("; ")
+    )?;
+    for kernel in hot.kernels.iter().take(limits.kernels) {
+        writeln!(out)?;
+        writeln!(out, "{}", kernel.name)?;
+        writeln!(
+            out,
+            "{}  {}{}",
+            share(&kernel.tally, &hot.tally),
+            samples(kernel.tally.samples),
+            details(&kernel.tally, 3)
+        )?;
+        for line in kernel.lines.iter().take(limits.lines) {
+            writeln!(
+                out,
+                "  {}  {}{}",
+                share(&line.tally, &hot.tally),
+                chain_text(&line.chain),
+                details(&line.tally, 3)
+            )?;
+            for instruction in line.instructions.iter().take(limits.instructions) {
+                writeln!(
+                    out,
+                    "      {}  {:#06x}  {}{}",
+                    share(&instruction.tally, &hot.tally),
+                    instruction.offset,
+                    text_of(instruction),
+                    details(&instruction.tally, 2)
+                )?;
+            }
+            let left = line.instructions.len().saturating_sub(limits.instructions);
+            left_out(left, "instruction", out, "      ")?;
+        }
+        let left = kernel.lines.len().saturating_sub(limits.lines);
+        left_out(left, "line", out, "  ")?;
+    }
+    let left = hot.kernels.len().saturating_sub(limits.kernels);
+    if left > 0 {
+        writeln!(out)?;
+    }
+    left_out(left, "kernel", out, "")
+}
+
+fn text_of(instruction: &HotInstruction) -> &str {
+    match instruction.text.is_empty() {
+        true => NO_TEXT,
+        false => &instruction.text,
+    }
+}
+
+/// What is behind a row: `  [issued ..., ...; 32.0 lanes; 7.5 waves]`.
+fn details(tally: &Tally, reasons: usize) -> String {
+    let mut parts = vec![];
+    let issue = issue_text(tally, reasons);
+    if !issue.is_empty() {
+        parts.push(issue);
+    }
+    parts.push(format!("{:.1} lanes", tally.mean_lanes()));
+    if let Some(waves) = tally.mean_waves() {
+        parts.push(format!("{waves:.1} waves"));
+    }
+    format!("  [{}]", parts.join("; "))
+}
+
+const COLUMNS: [&str; 17] = [
+    "Level",
+    "Kernel",
+    "File",
+    "Line",
+    "Function",
+    "Inlined_At",
+    "Code_Object",
+    "Offset",
+    "Instruction",
+    "Samples",
+    "Percent",
+    "Percent_Error",
+    "Issued",
+    "Stalled",
+    "Stall_Reasons",
+    "Lanes",
+    "Waves",
+];
+
+/// One row per kernel, line or instruction.
+pub(super) fn table(
+    hot: &Hot,
+    by: Option<Level>,
+    limits: Limits,
+    format: TableFormat,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let columns = COLUMNS.map(str::to_owned).to_vec();
+    let mut printer = Printer::new(format, columns, out)?;
+    let has = |level: Level| by.is_none_or(|by| by == level);
+    for kernel in hot.kernels.iter().take(limits.kernels) {
+        if has(Level::Kernel) {
+            printer.row(row("kernel", hot, kernel, None, None))?;
+        }
+        for line in kernel.lines.iter().take(limits.lines) {
+            if has(Level::Line) {
+                printer.row(row("line", hot, kernel, Some(line), None))?;
+            }
+            if has(Level::Instruction) {
+                for instruction in line.instructions.iter().take(limits.instructions) {
+                    printer.row(row(
+                        "instruction",
+                        hot,
+                        kernel,
+                        Some(line),
+                        Some(instruction),
+                    ))?;
+                }
+            }
+        }
+    }
+    printer.finish()?;
+    Ok(())
+}
+
+fn row(
+    level: &str,
+    hot: &Hot,
+    kernel: &HotKernel,
+    line: Option<&HotLine>,
+    instruction: Option<&HotInstruction>,
+) -> Vec<Cell> {
+    let tally = instruction
+        .map(|instruction| &instruction.tally)
+        .or(line.map(|line| &line.tally))
+        .unwrap_or(&kernel.tally);
+    let own = line.and_then(|line| line.chain.first());
+    let text = |text: Option<String>| text.map_or(Cell::Null, Cell::Text);
+    let callers = line.map(|line| {
+        let callers = line.chain.iter().skip(1);
+        let callers: Vec<String> = callers
+            .map(|place| format!("{}:{}", place.file, place.line))
+            .collect();
+        callers.join(" <- ")
+    });
+    let is_stochastic = tally.stochastic > 0;
+    let known = |number: u64| match is_stochastic {
+        true => Cell::from(number),
+        false => Cell::Null,
+    };
+    let reasons: Vec<String> = tally
+        .reasons()
+        .into_iter()
+        .map(|(reason, samples)| format!("{reason}={samples}"))
+        .collect();
+    vec![
+        level.into(),
+        kernel.name.as_str().into(),
+        text(own.map(|place| place.file.clone())),
+        own.map_or(Cell::Null, |place| u64::from(place.line).into()),
+        text(own.map(|place| place.function.clone())),
+        text(callers),
+        instruction.map_or(Cell::Null, |instruction| instruction.object.0.into()),
+        instruction.map_or(Cell::Null, |instruction| instruction.offset.into()),
+        text(instruction.map(|instruction| instruction.text.clone())),
+        tally.samples.into(),
+        rounded(tally.share(&hot.tally) * 100.0).into(),
+        tally
+            .error(&hot.tally)
+            .map_or(Cell::Null, |error| rounded(error * 100.0).into()),
+        known(tally.issued),
+        known(tally.stalled()),
+        text(is_stochastic.then(|| reasons.join(" "))),
+        rounded(tally.mean_lanes()).into(),
+        tally
+            .mean_waves()
+            .map_or(Cell::Null, |waves| rounded(waves).into()),
+    ]
+}
+
+/// No more digits than the number of samples supports.
+fn rounded(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+/// A line in two runs.
+struct Change<'a> {
+    key: &'a LineKey,
+    shares: [f64; 2],
+    samples: [u64; 2],
+    /// Half the width of the interval of the difference.
+    error: f64,
+}
+
+impl Change<'_> {
+    fn difference(&self) -> f64 {
+        self.shares[1] - self.shares[0]
+    }
+
+    /// Whether the difference is larger than its error.
+    fn is_significant(&self) -> bool {
+        self.difference().abs() > self.error
+    }
+}
+
+/// Lines of both runs, the greatest difference first.
+fn changes<'a>(keys: &'a BTreeSet<LineKey>, hot: &Hot, before: &Hot) -> Vec<Change<'a>> {
+    let (new, old) = (by_line(hot), by_line(before));
+    let nothing = Tally::default();
+    let mut changes: Vec<Change<'a>> = keys
+        .iter()
+        .map(|key| {
+            let tallies =
+                [old.get(key), new.get(key)].map(|found| found.copied().unwrap_or(&nothing));
+            let wholes = [&before.tally, &hot.tally];
+            let error = |run: usize| tallies[run].error(wholes[run]).unwrap_or(0.0);
+            Change {
+                key,
+                shares: [0, 1].map(|run| tallies[run].share(wholes[run])),
+                samples: tallies.map(|tally| tally.samples),
+                error: error(0).hypot(error(1)),
+            }
+        })
+        .collect();
+    changes.sort_by(|a, b| {
+        let key = |change: &Change<'_>| change.difference().abs();
+        key(b).total_cmp(&key(a)).then_with(|| a.key.cmp(b.key))
+    });
+    changes
+}
+
+fn keys(hot: &Hot, before: &Hot) -> BTreeSet<LineKey> {
+    let new = by_line(hot).into_keys();
+    new.chain(by_line(before).into_keys()).collect()
+}
+
+/// What became of the shares of lines.
+pub(super) fn difference(
+    hot: &Hot,
+    before: &Hot,
+    limits: Limits,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(
+        out,
+        "{} before, {} now; shares of each, differences that are larger than their error are marked *",
+        samples(before.tally.samples),
+        samples(hot.tally.samples)
+    )?;
+    let keys = keys(hot, before);
+    let changes = changes(&keys, hot, before);
+    let most = limits.lines.saturating_mul(2);
+    for change in changes.iter().take(most) {
+        writeln!(
+            out,
+            "{} {:+6.1} % ± {:.1}  {:5.1} % -> {:5.1} %  {}  {}",
+            if change.is_significant() { '*' } else { ' ' },
+            change.difference() * 100.0,
+            change.error * 100.0,
+            change.shares[0] * 100.0,
+            change.shares[1] * 100.0,
+            chain_text(&change.key.1),
+            change.key.0
+        )?;
+    }
+    left_out(changes.len().saturating_sub(most), "line", out, "")
+}
+
+/// The same as a table.
+pub(super) fn difference_table(
+    hot: &Hot,
+    before: &Hot,
+    limits: Limits,
+    format: TableFormat,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let columns = [
+        "Kernel",
+        "File",
+        "Line",
+        "Inlined_At",
+        "Samples_Before",
+        "Samples",
+        "Percent_Before",
+        "Percent",
+        "Difference",
+        "Difference_Error",
+        "Significant",
+    ];
+    let mut printer = Printer::new(format, columns.map(str::to_owned).to_vec(), out)?;
+    let keys = keys(hot, before);
+    for change in changes(&keys, hot, before).iter().take(limits.lines) {
+        let (kernel, chain) = change.key;
+        let own = chain.first();
+        let callers: Vec<String> = chain
+            .iter()
+            .skip(1)
+            .map(|place| format!("{}:{}", place.file, place.line))
+            .collect();
+        printer.row(vec![
+            kernel.as_str().into(),
+            own.map_or(Cell::Null, |place| place.file.as_str().into()),
+            own.map_or(Cell::Null, |place| u64::from(place.line).into()),
+            callers.join(" <- ").as_str().into(),
+            change.samples[0].into(),
+            change.samples[1].into(),
+            rounded(change.shares[0] * 100.0).into(),
+            rounded(change.shares[1] * 100.0).into(),
+            rounded(change.difference() * 100.0).into(),
+            rounded(change.error * 100.0).into(),
+            u64::from(change.is_significant()).into(),
+        ])?;
+    }
+    printer.finish()?;
+    Ok(())
+}

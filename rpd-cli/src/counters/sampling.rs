@@ -1,0 +1,226 @@
+//! Checks PC sampling against what the GPUs offer, before the first pass runs.
+
+use rpd_core::options::{SamplingMethod, SamplingOptions, SamplingUnit};
+
+use super::protocol::Sampling;
+use super::provider_counters::ProviderCounters;
+use crate::failure::Failure;
+use crate::options::plan::{Pass, Plan};
+
+/// Checks all passes that sample. GPUs that lack the configuration are named in a warning, when others have it.
+///
+/// # Errors
+/// No GPU can be sampled in this way: what they offer.
+pub(crate) fn validate(plan: &mut Plan) -> Result<(), Failure> {
+    let open = |pass: &Pass| ProviderCounters::open(&pass.options, &pass.sdk_suffixes);
+    let mut warnings = Vec::new();
+    let mut checked: Vec<(SamplingOptions, _)> = Vec::new();
+    for pass in &plan.passes {
+        let Some(wanted) = pass.options.collector.sampling else {
+            continue;
+        };
+        let key = (
+            wanted,
+            (
+                pass.options.backend,
+                &pass.options.rocm_root,
+                &pass.sdk_suffixes,
+            ),
+        );
+        if pass.unprofiled.is_some() || checked.contains(&key) {
+            continue;
+        }
+        let mut provider = open(pass)?;
+        warnings.extend(check(&mut provider, wanted)?);
+        checked.push(key);
+    }
+    plan.warnings.extend(warnings);
+    Ok(())
+}
+
+/// Checks one configuration; a warning when some GPUs lack it.
+pub(super) fn check(
+    provider: &mut ProviderCounters,
+    wanted: SamplingOptions,
+) -> Result<Option<String>, Failure> {
+    if provider.gpus.is_empty() {
+        return Err(Failure::failed(format!(
+            "{} finds no GPU to sample; --backend sim needs none",
+            provider.library.display()
+        )));
+    }
+    let mut refusals = Vec::new();
+    let mut sampled = 0;
+    for gpu in 0..provider.gpus.len() {
+        let (verdict, offered) = provider.sampling(gpu)?;
+        let refusal = match verdict.is_success() {
+            true => refusal(wanted, &offered),
+            false => Some(format!("{} (status {})", verdict.text, verdict.status)),
+        };
+        match refusal {
+            None => sampled += 1,
+            Some(refusal) => {
+                refusals.push(format!("{}: {refusal}", provider.gpus[gpu].agent.label()));
+            }
+        }
+    }
+    if sampled == 0 {
+        return Err(Failure::failed(format!(
+            "no GPU can be sampled with method {}, unit {} and interval {}: {} (rpd avail info --pc-sampling lists what they \
+             offer)",
+            wanted.method.word(),
+            wanted.unit.word(),
+            wanted.interval,
+            refusals.join("; ")
+        )));
+    }
+    if refusals.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(format!("not sampled: {}", refusals.join("; "))))
+}
+
+/// The word of a unit in the provider's list.
+fn listed(unit: SamplingUnit) -> &'static str {
+    match unit {
+        SamplingUnit::Cycles => "cycle",
+        other => other.word(),
+    }
+}
+
+/// Why a GPU with these configurations cannot be sampled as wanted; `None` when it can.
+fn refusal(wanted: SamplingOptions, offered: &[Sampling]) -> Option<String> {
+    let of_method: Vec<&Sampling> = offered
+        .iter()
+        .filter(|offer| offer.method == wanted.method.word())
+        .collect();
+    if of_method.is_empty() {
+        let mut methods: Vec<&str> = offered.iter().map(|offer| &*offer.method).collect();
+        methods.dedup();
+        return Some(match (methods.is_empty(), wanted.method) {
+            (true, _) => "it cannot be sampled".to_owned(),
+            (_, SamplingMethod::Stochastic) => format!(
+                "its hardware has no stochastic sampling (gfx942 and later have it), only {}",
+                methods.join(", ")
+            ),
+            (_, SamplingMethod::HostTrap) => format!("it has {} only", methods.join(", ")),
+        });
+    }
+    let of_unit: Vec<&&Sampling> = of_method
+        .iter()
+        .filter(|offer| offer.unit == listed(wanted.unit))
+        .collect();
+    if of_unit.is_empty() {
+        let units: Vec<&str> = of_method
+            .iter()
+            .map(|offer| match &*offer.unit {
+                "cycle" => "cycles",
+                other => other,
+            })
+            .collect();
+        return Some(format!(
+            "{} goes with --pc-sampling-unit {}, not {}",
+            wanted.method.word(),
+            units.join(" or "),
+            wanted.unit.word()
+        ));
+    }
+    let mut problem = None;
+    for offer in of_unit {
+        let (min, max) = (offer.min_interval, offer.max_interval);
+        if !(min..=max).contains(&wanted.interval) {
+            let most = match max {
+                u64::MAX => String::new(),
+                max => format!(" and at most {max}"),
+            };
+            let noun = wanted.unit.noun();
+            problem = Some(match (min == max, most) {
+                (true, _) => format!(
+                    "it is being sampled by another process, and allows an interval of {min} {noun} only"
+                ),
+                (_, most) => format!("the interval must be at least {min}{most} {noun}"),
+            });
+        } else if offer.power_of_two && !wanted.interval.is_power_of_two() {
+            let below = 1_u64 << wanted.interval.ilog2();
+            let above = below.checked_mul(2).filter(|above| *above <= max);
+            let near = match above {
+                Some(above) => format!("{below} or {above}"),
+                None => below.to_string(),
+            };
+            problem = Some(format!(
+                "the interval must be a power of two, such as {near}"
+            ));
+        } else {
+            return None;
+        }
+    }
+    problem
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offers(stochastic: bool) -> Vec<Sampling> {
+        let mut offers = vec![Sampling {
+            method: "host_trap".to_owned(),
+            unit: "time".to_owned(),
+            min_interval: 1,
+            max_interval: u64::MAX,
+            power_of_two: false,
+        }];
+        if stochastic {
+            offers.insert(
+                0,
+                Sampling {
+                    method: "stochastic".to_owned(),
+                    unit: "cycle".to_owned(),
+                    min_interval: 256,
+                    max_interval: 1 << 31,
+                    power_of_two: true,
+                },
+            );
+        }
+        offers
+    }
+
+    #[test]
+    fn refusals_say_what_would_do() {
+        let refused = |method, unit, interval, stochastic| {
+            let wanted = SamplingOptions {
+                method,
+                unit,
+                interval,
+            };
+            refusal(wanted, &offers(stochastic)).unwrap_or_default()
+        };
+        use SamplingMethod::{HostTrap, Stochastic};
+        use SamplingUnit::{Cycles, Instructions, Time};
+        assert_eq!(refused(HostTrap, Time, 1, false), "");
+        assert_eq!(refused(Stochastic, Cycles, 1 << 20, true), "");
+        assert_eq!(
+            refused(Stochastic, Cycles, 1 << 20, false),
+            "its hardware has no stochastic sampling (gfx942 and later have it), only host_trap"
+        );
+        assert_eq!(
+            refused(HostTrap, Cycles, 1, true),
+            "host_trap goes with --pc-sampling-unit time, not cycles"
+        );
+        assert_eq!(
+            refused(Stochastic, Instructions, 256, true),
+            "stochastic goes with --pc-sampling-unit cycles, not instructions"
+        );
+        assert_eq!(
+            refused(Stochastic, Cycles, 255, true),
+            "the interval must be at least 256 and at most 2147483648 cycles"
+        );
+        assert_eq!(
+            refused(Stochastic, Cycles, 1000, true),
+            "the interval must be a power of two, such as 512 or 1024"
+        );
+        assert_eq!(
+            refused(Stochastic, Cycles, (1 << 31) - 1, true),
+            "the interval must be a power of two, such as 1073741824 or 2147483648"
+        );
+    }
+}

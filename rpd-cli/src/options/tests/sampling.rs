@@ -1,0 +1,113 @@
+//! PC sampling: cases 106 to 113 of the command line.
+
+use rpd_core::options::{SamplingMethod, SamplingOptions, SamplingUnit};
+
+use super::{Got, plan_with, run_with};
+
+const ALL: &str = "--pc-sampling-beta-enabled --pc-sampling-unit time --pc-sampling-method host_trap --pc-sampling-interval 1";
+
+fn refused(line: &str) -> (u8, String) {
+    match run_with(&format!("{line} -- ./app"), &[]) {
+        Got::Failure(failure) => (failure.status, failure.to_string()),
+        _ => panic!("{line} is accepted"),
+    }
+}
+
+fn sampling(line: &str, environment: &[(&str, &str)]) -> Option<SamplingOptions> {
+    let plan = plan_with(&format!("{line} -- ./app"), environment);
+    plan.passes[0].options.collector.sampling
+}
+
+#[test]
+fn what_is_incomplete_is_refused() {
+    for (case, line, status, words) in [
+        (106, "--pc-sampling-unit time", 1, "implicitly disabled"),
+        (
+            108,
+            "--pc-sampling-beta-enabled --pc-sampling-unit time",
+            1,
+            "All three",
+        ),
+        (
+            109,
+            "--pc-sampling-beta-enabled --pc-sampling-unit time --pc-sampling-method host_trap --pc-sampling-interval -5",
+            1,
+            "positive number",
+        ),
+        (
+            110,
+            "--pc-sampling-beta-enabled --pc-sampling-unit time --pc-sampling-method host_trap --pc-sampling-interval 0",
+            1,
+            "All three",
+        ),
+        (111, "--pc-sampling-interval x", 2, "--pc-sampling-interval"),
+    ] {
+        let (got, message) = refused(line);
+        assert_eq!(got, status, "case {case}: {message}");
+        assert!(message.contains(words), "case {case}: {message}");
+    }
+    let (_, message) = refused("--pc-sampling-beta-enabled --pc-sampling-unit time");
+    assert!(
+        message.contains("--pc-sampling-method, --pc-sampling-interval is missing"),
+        "{message}"
+    );
+}
+
+#[test]
+fn the_variable_stands_for_the_switch_whatever_its_value() {
+    // Case 107.
+    let line = "--pc-sampling-unit time --pc-sampling-method host_trap --pc-sampling-interval 7";
+    for value in ["0", "", "1"] {
+        let found = sampling(line, &[("ROCPROFILER_PC_SAMPLING_BETA_ENABLED", value)]);
+        assert_eq!(found.map(|found| found.interval), Some(7), "{value:?}");
+    }
+}
+
+#[test]
+fn a_whole_configuration_reaches_the_collector() {
+    // Case 112; the variable of the SDK is set where the target is launched.
+    let wanted = SamplingOptions {
+        method: SamplingMethod::Stochastic,
+        unit: SamplingUnit::Cycles,
+        interval: 1 << 20,
+    };
+    let line = "--pc-sampling-beta-enabled --pc-sampling-unit CYCLES --pc-sampling-method Stochastic --pc-sampling-interval 1048576";
+    assert_eq!(sampling(line, &[]), Some(wanted));
+    let inherited = [
+        ("ROCPROFILER_PC_SAMPLING_BETA_ENABLED", "1"),
+        ("ROCPROF_PC_SAMPLING_UNIT", "cycles"),
+        ("ROCPROF_PC_SAMPLING_METHOD", "stochastic"),
+        ("ROCPROF_PC_SAMPLING_INTERVAL", "1048576"),
+    ];
+    assert_eq!(sampling("", &inherited), Some(wanted));
+    // The switch alone asks for nothing.
+    assert_eq!(sampling("-s --pc-sampling-beta-enabled", &[]), None);
+    let plan = plan_with(&format!("{ALL} -- ./app"), &[]);
+    assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
+    let text = plan.passes[0].options.collector.to_text();
+    assert!(text.contains("pc_sampling=host_trap:time:1"), "{text}");
+}
+
+#[test]
+fn unknown_words_are_refused() {
+    // Case 113, on the command line; tests of jobs have it for input files.
+    let (status, message) = refused(&ALL.replace("time", "bogus"));
+    assert_eq!(status, 2, "{message}");
+    assert!(message.contains("bogus"), "{message}");
+}
+
+#[test]
+fn counters_and_samples_take_two_runs() {
+    let (status, message) = refused(&format!("{ALL} --pmc SQ_WAVES"));
+    assert_eq!(status, 1);
+    for words in [
+        "exclude each other",
+        "status 12",
+        "--pmc",
+        "--pc-sampling-method",
+    ] {
+        assert!(message.contains(words), "{message}");
+    }
+    // The original counts and samples on contexts of their own.
+    assert!(sampling(&format!("--compat rocprofv3 {ALL} --pmc SQ_WAVES"), &[]).is_some());
+}

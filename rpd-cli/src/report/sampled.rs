@@ -1,0 +1,73 @@
+//! What the ledger says about PC samples.
+
+use rpd_core::options::Options;
+use rpd_core::session::Session;
+use rpd_core::session::code::InstructionIndex;
+
+use super::count;
+
+/// One remark per line: samples that are missing, or that nothing is known about.
+pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
+    let ledger = &session.ledger;
+    let mut remarks = Vec::new();
+    for (number, what) in [
+        (
+            ledger.invalid_samples,
+            "left out: the GPU could not read the state of the wave",
+        ),
+        (
+            ledger.lost_samples,
+            "lost: the provider had no room for them; a longer --pc-sampling-interval helps",
+        ),
+        (
+            ledger.unknown_samples,
+            "left out: this build does not know their layout",
+        ),
+    ] {
+        if number > 0 {
+            let taken = number + session.samples.len() as u64;
+            let share = number as f64 * 100.0 / taken as f64;
+            remarks.push(format!(
+                "WARNING: {} of {taken} ({share:.1} %) {what}",
+                count(number as usize, "PC sample")
+            ));
+        }
+    }
+    if options.collector.sampling.is_some() && session.samples.is_empty() {
+        if !session.kernel_symbols.is_empty() && !session.sampling.is_empty() {
+            remarks.push(
+                "no PC sample was taken: the kernels were shorter than the interval, or none ran (try a shorter \
+                 --pc-sampling-interval)"
+                    .to_owned(),
+            );
+        }
+        return remarks;
+    }
+    let samples = &session.samples;
+    let mut index = InstructionIndex::new(&session.code);
+    let (mut unmapped, mut undecoded) = (0_usize, 0_usize);
+    for sample in samples.indices() {
+        if samples.object[sample].0 == 0 {
+            unmapped += 1;
+        } else if index
+            .find(samples.object[sample], samples.offset[sample])
+            .is_none_or(|found| session.code.instructions[found as usize].text.0 == 0)
+        {
+            undecoded += 1;
+        }
+    }
+    if unmapped > 0 {
+        remarks.push(format!(
+            "{} in code that no code object holds (such as copies made by the runtime)",
+            count(unmapped, "PC sample")
+        ));
+    }
+    if undecoded > 0 {
+        remarks.push(format!(
+            "{} at instructions that could not be decoded",
+            count(undecoded, "PC sample")
+        ));
+    }
+    remarks.extend(session.code.problems.iter().cloned());
+    remarks
+}

@@ -1,0 +1,158 @@
+//! PC samples, and the bytes of code objects.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use super::super::Session;
+use super::super::code::{CodeImage, Sampling};
+use super::note_damage;
+use crate::column::{Column, Storage};
+use crate::ids::{AgentHandle, CodeObjectId, CorrelationId, DispatchId, Nanoseconds};
+use crate::spool::format;
+use crate::spool::options::{SamplingMethod, SamplingUnit};
+use crate::spool::reader::Record;
+
+/// No code object is larger: what claims to be is damaged.
+const LARGEST: u64 = 4 << 30;
+/// Bytes of a code object from which they are kept in a file.
+const LONG: usize = 1 << 20;
+
+/// Takes the bytes of code objects.
+#[derive(Default)]
+pub(super) struct Contents {
+    /// The one whose parts are being read.
+    open: Option<([u64; 2], u64, Vec<u8>)>,
+    places: HashMap<[u64; 2], u32>,
+    of_objects: Vec<(CodeObjectId, [u64; 2])>,
+    /// Contents with parts that do not fit together.
+    broken: u64,
+}
+
+impl Contents {
+    pub(super) fn take_bytes(
+        &mut self,
+        record: &Record<'_>,
+        session: &mut Session,
+        storage: &Storage,
+    ) -> Option<io::Result<()>> {
+        let (fixed, tail) = record.parse::<format::CodeBytes>()?;
+        let part = tail.get(..fixed.len as usize)?;
+        if fixed.offset == 0 {
+            self.broken += u64::from(self.open.is_some());
+            self.open = Some((fixed.content, fixed.size, Vec::new()));
+        }
+        let fits = match &self.open {
+            Some((content, size, bytes)) => {
+                *content == fixed.content
+                    && *size == fixed.size
+                    && *size <= LARGEST
+                    && bytes.len() as u64 == fixed.offset
+                    && fixed.offset + part.len() as u64 <= *size
+            }
+            None => false,
+        };
+        if !fits {
+            self.broken += u64::from(self.open.take().is_some());
+            return Some(Ok(()));
+        }
+        let (content, size, mut bytes) = self.open.take()?;
+        bytes.extend_from_slice(part);
+        if (bytes.len() as u64) < size {
+            self.open = Some((content, size, bytes));
+            return Some(Ok(()));
+        }
+        Some(self.add(content, bytes, session, storage))
+    }
+
+    fn add(
+        &mut self,
+        content: [u64; 2],
+        bytes: Vec<u8>,
+        session: &mut Session,
+        storage: &Storage,
+    ) -> io::Result<()> {
+        let images = &mut session.code.images;
+        if self.places.contains_key(&content) {
+            return Ok(());
+        }
+        self.places.insert(content, images.len() as u32);
+        let is_long = bytes.len() >= LONG;
+        let mut column = Column::from(bytes);
+        if is_long {
+            column.spill(storage)?;
+            column.seal(storage)?;
+        }
+        images.push(CodeImage {
+            content,
+            bytes: Arc::new(column),
+        });
+        Ok(())
+    }
+
+    pub(super) fn take_content(&mut self, record: &Record<'_>) -> Option<()> {
+        let (fixed, _) = record.parse::<format::CodeContent>()?;
+        self.of_objects
+            .push((CodeObjectId(fixed.code_object), fixed.content));
+        Some(())
+    }
+
+    /// Ties code objects to their bytes.
+    pub(super) fn finish(self, session: &mut Session) {
+        let mut missing = self.broken + u64::from(self.open.is_some());
+        for (object, content) in self.of_objects {
+            match self.places.get(&content) {
+                Some(&place) => {
+                    session.code.image_of.insert(object, place);
+                }
+                None => missing += 1,
+            }
+        }
+        if missing > 0 {
+            note_damage(
+                &mut session.ledger.damage,
+                format!("the bytes of {missing} code objects are not whole"),
+            );
+        }
+    }
+}
+
+pub(super) fn take_sampling(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (fixed, _) = record.parse::<format::PcSampling>()?;
+    let method = SamplingMethod::ALL
+        .into_iter()
+        .find(|method| method.number() == fixed.method);
+    let unit = SamplingUnit::ALL
+        .into_iter()
+        .find(|unit| unit.number() == fixed.unit);
+    session.sampling.push(Sampling {
+        agent: AgentHandle(fixed.agent),
+        method: method?,
+        unit: unit?,
+        interval: fixed.interval,
+    });
+    Some(())
+}
+
+#[inline]
+pub(super) fn take_sample(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (fixed, _) = record.parse::<format::PcSample>()?;
+    let samples = &mut session.samples;
+    samples.start.push(Nanoseconds(fixed.time));
+    samples.end.push(Nanoseconds(fixed.time));
+    samples.object.push(CodeObjectId(fixed.code_object));
+    samples.offset.push(fixed.offset);
+    samples.exec.push(fixed.exec);
+    samples.dispatch.push(DispatchId(fixed.dispatch));
+    samples.correlation.push(CorrelationId(fixed.correlation));
+    samples.region.push(fixed.region);
+    samples.hardware.push(fixed.hardware);
+    samples.workgroup.push(fixed.workgroup);
+    samples.wave.push(fixed.wave);
+    samples.flags.push(fixed.flags);
+    samples.class.push(fixed.class);
+    samples.waves.push(fixed.waves);
+    samples.snapshot.push(fixed.snapshot);
+    samples.memory.push(fixed.memory);
+    Some(())
+}

@@ -1,0 +1,191 @@
+//! What the fields of PC samples mean: numbers and packed bits are those of the provider.
+
+use crate::spool::format::sample_flag;
+
+/// A field of a packed word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BitField {
+    /// Name, as results files have it.
+    pub name: &'static str,
+    /// First bit.
+    pub shift: u32,
+    /// Number of bits.
+    pub bits: u32,
+}
+
+impl BitField {
+    /// Its value in a word.
+    #[inline]
+    pub const fn of(self, word: u64) -> u64 {
+        (word >> self.shift) & ((1 << self.bits) - 1)
+    }
+}
+
+const fn field(name: &'static str, shift: u32, bits: u32) -> BitField {
+    BitField { name, shift, bits }
+}
+
+/// Where a wave ran ([`super::SampleTable::hardware`]), in the order of results files.
+pub const HARDWARE: [BitField; 11] = [
+    field("chiplet", 0, 6),
+    field("wave_id", 6, 7),
+    field("simd_id", 13, 2),
+    field("pipe_id", 15, 4),
+    field("cu_or_wgp_id", 19, 4),
+    field("shader_array_id", 23, 1),
+    field("shader_engine_id", 24, 5),
+    field("workgroup_id", 29, 7),
+    field("vm_id", 36, 6),
+    field("queue_id", 42, 4),
+    field("microengine_id", 46, 2),
+];
+
+/// Why a wave did not issue an instruction, in [`super::SampleTable::snapshot`].
+pub const STALL_REASON: BitField = field("stall_reason", 0, 4);
+/// Two vector instructions were issued in the cycle.
+pub const DUAL_ISSUE: BitField = field("dual_issue_valu", 27, 1);
+
+/// Pipes of a SIMD that the arbiter issues to, in the order of their bits.
+pub const PIPES: [&str; 10] = [
+    "valu",
+    "matrix",
+    "lds",
+    "lds_direct",
+    "scalar",
+    "vmem_tex",
+    "flat",
+    "exp",
+    "misc",
+    "brmsg",
+];
+
+/// First bit of [`PIPES`] that says that some wave was chosen for the pipe.
+pub const ISSUE_SHIFT: u32 = 5;
+/// First bit of [`PIPES`] that says that the chosen wave could not enter the pipe.
+pub const STALL_SHIFT: u32 = 16;
+
+/// Classes of instructions, by number, without [`CLASS_PREFIX`].
+pub const CLASSES: [&str; 17] = [
+    "NONE",
+    "VALU",
+    "MATRIX",
+    "SCALAR",
+    "TEX",
+    "LDS",
+    "LDS_DIRECT",
+    "FLAT",
+    "EXPORT",
+    "MESSAGE",
+    "BARRIER",
+    "BRANCH_NOT_TAKEN",
+    "BRANCH_TAKEN",
+    "JUMP",
+    "OTHER",
+    "NO_INST",
+    "DUAL_VALU",
+];
+
+/// What the original's enumerator names of [`CLASSES`] begin with.
+pub const CLASS_PREFIX: &str = "ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_";
+
+/// Reasons why no instruction was issued, by number, without [`REASON_PREFIX`].
+pub const REASONS: [&str; 10] = [
+    "NONE",
+    "NO_INSTRUCTION_AVAILABLE",
+    "ALU_DEPENDENCY",
+    "WAITCNT",
+    "INTERNAL_INSTRUCTION",
+    "BARRIER_WAIT",
+    "ARBITER_NOT_WIN",
+    "ARBITER_WIN_EX_STALL",
+    "OTHER_WAIT",
+    "SLEEP_WAIT",
+];
+
+/// What the original's enumerator names of [`REASONS`] begin with.
+pub const REASON_PREFIX: &str = "ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_";
+
+/// The class with this number; `NONE` for a number that has none.
+pub fn class(number: u8) -> &'static str {
+    CLASSES.get(usize::from(number)).unwrap_or(&CLASSES[0])
+}
+
+/// The reason with this number; `NONE` for a number that has none.
+pub fn reason(number: u8) -> &'static str {
+    REASONS.get(usize::from(number)).unwrap_or(&REASONS[0])
+}
+
+/// What the issue logic did, as one number: [`Issue::HOST_TRAP`], [`Issue::ISSUED`], or the reason why it did not issue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Issue(pub u8);
+
+impl Issue {
+    /// Not known: the sample is no stochastic one.
+    pub const HOST_TRAP: Issue = Issue(254);
+    /// It issued an instruction.
+    pub const ISSUED: Issue = Issue(255);
+
+    /// Of a sample with these flags and this state of the issue logic.
+    #[inline]
+    pub const fn of(flags: u8, snapshot: u32) -> Issue {
+        if flags & sample_flag::STOCHASTIC == 0 {
+            Issue::HOST_TRAP
+        } else if flags & sample_flag::ISSUED != 0 {
+            Issue::ISSUED
+        } else {
+            Issue(STALL_REASON.of(snapshot as u64) as u8)
+        }
+    }
+
+    /// The reason of a sample that did not issue.
+    pub fn stall(self) -> Option<&'static str> {
+        match self {
+            Issue::HOST_TRAP | Issue::ISSUED => None,
+            Issue(number) => Some(reason(number)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_of_packed_words() {
+        // Hardware id 0x41844713 on chiplet 2.
+        let word = 0x0000_4480_8238_20c2;
+        let values: Vec<u64> = HARDWARE.iter().map(|field| field.of(word)).collect();
+        assert_eq!(values, [2, 3, 1, 0, 7, 0, 2, 4, 8, 1, 1]);
+        // Snapshots 0x00020383 (issued), 0x00020101 and 0x01010301 of a gfx9.
+        for (snapshot, issued, stalled, stall) in [
+            (0x28_u32, vec!["valu"], vec![], 8),
+            (0x23, vec!["valu"], vec![], 3),
+            (0x0002_0047, vec!["matrix"], vec!["matrix"], 7),
+        ] {
+            let set = |shift: u32| -> Vec<&str> {
+                (0..)
+                    .zip(PIPES)
+                    .filter(|(pipe, _)| snapshot >> (shift + pipe) & 1 != 0)
+                    .map(|(_, name)| name)
+                    .collect()
+            };
+            assert_eq!((set(ISSUE_SHIFT), set(STALL_SHIFT)), (issued, stalled));
+            assert_eq!(STALL_REASON.of(snapshot.into()), stall);
+        }
+    }
+
+    #[test]
+    fn what_the_issue_logic_did() {
+        assert_eq!(Issue::of(0, 7), Issue::HOST_TRAP);
+        let stochastic = sample_flag::STOCHASTIC;
+        assert_eq!(
+            Issue::of(stochastic | sample_flag::ISSUED, 7),
+            Issue::ISSUED
+        );
+        assert_eq!(Issue::of(stochastic, 0x23).stall(), Some("WAITCNT"));
+        assert_eq!(
+            (class(2), class(40), reason(12)),
+            ("MATRIX", "NONE", "NONE")
+        );
+    }
+}

@@ -1,0 +1,325 @@
+//! PC samples added up by kernel, instruction and what the issue logic did, with how sure the sums are.
+//!
+//! Samples of one tick are not independent: the waves of a compute unit run in step. So whole ticks are drawn again, not
+//! samples: in each of [`REPLICATES`] replicates, every tick counts as often as a Poisson distribution with mean 1 says. The
+//! replicates of a sum are sums of replicates, so they can be added up by line, function and kernel afterwards, and the spread
+//! of a share over the replicates is its error.
+
+use std::collections::HashMap;
+
+use super::Session;
+use super::code::InstructionIndex;
+use super::samples::Issue;
+use crate::ids::{AgentHandle, CodeObjectId, DispatchId, KernelId, StringId};
+use crate::spool::options::SamplingUnit;
+
+/// How often ticks are drawn again.
+pub const REPLICATES: usize = 64;
+
+/// Samples of each replicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replicates(pub [u32; REPLICATES]);
+
+impl Default for Replicates {
+    fn default() -> Replicates {
+        Replicates([0; REPLICATES])
+    }
+}
+
+impl Replicates {
+    /// Adds those of another sum.
+    #[inline]
+    pub fn add(&mut self, other: &Replicates) {
+        for (sum, more) in self.0.iter_mut().zip(&other.0) {
+            *sum = sum.saturating_add(*more);
+        }
+    }
+
+    /// Adds a sample of a tick with these weights.
+    #[inline]
+    fn add_weights(&mut self, weights: &[u8; REPLICATES]) {
+        for (sum, weight) in self.0.iter_mut().zip(weights) {
+            *sum = sum.wrapping_add(u32::from(*weight));
+        }
+    }
+
+    /// Half the width of the interval that holds a share of `whole` in 95 of 100 cases. `None` without replicates.
+    pub fn error_of_share(&self, whole: &Replicates) -> Option<f64> {
+        let shares = self.0.iter().zip(&whole.0).filter(|(_, whole)| **whole > 0);
+        let shares: Vec<f64> = shares
+            .map(|(part, whole)| f64::from(*part) / f64::from(*whole))
+            .collect();
+        if shares.len() < 2 {
+            return None;
+        }
+        let count = shares.len() as f64;
+        let mean = shares.iter().sum::<f64>() / count;
+        let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
+        Some(1.96 * (squares / (count - 1.0)).sqrt())
+    }
+}
+
+/// How often a tick counts in each replicate. The same tick has the same weights in every run.
+fn weights(tick: u64) -> [u8; REPLICATES] {
+    // Of 65536: how many numbers are below 1, 2, ... events of a Poisson distribution with mean 1.
+    const BELOW: [u16; 8] = [24109, 48219, 60273, 64292, 65296, 65497, 65531, 65535];
+    let mut weights = [0; REPLICATES];
+    let mut state = tick;
+    for four in weights.chunks_exact_mut(4) {
+        // splitmix64
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut number = state;
+        number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        number ^= number >> 31;
+        for (weight, part) in four.iter_mut().zip(0..4) {
+            let drawn = (number >> (16 * part)) as u16;
+            *weight = BELOW.iter().map(|below| u8::from(drawn >= *below)).sum();
+        }
+    }
+    weights
+}
+
+/// Where samples are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Place {
+    /// The kernel that ran; 0 when it is not known.
+    pub kernel: KernelId,
+    /// Code object; 0 when the provider does not know the code.
+    pub object: CodeObjectId,
+    /// Offset from the load address of the code object; an address when there is none.
+    pub offset: u64,
+}
+
+/// A sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Count {
+    /// Samples.
+    pub samples: u64,
+    /// Lanes that were enabled in them, added up.
+    pub lanes: u64,
+    /// Waves that were active beside them, added up; 0 for host trap samples.
+    pub waves: u64,
+}
+
+impl Count {
+    /// Adds another sum.
+    pub fn add(&mut self, other: Count) {
+        self.samples += other.samples;
+        self.lanes += other.lanes;
+        self.waves += other.waves;
+    }
+}
+
+/// What was sampled at one place.
+#[derive(Debug, Clone, Default)]
+pub struct PlaceTotals {
+    /// By what the issue logic did, ascending.
+    pub counts: Vec<(Issue, Count)>,
+    /// Samples of each replicate.
+    pub replicates: Replicates,
+}
+
+/// PC samples added up.
+#[derive(Debug, Clone, Default)]
+pub struct Totals {
+    /// By place.
+    pub places: HashMap<Place, PlaceTotals>,
+}
+
+/// GPUs whose clock is not known run at one cycle per nanosecond.
+const CYCLES_PER_US: u64 = 1000;
+
+impl Totals {
+    /// Adds up the samples of a session.
+    pub fn of(session: &Session) -> Totals {
+        let samples = &session.samples;
+        let mut totals = Totals::default();
+        if samples.is_empty() {
+            return totals;
+        }
+        let kernels = Kernels::new(session);
+        let ticks = Ticks::new(session);
+        let mut instructions = InstructionIndex::new(&session.code);
+        // Samples are in the order of time: the next one is of the same tick more often than not.
+        let mut drawn = (u64::MAX, [0; REPLICATES]);
+        let mut slots: HashMap<Place, usize> = HashMap::new();
+        let mut found: Vec<(Place, PlaceTotals)> = Vec::new();
+        for index in samples.indices() {
+            let object = samples.object[index];
+            let offset = samples.offset[index];
+            let kernel = match kernels.of_dispatch.get(&samples.dispatch[index]) {
+                Some(kernel) => *kernel,
+                None => instructions
+                    .find(object, offset)
+                    .map_or(KernelId(0), |found| {
+                        kernels.of_function(session, object, found)
+                    }),
+            };
+            let place = Place {
+                kernel,
+                object,
+                offset,
+            };
+            let slot = *slots.entry(place).or_insert_with(|| {
+                found.push((place, PlaceTotals::default()));
+                found.len() - 1
+            });
+            let sum = &mut found[slot].1;
+            let tick = ticks.of(session, object, samples.start[index].0);
+            if drawn.0 != tick {
+                drawn = (tick, weights(tick));
+            }
+            sum.replicates.add_weights(&drawn.1);
+            let issue = Issue::of(samples.flags[index], samples.snapshot[index]);
+            let one = Count {
+                samples: 1,
+                lanes: samples.exec[index].count_ones().into(),
+                waves: samples.waves[index].into(),
+            };
+            match sum.counts.iter_mut().find(|(known, _)| *known == issue) {
+                Some((_, count)) => count.add(one),
+                None => sum.counts.push((issue, one)),
+            }
+        }
+        for (place, mut sum) in found {
+            sum.counts.sort_by_key(|(issue, _)| *issue);
+            totals.places.insert(place, sum);
+        }
+        totals
+    }
+}
+
+/// Which kernel a sample is of.
+struct Kernels {
+    of_dispatch: HashMap<DispatchId, KernelId>,
+    /// By code object and name.
+    of_symbol: HashMap<(CodeObjectId, String), KernelId>,
+}
+
+impl Kernels {
+    fn new(session: &Session) -> Kernels {
+        let table = match session.dispatches.is_empty() {
+            true => &session.counted.dispatches,
+            false => &session.dispatches,
+        };
+        let mut of_dispatch = HashMap::with_capacity(table.len());
+        for index in table.indices() {
+            of_dispatch.insert(table.dispatch[index], table.kernel[index]);
+        }
+        let symbols = session.kernel_symbols.iter();
+        Kernels {
+            of_dispatch,
+            of_symbol: symbols
+                .map(|symbol| {
+                    let name = symbol.name.trim_end_matches(".kd").to_owned();
+                    ((symbol.code_object, name), symbol.id)
+                })
+                .collect(),
+        }
+    }
+
+    /// The kernel whose code an instruction is part of; 0 for those of functions that kernels call.
+    fn of_function(&self, session: &Session, object: CodeObjectId, instruction: u32) -> KernelId {
+        let function = session.code.instructions[instruction as usize].function;
+        if function == StringId(0) {
+            return KernelId(0);
+        }
+        let name = session.strings.get(function).to_owned();
+        let found = self.of_symbol.get(&(object, name));
+        found.copied().unwrap_or(KernelId(0))
+    }
+}
+
+/// Which tick a sample is of.
+struct Ticks {
+    /// Nanoseconds of a tick, by agent.
+    lengths: HashMap<AgentHandle, u64>,
+    agents: HashMap<CodeObjectId, AgentHandle>,
+}
+
+impl Ticks {
+    fn new(session: &Session) -> Ticks {
+        let length = |sampling: &super::code::Sampling| match sampling.unit {
+            SamplingUnit::Time => sampling.interval.saturating_mul(1000),
+            SamplingUnit::Cycles | SamplingUnit::Instructions => {
+                let clock = session
+                    .agent(sampling.agent)
+                    .map(|agent| u64::from(agent.max_engine_clk_fcompute));
+                let clock = clock.filter(|clock| *clock > 0).unwrap_or(CYCLES_PER_US);
+                sampling.interval.saturating_mul(1000) / clock
+            }
+        };
+        let sampling = session.sampling.iter();
+        let objects = session.code_objects.iter();
+        Ticks {
+            lengths: sampling
+                .map(|sampling| (sampling.agent, length(sampling).max(1)))
+                .collect(),
+            agents: objects.map(|object| (object.id, object.agent)).collect(),
+        }
+    }
+
+    #[inline]
+    fn of(&self, session: &Session, object: CodeObjectId, time: u64) -> u64 {
+        let first = session.sampling.first().map(|sampling| sampling.agent);
+        let agent = self
+            .agents
+            .get(&object)
+            .copied()
+            .or(first)
+            .unwrap_or_default();
+        let length = self.lengths.get(&agent).copied().unwrap_or(1_000_000);
+        // Ticks of GPUs are drawn independently.
+        (time / length) ^ agent.0.rotate_left(40)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_those_of_a_poisson_distribution() {
+        let mut counts = [0_u32; 10];
+        let ticks = 2000;
+        for tick in 0..ticks {
+            for weight in weights(tick) {
+                counts[usize::from(weight)] += 1;
+            }
+        }
+        let all = (ticks as f64) * REPLICATES as f64;
+        for (weight, share) in [0.3679, 0.3679, 0.1839, 0.0613].iter().enumerate() {
+            let found = f64::from(counts[weight]) / all;
+            assert!((found - share).abs() < 0.01, "{weight}: {found}");
+        }
+        assert_eq!(weights(7), weights(7));
+        assert_ne!(weights(7), weights(8));
+    }
+
+    #[test]
+    fn errors_grow_with_the_samples_of_a_tick() {
+        // A share of one half: of independent samples, and of ticks that have 50 equal samples each.
+        let error = |of_tick: u64| {
+            let (mut part, mut whole) = (Replicates::default(), Replicates::default());
+            for sample in 0..10_000_u64 {
+                let tick = sample / of_tick;
+                let weights = weights(tick);
+                whole.add_weights(&weights);
+                if weights_of_half(tick) {
+                    part.add_weights(&weights);
+                }
+            }
+            part.error_of_share(&whole).expect("replicates")
+        };
+        // 1.96 * sqrt(0.25 / 10000), and 1.96 * sqrt(0.25 / 200).
+        assert!((error(1) - 0.0098).abs() < 0.003, "{}", error(1));
+        assert!((error(50) - 0.0693).abs() < 0.02, "{}", error(50));
+        let none = Replicates::default();
+        assert_eq!(none.error_of_share(&none), None);
+    }
+
+    fn weights_of_half(tick: u64) -> bool {
+        tick.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 0
+    }
+}

@@ -1,0 +1,134 @@
+//! The files of PC samples: one row per sample.
+
+use std::path::PathBuf;
+
+use rpd_core::options::Options;
+use rpd_core::session::code::InstructionIndex;
+use rpd_core::session::samples::{self, CLASS_PREFIX, REASON_PREFIX, STALL_REASON};
+use rpd_core::session::{SampleTable, Session};
+use rpd_core::spool::format::sample_flag;
+
+use super::Row;
+use super::columns::{Columns as _, columns};
+use super::combined::Shape;
+use super::row::quote_free;
+use crate::WriteError;
+use crate::file::TextFile;
+
+/// What the comment of a sample says whose code is unknown; the address follows.
+const NO_CODE: &str = "Unrecognized code object id, physical virtual address of PC:";
+
+/// Samples of either method, one of them selected.
+struct Samples<'a> {
+    table: &'a SampleTable,
+    instructions: InstructionIndex<'a>,
+    /// By instruction: its text and its comment, in quotes.
+    texts: Vec<[Vec<u8>; 2]>,
+    index: usize,
+    /// Comment of a sample without instruction, in quotes.
+    address: Vec<u8>,
+}
+
+impl Samples<'_> {
+    fn texts(&mut self) -> [&[u8]; 2] {
+        let object = self.table.object[self.index];
+        let offset = self.table.offset[self.index];
+        match self.instructions.find(object, offset) {
+            Some(found) => {
+                let [text, comment] = &self.texts[found as usize];
+                [text, comment]
+            }
+            None if object.0 == 0 => {
+                self.address.clear();
+                let comment = format!("\"{NO_CODE}{offset}\"");
+                self.address.extend_from_slice(comment.as_bytes());
+                [b"\"\"", &self.address]
+            }
+            None => [b"\"\"", b"\"\""],
+        }
+    }
+}
+
+columns!(Samples<'_>, |row, sample, shape|
+    "Sample_Timestamp" => row.number(sample.table.start[sample.index].0),
+    "Exec_Mask" => row.number(sample.table.exec[sample.index]),
+    "Dispatch_Id" => row.number(sample.table.dispatch[sample.index].0),
+    "Instruction" => row.quoted(sample.texts()[0]),
+    "Instruction_Comment" => row.quoted(sample.texts()[1]),
+    "Correlation_Id" => row.number(sample.table.correlation[sample.index].0),
+);
+
+/// What stochastic samples have besides.
+struct IssueState<'a> {
+    table: &'a SampleTable,
+    index: usize,
+}
+
+columns!(IssueState<'_>, |row, sample, shape|
+    "Wave_Issued_Instruction" => row.number(
+        u8::from(sample.table.flags[sample.index] & sample_flag::ISSUED != 0)
+    ),
+    "Instruction_Type" => row.text(
+        &[CLASS_PREFIX, samples::class(sample.table.class[sample.index])].concat()
+    ),
+    "Stall_Reason" => row.text(
+        &[REASON_PREFIX, samples::reason(STALL_REASON.of(sample.table.snapshot[sample.index].into()) as u8)].concat()
+    ),
+    "Wave_Count" => row.number(sample.table.waves[sample.index]),
+);
+
+/// Writes the file of one method; `None` without samples of it.
+pub(super) fn write(
+    session: &Session,
+    stochastic: bool,
+    options: &Options,
+    path: PathBuf,
+) -> Result<Option<PathBuf>, WriteError> {
+    let table = &session.samples;
+    let is_wanted =
+        |index: &usize| (table.flags[*index] & sample_flag::STOCHASTIC != 0) == stochastic;
+    if !table.indices().any(|index| is_wanted(&index)) {
+        return Ok(None);
+    }
+    let mut file = TextFile::create(path)?;
+    let shape = Shape::run(options.csv_safe);
+    let quoted = |text: &str| {
+        let mut quoted = Vec::new();
+        quote_free(&mut quoted, text, options.csv_safe);
+        quoted
+    };
+    let code = &session.code;
+    let mut samples = Samples {
+        table,
+        instructions: InstructionIndex::new(code),
+        texts: code
+            .instructions
+            .iter()
+            .map(|instruction| {
+                [
+                    quoted(session.strings.get(instruction.text)),
+                    quoted(&code.comment(&session.strings, instruction)),
+                ]
+            })
+            .collect(),
+        index: 0,
+        address: Vec::new(),
+    };
+    let mut state = IssueState { table, index: 0 };
+    let names = Samples::COLUMNS.iter().map(|column| column.name);
+    let more = IssueState::COLUMNS.iter().map(|column| column.name);
+    super::write_header(&mut file, &shape, names.chain(more.filter(|_| stochastic)));
+    for index in table.indices().filter(is_wanted) {
+        samples.index = index;
+        let row = Row::new(&mut file.buffer, b"");
+        let row = samples.fields(row, &shape);
+        if stochastic {
+            state.index = index;
+            state.fields(row, &shape).end();
+        } else {
+            row.end();
+        }
+        file.flush_if_full()?;
+    }
+    file.finish().map(Some)
+}

@@ -1,0 +1,156 @@
+//! How program counters of waves are sampled.
+
+/// How samples are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum SamplingMethod {
+    /// The hardware picks waves and says what their issue logic does.
+    Stochastic,
+    /// The driver interrupts waves periodically.
+    HostTrap,
+}
+
+impl SamplingMethod {
+    /// Every method.
+    pub const ALL: [SamplingMethod; 2] = [SamplingMethod::Stochastic, SamplingMethod::HostTrap];
+
+    /// What the user writes for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            SamplingMethod::Stochastic => "stochastic",
+            SamplingMethod::HostTrap => "host_trap",
+        }
+    }
+
+    /// Its number in the rocprofiler-sdk ABI.
+    pub const fn number(self) -> u32 {
+        match self {
+            SamplingMethod::Stochastic => 1,
+            SamplingMethod::HostTrap => 2,
+        }
+    }
+
+    /// The method that a word means, in any case.
+    pub fn from_word(word: &str) -> Option<SamplingMethod> {
+        SamplingMethod::ALL
+            .into_iter()
+            .find(|method| method.word().eq_ignore_ascii_case(word))
+    }
+}
+
+/// What intervals between samples are counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum SamplingUnit {
+    /// Instructions.
+    Instructions,
+    /// Cycles of the compute unit.
+    Cycles,
+    /// Microseconds.
+    Time,
+}
+
+impl SamplingUnit {
+    /// Every unit.
+    pub const ALL: [SamplingUnit; 3] = [
+        SamplingUnit::Instructions,
+        SamplingUnit::Cycles,
+        SamplingUnit::Time,
+    ];
+
+    /// What the user writes for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            SamplingUnit::Instructions => "instructions",
+            SamplingUnit::Cycles => "cycles",
+            SamplingUnit::Time => "time",
+        }
+    }
+
+    /// Its number in the rocprofiler-sdk ABI.
+    pub const fn number(self) -> u32 {
+        match self {
+            SamplingUnit::Instructions => 1,
+            SamplingUnit::Cycles => 2,
+            SamplingUnit::Time => 3,
+        }
+    }
+
+    /// What an interval of one is called in texts for people.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            SamplingUnit::Instructions => "instructions",
+            SamplingUnit::Cycles => "cycles",
+            SamplingUnit::Time => "us",
+        }
+    }
+
+    /// The unit that a word means, in any case.
+    pub fn from_word(word: &str) -> Option<SamplingUnit> {
+        SamplingUnit::ALL
+            .into_iter()
+            .find(|unit| unit.word().eq_ignore_ascii_case(word))
+    }
+}
+
+/// One configuration, for all GPUs that have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SamplingOptions {
+    /// How samples are taken.
+    pub method: SamplingMethod,
+    /// What the interval is counted in.
+    pub unit: SamplingUnit,
+    /// From one sample to the next, in units; at least 1.
+    pub interval: u64,
+}
+
+impl SamplingOptions {
+    /// `method:unit:interval`, as it travels to the collector.
+    pub(crate) fn to_text(self) -> String {
+        format!(
+            "{}:{}:{}",
+            self.method.word(),
+            self.unit.word(),
+            self.interval
+        )
+    }
+
+    /// Reads [`SamplingOptions::to_text`]; `None` for anything else.
+    pub(crate) fn from_text(text: &str) -> Option<SamplingOptions> {
+        let mut parts = text.split(':');
+        let options = SamplingOptions {
+            method: SamplingMethod::from_word(parts.next()?)?,
+            unit: SamplingUnit::from_word(parts.next()?)?,
+            interval: parts.next()?.parse().ok()?,
+        };
+        parts.next().is_none().then_some(options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_form_goes_both_ways() {
+        for method in SamplingMethod::ALL {
+            for unit in SamplingUnit::ALL {
+                let options = SamplingOptions {
+                    method,
+                    unit,
+                    interval: 1 << 20,
+                };
+                assert_eq!(
+                    SamplingOptions::from_text(&options.to_text()),
+                    Some(options)
+                );
+            }
+        }
+        for text in ["", "host_trap", "host_trap:time:x", "host_trap:time:1:2"] {
+            assert_eq!(SamplingOptions::from_text(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Code of the GPU: from the bytes of code objects to instructions and lines of source code.
+
+mod object;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use rpd_core::ids::{CodeObjectId, StringId};
+use rpd_core::session::Session;
+use rpd_core::session::code::{Code, CodeLine, Instruction, SourceFile};
+use rpd_gfx::codeobj;
+use rpd_gfx::disasm::Disassembler;
+
+pub use object::{CodeObject, Function, SourcePlace};
+
+/// Bytes of a source file that is copied into results; longer ones are left out.
+const LARGEST_SOURCE: u64 = 8 << 20;
+/// Bytes of all source files of a session.
+const ALL_SOURCES: u64 = 128 << 20;
+
+/// Disassembles every function that PC samples of the session are in, looks up its source lines, and reads the source files
+/// where `sources` says so and they are readable. `session.code.instructions` and what they refer to are replaced.
+pub fn look_up_code(session: &mut Session, sources: bool) {
+    let mut wanted: BTreeMap<CodeObjectId, BTreeSet<u64>> = BTreeMap::new();
+    let samples = &session.samples;
+    let mut last = (CodeObjectId(0), u64::MAX);
+    for index in samples.indices() {
+        let place = (samples.object[index], samples.offset[index]);
+        if place != last && place.0 != CodeObjectId(0) {
+            wanted.entry(place.0).or_default().insert(place.1);
+        }
+        last = place;
+    }
+    let mut code = std::mem::take(&mut session.code);
+    code.instructions.clear();
+    code.lines.clear();
+    code.sources.clear();
+    code.problems.clear();
+    for (object, offsets) in wanted {
+        let Some(image) = code.image(object).cloned() else {
+            code.problems.push(format!(
+                "the bytes of code object {object} are not in the recording: {} of its instructions are shown by offset only",
+                offsets.len()
+            ));
+            continue;
+        };
+        if let Err(problem) = decode(session, &mut code, object, &image.bytes, &offsets) {
+            code.problems
+                .push(format!("code object {object}: {problem}"));
+        }
+    }
+    code.instructions
+        .sort_by_key(|instruction| (instruction.object, instruction.offset));
+    if sources {
+        read_sources(session, &mut code);
+    }
+    session.code = code;
+}
+
+/// Adds the functions of a code object that have one of these offsets.
+fn decode(
+    session: &mut Session,
+    code: &mut Code,
+    object: CodeObjectId,
+    bytes: &[u8],
+    offsets: &BTreeSet<u64>,
+) -> Result<(), String> {
+    let file = CodeObject::parse(bytes)?;
+    let known = session.code_objects.iter().find(|known| known.id == object);
+    // Addresses of the file start at the load address minus this.
+    let bias = known.map_or(0, |known| {
+        known
+            .load_base
+            .wrapping_add_signed(known.load_delta.wrapping_neg())
+    });
+    let target = codeobj::CodeObject::parse(bytes)
+        .map(|parsed| parsed.target().processor.clone())
+        .map_err(|error| error.to_string())?;
+    let disassembler = Disassembler::new(&target);
+    if disassembler.is_none() {
+        code.problems.push(format!(
+            "code object {object} is for {target}, which this build cannot disassemble: its instructions have no text"
+        ));
+    }
+    if let Some(problem) = file.problem() {
+        code.problems
+            .push(format!("code object {object}: {problem}"));
+    }
+    let mut writer = Writer {
+        session,
+        code,
+        file: &file,
+        object,
+        bias,
+        runs: HashMap::new(),
+    };
+    let mut done: HashSet<u64> = HashSet::new();
+    for &offset in offsets {
+        let address = offset.wrapping_add(bias);
+        let function = file.function_at(address);
+        let (Some(function), Some(disassembler)) = (function, &disassembler) else {
+            let name = function.map(|function| function.name.clone());
+            let text = disassembler.as_ref().and_then(|disassembler| {
+                let bytes = file.code_at(address, 64);
+                (!bytes.is_empty()).then(|| disassembler.instruction(bytes, address))
+            });
+            let (text, length) = match text {
+                Some(found) => (found.text, found.bytes),
+                None => (String::new(), 4),
+            };
+            writer.add(address, length, &text, name.as_deref());
+            continue;
+        };
+        if !done.insert(function.address) {
+            continue;
+        }
+        let bytes = file.code_at(function.address, function.size);
+        for (address, instruction) in disassembler.instructions(bytes, function.address) {
+            writer.add(
+                address,
+                instruction.bytes,
+                &instruction.text,
+                Some(&function.name),
+            );
+        }
+    }
+    Ok(())
+}
+
+struct Writer<'a> {
+    session: &'a mut Session,
+    code: &'a mut Code,
+    file: &'a CodeObject<'a>,
+    object: CodeObjectId,
+    bias: u64,
+    /// Runs of lines that are there: most instructions have the places of the one before.
+    runs: HashMap<Vec<CodeLine>, (u32, u32)>,
+}
+
+impl Writer<'_> {
+    fn add(&mut self, address: u64, length: u32, text: &str, function: Option<&str>) {
+        let strings = &mut self.session.strings;
+        let places = self.file.places(address);
+        let lines: Vec<CodeLine> = places
+            .into_iter()
+            .map(|place| CodeLine {
+                function: place
+                    .function
+                    .map_or(StringId(0), |name| strings.intern(&name)),
+                file: strings.intern(&place.file),
+                line: place.line,
+                column: place.column,
+            })
+            .collect();
+        let all = &mut self.code.lines;
+        let (first_line, lines) = *self.runs.entry(lines).or_insert_with_key(|lines| {
+            let first = all.len() as u32;
+            all.extend_from_slice(lines);
+            (first, lines.len() as u32)
+        });
+        self.code.instructions.push(Instruction {
+            object: self.object,
+            offset: address.wrapping_sub(self.bias),
+            length,
+            text: strings.intern(text),
+            function: function.map_or(StringId(0), |name| strings.intern(name)),
+            first_line,
+            lines,
+        });
+    }
+}
+
+/// Reads the source files that lines refer to.
+fn read_sources(session: &Session, code: &mut Code) {
+    let files: BTreeSet<StringId> = code.lines.iter().map(|line| line.file).collect();
+    let mut left = ALL_SOURCES;
+    for path in files {
+        let name = session.strings.get(path);
+        let is_small = std::fs::metadata(name)
+            .is_ok_and(|found| found.is_file() && found.len() <= LARGEST_SOURCE.min(left));
+        if name.is_empty() || !is_small {
+            continue;
+        }
+        if let Ok(bytes) = std::fs::read(name) {
+            left = left.saturating_sub(bytes.len() as u64);
+            code.sources.push(SourceFile {
+                path,
+                text: String::from_utf8_lossy(&bytes).into_owned(),
+            });
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! What a code object says about its addresses: functions, bytes, and lines of source code with the calls that were inlined.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use gimli::{AttributeValue, EndianSlice, LittleEndian, Unit, UnitOffset};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
+use rpd_spool::demangle::demangle;
+
+/// A function, as the symbol table has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Function {
+    /// Name, mangled.
+    pub name: String,
+    /// Its address in the file.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// A place in source code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourcePlace {
+    /// Function, as people write it.
+    pub function: Option<String>,
+    /// Source file.
+    pub file: Rc<str>,
+    /// Line in it, from 1; 0 when it is not known.
+    pub line: u32,
+    /// Column in that, from 1; 0 when it is not known.
+    pub column: u32,
+}
+
+type Reader<'data> = EndianSlice<'data, LittleEndian>;
+
+/// A code object: an ELF file for a GPU.
+pub struct CodeObject<'data> {
+    functions: Vec<Function>,
+    /// Addresses and bytes of code.
+    code: Vec<(u64, &'data [u8])>,
+    dwarf: gimli::Dwarf<Reader<'data>>,
+    units: Vec<UnitRanges<'data>>,
+    /// Lines of units that were asked for.
+    lines: RefCell<HashMap<usize, Rc<UnitLines>>>,
+    problem: Option<String>,
+}
+
+struct UnitRanges<'data> {
+    unit: Unit<Reader<'data>>,
+    ranges: Vec<Range<u64>>,
+}
+
+/// What a unit says about its addresses.
+struct UnitLines {
+    files: Vec<Rc<str>>,
+    rows: Vec<Row>,
+    /// Functions, and those that were inlined; a callee comes behind its caller.
+    scopes: Vec<Scope>,
+}
+
+/// Addresses of one line.
+struct Row {
+    addresses: Range<u64>,
+    file: usize,
+    line: u32,
+    column: u32,
+}
+
+/// A function at some addresses.
+struct Scope {
+    ranges: Vec<Range<u64>>,
+    depth: isize,
+    name: Option<String>,
+    /// Where it was called, if it was inlined.
+    call: Option<(usize, u32, u32)>,
+}
+
+/// Calls of calls in names of functions; more is a damaged file.
+const DEEPEST_ORIGIN: usize = 16;
+
+impl<'data> CodeObject<'data> {
+    /// Reads a code object.
+    ///
+    /// # Errors
+    /// When it is no ELF file; what is wrong with it.
+    pub fn parse(bytes: &'data [u8]) -> Result<CodeObject<'data>, String> {
+        let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
+        let mut functions: Vec<Function> = file
+            .symbols()
+            .chain(file.dynamic_symbols())
+            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+            .filter_map(|symbol| {
+                Some(Function {
+                    name: symbol.name().ok()?.to_owned(),
+                    address: symbol.address(),
+                    size: symbol.size(),
+                })
+            })
+            .collect();
+        functions.sort_by(|a, b| (a.address, &a.name).cmp(&(b.address, &b.name)));
+        functions.dedup_by(|a, b| a.address == b.address);
+        let mut code: Vec<(u64, &[u8])> = file
+            .sections()
+            .filter(|section| section.kind() == SectionKind::Text)
+            .filter_map(|section| Some((section.address(), section.data().ok()?)))
+            .collect();
+        code.sort_by_key(|(address, _)| *address);
+        // A symbol without a size ends where the next begins.
+        for index in 0..functions.len() {
+            if functions[index].size == 0 {
+                let address = functions[index].address;
+                let next = functions.get(index + 1).map(|next| next.address);
+                let section = code
+                    .iter()
+                    .map(|(start, bytes)| start + bytes.len() as u64)
+                    .find(|end| *end > address);
+                let end = next.into_iter().chain(section).min().unwrap_or(address);
+                functions[index].size = end - address;
+            }
+        }
+        let mut problem = None;
+        let load = |id: gimli::SectionId| -> Result<Reader<'data>, gimli::Error> {
+            let section = file.section_by_name(id.name());
+            let bytes = section.and_then(|section| {
+                let is_plain = section
+                    .compressed_file_range()
+                    .is_ok_and(|range| range.format == object::CompressionFormat::None);
+                if !is_plain {
+                    problem.get_or_insert_with(|| {
+                        "its debug information is compressed; compile without -gz to see lines"
+                            .to_owned()
+                    });
+                    return None;
+                }
+                section.data().ok()
+            });
+            Ok(EndianSlice::new(bytes.unwrap_or_default(), LittleEndian))
+        };
+        let dwarf = gimli::Dwarf::load(load).map_err(|error: gimli::Error| error.to_string())?;
+        let mut units = Vec::new();
+        let mut headers = dwarf.units();
+        loop {
+            let header = match headers.next() {
+                Ok(Some(header)) => header,
+                Ok(None) => break,
+                Err(error) => {
+                    problem.get_or_insert_with(|| {
+                        format!("its debug information is damaged: {error}")
+                    });
+                    break;
+                }
+            };
+            match dwarf.unit(header) {
+                Ok(unit) => {
+                    let ranges = collect(dwarf.unit_ranges(&unit).ok());
+                    units.push(UnitRanges { unit, ranges });
+                }
+                Err(error) => {
+                    problem.get_or_insert_with(|| {
+                        format!("its debug information is damaged: {error}")
+                    });
+                }
+            }
+        }
+        Ok(CodeObject {
+            functions,
+            code,
+            dwarf,
+            units,
+            lines: RefCell::default(),
+            problem,
+        })
+    }
+
+    /// Functions by address.
+    pub fn functions(&self) -> &[Function] {
+        &self.functions
+    }
+
+    /// The function that an address is in.
+    pub fn function_at(&self, address: u64) -> Option<&Function> {
+        let behind = self
+            .functions
+            .partition_point(|function| function.address <= address);
+        let found = &self.functions[behind.checked_sub(1)?];
+        (address - found.address < found.size).then_some(found)
+    }
+
+    /// The code from `address` on, at most `size` bytes.
+    pub fn code_at(&self, address: u64, size: u64) -> &'data [u8] {
+        for (start, bytes) in &self.code {
+            let Some(offset) = address.checked_sub(*start) else {
+                continue;
+            };
+            if let Some(rest) = usize::try_from(offset)
+                .ok()
+                .and_then(|offset| bytes.get(offset..))
+            {
+                let size = usize::try_from(size).unwrap_or(rest.len()).min(rest.len());
+                return &rest[..size];
+            }
+        }
+        &[]
+    }
+
+    /// Whether there is debug information.
+    pub fn has_lines(&self) -> bool {
+        !self.units.is_empty()
+    }
+
+    /// What keeps the debug information from being read.
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    /// The places in source code that an instruction stands for: its own line, then the lines of the calls that were
+    /// inlined there, innermost first. Empty without debug information for that address.
+    pub fn places(&self, address: u64) -> Vec<SourcePlace> {
+        let has = |unit: &UnitRanges<'_>| unit.ranges.iter().any(|range| range.contains(&address));
+        let Some(number) = self.units.iter().position(has) else {
+            return Vec::new();
+        };
+        let known = self.lines.borrow().get(&number).cloned();
+        let lines = known.unwrap_or_else(|| {
+            let lines = Rc::new(UnitLines::read(&self.dwarf, &self.units[number].unit));
+            self.lines.borrow_mut().insert(number, Rc::clone(&lines));
+            lines
+        });
+        lines.places(address)
+    }
+}
+
+fn collect(ranges: Option<gimli::RangeIter<Reader<'_>>>) -> Vec<Range<u64>> {
+    let mut found = Vec::new();
+    if let Some(mut ranges) = ranges {
+        while let Ok(Some(range)) = ranges.next() {
+            if range.begin < range.end {
+                found.push(range.begin..range.end);
+            }
+        }
+    }
+    found
+}
+
+impl UnitLines {
+    fn read(dwarf: &gimli::Dwarf<Reader<'_>>, unit: &Unit<Reader<'_>>) -> UnitLines {
+        let mut lines = UnitLines {
+            files: Vec::new(),
+            rows: Vec::new(),
+            scopes: Vec::new(),
+        };
+        // What is damaged ends the reading; what was read until then is shown.
+        let _ = lines.read_rows(dwarf, unit);
+        let _ = lines.read_scopes(dwarf, unit);
+        lines
+    }
+
+    fn read_rows(
+        &mut self,
+        dwarf: &gimli::Dwarf<Reader<'_>>,
+        unit: &Unit<Reader<'_>>,
+    ) -> gimli::Result<()> {
+        let Some(program) = unit.line_program.clone() else {
+            return Ok(());
+        };
+        let header = program.header();
+        let first = u64::from(header.version() <= 4);
+        let count = header.file_names().len() as u64 + first;
+        for number in 0..count {
+            self.files.push(match header.file(number) {
+                Some(file) => path(dwarf, unit, header, file).into(),
+                None => "".into(),
+            });
+        }
+        let mut rows = program.rows();
+        let mut open: Option<(u64, usize, u32, u32)> = None;
+        while let Some((_, row)) = rows.next_row()? {
+            if let Some((start, file, line, column)) = open.take()
+                && start < row.address()
+            {
+                self.rows.push(Row {
+                    addresses: start..row.address(),
+                    file,
+                    line,
+                    column,
+                });
+            }
+            if !row.end_sequence() {
+                let column = match row.column() {
+                    gimli::ColumnType::LeftEdge => 0,
+                    gimli::ColumnType::Column(column) => u32::try_from(column.get()).unwrap_or(0),
+                };
+                let line = row
+                    .line()
+                    .map_or(0, |line| u32::try_from(line.get()).unwrap_or(0));
+                let file = usize::try_from(row.file_index()).unwrap_or(usize::MAX);
+                open = Some((row.address(), file, line, column));
+            }
+        }
+        self.rows.sort_by_key(|row| row.addresses.start);
+        Ok(())
+    }
+
+    fn read_scopes(
+        &mut self,
+        dwarf: &gimli::Dwarf<Reader<'_>>,
+        unit: &Unit<Reader<'_>>,
+    ) -> gimli::Result<()> {
+        let mut entries = unit.entries();
+        while let Some(entry) = entries.next_dfs()? {
+            let is_inlined = entry.tag() == gimli::DW_TAG_inlined_subroutine;
+            if !is_inlined && entry.tag() != gimli::DW_TAG_subprogram {
+                continue;
+            }
+            let ranges = collect(dwarf.die_ranges(unit, entry).ok());
+            if ranges.is_empty() {
+                continue;
+            }
+            let number = |name| {
+                let value: Option<AttributeValue<Reader<'_>>> = entry.attr_value(name);
+                value.and_then(|value| match value {
+                    AttributeValue::FileIndex(file) => Some(file),
+                    other => other.udata_value(),
+                })
+            };
+            let small = |name| {
+                number(name)
+                    .and_then(|value| u32::try_from(value).ok())
+                    .unwrap_or(0)
+            };
+            let call = is_inlined.then(|| {
+                let file = number(gimli::DW_AT_call_file).unwrap_or(u64::MAX);
+                (
+                    usize::try_from(file).unwrap_or(usize::MAX),
+                    small(gimli::DW_AT_call_line),
+                    small(gimli::DW_AT_call_column),
+                )
+            });
+            self.scopes.push(Scope {
+                ranges,
+                depth: entry.depth(),
+                name: name_of(dwarf, unit, entry.attrs()),
+                call,
+            });
+        }
+        Ok(())
+    }
+
+    fn file(&self, number: usize) -> Rc<str> {
+        self.files.get(number).cloned().unwrap_or_else(|| "".into())
+    }
+
+    fn places(&self, address: u64) -> Vec<SourcePlace> {
+        let mut scopes: Vec<&Scope> = self
+            .scopes
+            .iter()
+            .filter(|scope| scope.ranges.iter().any(|range| range.contains(&address)))
+            .collect();
+        scopes.sort_by_key(|scope| scope.depth);
+        let behind = self
+            .rows
+            .partition_point(|row| row.addresses.start <= address);
+        let row = self.rows[..behind]
+            .iter()
+            .rev()
+            .find(|row| row.addresses.contains(&address));
+        let Some(row) = row else {
+            return Vec::new();
+        };
+        let mut at = (row.file, row.line, row.column);
+        let mut places = Vec::new();
+        for scope in scopes.iter().rev() {
+            places.push(SourcePlace {
+                function: scope.name.clone(),
+                file: self.file(at.0),
+                line: at.1,
+                column: at.2,
+            });
+            match scope.call {
+                Some(call) => at = call,
+                None => return places,
+            }
+        }
+        if places.is_empty() {
+            places.push(SourcePlace {
+                function: None,
+                file: self.file(at.0),
+                line: at.1,
+                column: at.2,
+            });
+        }
+        places
+    }
+}
+
+/// The path of a file of the line table.
+fn path(
+    dwarf: &gimli::Dwarf<Reader<'_>>,
+    unit: &Unit<Reader<'_>>,
+    header: &gimli::LineProgramHeader<Reader<'_>>,
+    file: &gimli::FileEntry<Reader<'_>>,
+) -> String {
+    let text = |value| -> String {
+        let found = dwarf.attr_string(unit, value);
+        found.map_or_else(
+            |_| String::new(),
+            |text| text.to_string_lossy().into_owned(),
+        )
+    };
+    let mut path = std::path::PathBuf::new();
+    if let Some(folder) = &unit.comp_dir {
+        path.push(&*folder.to_string_lossy());
+    }
+    if let Some(folder) = file.directory(header) {
+        path.push(text(folder));
+    }
+    path.push(text(file.path_name()));
+    // A compiler that was told to write `.` for its folder means a path from the source tree.
+    let parts = path.components();
+    let path: std::path::PathBuf = parts
+        .filter(|part| *part != std::path::Component::CurDir)
+        .collect();
+    path.to_string_lossy().into_owned()
+}
+
+/// The name of a function: its own, or that of what it is an instance of.
+fn name_of<'a>(
+    dwarf: &gimli::Dwarf<Reader<'a>>,
+    unit: &Unit<Reader<'a>>,
+    attributes: &[gimli::Attribute<Reader<'a>>],
+) -> Option<String> {
+    let mut attributes = attributes.to_vec();
+    for _ in 0..DEEPEST_ORIGIN {
+        let find = |name| attributes.iter().find(|attribute| attribute.name() == name);
+        let text = |name| -> Option<String> {
+            let text = dwarf.attr_string(unit, find(name)?.value()).ok()?;
+            Some(text.to_string_lossy().into_owned())
+        };
+        if let Some(mangled) = text(gimli::DW_AT_linkage_name) {
+            return Some(demangle(&mangled).into_owned());
+        }
+        if let Some(plain) = text(gimli::DW_AT_name) {
+            return Some(plain);
+        }
+        let origin =
+            find(gimli::DW_AT_abstract_origin).or_else(|| find(gimli::DW_AT_specification))?;
+        let AttributeValue::UnitRef(offset) = origin.value() else {
+            return None;
+        };
+        attributes = entry_attributes(unit, offset)?;
+    }
+    None
+}
+
+fn entry_attributes<'a>(
+    unit: &Unit<Reader<'a>>,
+    offset: UnitOffset,
+) -> Option<Vec<gimli::Attribute<Reader<'a>>>> {
+    Some(unit.entry(offset).ok()?.attrs().to_vec())
+}

@@ -1,0 +1,235 @@
+//! Against what LLVM's symbolizer says of a code object with inlined and called functions.
+
+use std::path::Path;
+
+use rpd_core::ids::{AgentHandle, CodeObjectId, CorrelationId, DispatchId, Nanoseconds};
+use rpd_core::session::Session;
+use rpd_core::session::code::CodeImage;
+use rpd_core::session::{CodeObject as LoadedObject, KernelSymbol};
+use rpd_gfx::codeobj::{self, Target};
+
+use super::{CodeObject, look_up_code};
+
+/// The code object of `inside.hip` for gfx90a.
+fn inside() -> Vec<u8> {
+    let path = "../tests/workloads/kernels/prebuilt/inside.hipfb";
+    let bundle = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("readable");
+    let target = Target::parse("gfx90a").expect("a target");
+    codeobj::pick(&bundle, &target)
+        .expect("in the bundle")
+        .into_owned()
+}
+
+/// `llvm-symbolizer --inlines --functions=linkage --relativenames` of every dword of code, where it changes.
+const LINES: &str = include_str!("../../testdata/inside-gfx90a-lines.txt");
+
+#[test]
+fn places_are_those_of_llvm() {
+    let bytes = inside();
+    let object = CodeObject::parse(&bytes).expect("an ELF file");
+    assert!(object.has_lines() && object.problem().is_none());
+    let mut compared = 0;
+    let mut expected = LINES.lines().peekable();
+    while let Some(line) = expected.next() {
+        let (address, texts) = line.split_once(' ').expect("two fields");
+        let hexadecimal = |text: &str| u64::from_str_radix(text, 16).expect("a number");
+        let first = hexadecimal(address);
+        let behind = expected
+            .peek()
+            .and_then(|next| next.split_once(' '))
+            .map_or(first + 4, |next| hexadecimal(next.0));
+        if texts.contains("??") {
+            continue;
+        }
+        for address in (first..behind).step_by(4) {
+            let places: Vec<String> = object
+                .places(address)
+                .iter()
+                .map(|place| {
+                    let function = place.function.as_deref().unwrap_or("??");
+                    format!("{function} {}:{}:{}", place.file, place.line, place.column)
+                })
+                .collect();
+            assert_eq!(places.join(" | "), texts, "{address:#x}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 600, "{compared}");
+}
+
+#[test]
+fn functions_are_found_by_address() {
+    let bytes = inside();
+    let object = CodeObject::parse(&bytes).expect("an ELF file");
+    let name = |address| {
+        object
+            .function_at(address)
+            .map(|function| function.name.as_str())
+    };
+    assert_eq!(name(0x2f00), Some("dependent_chain"));
+    assert_eq!(name(0x2f00 + 347), Some("dependent_chain"));
+    assert_eq!(name(0x2f00 + 348), None);
+    // A function that a kernel calls.
+    assert_eq!(name(0x3e1c), Some("_ZL9phase_onefi"));
+    assert_eq!(name(0), None);
+    assert_eq!(object.code_at(0x2f00, 8).len(), 8);
+    assert!(object.code_at(1, 8).is_empty());
+}
+
+#[test]
+fn what_is_no_code_object_is_an_error() {
+    assert!(CodeObject::parse(b"").is_err());
+    assert!(CodeObject::parse(b"\x7fELF and then nothing").is_err());
+    let mut bytes = inside();
+    // Damage anywhere must not panic; every second length, since files are cut off in the middle.
+    for end in (0..bytes.len()).step_by(bytes.len() / 40) {
+        if let Ok(object) = CodeObject::parse(&bytes[..end]) {
+            object.places(0x2f00);
+        }
+    }
+    for place in (0..bytes.len()).step_by(97) {
+        bytes[place] ^= 0x5a;
+    }
+    if let Ok(object) = CodeObject::parse(&bytes) {
+        for address in (0x2f00..0x4000).step_by(4) {
+            object.places(address);
+        }
+    }
+}
+
+/// A session with samples at these offsets of the code object, which was loaded at 0x7000_0000_0000.
+fn sampled(bytes: Vec<u8>, offsets: &[u64]) -> Session {
+    let mut session = Session::default();
+    session.strings.intern("");
+    let object = CodeObjectId(3);
+    session.code_objects.push(LoadedObject {
+        id: object,
+        agent: AgentHandle(7),
+        uri: String::new(),
+        load_base: 0x7000_0000_0000,
+        load_size: 0x8000,
+        load_delta: 0x7000_0000_0000,
+        storage_type: 2,
+        memory_base: 0,
+        memory_size: 0,
+        size: 0,
+    });
+    session.code.images.push(CodeImage {
+        content: [1, 2],
+        bytes: std::sync::Arc::new(bytes.into()),
+    });
+    session.code.image_of.insert(object, 0);
+    for (index, offset) in offsets.iter().enumerate() {
+        let samples = &mut session.samples;
+        let time = Nanoseconds(index as u64 * 1_000_000);
+        samples.start.push(time);
+        samples.end.push(time);
+        samples.object.push(object);
+        samples.offset.push(*offset);
+        samples.exec.push(u64::MAX);
+        samples.dispatch.push(DispatchId(1));
+        samples.correlation.push(CorrelationId(1));
+        samples.region.push(0);
+        samples.hardware.push(0);
+        samples.workgroup.push([0; 3]);
+        samples.wave.push(0);
+        samples.flags.push(0);
+        samples.class.push(0);
+        samples.waves.push(0);
+        samples.snapshot.push(0);
+        samples.memory.push(0);
+    }
+    session
+}
+
+#[test]
+fn the_functions_that_samples_are_in_are_disassembled_whole() {
+    let mut session = sampled(inside(), &[0x2f18, 0x2f18, 0x3e20]);
+    look_up_code(&mut session, false);
+    let code = &session.code;
+    assert!(code.problems.is_empty(), "{:?}", code.problems);
+    let text = |offset| {
+        let found = code.find(CodeObjectId(3), offset).expect("an instruction");
+        session
+            .strings
+            .get(code.instructions[found].text)
+            .to_owned()
+    };
+    assert!(text(0x2f18).starts_with("v_fma"), "{}", text(0x2f18));
+    let first = code.find(CodeObjectId(3), 0x2f00).expect("the first");
+    assert_eq!(
+        code.comment(&session.strings, &code.instructions[first]),
+        "tests/workloads/kernels/inside.hip:8 -> tests/workloads/kernels/device.h:14"
+    );
+    // Two functions, and nothing of the others.
+    let functions: std::collections::BTreeSet<&str> = code
+        .instructions
+        .iter()
+        .map(|instruction| session.strings.get(instruction.function))
+        .collect();
+    assert_eq!(
+        functions.into_iter().collect::<Vec<_>>(),
+        ["_ZL9phase_onefi", "dependent_chain"]
+    );
+    let of_first = code
+        .instructions
+        .iter()
+        .filter(|instruction| instruction.offset < 0x3000 + 0x5c);
+    assert_eq!(
+        of_first.map(|instruction| instruction.length).sum::<u32>(),
+        348
+    );
+}
+
+#[test]
+fn samples_without_bytes_or_outside_functions_are_kept() {
+    // In the gap behind a function, and far behind the code.
+    let mut session = sampled(inside(), &[0x2f00 + 348, 0x90_0000]);
+    look_up_code(&mut session, false);
+    assert_eq!(session.code.instructions.len(), 2);
+    let mut session = sampled(b"no code object".to_vec(), &[0x100]);
+    look_up_code(&mut session, false);
+    assert!(session.code.instructions.is_empty());
+    assert!(
+        session.code.problems[0].starts_with("code object 3: "),
+        "{:?}",
+        session.code.problems
+    );
+    let mut session = sampled(inside(), &[0x2f00]);
+    session.code.image_of.clear();
+    look_up_code(&mut session, false);
+    assert_eq!(session.code.problems.len(), 1);
+}
+
+#[test]
+fn totals_know_the_kernel_by_its_function() {
+    let mut session = sampled(inside(), &[0x2f18, 0x2f18, 0x2f20]);
+    session.kernel_symbols.push(KernelSymbol {
+        id: rpd_core::ids::KernelId(9),
+        code_object: CodeObjectId(3),
+        name: "dependent_chain.kd".to_owned(),
+        kernel_object: 0,
+        kernarg_size: 0,
+        kernarg_align: 0,
+        group_size: 0,
+        private_size: 0,
+        sgpr_count: 0,
+        arch_vgpr_count: 0,
+        accum_vgpr_count: 0,
+        entry_offset: 0,
+        kernel_address: 0,
+        size: 0,
+    });
+    look_up_code(&mut session, false);
+    let totals = rpd_core::session::totals::Totals::of(&session);
+    let kernels: Vec<u64> = totals.places.keys().map(|place| place.kernel.0).collect();
+    assert_eq!(kernels, [9, 9]);
+    let mut builder = rpd_core::session::hot::HotBuilder::default();
+    builder.add(&session, &totals, Default::default(), |_| true);
+    let hot = builder.finish();
+    assert_eq!((hot.tally.samples, hot.kernels.len()), (3, 1));
+    let line = &hot.kernels[0].lines[0];
+    assert_eq!((line.tally.samples, line.chain[0].line), (3, 12));
+    assert_eq!(line.instructions[0].tally.samples, 2);
+    assert_eq!(line.tally.mean_lanes(), 64.0);
+}

@@ -1,0 +1,219 @@
+//! PC samples of real programs on the simulated GPU, and what is made of them.
+
+use std::collections::BTreeMap;
+
+use rpd_tests::outputs::{Database, Table};
+use rpd_tests::run::{Outcome, Rpd};
+use serde_json::Value;
+
+const HOST_TRAP: [&str; 7] = [
+    "--pc-sampling-beta-enabled",
+    "--pc-sampling-method",
+    "host_trap",
+    "--pc-sampling-unit",
+    "time",
+    "--pc-sampling-interval",
+    "10",
+];
+
+fn sampled(more: &[&str], workload: &[&str]) -> Outcome {
+    Rpd::new(HOST_TRAP)
+        .option(more)
+        .workload("inside", workload)
+        .success()
+}
+
+/// The columns and keys of the original, and what its validators check of host trap samples.
+#[test]
+fn files_are_as_the_originals() {
+    let outcome = sampled(&["-f", "csv", "json", "rocpd"], &["lane_mask", "200"]);
+    let table = Table::read(&outcome.file("pc_sampling_host_trap.csv"));
+    let rows = &table.rows;
+    assert_eq!(
+        table.columns,
+        [
+            "Sample_Timestamp",
+            "Exec_Mask",
+            "Dispatch_Id",
+            "Instruction",
+            "Instruction_Comment",
+            "Correlation_Id"
+        ]
+    );
+    assert!(rows.len() > 20, "{} samples", rows.len());
+    for row in rows.iter().filter(|row| row[5] != "0") {
+        // Without API tracing the correlation id is the dispatch id.
+        assert_eq!(row[2], row[5]);
+        assert!(!row[3].is_empty(), "{row:?}");
+        assert!(
+            row[4].contains(".h"),
+            "compiled with debug information: {row:?}"
+        );
+    }
+    let text = std::fs::read_to_string(outcome.file("results.json")).expect("readable");
+    let json: Value = serde_json::from_str(&text).expect("JSON");
+    let tool = &json["rocprofiler-sdk-tool"][0];
+    let samples = tool["buffer_records"]["pc_sample_host_trap"]
+        .as_array()
+        .expect("an array");
+    assert_eq!(samples.len(), rows.len());
+    let texts = tool["strings"]["pc_sample_instructions"]
+        .as_array()
+        .expect("an array");
+    let comments = tool["strings"]["pc_sample_comments"]
+        .as_array()
+        .expect("an array");
+    assert_eq!(texts.len(), comments.len());
+    for sample in samples {
+        let record = &sample["record"];
+        let index = sample["inst_index"].as_i64().expect("a number");
+        let object = record["pc"]["code_object_id"].as_u64();
+        assert_eq!(index == -1, object == Some(0), "{sample}");
+        assert!(index < texts.len() as i64);
+        let hardware = &record["hw_id"];
+        assert_eq!(hardware["chiplet"], 0);
+        assert!(hardware["simd_id"].as_u64() < Some(4) && hardware["wave_id"].as_u64() < Some(8));
+        assert!(
+            hardware["workgroup_id "].is_u64(),
+            "the original's key has a blank"
+        );
+    }
+    assert_eq!(
+        tool["buffer_records"]["pc_sample_stochastic"],
+        Value::Array(vec![])
+    );
+}
+
+/// A kernel whose waves have their first lanes enabled, and no others.
+#[test]
+fn samples_have_the_lanes_that_are_active() {
+    let outcome = sampled(&["--kernel-trace"], &["lane_mask", "2000"]);
+    let database = Database::open(&outcome.file("results.db"));
+    let rows = database.rows(
+        "SELECT s.dispatch_id, s.exec_mask FROM pc_samples s WHERE s.instruction LIKE 'v_fma%' GROUP BY 1, 2 ORDER BY 1, 2",
+    );
+    assert!(!rows.is_empty());
+    let mut masks: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for row in rows {
+        let mask: i64 = row[1].parse().expect("a number");
+        masks
+            .entry(row[0].clone())
+            .or_default()
+            .push(mask.cast_unsigned());
+    }
+    for (dispatch, masks) in masks {
+        let is_prefix = |mask: &u64| (mask & mask.wrapping_add(1)) == 0;
+        assert!(
+            masks.iter().all(is_prefix),
+            "dispatch {dispatch}: {masks:x?}"
+        );
+    }
+}
+
+#[test]
+fn the_right_line_is_on_top() {
+    for (kernel, instruction) in [
+        ("matrix_chain", "v_mfma"),
+        ("pointer_chase", "s_waitcnt"),
+        ("sleeper", "s_sleep"),
+    ] {
+        let outcome = sampled(&["--kernel-trace"], &[kernel]);
+        let database = outcome.file("results.db");
+        let database = database.to_str().expect("text");
+        let hot = Rpd::plain([
+            "hot",
+            database,
+            "--by",
+            "instruction",
+            "-f",
+            "csv",
+            "--kernel",
+            kernel,
+        ])
+        .run()
+        .success();
+        let first = hot.stdout.lines().nth(1).unwrap_or_default();
+        assert!(first.contains(instruction), "{kernel}: {first}");
+        let text = Rpd::plain(["hot", database]).run().success();
+        assert!(text.stdout.contains("inside.hip:"), "{}", text.stdout);
+        let annotated = Rpd::plain(["annotate", database, kernel]).run().success();
+        assert!(
+            annotated.stdout.starts_with(kernel) && annotated.stdout.contains(instruction),
+            "{}",
+            annotated.stdout
+        );
+    }
+}
+
+#[test]
+fn a_converted_database_has_the_same_samples() {
+    let outcome = sampled(
+        &["-f", "rocpd", "csv", "json", "pftrace", "parquet", "html"],
+        &["two_phases"],
+    );
+    let csv = std::fs::read_to_string(outcome.file("pc_sampling_host_trap.csv")).expect("readable");
+    assert_eq!(outcome.files_ending("pc_samples.parquet").len(), 1);
+    let database = outcome.file("results.db");
+    let folder = outcome.out().join("again");
+    Rpd::plain([
+        "convert".as_ref(),
+        database.as_os_str(),
+        "-f".as_ref(),
+        "csv".as_ref(),
+        "-d".as_ref(),
+        folder.as_os_str(),
+        "-o".as_ref(),
+        "x".as_ref(),
+    ])
+    .run()
+    .success();
+    let again =
+        std::fs::read_to_string(folder.join("x_pc_sampling_host_trap.csv")).expect("written");
+    assert!(csv == again, "{} and {} bytes", csv.len(), again.len());
+    let difference = Rpd::plain([
+        "hot".as_ref(),
+        database.as_os_str(),
+        "--diff".as_ref(),
+        database.as_os_str(),
+    ])
+    .run()
+    .success();
+    assert!(!difference.stdout.contains("\n* "), "{}", difference.stdout);
+}
+
+#[test]
+fn a_configuration_that_no_gpu_has_is_refused_before_the_launch() {
+    let refused = |method: &str, unit: &str, interval: &str| {
+        let outcome = Rpd::new(["--pc-sampling-beta-enabled"])
+            .option(["--pc-sampling-method", method])
+            .option(["--pc-sampling-unit", unit])
+            .option(["--pc-sampling-interval", interval])
+            .workload("inside", ["sleeper"])
+            .expect_code(1);
+        assert!(!outcome.stdout.contains("ok"), "{}", outcome.stdout);
+        outcome.stderr
+    };
+    let message = refused("stochastic", "cycles", "65536");
+    assert!(
+        message.contains("no stochastic sampling (gfx942 and later"),
+        "{message}"
+    );
+    let message = refused("host_trap", "cycles", "256");
+    assert!(message.contains("--pc-sampling-unit time"), "{message}");
+}
+
+#[test]
+fn a_database_without_samples_is_named() {
+    let outcome = Rpd::new(["--kernel-trace"])
+        .workload("inside", ["sleeper"])
+        .success();
+    let database = outcome.file("results.db");
+    let hot = Rpd::plain(["hot".as_ref(), database.as_os_str()])
+        .run()
+        .expect_code(1);
+    assert!(
+        hot.stderr.contains("holds no PC samples; record with"),
+        "{}",
+        hot.stderr
+    );
+}
