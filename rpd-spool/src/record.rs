@@ -28,6 +28,8 @@ pub enum Role {
     Fact,
     /// How complete the recording is.
     Completeness,
+    /// Part of a capture, which is no session.
+    Capture,
 }
 
 macro_rules! record_kinds {
@@ -149,6 +151,10 @@ record_kinds! {
     Counted = COUNTED 68, CountedDispatch, Left, Role::Row(Table::Counted);
     /// A dispatch is going to be counted.
     Selected = SELECTED 69, Selected, Left, Role::Completeness;
+    /// A call of a capture. Tail: see [`crate::capture`].
+    CaptureCall = CAPTURE_CALL 96, CaptureCall, Left, Role::Capture;
+    /// A code object of a capture. Tail: see [`crate::capture`].
+    CaptureCode = CAPTURE_CODE 97, CaptureCode, Left, Role::Capture;
 }
 
 macro_rules! tables {

@@ -167,6 +167,7 @@ impl Resolver<'_> {
                     ..counters
                 },
                 periods,
+                capture: rpd_spool::options::CaptureOptions::default(),
                 stacks: stacks.collector,
                 selected_regions: on("selected-regions") || on("selected-regions-ref-count"),
                 selected_regions_ref_count: on("selected-regions-ref-count"),

@@ -10,7 +10,7 @@ use rocprofiler_sdk_sys::{
 use rpd_spool::format::{CodeObject, HostFunction, KernelSymbol, tag};
 use rpd_spool::writer::now;
 
-use super::counters;
+use super::{counters, intercept};
 use super::payload::sized;
 use super::setup::Setup;
 use super::trace::{Phase, Record, Tracer};
@@ -60,6 +60,7 @@ fn code_object(payload: *const c_void, loading: bool) {
     let Some(payload) = (unsafe { sized::<Payload>(payload) }) else {
         return;
     };
+    intercept::code_object(&payload, loading);
     // SAFETY: valid during the callback.
     let uri = unsafe { text(payload.uri) };
     let memory = match payload.storage_type {

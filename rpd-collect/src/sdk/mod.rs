@@ -11,6 +11,7 @@
 //! | `stream` | HIP streams, and the ids that tie device work to them |
 //! | `dispatch`, `memory` | kernels; copies, allocations, scratch memory |
 //! | `counters` | hardware counters of kernels |
+//! | `intercept` | captures: wrappers in the runtimes' dispatch tables |
 //! | `code_object`, `runtime`, `agents` | facts that records refer to |
 //! | `forked_end` | the end of a forked child whose provider waits for a thread that it does not have |
 //! | `setup`, `trace`, `query` | configuration of services; their records; queries that answer through a callback |
@@ -25,6 +26,7 @@ mod counters;
 mod dispatch;
 pub(crate) mod entry;
 mod forked_end;
+mod intercept;
 mod marker;
 mod memory;
 mod names;

@@ -165,6 +165,8 @@ impl Session {
                     RecordKind::End => meta.take_end(&record, &mut session),
                     RecordKind::Note => meta::take_note(&record, &mut session),
                     RecordKind::Totals => meta::take_totals(&record, &mut session),
+                    // Read by whoever makes the capture.
+                    RecordKind::CaptureCall | RecordKind::CaptureCode => Some(()),
                 };
                 if taken.is_none() {
                     strange.short(kind);
