@@ -63,11 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         calls.len(),
     );
     for (number, call) in calls.iter().enumerate() {
-        writeln!(
-            source,
-            "pub const {}: u32 = {number};",
-            call.operation
-        )?;
+        writeln!(source, "pub const {}: u32 = {number};", call.operation)?;
     }
     let (table, constants) = source.split_at(source.find("pub const").unwrap_or(source.len()));
     let out = PathBuf::from(std::env::var("OUT_DIR")?);

@@ -2,8 +2,8 @@
 
 use rpd_spool::capture::{Role, data_place, data_use, item};
 
-use crate::record::{geometry, memory_name};
 use crate::Call;
+use crate::record::{geometry, memory_name};
 
 /// A call as text: one line, or with `details` its items below.
 pub fn describe(call: &Call, details: bool) -> String {
@@ -24,10 +24,14 @@ pub fn describe(call: &Call, details: bool) -> String {
                         .unwrap_or_default();
                     let parts: Vec<String> = if argument.size == 12 {
                         let words = words.as_chunks::<4>().0.iter();
-                        words.map(|word| u32::from_le_bytes(*word).to_string()).collect()
+                        words
+                            .map(|word| u32::from_le_bytes(*word).to_string())
+                            .collect()
                     } else {
                         let words = words.as_chunks::<8>().0.iter();
-                        words.map(|word| u64::from_le_bytes(*word).to_string()).collect()
+                        words
+                            .map(|word| u64::from_le_bytes(*word).to_string())
+                            .collect()
                     };
                     format!("{{{}}}", parts.join(", "))
                 }
@@ -52,15 +56,26 @@ pub fn describe(call: &Call, details: bool) -> String {
     let mut row = |name: &str, value: String| text += &format!("\n  {name:<12} {value}");
     row("thread", call.tid.to_string());
     row("device", call.device.to_string());
-    row("time", format!("{} ns", call.time.1.saturating_sub(call.time.0)));
+    row(
+        "time",
+        format!("{} ns", call.time.1.saturating_sub(call.time.0)),
+    );
     if call.items().any(|item| item.kind == item::KERNEL_ARGUMENTS) {
         let (grid, block, lds) = geometry(operation, &call.arguments, &call.items);
-        row("grid", format!("{grid:?} blocks of {block:?}, {lds} bytes of dynamic local memory"));
+        row(
+            "grid",
+            format!("{grid:?} blocks of {block:?}, {lds} bytes of dynamic local memory"),
+        );
     }
     if let Some(made) = call.allocation() {
         row(
             "allocated",
-            format!("{} bytes of {} memory at {:#x}", made.size, memory_name(made.kind), made.base),
+            format!(
+                "{} bytes of {} memory at {:#x}",
+                made.size,
+                memory_name(made.kind),
+                made.base
+            ),
         );
     }
     for item in call.items() {
@@ -81,11 +96,22 @@ pub fn describe(call: &Call, details: bool) -> String {
             }
             item::KERNEL_ARGUMENTS => {
                 let words = item.payload.as_chunks::<8>().0.iter();
-                let words: Vec<String> = words.map(|word| format!("{:#x}", u64::from_le_bytes(*word))).collect();
-                row("arguments", format!("{} bytes: {}", item.payload.len(), words.join(" ")));
+                let words: Vec<String> = words
+                    .map(|word| format!("{:#x}", u64::from_le_bytes(*word)))
+                    .collect();
+                row(
+                    "arguments",
+                    format!("{} bytes: {}", item.payload.len(), words.join(" ")),
+                );
             }
-            item::SYMBOL => row("variable", String::from_utf8_lossy(item.payload).into_owned()),
-            item::MISSING => row("missing", String::from_utf8_lossy(item.payload).into_owned()),
+            item::SYMBOL => row(
+                "variable",
+                String::from_utf8_lossy(item.payload).into_owned(),
+            ),
+            item::MISSING => row(
+                "missing",
+                String::from_utf8_lossy(item.payload).into_owned(),
+            ),
             item::DATA => {
                 if let Some((data, _)) = item.data() {
                     let purpose = match data.purpose {
@@ -98,7 +124,10 @@ pub fn describe(call: &Call, details: bool) -> String {
                         0 | data_place::SKIPPED => "not taken".to_owned(),
                         blob => format!("data {blob}"),
                     };
-                    row(purpose, format!("{} bytes at {:#x} ({which})", data.size, data.address));
+                    row(
+                        purpose,
+                        format!("{} bytes at {:#x} ({which})", data.size, data.address),
+                    );
                 }
             }
             _ => {}

@@ -21,7 +21,11 @@ impl std::fmt::Display for Difference {
         let (left, right) = self.calls;
         match left == right {
             true => write!(f, "call {left}: {}", self.text),
-            false => write!(f, "call {left} of the first, {right} of the second: {}", self.text),
+            false => write!(
+                f,
+                "call {left} of the first, {right} of the second: {}",
+                self.text
+            ),
         }
     }
 }
@@ -53,15 +57,20 @@ fn shape(capture: &Capture, call: &Call) -> Result<Shape, CaptureError> {
             _ => reads.push(hash),
         }
     }
-    let kernel = call.items().find(|item| item.kind == item::KERNEL).map(|item| {
-        let name = item.payload.get(8..).unwrap_or_default().to_vec();
-        let code = item.payload.get(..8).unwrap_or_default().to_vec();
-        (name, code)
-    });
+    let kernel = call
+        .items()
+        .find(|item| item.kind == item::KERNEL)
+        .map(|item| {
+            let name = item.payload.get(8..).unwrap_or_default().to_vec();
+            let code = item.payload.get(..8).unwrap_or_default().to_vec();
+            (name, code)
+        });
     Ok(Shape {
         seq: call.seq,
         api: call.api,
-        text: call.operation().map_or(String::new(), |found| found.name().to_owned()),
+        text: call
+            .operation()
+            .map_or(String::new(), |found| found.name().to_owned()),
         reads,
         writes,
         kernel,
@@ -91,7 +100,10 @@ fn threads(capture: &Capture) -> Result<Vec<Vec<Shape>>, CaptureError> {
 pub fn diff(left: &Capture, right: &Capture) -> Result<Option<Difference>, CaptureError> {
     let mut first: Option<Difference> = None;
     let mut keep = |found: Difference| {
-        if first.as_ref().is_none_or(|first| found.calls.0 < first.calls.0) {
+        if first
+            .as_ref()
+            .is_none_or(|first| found.calls.0 < first.calls.0)
+        {
             first = Some(found);
         }
     };
@@ -104,12 +116,18 @@ pub fn diff(left: &Capture, right: &Capture) -> Result<Option<Difference>, Captu
             let calls = (a.seq, b.seq);
             let text = if a.api != b.api {
                 Some(format!("{} in the first, {} in the second", a.text, b.text))
-            } else if a.kernel.as_ref().map(|(name, _)| name) != b.kernel.as_ref().map(|(name, _)| name) {
+            } else if a.kernel.as_ref().map(|(name, _)| name)
+                != b.kernel.as_ref().map(|(name, _)| name)
+            {
                 let name = |shape: &Shape| {
                     let name = shape.kernel.as_ref().map(|(name, _)| name.clone());
                     String::from_utf8_lossy(&name.unwrap_or_default()).into_owned()
                 };
-                Some(format!("launches {} in the first, {} in the second", name(a), name(b)))
+                Some(format!(
+                    "launches {} in the first, {} in the second",
+                    name(a),
+                    name(b)
+                ))
             } else if a.reads != b.reads {
                 Some(format!("{} reads other data", a.text))
             } else {
@@ -128,7 +146,9 @@ pub fn diff(left: &Capture, right: &Capture) -> Result<Option<Difference>, Captu
             if let Some(((copy, _), _)) = differs {
                 let before = launches.iter().rev().find(|(seq, _)| seq < copy);
                 let after = match (before, &launch) {
-                    (Some((seq, name)), _) => format!("; the last launch before it is call {seq}, {name}"),
+                    (Some((seq, name)), _) => {
+                        format!("; the last launch before it is call {seq}, {name}")
+                    }
                     (None, _) => String::new(),
                 };
                 found = Some(Difference {
@@ -143,7 +163,11 @@ pub fn diff(left: &Capture, right: &Capture) -> Result<Option<Difference>, Captu
             let seq = |shapes: &[Shape]| shapes.get(at).map_or(0, |shape| shape.seq);
             found = Some(Difference {
                 calls: (seq(one), seq(other)),
-                text: format!("a thread makes {} calls in the first, {} in the second", one.len(), other.len()),
+                text: format!(
+                    "a thread makes {} calls in the first, {} in the second",
+                    one.len(),
+                    other.len()
+                ),
             });
         }
         if let Some(found) = found {
@@ -153,7 +177,11 @@ pub fn diff(left: &Capture, right: &Capture) -> Result<Option<Difference>, Captu
     if first.is_none() && lefts.len() != rights.len() {
         return Ok(Some(Difference {
             calls: (0, 0),
-            text: format!("{} threads in the first, {} in the second", lefts.len(), rights.len()),
+            text: format!(
+                "{} threads in the first, {} in the second",
+                lefts.len(),
+                rights.len()
+            ),
         }));
     }
     Ok(first)

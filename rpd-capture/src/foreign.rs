@@ -29,7 +29,9 @@ pub fn foreign(path: &Path) -> Result<Option<ForeignDatabase>, CaptureError> {
         return Ok(None);
     };
     let failed = |error| CaptureError::database(path)(error);
-    let Ok(mut statement) = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name") else {
+    let Ok(mut statement) =
+        database.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    else {
         return Ok(None);
     };
     let names: Vec<String> = statement

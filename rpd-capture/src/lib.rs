@@ -52,9 +52,9 @@ pub fn resolve(path: &std::path::Path) -> std::path::PathBuf {
         return path.to_owned();
     }
     match std::fs::canonicalize(path) {
-        Ok(file) if file.file_name().is_some_and(|name| name == DATABASE) => {
-            file.parent().map_or(file.clone(), std::path::Path::to_owned)
-        }
+        Ok(file) if file.file_name().is_some_and(|name| name == DATABASE) => file
+            .parent()
+            .map_or(file.clone(), std::path::Path::to_owned),
         _ => path.to_owned(),
     }
 }

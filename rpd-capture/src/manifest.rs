@@ -74,7 +74,10 @@ impl Manifest {
             }
         };
         if size > LONGEST {
-            return Err(CaptureError::damaged(&path, format!("{size} bytes are too many")));
+            return Err(CaptureError::damaged(
+                &path,
+                format!("{size} bytes are too many"),
+            ));
         }
         let text = std::fs::read(&path).map_err(CaptureError::io(&path))?;
         #[derive(Deserialize)]

@@ -243,7 +243,12 @@ impl PackReader {
     ///
     /// # Errors
     /// When they cannot be read, or are not those that were stored.
-    pub fn read(&mut self, hash: &Hash, chunk: &Chunk, into: &mut Vec<u8>) -> Result<(), CaptureError> {
+    pub fn read(
+        &mut self,
+        hash: &Hash,
+        chunk: &Chunk,
+        into: &mut Vec<u8>,
+    ) -> Result<(), CaptureError> {
         let path = self.folder.join(name(chunk.pack));
         let wrong = |what: &str| {
             CaptureError::damaged(
@@ -287,7 +292,10 @@ impl PackReader {
 
 /// The first digits of a hash, for messages.
 pub fn short(hash: &[u8]) -> String {
-    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hash.iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -302,23 +310,40 @@ mod tests {
         let mut state = 1u64;
         let noise: Vec<u8> = (0..CHUNK)
             .map(|_| {
-                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                state = state
+                    .wrapping_mul(6364136223846793005)
+                    .wrapping_add(1442695040888963407);
                 (state >> 56) as u8
             })
             .collect();
         let all = [&text[..], &noise, &vec![0; CHUNK], b"short", b""];
-        let hashes: Vec<Hash> = all.iter().map(|bytes| writer.store(bytes).expect("stored")).collect();
-        let size = std::fs::metadata(folder.path().join(name(1))).expect("a pack").len();
+        let hashes: Vec<Hash> = all
+            .iter()
+            .map(|bytes| writer.store(bytes).expect("stored"))
+            .collect();
+        let size = std::fs::metadata(folder.path().join(name(1)))
+            .expect("a pack")
+            .len();
         for (bytes, hash) in all.iter().zip(&hashes) {
             assert_eq!(writer.store(bytes).expect("stored"), *hash);
         }
-        assert_eq!(std::fs::metadata(folder.path().join(name(1))).expect("a pack").len(), size);
+        assert_eq!(
+            std::fs::metadata(folder.path().join(name(1)))
+                .expect("a pack")
+                .len(),
+            size
+        );
         let codec = |index: usize| writer.chunks()[&hashes[index]].codec;
-        assert_eq!([0, 1, 2].map(codec), [Codec::Zstd, Codec::Raw, Codec::Zeros]);
+        assert_eq!(
+            [0, 1, 2].map(codec),
+            [Codec::Zstd, Codec::Raw, Codec::Zeros]
+        );
         let mut reader = PackReader::new(folder.path());
         for (bytes, hash) in all.iter().zip(&hashes) {
             let mut read = Vec::new();
-            reader.read(hash, &writer.chunks()[hash], &mut read).expect("read");
+            reader
+                .read(hash, &writer.chunks()[hash], &mut read)
+                .expect("read");
             assert!(read == *bytes);
         }
     }
@@ -337,8 +362,14 @@ mod tests {
             .read(&hash, &chunk, &mut Vec::new())
             .expect_err("changed");
         let text = error.to_string();
-        assert!(text.contains("pack-00001.rpdp is damaged: chunk "), "{text}");
-        assert!(text.ends_with("at byte 56 does not have the content that was stored"), "{text}");
+        assert!(
+            text.contains("pack-00001.rpdp is damaged: chunk "),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("at byte 56 does not have the content that was stored"),
+            "{text}"
+        );
         bytes.truncate(60);
         std::fs::write(&path, &bytes).expect("written");
         let error = PackReader::new(folder.path())

@@ -156,14 +156,18 @@ impl Capture {
             });
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let database = Connection::open_with_flags(&file, flags).map_err(CaptureError::database(&file))?;
+        let database =
+            Connection::open_with_flags(&file, flags).map_err(CaptureError::database(&file))?;
         let last: i64 = database
             .query_row("SELECT ifnull(max(seq), 0) FROM call", [], |row| row.get(0))
             .map_err(CaptureError::database(&file))?;
         if last as u64 != manifest.calls {
             return Err(CaptureError::damaged(
                 &file,
-                format!("it has {last} calls, and {} should be there", manifest.calls),
+                format!(
+                    "it has {last} calls, and {} should be there",
+                    manifest.calls
+                ),
             ));
         }
         Ok(Capture {
@@ -352,9 +356,10 @@ impl Capture {
     /// # Errors
     /// When the database cannot be read.
     pub fn notes(&self) -> Result<Vec<(u64, String, String)>, CaptureError> {
-        self.all("SELECT seq, severity, text FROM note ORDER BY rowid", |row| {
-            Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?))
-        })
+        self.all(
+            "SELECT seq, severity, text FROM note ORDER BY rowid",
+            |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?)),
+        )
     }
 
     /// Hash and size of data.

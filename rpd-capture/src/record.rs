@@ -218,7 +218,11 @@ impl Recorder {
         if let Some(known) = self.by_hash.get(&(hash, keep)) {
             return Ok(*known);
         }
-        self.blobs.push(Blob { size, parts, kept: keep });
+        self.blobs.push(Blob {
+            size,
+            parts,
+            kept: keep,
+        });
         let blob = self.blobs.len() as i64;
         self.by_hash.insert((hash, keep), blob);
         Ok(blob)
@@ -238,7 +242,11 @@ impl Recorder {
         let calls = self.control_word(offset_of!(StageControl, calls));
         let reserved = self.control_word(offset_of!(StageControl, reserved));
         let abandoned = self.control_word(offset_of!(StageControl, abandoned));
-        (calls, self.data, reserved.saturating_sub(self.consumed + abandoned))
+        (
+            calls,
+            self.data,
+            reserved.saturating_sub(self.consumed + abandoned),
+        )
     }
 
     /// Whether the process has captured a call.
@@ -262,7 +270,9 @@ impl Recorder {
             WriteError::Database(source) => failed(source),
             WriteError::Capture(error) => error,
         })?;
-        database.close().map_err(|(_, error)| CaptureError::database(&path)(error))?;
+        database
+            .close()
+            .map_err(|(_, error)| CaptureError::database(&path)(error))?;
         std::fs::rename(&fresh, &path).map_err(CaptureError::io(&path))?;
         summary.stalled = (
             self.control_word(offset_of!(StageControl, stalled)),
@@ -569,7 +579,10 @@ impl Writer<'_> {
         self.last_code += 1;
         let id = self.last_code;
         self.codes.insert(code.id, id);
-        let Some(found) = usize::try_from(blob - 1).ok().and_then(|index| self.recorder.blobs.get(index)) else {
+        let Some(found) = usize::try_from(blob - 1)
+            .ok()
+            .and_then(|index| self.recorder.blobs.get(index))
+        else {
             self.note("error", "the bytes of a code object were lost")?;
             return Ok(());
         };
@@ -645,7 +658,8 @@ impl Writer<'_> {
                     arguments,
                     launches: 0,
                 };
-                self.kernels.insert((id, kernel.name.clone().into_bytes()), known);
+                self.kernels
+                    .insert((id, kernel.name.clone().into_bytes()), known);
             }
         }
         Ok(())
@@ -667,7 +681,13 @@ impl Writer<'_> {
         self.objects.insert((kind, raw), self.last_object);
         self.database
             .prepare_cached("INSERT INTO object VALUES (?, ?, ?, NULL, ?, ?)")?
-            .execute(params![self.last_object, kind.name(), self.seq, raw as i64, props])?;
+            .execute(params![
+                self.last_object,
+                kind.name(),
+                self.seq,
+                raw as i64,
+                props
+            ])?;
         Ok(self.last_object)
     }
 
@@ -685,11 +705,14 @@ impl Writer<'_> {
             return Ok(());
         };
         let Some(operation) = operation(call.operation) else {
-            self.summary.notes.push(format!("a call has the unknown number {}", call.operation));
+            self.summary
+                .notes
+                .push(format!("a call has the unknown number {}", call.operation));
             return Ok(());
         };
         let size = usize::from(operation.size);
-        let (Some(arguments), Some(rest)) = (tail.get(..size), tail.get(size.next_multiple_of(8)..))
+        let (Some(arguments), Some(rest)) =
+            (tail.get(..size), tail.get(size.next_multiple_of(8)..))
         else {
             return Ok(());
         };
@@ -746,13 +769,18 @@ impl Writer<'_> {
             add(item::DATA, NO_ARGUMENT, data.as_bytes());
         }
         if lost {
-            self.note("error", &format!("{}: data of the call are lost", operation.name()))?;
+            self.note(
+                "error",
+                &format!("{}: data of the call are lost", operation.name()),
+            )?;
         }
         let stream = operation
             .with_role(Role::Handle(HandleKind::Stream))
             .map_or(0, |argument| argument.value(arguments));
         self.database
-            .prepare_cached("INSERT INTO call VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?
+            .prepare_cached(
+                "INSERT INTO call VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            )?
             .execute(params![
                 self.seq,
                 call.entry as i64,
@@ -777,7 +805,13 @@ impl Writer<'_> {
         if call.result != 0 {
             return Ok(());
         }
-        self.effects(&call, operation, arguments, rest, (source_blob, output_blob))
+        self.effects(
+            &call,
+            operation,
+            arguments,
+            rest,
+            (source_blob, output_blob),
+        )
     }
 
     fn effects(
@@ -836,10 +870,18 @@ impl Writer<'_> {
                         .execute(params![self.seq, number])?;
                 }
             }
-            number::hipStreamDestroy => self.destroyed(HandleKind::Stream, named("stream").unwrap_or(0))?,
-            number::hipEventDestroy => self.destroyed(HandleKind::Event, named("event").unwrap_or(0))?,
-            number::hipModuleUnload => self.destroyed(HandleKind::Module, named("module").unwrap_or(0))?,
-            number::hipGraphDestroy => self.destroyed(HandleKind::Graph, named("graph").unwrap_or(0))?,
+            number::hipStreamDestroy => {
+                self.destroyed(HandleKind::Stream, named("stream").unwrap_or(0))?
+            }
+            number::hipEventDestroy => {
+                self.destroyed(HandleKind::Event, named("event").unwrap_or(0))?
+            }
+            number::hipModuleUnload => {
+                self.destroyed(HandleKind::Module, named("module").unwrap_or(0))?
+            }
+            number::hipGraphDestroy => {
+                self.destroyed(HandleKind::Graph, named("graph").unwrap_or(0))?
+            }
             number::hipGraphExecDestroy => {
                 self.destroyed(HandleKind::GraphExec, named("graphExec").unwrap_or(0))?;
             }
@@ -850,7 +892,12 @@ impl Writer<'_> {
             let object = named("stream").or_else(|| named("event"));
             self.database
                 .prepare_cached("INSERT INTO sync VALUES (?, ?, ?, ?)")?
-                .execute(params![self.seq, name, object.map(|raw| raw as i64), call.result])?;
+                .execute(params![
+                    self.seq,
+                    name,
+                    object.map(|raw| raw as i64),
+                    call.result
+                ])?;
         }
         if operation.group == Group::Transfer {
             let destination = named("dst").or_else(|| named("dest"));
@@ -915,8 +962,18 @@ impl Writer<'_> {
         self.database
             .prepare_cached("INSERT INTO launch VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?
             .execute(params![
-                self.seq, id, grid[0], grid[1], grid[2], block[0], block[1], block[2], lds as i64, call.flags,
-                launch_number, packed
+                self.seq,
+                id,
+                grid[0],
+                grid[1],
+                grid[2],
+                block[0],
+                block[1],
+                block[2],
+                lds as i64,
+                call.flags,
+                launch_number,
+                packed
             ])?;
         for (offset, size, certain) in found.iter().flat_map(|(_, _, arguments)| arguments) {
             for at in (*offset..offset + size / 8 * 8).step_by(8) {
@@ -970,7 +1027,12 @@ impl Writer<'_> {
             let id = index as i64 + 1;
             self.database
                 .prepare_cached("INSERT INTO blob VALUES (?, ?, ?, ?)")?
-                .execute(params![id, pack::hash_of(&blob.parts), blob.size as i64, blob.kept])?;
+                .execute(params![
+                    id,
+                    pack::hash_of(&blob.parts),
+                    blob.size as i64,
+                    blob.kept
+                ])?;
             for (index, part) in blob.parts.iter().enumerate().filter(|_| blob.kept) {
                 self.database
                     .prepare_cached("INSERT INTO blob_part VALUES (?, ?, ?)")?
@@ -993,7 +1055,9 @@ pub fn geometry(
             let at = usize::from(one.offset);
             let part = |index: usize| {
                 let bytes = arguments.get(at + 4 * index..at + 4 * index + 4);
-                bytes.map_or(0, |bytes| u32::from_le_bytes(bytes.try_into().unwrap_or_default()))
+                bytes.map_or(0, |bytes| {
+                    u32::from_le_bytes(bytes.try_into().unwrap_or_default())
+                })
             };
             [part(0), part(1), part(2)]
         })
@@ -1004,12 +1068,17 @@ pub fn geometry(
     };
     let lds = named("sharedMemBytes").unwrap_or(0);
     if let Some(item) = Items(items).find(|item| item.kind == item::IN)
-        && operation.arguments().iter().any(|one| one.role == Role::Struct(56))
+        && operation
+            .arguments()
+            .iter()
+            .any(|one| one.role == Role::Struct(56))
     {
         // `hipLaunchConfig_t`.
         let word = |at: usize| {
             let bytes = item.payload.get(at..at + 4);
-            bytes.map_or(0, |bytes| u32::from_le_bytes(bytes.try_into().unwrap_or_default()))
+            bytes.map_or(0, |bytes| {
+                u32::from_le_bytes(bytes.try_into().unwrap_or_default())
+            })
         };
         let grid = [word(0), word(4), word(8)];
         return (grid, [word(12), word(16), word(20)], u64::from(word(24)));

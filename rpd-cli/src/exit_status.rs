@@ -48,7 +48,17 @@ mod tests {
             .map(|(status, _)| status.to_owned())
             .filter(|status| status.starts_with(|letter: char| letter.is_ascii_digit()))
             .collect();
-        let known = [FAILED, USAGE, SLOWER, DIFFERS, INCOMPATIBLE, UNSUPPORTED, NOT_EXECUTABLE, NOT_FOUND].map(|one| one.to_string());
+        let known = [
+            FAILED,
+            USAGE,
+            SLOWER,
+            DIFFERS,
+            INCOMPATIBLE,
+            UNSUPPORTED,
+            NOT_EXECUTABLE,
+            NOT_FOUND,
+        ]
+        .map(|one| one.to_string());
         assert_eq!(listed, [&known[..], &[format!("{SIGNALLED}+n")]].concat());
     }
 }

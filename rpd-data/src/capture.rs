@@ -175,8 +175,13 @@ pub fn capture_calls() -> Result<Vec<CaptureCall>, Box<dyn Error>> {
     }
     let known = operations()?;
     let known = known.iter().filter(|one| one.kind == "HIP_RUNTIME_API");
-    if !known.map(|one| one.name).eq(calls.iter().map(|call| call.operation)) {
-        return Err("capture-calls.csv: the operations are those of HIP_RUNTIME_API, in order".into());
+    if !known
+        .map(|one| one.name)
+        .eq(calls.iter().map(|call| call.operation))
+    {
+        return Err(
+            "capture-calls.csv: the operations are those of HIP_RUNTIME_API, in order".into(),
+        );
     }
     Ok(calls)
 }

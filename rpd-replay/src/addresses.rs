@@ -105,7 +105,14 @@ impl Held {
     pub(crate) fn hold(regions: Vec<Region>) -> Result<Held, String> {
         let mut held = Held::default();
         for region in regions {
-            if map(region.base, region.size, libc::PROT_NONE, libc::MAP_FIXED_NOREPLACE).is_err() {
+            if map(
+                region.base,
+                region.size,
+                libc::PROT_NONE,
+                libc::MAP_FIXED_NOREPLACE,
+            )
+            .is_err()
+            {
                 let who = occupant(region.base, region.size);
                 held.release();
                 return Err(format!(
@@ -129,7 +136,11 @@ impl Held {
 
     /// Puts memory of the runtime at the addresses. The reason when that is impossible; what was done until then is undone
     /// as far as the runtime lets it.
-    pub(crate) fn occupy(mut self, hip: &mut Hip, device: impl Fn(i32) -> i32) -> Result<(), String> {
+    pub(crate) fn occupy(
+        mut self,
+        hip: &mut Hip,
+        device: impl Fn(i32) -> i32,
+    ) -> Result<(), String> {
         let regions = std::mem::take(&mut self.regions);
         let mut failed = None;
         for (index, region) in regions.iter().enumerate() {
@@ -221,12 +232,20 @@ fn occupy_device(hip: &mut Hip, region: &Region, device: i32) -> Result<(), Stri
     let all = hip
         .call(
             "hipMemSetAccess",
-            &[region.base, size, access.as_ptr() as u64, access.len() as u64],
+            &[
+                region.base,
+                size,
+                access.as_ptr() as u64,
+                access.len() as u64,
+            ],
         )
         .map_err(text)?;
     if all != crate::hip::SUCCESS {
-        hip.check("hipMemSetAccess", &[region.base, size, access.as_ptr() as u64, 1])
-            .map_err(text)?;
+        hip.check(
+            "hipMemSetAccess",
+            &[region.base, size, access.as_ptr() as u64, 1],
+        )
+        .map_err(text)?;
     }
     Ok(())
 }
@@ -265,7 +284,9 @@ impl Translation {
 
     /// All live memory: captured base, bytes, base now.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        self.live.iter().map(|(base, (size, now))| (*base, *size, *now))
+        self.live
+            .iter()
+            .map(|(base, (size, now))| (*base, *size, *now))
     }
 
     /// Replaces the words of `bytes` that are addresses of live memory; how many were.
@@ -290,7 +311,9 @@ impl Translation {
 pub(crate) fn refused(reason: &str) -> ReplayError {
     ReplayError::new(
         Status::Failed,
-        format!("memory cannot have the addresses of the capture: {reason} (--va remap uses others)"),
+        format!(
+            "memory cannot have the addresses of the capture: {reason} (--va remap uses others)"
+        ),
     )
 }
 
@@ -318,7 +341,10 @@ mod tests {
             memory(0x20_0000, 4097, memory_kind::HOST),
         ];
         let found = regions(&all);
-        let shape: Vec<_> = found.iter().map(|one| (one.base, one.size, one.host)).collect();
+        let shape: Vec<_> = found
+            .iter()
+            .map(|one| (one.base, one.size, one.host))
+            .collect();
         assert_eq!(shape, [(0x10_0000, 4096, false), (0x20_0000, 8192, true)]);
     }
 

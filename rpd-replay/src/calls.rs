@@ -52,7 +52,9 @@ impl Behind {
 
 fn word(bytes: &[u8], index: usize) -> u64 {
     let found = bytes.get(index * 8..index * 8 + 8);
-    found.map_or(0, |found| u64::from_le_bytes(found.try_into().unwrap_or_default()))
+    found.map_or(0, |found| {
+        u64::from_le_bytes(found.try_into().unwrap_or_default())
+    })
 }
 
 fn set_word(bytes: &mut [u8], index: usize, value: u64) {
@@ -63,7 +65,11 @@ fn set_word(bytes: &mut [u8], index: usize, value: u64) {
 
 impl Player {
     /// Makes a call again.
-    pub(crate) fn make(&mut self, call: &Call, operation: &'static Operation) -> Result<(), ReplayError> {
+    pub(crate) fn make(
+        &mut self,
+        call: &Call,
+        operation: &'static Operation,
+    ) -> Result<(), ReplayError> {
         match call.api {
             n::hipGraphLaunch | n::hipGraphLaunch_spt => self.generic(call, operation),
             _ if operation.group == Group::Launch => self.launch(call, operation),
@@ -92,6 +98,12 @@ impl Player {
             | n::hipMemcpyFromSymbolAsync_spt => self.copy_symbol(call, operation),
             n::hipMemset3D | n::hipMemset3D_spt | n::hipMemset3DAsync | n::hipMemset3DAsync_spt => {
                 self.fill_3d(call, operation)
+            }
+            n::hipStreamDestroy => {
+                let raw = call.argument("stream");
+                let stream = self.handle(HandleKind::Stream, raw)?;
+                self.handles.remove(&(HandleKind::Stream, raw));
+                self.hip.check("hipStreamDestroy", &[stream])
             }
             n::hipStreamQuery | n::hipStreamQuery_spt => {
                 self.with_name(call, operation, "hipStreamSynchronize")
@@ -169,32 +181,24 @@ impl Player {
         if address == 0 {
             return 0;
         }
-        // Data of the call say how much of host memory it is.
-        let mut len = 1;
-        for data in call.data() {
-            if address >= data.address || data.address - address < 1 << 30 {
-                let end = data.address + host::span(&data);
-                if address <= data.address && address + len < end || data.address == address {
-                    len = len.max(end.saturating_sub(address));
-                }
-            }
-        }
         if let Some(now) = self.translation.find(address) {
             return now;
         }
-        match call.data().any(|data| data.address == address) {
-            true => self.host.buffer(address, len),
-            false => {
-                let size = ["sizeBytes", "count", "size"]
-                    .iter()
-                    .map(|name| call.argument(name))
-                    .find(|size| *size > 0)
-                    .unwrap_or(8);
-                let pitch = call.argument("dpitch").max(call.argument("spitch"));
-                let size = size.max(pitch * call.argument("height"));
-                self.host.buffer(address, size.max(len))
-            }
-        }
+        let known = call
+            .data()
+            .filter(|data| data.address == address)
+            .map(|data| host::span(&data))
+            .max();
+        // Results of work under way are data of a later call.
+        let size = ["sizeBytes", "count", "size"]
+            .iter()
+            .map(|name| call.argument(name))
+            .find(|size| *size > 0)
+            .unwrap_or(8);
+        let pitch = call.argument("dpitch").max(call.argument("spitch"));
+        let rows = pitch * call.argument("height");
+        self.host
+            .buffer(address, size.max(rows).max(known.unwrap_or(0)))
     }
 
     /// Makes a call with its own name and arguments.
@@ -216,7 +220,9 @@ impl Player {
             .arguments()
             .iter()
             .enumerate()
-            .map(|(position, argument)| self.word_for(call, operation, position, argument, &mut behind))
+            .map(|(position, argument)| {
+                self.word_for(call, operation, position, argument, &mut behind)
+            })
             .collect::<Result<Vec<u64>, ReplayError>>()?;
         match self.hip.call(name, &words)? {
             SUCCESS => {}
@@ -248,7 +254,8 @@ impl Player {
                     for (index, old) in item.payload.as_chunks::<8>().0.iter().enumerate() {
                         // SAFETY: the buffer has room for as many nodes as the capture lists.
                         let new = unsafe { slot.add(index).read_volatile() };
-                        self.handles.insert((HandleKind::Node, u64::from_le_bytes(*old)), new);
+                        self.handles
+                            .insert((HandleKind::Node, u64::from_le_bytes(*old)), new);
                     }
                 }
                 _ => {}
@@ -278,9 +285,8 @@ impl Player {
         let missing = || ReplayError::damaged(format!("{} is not in the capture", argument.name()));
         Ok(match argument.role {
             Role::Value => match argument.name() {
-                "dstDeviceId" | "srcDeviceId" | "srcDevice" | "deviceId" | "peerDeviceId" | "device" => {
-                    u64::from(self.place(value as i32).cast_unsigned())
-                }
+                "dstDeviceId" | "srcDeviceId" | "srcDevice" | "deviceId" | "peerDeviceId"
+                | "device" => u64::from(self.place(value as i32).cast_unsigned()),
                 _ => value,
             },
             Role::Handle(HandleKind::Stream) => {
@@ -318,8 +324,15 @@ impl Player {
                 let mut bytes = read.ok_or_else(missing)?;
                 for (kind, host, device) in [(2, 3, 4), (9, 10, 11)] {
                     // Host, device or unified memory; arrays are refused when they are made.
-                    let at = if word(&bytes, kind) as u32 == 0 { host } else { device };
-                    let now = self.base_of(call, word(&bytes, at));
+                    let at = if word(&bytes, kind) as u32 == 0 {
+                        host
+                    } else {
+                        device
+                    };
+                    // Pitch times rows, with those before the rectangle.
+                    let (pitch, before) = (word(&bytes, kind + 4), word(&bytes, kind - 1));
+                    let size = pitch * (before + word(&bytes, 15)) + word(&bytes, 14);
+                    let now = self.base_of(word(&bytes, at), size);
                     set_word(&mut bytes, at, now);
                 }
                 behind.copy(&bytes)
@@ -327,7 +340,12 @@ impl Player {
             Role::Copy3d => {
                 let mut bytes = read.ok_or_else(missing)?;
                 for at in [4, 12] {
-                    let now = self.base_of(call, word(&bytes, at));
+                    // Pitch, rows of a slice, and slices with those before the box.
+                    let (pitch, rows) = (word(&bytes, at + 1), word(&bytes, at + 3));
+                    let slices = word(&bytes, at - 1) + word(&bytes, 18);
+                    let rows = rows.max(word(&bytes, at - 2) + word(&bytes, 17));
+                    let size = pitch * rows * slices + word(&bytes, 16);
+                    let now = self.base_of(word(&bytes, at), size);
                     set_word(&mut bytes, at, now);
                 }
                 behind.copy(&bytes)
@@ -376,26 +394,24 @@ impl Player {
         })
     }
 
-    /// Where the base address of a rectangle is now; the bytes that the call touches may begin behind it.
-    fn base_of(&mut self, call: &Call, base: u64) -> u64 {
+    /// Where the base address of a rectangle is now, which has at most `size` bytes from there.
+    fn base_of(&mut self, base: u64, size: u64) -> u64 {
         if base == 0 {
             return 0;
         }
-        if let Some(now) = self.translation.find(base) {
-            return now;
-        }
-        let touched = call.data().find(|data| data.address >= base && data.address - base < 1 << 40);
-        match touched {
-            Some(data) => {
-                let now = self.host.locate(&self.translation, data.address, host::span(&data));
-                now.wrapping_sub(data.address - base)
-            }
-            None => self.host.buffer(base, 8),
+        match self.translation.find(base) {
+            Some(now) => now,
+            None => self.host.buffer(base, size),
         }
     }
 
     /// Stores the handle that a call made.
-    fn take_handles(&mut self, call: &Call, operation: &Operation, new: impl Fn(HandleKind) -> Option<u64>) {
+    fn take_handles(
+        &mut self,
+        call: &Call,
+        operation: &Operation,
+        new: impl Fn(HandleKind) -> Option<u64>,
+    ) {
         for item in call.items().filter(|item| item.kind == item::OUT) {
             if let Some(argument) = operation.arguments().get(usize::from(item.argument))
                 && let Role::HandleOut(kind) = argument.role
@@ -426,15 +442,16 @@ impl Player {
         if let Some(known) = self.functions.get(&key) {
             return Ok(known.clone());
         }
-        let code = self
-            .code_at(provider, call.seq)
-            .ok_or_else(|| ReplayError::damaged(format!("the capture lacks code object {provider}")))?;
+        let code = self.code_at(provider, call.seq).ok_or_else(|| {
+            ReplayError::damaged(format!("the capture lacks code object {provider}"))
+        })?;
         let shown = String::from_utf8_lossy(name).into_owned();
         let module = match self.replaced(&shown, code)? {
             Some(module) => module,
             None => self.module(code)?,
         };
-        let text = CString::new(name).map_err(|_| ReplayError::damaged("a kernel's name has a NUL"))?;
+        let text =
+            CString::new(name).map_err(|_| ReplayError::damaged("a kernel's name has a NUL"))?;
         let mut function = 0u64;
         let words = [word_of(&mut function), module, text.as_ptr() as u64];
         self.hip.check("hipModuleGetFunction", &words)?;
@@ -502,7 +519,14 @@ impl Player {
             }
             _ => self.stream(call, operation),
         };
-        self.launch_kernel(call, operation, &kernel, &packed, (grid, block, shared), stream)
+        self.launch_kernel(
+            call,
+            operation,
+            &kernel,
+            &packed,
+            (grid, block, shared),
+            stream,
+        )
     }
 
     /// Launches a kernel.
@@ -531,7 +555,16 @@ impl Player {
                 .map(|(offset, ..)| packed.as_ptr() as u64 + u64::from(*offset))
                 .collect();
             let words = [
-                kernel.function, gx, gy, gz, bx, by, bz, shared, stream, pointers.as_ptr() as u64,
+                kernel.function,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                shared,
+                stream,
+                pointers.as_ptr() as u64,
             ];
             return self.hip.check("hipModuleLaunchCooperativeKernel", &words);
         }
@@ -539,13 +572,35 @@ impl Player {
             let start = self.handle(HandleKind::Event, events[0])?;
             let stop = self.handle(HandleKind::Event, events[1])?;
             let words = [
-                kernel.function, gx * bx, gy * by, gz * bz, bx, by, bz, shared, stream, 0,
-                extra.as_ptr() as u64, start, stop, 0,
+                kernel.function,
+                gx * bx,
+                gy * by,
+                gz * bz,
+                bx,
+                by,
+                bz,
+                shared,
+                stream,
+                0,
+                extra.as_ptr() as u64,
+                start,
+                stop,
+                0,
             ];
             return self.hip.check("hipExtModuleLaunchKernel", &words);
         }
         let words = [
-            kernel.function, gx, gy, gz, bx, by, bz, shared, stream, 0, extra.as_ptr() as u64,
+            kernel.function,
+            gx,
+            gy,
+            gz,
+            bx,
+            by,
+            bz,
+            shared,
+            stream,
+            0,
+            extra.as_ptr() as u64,
         ];
         self.hip.check("hipModuleLaunchKernel", &words)
     }
@@ -561,10 +616,14 @@ impl Player {
             .into_iter()
             .filter_map(|id| self.code_at(u64::from_le_bytes(id), call.seq));
         let Some(code) = codes.into_iter().next_back() else {
-            return Err(ReplayError::damaged("the capture does not have the module's code"));
+            return Err(ReplayError::damaged(
+                "the capture does not have the module's code",
+            ));
         };
         let Some(row) = self.codes.iter().find(|row| row.id == code).cloned() else {
-            return Err(ReplayError::damaged("the capture does not have the module's code"));
+            return Err(ReplayError::damaged(
+                "the capture does not have the module's code",
+            ));
         };
         let bytes = self.capture.bytes(row.blob)?;
         let module = self.load_module(&bytes, &row.triple)?;
@@ -586,7 +645,9 @@ impl Player {
         let name = call.items().find(|item| item.kind == item::IN);
         let name = name.and_then(|item| CString::new(item.payload).ok());
         let Some(name) = name else {
-            return Err(ReplayError::damaged("the name of the variable is not in the capture"));
+            return Err(ReplayError::damaged(
+                "the name of the variable is not in the capture",
+            ));
         };
         let (address, size) = self.variable(module, &name)?;
         if let Some(old) = out_word(call, 0) {
@@ -612,7 +673,9 @@ impl Player {
         let name = call.items().find(|item| item.kind == item::SYMBOL);
         let name = name.and_then(|item| CString::new(item.payload).ok());
         let Some(name) = name else {
-            return Err(ReplayError::damaged("the name of the variable is not in the capture"));
+            return Err(ReplayError::damaged(
+                "the name of the variable is not in the capture",
+            ));
         };
         // The code object that has it, the first first: those of the program are loaded before modules.
         let codes: Vec<i64> = self.codes.iter().map(|row| row.id).collect();
@@ -636,26 +699,37 @@ impl Player {
         )))
     }
 
-    fn copy_symbol(&mut self, call: &Call, operation: &'static Operation) -> Result<(), ReplayError> {
+    fn copy_symbol(
+        &mut self,
+        call: &Call,
+        operation: &'static Operation,
+    ) -> Result<(), ReplayError> {
         let (variable, _) = self.symbol(call)?;
         let variable = variable + call.argument("offset");
         let to = operation.name().contains("ToSymbol");
         let other = call.argument(if to { "src" } else { "dst" });
         let other = self.address(call, other);
         let (size, kind) = (call.argument("sizeBytes"), call.argument("kind"));
-        let (destination, source) = if to { (variable, other) } else { (other, variable) };
+        let (destination, source) = if to {
+            (variable, other)
+        } else {
+            (other, variable)
+        };
         if operation.name().contains("Async") {
             let stream = self.stream(call, operation);
             return self
                 .hip
                 .check("hipMemcpyAsync", &[destination, source, size, kind, stream]);
         }
-        self.hip.check("hipMemcpy", &[destination, source, size, kind])
+        self.hip
+            .check("hipMemcpy", &[destination, source, size, kind])
     }
 
     fn fill_3d(&mut self, call: &Call, operation: &'static Operation) -> Result<(), ReplayError> {
         let field = |name: &str, index: usize| {
-            let at = operation.argument(name).map_or(0, |argument| usize::from(argument.offset));
+            let at = operation
+                .argument(name)
+                .map_or(0, |argument| usize::from(argument.offset));
             word(call.arguments.get(at..).unwrap_or_default(), index)
         };
         let base = self.address(call, field("pitchedDevPtr", 0));
@@ -701,7 +775,9 @@ impl Player {
             }
             if call.api == n::hipMalloc3D {
                 let mut pitched = PitchedPtr([0; 4]);
-                let at = operation.argument("extent").map_or(0, |one| usize::from(one.offset));
+                let at = operation
+                    .argument("extent")
+                    .map_or(0, |one| usize::from(one.offset));
                 let bytes = call.arguments.get(at..).unwrap_or_default();
                 let extent = Extent([0, 1, 2].map(|index| word(bytes, index)));
                 let error = self.hip.malloc_3d(&mut pitched, extent)?;
@@ -717,7 +793,8 @@ impl Player {
             {
                 // As many bytes as the program had, whatever the pitch would be here: its own pitch is in its calls.
                 let mut now = 0u64;
-                self.hip.check("hipMalloc", &[word_of(&mut now), made.size])?;
+                self.hip
+                    .check("hipMalloc", &[word_of(&mut now), made.size])?;
                 self.translation.insert(made.base, made.size, now);
                 return Ok(());
             }
@@ -750,17 +827,23 @@ impl Player {
         }
         if call.api == n::hipHostGetDevicePointer {
             let host = call.argument("hstPtr");
+            if out_word(call, 0) == Some(host) {
+                return Ok(());
+            }
             let now = self.translation.find(host);
             let Some(now) = now else {
-                return Err(ReplayError::damaged("the host memory is not in the capture"));
+                return Err(ReplayError::damaged(
+                    "the host memory is not in the capture",
+                ));
             };
             let mut device = 0u64;
             self.hip
                 .check("hipHostGetDevicePointer", &[word_of(&mut device), now, 0])?;
-            if let Some(old) = out_word(call, 0)
-                && old != host
-            {
-                let size = self.translation.memory(host).map_or(1, |(base, size, _)| base + size - host);
+            if let Some(old) = out_word(call, 0) {
+                let size = self
+                    .translation
+                    .memory(host)
+                    .map_or(1, |(base, size, _)| base + size - host);
                 self.translation.insert(old, size, device);
             }
             return Ok(());
@@ -769,7 +852,13 @@ impl Player {
     }
 
     /// Memory at these addresses is used again: work that was to be complete before it was freed comes first.
-    fn reuse(&mut self, call: &Call, operation: &Operation, base: u64, size: u64) -> Result<(), ReplayError> {
+    fn reuse(
+        &mut self,
+        call: &Call,
+        operation: &Operation,
+        base: u64,
+        size: u64,
+    ) -> Result<(), ReplayError> {
         let end = base + size;
         let mut events = Vec::new();
         self.freed.retain(|(start, stop, stream, event)| {
@@ -806,7 +895,8 @@ fn out_word(call: &Call, position: u16) -> Option<u64> {
 /// Offset, size and certainty of the explicit arguments, from the description in the database.
 fn explicit(text: &str) -> Vec<(u32, u32, bool)> {
     let all: Vec<serde_json::Value> = serde_json::from_str(text).unwrap_or_default();
-    let number = |value: &serde_json::Value| u32::try_from(value.as_u64().unwrap_or(0)).unwrap_or(0);
+    let number =
+        |value: &serde_json::Value| u32::try_from(value.as_u64().unwrap_or(0)).unwrap_or(0);
     all.iter()
         .filter(|one| one["hidden"].as_bool() != Some(true))
         .map(|one| {

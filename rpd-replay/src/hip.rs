@@ -15,7 +15,22 @@ use crate::error::{ReplayError, Status};
 const WORDS: usize = 16;
 
 type Function = unsafe extern "C" fn(
-    u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
 ) -> i32;
 
 /// `hipExtent`.
@@ -112,7 +127,11 @@ impl Hip {
     }
 
     /// `hipMalloc3D`.
-    pub(crate) fn malloc_3d(&mut self, made: &mut PitchedPtr, extent: Extent) -> Result<i32, ReplayError> {
+    pub(crate) fn malloc_3d(
+        &mut self,
+        made: &mut PitchedPtr,
+        extent: Extent,
+    ) -> Result<i32, ReplayError> {
         let address = self.function("hipMalloc3D")?;
         type Malloc3d = unsafe extern "C" fn(*mut PitchedPtr, Extent) -> i32;
         // SAFETY: the type of the function.
@@ -138,7 +157,9 @@ impl Hip {
             Some(stream) => {
                 let address = self.function("hipMemset3DAsync")?;
                 // SAFETY: the type of the function.
-                unsafe { std::mem::transmute::<usize, MemsetAsync>(address)(at, value, extent, stream) }
+                unsafe {
+                    std::mem::transmute::<usize, MemsetAsync>(address)(at, value, extent, stream)
+                }
             }
         })
     }

@@ -64,7 +64,12 @@ impl KernelRuns {
     pub fn mean(&self) -> (f64, f64) {
         let count = self.milliseconds.len().max(1) as f64;
         let mean = self.milliseconds.iter().sum::<f64>() / count;
-        let square = self.milliseconds.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / count;
+        let square = self
+            .milliseconds
+            .iter()
+            .map(|one| (one - mean).powi(2))
+            .sum::<f64>()
+            / count;
         (mean, square.sqrt())
     }
 }
@@ -130,7 +135,9 @@ impl Player {
             .options
             .replace
             .iter()
-            .find(|(wanted, _)| wanted == name || rpd_spool::demangle::demangle(name).contains(wanted))
+            .find(|(wanted, _)| {
+                wanted == name || rpd_spool::demangle::demangle(name).contains(wanted)
+            })
             .map(|(_, file)| file.clone());
         let Some(file) = found else { return Ok(None) };
         let bytes = self.replacement(&file, name, code)?;
@@ -138,10 +145,16 @@ impl Player {
     }
 
     /// The code object in `file`, whose kernel must take the arguments of the captured one.
-    fn replacement(&mut self, file: &PathBuf, name: &str, code: i64) -> Result<Vec<u8>, ReplayError> {
+    fn replacement(
+        &mut self,
+        file: &PathBuf,
+        name: &str,
+        code: i64,
+    ) -> Result<Vec<u8>, ReplayError> {
         use rpd_gfx::codeobj::CodeObject;
         let shown = file.display();
-        let failed = |text: String| ReplayError::failed(format!("--replace {name}={shown}: {text}"));
+        let failed =
+            |text: String| ReplayError::failed(format!("--replace {name}={shown}: {text}"));
         let bytes = std::fs::read(file).map_err(|error| failed(error.to_string()))?;
         let Some(row) = self.codes.iter().find(|row| row.id == code).cloned() else {
             return Err(failed("the capture lacks the code it replaces".to_owned()));
@@ -156,11 +169,16 @@ impl Player {
             return Err(failed("it has no kernel of this name".to_owned()));
         };
         let layout = |kernel: &rpd_gfx::codeobj::Kernel| -> Vec<(u32, u32)> {
-            kernel.explicit_args().map(|one| (one.offset, one.size)).collect()
+            kernel
+                .explicit_args()
+                .map(|one| (one.offset, one.size))
+                .collect()
         };
         let old = original.kernel(name).map(layout).unwrap_or_default();
         let new = layout(new);
-        if let Some(index) = (0..old.len().max(new.len())).find(|index| old.get(*index) != new.get(*index)) {
+        if let Some(index) =
+            (0..old.len().max(new.len())).find(|index| old.get(*index) != new.get(*index))
+        {
             let text = |one: Option<&(u32, u32)>| match one {
                 Some((offset, size)) => format!("{size} bytes at {offset}"),
                 None => "absent".to_owned(),
@@ -176,7 +194,8 @@ impl Player {
 
     /// Runs the chosen launch as often as was asked for; the memory is then as it was before.
     pub(crate) fn run_chosen(&mut self, call: &Call) -> Result<(), ReplayError> {
-        let (Some(choice), Some(operation)) = (self.options.kernel.clone(), call.operation()) else {
+        let (Some(choice), Some(operation)) = (self.options.kernel.clone(), call.operation())
+        else {
             return Ok(());
         };
         if operation.name().contains("Cooperative") || operation.name().contains("GraphLaunch") {
@@ -239,7 +258,9 @@ impl Player {
         let found = call
             .items()
             .find(|item| item.kind == rpd_spool::capture::item::KERNEL);
-        let name = found.and_then(|item| item.payload.get(8..)).unwrap_or_default();
+        let name = found
+            .and_then(|item| item.payload.get(8..))
+            .unwrap_or_default();
         String::from_utf8_lossy(name).into_owned()
     }
 
@@ -313,5 +334,9 @@ impl Player {
 }
 
 fn written(saved: &[Saved]) -> u64 {
-    saved.iter().flat_map(|one| &one.written).map(|(_, len)| len).sum()
+    saved
+        .iter()
+        .flat_map(|one| &one.written)
+        .map(|(_, len)| len)
+        .sum()
 }

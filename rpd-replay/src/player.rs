@@ -8,13 +8,13 @@ use rpd_capture::{Call, Capture, CodeRow};
 use rpd_spool::capture::{Group, HandleKind, call_flag, data_use};
 use serde::Serialize;
 
+use crate::Placement;
 use crate::addresses::{self, Held, Translation};
 use crate::error::{ReplayError, Status};
 use crate::hip::{Hip, SUCCESS, WRONG_TARGET, word_of};
 use crate::host::{self, HostMemory};
 use crate::kernel::{KernelChoice, KernelRuns};
 use crate::verify::{self, Mismatch, Verify};
-use crate::Placement;
 
 /// What a replay does.
 #[derive(Debug, Clone)]
@@ -199,18 +199,16 @@ impl Player {
         let mut report = Report::default();
         let held = match options.placement {
             Placement::Remap => None,
-            Placement::Same | Placement::Auto => {
-                match Held::hold(addresses::regions(&memory)) {
-                    Ok(held) => Some(held),
-                    Err(reason) if options.placement == Placement::Same => {
-                        return Err(addresses::refused(&reason));
-                    }
-                    Err(reason) => {
-                        report.notes.push(remapped(&reason));
-                        None
-                    }
+            Placement::Same | Placement::Auto => match Held::hold(addresses::regions(&memory)) {
+                Ok(held) => Some(held),
+                Err(reason) if options.placement == Placement::Same => {
+                    return Err(addresses::refused(&reason));
                 }
-            }
+                Err(reason) => {
+                    report.notes.push(remapped(&reason));
+                    None
+                }
+            },
         };
         let mut hip = Hip::load(&options.library)?;
         hip.check("hipInit", &[0])?;
@@ -288,7 +286,8 @@ impl Player {
     /// Makes a device of the capture the current one.
     pub(crate) fn set_device(&mut self, device: i32) -> Result<(), ReplayError> {
         let now = self.place(device);
-        self.hip.check("hipSetDevice", &[u64::from(now.cast_unsigned())])?;
+        self.hip
+            .check("hipSetDevice", &[u64::from(now.cast_unsigned())])?;
         self.device = device;
         Ok(())
     }
@@ -300,7 +299,9 @@ impl Player {
             return Ok(*found);
         }
         let Some(row) = self.codes.iter().find(|row| row.id == code).cloned() else {
-            return Err(ReplayError::damaged(format!("the capture has no code object {code}")));
+            return Err(ReplayError::damaged(format!(
+                "the capture has no code object {code}"
+            )));
         };
         let bytes = self.code_bytes(&row)?;
         let module = self.load_module(&bytes, &row.triple)?;
@@ -359,7 +360,12 @@ impl Player {
             return Ok(());
         }
         let context = |error: ReplayError| ReplayError {
-            message: format!("call {} ({}): {}", call.seq, operation.name(), error.message),
+            message: format!(
+                "call {} ({}): {}",
+                call.seq,
+                operation.name(),
+                error.message
+            ),
             status: error.status,
         };
         if call.device != self.device {
@@ -404,7 +410,9 @@ impl Player {
                     }
                 }
             }
-            let start = self.host.locate(&self.translation, data.address, host::span(&data));
+            let start = self
+                .host
+                .locate(&self.translation, data.address, host::span(&data));
             // SAFETY: the place has room for the span of the data.
             unsafe { host::scatter(&data, start, &bytes) };
         }
@@ -419,12 +427,16 @@ impl Player {
             if !compared || call.seq < from || self.options.verify == Verify::Off {
                 continue;
             }
-            let start = self.host.locate(&self.translation, data.address, host::span(&data));
+            let start = self
+                .host
+                .locate(&self.translation, data.address, host::span(&data));
             // SAFETY: the place has the span of the data, and the work that writes it is complete.
             let bytes = unsafe { host::gather(&data, start) };
             self.report.compared += 1;
             let verify = self.options.verify;
-            if let Some(found) = verify::compare(&mut self.capture, verify, call.seq, &data, &bytes)? {
+            if let Some(found) =
+                verify::compare(&mut self.capture, verify, call.seq, &data, &bytes)?
+            {
                 self.report.mismatches.push(found);
             }
         }

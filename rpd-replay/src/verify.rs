@@ -42,7 +42,10 @@ impl std::fmt::Display for Mismatch {
             self.copy, self.size, self.address
         )?;
         if let Some((offset, elements)) = self.first {
-            write!(f, ", first at byte {offset}, {elements} 32-bit elements in all")?;
+            write!(
+                f,
+                ", first at byte {offset}, {elements} 32-bit elements in all"
+            )?;
         }
         if let Some((absolute, relative)) = self.error {
             write!(

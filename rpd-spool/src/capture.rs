@@ -246,7 +246,9 @@ pub mod number {
 
 fn text(start: u16, len: u8) -> &'static str {
     let start = usize::from(start);
-    NAMES.get(start..start + usize::from(len)).unwrap_or_default()
+    NAMES
+        .get(start..start + usize::from(len))
+        .unwrap_or_default()
 }
 
 /// All calls, by number.

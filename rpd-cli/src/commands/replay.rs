@@ -100,7 +100,9 @@ fn verify(text: &str) -> Result<Verify, String> {
         "exact" => Ok(Verify::Exact),
         "off" => Ok(Verify::Off),
         other => {
-            let numbers = other.strip_prefix("tol:").and_then(|rest| rest.split_once(','));
+            let numbers = other
+                .strip_prefix("tol:")
+                .and_then(|rest| rest.split_once(','));
             let parsed = numbers.and_then(|(absolute, relative)| {
                 Some((absolute.parse::<f64>().ok()?, relative.parse::<f64>().ok()?))
             });
@@ -108,7 +110,9 @@ fn verify(text: &str) -> Result<Verify, String> {
                 Some((absolute, relative)) if absolute >= 0.0 && relative >= 0.0 => {
                     Ok(Verify::Tolerance(absolute, relative))
                 }
-                _ => Err("expected exact, off or tol:ABSOLUTE,RELATIVE such as tol:1e-6,1e-5".to_owned()),
+                _ => Err(
+                    "expected exact, off or tol:ABSOLUTE,RELATIVE such as tol:1e-6,1e-5".to_owned(),
+                ),
             }
         }
     }
@@ -233,7 +237,10 @@ fn tell(given: &Arguments, report: &Report) {
         eprintln!("rpd: {mismatch}");
     }
     if report.mismatches.len() > 10 {
-        eprintln!("rpd: and {} more results differ", report.mismatches.len() - 10);
+        eprintln!(
+            "rpd: and {} more results differ",
+            report.mismatches.len() - 10
+        );
     }
     if given.quiet {
         return;
@@ -257,7 +264,10 @@ fn tell(given: &Arguments, report: &Report) {
     };
     let verified = match report.compared {
         0 => "no result was compared".to_owned(),
-        compared => format!("{} of {compared} results are equal", compared - report.mismatches.len() as u64),
+        compared => format!(
+            "{} of {compared} results are equal",
+            compared - report.mismatches.len() as u64
+        ),
     };
     eprintln!(
         "rpd: played {} calls with {} launches in {:.1} ms {place}; {verified}",
@@ -302,7 +312,9 @@ impl Prompt {
         }
         if let Some(name) = &self.until {
             let text = rpd_capture::describe(call, true);
-            let kernel = text.lines().find(|line| line.trim_start().starts_with("kernel "));
+            let kernel = text
+                .lines()
+                .find(|line| line.trim_start().starts_with("kernel "));
             if !kernel.is_some_and(|line| line.contains(name.as_str())) {
                 return Ok(Step::Go);
             }
@@ -328,7 +340,10 @@ impl Prompt {
                 }
                 ["q"] => return Ok(Step::End),
                 ["k", name @ ..] => {
-                    self.until = Some(name.first().map_or(String::new(), |name| (*name).to_owned()));
+                    self.until = Some(
+                        name.first()
+                            .map_or(String::new(), |name| (*name).to_owned()),
+                    );
                     return Ok(Step::Go);
                 }
                 ["s"] => {
@@ -336,7 +351,11 @@ impl Prompt {
                 }
                 ["m", address, rest @ ..] => {
                     let text = address.trim_start_matches("0x");
-                    let len = rest.first().and_then(|len| len.parse().ok()).unwrap_or(64u64).min(4096);
+                    let len = rest
+                        .first()
+                        .and_then(|len| len.parse().ok())
+                        .unwrap_or(64u64)
+                        .min(4096);
                     let shown = match u64::from_str_radix(text, 16) {
                         Err(_) => "expected an address such as 0x7f0000001000".to_owned(),
                         Ok(address) => match player.peek(address, len)? {

@@ -10,10 +10,10 @@ use rocprofiler_sdk_sys::{
 use rpd_spool::format::{CodeObject, HostFunction, KernelSymbol, tag};
 use rpd_spool::writer::now;
 
-use super::{counters, intercept};
 use super::payload::sized;
 use super::setup::Setup;
 use super::trace::{Phase, Record, Tracer};
+use super::{counters, intercept};
 use crate::recording::guard::Service;
 use crate::recording::text::text;
 use crate::recording::{header, meta};

@@ -91,8 +91,7 @@ mod wrappers {
 use wrappers::{COUNT, WRAPPERS};
 
 /// What the slots of the runtime's table held.
-static NEXT: [AtomicPtr<c_void>; COUNT] =
-    [const { AtomicPtr::new(std::ptr::null_mut()) }; COUNT];
+static NEXT: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(std::ptr::null_mut()) }; COUNT];
 
 /// Slots of the compiler's table, `data/operations.csv`.
 mod compiler {
@@ -311,7 +310,10 @@ pub(super) fn code_object(payload: &LoadPayload, loading: bool) {
             }
             // SAFETY: the code object lies there while it is being loaded.
             unsafe {
-                std::slice::from_raw_parts(memory.memory_base as *const u8, memory.memory_size as usize)
+                std::slice::from_raw_parts(
+                    memory.memory_base as *const u8,
+                    memory.memory_size as usize,
+                )
             }
         }
         _ => {

@@ -60,7 +60,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     while let Some(word) = given.next() {
         let text = word.to_str().unwrap_or_default();
         let mut value = |name: &str| {
-            let attached = text.get(2..).filter(|rest| !rest.is_empty()).map(OsString::from);
+            let attached = text
+                .get(2..)
+                .filter(|rest| !rest.is_empty())
+                .map(OsString::from);
             attached.or_else(|| given.next().cloned()).ok_or_else(|| {
                 Failure::usage(format!("{NAME}: {name} needs a value (see {NAME} -h)"))
             })
@@ -107,7 +110,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     }
     let separator = words.iter().position(|word| word == "--");
     let at = separator.unwrap_or_else(|| {
-        let first = words.iter().position(|word| word != "--data=none" && word != "--quiet");
+        let first = words
+            .iter()
+            .position(|word| word != "--data=none" && word != "--quiet");
         first.unwrap_or(words.len())
     });
     if separator.is_none() {

@@ -1,4 +1,4 @@
-//! `rpd capture info|ls|show|check|diff`: works on captures, without a GPU.
+//! `rpd capture info|ls|show|check|export|diff`: works on captures, without a GPU.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -85,12 +85,19 @@ fn described(capture: &Capture) -> Result<String> {
     let mut row = |name: &str, value: String| text += &format!("  {name:<12} {value}\n");
     row("program", command.join(" "));
     row("made by", format!("rpd {rpd} on {host}"));
-    let place = if *simulated { "the simulated GPU" } else { "ROCm" };
+    let place = if *simulated {
+        "the simulated GPU"
+    } else {
+        "ROCm"
+    };
     let codes = capture.codes().map_err(failure)?;
     let mut targets: Vec<&str> = codes.iter().map(|row| row.triple.as_str()).collect();
     targets.sort_unstable();
     targets.dedup();
-    row("ran on", format!("{place}, code for {}", targets.join(", ")));
+    row(
+        "ran on",
+        format!("{place}, code for {}", targets.join(", ")),
+    );
     let end = match (clean, status) {
         (true, Some(status)) => format!("complete; the program's exit status was {status}"),
         (true, None) => "complete".to_owned(),
@@ -105,7 +112,10 @@ fn described(capture: &Capture) -> Result<String> {
     row("launches", launches.len().to_string());
     let memory = capture.memory().map_err(failure)?;
     let total: u64 = memory.iter().map(|one| one.size).sum();
-    row("memory", format!("{} allocations, {}", memory.len(), bytes(total)));
+    row(
+        "memory",
+        format!("{} allocations, {}", memory.len(), bytes(total)),
+    );
     let ratio = *data as f64 / (*distinct).max(1) as f64;
     row(
         "data",
@@ -117,16 +127,25 @@ fn described(capture: &Capture) -> Result<String> {
         ),
     );
     if stalled.1 > 0 {
-        row("stalls", format!("{} calls, {:.1} ms", stalled.1, stalled.0 as f64 / 1e6));
+        row(
+            "stalls",
+            format!("{} calls, {:.1} ms", stalled.1, stalled.0 as f64 / 1e6),
+        );
     }
     for kernel in capture.kernels().map_err(failure)? {
         if kernel.launches > 0 {
-            row("kernel", format!("{} ({} launches)", kernel.name, kernel.launches));
+            row(
+                "kernel",
+                format!("{} ({} launches)", kernel.name, kernel.launches),
+            );
         }
     }
     let unsupported = capture.unsupported().map_err(failure)?;
     for (name, count) in &unsupported {
-        row("unsupported", format!("{name}: {count} calls, which a replay leaves out (--force)"));
+        row(
+            "unsupported",
+            format!("{name}: {count} calls, which a replay leaves out (--force)"),
+        );
     }
     for (seq, severity, note) in capture.notes().map_err(failure)? {
         row("note", format!("call {seq}: {severity}: {note}"));
@@ -155,11 +174,15 @@ fn list(arguments: &[OsString]) -> Result<u8> {
     let mut text = String::new();
     let last = given.until.unwrap_or(u64::MAX);
     capture
-        .calls(given.from, last, |call| -> Result<bool, rpd_capture::CaptureError> {
-            text += &rpd_capture::describe(&call, false);
-            text.push('\n');
-            Ok(true)
-        })
+        .calls(
+            given.from,
+            last,
+            |call| -> Result<bool, rpd_capture::CaptureError> {
+                text += &rpd_capture::describe(&call, false);
+                text.push('\n');
+                Ok(true)
+            },
+        )
         .map_err(failure)?;
     crate::print(&text)
 }
@@ -200,7 +223,10 @@ fn check(arguments: &[OsString]) -> Result<u8> {
         eprintln!("rpd: {}", problem.text);
     }
     if problems.is_empty() {
-        eprintln!("rpd: {}: all data are as they were stored", capture.path().display());
+        eprintln!(
+            "rpd: {}: all data are as they were stored",
+            capture.path().display()
+        );
         return Ok(SUCCESS);
     }
     Ok(DAMAGED)
@@ -245,7 +271,8 @@ struct ExportArguments {
 }
 
 fn export(arguments: &[OsString]) -> Result<u8> {
-    let Some(given) = crate::commands::parse::<ExportArguments>("capture export", arguments)? else {
+    let Some(given) = crate::commands::parse::<ExportArguments>("capture export", arguments)?
+    else {
         return Ok(SUCCESS);
     };
     let capture = open(&given.one.capture)?;
@@ -259,7 +286,9 @@ fn export(arguments: &[OsString]) -> Result<u8> {
             }
         }
         Some(path) => {
-            crate::commands::write_file(path, |out| Ok(rpd_capture::export(&capture, out).map_err(failure)?))?;
+            crate::commands::write_file(path, |out| {
+                Ok(rpd_capture::export(&capture, out).map_err(failure)?)
+            })?;
             eprintln!("rpd: wrote {}", crate::report::shown(path));
         }
     }

@@ -59,9 +59,11 @@ pub(super) enum MemoryChoice {
 /// Records a program's GPU calls with their data, for rpd replay
 ///
 /// The program runs as always; its output and exit status are its own. What was recorded is a directory that
-/// `rpd replay DIR` plays back without the program, and that `rpd capture info|ls|show|check|export|trim|diff DIR` works on.
+/// `rpd replay DIR` plays back without the program, and that `rpd capture info|ls|show|check|export|diff DIR` works on.
 #[derive(Debug, Parser)]
-#[command(override_usage = "rpd capture [options] -- PROGRAM [ARGUMENT...]\n       rpd capture info|ls|show|check|export|trim|diff ...")]
+#[command(
+    override_usage = "rpd capture [options] -- PROGRAM [ARGUMENT...]\n       rpd capture info|ls|show|check|export|diff ..."
+)]
 pub(super) struct Arguments {
     /// Directory to write, which must not exist [default: rpd-capture]
     #[arg(short, long, value_name = "DIR")]
@@ -161,7 +163,10 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
         ))
         .into());
     }
-    let output = given.output.clone().unwrap_or_else(|| PathBuf::from("rpd-capture"));
+    let output = given
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("rpd-capture"));
     let options = options(given);
     let file = program::of(&options)?;
     make(&output, given.overwrite)?;
@@ -337,7 +342,10 @@ impl Captures {
 
     /// Takes what the processes have staged. True when there was something.
     fn poll(&mut self) -> bool {
-        let folders = std::fs::read_dir(&self.spool).into_iter().flatten().flatten();
+        let folders = std::fs::read_dir(&self.spool)
+            .into_iter()
+            .flatten()
+            .flatten();
         for entry in folders {
             let name = entry.file_name().to_string_lossy().into_owned();
             let Some((pid, _)) = name
@@ -463,7 +471,9 @@ impl Captures {
             simulated: provider.simulated,
             time: time.map_or(0, |time| time.as_secs()),
             environment: std::env::vars_os()
-                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+                .filter_map(|(name, value)| {
+                    Some((name.into_string().ok()?, value.into_string().ok()?))
+                })
                 .filter(|(name, _)| selection.keeps(name))
                 .collect(),
             options: self.choices.clone(),
@@ -478,7 +488,10 @@ fn link(database: &Path, output: &Path) {
     let Ok(target) = std::path::absolute(output.join(rpd_capture::DATABASE)) else {
         return;
     };
-    if database.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+    if database
+        .symlink_metadata()
+        .is_ok_and(|found| found.is_symlink())
+    {
         let _ = std::fs::remove_file(database);
     }
     if let Err(error) = std::os::unix::fs::symlink(target, database) {
@@ -494,7 +507,10 @@ fn tell(given: &Arguments, output: &Path, summary: &Summary) {
         eprintln!("rpd: {note}");
     }
     if !summary.ended.is_empty() {
-        eprintln!("rpd: the capture ended before the program: {}", summary.ended);
+        eprintln!(
+            "rpd: the capture ended before the program: {}",
+            summary.ended
+        );
     }
     if given.quiet {
         return;
@@ -514,6 +530,10 @@ fn tell(given: &Arguments, output: &Path, summary: &Summary) {
         bytes(summary.data),
         bytes(summary.distinct),
         bytes(summary.stored),
-        if summary.clean { "" } else { "; the program did not end in good order" }
+        if summary.clean {
+            ""
+        } else {
+            "; the program did not end in good order"
+        }
     );
 }

@@ -1,6 +1,8 @@
 //! The items of a record.
 
-use rpd_spool::capture::{DataHeader, INLINE_BYTES, ItemHeader, NO_ARGUMENT, data_place, data_use, item};
+use rpd_spool::capture::{
+    DataHeader, INLINE_BYTES, ItemHeader, NO_ARGUMENT, data_place, data_use, item,
+};
 use zerocopy::IntoBytes;
 
 use super::ranges::Range;
@@ -66,7 +68,13 @@ impl Items {
 
     /// Adds bytes of host memory. `copy` is the begin of the copy that wrote them, 0 for this call. `always` takes them also
     /// when data are not wanted. False when they could not be read or stored.
-    pub(super) fn add_data(&mut self, range: &Range, purpose: u32, copy: u64, always: bool) -> bool {
+    pub(super) fn add_data(
+        &mut self,
+        range: &Range,
+        purpose: u32,
+        copy: u64,
+        always: bool,
+    ) -> bool {
         let size = range.bytes();
         let mut data = DataHeader {
             address: range.address,
@@ -97,7 +105,11 @@ impl Items {
                 return false;
             }
             data.offset = data_place::INLINE;
-            self.header(item::DATA, NO_ARGUMENT, size_of::<DataHeader>() + bytes.len());
+            self.header(
+                item::DATA,
+                NO_ARGUMENT,
+                size_of::<DataHeader>() + bytes.len(),
+            );
             self.bytes.extend_from_slice(data.as_bytes());
             self.bytes.extend_from_slice(bytes);
             self.pad();

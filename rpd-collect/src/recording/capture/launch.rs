@@ -64,7 +64,9 @@ unsafe fn pack(kernel: &Kernel, pointers: u64, extra: u64) -> Option<Vec<u8>> {
                     return None;
                 }
                 let bytes = std::slice::from_raw_parts(source, size);
-                packed.get_mut(offset..offset + size)?.copy_from_slice(bytes);
+                packed
+                    .get_mut(offset..offset + size)?
+                    .copy_from_slice(bytes);
             }
         }
         return Some(packed);
@@ -112,7 +114,9 @@ unsafe fn add(begun: &mut Begun, function: u64, pointers: u64, extra: u64) -> Ve
     // SAFETY: by the contract of this function.
     match unsafe { pack(&found.kernel, pointers, extra) } {
         Some(packed) => {
-            begun.items.add(item::KERNEL_ARGUMENTS, NO_ARGUMENT, &packed);
+            begun
+                .items
+                .add(item::KERNEL_ARGUMENTS, NO_ARGUMENT, &packed);
             let (words, _) = packed.as_chunks::<8>();
             words.iter().map(|word| u64::from_le_bytes(*word)).collect()
         }
@@ -152,7 +156,12 @@ pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
         visible(begun, std::iter::empty(), stream);
         return;
     }
-    let with = |role| begun.operation.with_role(role).map_or(0, |one| one.value(arguments));
+    let with = |role| {
+        begun
+            .operation
+            .with_role(role)
+            .map_or(0, |one| one.value(arguments))
+    };
     let function = match with(Role::Kernel) {
         0 => begun.argument(arguments, "f"),
         kernel => kernel,
@@ -167,7 +176,10 @@ pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
 
 /// Takes the host-visible memory that a launch may read.
 fn visible(begun: &mut Begun, words: impl Iterator<Item = u64>, stream: u64) {
-    let (launch, all) = (begun.entry, options().is_some_and(|options| options.snapshot));
+    let (launch, all) = (
+        begun.entry,
+        options().is_some_and(|options| options.snapshot),
+    );
     let changed = STATE.with(|state| match all {
         true => state.all_visible(launch, stream),
         false => state.visible(words, launch, stream),

@@ -39,7 +39,10 @@ fn find(elf: &[u8]) -> Option<Vec<Kernel>> {
     }
     const NOTE: u64 = 4;
     let headers = usize::try_from(number::<8>(elf, 32)?).ok()?;
-    let (size, count) = (number::<2>(elf, 54)? as usize, number::<2>(elf, 56)? as usize);
+    let (size, count) = (
+        number::<2>(elf, 54)? as usize,
+        number::<2>(elf, 56)? as usize,
+    );
     for index in 0..count {
         let at = headers.checked_add(size.checked_mul(index)?)?;
         if number::<4>(elf, at)? != NOTE {
@@ -97,7 +100,11 @@ impl<'a> Cursor<'a> {
     /// A number of `len` bytes, most significant first.
     fn big(&mut self, len: usize) -> Option<u64> {
         let bytes = self.take(len)?;
-        Some(bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+        Some(
+            bytes
+                .iter()
+                .fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
+        )
     }
 
     fn value(&mut self) -> Option<Value<'a>> {
@@ -210,7 +217,11 @@ impl<'a> Cursor<'a> {
                     let Value::Number(number) = cursor.value()? else {
                         return None;
                     };
-                    *(if key == b".offset" { &mut offset } else { &mut size }) = number;
+                    *(if key == b".offset" {
+                        &mut offset
+                    } else {
+                        &mut size
+                    }) = number;
                 }
                 b".value_kind" => {
                     if let Value::Text(kind) = cursor.value()? {
@@ -251,7 +262,10 @@ mod tests {
     #[test]
     fn explicit_arguments_have_their_places() {
         let mut seen = 0;
-        for object in objects(BUNDLE).into_iter().filter(|object| !object.is_empty()) {
+        for object in objects(BUNDLE)
+            .into_iter()
+            .filter(|object| !object.is_empty())
+        {
             let kernels = kernels(object);
             let name = b"_Z15subtract_kernelPfPKfS1_ii";
             let found = kernels.iter().find(|kernel| kernel.name == name);

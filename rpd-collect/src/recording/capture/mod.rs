@@ -206,8 +206,11 @@ impl Begun {
     /// Notes that something which a replay needs could not be taken.
     fn missing(&mut self, what: &str) {
         self.flags |= call_flag::INCOMPLETE;
-        self.items
-            .add(item::MISSING, rpd_spool::capture::NO_ARGUMENT, what.as_bytes());
+        self.items.add(
+            item::MISSING,
+            rpd_spool::capture::NO_ARGUMENT,
+            what.as_bytes(),
+        );
     }
 
     /// The value of the argument called `name`; 0 when there is none.
@@ -242,9 +245,7 @@ pub(crate) unsafe fn end(mut begun: Begun, arguments: &[u8], result: i32) {
     // Whether work is complete is asked in loops: answers that replay as nothing are left out.
     let asks = matches!(
         begun.number,
-        number::hipStreamQuery
-            | number::hipStreamQuery_spt
-            | number::hipEventQuery
+        number::hipStreamQuery | number::hipStreamQuery_spt | number::hipEventQuery
     );
     if asks && result != 0 {
         return;
@@ -377,7 +378,11 @@ unsafe fn memory(begun: &mut Begun, arguments: &[u8]) {
         n::hipMallocPitch | n::hipMemAllocPitch => {
             let pitch = named("pitch") as *const u64;
             // SAFETY: the call has stored the pitch there.
-            let pitch = if pitch.is_null() { 0 } else { unsafe { pitch.read_unaligned() } };
+            let pitch = if pitch.is_null() {
+                0
+            } else {
+                unsafe { pitch.read_unaligned() }
+            };
             (memory_kind::DEVICE, pitch * named("height"))
         }
         n::hipMalloc3D => {
@@ -391,9 +396,17 @@ unsafe fn memory(begun: &mut Begun, arguments: &[u8]) {
             let at = extent.map_or(0, |extent| usize::from(extent.offset));
             let word = |index: usize| {
                 let bytes = arguments.get(at + 8 * index..at + 8 * index + 8);
-                bytes.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
+                bytes.map_or(0, |bytes| {
+                    u64::from_le_bytes(bytes.try_into().unwrap_or_default())
+                })
             };
-            allocated(begun, base, pitch * word(1) * word(2), memory_kind::DEVICE, 0);
+            allocated(
+                begun,
+                base,
+                pitch * word(1) * word(2),
+                memory_kind::DEVICE,
+                0,
+            );
             return;
         }
         n::hipHostRegister => {
@@ -408,11 +421,7 @@ unsafe fn memory(begun: &mut Begun, arguments: &[u8]) {
             STATE.with(|state| state.alias(device, host));
             return;
         }
-        n::hipFree
-        | n::hipFreeAsync
-        | n::hipHostFree
-        | n::hipFreeHost
-        | n::hipHostUnregister => {
+        n::hipFree | n::hipFreeAsync | n::hipHostFree | n::hipFreeHost | n::hipHostUnregister => {
             let base = begun
                 .operation
                 .with_role(Role::Address)
@@ -441,9 +450,11 @@ fn allocated(begun: &mut Begun, base: u64, size: u64, kind: u32, flags: u32) {
         flags,
     };
     STATE.with(|state| state.allocated(made));
-    begun
-        .items
-        .add(item::ALLOCATION, rpd_spool::capture::NO_ARGUMENT, made.as_bytes());
+    begun.items.add(
+        item::ALLOCATION,
+        rpd_spool::capture::NO_ARGUMENT,
+        made.as_bytes(),
+    );
 }
 
 /// Functions of modules.
@@ -472,7 +483,9 @@ unsafe fn code(begun: &mut Begun, arguments: &[u8]) {
             // SAFETY: as above.
             let function = unsafe { stored(begun, arguments, Role::HandleOut(Function)) };
             let symbol = begun.argument(arguments, "symbolPtr");
-            let found = STATE.with(|state| state.function_of_host(function, symbol)).flatten();
+            let found = STATE
+                .with(|state| state.function_of_host(function, symbol))
+                .flatten();
             match found {
                 Some(found) => begun.items.add_kernel(found.code, &found.kernel.name),
                 None => begun.missing("the kernel is in no code object that was captured"),

@@ -115,7 +115,10 @@ impl Order {
 
     fn wait(&mut self, stream: u64, event: u64) {
         if let Some(covered) = self.events.get(&event).cloned() {
-            merge(&mut self.streams.entry(stream).or_default().follows, &covered);
+            merge(
+                &mut self.streams.entry(stream).or_default().follows,
+                &covered,
+            );
         }
     }
 
@@ -160,12 +163,16 @@ fn settle(begun: &mut Begun, covered: impl FnOnce(&Order) -> Covered) {
         let memory = state.settle(&covered);
         (copies, memory)
     });
-    let Some((copies, memory)) = found else { return };
+    let Some((copies, memory)) = found else {
+        return;
+    };
     for (copy, range) in copies {
         begun.items.add_data(&range, data_use::OUTPUT, copy, false);
     }
     for (launch, range) in memory {
-        begun.items.add_data(&range, data_use::OUTPUT, launch, false);
+        begun
+            .items
+            .add_data(&range, data_use::OUTPUT, launch, false);
     }
 }
 
@@ -252,7 +259,8 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
             let count = named("count");
             let (source, destination) = (named("src"), named("dst"));
             STATE.with(|state| {
-                let mut host = |address: u64| state.is_host(address).then(|| Range::flat(address, count));
+                let mut host =
+                    |address: u64| state.is_host(address).then(|| Range::flat(address, count));
                 let (source, destination) = (host(source), host(destination));
                 state.graph_ranges(graph, source, destination);
             });
@@ -287,7 +295,10 @@ mod tests {
         let covered = order.covered(20);
         assert_eq!(copies(&mut order, &covered), [1, 3]);
         let covered = order.covered(0);
-        assert!(copies(&mut order, &covered).is_empty(), "independent streams");
+        assert!(
+            copies(&mut order, &covered).is_empty(),
+            "independent streams"
+        );
         let covered = order.all();
         assert_eq!(copies(&mut order, &covered), [2]);
     }

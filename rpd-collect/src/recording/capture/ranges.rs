@@ -2,9 +2,9 @@
 
 use rpd_spool::capture::{Role, call_flag, data_use, number};
 
+use super::Begun;
 use super::order;
 use super::state::STATE;
-use super::Begun;
 
 /// Host memory: rows of `width` bytes, `pitch` bytes apart, in slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,8 @@ impl Range {
     /// Address and length of the pieces, in order; rows without gaps are one piece.
     pub(super) fn pieces(&self) -> impl Iterator<Item = (u64, u64)> {
         let range = *self;
-        let dense = range.rows * range.slices <= 1 || range.pitch == range.width && range.slice_rows == range.rows;
+        let dense = range.rows * range.slices <= 1
+            || range.pitch == range.width && range.slice_rows == range.rows;
         let (slices, rows, width) = if dense {
             (1, 1, range.bytes())
         } else {
@@ -74,7 +75,9 @@ mod kind {
 
 fn word(bytes: &[u8], index: usize) -> u64 {
     let found = bytes.get(index * 8..index * 8 + 8);
-    found.map_or(0, |found| u64::from_le_bytes(found.try_into().unwrap_or_default()))
+    found.map_or(0, |found| {
+        u64::from_le_bytes(found.try_into().unwrap_or_default())
+    })
 }
 
 /// # Safety
@@ -92,12 +95,16 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
             .then_some(range)
     };
     let (source, destination, kind) = match begun.number {
-        n::hipMemcpyHtoD | n::hipMemcpyHtoDAsync => {
-            (one(named("src"), named("sizeBytes")), None, kind::HOST_TO_DEVICE)
-        }
-        n::hipMemcpyDtoH | n::hipMemcpyDtoHAsync => {
-            (None, one(named("dst"), named("sizeBytes")), kind::DEVICE_TO_HOST)
-        }
+        n::hipMemcpyHtoD | n::hipMemcpyHtoDAsync => (
+            one(named("src"), named("sizeBytes")),
+            None,
+            kind::HOST_TO_DEVICE,
+        ),
+        n::hipMemcpyDtoH | n::hipMemcpyDtoHAsync => (
+            None,
+            one(named("dst"), named("sizeBytes")),
+            kind::DEVICE_TO_HOST,
+        ),
         n::hipMemcpyDtoD | n::hipMemcpyDtoDAsync | n::hipMemcpyPeer | n::hipMemcpyPeerAsync => {
             (None, None, kind::DEVICE_TO_DEVICE)
         }
@@ -107,7 +114,11 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
         | n::hipMemcpyAsync_spt
         | n::hipMemcpyWithStream => {
             let size = named("sizeBytes");
-            (one(named("src"), size), one(named("dst"), size), named("kind"))
+            (
+                one(named("src"), size),
+                one(named("dst"), size),
+                named("kind"),
+            )
         }
         n::hipMemcpyToSymbol
         | n::hipMemcpyToSymbol_spt
@@ -136,7 +147,8 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
             (source, rows(named("dst"), named("dpitch")), named("kind"))
         }
         n::hipMemcpyParam2D | n::hipMemcpyParam2DAsync => {
-            let pointer = begun.operation.with_role(Role::Copy2d)?.value(arguments) as *const [u8; 128];
+            let pointer =
+                begun.operation.with_role(Role::Copy2d)?.value(arguments) as *const [u8; 128];
             if pointer.is_null() {
                 return None;
             }
@@ -145,7 +157,8 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
             // srcXInBytes srcY srcMemoryType srcHost srcDevice srcArray srcPitch; the same of the destination; width, height.
             let side = |first: usize| {
                 let is_host = word(p, first + 2) as u32 == 0;
-                let address = word(p, first + 3) + word(p, first) + word(p, first + 1) * word(p, first + 6);
+                let address =
+                    word(p, first + 3) + word(p, first) + word(p, first + 1) * word(p, first + 6);
                 is_host.then_some(Range {
                     address,
                     pitch: word(p, first + 6),
@@ -163,7 +176,8 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
             });
         }
         n::hipMemcpy3D | n::hipMemcpy3D_spt | n::hipMemcpy3DAsync | n::hipMemcpy3DAsync_spt => {
-            let pointer = begun.operation.with_role(Role::Copy3d)?.value(arguments) as *const [u8; 160];
+            let pointer =
+                begun.operation.with_role(Role::Copy3d)?.value(arguments) as *const [u8; 160];
             if pointer.is_null() {
                 return None;
             }
@@ -250,7 +264,9 @@ pub(super) fn end(begun: &mut Begun, arguments: &[u8]) {
         return;
     };
     if copy.blocks {
-        begun.items.add_data(&destination, data_use::OUTPUT, 0, false);
+        begun
+            .items
+            .add_data(&destination, data_use::OUTPUT, 0, false);
     } else {
         STATE.with(|state| state.order.pend(stream, begun.entry, destination));
     }
@@ -274,7 +290,11 @@ mod tests {
         assert_eq!(range.bytes(), 64);
         range.pitch = 16;
         range.rows = 2;
-        assert!(range.pieces().eq([(1000, 8), (1016, 8), (1064, 8), (1080, 8)]));
+        assert!(
+            range
+                .pieces()
+                .eq([(1000, 8), (1016, 8), (1064, 8), (1080, 8)])
+        );
         assert!(Range::flat(5, 7).pieces().eq([(5, 7)]));
         assert_eq!(Range::flat(5, 0).pieces().count(), 0);
     }

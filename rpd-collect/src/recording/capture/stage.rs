@@ -94,12 +94,10 @@ pub(super) fn count_data(bytes: u64) {
 /// The capture has ended; only the first reason is kept.
 pub(super) fn set_ended(why: u32) {
     if let Some(control) = control() {
-        let _ = control.ended.compare_exchange(
-            ended::NOT,
-            why,
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
+        let _ =
+            control
+                .ended
+                .compare_exchange(ended::NOT, why, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 

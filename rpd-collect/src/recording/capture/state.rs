@@ -140,7 +140,9 @@ unsafe fn hash(address: u64, size: u64) -> u64 {
     for byte in rest {
         lanes[0] = (lanes[0].rotate_left(23) ^ u64::from(*byte)).wrapping_mul(PRIME);
     }
-    let sum = lanes.iter().fold(0u64, |sum, lane| (sum.rotate_left(29) ^ lane).wrapping_mul(PRIME));
+    let sum = lanes.iter().fold(0u64, |sum, lane| {
+        (sum.rotate_left(29) ^ lane).wrapping_mul(PRIME)
+    });
     sum.max(1)
 }
 
@@ -177,8 +179,9 @@ impl State {
 
     /// Whether an address of a copy is one of the host.
     pub(super) fn is_host(&mut self, address: u64) -> bool {
-        self.memory_at(address)
-            .is_none_or(|(_, memory)| matches!(memory.kind, memory_kind::HOST | memory_kind::REGISTERED))
+        self.memory_at(address).is_none_or(|(_, memory)| {
+            matches!(memory.kind, memory_kind::HOST | memory_kind::REGISTERED)
+        })
     }
 
     pub(super) fn variable(&self, host: u64) -> Option<Arc<[u8]>> {
@@ -204,7 +207,11 @@ impl State {
 
     /// A kernel called `name` in one of the code objects `codes`, the last first; in any when there are none.
     fn kernel(&self, codes: &[u64], name: &[u8]) -> Option<Launchable> {
-        let found = self.codes.iter().rev().filter(|code| codes.is_empty() || codes.contains(&code.id));
+        let found = self
+            .codes
+            .iter()
+            .rev()
+            .filter(|code| codes.is_empty() || codes.contains(&code.id));
         found
             .filter_map(|code| Some((code.id, code.kernels.get(name)?)))
             .map(|(code, kernel)| Launchable {
@@ -249,7 +256,12 @@ impl State {
 
     /// The host-visible memory that a launch may read, because `words` point into it, and that has changed since it was
     /// taken. What a launch uses already is left alone: the host does not write it then.
-    pub(super) fn visible(&mut self, words: impl Iterator<Item = u64>, launch: u64, stream: u64) -> Vec<Range> {
+    pub(super) fn visible(
+        &mut self,
+        words: impl Iterator<Item = u64>,
+        launch: u64,
+        stream: u64,
+    ) -> Vec<Range> {
         self.order.enqueue(stream);
         let work = self.order.work(stream);
         let mut changed = Vec::new();
@@ -272,7 +284,14 @@ impl State {
         changed
     }
 
-    fn use_memory(&mut self, address: u64, launch: u64, stream: u64, work: u64, changed: &mut Vec<Range>) {
+    fn use_memory(
+        &mut self,
+        address: u64,
+        launch: u64,
+        stream: u64,
+        work: u64,
+        changed: &mut Vec<Range>,
+    ) {
         let Some((base, memory)) = self.memory_at(address) else {
             return;
         };
@@ -305,7 +324,10 @@ impl State {
             let Some((launch, stream, work)) = memory.used_by else {
                 return false;
             };
-            if !covered.iter().any(|&(known, done)| known == stream && work <= done) {
+            if !covered
+                .iter()
+                .any(|&(known, done)| known == stream && work <= done)
+            {
                 return true;
             }
             memory.used_by = None;
@@ -339,8 +361,16 @@ impl State {
         }
     }
 
-    pub(super) fn capture_ranges(&mut self, capture: u64, source: Option<Range>, destination: Option<Range>) {
-        self.captures.entry(capture).or_default().add(source, destination);
+    pub(super) fn capture_ranges(
+        &mut self,
+        capture: u64,
+        source: Option<Range>,
+        destination: Option<Range>,
+    ) {
+        self.captures
+            .entry(capture)
+            .or_default()
+            .add(source, destination);
     }
 
     pub(super) fn capture_ends(&mut self, stream: u64, graph: u64) {
@@ -353,8 +383,16 @@ impl State {
         self.graphs.insert(graph, ranges);
     }
 
-    pub(super) fn graph_ranges(&mut self, graph: u64, source: Option<Range>, destination: Option<Range>) {
-        self.graphs.entry(graph).or_default().add(source, destination);
+    pub(super) fn graph_ranges(
+        &mut self,
+        graph: u64,
+        source: Option<Range>,
+        destination: Option<Range>,
+    ) {
+        self.graphs
+            .entry(graph)
+            .or_default()
+            .add(source, destination);
     }
 
     /// What `from` copies, `to` copies as well.
