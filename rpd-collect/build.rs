@@ -49,5 +49,52 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     std::fs::write(out.join("layouts.rs"), source)?;
+    std::fs::write(out.join("capture_wrappers.rs"), capture_wrappers()?)?;
     Ok(())
+}
+
+/// `captured!` for every call of the HIP runtime that a capture records, then the table of these wrappers.
+fn capture_wrappers() -> Result<String, Box<dyn Error>> {
+    let domains = rpd_data::functions()?;
+    let functions = domains
+        .iter()
+        .find(|domain| domain.name == "HIP_RUNTIME_API")
+        .map_or(&[][..], |domain| &domain.functions);
+    let layouts = rpd_data::layouts()?;
+    let calls = rpd_data::capture_calls()?;
+    let (mut source, mut table) = (String::new(), String::new());
+    let mut attributes = 0;
+    for (number, (function, call)) in functions.iter().zip(&calls).enumerate() {
+        if function.name == "hipFuncGetAttributes" {
+            attributes = number;
+        }
+        // Queries, and functions that return something other than a status.
+        if call.group == "query" || function.ret != Some(rpd_data::abi::Abi::U32) {
+            writeln!(table, "None,")?;
+            continue;
+        }
+        let size = layouts
+            .iter()
+            .find(|one| one.kind == "HIP_RUNTIME_API" && one.operation == function.name)
+            .map_or(0, |layout| layout.size);
+        write!(source, "captured!({number}, {}, {size}, [", function.name)?;
+        for ((argument, _), param) in call.arguments.iter().zip(&function.params) {
+            let name = match param.name.as_str() {
+                name @ ("fn" | "type") => format!("r#{name}"),
+                name => name.to_owned(),
+            };
+            write!(source, "{} {name}: {}, ", argument.offset, param.abi.rust())?;
+        }
+        writeln!(source, "]);")?;
+        writeln!(table, "Some({} as *const ()),", function.name)?;
+    }
+    writeln!(
+        source,
+        "pub(super) const COUNT: usize = {};\n\
+         pub(super) const ATTRIBUTES: usize = {attributes};\n\
+         pub(super) struct Code(pub(super) [Option<*const ()>; COUNT]);\n\
+         pub(super) static WRAPPERS: Code = Code([\n{table}]);",
+        functions.len(),
+    )?;
+    Ok(source)
 }

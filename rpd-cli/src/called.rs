@@ -19,10 +19,12 @@ pub(crate) enum Program {
     Rocprofv3Avail,
     /// `rpd convert`, `query`, `summary` and `merge`.
     Rocpd,
+    /// `hiptracer`: `rpd capture` with the switches of that program.
+    Hiptracer,
 }
 
 /// The programs of ROCm that rpd replaces: name, and usage line.
-const PROGRAMS: [(&str, Program, &str); 3] = [
+const PROGRAMS: [(&str, Program, &str); 4] = [
     (
         "rocprofv3",
         Program::Rocprofv3,
@@ -33,6 +35,11 @@ const PROGRAMS: [(&str, Program, &str); 3] = [
         "rocpd",
         Program::Rocpd,
         "[-h] [-v] {convert,query,summary,merge} ...",
+    ),
+    (
+        "hiptracer",
+        Program::Hiptracer,
+        "[options] -- <application> [application options]",
     ),
 ];
 
@@ -52,7 +59,7 @@ impl Called {
             .find(|(known, ..)| file == Some(OsStr::new(known)))
             .map_or(Program::Rpd, |(_, program, _)| *program);
         let by_name = match program {
-            Program::Rpd => Compat::None,
+            Program::Rpd | Program::Hiptracer => Compat::None,
             Program::Rocprofv3 | Program::Rocprofv3Avail | Program::Rocpd => Compat::Rocprofv3,
         };
         let has_option = matches!(program, Program::Rpd | Program::Rocprofv3);

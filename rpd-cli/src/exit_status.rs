@@ -8,6 +8,16 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 /// A gate of `rpd diff` found something slower than allowed.
 pub(crate) const SLOWER: u8 = 3;
+/// A capture is incomplete or damaged. (The same number as a mistake in the command line.)
+pub(crate) const DAMAGED: u8 = 2;
+/// A call of the runtime failed in a replay. (The same number as of a gate.)
+pub(crate) const API: u8 = 3;
+/// Results of a replay, or captures, differ.
+pub(crate) const DIFFERS: u8 = 4;
+/// No GPU here runs the code of a capture.
+pub(crate) const INCOMPATIBLE: u8 = 5;
+/// A capture has calls that cannot be replayed.
+pub(crate) const UNSUPPORTED: u8 = 6;
 /// The target cannot be executed.
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
 /// The target does not exist.
@@ -38,7 +48,17 @@ mod tests {
             .map(|(status, _)| status.to_owned())
             .filter(|status| status.starts_with(|letter: char| letter.is_ascii_digit()))
             .collect();
-        let known = [FAILED, USAGE, SLOWER, NOT_EXECUTABLE, NOT_FOUND].map(|one| one.to_string());
+        let known = [
+            FAILED,
+            USAGE,
+            SLOWER,
+            DIFFERS,
+            INCOMPATIBLE,
+            UNSUPPORTED,
+            NOT_EXECUTABLE,
+            NOT_FOUND,
+        ]
+        .map(|one| one.to_string());
         assert_eq!(listed, [&known[..], &[format!("{SIGNALLED}+n")]].concat());
     }
 }

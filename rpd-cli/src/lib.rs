@@ -75,6 +75,7 @@ fn run(called: Called, arguments: &[OsString]) -> Result<u8> {
         }
         Program::Rocprofv3 => {}
         Program::Rocprofv3Avail => return commands::avail::run(arguments, called.compat),
+        Program::Hiptracer => return commands::capture::hiptracer(arguments),
         Program::Rocpd => return commands::rocpd::run(arguments, called.compat),
     }
     match parse::parse(arguments)? {
@@ -148,6 +149,8 @@ const SUB_COMMANDS: &[SubCommand] = &[
     ("export", |words, _| commands::stacks::export::run(words)),
     ("hot", |words, _| commands::hot::run(words)),
     ("annotate", |words, _| commands::hot::annotate::run(words)),
+    ("capture", |words, _| commands::capture::run(words)),
+    ("replay", |words, _| commands::replay::run(words)),
     ("recover", |words, _| recover::run(words)),
 ];
 

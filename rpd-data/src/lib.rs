@@ -5,10 +5,12 @@
 //! tables at run time, least of all in the target. A table that is not understood fails the build.
 
 pub mod abi;
+mod capture;
 mod functions;
 mod layout;
 mod table;
 
+pub use capture::{CaptureCall, Role, capture_calls};
 pub use functions::{Domain, Function, Param, functions};
 pub use layout::{Argument, Form, Layout, layouts};
 pub use table::{Malformed, rows};

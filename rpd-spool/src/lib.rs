@@ -7,6 +7,7 @@
 //! cooperation from the writer.
 
 pub mod agent;
+pub mod capture;
 pub mod demangle;
 pub mod environment;
 pub mod format;

@@ -120,6 +120,25 @@ impl CounterOptions {
     }
 }
 
+/// What a capture of GPU calls takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default))]
+pub struct CaptureOptions {
+    /// Calls are captured; otherwise the rest has no effect.
+    pub calls: bool,
+    /// With the host data that they read.
+    pub data: bool,
+    /// With the host data that they write.
+    pub outputs: bool,
+    /// Before a launch all host-visible memory that has changed is taken, not only what the arguments point to.
+    pub snapshot: bool,
+    /// Bytes of data that may wait for the front end.
+    pub staging: u64,
+    /// The capture ends after so many bytes of data; `None`: it does not.
+    pub max_bytes: Option<u64>,
+}
+
 /// What the collector in the target is told. Small and text-encodable: it travels in [`crate::COLLECT_VARIABLE`]
 /// as `key=value` pairs joined by `,`, so that the target needs no JSON reader.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -159,6 +178,8 @@ pub struct CollectorOptions {
     pub stacks: StackOptions,
     /// How program counters of waves are sampled; none: they are not.
     pub sampling: Option<SamplingOptions>,
+    /// What to capture.
+    pub capture: CaptureOptions,
 }
 
 impl CollectorOptions {
@@ -191,7 +212,7 @@ macro_rules! flags {
 }
 
 /// The text form's keys. A key that is absent is off, so the common case stays short.
-const FLAGS: [Flag; 28] = flags! {
+const FLAGS: [Flag; 32] = flags! {
     "hip_runtime" => traces.hip_runtime;
     "hip_compiler" => traces.hip_compiler;
     "hsa_core" => traces.hsa_core;
@@ -220,6 +241,10 @@ const FLAGS: [Flag; 28] = flags! {
     "extra_counters" => counters.extra;
     "match_mangled" => counters.mangled;
     "match_truncated" => counters.truncate;
+    "capture" => capture.calls;
+    "capture_data" => capture.data;
+    "capture_outputs" => capture.outputs;
+    "capture_snapshot" => capture.snapshot;
 };
 
 /// The keys with values of their own. Lists are joined by `+`, groups by `/`, parts of an item by `:`; counter names
@@ -236,6 +261,8 @@ const STACK_DEPTH: &str = "stack_depth";
 const STACK_EVERY: &str = "stack_every";
 const STACK_MIN_DURATION: &str = "stack_min_duration";
 const SAMPLING: &str = "pc_sampling";
+const CAPTURE_STAGING: &str = "capture_staging";
+const CAPTURE_MAX_BYTES: &str = "capture_max_bytes";
 
 fn joined<T>(items: &[T], separator: &str, text: impl Fn(&T) -> String) -> String {
     let texts: Vec<String> = items.iter().map(text).collect();
@@ -334,7 +361,13 @@ impl CollectorOptions {
             }
         }
         if let Some(sampling) = &self.sampling {
-            pairs.push(format!("{SAMPLING}={}", sampling.to_text()));
+            add(SAMPLING, sampling.to_text());
+        }
+        if self.capture.staging > 0 {
+            add(CAPTURE_STAGING, self.capture.staging.to_string());
+        }
+        if let Some(bytes) = self.capture.max_bytes {
+            add(CAPTURE_MAX_BYTES, bytes.to_string());
         }
         pairs.join(",")
     }
@@ -371,6 +404,8 @@ impl CollectorOptions {
                 STACK_EVERY => options.stacks.every = value.parse().unwrap_or(1),
                 STACK_MIN_DURATION => options.stacks.min_duration = value.parse().unwrap_or(0),
                 SAMPLING => options.sampling = SamplingOptions::from_text(value),
+                CAPTURE_STAGING => options.capture.staging = value.parse().unwrap_or(0),
+                CAPTURE_MAX_BYTES => options.capture.max_bytes = value.parse().ok(),
                 _ => {
                     if let Some((_, _, set)) = FLAGS.iter().find(|flag| flag.0 == key) {
                         set(&mut options, value != "0");
@@ -406,6 +441,7 @@ mod tests {
         let mut text = FLAGS.map(|flag| flag.0).join(",");
         text += ",counters=SQ_WAVES+GRBM_COUNT:0/TCC_HIT,group_interval=3,iterations=1:3+5:5,periods=0:10:2+1:2:0,environment=all,variables=A+B";
         text += ",stacks=merged,stack_apis=hsa_*+!roctx*,stack_depth=9,stack_every=3,stack_min_duration=70";
+        text += ",capture_staging=8,capture_max_bytes=9";
         let all_on = CollectorOptions::from_text(&text);
         let fields = format!("{all_on:?}");
         assert!(!fields.contains("false"), "{fields}");
@@ -415,6 +451,8 @@ mod tests {
         assert_eq!(all_on.counters.group_interval, 3);
         assert_eq!(all_on.counters.iterations.len(), 2);
         assert_eq!(all_on.periods[1].delay, 1);
+        let capture = all_on.capture;
+        assert_eq!((capture.staging, capture.max_bytes), (8, Some(9)));
         assert_eq!(all_on.stacks.mode, StackMode::Merged);
         assert_eq!(all_on.stacks.apis, ["hsa_*", "!roctx*"]);
         let stacks = &all_on.stacks;

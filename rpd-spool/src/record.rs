@@ -28,6 +28,8 @@ pub enum Role {
     Fact,
     /// A statement about how complete the recording is.
     Completeness,
+    /// Part of a capture, which is no session.
+    Capture,
 }
 
 macro_rules! record_kinds {
@@ -157,6 +159,10 @@ record_kinds! {
     Selected = SELECTED 69, Selected, Left, Role::Completeness;
     /// A program counter of a wave.
     PcSample = PC_SAMPLE 70, PcSample, Left, Role::Row(Table::Samples);
+    /// A call of a capture. Tail: see [`crate::capture`].
+    CaptureCall = CAPTURE_CALL 96, CaptureCall, Left, Role::Capture;
+    /// A code object of a capture. Tail: see [`crate::capture`].
+    CaptureCode = CAPTURE_CODE 97, CaptureCode, Left, Role::Capture;
 }
 
 macro_rules! tables {

@@ -44,6 +44,7 @@ program copies copies -lhip
 program api-loop api-loop -lhip
 program launch-loop launch-loop -lhip
 program allocations allocations -rdynamic -lhip -lroctx
+program capture capture -lhip
 program spin spin -lhip
 program stacks stacks -lhip -lroctx
 program fork-exec fork-exec -lhip

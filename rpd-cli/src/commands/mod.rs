@@ -1,11 +1,13 @@
 //! Sub-commands that work on results or on the provider, and what they have in common.
 
 pub(crate) mod avail;
+pub(crate) mod capture;
 pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod hot;
 pub(crate) mod merge;
 pub(crate) mod query;
+pub(crate) mod replay;
 pub(crate) mod rocpd;
 pub(crate) mod stacks;
 pub(crate) mod summary;

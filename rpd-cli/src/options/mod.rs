@@ -16,5 +16,7 @@ mod stacks;
 mod summary;
 pub(crate) mod table;
 
+pub(crate) use outputs::default_sdk_suffixes;
+
 #[cfg(test)]
 mod tests;

@@ -108,6 +108,11 @@ pub(super) fn preload(given: &OptionValues, environment: &Environment) -> Vec<Pa
         .collect()
 }
 
+/// What follows `.so` in the names of the SDK library that are tried when no option says so.
+pub(crate) fn default_sdk_suffixes() -> Vec<String> {
+    sdk_suffixes(&OptionValues::default())
+}
+
 pub(super) fn sdk_suffixes(given: &OptionValues) -> Vec<String> {
     let major = given.integer("sdk-soversion").unwrap_or(1);
     let mut suffixes = Vec::new();

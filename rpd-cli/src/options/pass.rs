@@ -170,6 +170,7 @@ impl Resolver<'_> {
                     ..counters
                 },
                 periods,
+                capture: rpd_spool::options::CaptureOptions::default(),
                 stacks: stacks.collector,
                 sampling,
                 selected_regions: on("selected-regions") || on("selected-regions-ref-count"),

@@ -97,6 +97,20 @@ pub(crate) fn choose(
     }
 }
 
+/// The HIP runtime of the backend.
+pub(crate) fn hip(provider: &Provider) -> Result<PathBuf, Failure> {
+    let names = ["7", "6", "5"].map(|version| format!("libamdhip64.so.{version}"));
+    let mut names = names.to_vec();
+    names.push("libamdhip64.so".to_owned());
+    libraries::first_with(std::slice::from_ref(&provider.folder), &names).ok_or_else(|| {
+        Failure::failed(format!(
+            "no {} found in {}",
+            names.join(" or "),
+            provider.folder.display()
+        ))
+    })
+}
+
 fn names(suffixes: &[String]) -> Vec<String> {
     suffixes
         .iter()

@@ -15,6 +15,7 @@
 //! | `regions` | numbers of the messages that rename kernels |
 //! | `switch` | when recording is on: pause and resume, selected regions, collection periods |
 //! | `kernel_selection` | which dispatches are counted |
+//! | `capture` | captures of GPU calls with their data |
 //! | `arguments` | where in its argument struct a call has texts |
 //! | `process`, `process_record`, `totals` | the process: directory, meta stream, first record, sums |
 //! | `fork` | what modules do around a fork |
@@ -25,6 +26,7 @@
 pub(crate) mod arguments;
 pub(crate) mod background;
 pub(crate) mod call;
+pub(crate) mod capture;
 pub(crate) mod code;
 pub(crate) mod device_work;
 pub(crate) mod fork;

@@ -11,10 +11,10 @@ use rpd_spool::format::{CodeObject, HostFunction, KernelSymbol, tag};
 use rpd_spool::writer::now;
 
 use super::code_bytes::with_bytes;
-use super::counters;
 use super::payload::sized;
 use super::setup::Setup;
 use super::trace::{Phase, Record, Tracer};
+use super::{counters, intercept};
 use crate::recording::guard::Service;
 use crate::recording::text::text;
 use crate::recording::{code, header, meta};
@@ -65,6 +65,7 @@ fn code_object(payload: *const c_void, loading: bool, keeps_code: bool) {
     let Some(payload) = (unsafe { sized::<Payload>(payload) }) else {
         return;
     };
+    intercept::code_object(&payload, loading);
     // SAFETY: valid during the callback.
     let uri = unsafe { text(payload.uri) };
     let memory = match payload.storage_type {

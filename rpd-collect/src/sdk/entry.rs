@@ -13,8 +13,8 @@ use super::names::Catalogue;
 use super::provider::{self, functions};
 use super::setup::Setup;
 use super::{
-    agents, api, code_object, counters, dispatch, forked_end, marker, memory, pc_sampling, rename,
-    runtime, stream,
+    agents, api, code_object, counters, dispatch, forked_end, intercept, marker, memory,
+    pc_sampling, rename, runtime, stream,
 };
 use crate::lifecycle::{load, signals};
 use crate::recording::guard::{self, Service};
@@ -120,6 +120,7 @@ fn set_up(code: *const c_void) -> bool {
     setup.counting = counters::configure(&setup);
     // Before all other contexts, and never stopped: the provider does not repeat what was loaded before.
     code_object::configure(&setup);
+    intercept::configure(&setup);
     let announces_hsa = runtime::configure(&setup);
 
     let traces = setup.options.traces;

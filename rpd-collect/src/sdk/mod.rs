@@ -12,6 +12,7 @@
 //! | `dispatch`, `memory` | kernels; copies, allocations, scratch memory |
 //! | `counters` | hardware counters of kernels |
 //! | `pc_sampling` | program counters of waves |
+//! | `intercept` | captures: wrappers in the runtimes' dispatch tables |
 //! | `code_object`, `code_bytes`, `runtime`, `agents` | facts that records refer to |
 //! | `forked_end` | the end of a forked child whose provider waits for a thread that it does not have |
 //! | `setup`, `trace`, `query` | configuration of services; their records; queries that answer through a callback |
@@ -27,6 +28,7 @@ mod counters;
 mod dispatch;
 pub(crate) mod entry;
 mod forked_end;
+mod intercept;
 mod marker;
 mod memory;
 mod names;

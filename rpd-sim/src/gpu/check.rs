@@ -71,9 +71,14 @@ pub(crate) struct Reported<'a> {
 impl Session {
     /// Saves a code object that has been loaded at an address.
     pub(crate) fn save(&self, base: u64, bytes: &[u8]) {
-        let path = self.folder.join(format!("object-{}-{base:x}.co", std::process::id()));
+        let path = self
+            .folder
+            .join(format!("object-{}-{base:x}.co", std::process::id()));
         if let Err(error) = std::fs::write(&path, bytes) {
-            eprintln!("rpd-sim: {}: {error}; findings have no source lines", path.display());
+            eprintln!(
+                "rpd-sim: {}: {error}; findings have no source lines",
+                path.display()
+            );
         }
     }
 
@@ -83,7 +88,9 @@ impl Session {
         let end = address.saturating_add(bytes);
         let mut at = address;
         while at < end {
-            let page = written.entry(at / PAGE).or_insert_with(|| Box::new([0; 64]));
+            let page = written
+                .entry(at / PAGE)
+                .or_insert_with(|| Box::new([0; 64]));
             let stop = end.min((at / PAGE + 1) * PAGE);
             while at < stop {
                 let (word, bit) = ((at % PAGE / 64) as usize, at % 64);
@@ -147,7 +154,10 @@ impl Session {
                 finding.place.map_or_else(String::new, place),
             );
             if let Err(error) = self.append(&mut findings, line.as_bytes()) {
-                eprintln!("rpd-sim: {}: {error}; a finding is lost", self.folder.display());
+                eprintln!(
+                    "rpd-sim: {}: {error}; a finding is lost",
+                    self.folder.display()
+                );
             }
         }
     }
@@ -157,7 +167,10 @@ impl Session {
             let path = self.folder.join(format!("findings-{}", findings.process));
             findings.file = Some(OpenOptions::new().create(true).append(true).open(path)?);
         }
-        findings.file.as_mut().map_or(Ok(()), |file| file.write_all(line))
+        findings
+            .file
+            .as_mut()
+            .map_or(Ok(()), |file| file.write_all(line))
     }
 }
 

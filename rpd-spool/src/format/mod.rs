@@ -14,6 +14,7 @@ mod stacks;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+pub use crate::capture::{CaptureCall, CaptureCode};
 pub use crate::record::tag;
 pub use calls::{ApiCall, RangeBegin, RangeEnd, api_flag};
 pub use counters::{CountedDispatch, CountedValue, Counter, CounterInstance, Selected};

@@ -15,7 +15,7 @@ fn inside() -> Vec<u8> {
     let path = "../tests/workloads/kernels/prebuilt/inside.hipfb";
     let bundle = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("readable");
     let target = Target::parse("gfx90a").expect("a target");
-    codeobj::pick(&bundle, &target)
+    codeobj::bundle::pick(&bundle, &target)
         .expect("in the bundle")
         .into_owned()
 }

@@ -2,6 +2,7 @@
 
 mod allocations;
 mod binding;
+mod captures;
 mod compat;
 mod counters;
 mod database;

@@ -48,6 +48,7 @@ bundle transpose transpose.hipfb
 debug=-g
 bundle inside inside.hipfb
 debug=
+bundle capture capture.hipfb
 bundle module module.hipfb
 bundle module module-compressed.hipfb -compress
 bundle hostcall hostcall.hipfb

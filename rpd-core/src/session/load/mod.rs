@@ -176,6 +176,8 @@ impl Session {
                             None => None,
                         }
                     }
+                    // Read by whoever makes the capture.
+                    RecordKind::CaptureCall | RecordKind::CaptureCode => Some(()),
                 };
                 if taken.is_none() {
                     strange.short(kind);

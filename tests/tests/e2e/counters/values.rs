@@ -361,8 +361,7 @@ fn another_gpu() {
     );
 
     let refused = Rpd::new(["--sim-gpu", "gfx000", "--kernel-trace"])
-        .workload("vector-ops", [""; 0])
-        .run();
+        .workload("vector-ops", [""; 0]);
     let named = "invalid choice: 'gfx000' (choose from gfx90a, gfx942)";
     assert!(refused.stderr.contains(named), "{}", refused.stderr);
 }

@@ -1,0 +1,47 @@
+//! Checks a capture: every chunk against its hash, and that all data are there.
+
+use std::path::PathBuf;
+
+use crate::pack::PackReader;
+use crate::{BLOBS, Capture, CaptureError};
+
+/// Something that is wrong with a capture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong, and where.
+    pub text: String,
+}
+
+/// What is wrong with the data of a capture.
+///
+/// # Errors
+/// When the database cannot be read.
+pub fn check(capture: &Capture) -> Result<Vec<Problem>, CaptureError> {
+    let mut problems = Vec::new();
+    let folder = capture.path().join(BLOBS);
+    let mut reader = PackReader::new(&folder);
+    let mut bytes = Vec::new();
+    for (hash, chunk) in capture.all_chunks()? {
+        bytes.clear();
+        if let Err(error) = reader.read(&hash, &chunk, &mut bytes) {
+            problems.push(Problem {
+                path: folder.join(crate::pack::name(chunk.pack)),
+                text: error.to_string(),
+            });
+        }
+    }
+    for (blob, size, parts, sum) in capture.blob_sums()? {
+        if sum != size {
+            problems.push(Problem {
+                path: capture.path().join(crate::DATABASE),
+                text: format!(
+                    "{} is damaged: data {blob} have {sum} bytes in {parts} chunks, {size} should be there",
+                    capture.path().join(crate::DATABASE).display()
+                ),
+            });
+        }
+    }
+    Ok(problems)
+}

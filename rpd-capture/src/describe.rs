@@ -1,0 +1,137 @@
+//! A call as text.
+
+use rpd_spool::capture::{Role, data_place, data_use, item};
+
+use crate::Call;
+use crate::record::{geometry, memory_name};
+
+/// A call as text: one line, or with `details` its items below.
+pub fn describe(call: &Call, details: bool) -> String {
+    let Some(operation) = call.operation() else {
+        return format!("{:>8}  unknown call {}", call.seq, call.api);
+    };
+    let arguments: Vec<String> = operation
+        .arguments()
+        .iter()
+        .map(|argument| {
+            let value = argument.value(&call.arguments);
+            let text = match argument.role {
+                Role::Value if argument.size > 8 => {
+                    let at = usize::from(argument.offset);
+                    let words = call
+                        .arguments
+                        .get(at..at + usize::from(argument.size))
+                        .unwrap_or_default();
+                    let parts: Vec<String> = if argument.size == 12 {
+                        let words = words.as_chunks::<4>().0.iter();
+                        words
+                            .map(|word| u32::from_le_bytes(*word).to_string())
+                            .collect()
+                    } else {
+                        let words = words.as_chunks::<8>().0.iter();
+                        words
+                            .map(|word| u64::from_le_bytes(*word).to_string())
+                            .collect()
+                    };
+                    format!("{{{}}}", parts.join(", "))
+                }
+                Role::Value => value.to_string(),
+                _ => format!("{value:#x}"),
+            };
+            format!("{}={text}", argument.name())
+        })
+        .collect();
+    let mut text = format!(
+        "{:>8}  {}({})",
+        call.seq,
+        operation.name(),
+        arguments.join(", ")
+    );
+    if call.result != 0 {
+        text += &format!(" = {}", call.result);
+    }
+    if !details {
+        return text;
+    }
+    let mut row = |name: &str, value: String| text += &format!("\n  {name:<12} {value}");
+    row("thread", call.tid.to_string());
+    row("device", call.device.to_string());
+    row(
+        "time",
+        format!("{} ns", call.time.1.saturating_sub(call.time.0)),
+    );
+    if call.items().any(|item| item.kind == item::KERNEL_ARGUMENTS) {
+        let (grid, block, lds) = geometry(operation, &call.arguments, &call.items);
+        row(
+            "grid",
+            format!("{grid:?} blocks of {block:?}, {lds} bytes of dynamic local memory"),
+        );
+    }
+    if let Some(made) = call.allocation() {
+        row(
+            "allocated",
+            format!(
+                "{} bytes of {} memory at {:#x}",
+                made.size,
+                memory_name(made.kind),
+                made.base
+            ),
+        );
+    }
+    for item in call.items() {
+        let name = operation
+            .arguments()
+            .get(usize::from(item.argument))
+            .map_or("", |argument| argument.name());
+        match item.kind {
+            item::OUT => {
+                if let Some(word) = item.word() {
+                    row("stored", format!("{name} = {word:#x}"));
+                }
+            }
+            item::IN => row("read", format!("{name}: {} bytes", item.payload.len())),
+            item::KERNEL => {
+                let kernel = item.payload.get(8..).unwrap_or_default();
+                row("kernel", String::from_utf8_lossy(kernel).into_owned());
+            }
+            item::KERNEL_ARGUMENTS => {
+                let words = item.payload.as_chunks::<8>().0.iter();
+                let words: Vec<String> = words
+                    .map(|word| format!("{:#x}", u64::from_le_bytes(*word)))
+                    .collect();
+                row(
+                    "arguments",
+                    format!("{} bytes: {}", item.payload.len(), words.join(" ")),
+                );
+            }
+            item::SYMBOL => row(
+                "variable",
+                String::from_utf8_lossy(item.payload).into_owned(),
+            ),
+            item::MISSING => row(
+                "missing",
+                String::from_utf8_lossy(item.payload).into_owned(),
+            ),
+            item::DATA => {
+                if let Some((data, _)) = item.data() {
+                    let purpose = match data.purpose {
+                        data_use::SOURCE => "reads",
+                        data_use::UPDATE => "host memory",
+                        data_use::OUTPUT => "wrote",
+                        _ => "code",
+                    };
+                    let which = match data.offset {
+                        0 | data_place::SKIPPED => "not taken".to_owned(),
+                        blob => format!("data {blob}"),
+                    };
+                    row(
+                        purpose,
+                        format!("{} bytes at {:#x} ({which})", data.size, data.address),
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+    text
+}

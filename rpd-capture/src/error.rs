@@ -1,0 +1,103 @@
+//! Errors, and the class that decides the exit status.
+
+use std::path::{Path, PathBuf};
+
+/// What kind of failure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Something else: a file cannot be written, there is no space.
+    Failed,
+    /// The capture is incomplete, damaged or of another version.
+    Damaged,
+}
+
+/// Why a capture cannot be made or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// A file cannot be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The directory is no capture.
+    #[error("{path} is no capture: {reason}")]
+    NoCapture {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// Part of the capture is damaged.
+    #[error("{path} is damaged: {reason}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        reason: String,
+    },
+    /// Made by a newer version.
+    #[error("{path} has format version {found}; this rpd reads up to {known}: use a newer rpd")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest that is known.
+        known: u32,
+    },
+    /// The database.
+    #[error("{path}: {source}")]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// The capture has no such call.
+    #[error("{path} has no call {seq}; the last is {last}")]
+    NoCall {
+        /// The capture.
+        path: PathBuf,
+        /// What was asked for.
+        seq: u64,
+        /// The last one.
+        last: u64,
+    },
+}
+
+impl CaptureError {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> CaptureError {
+        let path = path.to_owned();
+        move |source| CaptureError::Io { path, source }
+    }
+
+    pub(crate) fn database(path: &Path) -> impl FnOnce(rusqlite::Error) -> CaptureError {
+        let path = path.to_owned();
+        move |source| CaptureError::Database { path, source }
+    }
+
+    pub(crate) fn damaged(path: &Path, reason: impl Into<String>) -> CaptureError {
+        CaptureError::Damaged {
+            path: path.to_owned(),
+            reason: reason.into(),
+        }
+    }
+
+    /// What kind of failure it is.
+    pub fn class(&self) -> Class {
+        match self {
+            CaptureError::Io { source, .. } => match source.kind() {
+                std::io::ErrorKind::UnexpectedEof => Class::Damaged,
+                _ => Class::Failed,
+            },
+            CaptureError::NoCapture { .. } | CaptureError::NoCall { .. } => Class::Failed,
+            CaptureError::Damaged { .. }
+            | CaptureError::Newer { .. }
+            | CaptureError::Database { .. } => Class::Damaged,
+        }
+    }
+}

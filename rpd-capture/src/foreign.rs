@@ -1,0 +1,57 @@
+//! Databases of HIPTracer.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::CaptureError;
+
+/// A database of HIPTracer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignDatabase {
+    /// Its tables and their rows.
+    pub tables: Vec<(String, u64)>,
+}
+
+/// What a file is, if it is a database of HIPTracer; `None` for everything else.
+///
+/// # Errors
+/// When it is one and cannot be read.
+pub fn foreign(path: &Path) -> Result<Option<ForeignDatabase>, CaptureError> {
+    // The database of a capture may be reachable under another name.
+    let is_capture = std::fs::canonicalize(path)
+        .is_ok_and(|path| path.file_name().is_some_and(|name| name == crate::DATABASE));
+    if !path.is_file() || is_capture {
+        return Ok(None);
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let Ok(database) = Connection::open_with_flags(path, flags) else {
+        return Ok(None);
+    };
+    let failed = |error| CaptureError::database(path)(error);
+    let Ok(mut statement) =
+        database.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    else {
+        return Ok(None);
+    };
+    let names: Vec<String> = statement
+        .query_map([], |row| row.get(0))
+        .and_then(Iterator::collect)
+        .map_err(failed)?;
+    if !["Events", "EventMalloc", "EventLaunch"]
+        .iter()
+        .all(|wanted| names.iter().any(|name| name == wanted))
+    {
+        return Ok(None);
+    }
+    let tables = names
+        .into_iter()
+        .map(|name| {
+            let sql = format!("SELECT count(*) FROM \"{}\"", name.replace('"', "\"\""));
+            let rows: i64 = database.query_row(&sql, [], |row| row.get(0))?;
+            Ok((name, rows as u64))
+        })
+        .collect::<rusqlite::Result<_>>()
+        .map_err(failed)?;
+    Ok(Some(ForeignDatabase { tables }))
+}

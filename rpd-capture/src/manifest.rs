@@ -1,0 +1,112 @@
+//! `capture.json`: what was captured, where and how.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CaptureError, MANIFEST};
+
+/// Version of the format. Readers refuse newer ones.
+pub const VERSION: u32 = 1;
+
+/// Longest description that is read, bytes.
+const LONGEST: u64 = 16 << 20;
+
+/// What was captured, where and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct Manifest {
+    /// Version of the format.
+    pub format: u32,
+    /// Version of the rpd that made it.
+    pub rpd: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Working directory of the program.
+    pub directory: String,
+    /// Process id of the program.
+    pub pid: u32,
+    /// Name of the machine.
+    pub host: String,
+    /// Targets of the GPUs of the machine, in the order of their numbers.
+    pub devices: Vec<String>,
+    /// The program ran on the simulated GPU.
+    pub simulated: bool,
+    /// When the capture was made, seconds since 1970.
+    pub time: u64,
+    /// Variables of the environment that the selection keeps.
+    pub environment: BTreeMap<String, String>,
+    /// Options of the capture, as words.
+    pub options: BTreeMap<String, String>,
+    /// Recording ended in good order; otherwise the program was killed, or ended in a way that runs no handlers.
+    pub clean: bool,
+    /// Why the capture ended before the program; empty: it did not.
+    pub ended: String,
+    /// How the program ended: its exit status, or 128 and the number of the signal.
+    pub status: Option<i32>,
+    /// Calls.
+    pub calls: u64,
+    /// Bytes of all data that calls read and wrote, each time counted.
+    pub data: u64,
+    /// Bytes of different data.
+    pub distinct: u64,
+    /// Bytes that these take in the packs.
+    pub stored: u64,
+    /// Nanoseconds that calls of the program waited until data were taken, and how many waited.
+    pub stalled: (u64, u64),
+}
+
+impl Manifest {
+    /// Reads the description of a capture.
+    ///
+    /// # Errors
+    /// When there is none, or it is not understood or of a newer version.
+    pub fn read(capture: &Path) -> Result<Manifest, CaptureError> {
+        let path = capture.join(MANIFEST);
+        let size = match std::fs::metadata(&path) {
+            Ok(found) => found.len(),
+            Err(error) => {
+                return Err(CaptureError::NoCapture {
+                    path: capture.to_owned(),
+                    reason: format!("{MANIFEST}: {error}"),
+                });
+            }
+        };
+        if size > LONGEST {
+            return Err(CaptureError::damaged(
+                &path,
+                format!("{size} bytes are too many"),
+            ));
+        }
+        let text = std::fs::read(&path).map_err(CaptureError::io(&path))?;
+        #[derive(Deserialize)]
+        struct Format {
+            format: u32,
+        }
+        let Format { format } = serde_json::from_slice(&text)
+            .map_err(|error| CaptureError::damaged(&path, error.to_string()))?;
+        if format > VERSION || format == 0 {
+            return Err(CaptureError::Newer {
+                path,
+                found: format,
+                known: VERSION,
+            });
+        }
+        serde_json::from_slice(&text)
+            .map_err(|error| CaptureError::damaged(&path, error.to_string()))
+    }
+
+    /// Writes it, under its name when it is complete.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, capture: &Path) -> Result<(), CaptureError> {
+        let path = capture.join(MANIFEST);
+        let fresh = capture.join(format!(".{MANIFEST}"));
+        let mut text = serde_json::to_vec_pretty(self).unwrap_or_default();
+        text.push(b'\n');
+        std::fs::write(&fresh, &text).map_err(CaptureError::io(&fresh))?;
+        std::fs::rename(&fresh, &path).map_err(CaptureError::io(&path))
+    }
+}

@@ -1,0 +1,26 @@
+//! What the calls of a capture make and end: handles, memory, kernels.
+
+use std::collections::BTreeMap;
+
+/// Live memory at a moment, by address.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Intervals {
+    live: BTreeMap<u64, (u64, i64)>,
+}
+
+impl Intervals {
+    pub(crate) fn insert(&mut self, base: u64, size: u64, number: i64) {
+        self.live.insert(base, (size, number));
+    }
+
+    pub(crate) fn remove(&mut self, base: u64) -> Option<i64> {
+        self.live.remove(&base).map(|(_, number)| number)
+    }
+
+    /// The memory that an address lies in, and how far behind its begin. The address right behind some memory belongs to
+    /// that memory where no other begins there.
+    pub(crate) fn find(&self, address: u64) -> Option<(i64, u64)> {
+        let (&base, &(size, number)) = self.live.range(..=address).next_back()?;
+        (address - base <= size).then_some((number, address - base))
+    }
+}

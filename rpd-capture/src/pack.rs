@@ -1,0 +1,380 @@
+//! Packs: data in chunks, by hash, each stored once.
+//!
+//! A pack is a file that grows: [`MAGIC`], then for each chunk its head (hash, bytes, stored bytes, codec) and what is
+//! stored. A chunk of zeros is not stored at all. Hashes are BLAKE3 of the chunk's own bytes and are checked when it is
+//! read.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::CaptureError;
+
+/// First bytes of a pack.
+pub const MAGIC: [u8; 8] = *b"RPDPACK1";
+
+/// Bytes of a chunk; the last of some data has fewer.
+pub const CHUNK: usize = 1 << 20;
+
+/// Bytes after which another pack is begun.
+const LARGEST: u64 = 1 << 30;
+
+/// Bytes that are compressed to see whether a chunk is worth it.
+const PROBE: usize = 64 << 10;
+
+/// Head of a chunk in a pack: hash, bytes, stored bytes, codec, padding.
+const HEAD: usize = 48;
+
+/// The hash of a chunk or of data.
+pub type Hash = [u8; 32];
+
+/// How a chunk is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Codec {
+    /// As it is.
+    Raw = 0,
+    /// Compressed with zstd.
+    Zstd = 1,
+    /// Not at all: it is zeros.
+    Zeros = 2,
+}
+
+impl Codec {
+    /// By its number in files.
+    pub fn from_number(number: i64) -> Option<Codec> {
+        [Codec::Raw, Codec::Zstd, Codec::Zeros]
+            .into_iter()
+            .find(|codec| *codec as i64 == number)
+    }
+}
+
+/// Where a chunk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk {
+    /// Number of the pack; 0 where nothing is stored.
+    pub pack: u32,
+    /// Where in the pack its bytes begin.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u32,
+    /// Bytes in the pack.
+    pub stored: u32,
+    /// How it is stored.
+    pub codec: Codec,
+}
+
+/// Name of the pack with this number.
+pub fn name(number: u32) -> String {
+    format!("pack-{number:05}.rpdp")
+}
+
+/// Stores chunks.
+pub struct PackWriter {
+    folder: PathBuf,
+    level: Option<i32>,
+    file: Option<File>,
+    number: u32,
+    at: u64,
+    chunks: HashMap<Hash, Chunk>,
+    buffer: Vec<u8>,
+    compressor: Option<zstd::bulk::Compressor<'static>>,
+}
+
+impl PackWriter {
+    /// Stores in `folder`, compressed with zstd at `level`; `None`: not compressed.
+    pub fn new(folder: PathBuf, level: Option<i32>) -> PackWriter {
+        PackWriter {
+            folder,
+            level,
+            file: None,
+            number: 0,
+            at: 0,
+            chunks: HashMap::new(),
+            buffer: Vec::new(),
+            compressor: level.and_then(|level| zstd::bulk::Compressor::new(level).ok()),
+        }
+    }
+
+    /// The chunks so far.
+    pub fn chunks(&self) -> &HashMap<Hash, Chunk> {
+        &self.chunks
+    }
+
+    /// Stores a chunk unless it is there; its hash.
+    ///
+    /// # Errors
+    /// When the pack cannot be written.
+    pub fn store(&mut self, bytes: &[u8]) -> Result<Hash, CaptureError> {
+        let hash = *blake3::hash(bytes).as_bytes();
+        if self.chunks.contains_key(&hash) {
+            return Ok(hash);
+        }
+        let size = bytes.len() as u32;
+        if is_zero(bytes) {
+            let zeros = Chunk {
+                pack: 0,
+                offset: 0,
+                size,
+                stored: 0,
+                codec: Codec::Zeros,
+            };
+            self.chunks.insert(hash, zeros);
+            return Ok(hash);
+        }
+        let codec = self.compress(bytes);
+        let stored = match codec {
+            Codec::Zstd => self.buffer.len(),
+            Codec::Raw | Codec::Zeros => bytes.len(),
+        } as u32;
+        if self.file.is_none() || self.at > LARGEST {
+            self.begin()?;
+        }
+        let mut head = [0u8; HEAD];
+        head[..32].copy_from_slice(&hash);
+        head[32..36].copy_from_slice(&size.to_le_bytes());
+        head[36..40].copy_from_slice(&stored.to_le_bytes());
+        head[40] = codec as u8;
+        let path = self.folder.join(name(self.number));
+        let Some(file) = &mut self.file else {
+            return Err(CaptureError::damaged(&path, "no pack is open"));
+        };
+        let body = match codec {
+            Codec::Zstd => &self.buffer[..],
+            Codec::Raw | Codec::Zeros => bytes,
+        };
+        file.write_all(&head)
+            .and_then(|()| file.write_all(body))
+            .map_err(CaptureError::io(&path))?;
+        let chunk = Chunk {
+            pack: self.number,
+            offset: self.at + HEAD as u64,
+            size,
+            stored,
+            codec,
+        };
+        self.at += (HEAD + body.len()) as u64;
+        self.chunks.insert(hash, chunk);
+        Ok(hash)
+    }
+
+    fn begin(&mut self) -> Result<(), CaptureError> {
+        self.number += 1;
+        let path = self.folder.join(name(self.number));
+        let mut file = File::create_new(&path).map_err(CaptureError::io(&path))?;
+        file.write_all(&MAGIC).map_err(CaptureError::io(&path))?;
+        self.at = MAGIC.len() as u64;
+        self.file = Some(file);
+        Ok(())
+    }
+
+    /// Compresses into the buffer, where that gains at least a twentieth.
+    fn compress(&mut self, bytes: &[u8]) -> Codec {
+        let (Some(_), Some(compressor)) = (self.level, &mut self.compressor) else {
+            return Codec::Raw;
+        };
+        let gains = |stored: usize, size: usize| stored + size / 20 < size;
+        let mut run = |bytes: &[u8], buffer: &mut Vec<u8>| {
+            buffer.clear();
+            buffer.reserve(zstd::zstd_safe::compress_bound(bytes.len()));
+            compressor.compress_to_buffer(bytes, buffer).ok()
+        };
+        if bytes.len() > 2 * PROBE {
+            let middle = bytes.len() / 2;
+            let probe = &bytes[middle..middle + PROBE];
+            if !run(probe, &mut self.buffer).is_some_and(|stored| gains(stored, PROBE)) {
+                return Codec::Raw;
+            }
+        }
+        match run(bytes, &mut self.buffer) {
+            Some(stored) if gains(stored, bytes.len()) => Codec::Zstd,
+            _ => Codec::Raw,
+        }
+    }
+}
+
+/// Whether all bytes are zero.
+pub fn is_zero(bytes: &[u8]) -> bool {
+    let (chunks, rest) = bytes.as_chunks::<64>();
+    rest.iter().all(|byte| *byte == 0)
+        && chunks
+            .iter()
+            .all(|chunk| chunk.iter().fold(0, |any, byte| any | byte) == 0)
+}
+
+/// The hash of data from those of its chunks.
+pub fn hash_of(chunks: &[Hash]) -> Hash {
+    match chunks {
+        [one] => *one,
+        several => *blake3::hash(several.as_flattened()).as_bytes(),
+    }
+}
+
+/// The hash of data that lie in memory.
+pub fn hash_bytes(bytes: &[u8]) -> Hash {
+    if bytes.len() <= CHUNK {
+        return *blake3::hash(bytes).as_bytes();
+    }
+    let chunks: Vec<Hash> = bytes
+        .chunks(CHUNK)
+        .map(|chunk| *blake3::hash(chunk).as_bytes())
+        .collect();
+    hash_of(&chunks)
+}
+
+/// Reads chunks.
+#[derive(Debug)]
+pub struct PackReader {
+    folder: PathBuf,
+    files: HashMap<u32, File>,
+}
+
+impl PackReader {
+    /// Reads from the packs in `folder`.
+    pub fn new(folder: &Path) -> PackReader {
+        PackReader {
+            folder: folder.to_owned(),
+            files: HashMap::new(),
+        }
+    }
+
+    /// Appends the bytes of a chunk to `into`, and checks them against their hash.
+    ///
+    /// # Errors
+    /// When they cannot be read, or are not those that were stored.
+    pub fn read(
+        &mut self,
+        hash: &Hash,
+        chunk: &Chunk,
+        into: &mut Vec<u8>,
+    ) -> Result<(), CaptureError> {
+        let path = self.folder.join(name(chunk.pack));
+        let wrong = |what: &str| {
+            CaptureError::damaged(
+                &path,
+                format!("chunk {} at byte {} {what}", short(hash), chunk.offset),
+            )
+        };
+        if chunk.size as usize > CHUNK || chunk.stored as usize > 2 * CHUNK {
+            return Err(wrong("has an impossible size"));
+        }
+        let start = into.len();
+        if chunk.codec == Codec::Zeros {
+            into.resize(start + chunk.size as usize, 0);
+        } else {
+            if !self.files.contains_key(&chunk.pack) {
+                let file = File::open(&path).map_err(CaptureError::io(&path))?;
+                self.files.insert(chunk.pack, file);
+            }
+            let Some(file) = self.files.get(&chunk.pack) else {
+                return Err(wrong("is in no pack"));
+            };
+            let mut stored = vec![0; chunk.stored as usize];
+            file.read_exact_at(&mut stored, chunk.offset)
+                .map_err(|_| wrong("reaches beyond the end of the pack"))?;
+            match chunk.codec {
+                Codec::Zstd => {
+                    let bytes = zstd::bulk::decompress(&stored, chunk.size as usize)
+                        .map_err(|_| wrong("cannot be decompressed"))?;
+                    into.extend_from_slice(&bytes);
+                }
+                Codec::Raw | Codec::Zeros => into.extend_from_slice(&stored),
+            }
+        }
+        let bytes = &into[start..];
+        if bytes.len() != chunk.size as usize || blake3::hash(bytes).as_bytes() != hash {
+            return Err(wrong("does not have the content that was stored"));
+        }
+        Ok(())
+    }
+}
+
+/// The first digits of a hash, for messages.
+pub fn short(hash: &[u8]) -> String {
+    hash.iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_stored_once_and_come_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut writer = PackWriter::new(folder.path().to_owned(), Some(1));
+        let text: Vec<u8> = (0..CHUNK).map(|at| (at / 100) as u8).collect();
+        let mut state = 1u64;
+        let noise: Vec<u8> = (0..CHUNK)
+            .map(|_| {
+                state = state
+                    .wrapping_mul(6364136223846793005)
+                    .wrapping_add(1442695040888963407);
+                (state >> 56) as u8
+            })
+            .collect();
+        let all = [&text[..], &noise, &vec![0; CHUNK], b"short", b""];
+        let hashes: Vec<Hash> = all
+            .iter()
+            .map(|bytes| writer.store(bytes).expect("stored"))
+            .collect();
+        let size = std::fs::metadata(folder.path().join(name(1)))
+            .expect("a pack")
+            .len();
+        for (bytes, hash) in all.iter().zip(&hashes) {
+            assert_eq!(writer.store(bytes).expect("stored"), *hash);
+        }
+        assert_eq!(
+            std::fs::metadata(folder.path().join(name(1)))
+                .expect("a pack")
+                .len(),
+            size
+        );
+        let codec = |index: usize| writer.chunks()[&hashes[index]].codec;
+        assert_eq!(
+            [0, 1, 2].map(codec),
+            [Codec::Zstd, Codec::Raw, Codec::Zeros]
+        );
+        let mut reader = PackReader::new(folder.path());
+        for (bytes, hash) in all.iter().zip(&hashes) {
+            let mut read = Vec::new();
+            reader
+                .read(hash, &writer.chunks()[hash], &mut read)
+                .expect("read");
+            assert!(read == *bytes);
+        }
+    }
+
+    #[test]
+    fn changed_chunks_are_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut writer = PackWriter::new(folder.path().to_owned(), None);
+        let hash = writer.store(b"some bytes of data").expect("stored");
+        let chunk = writer.chunks()[&hash];
+        let path = folder.path().join(name(1));
+        let mut bytes = std::fs::read(&path).expect("a pack");
+        bytes[chunk.offset as usize + 3] ^= 1;
+        std::fs::write(&path, &bytes).expect("written");
+        let error = PackReader::new(folder.path())
+            .read(&hash, &chunk, &mut Vec::new())
+            .expect_err("changed");
+        let text = error.to_string();
+        assert!(
+            text.contains("pack-00001.rpdp is damaged: chunk "),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("at byte 56 does not have the content that was stored"),
+            "{text}"
+        );
+        bytes.truncate(60);
+        std::fs::write(&path, &bytes).expect("written");
+        let error = PackReader::new(folder.path())
+            .read(&hash, &chunk, &mut Vec::new())
+            .expect_err("cut");
+        assert!(error.to_string().contains("beyond the end"), "{error}");
+    }
+}

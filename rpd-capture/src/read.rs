@@ -1,0 +1,498 @@
+//! Reads a capture.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use rpd_spool::capture::{AllocationItem, DataHeader, Items, Operation, item, operation};
+use rusqlite::{Connection, OpenFlags};
+use zerocopy::FromBytes as _;
+
+use crate::pack::{Chunk, Codec, Hash, PackReader};
+use crate::{BLOBS, CaptureError, DATABASE, Manifest};
+
+/// A call of a capture.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Its number, from 1, in the order of the replay.
+    pub seq: u64,
+    /// The thread that made it.
+    pub tid: u32,
+    /// The current device of the thread.
+    pub device: i32,
+    /// Number of the operation.
+    pub api: u32,
+    /// What it returned.
+    pub result: i32,
+    /// When it began and ended, `CLOCK_BOOTTIME` ns.
+    pub time: (u64, u64),
+    /// [`rpd_spool::capture::call_flag`].
+    pub flags: u32,
+    /// Its argument struct.
+    pub arguments: Vec<u8>,
+    /// Its items. In data, the offset is the number of the data in this capture, 0 when they are not there, and the copy is
+    /// the number of a call, 0 for this one.
+    pub items: Vec<u8>,
+}
+
+impl Call {
+    /// What was called.
+    pub fn operation(&self) -> Option<&'static Operation> {
+        operation(self.api)
+    }
+
+    /// The value of the argument called `name`, 0 when there is none.
+    pub fn argument(&self, name: &str) -> u64 {
+        self.operation()
+            .and_then(|operation| operation.argument(name))
+            .map_or(0, |argument| argument.value(&self.arguments))
+    }
+
+    /// Its items.
+    pub fn items(&self) -> Items<'_> {
+        Items(&self.items)
+    }
+
+    /// The data that it read or wrote.
+    pub fn data(&self) -> impl Iterator<Item = DataHeader> + '_ {
+        self.items()
+            .filter(|item| item.kind == item::DATA)
+            .filter_map(|item| Some(item.data()?.0))
+    }
+
+    /// The memory that it allocated.
+    pub fn allocation(&self) -> Option<AllocationItem> {
+        self.items()
+            .find(|item| item.kind == item::ALLOCATION)
+            .and_then(|item| Some(AllocationItem::read_from_prefix(item.payload).ok()?.0))
+    }
+}
+
+/// Memory that was allocated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// Its number.
+    pub number: i64,
+    /// [`rpd_spool::capture::memory_kind`].
+    pub kind: u32,
+    /// The device that was current.
+    pub device: i32,
+    /// First byte.
+    pub base: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Flags of the call.
+    pub flags: u32,
+    /// The call that allocated it, and the one that freed it.
+    pub life: (u64, Option<u64>),
+}
+
+/// A code object.
+#[derive(Debug, Clone)]
+pub struct CodeRow {
+    /// Its number in the capture.
+    pub id: i64,
+    /// The number by which calls name it.
+    pub provider_id: u64,
+    /// The provider's handle of the device.
+    pub agent: u64,
+    /// Number of its data.
+    pub blob: i64,
+    /// Its target.
+    pub triple: String,
+    /// Bytes.
+    pub size: u64,
+    /// The last call before it was loaded.
+    pub load_seq: u64,
+    /// Where it was loaded, and how many bytes.
+    pub load: (u64, u64),
+}
+
+/// A kernel.
+#[derive(Debug, Clone)]
+pub struct KernelRow {
+    /// Its number.
+    pub id: i64,
+    /// Its code object.
+    pub code: i64,
+    /// Its name.
+    pub name: String,
+    /// Launches of it.
+    pub launches: u64,
+}
+
+/// Data of a capture.
+#[derive(Debug, Clone)]
+pub struct Data {
+    /// Hash of all bytes.
+    pub hash: Hash,
+    /// Bytes.
+    pub size: u64,
+    /// Their content is in the capture; otherwise only the hash is.
+    pub kept: bool,
+}
+
+/// A capture that is open.
+#[derive(Debug)]
+pub struct Capture {
+    path: PathBuf,
+    manifest: Manifest,
+    database: Connection,
+    packs: PackReader,
+    last: u64,
+}
+
+impl Capture {
+    /// Opens the capture in `path`.
+    ///
+    /// # Errors
+    /// When it is none, is damaged, or of a newer version.
+    pub fn open(path: &Path) -> Result<Capture, CaptureError> {
+        let manifest = Manifest::read(path)?;
+        let file = path.join(DATABASE);
+        if !file.is_file() {
+            return Err(CaptureError::NoCapture {
+                path: path.to_owned(),
+                reason: format!("it has no {DATABASE}"),
+            });
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let database =
+            Connection::open_with_flags(&file, flags).map_err(CaptureError::database(&file))?;
+        let last: i64 = database
+            .query_row("SELECT ifnull(max(seq), 0) FROM call", [], |row| row.get(0))
+            .map_err(CaptureError::database(&file))?;
+        if last as u64 != manifest.calls {
+            return Err(CaptureError::damaged(
+                &file,
+                format!(
+                    "it has {last} calls, and {} should be there",
+                    manifest.calls
+                ),
+            ));
+        }
+        Ok(Capture {
+            path: path.to_owned(),
+            manifest,
+            database,
+            packs: PackReader::new(&path.join(BLOBS)),
+            last: last as u64,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was captured.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The database, for queries.
+    pub fn database(&self) -> &Connection {
+        &self.database
+    }
+
+    /// Number of the last call.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    fn failed(&self) -> impl Fn(rusqlite::Error) -> CaptureError + '_ {
+        |error| CaptureError::database(&self.path.join(DATABASE))(error)
+    }
+
+    /// Gives the calls from `first` to `last`, both included, to `take`, until that returns false.
+    ///
+    /// # Errors
+    /// The errors of `take`, and when the database cannot be read.
+    pub fn calls<E: From<CaptureError>>(
+        &self,
+        first: u64,
+        last: u64,
+        mut take: impl FnMut(Call) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let failed = |error| E::from(self.failed()(error));
+        let mut statement = self
+            .database
+            .prepare_cached(
+                "SELECT seq, tid, dev, api, rc, t0, t1, flags, args, items FROM call WHERE seq BETWEEN ? AND ? ORDER BY seq",
+            )
+            .map_err(failed)?;
+        let mut rows = statement
+            .query([first as i64, i64::try_from(last).unwrap_or(i64::MAX)])
+            .map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let call = call(row).map_err(failed)?;
+            if !take(call)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One call.
+    ///
+    /// # Errors
+    /// When there is none with this number, or it cannot be read.
+    pub fn call(&self, seq: u64) -> Result<Call, CaptureError> {
+        let mut found = None;
+        self.calls(seq, seq, |call| {
+            found = Some(call);
+            Ok::<bool, CaptureError>(false)
+        })?;
+        found.ok_or_else(|| CaptureError::NoCall {
+            path: self.path.clone(),
+            seq,
+            last: self.last,
+        })
+    }
+
+    /// Every row that `sql` selects, through `row`.
+    fn all<T>(
+        &self,
+        sql: &str,
+        row: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, CaptureError> {
+        let mut statement = self.database.prepare(sql).map_err(self.failed())?;
+        let rows = statement.query_map([], row).map_err(self.failed())?;
+        rows.collect::<rusqlite::Result<_>>().map_err(self.failed())
+    }
+
+    /// All memory, in the order of allocation.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn memory(&self) -> Result<Vec<Memory>, CaptureError> {
+        self.all(
+            "SELECT num, kind, dev, va, size, flags, created, destroyed FROM alloc ORDER BY num",
+            |row| {
+                Ok(Memory {
+                    number: row.get(0)?,
+                    kind: row.get(1)?,
+                    device: row.get(2)?,
+                    base: row.get::<_, i64>(3)? as u64,
+                    size: row.get::<_, i64>(4)? as u64,
+                    flags: row.get(5)?,
+                    life: (
+                        row.get::<_, i64>(6)? as u64,
+                        row.get::<_, Option<i64>>(7)?.map(|seq| seq as u64),
+                    ),
+                })
+            },
+        )
+    }
+
+    /// All code objects, in the order of loading.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn codes(&self) -> Result<Vec<CodeRow>, CaptureError> {
+        self.all(
+            "SELECT id, provider_id, agent, blob, triple, size, load_seq, load_base, load_size FROM code ORDER BY id",
+            |row| {
+                Ok(CodeRow {
+                    id: row.get(0)?,
+                    provider_id: row.get::<_, i64>(1)? as u64,
+                    agent: row.get::<_, i64>(2)? as u64,
+                    blob: row.get(3)?,
+                    triple: row.get(4)?,
+                    size: row.get::<_, i64>(5)? as u64,
+                    load_seq: row.get::<_, i64>(6)? as u64,
+                    load: (row.get::<_, i64>(7)? as u64, row.get::<_, i64>(8)? as u64),
+                })
+            },
+        )
+    }
+
+    /// All kernels.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn kernels(&self) -> Result<Vec<KernelRow>, CaptureError> {
+        self.all(
+            "SELECT k.id, k.code, k.name, (SELECT count(*) FROM launch l WHERE l.kernel = k.id) FROM kernel k ORDER BY k.id",
+            |row| {
+                Ok(KernelRow {
+                    id: row.get(0)?,
+                    code: row.get(1)?,
+                    name: row.get(2)?,
+                    launches: row.get::<_, i64>(3)? as u64,
+                })
+            },
+        )
+    }
+
+    /// Launches of kernels: number of the call, name of the kernel, number of the launch among those of the kernel.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn launches(&self) -> Result<Vec<(u64, String, u64)>, CaptureError> {
+        self.all(
+            "SELECT l.seq, k.name, l.number FROM launch l JOIN kernel k ON k.id = l.kernel ORDER BY l.seq",
+            |row| {
+                Ok((
+                    row.get::<_, i64>(0)? as u64,
+                    row.get(1)?,
+                    row.get::<_, i64>(2)? as u64,
+                ))
+            },
+        )
+    }
+
+    /// Calls that cannot be replayed: name and count.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn unsupported(&self) -> Result<Vec<(String, u64)>, CaptureError> {
+        self.all("SELECT name, count FROM unsupported ORDER BY api", |row| {
+            Ok((row.get(0)?, row.get::<_, i64>(1)? as u64))
+        })
+    }
+
+    /// What was noted: number of the call, severity, text.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn notes(&self) -> Result<Vec<(u64, String, String)>, CaptureError> {
+        self.all(
+            "SELECT seq, severity, text FROM note ORDER BY rowid",
+            |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?)),
+        )
+    }
+
+    /// Hash and size of data.
+    ///
+    /// # Errors
+    /// When there are no data with this number.
+    pub fn data(&self, blob: i64) -> Result<Data, CaptureError> {
+        self.database
+            .prepare_cached("SELECT hash, size, kept FROM blob WHERE id = ?")
+            .and_then(|mut statement| {
+                statement.query_row([blob], |row| {
+                    Ok(Data {
+                        hash: row.get(0)?,
+                        size: row.get::<_, i64>(1)? as u64,
+                        kept: row.get(2)?,
+                    })
+                })
+            })
+            .map_err(|error| match error {
+                rusqlite::Error::QueryReturnedNoRows => CaptureError::damaged(
+                    &self.path.join(DATABASE),
+                    format!("it lacks data {blob}"),
+                ),
+                other => self.failed()(other),
+            })
+    }
+
+    /// The chunks of data, in order.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn chunks(&self, blob: i64) -> Result<Vec<(Hash, Chunk)>, CaptureError> {
+        let mut statement = self
+            .database
+            .prepare_cached(
+                "SELECT c.hash, c.pack, c.offset, c.size, c.stored, c.codec FROM blob_part p JOIN chunk c ON c.id = p.chunk
+                 WHERE p.blob = ? ORDER BY p.idx",
+            )
+            .map_err(self.failed())?;
+        let rows = statement
+            .query_map([blob], |row| {
+                let codec = Codec::from_number(row.get(5)?);
+                let chunk = Chunk {
+                    pack: row.get(1)?,
+                    offset: row.get::<_, i64>(2)? as u64,
+                    size: row.get(3)?,
+                    stored: row.get(4)?,
+                    codec: codec.ok_or(rusqlite::Error::IntegralValueOutOfRange(5, 0))?,
+                };
+                Ok((row.get::<_, Hash>(0)?, chunk))
+            })
+            .map_err(self.failed())?;
+        rows.collect::<rusqlite::Result<_>>().map_err(self.failed())
+    }
+
+    /// The content of data, checked.
+    ///
+    /// # Errors
+    /// When it is not in the capture, or damaged.
+    pub fn bytes(&mut self, blob: i64) -> Result<Vec<u8>, CaptureError> {
+        let data = self.data(blob)?;
+        if !data.kept {
+            return Err(CaptureError::damaged(
+                &self.path,
+                format!("the content of data {blob} was not kept"),
+            ));
+        }
+        let chunks = self.chunks(blob)?;
+        let mut bytes = Vec::with_capacity(data.size.min(1 << 30) as usize);
+        for (hash, chunk) in &chunks {
+            self.packs.read(hash, chunk, &mut bytes)?;
+        }
+        if bytes.len() as u64 != data.size {
+            return Err(CaptureError::damaged(
+                &self.path.join(DATABASE),
+                format!("data {blob} have {} bytes of {}", bytes.len(), data.size),
+            ));
+        }
+        Ok(bytes)
+    }
+
+    /// All chunks, in the order of the packs.
+    pub(crate) fn all_chunks(&self) -> Result<Vec<(Hash, Chunk)>, CaptureError> {
+        let sql = "SELECT hash, pack, offset, size, stored, codec FROM chunk ORDER BY pack, offset";
+        self.all(sql, |row| {
+            let codec = Codec::from_number(row.get(5)?);
+            let chunk = Chunk {
+                pack: row.get(1)?,
+                offset: row.get::<_, i64>(2)? as u64,
+                size: row.get(3)?,
+                stored: row.get(4)?,
+                codec: codec.ok_or(rusqlite::Error::IntegralValueOutOfRange(5, 0))?,
+            };
+            Ok((row.get(0)?, chunk))
+        })
+    }
+
+    /// Of all data that are kept: number, size, chunks, bytes of the chunks.
+    pub(crate) fn blob_sums(&self) -> Result<Vec<(i64, u64, u64, u64)>, CaptureError> {
+        let sql = "SELECT b.id, b.size, count(p.idx), ifnull(sum(c.size), 0) FROM blob b
+             LEFT JOIN blob_part p ON p.blob = b.id LEFT JOIN chunk c ON c.id = p.chunk WHERE b.kept GROUP BY b.id";
+        self.all(sql, |row| {
+            Ok((
+                row.get(0)?,
+                row.get::<_, i64>(1)? as u64,
+                row.get::<_, i64>(2)? as u64,
+                row.get::<_, i64>(3)? as u64,
+            ))
+        })
+    }
+
+    /// Numbers of the calls by which each captured copy became complete, by number of the copy.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn outputs(&self) -> Result<HashMap<u64, u64>, CaptureError> {
+        let rows = self.all("SELECT copy, seq FROM output", |row| {
+            Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64))
+        })?;
+        Ok(rows.into_iter().collect())
+    }
+}
+
+fn call(row: &rusqlite::Row<'_>) -> rusqlite::Result<Call> {
+    Ok(Call {
+        seq: row.get::<_, i64>(0)? as u64,
+        tid: row.get(1)?,
+        device: row.get(2)?,
+        api: row.get(3)?,
+        result: row.get(4)?,
+        time: (row.get::<_, i64>(5)? as u64, row.get::<_, i64>(6)? as u64),
+        flags: row.get(7)?,
+        arguments: row.get(8)?,
+        items: row.get(9)?,
+    })
+}

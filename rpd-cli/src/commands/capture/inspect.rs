@@ -1,0 +1,296 @@
+//! `rpd capture info|ls|show|check|export|diff`: works on captures, without a GPU.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Parser;
+use rpd_capture::{Capture, Manifest};
+
+use super::failure;
+use super::progress::bytes;
+use crate::exit_status::{DAMAGED, DIFFERS, SUCCESS};
+
+/// An action on captures.
+pub(super) type Action = fn(&[OsString]) -> Result<u8>;
+
+/// The action of this name.
+pub(super) fn action(name: &str) -> Option<Action> {
+    Some(match name {
+        "info" => info,
+        "ls" => list,
+        "show" => show,
+        "check" => check,
+        "diff" => diff,
+        "export" => export,
+        _ => return None,
+    })
+}
+
+/// A capture to work on.
+#[derive(Debug, Parser)]
+struct One {
+    /// The capture
+    #[arg(value_name = "DIR")]
+    capture: PathBuf,
+}
+
+/// Tells what a capture holds
+#[derive(Debug, Parser)]
+struct InfoArguments {
+    #[command(flatten)]
+    one: One,
+}
+
+fn open(path: &std::path::Path) -> Result<Capture> {
+    Ok(Capture::open(&rpd_capture::resolve(path)).map_err(failure)?)
+}
+
+fn info(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = crate::commands::parse::<InfoArguments>("capture info", arguments)? else {
+        return Ok(SUCCESS);
+    };
+    let path = &given.one.capture;
+    if let Some(foreign) = rpd_capture::foreign(path).map_err(failure)? {
+        let mut text = format!(
+            "{}: a database of HIPTracer, not a capture; rpd replay cannot play it\n",
+            path.display()
+        );
+        for (table, rows) in foreign.tables {
+            text += &format!("  {table}: {rows} rows\n");
+        }
+        return crate::print(&text);
+    }
+    let capture = open(path)?;
+    crate::print(&described(&capture)?)
+}
+
+fn described(capture: &Capture) -> Result<String> {
+    let Manifest {
+        command,
+        host,
+        simulated,
+        clean,
+        ended,
+        status,
+        calls,
+        data,
+        distinct,
+        stored,
+        stalled,
+        rpd,
+        ..
+    } = capture.manifest();
+    let mut text = format!("{}\n", capture.path().display());
+    let mut row = |name: &str, value: String| text += &format!("  {name:<12} {value}\n");
+    row("program", command.join(" "));
+    row("made by", format!("rpd {rpd} on {host}"));
+    let place = if *simulated {
+        "the simulated GPU"
+    } else {
+        "ROCm"
+    };
+    let codes = capture.codes().map_err(failure)?;
+    let mut targets: Vec<&str> = codes.iter().map(|row| row.triple.as_str()).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    row(
+        "ran on",
+        format!("{place}, code for {}", targets.join(", ")),
+    );
+    let end = match (clean, status) {
+        (true, Some(status)) => format!("complete; the program's exit status was {status}"),
+        (true, None) => "complete".to_owned(),
+        (false, _) if !ended.is_empty() => format!("ended before the program: {ended}"),
+        (false, _) => "unclean: the program was killed or ended without its exit handlers; it replays up to its last \
+                       complete call"
+            .to_owned(),
+    };
+    row("end", end);
+    row("calls", calls.to_string());
+    let launches = capture.launches().map_err(failure)?;
+    row("launches", launches.len().to_string());
+    let memory = capture.memory().map_err(failure)?;
+    let total: u64 = memory.iter().map(|one| one.size).sum();
+    row(
+        "memory",
+        format!("{} allocations, {}", memory.len(), bytes(total)),
+    );
+    let ratio = *data as f64 / (*distinct).max(1) as f64;
+    row(
+        "data",
+        format!(
+            "{}, {} distinct ({ratio:.1} times each), {} stored",
+            bytes(*data),
+            bytes(*distinct),
+            bytes(*stored)
+        ),
+    );
+    if stalled.1 > 0 {
+        row(
+            "stalls",
+            format!("{} calls, {:.1} ms", stalled.1, stalled.0 as f64 / 1e6),
+        );
+    }
+    for kernel in capture.kernels().map_err(failure)? {
+        if kernel.launches > 0 {
+            row(
+                "kernel",
+                format!("{} ({} launches)", kernel.name, kernel.launches),
+            );
+        }
+    }
+    let unsupported = capture.unsupported().map_err(failure)?;
+    for (name, count) in &unsupported {
+        row(
+            "unsupported",
+            format!("{name}: {count} calls, which a replay leaves out (--force)"),
+        );
+    }
+    for (seq, severity, note) in capture.notes().map_err(failure)? {
+        row("note", format!("call {seq}: {severity}: {note}"));
+    }
+    Ok(text)
+}
+
+/// Lists the calls of a capture
+#[derive(Debug, Parser)]
+struct ListArguments {
+    #[command(flatten)]
+    one: One,
+    /// First call
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    from: u64,
+    /// Last call
+    #[arg(long, value_name = "N")]
+    until: Option<u64>,
+}
+
+fn list(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = crate::commands::parse::<ListArguments>("capture ls", arguments)? else {
+        return Ok(SUCCESS);
+    };
+    let capture = open(&given.one.capture)?;
+    let mut text = String::new();
+    let last = given.until.unwrap_or(u64::MAX);
+    capture
+        .calls(
+            given.from,
+            last,
+            |call| -> Result<bool, rpd_capture::CaptureError> {
+                text += &rpd_capture::describe(&call, false);
+                text.push('\n');
+                Ok(true)
+            },
+        )
+        .map_err(failure)?;
+    crate::print(&text)
+}
+
+/// Shows one call of a capture with its arguments and data
+#[derive(Debug, Parser)]
+struct ShowArguments {
+    #[command(flatten)]
+    one: One,
+    /// Number of the call
+    #[arg(value_name = "N")]
+    call: u64,
+}
+
+fn show(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = crate::commands::parse::<ShowArguments>("capture show", arguments)? else {
+        return Ok(SUCCESS);
+    };
+    let capture = open(&given.one.capture)?;
+    let call = capture.call(given.call).map_err(failure)?;
+    crate::print(&format!("{}\n", rpd_capture::describe(&call, true)))
+}
+
+/// Checks the data of a capture against their hashes
+#[derive(Debug, Parser)]
+struct CheckArguments {
+    #[command(flatten)]
+    one: One,
+}
+
+fn check(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = crate::commands::parse::<CheckArguments>("capture check", arguments)? else {
+        return Ok(SUCCESS);
+    };
+    let capture = open(&given.one.capture)?;
+    let problems = rpd_capture::check(&capture).map_err(failure)?;
+    for problem in &problems {
+        eprintln!("rpd: {}", problem.text);
+    }
+    if problems.is_empty() {
+        eprintln!(
+            "rpd: {}: all data are as they were stored",
+            capture.path().display()
+        );
+        return Ok(SUCCESS);
+    }
+    Ok(DAMAGED)
+}
+
+/// Names the first launch after which two captures of a program differ
+#[derive(Debug, Parser)]
+struct DiffArguments {
+    /// A capture
+    #[arg(value_name = "DIR")]
+    left: PathBuf,
+    /// Another one
+    #[arg(value_name = "OTHER")]
+    right: PathBuf,
+}
+
+fn diff(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = crate::commands::parse::<DiffArguments>("capture diff", arguments)? else {
+        return Ok(SUCCESS);
+    };
+    let (left, right) = (open(&given.left)?, open(&given.right)?);
+    match rpd_capture::diff(&left, &right).map_err(failure)? {
+        None => {
+            crate::print("no difference\n")?;
+            Ok(SUCCESS)
+        }
+        Some(difference) => {
+            crate::print(&format!("{difference}\n"))?;
+            Ok(DIFFERS)
+        }
+    }
+}
+
+/// Writes the calls of a capture as JSON lines
+#[derive(Debug, Parser)]
+struct ExportArguments {
+    #[command(flatten)]
+    one: One,
+    /// File to write [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+fn export(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = crate::commands::parse::<ExportArguments>("capture export", arguments)?
+    else {
+        return Ok(SUCCESS);
+    };
+    let capture = open(&given.one.capture)?;
+    match &given.output {
+        None => {
+            let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+            match rpd_capture::export(&capture, &mut out) {
+                Err(rpd_capture::CaptureError::Io { source, .. })
+                    if source.kind() == std::io::ErrorKind::BrokenPipe => {}
+                done => done.map_err(failure)?,
+            }
+        }
+        Some(path) => {
+            crate::commands::write_file(path, |out| {
+                Ok(rpd_capture::export(&capture, out).map_err(failure)?)
+            })?;
+            eprintln!("rpd: wrote {}", crate::report::shown(path));
+        }
+    }
+    Ok(SUCCESS)
+}

@@ -1,0 +1,539 @@
+//! `rpd capture -- PROGRAM`: runs a program and captures its GPU calls.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, Result};
+use clap::{Parser, ValueEnum};
+use rpd_capture::{Manifest, Recorder, Summary};
+use rpd_core::options::{Backend, Options};
+use rpd_core::os_text;
+use rpd_spool::environment::EnvironmentSelection;
+use rpd_spool::options::CaptureOptions;
+
+use super::progress::{Progress, bytes};
+use super::{NAME, failure};
+use crate::exit_status::FAILED;
+use crate::failure::Failure;
+use crate::process::spawn::{self, Signals};
+use crate::process::{backend, environment, program};
+
+/// Between two looks at what the program has staged.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// What is taken of host data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum DataChoice {
+    /// What calls read and write
+    Full,
+    /// What calls read
+    Inputs,
+    /// Nothing: the capture can be looked at, not replayed
+    None,
+}
+
+/// What is kept of what calls write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum OutputsChoice {
+    /// The hash, which a replay is compared with
+    Hash,
+    /// The content too, so that a replay can tell what differs
+    Full,
+    /// Nothing
+    None,
+}
+
+/// Which host-visible memory is taken before launches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum MemoryChoice {
+    /// What the arguments of the launch point to
+    Assisted,
+    /// All pinned, registered and managed memory that has changed
+    Snapshot,
+}
+
+/// Records a program's GPU calls with their data, for rpd replay
+///
+/// The program runs as always; its output and exit status are its own. What was recorded is a directory that
+/// `rpd replay DIR` plays back without the program, and that `rpd capture info|ls|show|check|export|diff DIR` works on.
+#[derive(Debug, Parser)]
+#[command(
+    override_usage = "rpd capture [options] -- PROGRAM [ARGUMENT...]\n       rpd capture info|ls|show|check|export|diff ..."
+)]
+pub(super) struct Arguments {
+    /// Directory to write, which must not exist [default: rpd-capture]
+    #[arg(short, long, value_name = "DIR")]
+    pub(super) output: Option<PathBuf>,
+    /// Replace the capture that is there
+    #[arg(long)]
+    pub(super) overwrite: bool,
+    /// Host data to take
+    #[arg(long, value_enum, default_value = "full")]
+    pub(super) data: DataChoice,
+    /// What to keep of the results that calls write to host memory
+    #[arg(long, value_enum, default_value = "hash")]
+    pub(super) outputs: OutputsChoice,
+    /// Host-visible memory to take before a launch
+    #[arg(long, value_enum, default_value = "assisted")]
+    pub(super) memory: MemoryChoice,
+    /// Compression of data: zstd, zstd:LEVEL or none
+    #[arg(long, value_name = "CODEC", default_value = "zstd:1", value_parser = level)]
+    pub(super) compress: Level,
+    /// End the capture, not the program, after so much data (suffixes K, M, G)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(super) max_bytes: Option<u64>,
+    /// Data that may wait until rpd has taken it; when it is full, calls of the program wait
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    pub(super) staging: u64,
+    /// Capture processes that the program starts as well, each into DIR_PID
+    #[arg(long)]
+    pub(super) children: bool,
+    /// Where the program runs: rocm, sim or auto
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = parse_backend)]
+    pub(super) backend: Backend,
+    /// Print no progress and no summary
+    #[arg(long)]
+    pub(super) quiet: bool,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(super) command: Vec<OsString>,
+}
+
+/// A level of zstd; none: not compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Level(pub(super) Option<i32>);
+
+fn level(text: &str) -> Result<Level, String> {
+    match text {
+        "none" => Ok(Level(None)),
+        "zstd" => Ok(Level(Some(1))),
+        other => other
+            .strip_prefix("zstd:")
+            .and_then(|level| level.parse().ok())
+            .filter(|level| (1..=19).contains(level))
+            .map(|level| Level(Some(level)))
+            .ok_or_else(|| "expected zstd, zstd:1 to zstd:19, or none".to_owned()),
+    }
+}
+
+/// A number of bytes with an optional suffix.
+fn size(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
+        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
+        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(1 << shift))
+        .filter(|number| *number > 0)
+        .ok_or_else(|| "expected a number of bytes such as 500M or 2G".to_owned())
+}
+
+/// The backend of this name.
+pub(crate) fn parse_backend(text: &str) -> Result<Backend, String> {
+    match text {
+        "auto" => Ok(Backend::Auto),
+        "rocm" => Ok(Backend::Rocm),
+        "sim" => Ok(Backend::Sim),
+        _ => Err("expected rocm, sim or auto".to_owned()),
+    }
+}
+
+/// Runs `rpd capture [options] -- PROGRAM`; returns the exit status.
+pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
+    let Some(mut given) = crate::commands::parse::<Arguments>(NAME, arguments)? else {
+        return Ok(0);
+    };
+    let database = super::hiptracer::apply_variables(&mut given);
+    capture(&given, database.as_deref())
+}
+
+/// Captures a run; returns the exit status. `database`: a name under which the database can be found as well.
+pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> {
+    if given.command.is_empty() {
+        return Err(Failure::usage(format!(
+            "{NAME}: a program to run stands after `--`: rpd capture [options] -- PROGRAM (see rpd capture --help)"
+        ))
+        .into());
+    }
+    let output = given
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("rpd-capture"));
+    let options = options(given);
+    let file = program::of(&options)?;
+    make(&output, given.overwrite)?;
+    let spool = output.join(".spool");
+    let started = start(&options, &file, &spool, given);
+    let (target, signals, provider) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            let _ = std::fs::remove_dir_all(&output);
+            return Err(error);
+        }
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    let worker = {
+        let stop = Arc::clone(&stop);
+        let mut captures = Captures::new(&spool, &output, given);
+        std::thread::spawn(move || {
+            let mut progress = Progress::new(captures.quiet);
+            while !stop.load(Ordering::Acquire) {
+                let busy = captures.poll();
+                let (calls, data, waiting) = captures.progress();
+                progress.show(calls, data, waiting);
+                if !busy {
+                    std::thread::sleep(PAUSE);
+                }
+            }
+            progress.clear();
+            captures
+        })
+    };
+    let ending = spawn::wait(target, &signals)?;
+    stop.store(true, Ordering::Release);
+    let captures = worker
+        .join()
+        .map_err(|_| anyhow::anyhow!("the thread that stores the data has failed"))?;
+    let status = ending.status();
+    let written = captures.finish(&options, &provider, i32::from(status));
+    let _ = std::fs::remove_dir_all(&spool);
+    let complete = match written {
+        Ok(Some(summary)) => {
+            if let Some(database) = database {
+                link(database, &output);
+            }
+            tell(given, &output, &summary);
+            summary.ended.is_empty()
+        }
+        Ok(None) => {
+            let _ = std::fs::remove_dir_all(&output);
+            eprintln!("rpd: nothing was captured: the program made no call of the HIP runtime");
+            false
+        }
+        Err(error) if status != 0 => {
+            eprintln!("rpd: {}", crate::failure::line(&error));
+            false
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(match status {
+        0 if !complete => FAILED,
+        status => status,
+    })
+}
+
+fn options(given: &Arguments) -> Options {
+    let mut options = Options {
+        command: given
+            .command
+            .iter()
+            .map(|word| os_text::escape(word))
+            .collect(),
+        backend: given.backend,
+        ..Options::default()
+    };
+    options.collector.capture = CaptureOptions {
+        calls: true,
+        data: given.data != DataChoice::None,
+        outputs: given.outputs != OutputsChoice::None && given.data == DataChoice::Full,
+        snapshot: given.memory == MemoryChoice::Snapshot,
+        staging: given.staging,
+        max_bytes: given.max_bytes,
+    };
+    options
+}
+
+/// Makes the directory of the capture.
+fn make(output: &Path, overwrite: bool) -> Result<(), Failure> {
+    let shown = output.display();
+    if output.exists() {
+        if !overwrite {
+            return Err(Failure::failed(format!(
+                "{shown} exists; --overwrite replaces a capture, -o names another directory"
+            )));
+        }
+        // Only what is a capture is removed.
+        if !output.join(rpd_capture::MANIFEST).is_file() {
+            return Err(Failure::failed(format!(
+                "{shown} exists and is no capture; -o names another directory"
+            )));
+        }
+        std::fs::remove_dir_all(output)
+            .map_err(|error| Failure::failed(format!("{shown} cannot be replaced: {error}")))?;
+    }
+    std::fs::create_dir_all(output)
+        .map_err(|error| Failure::failed(format!("{shown} cannot be made: {error}")))
+}
+
+fn start(
+    options: &Options,
+    file: &Path,
+    spool: &Path,
+    given: &Arguments,
+) -> Result<(nix::unistd::Pid, Signals, backend::Provider)> {
+    std::fs::create_dir(spool).with_context(|| spool.display().to_string())?;
+    let spool = std::path::absolute(spool)?;
+    let inherited = |name: &str| std::env::var_os(name);
+    let suffixes = crate::options::default_sdk_suffixes();
+    let provider = backend::choose(
+        options,
+        &suffixes,
+        inherited("LD_LIBRARY_PATH").as_deref(),
+        &spool,
+    )?;
+    if let Some(reason) = provider.fallback.as_ref().filter(|_| !given.quiet) {
+        eprintln!("rpd: {reason}: the target runs on the simulated GPU");
+    }
+    let changes = environment::changes(options, &provider, &spool, true, &inherited)?;
+    let signals = Signals::hold()?;
+    let target = spawn::start(file, &options.command, &changes, &signals)?;
+    Ok((target, signals, provider))
+}
+
+/// The processes of a run.
+struct Captures {
+    spool: PathBuf,
+    output: PathBuf,
+    level: Option<i32>,
+    keep_outputs: bool,
+    children: bool,
+    quiet: bool,
+    /// By name of the directory, which begins with the process id.
+    found: BTreeMap<String, Found>,
+    /// The process whose capture is the one that was asked for: the first that makes calls.
+    first: Option<String>,
+    choices: BTreeMap<String, String>,
+}
+
+struct Found {
+    pid: u32,
+    recorder: Recorder,
+    folder: PathBuf,
+    failed: Option<rpd_capture::CaptureError>,
+}
+
+impl Captures {
+    fn new(spool: &Path, output: &Path, given: &Arguments) -> Captures {
+        let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
+        Captures {
+            spool: spool.to_owned(),
+            output: output.to_owned(),
+            level: given.compress.0,
+            keep_outputs: given.outputs == OutputsChoice::Full,
+            children: given.children,
+            quiet: given.quiet,
+            found: BTreeMap::new(),
+            first: None,
+            choices: BTreeMap::from([
+                ("data".to_owned(), word(&given.data)),
+                ("outputs".to_owned(), word(&given.outputs)),
+                ("memory".to_owned(), word(&given.memory)),
+            ]),
+        }
+    }
+
+    /// Takes what the processes have staged. True when there was something.
+    fn poll(&mut self) -> bool {
+        let folders = std::fs::read_dir(&self.spool)
+            .into_iter()
+            .flatten()
+            .flatten();
+        for entry in folders {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let Some((pid, _)) = name
+                .strip_prefix("proc-")
+                .and_then(|rest| rest.split_once('-'))
+            else {
+                continue;
+            };
+            let Ok(pid) = pid.parse() else { continue };
+            let captured = entry.path().join(rpd_spool::capture::CONTROL_FILE).exists();
+            if !captured || self.found.contains_key(&name) {
+                continue;
+            }
+            // Until it is known which process is the first that makes calls, each has a folder of its own.
+            let folder = self.output.join(format!(".{name}"));
+            if std::fs::create_dir_all(&folder).is_err() {
+                continue;
+            }
+            if let Ok(recorder) =
+                Recorder::new(&entry.path(), &folder, self.level, self.keep_outputs)
+            {
+                let found = Found {
+                    pid,
+                    recorder,
+                    folder,
+                    failed: None,
+                };
+                self.found.insert(name, found);
+            }
+        }
+        let before = self.progress().1;
+        for (name, found) in &mut self.found {
+            if found.failed.is_none()
+                && let Err(error) = found.recorder.poll()
+            {
+                found.failed = Some(error);
+            }
+            if self.first.is_none() && found.recorder.has_calls() {
+                self.first = Some(name.clone());
+            }
+        }
+        self.progress().1 != before
+    }
+
+    fn progress(&self) -> (u64, u64, u64) {
+        let all = self.found.values().map(|found| found.recorder.progress());
+        all.fold((0, 0, 0), |sum, one| {
+            (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2)
+        })
+    }
+
+    /// Writes the captures; what the first one holds, if any process made calls.
+    fn finish(
+        mut self,
+        options: &Options,
+        provider: &backend::Provider,
+        status: i32,
+    ) -> Result<Option<Summary>> {
+        self.poll();
+        let Some(first) = self.first.clone() else {
+            return Ok(None);
+        };
+        let mut summary = None;
+        for (name, found) in std::mem::take(&mut self.found) {
+            let is_first = name == first;
+            let wanted = is_first || self.children && found.recorder.has_calls();
+            if !wanted {
+                if found.recorder.has_calls() {
+                    eprintln!(
+                        "rpd: process {}, started by the program, made GPU calls, which --children captures as well",
+                        found.pid
+                    );
+                }
+                let _ = std::fs::remove_dir_all(&found.folder);
+                continue;
+            }
+            let manifest = self.manifest(options, provider, found.pid, status);
+            let made = found.recorder.finish(manifest).map_err(failure)?;
+            if is_first {
+                // Into the directory that was asked for, the description last.
+                for entry in std::fs::read_dir(&found.folder)? {
+                    let entry = entry?;
+                    if entry.file_name() != rpd_capture::MANIFEST {
+                        std::fs::rename(entry.path(), self.output.join(entry.file_name()))?;
+                    }
+                }
+                std::fs::rename(
+                    found.folder.join(rpd_capture::MANIFEST),
+                    self.output.join(rpd_capture::MANIFEST),
+                )?;
+                let _ = std::fs::remove_dir(&found.folder);
+                summary = Some(made);
+            } else {
+                let mut child = self.output.clone().into_os_string();
+                child.push(format!("_{}", found.pid));
+                std::fs::rename(&found.folder, &child)
+                    .with_context(|| format!("{} cannot be made", child.display()))?;
+                eprintln!("rpd: wrote {} ({} calls)", child.display(), made.calls);
+            }
+        }
+        Ok(summary)
+    }
+
+    fn manifest(
+        &self,
+        options: &Options,
+        provider: &backend::Provider,
+        pid: u32,
+        status: i32,
+    ) -> Manifest {
+        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let selection = EnvironmentSelection::default();
+        Manifest {
+            rpd: env!("CARGO_PKG_VERSION").to_owned(),
+            command: options.command.clone(),
+            directory: std::env::current_dir()
+                .map(|path| path.display().to_string())
+                .unwrap_or_default(),
+            pid,
+            host: nix::unistd::gethostname()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+            simulated: provider.simulated,
+            time: time.map_or(0, |time| time.as_secs()),
+            environment: std::env::vars_os()
+                .filter_map(|(name, value)| {
+                    Some((name.into_string().ok()?, value.into_string().ok()?))
+                })
+                .filter(|(name, _)| selection.keeps(name))
+                .collect(),
+            options: self.choices.clone(),
+            status: Some(status),
+            ..Manifest::default()
+        }
+    }
+}
+
+/// Makes the database reachable under another name.
+fn link(database: &Path, output: &Path) {
+    let Ok(target) = std::path::absolute(output.join(rpd_capture::DATABASE)) else {
+        return;
+    };
+    if database
+        .symlink_metadata()
+        .is_ok_and(|found| found.is_symlink())
+    {
+        let _ = std::fs::remove_file(database);
+    }
+    if let Err(error) = std::os::unix::fs::symlink(target, database) {
+        eprintln!("rpd: {} cannot be made: {error}", database.display());
+    }
+}
+
+fn tell(given: &Arguments, output: &Path, summary: &Summary) {
+    for (name, count) in &summary.unsupported {
+        eprintln!("rpd: {name} was called {count} times and cannot be replayed");
+    }
+    for note in &summary.notes {
+        eprintln!("rpd: {note}");
+    }
+    if !summary.ended.is_empty() {
+        eprintln!(
+            "rpd: the capture ended before the program: {}",
+            summary.ended
+        );
+    }
+    if given.quiet {
+        return;
+    }
+    let (stalled, stalls) = summary.stalled;
+    if stalls > 0 {
+        eprintln!(
+            "rpd: {stalls} calls waited {:.1} ms in all for data to be taken (--staging)",
+            stalled as f64 / 1e6
+        );
+    }
+    eprintln!(
+        "rpd: wrote {}: {} calls, {} launches, {} of data, {} distinct, {} stored{}",
+        output.display(),
+        summary.calls,
+        summary.launches,
+        bytes(summary.data),
+        bytes(summary.distinct),
+        bytes(summary.stored),
+        if summary.clean {
+            ""
+        } else {
+            "; the program did not end in good order"
+        }
+    );
+}

@@ -1,0 +1,386 @@
+//! `rpd replay`: plays a capture back.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{BufRead as _, Write as _};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::{Parser, ValueEnum};
+use rpd_core::options::{Backend, Options};
+use rpd_replay::{
+    KernelChoice, KernelRuns, Placement, Player, ReplayError, Report, Status, Step, Verify,
+};
+
+use crate::exit_status::{self, DAMAGED, DIFFERS, FAILED, SUCCESS};
+use crate::failure::Failure;
+use crate::process::backend;
+
+const NAME: &str = "replay";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Addresses {
+    /// Those of the capture, or nothing is played
+    Same,
+    /// Others; arguments are translated
+    Remap,
+    /// Those of the capture where they can be had
+    Auto,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Streams {
+    /// As in the capture
+    Keep,
+    /// All work in one stream
+    Serial,
+}
+
+/// Plays the GPU calls of a capture, without the program that made them
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The capture
+    #[arg(value_name = "DIR")]
+    capture: PathBuf,
+    /// Compare results from this call on; the calls before it are played all the same
+    #[arg(long, value_name = "N")]
+    from: Option<u64>,
+    /// Last call to play
+    #[arg(long, value_name = "N")]
+    until: Option<u64>,
+    /// Addresses of memory
+    #[arg(long, value_enum, default_value = "auto")]
+    va: Addresses,
+    /// In remap mode, translate words of uploaded data that look like addresses
+    #[arg(long)]
+    deep: bool,
+    /// Take arguments for addresses only where the kernel declares them as pointers
+    #[arg(long)]
+    no_guess: bool,
+    /// Streams of the replay
+    #[arg(long, value_enum, default_value = "keep")]
+    streams: Streams,
+    /// Compare results: exact, tol:ABSOLUTE,RELATIVE or off
+    #[arg(long, value_name = "HOW", default_value = "exact", value_parser = verify)]
+    verify: Verify,
+    /// Use another device for one of the capture; may be repeated
+    #[arg(long, value_name = "OLD=NEW", value_parser = device)]
+    device: Vec<(i32, i32)>,
+    /// Run one launch many times: a kernel by name, and which launch of it
+    #[arg(long, value_name = "NAME[#N]")]
+    kernel: Option<String>,
+    /// Measured runs of that launch
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "kernel")]
+    iterations: u32,
+    /// Runs before those
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "kernel")]
+    warmup: u32,
+    /// Use the code object FILE for a kernel; may be repeated
+    #[arg(long, value_name = "KERNEL=FILE", value_parser = replacement)]
+    replace: Vec<(String, PathBuf)>,
+    /// Stop before each call and ask
+    #[arg(long)]
+    step: bool,
+    /// Leave out calls that cannot be replayed
+    #[arg(long)]
+    force: bool,
+    /// Write what was found to FILE (JSON)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Where to play: rocm, sim or auto
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = super::capture::parse_backend)]
+    backend: Backend,
+    /// Print nothing but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+fn verify(text: &str) -> Result<Verify, String> {
+    match text {
+        "exact" => Ok(Verify::Exact),
+        "off" => Ok(Verify::Off),
+        other => {
+            let numbers = other
+                .strip_prefix("tol:")
+                .and_then(|rest| rest.split_once(','));
+            let parsed = numbers.and_then(|(absolute, relative)| {
+                Some((absolute.parse::<f64>().ok()?, relative.parse::<f64>().ok()?))
+            });
+            match parsed {
+                Some((absolute, relative)) if absolute >= 0.0 && relative >= 0.0 => {
+                    Ok(Verify::Tolerance(absolute, relative))
+                }
+                _ => Err(
+                    "expected exact, off or tol:ABSOLUTE,RELATIVE such as tol:1e-6,1e-5".to_owned(),
+                ),
+            }
+        }
+    }
+}
+
+fn device(text: &str) -> Result<(i32, i32), String> {
+    text.split_once('=')
+        .and_then(|(old, new)| Some((old.parse().ok()?, new.parse().ok()?)))
+        .ok_or_else(|| "expected two numbers of devices such as 0=1".to_owned())
+}
+
+fn replacement(text: &str) -> Result<(String, PathBuf), String> {
+    text.split_once('=')
+        .filter(|(name, file)| !name.is_empty() && !file.is_empty())
+        .map(|(name, file)| (name.to_owned(), PathBuf::from(file)))
+        .ok_or_else(|| "expected a kernel and a file such as scale=scale.co".to_owned())
+}
+
+fn failure(error: ReplayError) -> Failure {
+    let status = match error.status {
+        Status::Failed => FAILED,
+        Status::Damaged => DAMAGED,
+        Status::Api => exit_status::API,
+        Status::Differs => DIFFERS,
+        Status::Incompatible => exit_status::INCOMPATIBLE,
+        Status::Unsupported => exit_status::UNSUPPORTED,
+    };
+    Failure::new(status, error.message)
+}
+
+/// Runs `rpd replay`; returns the exit status.
+pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = super::parse::<Arguments>(NAME, arguments)? else {
+        return Ok(SUCCESS);
+    };
+    let path = rpd_capture::resolve(&given.capture);
+    // Before a runtime is looked for: a capture that cannot be read needs none.
+    let manifest = rpd_capture::Manifest::read(&path).map_err(super::capture::failure)?;
+    let spare = tempfile::tempdir()?;
+    let options = Options {
+        backend: given.backend,
+        ..Options::default()
+    };
+    let provider = backend::choose(
+        &options,
+        &crate::options::default_sdk_suffixes(),
+        std::env::var_os("LD_LIBRARY_PATH").as_deref(),
+        spare.path(),
+    )?;
+    if let Some(reason) = provider.fallback.as_ref().filter(|_| !given.quiet) {
+        eprintln!("rpd: {reason}: the replay runs on the simulated GPU");
+    }
+    if !manifest.clean && !given.quiet {
+        eprintln!(
+            "rpd: {}: the capture is unclean; it is played up to its last complete call",
+            path.display()
+        );
+    }
+    let library = backend::hip(&provider)?;
+    let kernel = given.kernel.as_deref().map(|text| {
+        let (name, launch) = match text.rsplit_once('#') {
+            Some((name, number)) => (name, number.parse().ok()),
+            None => (text, Some(1)),
+        };
+        let launch = launch.filter(|launch| *launch > 0);
+        launch.map(|launch| KernelChoice {
+            name: name.to_owned(),
+            launch,
+            iterations: given.iterations,
+            warmup: given.warmup,
+            seq: None,
+        })
+    });
+    let kernel = match kernel {
+        Some(None) => {
+            return Err(Failure::usage(format!(
+                "{NAME}: --kernel: expected a name, or a name and the number of a launch such as scale#3"
+            ))
+            .into());
+        }
+        other => other.flatten(),
+    };
+    let options = rpd_replay::Options {
+        library,
+        from: given.from,
+        until: given.until,
+        placement: match given.va {
+            Addresses::Same => Placement::Same,
+            Addresses::Remap => Placement::Remap,
+            Addresses::Auto => Placement::Auto,
+        },
+        serial: given.streams == Streams::Serial,
+        verify: given.verify,
+        devices: given.device.iter().copied().collect::<BTreeMap<_, _>>(),
+        force: given.force,
+        deep: given.deep,
+        guess: !given.no_guess,
+        kernel,
+        replace: given.replace.clone(),
+    };
+    let mut prompt = Prompt {
+        on: given.step,
+        until: None,
+    };
+    let report = rpd_replay::replay(&path, options, |player, call| prompt.ask(player, call))
+        .map_err(failure)?;
+    if let Some(json) = &given.json {
+        super::write_file(json, |out| {
+            serde_json::to_writer_pretty(&mut *out, &report).context("the report")?;
+            Ok(writeln!(out)?)
+        })?;
+    }
+    tell(&given, &report);
+    Ok(match report.mismatches.is_empty() {
+        true => SUCCESS,
+        false => DIFFERS,
+    })
+}
+
+fn tell(given: &Arguments, report: &Report) {
+    for mismatch in report.mismatches.iter().take(10) {
+        eprintln!("rpd: {mismatch}");
+    }
+    if report.mismatches.len() > 10 {
+        eprintln!(
+            "rpd: and {} more results differ",
+            report.mismatches.len() - 10
+        );
+    }
+    if given.quiet {
+        return;
+    }
+    for note in &report.notes {
+        eprintln!("rpd: {note}");
+    }
+    let (certain, probable) = report.translated;
+    if certain + probable > 0 {
+        eprintln!(
+            "rpd: {certain} pointers were translated, and {probable} words because they look like addresses"
+        );
+    }
+    if let Some(kernel) = &report.kernel {
+        eprintln!("{}", times(kernel));
+    }
+    let place = if report.same_addresses {
+        "at the addresses of the capture"
+    } else {
+        "at other addresses"
+    };
+    let verified = match report.compared {
+        0 => "no result was compared".to_owned(),
+        compared => format!(
+            "{} of {compared} results are equal",
+            compared - report.mismatches.len() as u64
+        ),
+    };
+    eprintln!(
+        "rpd: played {} calls with {} launches in {:.1} ms {place}; {verified}",
+        report.calls,
+        report.launches,
+        report.duration as f64 / 1e6
+    );
+}
+
+fn times(kernel: &KernelRuns) -> String {
+    let (mean, deviation) = kernel.mean();
+    let micro = |milliseconds: f64| milliseconds * 1e3;
+    format!(
+        "rpd: {}: {} runs, min {:.1} us, p50 {:.1}, p95 {:.1}, mean {:.1}, deviation {:.1}; {} bytes of {} put back before each",
+        kernel.name,
+        kernel.milliseconds.len(),
+        micro(kernel.quantile(0.0)),
+        micro(kernel.quantile(0.5)),
+        micro(kernel.quantile(0.95)),
+        micro(mean),
+        micro(deviation),
+        kernel.restored,
+        kernel.reachable
+    )
+}
+
+/// Asks before each call.
+struct Prompt {
+    on: bool,
+    /// Go on to the next launch of a kernel with this in its name; empty: any.
+    until: Option<String>,
+}
+
+const HELP: &str = "n  make this call            k [NAME]  go on to the next launch (of a kernel)\n\
+    s  show this call            m ADDRESS [BYTES]  print memory at an address of the capture\n\
+    c  go on without asking      q  end the replay here\n";
+
+impl Prompt {
+    fn ask(&mut self, player: &mut Player, call: &rpd_capture::Call) -> Result<Step, ReplayError> {
+        if !self.on {
+            return Ok(Step::Go);
+        }
+        if let Some(name) = &self.until {
+            let text = rpd_capture::describe(call, true);
+            let kernel = text
+                .lines()
+                .find(|line| line.trim_start().starts_with("kernel "));
+            if !kernel.is_some_and(|line| line.contains(name.as_str())) {
+                return Ok(Step::Go);
+            }
+            self.until = None;
+        }
+        let mut out = std::io::stdout();
+        let _ = writeln!(out, "{}", rpd_capture::describe(call, false));
+        loop {
+            let _ = write!(out, "> ");
+            let _ = out.flush();
+            let mut line = String::new();
+            if std::io::stdin().lock().read_line(&mut line).unwrap_or(0) == 0 {
+                // Nobody is there to ask.
+                self.on = false;
+                return Ok(Step::Go);
+            }
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words.as_slice() {
+                [] | ["n"] => return Ok(Step::Go),
+                ["c"] => {
+                    self.on = false;
+                    return Ok(Step::Go);
+                }
+                ["q"] => return Ok(Step::End),
+                ["k", name @ ..] => {
+                    self.until = Some(
+                        name.first()
+                            .map_or(String::new(), |name| (*name).to_owned()),
+                    );
+                    return Ok(Step::Go);
+                }
+                ["s"] => {
+                    let _ = writeln!(out, "{}", rpd_capture::describe(call, true));
+                }
+                ["m", address, rest @ ..] => {
+                    let text = address.trim_start_matches("0x");
+                    let len = rest
+                        .first()
+                        .and_then(|len| len.parse().ok())
+                        .unwrap_or(64u64)
+                        .min(4096);
+                    let shown = match u64::from_str_radix(text, 16) {
+                        Err(_) => "expected an address such as 0x7f0000001000".to_owned(),
+                        Ok(address) => match player.peek(address, len)? {
+                            None => format!("{address:#x}: no memory of the capture is there now"),
+                            Some(bytes) => dump(address, &bytes),
+                        },
+                    };
+                    let _ = writeln!(out, "{shown}");
+                }
+                _ => {
+                    let _ = write!(out, "{HELP}");
+                }
+            }
+        }
+    }
+}
+
+fn dump(address: u64, bytes: &[u8]) -> String {
+    let lines: Vec<String> = bytes
+        .chunks(16)
+        .enumerate()
+        .map(|(index, line)| {
+            let words: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{:#x}  {}", address + index as u64 * 16, words.join(" "))
+        })
+        .collect();
+    lines.join("\n")
+}

@@ -1,0 +1,553 @@
+//! Captures of GPU calls: each call of the HIP runtime with its arguments and the host data that it reads and writes.
+//!
+//! A provider calls [`begin`] before a call and [`end`] after it, on the calling thread. What lies between them is the
+//! runtime's; calls that the runtime makes to itself are not captured. One lock guards what is known of the program's
+//! memory, streams and kernels; it is not held while bytes are copied or the runtime is called.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `state` | what is known of the program: memory, streams, events, graphs, kernels |
+//! | `order` | which work a synchronisation has waited for |
+//! | `ranges` | the host memory that a copy reads or writes |
+//! | `launch` | kernels, their arguments, and the host-visible memory that they may read |
+//! | `metadata` | the layout of kernel arguments, from code objects |
+//! | `items` | the items of a record |
+//! | `stage` | host data on the way to the front end |
+
+mod items;
+mod launch;
+mod metadata;
+mod order;
+mod ranges;
+mod stage;
+mod state;
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rpd_spool::capture::{
+    AllocationItem, CaptureCall, CaptureCode, Group, Operation, Role, call_flag, data_use, ended,
+    item, memory_kind, number, operation,
+};
+use rpd_spool::format::tag;
+use rpd_spool::options::CaptureOptions;
+use rpd_spool::writer::{now, record_len};
+use zerocopy::IntoBytes;
+
+use self::items::Items;
+use self::state::{STATE, State};
+use super::{header, process, thread};
+
+pub(crate) use self::launch::set_attributes_function;
+pub(crate) use self::state::{register_function, register_variable};
+
+/// Calls are captured.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+/// Begins and ends of calls so far.
+static SEQUENCE: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    /// Captured calls that this thread is in.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// The current device of this thread.
+    static DEVICE: Cell<i32> = const { Cell::new(0) };
+    /// Code objects that were loaded in the call that this thread is in.
+    static LOADED: Cell<Loaded> = const { Cell::new(Loaded { count: 0, ids: [0; LOADED_IDS] }) };
+}
+
+/// Code objects of one call that are kept; a fat binary has one for each device.
+const LOADED_IDS: usize = 16;
+
+#[derive(Clone, Copy)]
+struct Loaded {
+    count: usize,
+    ids: [u64; LOADED_IDS],
+}
+
+impl Loaded {
+    fn ids(&self) -> &[u64] {
+        &self.ids[..self.count.min(LOADED_IDS)]
+    }
+}
+
+/// Starts the capture of this process. False when there is no room for its files.
+pub(crate) fn start() -> bool {
+    let Some(process) = process::current() else {
+        return false;
+    };
+    if !stage::open(process.directory.path(), &process.options.capture) {
+        return false;
+    }
+    state::FORK.register();
+    ACTIVE.store(true, Ordering::Release);
+    true
+}
+
+fn options() -> Option<&'static CaptureOptions> {
+    process::existing().map(|process| &process.options.capture)
+}
+
+/// Ends the capture before the program; `why` is one of [`ended`].
+fn stop(why: u32) {
+    ACTIVE.store(false, Ordering::Relaxed);
+    stage::set_ended(why);
+}
+
+/// A forked child is not part of its parent's capture.
+fn forget_parent() {
+    ACTIVE.store(false, Ordering::Relaxed);
+    DEPTH.set(0);
+}
+
+fn next() -> u64 {
+    SEQUENCE.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A call that has begun.
+pub(crate) struct Begun {
+    operation: &'static Operation,
+    number: u32,
+    entry: u64,
+    start: u64,
+    flags: u32,
+    items: Items,
+}
+
+/// Leaves the call that this thread is in, also when a panic passes.
+struct Leave;
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get().saturating_sub(1));
+    }
+}
+
+/// A call begins on this thread with these arguments. `None` when it is not captured.
+///
+/// # Safety
+/// The arguments are those of the call with this number, and the program's pointers in them are valid for it.
+pub(crate) unsafe fn begin(number: u32, arguments: &[u8]) -> Option<Begun> {
+    if !ACTIVE.load(Ordering::Acquire) || DEPTH.get() > 0 {
+        return None;
+    }
+    let operation = operation(number)?;
+    DEPTH.set(1);
+    let leave = Leave;
+    LOADED.set(Loaded {
+        count: 0,
+        ids: [0; LOADED_IDS],
+    });
+    let mut begun = Begun {
+        operation,
+        number,
+        entry: next(),
+        start: 0,
+        flags: 0,
+        items: Items::new(),
+    };
+    if operation.group != Group::Unsupported {
+        // SAFETY: by the contract of this function.
+        unsafe { inputs(&mut begun, arguments) };
+    }
+    begun.start = now();
+    std::mem::forget(leave);
+    Some(begun)
+}
+
+/// Takes what the call reads.
+///
+/// # Safety
+/// As for [`begin`].
+unsafe fn inputs(begun: &mut Begun, arguments: &[u8]) {
+    let operation = begun.operation;
+    for (position, argument) in operation.arguments().iter().enumerate() {
+        let value = argument.value(arguments);
+        let position = position as u16;
+        match argument.role {
+            // SAFETY: the call reads the text or struct; pointers of the program are valid for it.
+            Role::Text if value != 0 => unsafe {
+                let text = super::text::text(value as *const std::ffi::c_char);
+                begun.items.add(item::IN, position, text);
+            },
+            Role::Array(count, unit) => {
+                let count = operation.arguments().get(count as usize);
+                let count = count.map_or(0, |count| count.value(arguments));
+                let bytes = (count * u64::from(unit)) as usize;
+                // SAFETY: as above.
+                unsafe { begun.items.add_memory(item::IN, position, value, bytes) };
+            }
+            Role::Symbol => {
+                let name = STATE.with(|state| state.variable(value)).flatten();
+                match name {
+                    Some(name) => begun.items.add(item::SYMBOL, position, &name),
+                    None => begun.missing("the name of the device variable is not known"),
+                }
+            }
+            role => {
+                if let Some(bytes) = role.struct_bytes() {
+                    // SAFETY: as above.
+                    unsafe { begun.items.add_memory(item::IN, position, value, bytes) };
+                }
+            }
+        }
+    }
+    match operation.group {
+        // SAFETY: by the contract of the caller.
+        Group::Launch => unsafe { launch::begin(begun, arguments) },
+        // SAFETY: as above.
+        Group::Transfer => unsafe { ranges::begin(begun, arguments) },
+        // SAFETY: as above.
+        Group::Graph => unsafe { launch::begin_node(begun, arguments) },
+        _ => {}
+    }
+}
+
+impl Begun {
+    /// Notes that something which a replay needs could not be taken.
+    fn missing(&mut self, what: &str) {
+        self.flags |= call_flag::INCOMPLETE;
+        self.items.add(
+            item::MISSING,
+            rpd_spool::capture::NO_ARGUMENT,
+            what.as_bytes(),
+        );
+    }
+
+    /// The value of the argument called `name`; 0 when there is none.
+    fn argument(&self, arguments: &[u8], name: &str) -> u64 {
+        let found = self.operation.argument(name);
+        found.map_or(0, |found| found.value(arguments))
+    }
+
+    /// The stream that the call is about.
+    fn stream(&self, arguments: &[u8]) -> u64 {
+        let handle = Role::Handle(rpd_spool::capture::HandleKind::Stream);
+        let raw = self
+            .operation
+            .with_role(handle)
+            .map_or(0, |argument| argument.value(arguments));
+        order::stream(raw, self.operation.name().ends_with("_spt"))
+    }
+}
+
+/// The call has returned `result`.
+///
+/// # Safety
+/// As for [`begin`], with the same arguments.
+pub(crate) unsafe fn end(mut begun: Begun, arguments: &[u8], result: i32) {
+    let _leave = Leave;
+    let end = now();
+    let exit = next();
+    if begun.operation.group != Group::Unsupported && result == 0 {
+        // SAFETY: by the contract of this function.
+        unsafe { outputs(&mut begun, arguments) };
+    }
+    // Whether work is complete is asked in loops: answers that replay as nothing are left out.
+    let asks = matches!(
+        begun.number,
+        number::hipStreamQuery | number::hipStreamQuery_spt | number::hipEventQuery
+    );
+    if asks && result != 0 {
+        return;
+    }
+    stage::count_call();
+    let room = arguments.len().next_multiple_of(8);
+    let tail = room + begun.items.bytes().len();
+    let len = record_len(size_of::<CaptureCall>(), tail);
+    let call = CaptureCall {
+        header: header(tag::CAPTURE_CALL, len),
+        operation: begun.number,
+        flags: begun.flags,
+        entry: begun.entry,
+        exit,
+        start: begun.start,
+        end,
+        result,
+        device: DEVICE.get(),
+    };
+    if begun.number == number::hipSetDevice && result == 0 {
+        DEVICE.set(begun.argument(arguments, "deviceId") as i32);
+    }
+    append(call.as_bytes(), arguments, room, begun.items.bytes(), len);
+}
+
+/// Writes a record to this thread's stream. A record that does not fit ends the capture: what follows would be of no use
+/// without it.
+fn append(fixed: &[u8], arguments: &[u8], room: usize, items: &[u8], len: usize) {
+    let written = thread::with(|thread| {
+        thread.records.append(len, |bytes| {
+            let (head, tail) = bytes.split_at_mut(fixed.len());
+            head.copy_from_slice(fixed);
+            tail[..arguments.len()].copy_from_slice(arguments);
+            tail[room..][..items.len()].copy_from_slice(items);
+        })
+    });
+    if written == Some(false) {
+        stop(ended::NO_SPACE);
+    }
+}
+
+/// Takes what the call made and wrote.
+///
+/// # Safety
+/// As for [`end`].
+unsafe fn outputs(begun: &mut Begun, arguments: &[u8]) {
+    let operation = begun.operation;
+    for (position, argument) in operation.arguments().iter().enumerate() {
+        let value = argument.value(arguments);
+        let position = position as u16;
+        let bytes = match argument.role {
+            Role::HandleOut(_) | Role::AddressOut => 8,
+            Role::StructOut(bytes) => bytes as usize,
+            Role::Count => 8,
+            Role::NodesOut => {
+                let count = operation.arguments().get(usize::from(position) + 1);
+                let count = count.map_or(0, |count| count.value(arguments)) as *const u64;
+                if count.is_null() {
+                    0
+                } else {
+                    // SAFETY: the call has stored the count there.
+                    unsafe { count.read_unaligned() as usize * 8 }
+                }
+            }
+            _ => 0,
+        };
+        // SAFETY: the call succeeded, so it wrote there.
+        unsafe { begun.items.add_memory(item::OUT, position, value, bytes) };
+    }
+    match operation.group {
+        // SAFETY: by the contract of the caller.
+        Group::Memory => unsafe { memory(begun, arguments) },
+        Group::Transfer => ranges::end(begun, arguments),
+        Group::Launch => launch::end(begun, arguments),
+        // SAFETY: as above.
+        Group::Order | Group::Graph => unsafe { order::end(begun, arguments) },
+        // SAFETY: as above.
+        Group::Code => unsafe { code(begun, arguments) },
+        Group::Context => {
+            if begun.number == number::hipDeviceReset {
+                STATE.with(State::forget_memory);
+            }
+        }
+        Group::Query | Group::Unsupported => {}
+    }
+    let loaded = LOADED.get();
+    if loaded.count > 0 {
+        begun.items.add(
+            item::CODE,
+            rpd_spool::capture::NO_ARGUMENT,
+            loaded.ids().as_bytes(),
+        );
+    }
+}
+
+/// The eight bytes that the call stored behind the first argument with this role.
+///
+/// # Safety
+/// The call succeeded.
+unsafe fn stored(begun: &Begun, arguments: &[u8], role: Role) -> u64 {
+    let pointer = begun
+        .operation
+        .with_role(role)
+        .map_or(0, |argument| argument.value(arguments)) as *const u64;
+    if pointer.is_null() {
+        return 0;
+    }
+    // SAFETY: by the contract of this function.
+    unsafe { pointer.read_unaligned() }
+}
+
+/// Allocations and frees.
+///
+/// # Safety
+/// The call succeeded.
+unsafe fn memory(begun: &mut Begun, arguments: &[u8]) {
+    use number as n;
+    let named = |name: &str| begun.argument(arguments, name);
+    let flags = named("flags") as u32;
+    let (kind, size) = match begun.number {
+        n::hipMalloc => (memory_kind::DEVICE, named("size")),
+        n::hipExtMallocWithFlags => (memory_kind::DEVICE, named("sizeBytes")),
+        n::hipMallocAsync | n::hipMallocFromPoolAsync => (memory_kind::POOLED, named("size")),
+        n::hipMallocManaged => (memory_kind::MANAGED, named("size")),
+        n::hipHostMalloc
+        | n::hipHostAlloc
+        | n::hipMallocHost
+        | n::hipMemAllocHost
+        | n::hipExtHostAlloc => (memory_kind::HOST, named("size")),
+        n::hipMallocPitch | n::hipMemAllocPitch => {
+            let pitch = named("pitch") as *const u64;
+            // SAFETY: the call has stored the pitch there.
+            let pitch = if pitch.is_null() {
+                0
+            } else {
+                unsafe { pitch.read_unaligned() }
+            };
+            (memory_kind::DEVICE, pitch * named("height"))
+        }
+        n::hipMalloc3D => {
+            let made = named("pitchedDevPtr") as *const [u64; 4];
+            if made.is_null() {
+                return;
+            }
+            // SAFETY: the call has stored a `hipPitchedPtr` there.
+            let [base, pitch, ..] = unsafe { made.read_unaligned() };
+            let extent = begun.operation.argument("extent");
+            let at = extent.map_or(0, |extent| usize::from(extent.offset));
+            let word = |index: usize| {
+                let bytes = arguments.get(at + 8 * index..at + 8 * index + 8);
+                bytes.map_or(0, |bytes| {
+                    u64::from_le_bytes(bytes.try_into().unwrap_or_default())
+                })
+            };
+            allocated(
+                begun,
+                base,
+                pitch * word(1) * word(2),
+                memory_kind::DEVICE,
+                0,
+            );
+            return;
+        }
+        n::hipHostRegister => {
+            let (base, size) = (named("hostPtr"), named("sizeBytes"));
+            allocated(begun, base, size, memory_kind::REGISTERED, flags);
+            return;
+        }
+        n::hipHostGetDevicePointer => {
+            // SAFETY: as for this function.
+            let device = unsafe { stored(begun, arguments, Role::AddressOut) };
+            let host = named("hstPtr");
+            STATE.with(|state| state.alias(device, host));
+            return;
+        }
+        n::hipFree | n::hipFreeAsync | n::hipHostFree | n::hipFreeHost | n::hipHostUnregister => {
+            let base = begun
+                .operation
+                .with_role(Role::Address)
+                .map_or(0, |argument| argument.value(arguments));
+            if begun.number == n::hipFree {
+                order::all_complete(begun);
+            }
+            STATE.with(|state| state.freed(base));
+            return;
+        }
+        _ => return,
+    };
+    // SAFETY: as for this function.
+    let base = unsafe { stored(begun, arguments, Role::AddressOut) };
+    allocated(begun, base, size, kind, flags);
+}
+
+fn allocated(begun: &mut Begun, base: u64, size: u64, kind: u32, flags: u32) {
+    if base == 0 || size == 0 {
+        return;
+    }
+    let made = AllocationItem {
+        base,
+        size,
+        kind,
+        flags,
+    };
+    STATE.with(|state| state.allocated(made));
+    begun.items.add(
+        item::ALLOCATION,
+        rpd_spool::capture::NO_ARGUMENT,
+        made.as_bytes(),
+    );
+}
+
+/// Functions of modules.
+///
+/// # Safety
+/// The call succeeded.
+unsafe fn code(begun: &mut Begun, arguments: &[u8]) {
+    use rpd_spool::capture::HandleKind::{Function, Module};
+    match begun.number {
+        number::hipModuleLoad | number::hipModuleLoadData | number::hipModuleLoadDataEx => {
+            // SAFETY: by the contract of this function.
+            let module = unsafe { stored(begun, arguments, Role::HandleOut(Module)) };
+            let loaded = LOADED.get();
+            STATE.with(|state| state.module_loaded(module, loaded.ids()));
+        }
+        number::hipModuleGetFunction => {
+            // SAFETY: as above.
+            let function = unsafe { stored(begun, arguments, Role::HandleOut(Function)) };
+            let name = begun.argument(arguments, "kname") as *const std::ffi::c_char;
+            // SAFETY: the call has read the text.
+            let name = unsafe { super::text::text(name) };
+            let module = begun.argument(arguments, "module");
+            STATE.with(|state| state.function_found(function, module, name));
+        }
+        number::hipGetFuncBySymbol => {
+            // SAFETY: as above.
+            let function = unsafe { stored(begun, arguments, Role::HandleOut(Function)) };
+            let symbol = begun.argument(arguments, "symbolPtr");
+            let found = STATE
+                .with(|state| state.function_of_host(function, symbol))
+                .flatten();
+            match found {
+                Some(found) => begun.items.add_kernel(found.code, &found.kernel.name),
+                None => begun.missing("the kernel is in no code object that was captured"),
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A code object was loaded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CodeObjectLoad<'a> {
+    /// The provider's number.
+    pub(crate) id: u64,
+    /// The provider's handle of the device.
+    pub(crate) agent: u64,
+    /// Where it is loaded, and how many bytes.
+    pub(crate) load: (u64, u64),
+    /// Its file.
+    pub(crate) bytes: &'a [u8],
+}
+
+/// Takes a code object that was loaded, on the thread that loads it.
+pub(crate) fn code_loaded(load: &CodeObjectLoad<'_>) {
+    if !ACTIVE.load(Ordering::Acquire) {
+        return;
+    }
+    let kernels = metadata::kernels(load.bytes);
+    STATE.with(|state| state.code_loaded(load.id, load.agent, kernels));
+    if DEPTH.get() > 0 {
+        let mut loaded = LOADED.get();
+        if let Some(slot) = loaded.ids.get_mut(loaded.count) {
+            *slot = load.id;
+            loaded.count += 1;
+        }
+        LOADED.set(loaded);
+    }
+    let mut items = Items::new();
+    let bytes = load.bytes;
+    let range = ranges::Range::flat(bytes.as_ptr() as u64, bytes.len() as u64);
+    // A capture without host data has the code nevertheless.
+    items.add_data(&range, data_use::CODE, 0, true);
+    let len = record_len(size_of::<CaptureCode>(), items.bytes().len());
+    let code = CaptureCode {
+        header: header(tag::CAPTURE_CODE, len),
+        id: load.id,
+        agent: load.agent,
+        load_base: load.load.0,
+        load_size: load.load.1,
+        entry: next(),
+    };
+    append(code.as_bytes(), &[], 0, items.bytes(), len);
+}
+
+/// A code object was unloaded.
+pub(crate) fn code_unloaded(id: u64) {
+    if ACTIVE.load(Ordering::Acquire) {
+        STATE.with(|state| state.code_unloaded(id));
+    }
+}
+
+/// The runtime's table has `count` functions that are not known here.
+pub(crate) fn note_unknown_functions(count: u64) {
+    stage::set_unknown_functions(count);
+}

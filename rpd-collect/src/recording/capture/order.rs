@@ -1,0 +1,319 @@
+//! Which work a synchronisation has waited for: copies whose results can be taken then, and memory that the host may
+//! write again.
+
+use std::collections::HashMap;
+
+use rpd_spool::capture::{HandleKind, Role, data_use, number};
+
+use super::ranges::Range;
+use super::state::STATE;
+use super::{Begun, stored};
+use crate::recording::thread;
+
+/// The number of a stream: its handle, or that of a default stream. Per-thread default streams are one for each thread.
+pub(super) fn stream(raw: u64, per_thread: bool) -> u64 {
+    match raw {
+        0 if per_thread => PER_THREAD | u64::from(thread::id()),
+        0 | 1 => 0,
+        2 => PER_THREAD | u64::from(thread::id()),
+        handle => handle,
+    }
+}
+
+const PER_THREAD: u64 = 1 << 63;
+
+/// How much of which stream was complete: stream, number of its work.
+type Covered = Vec<(u64, u64)>;
+
+#[derive(Default)]
+struct Stream {
+    /// Work so far.
+    work: u64,
+    /// Work of others that its own waits for.
+    follows: Covered,
+    /// It does not wait for the legacy default stream.
+    independent: bool,
+}
+
+struct Pending {
+    stream: u64,
+    work: u64,
+    copy: u64,
+    range: Range,
+}
+
+/// Streams, events, and what is under way.
+#[derive(Default)]
+pub(super) struct Order {
+    streams: HashMap<u64, Stream>,
+    events: HashMap<u64, Covered>,
+    pending: Vec<Pending>,
+}
+
+fn merge(into: &mut Covered, other: &[(u64, u64)]) {
+    for &(stream, work) in other {
+        match into.iter_mut().find(|(known, _)| *known == stream) {
+            Some((_, known)) => *known = (*known).max(work),
+            None => into.push((stream, work)),
+        }
+    }
+}
+
+impl Order {
+    pub(super) fn created(&mut self, stream: u64, independent: bool) {
+        let made = Stream {
+            independent,
+            ..Stream::default()
+        };
+        self.streams.insert(stream, made);
+    }
+
+    /// Work was added to a stream.
+    pub(super) fn enqueue(&mut self, stream: u64) {
+        self.streams.entry(stream).or_default().work += 1;
+    }
+
+    /// The last work of a stream.
+    pub(super) fn work(&self, stream: u64) -> u64 {
+        self.streams.get(&stream).map_or(0, |found| found.work)
+    }
+
+    /// The work of `copy` was added to a stream; it writes `range`.
+    pub(super) fn pend(&mut self, stream: u64, copy: u64, range: Range) {
+        let work = self.streams.entry(stream).or_default().work;
+        self.pending.push(Pending {
+            stream,
+            work,
+            copy,
+            range,
+        });
+    }
+
+    /// What is complete when all work in a stream is.
+    fn covered(&self, stream: u64) -> Covered {
+        let mut covered = Covered::new();
+        if let Some(found) = self.streams.get(&stream) {
+            covered.push((stream, found.work));
+            merge(&mut covered, &found.follows);
+        }
+        if stream == 0 {
+            // The legacy default stream waits for the streams that do not opt out.
+            for (&other, found) in &self.streams {
+                if !found.independent && other & PER_THREAD == 0 && other != 0 {
+                    merge(&mut covered, &[(other, found.work)]);
+                    merge(&mut covered, &found.follows);
+                }
+            }
+        }
+        covered
+    }
+
+    fn record(&mut self, event: u64, stream: u64) {
+        let covered = self.covered(stream);
+        self.events.insert(event, covered);
+    }
+
+    fn wait(&mut self, stream: u64, event: u64) {
+        if let Some(covered) = self.events.get(&event).cloned() {
+            merge(
+                &mut self.streams.entry(stream).or_default().follows,
+                &covered,
+            );
+        }
+    }
+
+    /// Takes the copies that are complete out.
+    fn take(&mut self, covered: &[(u64, u64)]) -> Vec<(u64, Range)> {
+        let done = |pending: &Pending| {
+            covered
+                .iter()
+                .any(|&(stream, work)| stream == pending.stream && pending.work <= work)
+        };
+        let mut taken = Vec::new();
+        self.pending.retain(|pending| {
+            let is_done = done(pending);
+            if is_done {
+                taken.push((pending.copy, pending.range));
+            }
+            !is_done
+        });
+        taken
+    }
+
+    fn all(&self) -> Covered {
+        let all = self.streams.iter();
+        all.map(|(stream, found)| (*stream, found.work)).collect()
+    }
+}
+
+/// The call has waited for all work.
+pub(super) fn all_complete(begun: &mut Begun) {
+    settle(begun, |order| order.all());
+}
+
+/// The call has waited for the work in a stream.
+pub(super) fn complete(begun: &mut Begun, stream: u64) {
+    settle(begun, |order| order.covered(stream));
+}
+
+fn settle(begun: &mut Begun, covered: impl FnOnce(&Order) -> Covered) {
+    let found = STATE.with(|state| {
+        let covered = covered(&state.order);
+        let copies = state.order.take(&covered);
+        let memory = state.settle(&covered);
+        (copies, memory)
+    });
+    let Some((copies, memory)) = found else {
+        return;
+    };
+    for (copy, range) in copies {
+        begun.items.add_data(&range, data_use::OUTPUT, copy, false);
+    }
+    for (launch, range) in memory {
+        begun
+            .items
+            .add_data(&range, data_use::OUTPUT, launch, false);
+    }
+}
+
+/// Follows streams, events and stream capture.
+///
+/// # Safety
+/// The call succeeded, and its arguments are those given.
+pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
+    use number as n;
+    let named = |name: &str| begun.argument(arguments, name);
+    let stream = begun.stream(arguments);
+    match begun.number {
+        n::hipStreamCreate
+        | n::hipStreamCreateWithFlags
+        | n::hipStreamCreateWithPriority
+        | n::hipExtStreamCreateWithCUMask => {
+            // SAFETY: by the contract of this function.
+            let made = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::Stream)) };
+            let independent = named("flags") & 1 != 0;
+            STATE.with(|state| state.order.created(made, independent));
+        }
+        n::hipStreamSynchronize
+        | n::hipStreamSynchronize_spt
+        | n::hipStreamQuery
+        | n::hipStreamQuery_spt => complete(begun, stream),
+        n::hipStreamDestroy => {}
+        n::hipDeviceSynchronize | n::hipCtxSynchronize => all_complete(begun),
+        n::hipEventRecord | n::hipEventRecord_spt | n::hipEventRecordWithFlags => {
+            let event = named("event");
+            STATE.with(|state| {
+                state.order.record(event, stream);
+                state.event_recorded(event, stream);
+            });
+        }
+        n::hipStreamWaitEvent | n::hipStreamWaitEvent_spt => {
+            let event = named("event");
+            STATE.with(|state| {
+                state.order.wait(stream, event);
+                state.stream_waits(stream, event);
+            });
+        }
+        n::hipEventSynchronize | n::hipEventQuery => {
+            let event = named("event");
+            settle(begun, |order| {
+                order.events.get(&event).cloned().unwrap_or_default()
+            });
+        }
+        n::hipStreamBeginCapture | n::hipStreamBeginCapture_spt => {
+            STATE.with(|state| state.capture_begins(stream));
+        }
+        n::hipStreamEndCapture | n::hipStreamEndCapture_spt => {
+            // SAFETY: as above.
+            let graph = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::Graph)) };
+            STATE.with(|state| state.capture_ends(stream, graph));
+        }
+        n::hipGraphInstantiate | n::hipGraphInstantiateWithFlags => {
+            // SAFETY: as above.
+            let exec = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::GraphExec)) };
+            let graph = named("graph");
+            STATE.with(|state| state.copy_graph(graph, exec));
+        }
+        n::hipGraphClone => {
+            // SAFETY: as above.
+            let clone = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::Graph)) };
+            let graph = named("originalGraph");
+            STATE.with(|state| state.copy_graph(graph, clone));
+        }
+        n::hipGraphAddChildGraphNode => {
+            let (child, graph) = (named("childGraph"), named("graph"));
+            STATE.with(|state| state.copy_graph(child, graph));
+        }
+        n::hipGraphExecUpdate => {
+            let (graph, exec) = (named("hGraph"), named("hGraphExec"));
+            STATE.with(|state| state.copy_graph(graph, exec));
+        }
+        n::hipGraphAddMemcpyNode1D
+        | n::hipGraphMemcpyNodeSetParams1D
+        | n::hipGraphExecMemcpyNodeSetParams1D => {
+            let graph = match begun.number {
+                n::hipGraphAddMemcpyNode1D => named("graph"),
+                n::hipGraphExecMemcpyNodeSetParams1D => named("hGraphExec"),
+                _ => 0,
+            };
+            let count = named("count");
+            let (source, destination) = (named("src"), named("dst"));
+            STATE.with(|state| {
+                let mut host =
+                    |address: u64| state.is_host(address).then(|| Range::flat(address, count));
+                let (source, destination) = (host(source), host(destination));
+                state.graph_ranges(graph, source, destination);
+            });
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copies(order: &mut Order, covered: &[(u64, u64)]) -> Vec<u64> {
+        let taken = order.take(covered);
+        taken.into_iter().map(|(copy, _)| copy).collect()
+    }
+
+    #[test]
+    fn events_carry_what_streams_have_done() {
+        let mut order = Order::default();
+        for stream in [10, 20] {
+            order.created(stream, true);
+        }
+        order.enqueue(10);
+        order.pend(10, 1, Range::flat(0, 1));
+        order.record(7, 10);
+        order.enqueue(10);
+        order.pend(10, 2, Range::flat(0, 1));
+        order.wait(20, 7);
+        order.enqueue(20);
+        order.pend(20, 3, Range::flat(0, 1));
+        let covered = order.covered(20);
+        assert_eq!(copies(&mut order, &covered), [1, 3]);
+        let covered = order.covered(0);
+        assert!(
+            copies(&mut order, &covered).is_empty(),
+            "independent streams"
+        );
+        let covered = order.all();
+        assert_eq!(copies(&mut order, &covered), [2]);
+    }
+
+    #[test]
+    fn the_legacy_stream_waits_for_streams_that_do_not_opt_out() {
+        let mut order = Order::default();
+        order.created(10, false);
+        order.created(20, true);
+        for stream in [10, 20] {
+            order.enqueue(stream);
+            order.pend(stream, stream, Range::flat(0, 1));
+        }
+        order.enqueue(0);
+        let covered = order.covered(0);
+        assert_eq!(copies(&mut order, &covered), [10]);
+    }
+}

@@ -1,0 +1,301 @@
+//! The host memory that a copy reads or writes.
+
+use rpd_spool::capture::{Role, call_flag, data_use, number};
+
+use super::Begun;
+use super::order;
+use super::state::STATE;
+
+/// Host memory: rows of `width` bytes, `pitch` bytes apart, in slices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Range {
+    pub(super) address: u64,
+    pub(super) pitch: u64,
+    pub(super) width: u64,
+    /// Rows of each slice that are part of it.
+    pub(super) rows: u64,
+    /// Rows from one slice to the next.
+    pub(super) slice_rows: u64,
+    pub(super) slices: u64,
+}
+
+impl Range {
+    /// Bytes in a row.
+    pub(super) fn flat(address: u64, size: u64) -> Range {
+        Range {
+            address,
+            pitch: 0,
+            width: size,
+            rows: 1,
+            slice_rows: 1,
+            slices: 1,
+        }
+    }
+
+    /// Bytes of all rows.
+    pub(super) fn bytes(&self) -> u64 {
+        self.width * self.rows * self.slices
+    }
+
+    /// Address and length of the pieces, in order; rows without gaps are one piece.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = (u64, u64)> {
+        let range = *self;
+        let dense = range.rows * range.slices <= 1
+            || range.pitch == range.width && range.slice_rows == range.rows;
+        let (slices, rows, width) = if dense {
+            (1, 1, range.bytes())
+        } else {
+            (range.slices, range.rows, range.width)
+        };
+        (0..slices)
+            .flat_map(move |slice| (0..rows).map(move |row| (slice, row)))
+            .map(move |(slice, row)| {
+                let rows_before = slice * range.slice_rows + row;
+                (range.address + rows_before * range.pitch, width)
+            })
+            .filter(|(_, len)| *len > 0)
+    }
+}
+
+/// The memory that a copy reads and writes, as far as the program's pointers say.
+struct Copy {
+    source: Option<Range>,
+    destination: Option<Range>,
+    /// The call returns when the copy is done.
+    blocks: bool,
+}
+
+/// `hipMemcpyKind`.
+mod kind {
+    pub(super) const HOST_TO_HOST: u64 = 0;
+    pub(super) const HOST_TO_DEVICE: u64 = 1;
+    pub(super) const DEVICE_TO_HOST: u64 = 2;
+    pub(super) const DEVICE_TO_DEVICE: u64 = 3;
+}
+
+fn word(bytes: &[u8], index: usize) -> u64 {
+    let found = bytes.get(index * 8..index * 8 + 8);
+    found.map_or(0, |found| {
+        u64::from_le_bytes(found.try_into().unwrap_or_default())
+    })
+}
+
+/// # Safety
+/// As for [`super::begin`].
+unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
+    use number as n;
+    let named = |name: &str| begun.argument(arguments, name);
+    let name = begun.operation.name();
+    let blocks = !name.contains("Async");
+    let one = |address: u64, size: u64| Some(Range::flat(address, size));
+    let host = |address: u64, range: Range| {
+        STATE
+            .with(|state| state.is_host(address))
+            .unwrap_or(false)
+            .then_some(range)
+    };
+    let (source, destination, kind) = match begun.number {
+        n::hipMemcpyHtoD | n::hipMemcpyHtoDAsync => (
+            one(named("src"), named("sizeBytes")),
+            None,
+            kind::HOST_TO_DEVICE,
+        ),
+        n::hipMemcpyDtoH | n::hipMemcpyDtoHAsync => (
+            None,
+            one(named("dst"), named("sizeBytes")),
+            kind::DEVICE_TO_HOST,
+        ),
+        n::hipMemcpyDtoD | n::hipMemcpyDtoDAsync | n::hipMemcpyPeer | n::hipMemcpyPeerAsync => {
+            (None, None, kind::DEVICE_TO_DEVICE)
+        }
+        n::hipMemcpy
+        | n::hipMemcpy_spt
+        | n::hipMemcpyAsync
+        | n::hipMemcpyAsync_spt
+        | n::hipMemcpyWithStream => {
+            let size = named("sizeBytes");
+            (
+                one(named("src"), size),
+                one(named("dst"), size),
+                named("kind"),
+            )
+        }
+        n::hipMemcpyToSymbol
+        | n::hipMemcpyToSymbol_spt
+        | n::hipMemcpyToSymbolAsync
+        | n::hipMemcpyToSymbolAsync_spt => {
+            (one(named("src"), named("sizeBytes")), None, named("kind"))
+        }
+        n::hipMemcpyFromSymbol
+        | n::hipMemcpyFromSymbol_spt
+        | n::hipMemcpyFromSymbolAsync
+        | n::hipMemcpyFromSymbolAsync_spt => {
+            (None, one(named("dst"), named("sizeBytes")), named("kind"))
+        }
+        n::hipMemcpy2D | n::hipMemcpy2D_spt | n::hipMemcpy2DAsync | n::hipMemcpy2DAsync_spt => {
+            let rows = |address, pitch| {
+                Some(Range {
+                    address,
+                    pitch,
+                    width: named("width"),
+                    rows: named("height"),
+                    slice_rows: named("height"),
+                    slices: 1,
+                })
+            };
+            let source = rows(named("src"), named("spitch"));
+            (source, rows(named("dst"), named("dpitch")), named("kind"))
+        }
+        n::hipMemcpyParam2D | n::hipMemcpyParam2DAsync => {
+            let pointer =
+                begun.operation.with_role(Role::Copy2d)?.value(arguments) as *const [u8; 128];
+            if pointer.is_null() {
+                return None;
+            }
+            // SAFETY: the call reads the struct.
+            let p = unsafe { &*pointer };
+            // srcXInBytes srcY srcMemoryType srcHost srcDevice srcArray srcPitch; the same of the destination; width, height.
+            let side = |first: usize| {
+                let is_host = word(p, first + 2) as u32 == 0;
+                let address =
+                    word(p, first + 3) + word(p, first) + word(p, first + 1) * word(p, first + 6);
+                is_host.then_some(Range {
+                    address,
+                    pitch: word(p, first + 6),
+                    width: word(p, 14),
+                    rows: word(p, 15),
+                    slice_rows: word(p, 15),
+                    slices: 1,
+                })
+            };
+            let (source, destination) = (side(0), side(7));
+            return Some(Copy {
+                source,
+                destination,
+                blocks,
+            });
+        }
+        n::hipMemcpy3D | n::hipMemcpy3D_spt | n::hipMemcpy3DAsync | n::hipMemcpy3DAsync_spt => {
+            let pointer =
+                begun.operation.with_role(Role::Copy3d)?.value(arguments) as *const [u8; 160];
+            if pointer.is_null() {
+                return None;
+            }
+            // SAFETY: as above.
+            let p = unsafe { &*pointer };
+            // srcArray, srcPos (3), srcPtr (address, pitch, xsize, ysize); the same of the destination; extent (3), kind.
+            let side = |first: usize| {
+                let (pitch, height) = (word(p, first + 5), word(p, first + 7));
+                let rows_before = word(p, first + 3) * height + word(p, first + 2);
+                Some(Range {
+                    address: word(p, first + 4) + word(p, first + 1) + rows_before * pitch,
+                    pitch,
+                    width: word(p, 16),
+                    rows: word(p, 17),
+                    slice_rows: height,
+                    slices: word(p, 18),
+                })
+            };
+            (side(0), side(8), word(p, 19) & 0xffff_ffff)
+        }
+        _ => return None,
+    };
+    let (from_host, to_host) = match kind {
+        kind::HOST_TO_HOST => (true, true),
+        kind::HOST_TO_DEVICE => (true, false),
+        kind::DEVICE_TO_HOST => (false, true),
+        kind::DEVICE_TO_DEVICE => (false, false),
+        // The addresses decide.
+        _ => {
+            let source = source.and_then(|range| host(range.address, range));
+            let destination = destination.and_then(|range| host(range.address, range));
+            return Some(Copy {
+                source,
+                destination,
+                blocks,
+            });
+        }
+    };
+    Some(Copy {
+        source: source.filter(|_| from_host),
+        destination: destination.filter(|_| to_host),
+        blocks,
+    })
+}
+
+/// Takes the host data that the copy reads.
+///
+/// # Safety
+/// As for [`super::begin`].
+pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
+    // SAFETY: by the contract of this function.
+    let Some(copy) = (unsafe { copy(begun, arguments) }) else {
+        return;
+    };
+    let stream = begun.stream(arguments);
+    let graph = STATE.with(|state| state.capturing(stream)).flatten();
+    if let Some(graph) = graph {
+        begun.flags |= call_flag::IN_STREAM_CAPTURE;
+        STATE.with(|state| state.capture_ranges(graph, copy.source, copy.destination));
+    }
+    if let Some(source) = copy.source
+        && source.bytes() > 0
+        && !begun.items.add_data(&source, data_use::SOURCE, 0, false)
+    {
+        begun.missing("the data of the copy could not be taken");
+    }
+}
+
+/// Takes the host data that the copy wrote, or remembers them until the copy is done.
+pub(super) fn end(begun: &mut Begun, arguments: &[u8]) {
+    let stream = begun.stream(arguments);
+    if begun.flags & call_flag::IN_STREAM_CAPTURE != 0 {
+        return;
+    }
+    STATE.with(|state| state.order.enqueue(stream));
+    // SAFETY: the call has read what its pointers lead to, and returned.
+    let Some(copy) = (unsafe { copy(begun, arguments) }) else {
+        return;
+    };
+    if copy.blocks && (copy.source.is_some() || copy.destination.is_some()) {
+        order::complete(begun, stream);
+    }
+    let Some(destination) = copy.destination.filter(|range| range.bytes() > 0) else {
+        return;
+    };
+    if copy.blocks {
+        begun
+            .items
+            .add_data(&destination, data_use::OUTPUT, 0, false);
+    } else {
+        STATE.with(|state| state.order.pend(stream, begun.entry, destination));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_without_gaps_are_one_piece() {
+        let mut range = Range {
+            address: 1000,
+            pitch: 8,
+            width: 8,
+            rows: 4,
+            slice_rows: 4,
+            slices: 2,
+        };
+        assert!(range.pieces().eq([(1000, 64)]));
+        assert_eq!(range.bytes(), 64);
+        range.pitch = 16;
+        range.rows = 2;
+        assert!(
+            range
+                .pieces()
+                .eq([(1000, 8), (1016, 8), (1064, 8), (1080, 8)])
+        );
+        assert!(Range::flat(5, 7).pieces().eq([(5, 7)]));
+        assert_eq!(Range::flat(5, 0).pieces().count(), 0);
+    }
+}

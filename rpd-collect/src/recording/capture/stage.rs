@@ -1,0 +1,228 @@
+//! Host data on the way to the front end: a file in the process' directory, which the front end empties while the program
+//! runs. Bytes are written with system calls, which fail where a store to mapped memory would raise a signal: when the
+//! disk is full, and when the program's own pointer is wrong.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
+
+use rpd_spool::capture::{CONTROL_BYTES, CONTROL_FILE, STAGE_FILE, StageControl, ended};
+use rpd_spool::options::CaptureOptions;
+use rpd_spool::writer::now;
+
+use super::ranges::Range;
+use super::stop;
+
+static CONTROL: AtomicPtr<StageControl> = AtomicPtr::new(std::ptr::null_mut());
+static FILE: AtomicI32 = AtomicI32::new(-1);
+static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
+static MOST: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Data begin at multiples of this.
+const ALIGN: u64 = 64;
+/// Nanoseconds between two looks at how far the front end is.
+const PAUSE: i64 = 500_000;
+/// Nanoseconds without progress after which the front end counts as gone.
+const PATIENCE: u64 = 10_000_000_000;
+
+fn control() -> Option<&'static StageControl> {
+    // SAFETY: null, or a mapping that is never removed.
+    unsafe { CONTROL.load(Ordering::Acquire).as_ref() }
+}
+
+fn create(directory: &Path, name: &str) -> Option<i32> {
+    let path = CString::new(directory.join(name).as_os_str().as_bytes()).ok()?;
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    // SAFETY: the path is NUL-terminated.
+    let file = unsafe { libc::open(path.as_ptr(), flags, 0o600) };
+    (file >= 0).then_some(file)
+}
+
+/// Makes the files. False when there is no room for them.
+pub(super) fn open(directory: &Path, options: &CaptureOptions) -> bool {
+    let Some(file) = create(directory, CONTROL_FILE) else {
+        return false;
+    };
+    // SAFETY: the descriptor was opened above; the mapping keeps the file, and is new.
+    let mapped = unsafe {
+        let ready = libc::posix_fallocate(file, 0, CONTROL_BYTES as libc::off_t) == 0;
+        let mapped = if ready {
+            libc::mmap(
+                std::ptr::null_mut(),
+                CONTROL_BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file,
+                0,
+            )
+        } else {
+            libc::MAP_FAILED
+        };
+        libc::close(file);
+        mapped
+    };
+    if mapped == libc::MAP_FAILED {
+        return false;
+    }
+    let Some(file) = create(directory, STAGE_FILE) else {
+        return false;
+    };
+    LIMIT.store(options.staging, Ordering::Relaxed);
+    MOST.store(options.max_bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
+    FILE.store(file, Ordering::Release);
+    CONTROL.store(mapped.cast(), Ordering::Release);
+    true
+}
+
+/// One more call.
+pub(super) fn count_call() {
+    if let Some(control) = control() {
+        control.calls.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// So many more bytes of data.
+pub(super) fn count_data(bytes: u64) {
+    if let Some(control) = control()
+        && control.data.fetch_add(bytes, Ordering::Relaxed) + bytes > MOST.load(Ordering::Relaxed)
+    {
+        stop(ended::LIMIT);
+    }
+}
+
+/// The capture has ended; only the first reason is kept.
+pub(super) fn set_ended(why: u32) {
+    if let Some(control) = control() {
+        let _ =
+            control
+                .ended
+                .compare_exchange(ended::NOT, why, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// Functions of the runtime that are not known here.
+pub(super) fn set_unknown_functions(count: u64) {
+    if let Some(control) = control() {
+        control.unknown_functions.store(count, Ordering::Relaxed);
+    }
+}
+
+/// Bytes that the front end has not taken yet.
+fn waiting(control: &StageControl) -> u64 {
+    let reserved = control.reserved.load(Ordering::Relaxed);
+    let done = control.consumed.load(Ordering::Acquire) + control.abandoned.load(Ordering::Relaxed);
+    reserved.saturating_sub(done)
+}
+
+/// Waits until `bytes` more may be staged. False when the front end is gone.
+#[cold]
+fn wait(control: &StageControl, bytes: u64, limit: u64) -> bool {
+    let begin = now();
+    control.stalls.fetch_add(1, Ordering::Relaxed);
+    let mut consumed = control.consumed.load(Ordering::Acquire);
+    let mut progress = begin;
+    let fits = loop {
+        let taken = control.consumed.load(Ordering::Acquire);
+        let waiting = waiting(control);
+        // What is larger than the limit goes alone.
+        if waiting == 0 || waiting + bytes <= limit {
+            break true;
+        }
+        let time = now();
+        if taken != consumed {
+            consumed = taken;
+            progress = time;
+        } else if time.saturating_sub(progress) > PATIENCE {
+            break false;
+        }
+        let pause = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: PAUSE,
+        };
+        // SAFETY: the argument is valid for the call.
+        unsafe { libc::nanosleep(&pause, std::ptr::null_mut()) };
+    };
+    control
+        .stalled
+        .fetch_add(now().saturating_sub(begin), Ordering::Relaxed);
+    fits
+}
+
+/// Copies bytes of the program into `into`. False when the program's memory cannot be read.
+pub(super) fn read(range: &Range, into: &mut [u8]) -> bool {
+    let mut done = 0;
+    for (address, len) in range.pieces() {
+        let Some(part) = into.get_mut(done..done + len as usize) else {
+            return false;
+        };
+        let ours = libc::iovec {
+            iov_base: part.as_mut_ptr().cast(),
+            iov_len: part.len(),
+        };
+        let theirs = libc::iovec {
+            iov_base: address as *mut libc::c_void,
+            iov_len: part.len(),
+        };
+        // SAFETY: the first range is ours; the kernel checks the other one. Errors are checked below.
+        let copied = unsafe { libc::process_vm_readv(libc::getpid(), &ours, 1, &theirs, 1, 0) };
+        if copied != part.len() as isize {
+            // Where the call is forbidden, the pointer is taken to be as good as the runtime needs it to be.
+            // SAFETY: reading the errno of this thread.
+            if copied < 0 && unsafe { *libc::__errno_location() } != libc::EFAULT {
+                // SAFETY: the program passes the pointer to a call that reads as many bytes.
+                let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, part.len()) };
+                part.copy_from_slice(bytes);
+            } else {
+                return false;
+            }
+        }
+        done += len as usize;
+    }
+    true
+}
+
+/// Stores bytes of the program in the staging file; where. `None` when that failed, which ends the capture if there is no
+/// space.
+pub(super) fn store(range: &Range) -> Option<u64> {
+    let control = control()?;
+    let size = range.bytes();
+    let room = size.next_multiple_of(ALIGN);
+    let limit = LIMIT.load(Ordering::Relaxed);
+    if waiting(control) + room > limit && !wait(control, room, limit) {
+        stop(ended::NO_READER);
+        return None;
+    }
+    let offset = control.reserved.fetch_add(room, Ordering::Relaxed);
+    let file = FILE.load(Ordering::Acquire);
+    let mut at = offset;
+    for (address, len) in range.pieces() {
+        let mut done = 0;
+        while done < len {
+            // SAFETY: the kernel checks the program's memory.
+            let written = unsafe {
+                libc::pwrite(
+                    file,
+                    (address + done) as *const libc::c_void,
+                    (len - done) as usize,
+                    (at + done) as libc::off_t,
+                )
+            };
+            if written <= 0 {
+                // SAFETY: reading the errno of this thread.
+                let error = unsafe { *libc::__errno_location() };
+                if written < 0 && error == libc::EINTR {
+                    continue;
+                }
+                control.abandoned.fetch_add(room, Ordering::Relaxed);
+                if error != libc::EFAULT {
+                    stop(ended::NO_SPACE);
+                }
+                return None;
+            }
+            done += written as u64;
+        }
+        at += len;
+    }
+    Some(offset)
+}

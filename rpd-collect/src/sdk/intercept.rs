@@ -1,0 +1,356 @@
+//! Captures: wrappers in the runtimes' dispatch tables, outside of the provider's own.
+
+use std::ffi::{c_char, c_void};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use rocprofiler_sdk_sys::{
+    rocprofiler_callback_tracing_code_object_load_data_t as LoadPayload,
+    rocprofiler_code_object_storage_type_t as StorageType, rocprofiler_intercept_table_t as Table,
+};
+
+use super::setup::Setup;
+use crate::recording::capture::{self, CodeObjectLoad};
+use crate::recording::guard::Service;
+use crate::recording::{meta, text};
+
+static SERVICE: Service = Service::new("captures");
+
+/// `dim3`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Dim3([u32; 3]);
+
+/// `hipExtent`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Extent([usize; 3]);
+
+/// `hipPitchedPtr`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct PitchedPtr([usize; 4]);
+
+/// `hipIpcMemHandle_t` and `hipIpcEventHandle_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct IpcHandle([u8; 64]);
+
+/// The argument struct of a call.
+#[repr(C, align(8))]
+struct Arguments<const N: usize>([u8; N]);
+
+impl<const N: usize> Arguments<N> {
+    #[inline(always)]
+    fn put<T: Copy>(&mut self, offset: usize, value: &T) {
+        assert!(offset + size_of::<T>() <= N);
+        // SAFETY: the bytes are inside the array; types of arguments have no padding.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                std::ptr::from_ref(value).cast(),
+                self.0.as_mut_ptr().add(offset),
+                size_of::<T>(),
+            );
+        }
+    }
+}
+
+macro_rules! captured {
+    ($number:literal, $name:ident, $size:literal, [$($offset:literal $argument:ident: $type:ty,)*]) => {
+        #[allow(clippy::too_many_arguments)]
+        unsafe extern "C" fn $name($($argument: $type),*) -> u32 {
+            #[allow(unused_mut)]
+            let mut arguments = Arguments::<$size>([0; $size]);
+            $(arguments.put($offset, &$argument);)*
+            // SAFETY: the arguments are those of this call.
+            let begun = SERVICE.on_event(|| unsafe { capture::begin($number, &arguments.0) }).flatten();
+            let next = NEXT[$number].load(Ordering::Relaxed);
+            // SAFETY: the slot of this function held it.
+            let result = unsafe {
+                std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> u32>(next)($($argument),*)
+            };
+            if let Some(begun) = begun {
+                // SAFETY: as above.
+                SERVICE.run(|| unsafe { capture::end(begun, &arguments.0, result as i32) });
+            }
+            result
+        }
+    };
+}
+
+/// The wrappers, and [`WRAPPERS`]: them by number of the function, null for functions without.
+#[allow(non_snake_case)]
+mod wrappers {
+    use super::*;
+
+    include!(concat!(env!("OUT_DIR"), "/capture_wrappers.rs"));
+
+    // SAFETY: addresses of functions, which never change.
+    unsafe impl Sync for Code {}
+}
+
+use wrappers::{COUNT, WRAPPERS};
+
+/// What the slots of the runtime's table held.
+static NEXT: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(std::ptr::null_mut()) }; COUNT];
+
+/// Slots of the compiler's table, `data/operations.csv`.
+mod compiler {
+    pub(super) const REGISTER_FUNCTION: usize = 3;
+    pub(super) const REGISTER_MANAGED_VAR: usize = 4;
+    pub(super) const REGISTER_VAR: usize = 7;
+}
+
+static NEXT_REGISTER_FUNCTION: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+static NEXT_REGISTER_VAR: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+static NEXT_REGISTER_MANAGED_VAR: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+type RegisterFunction = unsafe extern "C" fn(
+    *mut c_void,
+    *const c_void,
+    *const c_char,
+    *const c_char,
+    u32,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut i32,
+);
+
+#[allow(clippy::too_many_arguments)]
+unsafe extern "C" fn register_function(
+    modules: *mut c_void,
+    host: *const c_void,
+    device: *const c_char,
+    name: *const c_char,
+    limit: u32,
+    thread: *mut c_void,
+    block: *mut c_void,
+    block_size: *mut c_void,
+    grid_size: *mut c_void,
+    wave: *mut i32,
+) {
+    SERVICE.on_event(|| {
+        // SAFETY: compilers pass text.
+        capture::register_function(host as u64, unsafe { text::text(device) });
+    });
+    let next = NEXT_REGISTER_FUNCTION.load(Ordering::Relaxed);
+    // SAFETY: the slot of this function held it; the arguments are the caller's.
+    unsafe {
+        std::mem::transmute::<*mut c_void, RegisterFunction>(next)(
+            modules, host, device, name, limit, thread, block, block_size, grid_size, wave,
+        );
+    }
+}
+
+type RegisterVar = unsafe extern "C" fn(
+    *mut c_void,
+    *mut c_void,
+    *const c_char,
+    *const c_char,
+    i32,
+    usize,
+    i32,
+    i32,
+);
+
+#[allow(clippy::too_many_arguments)]
+unsafe extern "C" fn register_var(
+    modules: *mut c_void,
+    variable: *mut c_void,
+    host: *const c_char,
+    device: *const c_char,
+    external: i32,
+    size: usize,
+    constant: i32,
+    global: i32,
+) {
+    SERVICE.on_event(|| {
+        // SAFETY: compilers pass text.
+        capture::register_variable(variable as u64, unsafe { text::text(device) });
+    });
+    let next = NEXT_REGISTER_VAR.load(Ordering::Relaxed);
+    // SAFETY: as above.
+    unsafe {
+        std::mem::transmute::<*mut c_void, RegisterVar>(next)(
+            modules, variable, host, device, external, size, constant, global,
+        );
+    }
+}
+
+type RegisterManagedVar =
+    unsafe extern "C" fn(*mut c_void, *mut *mut c_void, *mut c_void, *const c_char, usize, u32);
+
+unsafe extern "C" fn register_managed_var(
+    module: *mut c_void,
+    pointer: *mut *mut c_void,
+    initial: *mut c_void,
+    name: *const c_char,
+    size: usize,
+    align: u32,
+) {
+    SERVICE.on_event(|| {
+        // SAFETY: compilers pass text.
+        capture::register_variable(pointer as u64, unsafe { text::text(name) });
+    });
+    let next = NEXT_REGISTER_MANAGED_VAR.load(Ordering::Relaxed);
+    // SAFETY: as above.
+    unsafe {
+        std::mem::transmute::<*mut c_void, RegisterManagedVar>(next)(
+            module, pointer, initial, name, size, align,
+        );
+    }
+}
+
+/// Asks the provider for the runtimes' tables.
+pub(super) fn configure(setup: &Setup<'_>) {
+    if !setup.options.capture.calls {
+        return;
+    }
+    let Some(register) = setup.functions.rocprofiler_at_intercept_table_registration else {
+        meta::note("nothing is captured: this provider does not hand over the runtimes' tables");
+        return;
+    };
+    if !capture::start() {
+        meta::note("nothing is captured: the files for it cannot be made");
+        return;
+    }
+    let wanted = Table::HIP_RUNTIME_TABLE.0 | Table::HIP_COMPILER_TABLE.0;
+    // SAFETY: the callback stays callable, and needs no data.
+    let status = unsafe { register(Some(on_table), wanted as i32, std::ptr::null_mut()) };
+    setup.succeeded(status, "a capture");
+}
+
+unsafe extern "C" fn on_table(
+    table: Table,
+    _version: u64,
+    instance: u64,
+    tables: *mut *mut c_void,
+    count: u64,
+    _data: *mut c_void,
+) {
+    SERVICE.on_event(|| {
+        if instance != 0 || tables.is_null() || count == 0 {
+            return;
+        }
+        // SAFETY: there is at least one table; it lives as long as the process and begins with its size in bytes.
+        let slots = unsafe {
+            let table = (*tables).cast::<u64>();
+            let count = (table.read() as usize / 8).saturating_sub(1);
+            std::slice::from_raw_parts(table.add(1).cast::<AtomicPtr<c_void>>(), count)
+        };
+        match table {
+            Table::HIP_RUNTIME_TABLE => wrap_runtime(slots),
+            Table::HIP_COMPILER_TABLE => {
+                for (slot, wrapper, next) in [
+                    (
+                        compiler::REGISTER_FUNCTION,
+                        register_function as *mut c_void,
+                        &NEXT_REGISTER_FUNCTION,
+                    ),
+                    (
+                        compiler::REGISTER_VAR,
+                        register_var as *mut c_void,
+                        &NEXT_REGISTER_VAR,
+                    ),
+                    (
+                        compiler::REGISTER_MANAGED_VAR,
+                        register_managed_var as *mut c_void,
+                        &NEXT_REGISTER_MANAGED_VAR,
+                    ),
+                ] {
+                    if let Some(slot) = slots.get(slot) {
+                        replace(slot, wrapper, next);
+                    }
+                }
+            }
+            _ => {}
+        }
+    });
+}
+
+/// Puts a function over a slot, once.
+fn replace(slot: &AtomicPtr<c_void>, with: *mut c_void, next: &AtomicPtr<c_void>) {
+    let before = slot.load(Ordering::Acquire);
+    if before != with && !before.is_null() {
+        next.store(before, Ordering::Release);
+        slot.store(with, Ordering::Release);
+    }
+}
+
+fn wrap_runtime(slots: &[AtomicPtr<c_void>]) {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if DONE.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    if let Some(slot) = slots.get(wrappers::ATTRIBUTES) {
+        capture::set_attributes_function(slot.load(Ordering::Acquire));
+    }
+    for ((slot, wrapper), next) in slots.iter().zip(&WRAPPERS.0).zip(&NEXT) {
+        if let Some(wrapper) = wrapper {
+            replace(slot, *wrapper as *mut c_void, next);
+        }
+    }
+    capture::note_unknown_functions(slots.len().saturating_sub(COUNT) as u64);
+}
+
+/// Takes a code object that was loaded or unloaded.
+pub(super) fn code_object(payload: &LoadPayload, loading: bool) {
+    if !loading {
+        capture::code_unloaded(payload.code_object_id);
+        return;
+    }
+    let file;
+    let bytes = match payload.storage_type {
+        StorageType::MEMORY => {
+            // SAFETY: the storage type says that this member is valid.
+            let memory = unsafe { payload.storage.memory };
+            if memory.memory_base == 0 {
+                return;
+            }
+            // SAFETY: the code object lies there while it is being loaded.
+            unsafe {
+                std::slice::from_raw_parts(
+                    memory.memory_base as *const u8,
+                    memory.memory_size as usize,
+                )
+            }
+        }
+        _ => {
+            // SAFETY: valid during the callback.
+            let uri = unsafe { text::text(payload.uri) };
+            file = of_file(uri).unwrap_or_default();
+            &file
+        }
+    };
+    capture::code_loaded(&CodeObjectLoad {
+        id: payload.code_object_id,
+        agent: payload.agent_id.handle,
+        load: (payload.load_base, payload.load_size),
+        bytes,
+    });
+}
+
+/// The bytes that `file:///path#offset=N&size=N` names.
+fn of_file(uri: &[u8]) -> Option<Vec<u8>> {
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::fs::FileExt as _;
+    let uri = uri.strip_prefix(b"file://")?;
+    let end = uri.iter().rposition(|byte| *byte == b'#');
+    let (path, place) = uri.split_at(end.unwrap_or(uri.len()));
+    let file = std::fs::File::open(std::ffi::OsStr::from_bytes(path)).ok()?;
+    let value = |name: &str| {
+        let place = std::str::from_utf8(place).ok()?;
+        let pairs = place.trim_start_matches('#').split('&');
+        let mut found = pairs.filter_map(|pair| pair.split_once('='));
+        found.find(|(key, _)| *key == name)?.1.parse::<u64>().ok()
+    };
+    let offset = value("offset").unwrap_or(0);
+    let size = match value("size") {
+        Some(size) => size,
+        None => file.metadata().ok()?.len().checked_sub(offset)?,
+    };
+    let mut bytes = vec![0; usize::try_from(size).ok()?];
+    file.read_exact_at(&mut bytes, offset).ok()?;
+    Some(bytes)
+}

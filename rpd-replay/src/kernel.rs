@@ -1,0 +1,342 @@
+//! One launch, many times: memory is put back between the runs.
+
+use std::path::PathBuf;
+
+use rpd_capture::Call;
+use serde::Serialize;
+
+use crate::error::ReplayError;
+use crate::hip::word_of;
+use crate::player::Player;
+
+/// Unit in which written memory is found, bytes.
+const GRANULE: usize = 4096;
+/// Bytes that are compared at once.
+const PART: u64 = 16 << 20;
+/// Runs after which the set of written memory is looked at again.
+const RECHECK: u32 = 64;
+
+/// Which launch is run, and how often.
+#[derive(Debug, Clone)]
+pub struct KernelChoice {
+    /// Name of the kernel, or part of it.
+    pub name: String,
+    /// Which launch of it, from 1.
+    pub launch: u64,
+    /// Runs that are measured.
+    pub iterations: u32,
+    /// Runs before those.
+    pub warmup: u32,
+    /// The number of the call; found when the capture is opened.
+    pub seq: Option<u64>,
+}
+
+/// What the runs of one launch took.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct KernelRuns {
+    /// Name of the kernel.
+    pub name: String,
+    /// The call.
+    pub seq: u64,
+    /// Milliseconds of each run, in order.
+    pub milliseconds: Vec<f64>,
+    /// Bytes that the kernel writes and that are put back before each run.
+    pub restored: u64,
+    /// Bytes of memory that it could reach.
+    pub reachable: u64,
+    /// The written memory changed from run to run, so that all of it is put back.
+    pub unsteady: bool,
+    /// Times of the kernel's other build, when one was given.
+    pub replaced: bool,
+}
+
+impl KernelRuns {
+    /// A share of the runs took at most so many milliseconds.
+    pub fn quantile(&self, share: f64) -> f64 {
+        let mut sorted = self.milliseconds.clone();
+        sorted.sort_by(f64::total_cmp);
+        let last = sorted.len().saturating_sub(1);
+        let index = (share * last as f64).round() as usize;
+        sorted.get(index.min(last)).copied().unwrap_or(0.0)
+    }
+
+    /// Mean and standard deviation, milliseconds.
+    pub fn mean(&self) -> (f64, f64) {
+        let count = self.milliseconds.len().max(1) as f64;
+        let mean = self.milliseconds.iter().sum::<f64>() / count;
+        let square = self
+            .milliseconds
+            .iter()
+            .map(|one| (one - mean).powi(2))
+            .sum::<f64>()
+            / count;
+        (mean, square.sqrt())
+    }
+}
+
+/// A copy of some memory.
+struct Saved {
+    now: u64,
+    size: u64,
+    shadow: u64,
+    /// Offset and length of what the kernel writes.
+    written: Vec<(u64, u64)>,
+}
+
+impl Player {
+    /// Finds the launch that was chosen.
+    pub(crate) fn prepare_kernel(&mut self) -> Result<(), ReplayError> {
+        let Some(mut choice) = self.options.kernel.clone() else {
+            return Ok(());
+        };
+        let launches = self.capture.launches()?;
+        let matches = |name: &str| {
+            name == choice.name || rpd_spool::demangle::demangle(name).contains(&choice.name)
+        };
+        let found: Vec<&(u64, String, u64)> = launches
+            .iter()
+            .filter(|(seq, name, _)| *seq <= self.last && matches(name))
+            .collect();
+        let index = usize::try_from(choice.launch.saturating_sub(1)).unwrap_or(usize::MAX);
+        let Some((seq, ..)) = found.get(index) else {
+            let mut names: Vec<String> = launches.iter().map(|(_, name, _)| name.clone()).collect();
+            names.sort();
+            names.dedup();
+            return Err(ReplayError::failed(match found.len() {
+                0 => format!(
+                    "--kernel {}: the capture launches no such kernel (it launches {})",
+                    choice.name,
+                    names.join(", ")
+                ),
+                count => format!(
+                    "--kernel {}#{}: the capture launches it {count} times",
+                    choice.name, choice.launch
+                ),
+            }));
+        };
+        choice.seq = Some(*seq);
+        // Nothing behind it matters, unless the user asks for more.
+        if self.options.until.is_none() {
+            self.last = *seq;
+        }
+        self.options.kernel = Some(choice);
+        Ok(())
+    }
+
+    /// Whether this is the launch that was chosen.
+    pub(crate) fn is_chosen(&self, call: &Call) -> bool {
+        let choice = self.options.kernel.as_ref();
+        choice.is_some_and(|choice| choice.seq == Some(call.seq))
+    }
+
+    /// The module with another build of a kernel, when one was given.
+    pub(crate) fn replaced(&mut self, name: &str, code: i64) -> Result<Option<u64>, ReplayError> {
+        let found = self
+            .options
+            .replace
+            .iter()
+            .find(|(wanted, _)| {
+                wanted == name || rpd_spool::demangle::demangle(name).contains(wanted)
+            })
+            .map(|(_, file)| file.clone());
+        let Some(file) = found else { return Ok(None) };
+        let bytes = self.replacement(&file, name, code)?;
+        Ok(Some(self.load_module(&bytes, &file.display().to_string())?))
+    }
+
+    /// The code object in `file`, whose kernel must take the arguments of the captured one.
+    fn replacement(
+        &mut self,
+        file: &PathBuf,
+        name: &str,
+        code: i64,
+    ) -> Result<Vec<u8>, ReplayError> {
+        use rpd_gfx::codeobj::CodeObject;
+        let shown = file.display();
+        let failed =
+            |text: String| ReplayError::failed(format!("--replace {name}={shown}: {text}"));
+        let bytes = std::fs::read(file).map_err(|error| failed(error.to_string()))?;
+        let Some(row) = self.codes.iter().find(|row| row.id == code).cloned() else {
+            return Err(failed("the capture lacks the code it replaces".to_owned()));
+        };
+        let original = self.capture.bytes(row.blob)?;
+        let original = CodeObject::parse(&original).map_err(|error| failed(error.to_string()))?;
+        let bytes = rpd_gfx::codeobj::bundle::pick(&bytes, original.target())
+            .map_err(|error| failed(error.to_string()))?
+            .into_owned();
+        let fresh = CodeObject::parse(&bytes).map_err(|error| failed(error.to_string()))?;
+        let Some(new) = fresh.kernel(name) else {
+            return Err(failed("it has no kernel of this name".to_owned()));
+        };
+        let layout = |kernel: &rpd_gfx::codeobj::Kernel| -> Vec<(u32, u32)> {
+            kernel
+                .explicit_args()
+                .map(|one| (one.offset, one.size))
+                .collect()
+        };
+        let old = original.kernel(name).map(layout).unwrap_or_default();
+        let new = layout(new);
+        if let Some(index) =
+            (0..old.len().max(new.len())).find(|index| old.get(*index) != new.get(*index))
+        {
+            let text = |one: Option<&(u32, u32)>| match one {
+                Some((offset, size)) => format!("{size} bytes at {offset}"),
+                None => "absent".to_owned(),
+            };
+            return Err(failed(format!(
+                "argument {index} is {} in the capture and {} there",
+                text(old.get(index)),
+                text(new.get(index))
+            )));
+        }
+        Ok(bytes)
+    }
+
+    /// Runs the chosen launch as often as was asked for; the memory is then as it was before.
+    pub(crate) fn run_chosen(&mut self, call: &Call) -> Result<(), ReplayError> {
+        let (Some(choice), Some(operation)) = (self.options.kernel.clone(), call.operation())
+        else {
+            return Ok(());
+        };
+        if operation.name().contains("Cooperative") || operation.name().contains("GraphLaunch") {
+            return Err(ReplayError::failed(
+                "cooperative and graph launches cannot be run many times",
+            ));
+        }
+        self.wait_for_all()?;
+        let mut saved = self.save()?;
+        let (mut start, mut stop) = (0u64, 0u64);
+        self.hip.check("hipEventCreate", &[word_of(&mut start)])?;
+        self.hip.check("hipEventCreate", &[word_of(&mut stop)])?;
+        let mut runs = KernelRuns {
+            name: self.kernel_name(call),
+            seq: call.seq,
+            reachable: saved.iter().map(|one| one.size).sum(),
+            replaced: !self.options.replace.is_empty(),
+            ..KernelRuns::default()
+        };
+        // The first run shows what is written.
+        self.make(call, operation)?;
+        self.wait_for_all()?;
+        self.find_written(&mut saved)?;
+        self.restore(&saved, false)?;
+        for run in 0..choice.warmup.saturating_add(choice.iterations) {
+            self.hip.check("hipEventRecord", &[start, 0])?;
+            self.make(call, operation)?;
+            self.hip.check("hipEventRecord", &[stop, 0])?;
+            self.wait_for_all()?;
+            if run >= choice.warmup {
+                let mut time = 0f32;
+                self.hip
+                    .check("hipEventElapsedTime", &[word_of(&mut time), start, stop])?;
+                runs.milliseconds.push(f64::from(time));
+            }
+            if run % RECHECK == RECHECK - 1 {
+                let before: u64 = written(&saved);
+                self.find_written(&mut saved)?;
+                runs.unsteady |= written(&saved) != before;
+            }
+            self.restore(&saved, runs.unsteady)?;
+        }
+        runs.restored = written(&saved);
+        if runs.unsteady {
+            self.note(format!(
+                "call {}: what the kernel writes changes from run to run; all memory is put back",
+                call.seq
+            ));
+        }
+        for one in saved {
+            self.hip.check("hipFree", &[one.shadow])?;
+        }
+        self.hip.check("hipEventDestroy", &[start])?;
+        self.hip.check("hipEventDestroy", &[stop])?;
+        self.report.kernel = Some(runs);
+        Ok(())
+    }
+
+    fn kernel_name(&self, call: &Call) -> String {
+        let found = call
+            .items()
+            .find(|item| item.kind == rpd_spool::capture::item::KERNEL);
+        let name = found
+            .and_then(|item| item.payload.get(8..))
+            .unwrap_or_default();
+        String::from_utf8_lossy(name).into_owned()
+    }
+
+    fn copy(&mut self, to: u64, from: u64, size: u64) -> Result<(), ReplayError> {
+        const BY_ADDRESS: u64 = 4;
+        self.hip.check("hipMemcpy", &[to, from, size, BY_ADDRESS])
+    }
+
+    /// Copies all live memory: what a kernel reaches through pointers in memory is not known.
+    fn save(&mut self) -> Result<Vec<Saved>, ReplayError> {
+        let live: Vec<(u64, u64)> = self
+            .translation
+            .all()
+            .filter(|(_, size, _)| *size > 1)
+            .map(|(_, size, now)| (now, size))
+            .collect();
+        let mut saved = Vec::new();
+        for (now, size) in live {
+            let mut shadow = 0u64;
+            self.hip.check("hipMalloc", &[word_of(&mut shadow), size])?;
+            self.copy(shadow, now, size)?;
+            saved.push(Saved {
+                now,
+                size,
+                shadow,
+                written: Vec::new(),
+            });
+        }
+        Ok(saved)
+    }
+
+    /// Finds what differs from the copies.
+    fn find_written(&mut self, saved: &mut [Saved]) -> Result<(), ReplayError> {
+        for one in saved {
+            one.written.clear();
+            let mut at = 0;
+            while at < one.size {
+                let len = PART.min(one.size - at);
+                let mut old = vec![0u8; len as usize];
+                let mut new = vec![0u8; len as usize];
+                self.copy(old.as_mut_ptr() as u64, one.shadow + at, len)?;
+                self.copy(new.as_mut_ptr() as u64, one.now + at, len)?;
+                for (index, (a, b)) in old.chunks(GRANULE).zip(new.chunks(GRANULE)).enumerate() {
+                    if a == b {
+                        continue;
+                    }
+                    let offset = at + (index * GRANULE) as u64;
+                    match one.written.last_mut() {
+                        Some((start, len)) if *start + *len == offset => *len += a.len() as u64,
+                        _ => one.written.push((offset, a.len() as u64)),
+                    }
+                }
+                at += len;
+            }
+        }
+        Ok(())
+    }
+
+    fn restore(&mut self, saved: &[Saved], all: bool) -> Result<(), ReplayError> {
+        for one in saved {
+            if all {
+                self.copy(one.now, one.shadow, one.size)?;
+                continue;
+            }
+            for (offset, len) in &one.written {
+                self.copy(one.now + offset, one.shadow + offset, *len)?;
+            }
+        }
+        self.wait_for_all()
+    }
+}
+
+fn written(saved: &[Saved]) -> u64 {
+    saved
+        .iter()
+        .flat_map(|one| &one.written)
+        .map(|(_, len)| len)
+        .sum()
+}

@@ -1,0 +1,493 @@
+//! Plays the calls of a capture, one after the other.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rpd_capture::{Call, Capture, CodeRow};
+use rpd_spool::capture::{Group, HandleKind, call_flag, data_use};
+use serde::Serialize;
+
+use crate::Placement;
+use crate::addresses::{self, Held, Translation};
+use crate::error::{ReplayError, Status};
+use crate::hip::{Hip, SUCCESS, WRONG_TARGET, word_of};
+use crate::host::{self, HostMemory};
+use crate::kernel::{KernelChoice, KernelRuns};
+use crate::verify::{self, Mismatch, Verify};
+
+/// What a replay does.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The HIP runtime's library.
+    pub library: PathBuf,
+    /// Results are compared from this call on.
+    pub from: Option<u64>,
+    /// The last call that is played.
+    pub until: Option<u64>,
+    /// Addresses of memory.
+    pub placement: Placement,
+    /// All work goes to one stream.
+    pub serial: bool,
+    /// How results are compared.
+    pub verify: Verify,
+    /// Devices by number in the capture; others keep their number.
+    pub devices: BTreeMap<i32, i32>,
+    /// Play although calls cannot be replayed, or lack something.
+    pub force: bool,
+    /// Translate words of uploaded data that look like addresses.
+    pub deep: bool,
+    /// Take words of arguments passed by value that look like addresses for addresses.
+    pub guess: bool,
+    /// Run one launch many times.
+    pub kernel: Option<KernelChoice>,
+    /// Other code for kernels: name, file.
+    pub replace: Vec<(String, PathBuf)>,
+}
+
+/// What a replay found.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Report {
+    /// Calls that were made.
+    pub calls: u64,
+    /// Calls that had failed in the capture, or that have no effect in a replay.
+    pub skipped: u64,
+    /// Launches.
+    pub launches: u64,
+    /// Results that were compared.
+    pub compared: u64,
+    /// Results that differ.
+    pub mismatches: Vec<Mismatch>,
+    /// Memory has the addresses of the capture.
+    pub same_addresses: bool,
+    /// Words that were translated as pointers, and because they look like addresses.
+    pub translated: (u64, u64),
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// Nanoseconds from the first to behind the last call.
+    pub duration: u64,
+    /// What the runs of one launch took.
+    pub kernel: Option<KernelRuns>,
+}
+
+/// What `step` answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Make the call.
+    Go,
+    /// End the replay here.
+    End,
+}
+
+/// Plays a capture.
+pub struct Player {
+    pub(crate) capture: Capture,
+    pub(crate) hip: Hip,
+    pub(crate) options: Options,
+    pub(crate) report: Report,
+    pub(crate) translation: Translation,
+    pub(crate) host: HostMemory,
+    pub(crate) handles: HashMap<(HandleKind, u64), u64>,
+    /// Per-thread default streams, by thread.
+    pub(crate) thread_streams: HashMap<u32, u64>,
+    pub(crate) codes: Vec<CodeRow>,
+    /// Modules of code objects, by number and device.
+    pub(crate) modules: HashMap<(i64, i32), u64>,
+    pub(crate) functions: HashMap<(u64, i32, Vec<u8>), Launchable>,
+    /// Addresses that are the capture's.
+    pub(crate) same: bool,
+    pub(crate) device: i32,
+    /// Events of frees in the order of streams: captured base, end, stream, event.
+    pub(crate) freed: Vec<(u64, u64, u64, u64)>,
+    pub(crate) last: u64,
+    pub(crate) scratch: Vec<u64>,
+}
+
+/// A kernel that can be launched.
+#[derive(Debug, Clone)]
+pub(crate) struct Launchable {
+    pub(crate) function: u64,
+    /// Offset, size and whether it is a pointer for certain, of the explicit arguments.
+    pub(crate) arguments: std::sync::Arc<Vec<(u32, u32, bool)>>,
+}
+
+/// Plays the capture in `path`. `step` is asked before each call.
+///
+/// # Errors
+/// What ends the replay before the capture does. Results that differ are no error: see [`Report::mismatches`].
+pub fn replay(
+    path: &Path,
+    options: Options,
+    mut step: impl FnMut(&mut Player, &Call) -> Result<Step, ReplayError>,
+) -> Result<Report, ReplayError> {
+    let capture = Capture::open(path)?;
+    check(&capture, &options)?;
+    let mut player = Player::new(capture, options)?;
+    let first = Instant::now();
+    // The rows are read by a connection of their own, so that the player can read data meanwhile.
+    let rows = Capture::open(path)?;
+    let last = player.last;
+    rows.calls(1, last, |call| -> Result<bool, ReplayError> {
+        if step(&mut player, &call)? == Step::End {
+            return Ok(false);
+        }
+        player.play(&call)?;
+        Ok(true)
+    })?;
+    player.wait_for_all()?;
+    player.report.duration = u64::try_from(first.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    player.report.translated = (player.translation.certain, player.translation.probable);
+    Ok(player.report)
+}
+
+/// Everything that can be known before a device is touched.
+fn check(capture: &Capture, options: &Options) -> Result<(), ReplayError> {
+    let shown = capture.path().display().to_string();
+    let unsupported = capture.unsupported()?;
+    if let Some((name, count)) = unsupported.first()
+        && !options.force
+    {
+        let others = match unsupported.len() {
+            1 => String::new(),
+            more => format!(" and {} other functions", more - 1),
+        };
+        return Err(ReplayError::new(
+            Status::Unsupported,
+            format!(
+                "{shown}: {name} (called {count} times){others} cannot be replayed (--force leaves such calls out)"
+            ),
+        ));
+    }
+    if capture.manifest().options.get("data").map(String::as_str) == Some("none") {
+        return Err(ReplayError::damaged(format!(
+            "{shown} was captured without host data (--data none) and cannot be replayed"
+        )));
+    }
+    let last = options.until.unwrap_or(u64::MAX);
+    let mut incomplete = None;
+    capture.calls(1, last, |call| -> Result<bool, ReplayError> {
+        if call.flags & call_flag::INCOMPLETE != 0 {
+            incomplete = Some(call);
+        }
+        Ok(incomplete.is_none())
+    })?;
+    if let Some(call) = incomplete
+        && !options.force
+    {
+        let name = call.operation().map_or("", |operation| operation.name());
+        let why = capture
+            .notes()?
+            .into_iter()
+            .find(|(seq, ..)| *seq == call.seq)
+            .map_or_else(|| "part of it is lost".to_owned(), |(_, _, text)| text);
+        return Err(ReplayError::damaged(format!(
+            "{shown}: call {} ({name}) is incomplete: {why} (--force plays without it)",
+            call.seq
+        )));
+    }
+    let problems = rpd_capture::check(capture)?;
+    if let Some(problem) = problems.first() {
+        return Err(ReplayError::damaged(problem.text.clone()));
+    }
+    Ok(())
+}
+
+impl Player {
+    fn new(capture: Capture, options: Options) -> Result<Player, ReplayError> {
+        let memory = capture.memory()?;
+        let last = options.until.unwrap_or(u64::MAX).min(capture.last());
+        let mut report = Report::default();
+        let held = match options.placement {
+            Placement::Remap => None,
+            Placement::Same | Placement::Auto => match Held::hold(addresses::regions(&memory)) {
+                Ok(held) => Some(held),
+                Err(reason) if options.placement == Placement::Same => {
+                    return Err(addresses::refused(&reason));
+                }
+                Err(reason) => {
+                    report.notes.push(remapped(&reason));
+                    None
+                }
+            },
+        };
+        let mut hip = Hip::load(&options.library)?;
+        hip.check("hipInit", &[0])?;
+        let mut count = 0i32;
+        hip.check("hipGetDeviceCount", &[word_of(&mut count)])?;
+        if count < 1 {
+            return Err(ReplayError::new(Status::Api, "the HIP runtime has no GPU"));
+        }
+        let devices = options.devices.clone();
+        let place = |device: i32| devices.get(&device).copied().unwrap_or(device);
+        let mut same = false;
+        if let Some(held) = held {
+            match held.occupy(&mut hip, place) {
+                Ok(()) => same = true,
+                Err(reason) if options.placement == Placement::Same => {
+                    return Err(addresses::refused(&reason));
+                }
+                Err(reason) => report.notes.push(remapped(&reason)),
+            }
+        }
+        report.same_addresses = same;
+        let codes = capture.codes()?;
+        let mut player = Player {
+            capture,
+            hip,
+            options,
+            report,
+            translation: Translation::default(),
+            host: HostMemory::default(),
+            handles: HashMap::new(),
+            thread_streams: HashMap::new(),
+            codes,
+            modules: HashMap::new(),
+            functions: HashMap::new(),
+            same,
+            device: 0,
+            freed: Vec::new(),
+            last,
+            scratch: vec![0; 1 << 13],
+        };
+        player.load_code()?;
+        player.prepare_kernel()?;
+        Ok(player)
+    }
+
+    /// Loads the code of all launches, so that a GPU that does not run it is known before anything is launched.
+    fn load_code(&mut self) -> Result<(), ReplayError> {
+        let needed: Vec<(i64, i32)> = {
+            let database = self.capture.database();
+            let mut statement = database
+                .prepare(
+                    "SELECT DISTINCT k.code, c.dev FROM launch l JOIN kernel k ON k.id = l.kernel
+                     JOIN call c ON c.seq = l.seq WHERE l.seq <= ?",
+                )
+                .map_err(broken)?;
+            let rows = statement
+                .query_map([i64::try_from(self.last).unwrap_or(i64::MAX)], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })
+                .map_err(broken)?;
+            rows.collect::<Result<_, _>>().map_err(broken)?
+        };
+        for (code, device) in needed {
+            self.set_device(device)?;
+            self.module(code)?;
+        }
+        self.set_device(0)
+    }
+
+    /// The number of a device in the replay.
+    pub(crate) fn place(&self, device: i32) -> i32 {
+        self.options.devices.get(&device).copied().unwrap_or(device)
+    }
+
+    /// Makes a device of the capture the current one.
+    pub(crate) fn set_device(&mut self, device: i32) -> Result<(), ReplayError> {
+        let now = self.place(device);
+        self.hip
+            .check("hipSetDevice", &[u64::from(now.cast_unsigned())])?;
+        self.device = device;
+        Ok(())
+    }
+
+    /// The module of a code object on the current device.
+    pub(crate) fn module(&mut self, code: i64) -> Result<u64, ReplayError> {
+        let key = (code, self.device);
+        if let Some(found) = self.modules.get(&key) {
+            return Ok(*found);
+        }
+        let Some(row) = self.codes.iter().find(|row| row.id == code).cloned() else {
+            return Err(ReplayError::damaged(format!(
+                "the capture has no code object {code}"
+            )));
+        };
+        let bytes = self.code_bytes(&row)?;
+        let module = self.load_module(&bytes, &row.triple)?;
+        self.modules.insert(key, module);
+        Ok(module)
+    }
+
+    /// The bytes of a code object, or of what replaces it.
+    fn code_bytes(&mut self, row: &CodeRow) -> Result<Vec<u8>, ReplayError> {
+        Ok(self.capture.bytes(row.blob)?)
+    }
+
+    pub(crate) fn load_module(&mut self, bytes: &[u8], triple: &str) -> Result<u64, ReplayError> {
+        let mut module = 0u64;
+        let words = [word_of(&mut module), bytes.as_ptr() as u64];
+        match self.hip.call("hipModuleLoadData", &words)? {
+            SUCCESS => Ok(module),
+            error if WRONG_TARGET.contains(&error) => {
+                let mut all: Vec<&str> = self.codes.iter().map(|row| row.triple.as_str()).collect();
+                all.sort_unstable();
+                all.dedup();
+                Err(ReplayError::new(
+                    Status::Incompatible,
+                    format!(
+                        "code for {triple} does not run on GPU {} here; the capture has code for {}",
+                        self.place(self.device),
+                        all.join(", ")
+                    ),
+                ))
+            }
+            error => {
+                let text = self.hip.error_name(error);
+                Err(ReplayError::new(
+                    Status::Api,
+                    format!("hipModuleLoadData returned {text} for code for {triple}"),
+                ))
+            }
+        }
+    }
+
+    /// Waits until all devices are idle.
+    pub(crate) fn wait_for_all(&mut self) -> Result<(), ReplayError> {
+        self.hip.check("hipDeviceSynchronize", &[])
+    }
+
+    /// Makes a call of the capture again.
+    fn play(&mut self, call: &Call) -> Result<(), ReplayError> {
+        let Some(operation) = call.operation() else {
+            return Err(ReplayError::damaged(format!(
+                "call {} has the unknown number {}",
+                call.seq, call.api
+            )));
+        };
+        if operation.group == Group::Unsupported || call.result != SUCCESS {
+            self.report.skipped += 1;
+            return Ok(());
+        }
+        let context = |error: ReplayError| ReplayError {
+            message: format!(
+                "call {} ({}): {}",
+                call.seq,
+                operation.name(),
+                error.message
+            ),
+            status: error.status,
+        };
+        if call.device != self.device {
+            self.set_device(call.device).map_err(context)?;
+        }
+        self.prepare_data(call).map_err(context)?;
+        if self.is_chosen(call) {
+            self.run_chosen(call).map_err(context)?;
+        }
+        self.make(call, operation).map_err(context)?;
+        self.report.calls += 1;
+        if operation.group == Group::Launch {
+            self.report.launches += 1;
+        }
+        self.compare(call).map_err(context)
+    }
+
+    /// Puts host data where the call, or the work that it starts, reads them.
+    fn prepare_data(&mut self, call: &Call) -> Result<(), ReplayError> {
+        for data in call.data() {
+            if data.purpose == data_use::OUTPUT || data.size == 0 {
+                continue;
+            }
+            if data.offset == 0 {
+                if self.options.force {
+                    continue;
+                }
+                return Err(ReplayError::damaged("its data are not in the capture"));
+            }
+            let mut bytes = self.capture.bytes(data.offset as i64)?;
+            if !self.same {
+                if self.options.deep {
+                    self.translation.probable += self.translation.translate_words(&mut bytes);
+                } else {
+                    let mut copy = bytes.clone();
+                    let words = self.translation.translate_words(&mut copy);
+                    if words > 0 {
+                        self.note(format!(
+                            "call {}: {words} words of its data look like addresses; --deep translates them",
+                            call.seq
+                        ));
+                    }
+                }
+            }
+            let start = self
+                .host
+                .locate(&self.translation, data.address, host::span(&data));
+            // SAFETY: the place has room for the span of the data.
+            unsafe { host::scatter(&data, start, &bytes) };
+        }
+        Ok(())
+    }
+
+    /// Compares the results that are complete after the call.
+    fn compare(&mut self, call: &Call) -> Result<(), ReplayError> {
+        let from = self.options.from.unwrap_or(0);
+        for data in call.data() {
+            let compared = data.purpose == data_use::OUTPUT && data.offset != 0 && data.size > 0;
+            if !compared || call.seq < from || self.options.verify == Verify::Off {
+                continue;
+            }
+            let start = self
+                .host
+                .locate(&self.translation, data.address, host::span(&data));
+            // SAFETY: the place has the span of the data, and the work that writes it is complete.
+            let bytes = unsafe { host::gather(&data, start) };
+            self.report.compared += 1;
+            let verify = self.options.verify;
+            if let Some(found) =
+                verify::compare(&mut self.capture, verify, call.seq, &data, &bytes)?
+            {
+                self.report.mismatches.push(found);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes something for the user; repeats of the same kind are left out.
+    pub(crate) fn note(&mut self, text: String) {
+        const MOST: usize = 20;
+        if self.report.notes.len() < MOST {
+            self.report.notes.push(text);
+        }
+    }
+
+    /// What was found so far.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Bytes of memory at an address of the capture, as they are now; `None` where there is no memory of the replay.
+    ///
+    /// # Errors
+    /// When they cannot be copied.
+    pub fn peek(&mut self, address: u64, len: u64) -> Result<Option<Vec<u8>>, ReplayError> {
+        const TO_HOST_OR_DEVICE: u64 = 4;
+        let Some((base, size, now)) = self.translation.memory(address) else {
+            return Ok(None);
+        };
+        let len = len.min(base + size - address);
+        self.wait_for_all()?;
+        let mut bytes = vec![0u8; len as usize];
+        let words = [
+            bytes.as_mut_ptr() as u64,
+            now + (address - base),
+            len,
+            TO_HOST_OR_DEVICE,
+        ];
+        self.hip.check("hipMemcpy", &words)?;
+        Ok(Some(bytes))
+    }
+
+    /// The capture.
+    pub fn capture(&self) -> &Capture {
+        &self.capture
+    }
+}
+
+fn remapped(reason: &str) -> String {
+    format!("memory has other addresses than in the capture: {reason}")
+}
+
+pub(crate) fn broken(error: impl std::fmt::Display) -> ReplayError {
+    ReplayError::damaged(format!("the database of the capture: {error}"))
+}

@@ -1,0 +1,559 @@
+//! What a capture of GPU calls has in the spool: which calls it keeps, what a record of a call is made of, and the files
+//! through which host data reaches the front end.
+//!
+//! A record of a call ([`CaptureCall`]) is written when the call has returned. Its tail is the argument struct, padded to
+//! eight bytes, then *items*: each an [`ItemHeader`] and a payload padded to eight bytes. Bytes of host memory are an item
+//! [`item::DATA`], short ones in the record itself, longer ones in the staging file of the process, from where the front
+//! end takes them while the program runs. [`StageControl`] tells each side how far the other is.
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::format::RecordHeader;
+
+/// Name of the staging file in a process' directory.
+pub const STAGE_FILE: &str = "capture-data";
+
+/// Name of the file in a process' directory that is mapped as [`StageControl`].
+pub const CONTROL_FILE: &str = "capture-control";
+
+/// Bytes of [`CONTROL_FILE`].
+pub const CONTROL_BYTES: usize = 4096;
+
+/// Data of at most so many bytes lie in the record itself.
+pub const INLINE_BYTES: usize = 1024;
+
+/// Kinds of handles that calls make and take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HandleKind {
+    /// `hipStream_t`.
+    Stream,
+    /// `hipEvent_t`.
+    Event,
+    /// `hipModule_t`.
+    Module,
+    /// `hipFunction_t`.
+    Function,
+    /// `hipGraph_t`.
+    Graph,
+    /// `hipGraphNode_t`.
+    Node,
+    /// `hipGraphExec_t`.
+    GraphExec,
+    /// `hipMemPool_t`.
+    Pool,
+}
+
+impl HandleKind {
+    /// Its name in outputs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            HandleKind::Stream => "stream",
+            HandleKind::Event => "event",
+            HandleKind::Module => "module",
+            HandleKind::Function => "function",
+            HandleKind::Graph => "graph",
+            HandleKind::Node => "graph node",
+            HandleKind::GraphExec => "executable graph",
+            HandleKind::Pool => "memory pool",
+        }
+    }
+}
+
+/// What an argument is for a capture. Sizes are bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Passed as it is.
+    Value,
+    /// A handle of the runtime.
+    Handle(HandleKind),
+    /// Where the call stores a new handle.
+    HandleOut(HandleKind),
+    /// Text that the call reads.
+    Text,
+    /// An address of device or host memory.
+    Address,
+    /// Where the call stores an address of memory.
+    AddressOut,
+    /// The host address of a device variable.
+    Symbol,
+    /// A host function or function handle of a kernel.
+    Kernel,
+    /// The array of pointers to the arguments of a kernel.
+    Arguments,
+    /// The list with the packed arguments of a kernel.
+    Extra,
+    /// A struct of that size that the call reads.
+    Struct(u32),
+    /// A struct of that size that the call writes, with an address first.
+    StructOut(u32),
+    /// An array that the call reads: position of the argument that counts its elements, size of an element.
+    Array(u32, u32),
+    /// `hip_Memcpy2D`.
+    Copy2d,
+    /// `hipMemcpy3DParms`.
+    Copy3d,
+    /// `hipKernelNodeParams`.
+    KernelNode,
+    /// `hipMemsetParams`.
+    MemsetNode,
+    /// `hipPitchedPtr` by value.
+    Pitched,
+    /// An array of graph nodes that the call writes; the argument behind it counts them.
+    NodesOut,
+    /// The number of elements of the array before, in and out.
+    Count,
+    /// Passed as null.
+    Ignored,
+    /// Memory that the call writes, whose content a replay does not need.
+    Scratch,
+}
+
+impl Role {
+    /// Bytes of the struct that the call reads behind this argument, if there is one of fixed size.
+    pub const fn struct_bytes(self) -> Option<usize> {
+        match self {
+            Role::Struct(bytes) => Some(bytes as usize),
+            Role::Copy2d => Some(128),
+            Role::Copy3d => Some(160),
+            Role::KernelNode => Some(64),
+            Role::MemsetNode => Some(48),
+            _ => None,
+        }
+    }
+}
+
+/// What a call is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Launches of kernels and graphs.
+    Launch,
+    /// Modules, functions, variables.
+    Code,
+    /// Allocations and pools.
+    Memory,
+    /// Copies and fills.
+    Transfer,
+    /// Streams, events, synchronisation.
+    Order,
+    /// Graphs and stream capture.
+    Graph,
+    /// The current device and settings of devices and functions.
+    Context,
+    /// Neither recorded nor replayed.
+    Query,
+    /// Recorded, and not replayed.
+    Unsupported,
+}
+
+impl Group {
+    /// Its name in outputs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Group::Launch => "launch",
+            Group::Code => "code",
+            Group::Memory => "memory",
+            Group::Transfer => "transfer",
+            Group::Order => "order",
+            Group::Graph => "graph",
+            Group::Context => "context",
+            Group::Query => "query",
+            Group::Unsupported => "unsupported",
+        }
+    }
+}
+
+/// An argument of a call.
+#[derive(Debug, Clone, Copy)]
+pub struct Argument {
+    name: u16,
+    name_len: u8,
+    /// Offset in the argument struct, bytes.
+    pub offset: u16,
+    /// Bytes in the argument struct.
+    pub size: u16,
+    /// What it is.
+    pub role: Role,
+}
+
+impl Argument {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        text(self.name, self.name_len)
+    }
+
+    /// Its value in an argument struct, as far as eight bytes hold it; 0 where the struct is too short.
+    #[inline]
+    pub fn value(&self, arguments: &[u8]) -> u64 {
+        let start = usize::from(self.offset);
+        let len = usize::from(self.size).min(8);
+        let mut bytes = [0; 8];
+        if let Some(found) = arguments.get(start..start + len) {
+            bytes[..len].copy_from_slice(found);
+        }
+        u64::from_le_bytes(bytes)
+    }
+}
+
+/// A call of the HIP runtime.
+#[derive(Debug, Clone, Copy)]
+pub struct Operation {
+    name: u16,
+    name_len: u8,
+    /// What it is about.
+    pub group: Group,
+    /// Bytes of its argument struct.
+    pub size: u16,
+    first: u16,
+    count: u8,
+}
+
+impl Operation {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        text(self.name, self.name_len)
+    }
+
+    /// Its arguments, in order.
+    #[inline]
+    pub fn arguments(&self) -> &'static [Argument] {
+        let first = usize::from(self.first);
+        ARGUMENTS
+            .get(first..first + usize::from(self.count))
+            .unwrap_or_default()
+    }
+
+    /// The argument of this name.
+    pub fn argument(&self, name: &str) -> Option<&'static Argument> {
+        self.arguments().iter().find(|one| one.name() == name)
+    }
+
+    /// The first argument with this role.
+    #[inline]
+    pub fn with_role(&self, role: Role) -> Option<&'static Argument> {
+        self.arguments().iter().find(|one| one.role == role)
+    }
+}
+
+include!(concat!(env!("OUT_DIR"), "/capture_calls.rs"));
+
+/// Numbers of the calls, by name.
+#[allow(missing_docs, non_upper_case_globals)]
+pub mod number {
+    include!(concat!(env!("OUT_DIR"), "/capture_numbers.rs"));
+}
+
+fn text(start: u16, len: u8) -> &'static str {
+    let start = usize::from(start);
+    NAMES
+        .get(start..start + usize::from(len))
+        .unwrap_or_default()
+}
+
+/// All calls, by number.
+#[inline]
+pub fn operations() -> &'static [Operation] {
+    &OPERATIONS
+}
+
+/// The call with this number.
+#[inline]
+pub fn operation(number: u32) -> Option<&'static Operation> {
+    OPERATIONS.get(number as usize)
+}
+
+/// A call that was captured. Tail: its argument struct, padded, then items.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct CaptureCall {
+    /// Record head.
+    pub header: RecordHeader,
+    /// Number of the call ([`operation`]).
+    pub operation: u32,
+    /// [`call_flag`].
+    pub flags: u32,
+    /// Place among all begins and ends of calls of the process at which it began.
+    pub entry: u64,
+    /// Place at which it ended.
+    pub exit: u64,
+    /// When it began, `CLOCK_BOOTTIME` ns.
+    pub start: u64,
+    /// When it ended, `CLOCK_BOOTTIME` ns.
+    pub end: u64,
+    /// What it returned.
+    pub result: i32,
+    /// The current device of the thread.
+    pub device: i32,
+}
+
+/// Bits of [`CaptureCall::flags`].
+pub mod call_flag {
+    /// Part of what a replay needs could not be taken; an item says what.
+    pub const INCOMPLETE: u32 = 1;
+    /// Made while its stream was being captured into a graph.
+    pub const IN_STREAM_CAPTURE: u32 = 2;
+}
+
+/// A code object was loaded for a device. Tail: one item [`item::DATA`] with its bytes.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct CaptureCode {
+    /// Record head.
+    pub header: RecordHeader,
+    /// The provider's number of the code object.
+    pub id: u64,
+    /// The provider's handle of the device.
+    pub agent: u64,
+    /// Where it is loaded.
+    pub load_base: u64,
+    /// Bytes there.
+    pub load_size: u64,
+    /// Place among all begins and ends of calls.
+    pub entry: u64,
+}
+
+/// Head of an item, 8 bytes.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct ItemHeader {
+    /// One of [`item`].
+    pub kind: u16,
+    /// Position of the argument it belongs to; [`NO_ARGUMENT`] when to none.
+    pub argument: u16,
+    /// Bytes of the payload, without padding.
+    pub len: u32,
+}
+
+/// [`ItemHeader::argument`] of what belongs to no argument.
+pub const NO_ARGUMENT: u16 = u16::MAX;
+
+/// Kinds of items.
+pub mod item {
+    /// What the call stored behind the argument: handles and addresses (eight bytes), structs, nodes.
+    pub const OUT: u16 = 1;
+    /// What the call read behind the argument: structs, arrays, text.
+    pub const IN: u16 = 2;
+    /// Bytes of host memory: [`super::DataHeader`], then the bytes if they are in the record.
+    pub const DATA: u16 = 3;
+    /// The kernel: eight bytes, the number of its code object (0: not known), then its name.
+    pub const KERNEL: u16 = 4;
+    /// The explicit argument bytes of the kernel.
+    pub const KERNEL_ARGUMENTS: u16 = 5;
+    /// Numbers of the code objects that were loaded in the call, eight bytes each.
+    pub const CODE: u16 = 6;
+    /// Memory that the call allocated: [`super::AllocationItem`].
+    pub const ALLOCATION: u16 = 7;
+    /// The name of the device variable.
+    pub const SYMBOL: u16 = 8;
+    /// What could not be taken, as text.
+    pub const MISSING: u16 = 9;
+}
+
+/// What bytes of host memory are to a call.
+pub mod data_use {
+    /// The call reads them.
+    pub const SOURCE: u32 = 0;
+    /// Content of host-visible memory before the call, which its device work may read.
+    pub const UPDATE: u32 = 1;
+    /// What a copy wrote; complete when the call that has the item returned.
+    pub const OUTPUT: u32 = 2;
+    /// Bytes of a code object.
+    pub const CODE: u32 = 3;
+}
+
+/// Where the bytes of an item [`item::DATA`] are, in [`DataHeader::offset`].
+pub mod data_place {
+    /// Behind the header.
+    pub const INLINE: u64 = u64::MAX;
+    /// They were not taken, because data are not wanted.
+    pub const SKIPPED: u64 = u64::MAX - 1;
+}
+
+/// Bytes of host memory.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct DataHeader {
+    /// Where they were in the program's memory.
+    pub address: u64,
+    /// How many; rows of rectangles follow one another without gaps.
+    pub size: u64,
+    /// Where they are in the staging file, or one of [`data_place`].
+    pub offset: u64,
+    /// [`CaptureCall::entry`] of the copy that wrote them; 0 when that is this call.
+    pub copy: u64,
+    /// Bytes from one row to the next in the program's memory; 0: one row.
+    pub pitch: u64,
+    /// Bytes of a row.
+    pub width: u64,
+    /// Rows from one slice to the next in the program's memory.
+    pub slice_rows: u64,
+    /// Rows that are there, of each slice.
+    pub rows: u64,
+    /// One of [`data_use`].
+    pub purpose: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// Memory that a call allocated.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct AllocationItem {
+    /// First byte.
+    pub base: u64,
+    /// Bytes that were asked for.
+    pub size: u64,
+    /// One of [`memory_kind`].
+    pub kind: u32,
+    /// Flags of the call.
+    pub flags: u32,
+}
+
+/// Kinds of memory.
+pub mod memory_kind {
+    /// Device memory.
+    pub const DEVICE: u32 = 0;
+    /// Device memory in the order of a stream, from a pool.
+    pub const POOLED: u32 = 1;
+    /// Host memory of the runtime, pinned.
+    pub const HOST: u32 = 2;
+    /// Host memory of the program that was registered.
+    pub const REGISTERED: u32 = 3;
+    /// Managed memory.
+    pub const MANAGED: u32 = 4;
+
+    /// Whether the host reads and writes it.
+    pub const fn is_host_visible(kind: u32) -> bool {
+        matches!(kind, HOST | REGISTERED | MANAGED)
+    }
+}
+
+/// Why a capture ended before the program, in [`StageControl::ended`].
+pub mod ended {
+    /// It did not.
+    pub const NOT: u32 = 0;
+    /// Data or records could not be written: no space.
+    pub const NO_SPACE: u32 = 1;
+    /// The front end took no data for a long time.
+    pub const NO_READER: u32 = 2;
+    /// The limit that the user gave was reached.
+    pub const LIMIT: u32 = 3;
+}
+
+/// Shared by the target and the front end, in [`CONTROL_FILE`].
+#[derive(Debug)]
+#[repr(C)]
+pub struct StageControl {
+    /// Bytes of the staging file that were given out.
+    pub reserved: AtomicU64,
+    /// Bytes of them that the front end has taken; only the front end writes this one.
+    pub consumed: AtomicU64,
+    /// Bytes of them that were given up, because what was to lie there could not be written.
+    pub abandoned: AtomicU64,
+    /// Nanoseconds that calls waited for the front end, added up.
+    pub stalled: AtomicU64,
+    /// Calls that waited.
+    pub stalls: AtomicU64,
+    /// Bytes of all data, those in records included.
+    pub data: AtomicU64,
+    /// Calls that were captured.
+    pub calls: AtomicU64,
+    /// One of [`ended`].
+    pub ended: AtomicU32,
+    /// Zero.
+    pub unused: AtomicU32,
+    /// Functions of the runtime's table behind those that are known here.
+    pub unknown_functions: AtomicU64,
+}
+
+/// An item of a record.
+#[derive(Debug, Clone, Copy)]
+pub struct Item<'a> {
+    /// One of [`item`].
+    pub kind: u16,
+    /// Position of the argument; [`NO_ARGUMENT`] when it belongs to none.
+    pub argument: u16,
+    /// Payload without padding.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Item<'a> {
+    /// The payload of an item [`item::DATA`].
+    pub fn data(&self) -> Option<(DataHeader, &'a [u8])> {
+        DataHeader::read_from_prefix(self.payload).ok()
+    }
+
+    /// The first eight bytes of the payload.
+    pub fn word(&self) -> Option<u64> {
+        Some(u64::read_from_prefix(self.payload).ok()?.0)
+    }
+}
+
+/// The items in the tail of a record, behind the argument struct.
+#[derive(Debug, Clone, Copy)]
+pub struct Items<'a>(
+    /// What has not been taken yet.
+    pub &'a [u8],
+);
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Item<'a>;
+
+    fn next(&mut self) -> Option<Item<'a>> {
+        let (header, rest) = ItemHeader::read_from_prefix(self.0).ok()?;
+        if header.kind == 0 {
+            return None;
+        }
+        let len = header.len as usize;
+        let payload = rest.get(..len)?;
+        self.0 = rest.get(len.next_multiple_of(8)..).unwrap_or_default();
+        Some(Item {
+            kind: header.kind,
+            argument: header.argument,
+            payload,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_found_by_number_with_their_arguments() {
+        let malloc = operation(number::hipMalloc).expect("a call");
+        assert_eq!(malloc.name(), "hipMalloc");
+        assert_eq!(malloc.group, Group::Memory);
+        let [pointer, size] = malloc.arguments() else {
+            panic!("two arguments");
+        };
+        assert_eq!((pointer.name(), pointer.role), ("ptr", Role::AddressOut));
+        assert_eq!((size.name(), size.role), ("size", Role::Value));
+        let copy = operation(number::hipMemcpyAsync).expect("a call");
+        let stream = copy.argument("stream").expect("a stream");
+        assert_eq!(stream.role, Role::Handle(HandleKind::Stream));
+        assert_eq!(operations().len(), OPERATIONS.len());
+        assert!(operation(u32::MAX).is_none());
+    }
+
+    #[test]
+    fn items_end_where_the_tail_does() {
+        let mut tail = Vec::new();
+        for (kind, payload) in [(item::OUT, &b"12345678"[..]), (item::SYMBOL, b"abc")] {
+            let header = ItemHeader {
+                kind,
+                argument: 1,
+                len: payload.len() as u32,
+            };
+            tail.extend_from_slice(header.as_bytes());
+            tail.extend_from_slice(payload);
+            tail.resize(tail.len().next_multiple_of(8), 0);
+        }
+        let found: Vec<(u16, usize)> = Items(&tail)
+            .map(|item| (item.kind, item.payload.len()))
+            .collect();
+        assert_eq!(found, [(item::OUT, 8), (item::SYMBOL, 3)]);
+        assert_eq!(Items(&tail[..tail.len() - 8]).count(), 1, "cut");
+    }
+}

@@ -1,0 +1,566 @@
+//! Captures of GPU calls and their replay, on real programs and files. Numbers of cases are those of the list of
+//! conformance cases for captures.
+
+use std::path::{Path, PathBuf};
+
+use rpd_tests::run::{self, Outcome, Rpd};
+use rpd_tests::{outputs::Database, workloads};
+
+/// Captures a workload into `capture` in a new folder.
+fn captured(options: &[&str], workload: &str, arguments: &[&str]) -> Outcome {
+    Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
+        .option(options)
+        .workload(workload, arguments)
+}
+
+fn capture_of(outcome: &Outcome) -> PathBuf {
+    outcome.folder.path().join("capture")
+}
+
+/// Plays a capture in a fresh process, in another folder.
+fn replayed(capture: &Path, options: &[&str]) -> Outcome {
+    Rpd::plain(["replay", "--backend", "sim"])
+        .option([capture])
+        .option(options)
+        .run()
+}
+
+fn database(capture: &Path) -> Database {
+    Database::open(&capture.join("capture.sqlite"))
+}
+
+/// Captures, then plays at the addresses of the capture and at others; results must be equal.
+fn round_trip(workload: &str, arguments: &[&str], deep: bool) {
+    let run = captured(&[], workload, arguments).success();
+    let capture = capture_of(&run);
+    let same = replayed(&capture, &["--va", "same", "--verify", "exact"]).success();
+    assert!(
+        same.stderr.contains("at the addresses of the capture; "),
+        "{}",
+        same.stderr
+    );
+    assert!(
+        !same.stderr.contains("no result was compared"),
+        "{}",
+        same.stderr
+    );
+    let options: &[&str] = if deep {
+        &["--va", "remap", "--deep"]
+    } else {
+        &["--va", "remap"]
+    };
+    let other = replayed(&capture, options).success();
+    assert!(
+        other.stderr.contains("at other addresses; "),
+        "{}",
+        other.stderr
+    );
+}
+
+/// Case 1.
+#[test]
+fn vector_addition_comes_back() {
+    round_trip("capture", &["add"], false);
+}
+
+/// Cases 8, 35, 36.
+#[test]
+fn streams_events_and_pools_come_back() {
+    round_trip("capture", &["streams"], false);
+    let run = captured(&[], "capture", &["streams"]).success();
+    let serial = replayed(&capture_of(&run), &["--streams", "serial"]).success();
+    assert!(
+        serial.stderr.contains("results are equal"),
+        "{}",
+        serial.stderr
+    );
+}
+
+#[test]
+fn strided_accesses_come_back() {
+    round_trip("capture", &["strided"], false);
+}
+
+#[test]
+fn reductions_come_back() {
+    round_trip("capture", &["reduce"], false);
+}
+
+/// Cases 15, 17, 43.
+#[test]
+fn hidden_arguments_and_variables_come_back() {
+    round_trip("capture", &["hidden"], false);
+    let run = captured(&[], "capture", &["hidden"]).success();
+    let database = database(&capture_of(&run));
+    let sizes = "SELECT explicit_size, kernarg_size FROM kernel WHERE name = 'sizes_kernel'";
+    // A pointer and a number are explicit; 256 bytes of hidden arguments follow.
+    assert_eq!(database.rows(sizes), [["12", "272"]]);
+    let stored = database.number(
+        "SELECT DISTINCT length(l.args) FROM launch l JOIN kernel k ON k.id = l.kernel WHERE k.name = 'sizes_kernel'",
+    );
+    assert_eq!(stored, 12);
+}
+
+/// Cases 25, 26, 27.
+#[test]
+fn pointers_in_structures_and_in_memory_come_back() {
+    round_trip("capture", &["pointers"], true);
+    let run = captured(&[], "capture", &["pointers"]).success();
+    let capture = capture_of(&run);
+    let how = database(&capture).rows(
+        "SELECT how, count(*) FROM arg_ptr p JOIN launch l ON l.seq = p.launch JOIN kernel k ON k.id = l.kernel
+         WHERE k.name = 'struct_kernel' GROUP BY how",
+    );
+    assert_eq!(how, [["probable", "2"]]);
+    // Without --deep the pointers in memory are the old ones, which the notes say.
+    let shallow = replayed(&capture, &["--va", "remap"]);
+    assert_ne!(shallow.code(), 0);
+    // Case 32: what is not declared a pointer is left alone.
+    let guessed = replayed(&capture, &["--va", "remap", "--deep", "--no-guess"]);
+    assert_ne!(guessed.code(), 0);
+}
+
+/// Case 44.
+#[test]
+fn managed_and_mapped_memory_come_back() {
+    round_trip("capture", &["managed"], false);
+}
+
+/// Cases 39, 40.
+#[test]
+fn graphs_come_back_with_the_data_of_each_launch() {
+    round_trip("capture", &["graph"], false);
+}
+
+/// Cases 16, 20, 21, 41: both argument forms, compressed bundles and code object V4.
+#[test]
+fn modules_come_back() {
+    round_trip("module-load", &[], false);
+}
+
+#[test]
+fn programs_of_the_guide_come_back() {
+    round_trip("vector-ops", &["3", "5"], false);
+    round_trip("transpose", &[], false);
+    round_trip("copies", &[], false);
+}
+
+/// Cases 2 and 59.
+#[test]
+fn the_program_does_not_notice() {
+    let run = captured(&[], "exit-midway", &["5"]);
+    let bare = run::simulated("exit-midway", ["5"]);
+    assert_eq!(run.code(), bare.code());
+    assert_eq!(run.stdout, bare.stdout);
+    let launches = database(&capture_of(&run)).number("SELECT count(*) FROM launch");
+    assert_eq!(launches, 5);
+    // Case 60.
+    assert!(
+        !run.stderr.contains('\x1b') && !run.stderr.contains('\r'),
+        "{:?}",
+        run.stderr
+    );
+}
+
+/// Case 4.
+#[test]
+fn calls_of_many_threads_are_all_there() {
+    let run = captured(&[], "many-threads", &["8", "100"]).success();
+    let database = database(&capture_of(&run));
+    assert_eq!(database.number("SELECT count(*) FROM launch"), 800);
+    assert_eq!(database.number("SELECT max(seq) - count(*) FROM call"), 0);
+    // Numbers follow the order of each thread.
+    let disorder = "SELECT count(*) FROM call a JOIN call b ON a.tid = b.tid AND a.seq < b.seq AND a.entry > b.entry";
+    assert_eq!(database.number(disorder), 0);
+}
+
+/// Case 5.
+#[test]
+fn calls_wait_for_little_staging_space() {
+    let run = captured(&["--staging", "300K"], "vector-ops", &["2", "10"]).success();
+    let capture = capture_of(&run);
+    replayed(&capture, &[]).success();
+    let calls = database(&capture).number("SELECT count(*) FROM launch");
+    assert_eq!(calls, 80);
+}
+
+/// Case 12 and the size of captures.
+#[test]
+fn data_are_stored_once() {
+    let run = captured(&[], "vector-ops", &["4", "50"]).success();
+    let database = database(&capture_of(&run));
+    let distinct = database.number("SELECT sum(size) FROM chunk");
+    let each = database.number("SELECT sum(b.size) FROM copy c JOIN blob b ON b.id = c.blob");
+    assert!(each > 5 * distinct, "{each} {distinct}");
+    let mut size = 0;
+    let mut folders = vec![capture_of(&run)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let entry = entry.expect("an entry");
+            let kind = entry.metadata().expect("a file");
+            match kind.is_dir() {
+                true => folders.push(entry.path()),
+                false => size += kind.len(),
+            }
+        }
+    }
+    assert!(size < 2 * distinct as u64, "{size} bytes for {distinct}");
+}
+
+/// Cases 3 and 46 of killed programs: what was captured opens and plays.
+#[test]
+fn killed_programs_leave_captures_that_play() {
+    for milliseconds in [120, 260, 430] {
+        killed_after(milliseconds);
+    }
+}
+
+/// Fifty times, at random moments.
+#[test]
+#[ignore = "takes minutes"]
+fn programs_killed_fifty_times_leave_captures_that_play() {
+    let mut random = 12345u64;
+    for _ in 0..50 {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        killed_after(50 + (random >> 33) % 700);
+    }
+}
+
+fn killed_after(milliseconds: u64) {
+    let script = format!(
+        "\"$0\" busy & pid=$!; sleep {}.{:03}; kill -9 $pid; wait $pid; exit 0",
+        milliseconds / 1000,
+        milliseconds % 1000
+    );
+    let program = workloads::path("capture");
+    let run = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
+        .option(["--", "sh", "-c", &script])
+        .option([program])
+        .run();
+    let capture = capture_of(&run);
+    if !capture.exists() {
+        assert!(
+            run.stderr.contains("nothing was captured"),
+            "{}",
+            run.stderr
+        );
+        return;
+    }
+    let info = Rpd::plain(["capture", "info"])
+        .option([&capture])
+        .run()
+        .success();
+    assert!(info.stdout.contains("unclean"), "{}", info.stdout);
+    let played = replayed(&capture, &["--verify", "exact"]).success();
+    assert!(
+        played.stderr.contains("the capture is unclean"),
+        "{}",
+        played.stderr
+    );
+}
+
+/// Case 14.
+#[test]
+fn changed_data_are_named_and_nothing_is_played() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let pack = capture.join("blobs/pack-00001.rpdp");
+    let mut bytes = std::fs::read(&pack).expect("a pack");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    std::fs::write(&pack, &bytes).expect("written");
+    let checked = Rpd::plain(["capture", "check"])
+        .option([&capture])
+        .run()
+        .expect_code(2);
+    assert!(
+        checked
+            .stderr
+            .contains("pack-00001.rpdp is damaged: chunk "),
+        "{}",
+        checked.stderr
+    );
+    let played = replayed(&capture, &[]).expect_code(2);
+    assert!(
+        played.stderr.contains("is damaged: chunk "),
+        "{}",
+        played.stderr
+    );
+    assert!(!played.stderr.contains("played"), "{}", played.stderr);
+}
+
+#[test]
+fn captures_of_newer_versions_and_other_files_are_refused() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let manifest = capture.join("capture.json");
+    let text = std::fs::read_to_string(&manifest).expect("a description");
+    std::fs::write(&manifest, text.replace("\"format\": 1", "\"format\": 99")).expect("written");
+    let newer = replayed(&capture, &[]).expect_code(2);
+    assert!(
+        newer.stderr.contains("has format version 99"),
+        "{}",
+        newer.stderr
+    );
+    std::fs::write(&manifest, "{").expect("written");
+    replayed(&capture, &[]).expect_code(2);
+    let none = replayed(Path::new("/nonexistent"), &[]).expect_code(1);
+    assert!(none.stderr.contains("is no capture"), "{}", none.stderr);
+}
+
+/// Cases 51 and 52.
+#[test]
+fn one_launch_is_run_many_times() {
+    let run = captured(&[], "capture", &["strided"]).success();
+    let played = replayed(
+        &capture_of(&run),
+        &[
+            "--kernel",
+            "strided_kernel#2",
+            "--iterations",
+            "10",
+            "--json",
+            "report.json",
+            "--until",
+            "100000",
+        ],
+    )
+    .success();
+    assert!(played.stderr.contains("10 runs"), "{}", played.stderr);
+    // In place: with a wrong restore the results that follow would differ.
+    assert!(
+        played.stderr.contains("1 of 1 results are equal"),
+        "{}",
+        played.stderr
+    );
+    let report = std::fs::read(played.folder.path().join("report.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
+    let kernel = &report["kernel"];
+    assert_eq!(kernel["milliseconds"].as_array().map(Vec::len), Some(10));
+    let unknown = replayed(&capture_of(&run), &["--kernel", "nothing"]).expect_code(1);
+    assert!(
+        unknown.stderr.contains("launches no such kernel"),
+        "{}",
+        unknown.stderr
+    );
+}
+
+/// Cases 61 and 62.
+#[test]
+fn captures_are_not_overwritten_and_can_be_moved() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let again = Rpd::plain(["capture", "--backend", "sim", "-o"])
+        .option([&capture])
+        .workload("capture", ["add"])
+        .expect_code(1);
+    assert!(again.stderr.contains("--overwrite"), "{}", again.stderr);
+    let moved = run.folder.path().join("moved");
+    std::fs::rename(&capture, &moved).expect("moved");
+    replayed(&moved, &[]).success();
+}
+
+/// Case 63, and views for HIPTracer's users.
+#[test]
+fn captures_are_read_without_a_gpu() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let info = Rpd::plain(["capture", "info"])
+        .option([&capture])
+        .run()
+        .success();
+    assert!(
+        info.stdout.contains("add_kernel (2 launches)"),
+        "{}",
+        info.stdout
+    );
+    let list = Rpd::plain(["capture", "ls"])
+        .option([&capture])
+        .run()
+        .success();
+    assert!(list.stdout.contains("hipLaunchKernel("), "{}", list.stdout);
+    let lines = Rpd::plain(["capture", "export"])
+        .option([&capture])
+        .run()
+        .success();
+    for line in lines.stdout.lines() {
+        let _: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    }
+    let first = database(&capture)
+        .number("SELECT min(seq) FROM launch")
+        .to_string();
+    let shown = Rpd::plain(["capture", "show"])
+        .option([&capture])
+        .option([first])
+        .run()
+        .success();
+    assert!(
+        shown.stdout.contains("kernel       add_kernel"),
+        "{}",
+        shown.stdout
+    );
+    let events = database(&capture);
+    let rows = events.rows(
+        "SELECT KernelName, NumX, DimX FROM EventLaunch JOIN Events USING (Id) WHERE EventType = 5 LIMIT 1",
+    );
+    assert_eq!(rows, [["add_kernel", "79", "64"]]);
+    assert_eq!(events.number("SELECT count(*) FROM EventMalloc"), 3);
+    assert_eq!(events.number("SELECT count(*) FROM EventFree"), 3);
+    assert_eq!(
+        events.number("SELECT count(*) FROM Events WHERE EventType = 3"),
+        6
+    );
+}
+
+/// Case 68.
+#[test]
+fn databases_of_hiptracer_are_recognised() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("tracer-default.db");
+    let made = rusqlite::Connection::open(&path).expect("a database");
+    made.execute_batch(
+        "CREATE TABLE Events (Id INTEGER PRIMARY KEY); CREATE TABLE EventMalloc (Id INTEGER PRIMARY KEY);
+         CREATE TABLE EventLaunch (Id INTEGER PRIMARY KEY); INSERT INTO Events VALUES (1);",
+    )
+    .expect("tables");
+    let info = Rpd::plain(["capture", "info"])
+        .option([&path])
+        .run()
+        .success();
+    assert!(
+        info.stdout.contains("a database of HIPTracer"),
+        "{}",
+        info.stdout
+    );
+    assert!(info.stdout.contains("Events: 1 rows"), "{}", info.stdout);
+}
+
+#[test]
+fn the_name_hiptracer_has_its_switches() {
+    let program = workloads::path("capture");
+    let run = Rpd::bare("hiptracer", ["-t", "capture", "-o", "mine.db"])
+        .option([&program])
+        .option(["add"])
+        .run()
+        .success();
+    let database = run.folder.path().join("mine.db");
+    assert_eq!(
+        Database::open(&database).number("SELECT count(*) FROM EventLaunch"),
+        2
+    );
+    replayed(&database, &[]).success();
+    let light = Rpd::bare("hiptracer", ["-s"])
+        .option([&program])
+        .option(["add"])
+        .run()
+        .success();
+    let refused = replayed(&light.folder.path().join("tracer-default.db"), &[]).expect_code(2);
+    assert!(refused.stderr.contains("--data none"), "{}", refused.stderr);
+    let variable = Rpd::plain(["capture", "--backend", "sim"])
+        .env("HIPTRACER_EVENTDB", "other.db")
+        .workload("capture", ["add"])
+        .success();
+    assert!(
+        variable
+            .folder
+            .path()
+            .join("other.db.capture/capture.json")
+            .exists()
+    );
+}
+
+/// Case 57, on two captures.
+#[test]
+fn the_first_different_launch_is_named() {
+    let good = captured(&[], "capture", &["add", "10"]).success();
+    let bad = captured(&[], "capture", &["wrong", "4"]).success();
+    let same = Rpd::plain(["capture", "diff"])
+        .option([capture_of(&good), capture_of(&good)])
+        .run()
+        .success();
+    assert_eq!(same.stdout, "no difference\n");
+    let differs = Rpd::plain(["capture", "diff"])
+        .option([capture_of(&good), capture_of(&bad)])
+        .run()
+        .expect_code(4);
+    let launch =
+        database(&capture_of(&good)).number("SELECT seq FROM launch ORDER BY seq LIMIT 1 OFFSET 4");
+    assert!(
+        differs.stdout.contains(&format!(
+            "the last launch before it is call {launch}, add_kernel"
+        )),
+        "{}",
+        differs.stdout
+    );
+}
+
+#[test]
+fn a_limit_ends_the_capture_and_not_the_program() {
+    let run = captured(&["--max-bytes", "100K"], "capture", &["add", "20"]).expect_code(1);
+    assert_eq!(run.stdout, "ok\n");
+    assert!(
+        run.stderr.contains("the limit of --max-bytes was reached"),
+        "{}",
+        run.stderr
+    );
+    let info = Rpd::plain(["capture", "info"])
+        .option([capture_of(&run)])
+        .run()
+        .success();
+    assert!(
+        info.stdout.contains("ended before the program"),
+        "{}",
+        info.stdout
+    );
+}
+
+/// Counters of a replay: one command.
+#[test]
+fn counters_are_collected_in_a_replay() {
+    let captured = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&captured);
+    let counted = Rpd::new(["--pmc", "SQ_WAVES", "--kernel-trace", "-f", "csv"])
+        .target([
+            rpd_tests::install::rpd().into_os_string(),
+            "replay".into(),
+            "--quiet".into(),
+            capture.into(),
+        ])
+        .success();
+    let table = counted.csv("counter_collection");
+    assert_eq!(table.count("Kernel_Name", "add_kernel"), 2);
+}
+
+/// A prompt that shows calls and memory.
+#[test]
+fn a_replay_can_be_stepped_through() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let address =
+        database(&capture).rows("SELECT printf('%x', va) FROM alloc ORDER BY num LIMIT 1");
+    let script = run.folder.path().join("commands");
+    std::fs::write(
+        &script,
+        format!("k add\ns\nm {} 16\nwhat\nq\n", address[0][0]),
+    )
+    .expect("written");
+    let played = Rpd::plain(["replay", "--backend", "sim", "--step"])
+        .option([&capture])
+        .input(std::fs::File::open(script).expect("commands"))
+        .run()
+        .success();
+    for expected in [
+        "hipLaunchKernel(",
+        "kernel       add_kernel",
+        "00 00 00 00 00 00 80 3f",
+        "end the replay here",
+    ] {
+        assert!(
+            played.stdout.contains(expected),
+            "{expected}: {}",
+            played.stdout
+        );
+    }
+}

@@ -1,0 +1,287 @@
+/* capture MODE [ROUNDS]: programs that captures are tried on. Each checks its results.
+ *
+ * add        vector addition with synchronous copies
+ * streams    two streams with asynchronous copies, an event between them, memory from the stream's pool
+ * strided    accesses in strides, and a copy of rows with a pitch
+ * reduce     a sum in two launches, with local memory
+ * hidden     a kernel that reads the sizes of grid and block from hidden arguments, and a device variable
+ * pointers   pointers inside structures passed by value, and in device memory
+ * managed    managed and mapped host memory that the host writes between launches
+ * graph      a graph made by stream capture, launched with host data that change
+ * wrong N    as add, with a result that a faulty kernel call changes in round N
+ * busy       rounds of copies and launches from four threads, until it is killed */
+#include "fatbin.h"
+#include "workload.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { COUNT = 5000, BLOCK = 64, BLOCKS = (COUNT + BLOCK - 1) / BLOCK };
+
+struct arrays {
+    uint32_t count;
+    uint32_t *out;
+    const uint32_t *in;
+};
+
+static void add(float *out, const float *a, const float *b, uint32_t count) { STUB_BODY(add, &out, &a, &b, &count); }
+static void strided(float *data, uint32_t stride, uint32_t count) { STUB_BODY(strided, &data, &stride, &count); }
+static void reduce(uint32_t *out, const uint32_t *in, uint32_t count) { STUB_BODY(reduce, &out, &in, &count); }
+static void sizes(uint32_t *out, uint32_t count) { STUB_BODY(sizes, &out, &count); }
+static void through_struct(struct arrays arrays) { STUB_BODY(through_struct, &arrays); }
+static void through_table(uint32_t **rows, uint32_t rows_count, uint32_t count) {
+    STUB_BODY(through_table, &rows, &rows_count, &count);
+}
+
+static uint32_t offset_value;
+
+EMBED_KERNELS("capture.hipfb") {
+    register_kernel((const void *)add, "add_kernel");
+    register_kernel((const void *)strided, "strided_kernel");
+    register_kernel((const void *)reduce, "reduce_kernel");
+    register_kernel((const void *)sizes, "sizes_kernel");
+    register_kernel((const void *)through_struct, "struct_kernel");
+    register_kernel((const void *)through_table, "table_kernel");
+    __hipRegisterVar(fatbin_handle, &offset_value, (char *)"offset_value", (char *)"offset_value", 0,
+                     sizeof offset_value, 0, 0);
+}
+
+static void check(int ok, const char *what, long index) {
+    if (!ok)
+        FAIL("%s: element %ld is wrong", what, index);
+}
+
+static void run_add(long rounds, long faulty) {
+    static float a[COUNT], b[COUNT], c[COUNT];
+    float *da, *db, *dc;
+    HIP(hipMalloc((void **)&da, sizeof a));
+    HIP(hipMalloc((void **)&db, sizeof b));
+    HIP(hipMalloc((void **)&dc, sizeof c));
+    for (long round = 0; round < rounds; ++round) {
+        for (int i = 0; i < COUNT; ++i) {
+            a[i] = (float)(i + round);
+            b[i] = (float)(2 * i);
+        }
+        HIP(hipMemcpy(da, a, sizeof a, hipMemcpyHostToDevice));
+        HIP(hipMemcpy(db, b, sizeof b, hipMemcpyHostToDevice));
+        LAUNCH(add, linear(BLOCKS), linear(BLOCK), 0, NULL, dc, da, db, round == faulty ? COUNT - 100 : COUNT);
+        HIP(hipMemcpy(c, dc, sizeof c, hipMemcpyDeviceToHost));
+        for (int i = 0; i < COUNT && faulty < 0; ++i)
+            check(c[i] == a[i] + b[i], "sum", i);
+    }
+    HIP(hipFree(da));
+    HIP(hipFree(db));
+    HIP(hipFree(dc));
+}
+
+static void run_streams(long rounds) {
+    hipStream_t streams[2];
+    hipEvent_t ready;
+    float *host[3], *device[3];
+    const size_t bytes = COUNT * sizeof(float);
+    for (int i = 0; i < 2; ++i)
+        HIP(hipStreamCreateWithFlags(&streams[i], hipStreamNonBlocking));
+    HIP(hipEventCreate(&ready));
+    for (int i = 0; i < 3; ++i)
+        HIP(hipHostMalloc((void **)&host[i], bytes, hipHostMallocDefault));
+    for (long round = 0; round < rounds; ++round) {
+        for (int i = 0; i < 3; ++i)
+            HIP(hipMallocAsync((void **)&device[i], bytes, streams[0]));
+        for (int i = 0; i < COUNT; ++i) {
+            host[0][i] = (float)(i % 97 + round);
+            host[1][i] = 0.5f;
+        }
+        HIP(hipMemcpyAsync(device[0], host[0], bytes, hipMemcpyHostToDevice, streams[0]));
+        HIP(hipMemcpyAsync(device[1], host[1], bytes, hipMemcpyHostToDevice, streams[0]));
+        HIP(hipEventRecord(ready, streams[0]));
+        HIP(hipStreamWaitEvent(streams[1], ready, 0));
+        LAUNCH(add, linear(BLOCKS), linear(BLOCK), 0, streams[1], device[2], device[0], device[1], COUNT);
+        HIP(hipMemcpyAsync(host[2], device[2], bytes, hipMemcpyDeviceToHost, streams[1]));
+        HIP(hipStreamSynchronize(streams[1]));
+        for (int i = 0; i < COUNT; ++i)
+            check(host[2][i] == host[0][i] + 0.5f, "stream", i);
+        for (int i = 0; i < 3; ++i)
+            HIP(hipFreeAsync(device[i], streams[1]));
+    }
+    HIP(hipDeviceSynchronize());
+    for (int i = 0; i < 3; ++i)
+        HIP(hipHostFree(host[i]));
+    HIP(hipEventDestroy(ready));
+    for (int i = 0; i < 2; ++i)
+        HIP(hipStreamDestroy(streams[i]));
+}
+
+static void run_strided(void) {
+    enum { ROWS = 50, WIDTH = 100, PITCH = 128 };
+    static float data[COUNT], after[COUNT];
+    float *device;
+    for (int i = 0; i < COUNT; ++i)
+        data[i] = (float)i;
+    HIP(hipMalloc((void **)&device, ROWS * PITCH * sizeof(float)));
+    HIP(hipMemset(device, 0, ROWS * PITCH * sizeof(float)));
+    HIP(hipMemcpy2D(device, PITCH * sizeof(float), data, WIDTH * sizeof(float), WIDTH * sizeof(float), ROWS,
+                    hipMemcpyHostToDevice));
+    for (uint32_t stride = 2; stride <= 8; stride *= 2)
+        LAUNCH(strided, linear(BLOCKS), linear(BLOCK), 0, NULL, device, stride, ROWS * PITCH);
+    HIP(hipMemcpy2D(after, WIDTH * sizeof(float), device, PITCH * sizeof(float), WIDTH * sizeof(float), ROWS,
+                    hipMemcpyDeviceToHost));
+    for (int row = 0; row < ROWS; ++row)
+        for (int column = 0; column < WIDTH; ++column) {
+            float expected = data[row * WIDTH + column];
+            for (int stride = 2; stride <= 8; stride *= 2)
+                if ((row * PITCH + column) % stride == 0)
+                    expected = expected * 2.0f + 1.0f;
+            check(after[row * WIDTH + column] == expected, "stride", row * WIDTH + column);
+        }
+    HIP(hipFree(device));
+}
+
+static void run_reduce(void) {
+    static uint32_t in[COUNT];
+    uint32_t *device, *partial, *total, sum = 0, result;
+    for (uint32_t i = 0; i < COUNT; ++i) {
+        in[i] = i * 7 + 1;
+        sum += in[i];
+    }
+    HIP(hipMalloc((void **)&device, sizeof in));
+    HIP(hipMalloc((void **)&partial, BLOCKS * sizeof *partial));
+    HIP(hipMalloc((void **)&total, 2 * sizeof *total));
+    HIP(hipMemcpy(device, in, sizeof in, hipMemcpyHostToDevice));
+    LAUNCH(reduce, linear(BLOCKS), linear(BLOCK), 0, NULL, partial, device, COUNT);
+    /* 79 partial sums: two blocks, whose sums are added on the host. */
+    LAUNCH(reduce, linear(2), linear(BLOCK), 0, NULL, total, partial, BLOCKS);
+    uint32_t both[2];
+    HIP(hipMemcpy(both, total, sizeof both, hipMemcpyDeviceToHost));
+    result = both[0] + both[1];
+    check(result == sum, "sum", 0);
+    HIP(hipFree(device));
+    HIP(hipFree(partial));
+    HIP(hipFree(total));
+}
+
+static void run_hidden(void) {
+    static uint32_t out[COUNT];
+    uint32_t *device, value = 11;
+    HIP(hipMalloc((void **)&device, sizeof out));
+    for (int round = 0; round < 2; ++round) {
+        LAUNCH(sizes, linear(3), linear(BLOCK), 0, NULL, device, COUNT);
+        HIP(hipMemcpy(out, device, sizeof out, hipMemcpyDeviceToHost));
+        for (uint32_t i = 0; i < COUNT; ++i)
+            check(out[i] == i * 3 + BLOCK + 1 + (round ? value : 5), "size", i);
+        HIP(hipMemcpyToSymbol(&offset_value, &value, sizeof value, 0, hipMemcpyHostToDevice));
+    }
+    HIP(hipFree(device));
+}
+
+static void run_pointers(void) {
+    enum { ROWS = 4 };
+    static uint32_t in[COUNT], out[COUNT];
+    uint32_t *rows[ROWS], **table;
+    for (uint32_t i = 0; i < COUNT; ++i)
+        in[i] = i ^ 0x55;
+    for (int row = 0; row < ROWS; ++row) {
+        HIP(hipMalloc((void **)&rows[row], sizeof in));
+        HIP(hipMemcpy(rows[row], in, sizeof in, hipMemcpyHostToDevice));
+    }
+    struct arrays arrays = {COUNT, rows[0], rows[1]};
+    LAUNCH(through_struct, linear(BLOCKS), linear(BLOCK), 0, NULL, arrays);
+    HIP(hipMalloc((void **)&table, sizeof rows));
+    HIP(hipMemcpy(table, rows, sizeof rows, hipMemcpyHostToDevice));
+    LAUNCH(through_table, linear(BLOCKS), linear(BLOCK), 0, NULL, table, ROWS, COUNT);
+    HIP(hipMemcpy(out, rows[0], sizeof out, hipMemcpyDeviceToHost));
+    for (uint32_t i = 0; i < COUNT; ++i)
+        check(out[i] == in[i] * 4 + 7, "row", i);
+    HIP(hipFree(table));
+    for (int row = 0; row < ROWS; ++row)
+        HIP(hipFree(rows[row]));
+}
+
+static void run_managed(long rounds) {
+    uint32_t *managed, *mapped, *device;
+    HIP(hipMallocManaged((void **)&managed, COUNT * sizeof *managed, 1));
+    HIP(hipHostMalloc((void **)&mapped, COUNT * sizeof *mapped, hipHostMallocDefault));
+    for (long round = 0; round < rounds; ++round) {
+        for (uint32_t i = 0; i < COUNT; ++i)
+            managed[i] = i + (uint32_t)round;
+        HIP(hipHostGetDevicePointer((void **)&device, mapped, 0));
+        struct arrays arrays = {COUNT, device, managed};
+        LAUNCH(through_struct, linear(BLOCKS), linear(BLOCK), 0, NULL, arrays);
+        HIP(hipDeviceSynchronize());
+        for (uint32_t i = 0; i < COUNT; ++i)
+            check(mapped[i] == i + round + 7, "mapped", i);
+    }
+    HIP(hipFree(managed));
+    HIP(hipHostFree(mapped));
+}
+
+static void run_graph(void) {
+    hipStream_t stream;
+    hipGraph_t graph;
+    hipGraphExec_t exec;
+    float *host[3], *device[3];
+    const size_t bytes = COUNT * sizeof(float);
+    HIP(hipStreamCreate(&stream));
+    for (int i = 0; i < 3; ++i) {
+        HIP(hipHostMalloc((void **)&host[i], bytes, hipHostMallocDefault));
+        HIP(hipMalloc((void **)&device[i], bytes));
+    }
+    HIP(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+    for (int i = 0; i < 2; ++i)
+        HIP(hipMemcpyAsync(device[i], host[i], bytes, hipMemcpyHostToDevice, stream));
+    LAUNCH(add, linear(BLOCKS), linear(BLOCK), 0, stream, device[2], device[0], device[1], COUNT);
+    HIP(hipMemcpyAsync(host[2], device[2], bytes, hipMemcpyDeviceToHost, stream));
+    HIP(hipStreamEndCapture(stream, &graph));
+    HIP(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    for (int round = 0; round < 3; ++round) {
+        for (int i = 0; i < COUNT; ++i) {
+            host[0][i] = (float)(i + round);
+            host[1][i] = (float)(round * 10);
+        }
+        HIP(hipGraphLaunch(exec, stream));
+        HIP(hipStreamSynchronize(stream));
+        for (int i = 0; i < COUNT; ++i)
+            check(host[2][i] == host[0][i] + host[1][i], "graph", i);
+    }
+    HIP(hipGraphExecDestroy(exec));
+    HIP(hipGraphDestroy(graph));
+    HIP(hipStreamDestroy(stream));
+}
+
+static void *busy(void *argument) {
+    (void)argument;
+    for (;;)
+        run_streams(10);
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    const char *mode = argc > 1 ? argv[1] : "add";
+    if (!strcmp(mode, "add"))
+        run_add(number_argument(argc, argv, 2, 2), -1);
+    else if (!strcmp(mode, "wrong"))
+        run_add(10, number_argument(argc, argv, 2, 4));
+    else if (!strcmp(mode, "streams"))
+        run_streams(number_argument(argc, argv, 2, 3));
+    else if (!strcmp(mode, "strided"))
+        run_strided();
+    else if (!strcmp(mode, "reduce"))
+        run_reduce();
+    else if (!strcmp(mode, "hidden"))
+        run_hidden();
+    else if (!strcmp(mode, "pointers"))
+        run_pointers();
+    else if (!strcmp(mode, "managed"))
+        run_managed(number_argument(argc, argv, 2, 3));
+    else if (!strcmp(mode, "graph"))
+        run_graph();
+    else if (!strcmp(mode, "busy")) {
+        pthread_t threads[4];
+        for (int i = 0; i < 4; ++i)
+            if (pthread_create(&threads[i], NULL, busy, NULL))
+                FAIL("cannot start thread %d", i);
+        pthread_join(threads[0], NULL);
+    } else
+        FAIL("no mode %s", mode);
+    puts("ok");
+    return 0;
+}
