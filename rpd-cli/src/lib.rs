@@ -150,6 +150,7 @@ const SUB_COMMANDS: &[SubCommand] = &[
     ("hot", |words, _| commands::hot::run(words)),
     ("annotate", |words, _| commands::hot::annotate::run(words)),
     ("capture", |words, _| commands::capture::run(words)),
+    ("check", |words, _| commands::check::run(words)),
     ("replay", |words, _| commands::replay::run(words)),
     ("recover", |words, _| recover::run(words)),
 ];

@@ -2,6 +2,7 @@
 
 pub(crate) mod avail;
 pub(crate) mod capture;
+pub(crate) mod check;
 pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod hot;

@@ -3,6 +3,7 @@
 mod allocations;
 mod binding;
 mod captures;
+mod checks;
 mod compat;
 mod counters;
 mod database;

@@ -47,6 +47,7 @@ bundle basic basic.hipfb
 bundle transpose transpose.hipfb
 debug=-g
 bundle inside inside.hipfb
+bundle errors errors.hipfb
 debug=
 bundle capture capture.hipfb
 bundle module module.hipfb

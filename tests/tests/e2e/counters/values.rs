@@ -360,8 +360,8 @@ fn another_gpu() {
         ("8", "304")
     );
 
-    let refused = Rpd::new(["--sim-gpu", "gfx000", "--kernel-trace"])
-        .workload("vector-ops", [""; 0]);
+    let refused =
+        Rpd::new(["--sim-gpu", "gfx000", "--kernel-trace"]).workload("vector-ops", [""; 0]);
     let named = "invalid choice: 'gfx000' (choose from gfx90a, gfx942)";
     assert!(refused.stderr.contains(named), "{}", refused.stderr);
 }

@@ -1,0 +1,405 @@
+//! `rpd check -- PROGRAM`: runs a program on the simulated GPU and reports the errors of its kernels.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::Parser;
+use rpd_core::options::{Backend, Options};
+use rpd_core::os_text;
+use rpd_spool::demangle::demangle;
+use rpd_symbols::code::CodeObject;
+use serde::Serialize;
+
+use crate::exit_status::FAILED;
+use crate::failure::Failure;
+use crate::process::spawn::{self, Signals};
+use crate::process::{backend, environment, program};
+
+const NAME: &str = "check";
+/// The variable by which the simulator is told to check, and where to write what it finds.
+const VARIABLE: &str = "RPD_SIM_CHECK";
+
+/// Run a program on the simulated GPU and report errors of its kernels
+///
+/// Found are data races in LDS and global memory, reads of memory that was never written, accesses outside of allocations
+/// and to freed memory, misaligned atomics, and barriers that a part of a wave passes by. The program's own output goes where it
+/// always goes; the report is printed to standard error when it has ended.
+#[derive(Debug, Parser)]
+#[command(override_usage = "rpd check [options] -- PROGRAM [ARGUMENT...]")]
+struct Arguments {
+    /// Write the findings as JSON to FILE instead of printing them; - is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Exit status if errors were found and the program ended with 0
+    #[arg(long, value_name = "STATUS", default_value_t = FAILED)]
+    error_exitcode: u8,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+/// A place in code.
+#[derive(Debug, Clone, Serialize)]
+struct Place {
+    /// Address in the code object.
+    address: u64,
+    /// Source lines, the innermost of an inline chain first.
+    lines: Vec<String>,
+}
+
+/// The other instruction of a race.
+#[derive(Debug, Clone, Serialize)]
+struct Other {
+    place: Place,
+    workgroup: u64,
+    wave: u32,
+    writes: bool,
+}
+
+/// A finding, as the simulator wrote it.
+#[derive(Debug, Clone, Serialize)]
+struct Finding {
+    /// What it is, in words.
+    kind: String,
+    /// Name of the kernel, demangled.
+    kernel: String,
+    place: Place,
+    workgroup: u64,
+    wave: u32,
+    /// Numbers of the lanes, ranges with a dash.
+    lanes: String,
+    /// Address that was accessed; of LDS an offset.
+    address: u64,
+    /// Bytes of each lane; 0 if nothing was accessed.
+    bytes: u32,
+    writes: bool,
+    /// How often it happened in the dispatch that showed it first.
+    times: u64,
+    /// What is known of the address.
+    memory: Option<String>,
+    other: Option<Other>,
+}
+
+pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = super::parse::<Arguments>(NAME, arguments)? else {
+        return Ok(0);
+    };
+    if given.command.is_empty() {
+        return Err(Failure::usage("check: no program given (rpd check -- PROGRAM)").into());
+    }
+    let folder = tempfile::Builder::new()
+        .prefix("rpd-check.")
+        .tempdir()
+        .context("check: a temporary folder cannot be made; TMPDIR names another place")?;
+    let status = execute(&given.command, folder.path())?;
+    let findings = read(folder.path())?;
+    match &given.json {
+        None => eprint!("{}", report(&findings)),
+        Some(path) if path == Path::new("-") => {
+            crate::print(&(json(&findings)? + "\n"))?;
+        }
+        Some(path) => std::fs::write(path, json(&findings)? + "\n")
+            .with_context(|| format!("check: {} cannot be written", path.display()))?,
+    }
+    Ok(match status {
+        0 if !findings.is_empty() => given.error_exitcode,
+        status => status,
+    })
+}
+
+/// Runs the program to its end; its status.
+fn execute(command: &[OsString], folder: &Path) -> Result<u8> {
+    let options = Options {
+        command: command.iter().map(|word| os_text::escape(word)).collect(),
+        backend: Backend::Sim,
+        ..Options::default()
+    };
+    let file = program::of(&options)?;
+    let inherited = std::env::var_os("LD_LIBRARY_PATH");
+    let links = folder.join("lib");
+    std::fs::create_dir(&links).with_context(|| links.display().to_string())?;
+    let provider = backend::choose(&options, &[], inherited.as_deref(), &links)?;
+    let mut changes = environment::Changes::new();
+    let path = environment::library_path(&provider, inherited.as_deref());
+    changes.insert("LD_LIBRARY_PATH", Some(path));
+    changes.insert(VARIABLE, Some(folder.as_os_str().to_owned()));
+    let signals = Signals::hold()?;
+    let target = spawn::start(&file, &options.command, &changes, &signals)?;
+    Ok(spawn::wait(target, &signals)?.status())
+}
+
+/// The findings of all processes of the run, in the order of their process ids.
+fn read(folder: &Path) -> Result<Vec<Finding>> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .with_context(|| folder.display().to_string())?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path.file_name().map(|name| name.to_string_lossy());
+            name.is_some_and(|name| name.starts_with("findings-"))
+        })
+        .collect();
+    files.sort();
+    let mut objects = Objects {
+        folder,
+        known: HashMap::new(),
+    };
+    let mut findings = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file)
+            .with_context(|| format!("check: {} cannot be read", file.display()))?;
+        for line in text.lines() {
+            // The last line of a program that was killed may be incomplete.
+            findings.extend(finding(line, &mut objects));
+        }
+    }
+    Ok(findings)
+}
+
+/// The code objects that the simulator saved, and the places in them that have been looked up.
+struct Objects<'a> {
+    folder: &'a Path,
+    known: HashMap<(String, u64), Vec<String>>,
+}
+
+impl Objects<'_> {
+    fn place(&mut self, object: &str, address: u64) -> Place {
+        let key = (object.to_owned(), address);
+        let lines = match self.known.get(&key) {
+            Some(lines) => lines.clone(),
+            None => {
+                let lines = self.lines(object, address);
+                self.known.insert(key, lines.clone());
+                lines
+            }
+        };
+        Place { address, lines }
+    }
+
+    fn lines(&self, object: &str, address: u64) -> Vec<String> {
+        // A program without debug information, or one that has damaged its code object, has no lines.
+        let Ok(bytes) = std::fs::read(self.folder.join(object)) else {
+            return Vec::new();
+        };
+        let Ok(code) = CodeObject::parse(&bytes) else {
+            return Vec::new();
+        };
+        let places = code.places(address).into_iter();
+        places
+            .map(|place| format!("{}:{}:{}", place.file, place.line, place.column))
+            .collect()
+    }
+}
+
+/// A line of the simulator's file; `None` if it is incomplete.
+fn finding(line: &str, objects: &mut Objects<'_>) -> Option<Finding> {
+    let mut fields = line.split('\t');
+    let mut next = || fields.next();
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    let kind = next()?.to_owned();
+    let kernel = demangle(next()?).into_owned();
+    let object = next()?;
+    let address = hex(next()?)?;
+    let workgroup = next()?.parse().ok()?;
+    let wave = next()?.parse().ok()?;
+    let lanes = lanes(hex(next()?)?);
+    let data = hex(next()?)?;
+    let bytes = next()?.parse().ok()?;
+    let writes = next()? == "1";
+    let times = next()?.parse().ok()?;
+    let memory = memory(next()?, data);
+    let other = match next()? {
+        "" => None,
+        other => Some(Other {
+            place: objects.place(object, hex(other)?),
+            workgroup: next()?.parse().ok()?,
+            wave: next()?.parse().ok()?,
+            writes: next()? == "1",
+        }),
+    };
+    Some(Finding {
+        kind,
+        kernel,
+        place: objects.place(object, address),
+        workgroup,
+        wave,
+        lanes,
+        address: data,
+        bytes,
+        writes,
+        times,
+        memory,
+        other,
+    })
+}
+
+/// Numbers of a mask's lanes, such as `0-3, 7`.
+fn lanes(mask: u64) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut lane = 0;
+    while lane < 64 {
+        if mask >> lane & 1 == 0 {
+            lane += 1;
+            continue;
+        }
+        let first = lane;
+        while lane < 64 && mask >> lane & 1 != 0 {
+            lane += 1;
+        }
+        parts.push(match lane - first {
+            1 => first.to_string(),
+            _ => format!("{first}-{}", lane - 1),
+        });
+    }
+    parts.join(", ")
+}
+
+/// What the simulator says of an address, in a sentence.
+fn memory(text: &str, address: u64) -> Option<String> {
+    if text == "nowhere" {
+        return Some(format!("{address:#x} is far from all allocations"));
+    }
+    let mut words = text.split(' ');
+    let what = words.next()?;
+    let base = u64::from_str_radix(words.next()?, 16).ok()?;
+    let size: u64 = words.next()?.parse().ok()?;
+    let whole = format!("the allocation of {size} bytes at {base:#x}");
+    Some(match what {
+        "inside" => format!("byte {} of {whole}", address - base.min(address)),
+        "freed" => format!(
+            "byte {} of {whole}, which was freed",
+            address - base.min(address)
+        ),
+        _ if address < base => format!("{} bytes before {whole}", base - address),
+        _ => match address - base {
+            offset if offset < size => format!("crosses the end of {whole}"),
+            offset => format!("{} bytes behind {whole}", offset - size),
+        },
+    })
+}
+
+fn json(findings: &[Finding]) -> Result<String> {
+    serde_json::to_string_pretty(findings).context("check: the findings are no JSON")
+}
+
+/// The findings as text.
+fn report(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let place = |place: &Place| match place.lines.split_first() {
+            None => format!("{:#x} (compile with -g for source lines)", place.address),
+            Some((line, [])) => line.clone(),
+            Some((line, callers)) => format!("{line} (inlined in {})", callers.join(", ")),
+        };
+        let lanes = match finding.lanes.contains([',', '-']) {
+            true => format!("lanes {}", finding.lanes),
+            false => format!("lane {}", finding.lanes),
+        };
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "rpd: {}: kernel {}", finding.kind, finding.kernel);
+        let access = match (finding.bytes, finding.writes) {
+            (0, _) => "reached".to_owned(),
+            (bytes, true) => format!("write of {bytes} bytes"),
+            (bytes, false) => format!("read of {bytes} bytes"),
+        };
+        let _ = writeln!(
+            text,
+            "  {access} at {}, workgroup {}, wave {}, {lanes}",
+            place(&finding.place),
+            finding.workgroup,
+            finding.wave,
+        );
+        if let Some(memory) = &finding.memory {
+            let _ = writeln!(text, "  {memory}");
+        } else if finding.kind.contains("LDS") {
+            let _ = writeln!(text, "  byte {} of LDS", finding.address);
+        }
+        if let Some(other) = &finding.other {
+            let what = match (finding.bytes, other.writes) {
+                (0, _) => "other lanes continue",
+                (_, true) => "unordered write",
+                (_, false) => "unordered read",
+            };
+            let _ = writeln!(
+                text,
+                "  {what} at {}, workgroup {}, wave {}",
+                place(&other.place),
+                other.workgroup,
+                other.wave,
+            );
+        }
+        if finding.times > 1 {
+            let _ = writeln!(text, "  {} times in this dispatch", finding.times);
+        }
+    }
+    let _ = match findings.len() {
+        0 => writeln!(text, "rpd: no errors found"),
+        1 => writeln!(text, "rpd: 1 error found"),
+        n => writeln!(text, "rpd: {n} errors found"),
+    };
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_are_ranges() {
+        assert_eq!(lanes(0b1000_1111), "0-3, 7");
+        assert_eq!(lanes(u64::MAX), "0-63");
+        assert_eq!(lanes(1 << 63), "63");
+    }
+
+    #[test]
+    fn addresses_are_described() {
+        let said = |text, address| memory(text, address).expect("a place");
+        assert_eq!(
+            said("outside 1000 256", 0x1110),
+            "16 bytes behind the allocation of 256 bytes at 0x1000"
+        );
+        assert_eq!(
+            said("outside 1000 256", 0xff8),
+            "8 bytes before the allocation of 256 bytes at 0x1000"
+        );
+        assert_eq!(
+            said("outside 1000 256", 0x10fe),
+            "crosses the end of the allocation of 256 bytes at 0x1000"
+        );
+        assert_eq!(
+            said("freed 1000 256", 0x1004),
+            "byte 4 of the allocation of 256 bytes at 0x1000, which was freed"
+        );
+        assert_eq!(said("nowhere", 0x10), "0x10 is far from all allocations");
+        assert_eq!(memory("", 0), None);
+    }
+
+    #[test]
+    fn incomplete_lines_are_left_out() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut objects = Objects {
+            folder: folder.path(),
+            known: HashMap::new(),
+        };
+        let line =
+            "data race in LDS\t_Z4racePi\tobject-1-0.co\t1f8\t3\t1\tf\t10\t4\t1\t7\t\t1c0\t3\t0\t1";
+        let whole = finding(line, &mut objects).expect("a finding");
+        assert_eq!(
+            (whole.kernel.as_str(), whole.lanes.as_str()),
+            ("race(int*)", "0-3")
+        );
+        assert_eq!(
+            report(&[whole]),
+            "rpd: data race in LDS: kernel race(int*)\n  \
+             write of 4 bytes at 0x1f8 (compile with -g for source lines), workgroup 3, wave 1, lanes 0-3\n  \
+             byte 16 of LDS\n  \
+             unordered write at 0x1c0 (compile with -g for source lines), workgroup 3, wave 0\n  \
+             7 times in this dispatch\nrpd: 1 error found\n"
+        );
+        for end in 0..line.len() {
+            let _ = finding(&line[..end], &mut objects);
+        }
+    }
+}

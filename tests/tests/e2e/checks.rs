@@ -1,0 +1,158 @@
+//! `rpd check` on kernels with an error each, and on those without.
+
+use std::process::{Command, Output};
+
+use rpd_tests::{install, workloads};
+
+fn check(kernel: &[&str]) -> Output {
+    let mut command = Command::new(install::rpd());
+    command
+        .args(["check", "--error-exitcode", "9", "--"])
+        .arg(workloads::path("errors"))
+        .args(kernel);
+    command.output().expect("rpd runs")
+}
+
+fn report(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+}
+
+#[test]
+fn kernels_without_errors_are_clean() {
+    for kernel in [
+        "sum_clean",
+        "count_clean",
+        "last_block_clean",
+        "early_return_clean",
+    ] {
+        let output = check(&[kernel]);
+        assert_eq!(report(&output), "rpd: no errors found\n", "{kernel}");
+        assert_eq!(output.status.code(), Some(0), "{kernel}");
+        assert_eq!(output.stdout, b"ended\n", "{kernel}");
+    }
+}
+
+#[test]
+fn errors_are_found_at_their_lines() {
+    let cases: [(&[&str], &str, &str); 10] = [
+        (
+            &["sum_without_barrier"],
+            "data race in LDS",
+            "part[id] += part[id + half];",
+        ),
+        (&["count_race"], "data race in global memory", "*out += 1;"),
+        (
+            &["neighbours_race"],
+            "data race in global memory",
+            "out[id] = *(volatile unsigned *)&out[next];",
+        ),
+        (
+            &["row_too_many"],
+            "access outside of allocations",
+            "out[id] = in[id + BLOCK];",
+        ),
+        (
+            &["before_the_first"],
+            "access outside of allocations",
+            "out[id] = in[(int)id - 1];",
+        ),
+        (
+            &["reads_out"],
+            "read of uninitialised global memory",
+            "out[id] += in[id];",
+        ),
+        (
+            &["reads_local"],
+            "read of uninitialised LDS",
+            "((volatile unsigned *)table)[id + 1];",
+        ),
+        (
+            &["half_barrier"],
+            "barrier in divergent code",
+            "__builtin_amdgcn_s_barrier();",
+        ),
+        (
+            &["odd_atomic"],
+            "misaligned atomic",
+            "__atomic_fetch_add((unsigned *)((char *)out + 2)",
+        ),
+        (
+            &["sum_clean", "freed"],
+            "access to freed memory",
+            "part[id] = in[block_x() * BLOCK + id];",
+        ),
+    ];
+    let folder = install::source_root().join("tests/workloads/kernels");
+    let source = std::fs::read_to_string(folder.join("errors.hip")).expect("the source is there");
+    for (kernel, kind, code) in cases {
+        let output = check(kernel);
+        let report = report(&output);
+        let heading = format!("rpd: {kind}: kernel {}\n", kernel[0]);
+        assert!(report.contains(&heading), "{kernel:?}: {report}");
+        assert_ne!(output.status.code(), Some(0), "{kernel:?}");
+        // Each line of code that the report names, of which one is that of the error.
+        let lines: Vec<&str> = report
+            .split("kernels/errors.hip:")
+            .skip(1)
+            .filter_map(|rest| rest.split(':').next()?.parse::<usize>().ok())
+            .filter_map(|line| source.lines().nth(line - 1))
+            .collect();
+        assert!(
+            lines.iter().any(|line| line.contains(code)),
+            "{kernel:?}: {lines:?}\n{report}"
+        );
+    }
+}
+
+#[test]
+fn findings_as_json() {
+    let mut command = Command::new(install::rpd());
+    command
+        .args(["check", "--json", "-", "--"])
+        .arg(workloads::path("errors"))
+        .arg("row_too_many");
+    let output = command.output().expect("rpd runs");
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let json = text
+        .strip_prefix("ended\n")
+        .expect("the program's own output comes first");
+    let findings: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    let finding = &findings[0];
+    assert_eq!(finding["kind"], "access outside of allocations");
+    assert_eq!(finding["workgroup"], 3);
+    assert_eq!(finding["lanes"], "0-63");
+    let memory = finding["memory"].as_str().expect("a text");
+    assert!(
+        memory.starts_with("0 bytes behind the allocation of 2048 bytes"),
+        "{memory}"
+    );
+}
+
+#[test]
+fn what_cannot_be_started_is_said() {
+    let refused = |words: &[&str], status, message: &str| {
+        let output = Command::new(install::rpd())
+            .arg("check")
+            .args(words)
+            .output()
+            .expect("rpd runs");
+        assert_eq!(output.status.code(), Some(status), "{words:?}");
+        assert!(
+            report(&output).contains(message),
+            "{words:?}: {}",
+            report(&output)
+        );
+    };
+    refused(
+        &[],
+        2,
+        "rpd: check: no program given (rpd check -- PROGRAM)",
+    );
+    refused(&["--", "/nonexistent/app"], 127, "/nonexistent/app");
+    // A program without a GPU has no errors, and its own status.
+    let output = Command::new(install::rpd())
+        .args(["check", "--", "sh", "-c", "exit 5"])
+        .output();
+    assert_eq!(output.expect("rpd runs").status.code(), Some(5));
+}
