@@ -190,6 +190,8 @@ pub struct Options {
     pub minimum_output_bytes: u64,
     /// Provider.
     pub backend: Backend,
+    /// Processor of the simulated GPUs, when given.
+    pub sim_gpu: Option<String>,
     /// Verbosity of the provider and of rpd itself, when given.
     pub log_level: Option<LogLevel>,
     /// Root of the ROCm installation, when given.

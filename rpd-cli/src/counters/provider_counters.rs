@@ -78,7 +78,7 @@ impl ProviderCounters {
         })?;
         let inherited = std::env::var_os("LD_LIBRARY_PATH");
         let provider = backend::choose(options, suffixes, inherited.as_deref(), links.path())?;
-        let environment = [
+        let mut environment = vec![
             (
                 "LD_LIBRARY_PATH",
                 environment::library_path(&provider, inherited.as_deref()),
@@ -91,6 +91,9 @@ impl ProviderCounters {
             // Without it the SDK does not list its PC sampling configurations.
             ("ROCPROFILER_PC_SAMPLING_BETA_ENABLED", "on".into()),
         ];
+        if let Some(gpu) = &options.sim_gpu {
+            environment.push((environment::SIM_GPU_VARIABLE, gpu.into()));
+        }
         let process = QueryProcess::start(&provider.sdk, &environment)?;
         let mut counters =
             ProviderCounters::of(Box::new(process), &provider.sdk, &options.extra_counters)?;

@@ -191,11 +191,18 @@ impl Resolver<'_> {
             },
             group_by_queue: on("group-by-queue"),
             minimum_output_bytes: outputs::minimum_output(given, self.environment)?,
-            backend: match given.text("backend") {
-                Some("rocm") => Backend::Rocm,
-                Some("sim") => Backend::Sim,
+            backend: match (given.text("backend"), given.text("sim-gpu")) {
+                (Some("rocm"), Some(_)) => {
+                    return Err(given.refused(
+                        "sim-gpu",
+                        "names a simulated GPU, and --backend rocm asks for none",
+                    ));
+                }
+                (Some("rocm"), None) => Backend::Rocm,
+                (Some("sim"), _) | (_, Some(_)) => Backend::Sim,
                 _ => Backend::Auto,
             },
+            sim_gpu: given.text("sim-gpu").map(str::to_owned),
             log_level: given.text("log-level").and_then(|word| {
                 Some(match word {
                     "fatal" => LogLevel::Fatal,

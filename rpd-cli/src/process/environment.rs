@@ -22,6 +22,9 @@ const SDK_VARIABLE: &str = "RPD_SDK";
 /// The library to which the registration library passes the runtimes' tables.
 const REGISTER_VARIABLE: &str = "ROCPROFILER_REGISTER_LIBRARY";
 
+/// The variable that names the GPU to simulate.
+pub(crate) const SIM_GPU_VARIABLE: &str = "RPD_SIM_GPU";
+
 /// The changes for one pass.
 pub(crate) fn changes(
     options: &Options,
@@ -36,6 +39,9 @@ pub(crate) fn changes(
     let mut set = |name, value| changes.insert(name, Some(value));
     set(SPOOL_VARIABLE, run_directory.into());
     set(COLLECT_VARIABLE, options.collector.to_text().into());
+    if let Some(gpu) = &options.sim_gpu {
+        set(SIM_GPU_VARIABLE, gpu.into());
+    }
 
     // If the library is missing, the loader warns once per process and continues.
     for library in &options.preload {
@@ -329,6 +335,23 @@ mod tests {
             "/a:/b:/sdk"
         );
         assert_eq!(value(&options, false, &[], "RPD_SPOOL"), "/run");
+    }
+
+    #[test]
+    fn the_simulated_gpu_is_named() {
+        let mut options = Options::default();
+        let name = |options: &Options| {
+            let none = |_: &str| None;
+            let changes = changes(options, &provider(true), Path::new("/run"), true, &none);
+            changes
+                .expect("no inherited tools")
+                .get("RPD_SIM_GPU")
+                .cloned()
+                .flatten()
+        };
+        assert_eq!(name(&options), None, "what is inherited stays");
+        options.sim_gpu = Some("gfx942".to_owned());
+        assert_eq!(name(&options).as_deref(), Some(OsStr::new("gfx942")));
     }
 
     #[test]

@@ -44,6 +44,30 @@ fn vector_ops() {
     assert_eq!(outcome.stdout, "ok\n");
 }
 
+/// Programs whose fat binaries have code for it run on the other device, and what is no device is named.
+#[test]
+fn another_gpu() {
+    for (name, arguments, stdout) in [
+        ("vector-ops", &["2", "2"][..], "ok\n"),
+        ("transpose", &["2"], "ok\n"),
+        ("copies", &[], "ok, 160 copies\n"),
+    ] {
+        let outcome = run::simulated_with([("RPD_SIM_GPU", "gfx942".as_ref())], name, arguments);
+        let outcome = outcome.success();
+        assert_eq!(
+            (outcome.stdout.as_str(), outcome.stderr.as_str()),
+            (stdout, ""),
+            "{name}"
+        );
+    }
+    let variables = [("RPD_SIM_GPU", "gfx900".as_ref())];
+    let outcome = run::simulated_with(variables, "devices", [""; 0]).success();
+    assert_eq!(
+        outcome.stderr,
+        "rpd-sim: RPD_SIM_GPU=gfx900: there is no such device, only gfx90a, gfx942; simulating gfx90a\n"
+    );
+}
+
 #[test]
 fn transpose() {
     passes("transpose", &["2"], "ok\n");

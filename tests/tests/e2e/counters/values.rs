@@ -323,3 +323,45 @@ fn several_gpus() {
         "GPUs after the CPU"
     );
 }
+
+/// The same program on the other device: its own code object, counters of eight dies, summed.
+#[test]
+fn another_gpu() {
+    let outcome = pmc([
+        "SQ_WAVES",
+        "SQ_INSTS_VALU_MFMA_MOPS_F8",
+        "TCC_EA0_WRREQ_sum",
+    ])
+    .option(["--sim-gpu", "gfx942", "--kernel-trace"])
+    .workload("vector-ops", ["1", "2"])
+    .success();
+    let rows = rows(&outcome);
+    assert_eq!(values(&rows, "SQ_WAVES"), [WAVES; 8]);
+    assert_eq!(values(&rows, "SQ_INSTS_VALU_MFMA_MOPS_F8"), [0.0; 8]);
+    // 256 x 256 results of 4 bytes, written to memory in 64 bytes each.
+    assert_eq!(values(&rows, "TCC_EA0_WRREQ_sum"), [4096.0; 8]);
+    let agents = std::fs::read_to_string(outcome.file("agent_info.csv")).expect("agents");
+    assert!(agents.contains("gfx942"), "{agents}");
+    let mut table = csv::Reader::from_reader(agents.as_bytes());
+    let headers = table.headers().expect("a line of names").clone();
+    let column = |name: &str| {
+        headers
+            .iter()
+            .position(|header| header == name)
+            .expect(name)
+    };
+    let gpu = table
+        .records()
+        .flatten()
+        .find(|row| &row[column("Agent_Type")] == "GPU");
+    let gpu = gpu.expect("a GPU");
+    assert_eq!(
+        (&gpu[column("Num_Xcc")], &gpu[column("Cu_Count")]),
+        ("8", "304")
+    );
+
+    let refused =
+        Rpd::new(["--sim-gpu", "gfx000", "--kernel-trace"]).workload("vector-ops", [""; 0]);
+    let named = "invalid choice: 'gfx000' (choose from gfx90a, gfx942)";
+    assert!(refused.stderr.contains(named), "{}", refused.stderr);
+}
