@@ -121,12 +121,14 @@ impl Addressing for Flat {
             .any(|h| *h == PRIVATE_APERTURE || *h == SHARED_APERTURE);
         if special {
             let scratch = x.pair(FLAT_SCRATCH);
-            let lds = x.lds.as_ptr() as u64;
+            let (lds, lds_bytes) = (x.lds.as_ptr() as u64, x.lds.len() as u64);
             for (l, a) in addresses.iter_mut().enumerate() {
                 let offset = (a.wrapping_add(4 * dword)) & 0xffff_ffff;
                 *a = match (*a >> 32) as u32 {
                     PRIVATE_APERTURE => scratch.wrapping_add(swizzle(offset, l as u64)),
-                    SHARED_APERTURE => lds + offset,
+                    // What lies behind LDS on the host may be memory that the kernel has: the address stays one that
+                    // nothing has.
+                    SHARED_APERTURE if offset < lds_bytes => lds + offset,
                     _ => a.wrapping_add(4 * dword),
                 };
             }

@@ -105,6 +105,19 @@ fn flat_addresses_reach_all_of_the_lds_given_out() {
         );
         assert_eq!(out, [0; 2]);
     }
+    // Behind LDS there is nothing, even if the host has memory there that the kernel may use.
+    let mut out = vec![0u32; 2];
+    let module = Module::load(ADDRESSING);
+    let (second, third) = (4096u32.to_le_bytes(), 0u32.to_le_bytes());
+    let args: [&[u8]; 3] = [&pointer(&mut out), &second, &third];
+    let fault = module
+        .run("flat_lds", [64, 1, 1], [64, 1, 1], 0, &args)
+        .unwrap_err();
+    let outside = 0x1_0000_0000_1000;
+    assert!(
+        matches!(fault, Fault::Memory { address, .. } if address == outside),
+        "{fault:?}"
+    );
 }
 
 /// LDS instructions never fault: stores outside do nothing, loads give 0.

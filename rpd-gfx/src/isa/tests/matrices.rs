@@ -231,7 +231,8 @@ impl Case {
                     } else {
                         (5 << 3, 11 << 3)
                     };
-                    least + random.next() as u32 % (most - least) | (random.next() as u32 & 1) << 7
+                    (least + random.next() as u32 % (most - least))
+                        | (random.next() as u32 & 1) << 7
                 };
                 // A and B are filled alike; the formats' common codes do.
                 let mut each = || {

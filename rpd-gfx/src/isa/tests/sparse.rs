@@ -1,5 +1,7 @@
 //! Sparse matrix instructions against plain products: A is written out with its zeros first.
 
+#![expect(clippy::needless_range_loop, reason = "lanes index several registers")]
+
 use super::machine::{execute_on, fill, listing, sample_of};
 use super::matrices::eight_bits;
 use super::*;
@@ -49,8 +51,8 @@ impl Kind {
             Self::Half => (13 + n % 5) << 10 | (n >> 8 & 1) << 15,
             Self::Brain => ((n % 32) as f32 - 16.0).to_bits() >> 16,
             Self::Byte => n & 0xff,
-            Self::Fp8 => 6 * 8 + n % 32 | (n >> 8 & 1) << 7,
-            Self::Bf8 => 14 * 4 + n % 16 | (n >> 8 & 1) << 7,
+            Self::Fp8 => (6 * 8 + n % 32) | (n >> 8 & 1) << 7,
+            Self::Bf8 => (14 * 4 + n % 16) | (n >> 8 & 1) << 7,
         }
     }
 
@@ -141,9 +143,7 @@ fn check(name: &str, cbsz: u32, abid: u32, seed: u64) {
         &Everything,
         |x| {
             fill(x, || random.next() as u32);
-            for n in 0..20 {
-                x.w.v[A + n] = registers[n];
-            }
+            x.w.v[A..A + 20].copy_from_slice(&registers[..20]);
             x.w.v[INDEX] = registers[20];
             for n in 0..results {
                 x.w.v[D + n] = std::array::from_fn(|l| {
