@@ -74,7 +74,7 @@ fn facts(i: &Inst) -> Facts {
     let calls = i.format == Format::Sopk && kind == Kind::Branch;
     let indirect = calls || sop1 && matches!(i.opcode, 0x1d..=0x1f);
     let arithmetic = matches!(kind, Kind::Valu(_) | Kind::Matrix(_) | Kind::Salu);
-    let [mut reads, mut writes] = [[Registers::default(); 3]; 2];
+    let (mut reads, mut writes) = ([Registers::default(); 3], [Registers::default(); 2]);
     let wide = matches!(
         kind,
         Kind::Valu(Valu::AddF64 | Valu::MulF64 | Valu::FmaF64 | Valu::TransF64 | Valu::Int64)
@@ -120,7 +120,7 @@ fn facts(i: &Inst) -> Facts {
             _ => false,
         },
         wide,
-        reads: reads.map(|r| r),
-        writes: [writes[0], writes[1]],
+        reads,
+        writes,
     }
 }

@@ -282,6 +282,14 @@ fn follow(x: &mut Exec<'_>, number: usize, executed: &mut u64, turn: u64) {
             done
         };
         *executed += done;
+        if x.w.state == State::Barrier {
+            // The program counter is behind it.
+            let offset = x.w.pc.wrapping_sub(4).wrapping_sub(x.d.program.base());
+            let exec = x.exec();
+            if let Some(trace) = &mut x.trace {
+                trace.probe.waits(trace.group, number, offset, exec);
+            }
+        }
         left -= done.min(left);
         if done == 0 {
             return;

@@ -83,6 +83,8 @@ pub trait Probe {
     fn started(&mut self, group: &Workgroup);
     /// A wave executed an instruction.
     fn executed(&mut self, step: &Step<'_>);
+    /// A wave reached a barrier: the barrier's offset, counted as that of steps is, and the wave's lanes.
+    fn waits(&mut self, _group: u64, _wave: usize, _offset: u64, _exec: u64) {}
     /// All waves of a workgroup that have not ended reached a barrier and go on.
     fn released(&mut self, group: u64);
     /// A wave of a workgroup ended, having executed so many instructions.

@@ -58,6 +58,10 @@ impl Probe for Both<'_, '_, '_> {
         }
     }
 
+    fn waits(&mut self, group: u64, wave: usize, offset: u64, exec: u64) {
+        self.recorder.waits(group, wave, offset, exec);
+    }
+
     fn released(&mut self, group: u64) {
         self.model.released(group);
         self.recorder.released(group);

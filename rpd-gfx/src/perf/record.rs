@@ -93,11 +93,14 @@ pub(super) struct GroupRecord {
     pub(super) id: u64,
     /// Its waves.
     pub(super) waves: Vec<WaveRecord>,
+    /// Releases of barriers, and ends of windows while waves waited.
     barriers: u32,
+    /// The window in which its waves record.
+    open: Option<u64>,
     /// Instructions of each wave that were counted so far.
     seen: Vec<u64>,
-    /// Whether the last that was recorded of each wave is a barrier at which it waits.
-    waiting: Vec<bool>,
+    /// Of each wave, the barrier at which it waits.
+    waiting: Vec<Option<Entry>>,
     detailed: bool,
     /// Where windows lie.
     phase: u64,
@@ -260,11 +263,43 @@ impl UnitRecord {
 }
 
 impl GroupRecord {
+    /// A window begins. Waves that wait at a barrier do so in it.
+    fn open(&mut self, number: u64) {
+        self.open = Some(number);
+        for (wave, waiting) in self.waves.iter_mut().zip(&self.waiting) {
+            wave.windows.push((number, wave.entries.len()));
+            wave.entries.extend(*waiting);
+        }
+    }
+
+    /// It ends: waves that wait go on when the others have come as far.
+    fn close(&mut self) {
+        if self.open.take().is_some() && self.waiting.iter().any(Option::is_some) {
+            self.barriers += 1;
+            let end = self.release();
+            self.waves
+                .iter_mut()
+                .for_each(|wave| wave.entries.push(end));
+        }
+    }
+
+    fn release(&self) -> Entry {
+        Entry {
+            offset: RELEASED,
+            detail: self.barriers,
+            exec: 0,
+        }
+    }
+
     fn thin(&mut self, distance: u64) {
         let phase = self.phase;
         for wave in &mut self.waves {
             wave.thin(|number| is_recorded(number, phase, distance));
         }
+        // What is left of a window that was dropped is not recorded.
+        self.open = self
+            .open
+            .filter(|&number| is_recorded(number, phase, distance));
     }
 }
 
@@ -301,19 +336,21 @@ impl Probe for Recorder<'_> {
         if record.detailed {
             return (true, u64::MAX);
         }
-        let number = executed / WINDOW;
-        let left = WINDOW - executed % WINDOW;
-        let phase = record.phase;
-        if is_recorded(number, phase, distance) {
-            let wave = &mut record.waves[wave];
-            if wave.windows.last().is_none_or(|last| last.0 != number) {
-                wave.windows.push((number, wave.entries.len()));
+        // Waves wait for each other, so a window is a part of what the workgroup executes.
+        let length = WINDOW * record.waves.len() as u64;
+        let progress: u64 = record.seen.iter().sum();
+        let (number, left) = (progress / length, length - progress % length);
+        if is_recorded(number, record.phase, distance) {
+            if record.open != Some(number) {
+                record.close();
+                record.open(number);
             }
-            return (true, left);
+            return (true, left.min(WINDOW));
         }
-        // To the next window that is.
-        let to_next = distance - (number.wrapping_add(phase) & (distance - 1));
-        (false, left + (to_next - 1) * WINDOW)
+        record.close();
+        // To the next window that is, if no other wave executes anything.
+        let to_next = distance - (number.wrapping_add(record.phase) & (distance - 1));
+        (false, left + (to_next - 1) * length)
     }
 
     fn started(&mut self, group: &Workgroup) {
@@ -325,8 +362,9 @@ impl Probe for Recorder<'_> {
             id: group.id,
             waves: vec![WaveRecord::default(); waves],
             barriers: 0,
+            open: detailed.then_some(0),
             seen: vec![0; waves],
-            waiting: vec![false; waves],
+            waiting: vec![None; waves],
             detailed,
             phase: spread(!(unit as u64)),
         };
@@ -341,6 +379,9 @@ impl Probe for Recorder<'_> {
         let Some(at) = self.find(step.group) else {
             return;
         };
+        if self.groups[at].open.is_none() {
+            return;
+        }
         let unit = unit_of(&self.device.layout, step.group);
         let cycles = &self.device.cycles;
         let mut cost = 1;
@@ -375,7 +416,6 @@ impl Probe for Recorder<'_> {
         if !record.detailed {
             self.cost += cost;
         }
-        record.waiting[step.wave] = step.kind == Kind::Barrier;
         record.waves[step.wave].entries.push(Entry {
             offset: step.offset as u32,
             detail: detail as u32,
@@ -392,14 +432,22 @@ impl Probe for Recorder<'_> {
         };
         let record = &mut self.groups[at];
         record.barriers += 1;
+        let release = record.release();
+        let recorded = record.open.is_some();
         for (wave, waiting) in record.waves.iter_mut().zip(&mut record.waiting) {
-            if std::mem::take(waiting) {
-                wave.entries.push(Entry {
-                    offset: RELEASED,
-                    detail: record.barriers,
-                    exec: 0,
-                });
+            if waiting.take().is_some() && recorded {
+                wave.entries.push(release);
             }
+        }
+    }
+
+    fn waits(&mut self, group: u64, wave: usize, offset: u64, exec: u64) {
+        if let Some(at) = self.find(group) {
+            self.groups[at].waiting[wave] = Some(Entry {
+                offset: offset as u32,
+                detail: 0,
+                exec,
+            });
         }
     }
 

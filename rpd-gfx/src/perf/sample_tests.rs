@@ -200,8 +200,14 @@ fn a_pointer_chase_waits_at_one_instruction() {
 
 #[test]
 fn waves_wait_for_a_slow_one_at_the_barrier() {
+    waits_at_the_barrier(50);
+    // More than is recorded without gaps.
+    waits_at_the_barrier(2000);
+}
+
+fn waits_at_the_barrier(rounds: i32) {
     let mut out = Numbers::new(256);
-    let args: [&[u8]; 3] = [&out.pointer(), &50i32.to_le_bytes(), &32i32.to_le_bytes()];
+    let args: [&[u8]; 3] = [&out.pointer(), &rounds.to_le_bytes(), &32i32.to_le_bytes()];
     let samples = take(
         &timelines("barrier_imbalance", 1, 256, &args),
         Method::HostTrap,
@@ -307,10 +313,13 @@ fn half_the_interval_takes_twice_the_samples() {
             "{many} {few}"
         );
     }
-    // 104 units whose 32 slots are filled by a quarter, and 104 units that are busy.
-    let mut sampler = Sampler::new(Method::HostTrap, 1_000_000, device(), 9);
-    let trapped = sampler.dispatch(&timelines, device(), 3_200_000_000).len();
-    assert!((70_000..87_000).contains(&trapped), "{trapped}");
+    // 104 units whose 32 slots are filled, by waves of which a part is recorded.
+    for rounds in [5, 60] {
+        let timelines = simple("independent_chains", 8 * 104, 256, rounds);
+        let mut sampler = Sampler::new(Method::HostTrap, 1_000_000, device(), 9);
+        let trapped = sampler.dispatch(&timelines, device(), 1_000_000_000).len();
+        assert!((94_000..=104_000).contains(&trapped), "{trapped}");
+    }
 }
 
 #[test]

@@ -22,6 +22,8 @@ const START: u64 = 4;
 const ADDRESS_QUEUE: u64 = 16;
 /// The same of LDS.
 const LDS_QUEUE: u64 = 8;
+/// Recorded instructions of each wave that are too few to say how long the others took.
+const FEW: u64 = 1024;
 /// Bytes of a line of the instruction cache.
 const CODE_LINE: u64 = 64;
 
@@ -211,7 +213,7 @@ impl Timeline {
                 Machine::new(device, record.resident).run(*unit, recorded, &mut facts)
             })
             .collect();
-        // A part of the instructions took a part of the time; where none was recorded, they took as long as elsewhere.
+        // A part of the instructions took a part of the time. Where few were recorded, they took as long as elsewhere.
         let counts: Vec<_> = record
             .units
             .iter()
@@ -219,16 +221,15 @@ impl Timeline {
             .collect();
         let (mut quads, mut instructions) = (0.0, 0.0);
         for (timeline, &(_, recorded)) in timelines.iter().zip(&counts) {
-            if recorded != 0 {
-                quads += timeline.end as f64;
-                instructions += recorded as f64;
-            }
+            quads += timeline.end as f64;
+            instructions += recorded as f64;
         }
         for (timeline, (executed, recorded)) in timelines.iter_mut().zip(counts) {
-            let once = if recorded == 0 {
+            let is_part = recorded < executed;
+            let once = if is_part && recorded < FEW * timeline.waves.len() as u64 {
                 executed as f64 * quads / f64::max(instructions, 1.0)
             } else {
-                timeline.end as f64 * (executed as f64 / recorded as f64).max(1.0)
+                timeline.end as f64 * (executed as f64 / recorded.max(1) as f64).max(1.0)
             };
             timeline.busy = once * timeline.batches as f64;
         }
@@ -342,6 +343,8 @@ struct Machine<'d> {
     address: u64,
     lds: u64,
     code: HashSet<u64>,
+    /// Whether a wave came to the end of a window since it was asked for last.
+    passed: bool,
 }
 
 impl<'d> Machine<'d> {
@@ -353,6 +356,7 @@ impl<'d> Machine<'d> {
             address: 0,
             lds: 0,
             code: HashSet::new(),
+            passed: false,
         }
     }
 
@@ -416,6 +420,13 @@ impl<'d> Machine<'d> {
                 *resident = Some(group);
             }
             let best = self.choose(&running, &mut waves, &mut first, facts);
+            if std::mem::take(&mut self.passed) {
+                for resident in residents.iter().flatten() {
+                    release(resident, &mut waves);
+                }
+                first.fill(None);
+                continue;
+            }
             let Some((time, at)) = best else {
                 // Waves wait at barriers that the others did not record.
                 if !resume(&residents, &mut waves, now) {
@@ -519,6 +530,8 @@ impl<'d> Machine<'d> {
             };
             wave.next += 1;
             if entry.offset == RELEASED {
+                // Others may have waited until it came here.
+                self.passed = true;
                 continue;
             }
             let Some(facts) = facts.get(entry.offset) else {
@@ -561,7 +574,8 @@ impl<'d> Machine<'d> {
         }
     }
 
-    /// When an instruction is there: after taken branches, and where the unit executes a line of code for the first time.
+    /// When an instruction is there: after taken branches, and where the unit executes a line of code for the first time:
+    /// at the begin, for between two windows it may have done so.
     fn fetch(&mut self, wave: &mut Wave<'_>, entry: &Entry, facts: &Facts) -> u64 {
         let mut there = wave.fetched;
         let (first, last) = (
@@ -569,7 +583,10 @@ impl<'d> Machine<'d> {
             u64::from(entry.offset + facts.length - 1),
         );
         for line in first / CODE_LINE..=last / CODE_LINE {
-            if std::mem::replace(&mut wave.line, line) != line && self.code.insert(line) {
+            if std::mem::replace(&mut wave.line, line) != line
+                && self.code.insert(line)
+                && wave.window == 0
+            {
                 let cycles = self.device.cycles.fetch + self.device.cycles.second;
                 there = there.max(wave.head + cycles / QUAD);
             }

@@ -205,7 +205,7 @@ static int initialize(void (*finalize)(client_id), void *data) {
     SAY(rocprofiler_create_context(&context));
     SAY(rocprofiler_create_context(&other));
     SAY(rocprofiler_create_context(&counters));
-    SAY(rocprofiler_create_buffer(context, 1 << 16, 60000, 1, samples, NULL, &buffer));
+    SAY(rocprofiler_create_buffer(context, 1 << 16, 60000, 2, samples, NULL, &buffer));
     SAY(rocprofiler_configure_callback_tracing_service(context, CB_KERNEL_DISPATCH, NULL, 0, events, NULL));
     SAY(rocprofiler_configure_callback_tracing_service(context, CB_CODE_OBJECT, NULL, 0, events, NULL));
     if (!strcmp(mode, "sample"))
