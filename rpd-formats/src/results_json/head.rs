@@ -46,9 +46,9 @@ pub(super) fn write(
     options: &Options,
     target: &Target,
     operations: &OperationNumbers,
-    labels: &KernelLabels<'_>,
     instructions: &Instructions<'_>,
 ) -> Result<(), WriteError> {
+    let labels = &KernelLabels::new(session, options.kernel_names);
     key(file, "metadata");
     raw(file, &metadata(session, options, target));
     let mut gpus = 0;

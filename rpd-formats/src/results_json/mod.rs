@@ -8,8 +8,6 @@ mod stacks;
 
 use std::path::PathBuf;
 
-use rpd_core::kernel_name::KernelLabels;
-
 use crate::file::TextFile;
 use crate::operations::OperationNumbers;
 use crate::{Output, WriteError};
@@ -31,7 +29,6 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     } = output;
     let mut file = TextFile::create(target.file(FILE))?;
     let operations = OperationNumbers::new(session);
-    let labels = KernelLabels::new(session, options.kernel_names);
     file.buffer
         .extend_from_slice(b"{\"rocprofiler-sdk-tool\":[{");
     let mut instructions = samples::Instructions::of(session);
@@ -42,7 +39,6 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
         options,
         target,
         &operations,
-        &labels,
         &instructions,
     )?;
     counters::write(&mut file, session, options)?;
