@@ -14,7 +14,7 @@ use rpd_replay::{
 
 use crate::exit_status::{self, DAMAGED, DIFFERS, FAILED, SUCCESS};
 use crate::failure::Failure;
-use crate::launch::backend;
+use crate::process::backend;
 
 const NAME: &str = "replay";
 

@@ -19,8 +19,8 @@ use super::progress::{Progress, bytes};
 use super::{NAME, failure};
 use crate::exit_status::FAILED;
 use crate::failure::Failure;
-use crate::launch::spawn::{self, Signals};
-use crate::launch::{backend, environment, program};
+use crate::process::spawn::{self, Signals};
+use crate::process::{backend, environment, program};
 
 /// Between two looks at what the program has staged.
 const PAUSE: Duration = Duration::from_millis(5);
