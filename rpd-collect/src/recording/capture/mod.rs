@@ -111,6 +111,8 @@ pub(crate) struct Begun {
     start: u64,
     flags: u32,
     items: Items,
+    /// The work that the call waits for, as it is when the call begins: other threads may add more meanwhile.
+    waits_for: order::Covered,
 }
 
 /// Leaves the call that this thread is in, also when a panic passes.
@@ -144,6 +146,7 @@ pub(crate) unsafe fn begin(number: u32, arguments: &[u8]) -> Option<Begun> {
         start: 0,
         flags: 0,
         items: Items::new(),
+        waits_for: order::Covered::new(),
     };
     if operation.group != Group::Unsupported {
         // SAFETY: by the contract of this function.
@@ -191,6 +194,7 @@ unsafe fn inputs(begun: &mut Begun, arguments: &[u8]) {
             }
         }
     }
+    order::begin(begun, arguments);
     match operation.group {
         // SAFETY: by the contract of the caller.
         Group::Launch => unsafe { launch::begin(begun, arguments) },
@@ -427,7 +431,7 @@ unsafe fn memory(begun: &mut Begun, arguments: &[u8]) {
                 .with_role(Role::Address)
                 .map_or(0, |argument| argument.value(arguments));
             if begun.number == n::hipFree {
-                order::all_complete(begun);
+                order::settle(begun);
             }
             STATE.with(|state| state.freed(base));
             return;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use rpd_spool::capture::{HandleKind, Role, data_use, number};
+use rpd_spool::capture::{Group, HandleKind, Role, data_use, number};
 
 use super::ranges::Range;
 use super::state::STATE;
@@ -23,7 +23,7 @@ pub(super) fn stream(raw: u64, per_thread: bool) -> u64 {
 const PER_THREAD: u64 = 1 << 63;
 
 /// How much of which stream was complete: stream, number of its work.
-type Covered = Vec<(u64, u64)>;
+pub(super) type Covered = Vec<(u64, u64)>;
 
 #[derive(Default)]
 struct Stream {
@@ -146,19 +146,38 @@ impl Order {
     }
 }
 
-/// The call has waited for all work.
-pub(super) fn all_complete(begun: &mut Begun) {
-    settle(begun, |order| order.all());
-}
-
-/// The call has waited for the work in a stream.
-pub(super) fn complete(begun: &mut Begun, stream: u64) {
-    settle(begun, |order| order.covered(stream));
-}
-
-fn settle(begun: &mut Begun, covered: impl FnOnce(&Order) -> Covered) {
+/// Notes what a call that waits will have waited for when it returns.
+pub(super) fn begin(begun: &mut Begun, arguments: &[u8]) {
+    use number as n;
+    let stream = begun.stream(arguments);
+    let event = begun.argument(arguments, "event");
+    let copies = begun.operation.group == Group::Transfer;
+    let name = begun.operation.name();
     let found = STATE.with(|state| {
-        let covered = covered(&state.order);
+        let order = &state.order;
+        match begun.number {
+            n::hipDeviceSynchronize | n::hipCtxSynchronize | n::hipFree => order.all(),
+            n::hipStreamSynchronize
+            | n::hipStreamSynchronize_spt
+            | n::hipStreamQuery
+            | n::hipStreamQuery_spt => order.covered(stream),
+            n::hipEventSynchronize | n::hipEventQuery => {
+                order.events.get(&event).cloned().unwrap_or_default()
+            }
+            _ if copies && !name.contains("Async") => order.covered(stream),
+            _ => Covered::new(),
+        }
+    });
+    begun.waits_for = found.unwrap_or_default();
+}
+
+/// The call has waited: takes the results that are complete.
+pub(super) fn settle(begun: &mut Begun) {
+    let covered = std::mem::take(&mut begun.waits_for);
+    if covered.is_empty() {
+        return;
+    }
+    let found = STATE.with(|state| {
         let copies = state.order.take(&covered);
         let memory = state.settle(&covered);
         (copies, memory)
@@ -197,9 +216,12 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
         n::hipStreamSynchronize
         | n::hipStreamSynchronize_spt
         | n::hipStreamQuery
-        | n::hipStreamQuery_spt => complete(begun, stream),
+        | n::hipStreamQuery_spt
+        | n::hipDeviceSynchronize
+        | n::hipCtxSynchronize
+        | n::hipEventSynchronize
+        | n::hipEventQuery => settle(begun),
         n::hipStreamDestroy => {}
-        n::hipDeviceSynchronize | n::hipCtxSynchronize => all_complete(begun),
         n::hipEventRecord | n::hipEventRecord_spt | n::hipEventRecordWithFlags => {
             let event = named("event");
             STATE.with(|state| {
@@ -212,12 +234,6 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
             STATE.with(|state| {
                 state.order.wait(stream, event);
                 state.stream_waits(stream, event);
-            });
-        }
-        n::hipEventSynchronize | n::hipEventQuery => {
-            let event = named("event");
-            settle(begun, |order| {
-                order.events.get(&event).cloned().unwrap_or_default()
             });
         }
         n::hipStreamBeginCapture | n::hipStreamBeginCapture_spt => {

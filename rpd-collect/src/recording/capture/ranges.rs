@@ -232,6 +232,12 @@ pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
     let Some(copy) = (unsafe { copy(begun, arguments) }) else {
         return;
     };
+    // The host may have written managed memory that the copy reads.
+    let from = begun.argument(arguments, "src");
+    let managed = STATE.with(|state| state.changed(from)).flatten();
+    if let Some(range) = managed {
+        begun.items.add_data(&range, data_use::UPDATE, 0, false);
+    }
     let stream = begun.stream(arguments);
     let graph = STATE.with(|state| state.capturing(stream)).flatten();
     if let Some(graph) = graph {
@@ -258,7 +264,7 @@ pub(super) fn end(begun: &mut Begun, arguments: &[u8]) {
         return;
     };
     if copy.blocks && (copy.source.is_some() || copy.destination.is_some()) {
-        order::complete(begun, stream);
+        order::settle(begun);
     }
     let Some(destination) = copy.destination.filter(|range| range.bytes() > 0) else {
         return;

@@ -314,6 +314,19 @@ impl State {
         }
     }
 
+    /// The managed memory at an address, if the host has changed it since it was taken and no launch uses it.
+    pub(super) fn changed(&mut self, address: u64) -> Option<Range> {
+        let (base, memory) = self.memory_at(address)?;
+        if memory.kind != memory_kind::MANAGED || memory.used_by.is_some() {
+            return None;
+        }
+        // SAFETY: live memory of the host that nothing else uses now.
+        let content = unsafe { hash(base, memory.size) };
+        let is_new = content != memory.taken;
+        memory.taken = content;
+        is_new.then(|| Range::flat(base, memory.size))
+    }
+
     /// The memory whose use is complete, with the launches that used it.
     pub(super) fn settle(&mut self, covered: &[(u64, u64)]) -> Vec<(u64, Range)> {
         let mut changed = Vec::new();
