@@ -1,1 +1,30 @@
-//! Decodes the thread traces of AMD GPUs
+//! Decodes the thread traces of AMD GPUs.
+//!
+//! [`decode`] reads a stream and hands [`Record`]s to a [`Sink`]: when waves ran on which compute unit, and which instructions
+//! the waves of the traced unit executed, when, and how long each of them was stalled. [`Code`] is where it asks for the
+//! instructions at an address.
+
+mod decoder;
+mod diagnosis;
+mod gfx9;
+mod header;
+mod line;
+mod output;
+mod pending;
+mod rdna;
+mod record;
+mod registers;
+mod stitch;
+mod window;
+
+pub use decoder::{Error, decode};
+pub use diagnosis::Diagnosis;
+pub use gfx9::{Gfx9Token, LENGTHS, Misc, token_length};
+pub use header::{Generation, Header, HeaderError};
+pub use line::{Class, Flow, Line, class_of};
+pub use rdna::{RdnaKind, TokenForm, forms};
+pub use record::{
+    Category, Dispatch, Event, EventKind, Info, Instruction, Occupancy, OtherSimd, Pc, PerfEvent,
+    Realtime, Record, ShaderData, Sink, Span, State, Wave,
+};
+pub use stitch::{Code, NoCode};

@@ -1,0 +1,58 @@
+//! Decodes a stream of any generation.
+
+use std::io::{self, Read};
+
+use crate::diagnosis::Diagnosis;
+use crate::header::{Generation, Header, HeaderError};
+use crate::output::Output;
+use crate::record::Sink;
+use crate::stitch::{Code, Stitcher};
+use crate::window::Window;
+use crate::{gfx9, rdna};
+
+/// Why a stream could not be decoded to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Not a thread trace.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+    /// Reading failed; what was read was decoded.
+    #[error("cannot read the thread trace: {0}")]
+    Read(#[source] io::Error),
+}
+
+/// Decodes a stream, with memory that does not grow with its length.
+///
+/// `code` tells what instructions are at an address; every record goes to `sink`, the hardware's version first. Tokens that
+/// make no sense are skipped, and a stream that is cut off is decoded up to there: the diagnosis says so.
+pub fn decode<R: Read>(
+    stream: R,
+    code: &mut dyn Code,
+    sink: &mut dyn Sink,
+) -> Result<Diagnosis, Error> {
+    let mut window = Window::new(stream);
+    window.has(8);
+    let bytes = window.word(0).to_le_bytes();
+    let header = Header::parse(&bytes[..window.available().min(8)]);
+    if let Some(error) = window.take_error() {
+        return Err(Error::Read(error));
+    }
+    let header = header?;
+    let stitcher = Stitcher::new(code, header.generation, header.exclude_barrier_wait);
+    let output = Output::new(sink, stitcher);
+    let mut diagnosis = match header.generation {
+        Generation::Gfx9 => {
+            window.advance(8);
+            gfx9::decode(&mut window, &header, output)
+        }
+        // The header is a token.
+        Generation::Gfx10 | Generation::Gfx11 | Generation::Gfx12 => {
+            rdna::decode(&mut window, &header, output)
+        }
+    };
+    diagnosis.bytes = window.offset();
+    match window.take_error() {
+        Some(error) => Err(Error::Read(error)),
+        None => Ok(diagnosis),
+    }
+}
