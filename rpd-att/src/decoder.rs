@@ -3,8 +3,10 @@
 use std::io::{self, Read};
 
 use crate::diagnosis::Diagnosis;
+use crate::gfx9::Gfx9Token;
 use crate::header::{Generation, Header, HeaderError};
 use crate::output::Output;
+use crate::rdna::RdnaKind;
 use crate::record::Sink;
 use crate::stitch::{Code, Stitcher};
 use crate::window::Window;
@@ -55,4 +57,47 @@ pub fn decode<R: Read>(
         Some(error) => Err(Error::Read(error)),
         None => Ok(diagnosis),
     }
+}
+
+/// A token of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Token {
+    /// Of GFX9.
+    Gfx9(Gfx9Token),
+    /// Of a later generation.
+    Rdna {
+        /// Its type.
+        kind: RdnaKind,
+        /// Its bits; for NEW_PC of GFX12 those behind the first eight.
+        word: u64,
+    },
+}
+
+/// Hands over the tokens of a stream as they stand there, each with its time in cycles and its offset in bytes.
+///
+/// Tokens of later generations that only pass time are left out.
+pub fn tokens<R: Read>(
+    stream: R,
+    visit: &mut dyn FnMut(i64, u64, Token),
+) -> Result<Header, HeaderError> {
+    let mut window = Window::new(stream);
+    window.has(8);
+    let bytes = window.word(0).to_le_bytes();
+    let header = Header::parse(&bytes[..window.available().min(8)])?;
+    if header.generation == Generation::Gfx9 {
+        window.advance(8);
+        gfx9::tokens(&mut window, &mut |time, offset, token| {
+            visit(time, offset, Token::Gfx9(token));
+        });
+        return Ok(header);
+    }
+    let mut tokens = rdna::Tokens::new(&mut window, header.generation);
+    while let Some(token) = tokens.next_token() {
+        let rdna = Token::Rdna {
+            kind: token.kind,
+            word: token.word,
+        };
+        visit(token.time, token.offset, rdna);
+    }
+    Ok(header)
 }

@@ -17,12 +17,11 @@ mod registers;
 mod stitch;
 mod window;
 
-pub use decoder::{Error, decode};
+pub use decoder::{Error, Token, decode, tokens};
 pub use diagnosis::Diagnosis;
-pub use gfx9::{Gfx9Token, LENGTHS, Misc, token_length};
+pub use gfx9::{Gfx9Token, Misc, Place};
 pub use header::{Generation, Header, HeaderError};
-pub use line::{Class, Flow, Line, class_of};
-pub use rdna::{RdnaKind, TokenForm, forms};
+pub use rdna::RdnaKind;
 pub use record::{
     Category, Dispatch, Event, EventKind, Info, Instruction, Occupancy, OtherSimd, Pc, PerfEvent,
     Realtime, Record, ShaderData, Sink, Span, State, Wave,

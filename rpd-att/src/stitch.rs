@@ -5,8 +5,10 @@
 
 use std::collections::HashMap;
 
+use rpd_gfx::disasm::{self, Flow};
+
 use crate::header::Generation;
-use crate::line::{Class, Flow, Line};
+use crate::line::{Class, Line};
 use crate::pending::{Anchor, Pending};
 use crate::record::{Category, Instruction, Pc};
 
@@ -17,10 +19,10 @@ const CONFIRM: usize = 4;
 /// Instructions that are searched for such a place.
 const SEARCH: usize = 256;
 
-/// The text of code, by address.
+/// Code, by address.
 pub trait Code {
-    /// The instruction at `pc`: its text as LLVM prints it, and its bytes. `None` when there is no code.
-    fn text(&mut self, pc: Pc) -> Option<(String, u32)>;
+    /// The instruction at `pc`. `None` when there is no code.
+    fn instruction(&mut self, pc: Pc) -> Option<disasm::Instruction>;
 }
 
 /// No code: addresses stay unknown.
@@ -28,7 +30,7 @@ pub trait Code {
 pub struct NoCode;
 
 impl Code for NoCode {
-    fn text(&mut self, _: Pc) -> Option<(String, u32)> {
+    fn instruction(&mut self, _: Pc) -> Option<disasm::Instruction> {
         None
     }
 }
@@ -79,10 +81,8 @@ impl Lines<'_> {
             Slot::Missing => None,
             Slot::NotAsked => {
                 // Instructions without a size would be walked for ever.
-                let line = match self.code.text(pc) {
-                    Some((text, size)) if size > 0 => Some(Line::parse(&text, pc.address, size)),
-                    _ => None,
-                };
+                let instruction = self.code.instruction(pc).filter(|found| found.bytes > 0);
+                let line = instruction.map(|instruction| Line::of(&instruction));
                 *slot = line.map_or(Slot::Missing, Slot::Line);
                 line
             }
@@ -107,11 +107,16 @@ fn behind(pc: Pc, line: &Line) -> Pc {
 /// Where execution goes behind a line that matched a token of this category.
 fn follow(pc: Pc, line: &Line, category: Category) -> Option<Pc> {
     match line.flow {
-        Flow::Branch(target) if category == Category::Jump => Some(Pc {
-            address: target,
-            ..pc
-        }),
-        Flow::Next | Flow::Branch(_) => Some(behind(pc, line)),
+        // A call is no branch to the trace, which says where it goes.
+        Flow::Branch(target) | Flow::Conditional(target)
+            if category == Category::Jump || line.class != Class::Branch =>
+        {
+            Some(Pc {
+                address: target,
+                ..pc
+            })
+        }
+        Flow::Next | Flow::Branch(_) | Flow::Conditional(_) => Some(behind(pc, line)),
         Flow::Indirect | Flow::End => None,
     }
 }
@@ -161,7 +166,7 @@ impl<'a> Stitcher<'a> {
     fn next_line(&mut self, mut pc: Pc) -> Option<(Pc, Line)> {
         for _ in 0..MAX_FAILED {
             let line = self.lines.at(pc)?;
-            if !matches!(line.class, Class::Skip | Class::Unknown) {
+            if line.class != Class::Skip {
                 return Some((pc, line));
             }
             pc = behind(pc, &line);
@@ -226,7 +231,9 @@ impl<'a> Stitcher<'a> {
             let Some((pc, line)) = next.and_then(|pc| self.next_line(pc)) else {
                 // On from where the trace says an address again.
                 next = None;
-                i = anchors.peek().map_or(count, |anchor| anchor.index.min(count));
+                i = anchors
+                    .peek()
+                    .map_or(count, |anchor| anchor.index.min(count));
                 continue;
             };
             if self.exclude_barrier_wait
@@ -292,7 +299,8 @@ impl<'a> Stitcher<'a> {
             if line.class != Class::Branch {
                 continue;
             }
-            let jump = |inst: &Instruction| matches!(inst.category, Category::Jump | Category::Next);
+            let jump =
+                |inst: &Instruction| matches!(inst.category, Category::Jump | Category::Next);
             let window = &instructions[i..instructions.len().min(i + SEARCH)];
             if let Some(branch) = window.iter().position(jump) {
                 let next = follow(pc, &line, window[branch].category);

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 /// Bytes that are read at a time.
-const PIECE: usize = 1 << 20;
+const PIECE: usize = 1 << 16;
 /// Zeros behind the last byte, so that a token's word can be read anywhere.
 const PAD: usize = 16;
 

@@ -9,9 +9,7 @@ use crate::header::Header;
 use crate::output::Output;
 use crate::pending::{KEEP, MAX_PENDING, Pending};
 use crate::record::{Event, EventKind, Occupancy, Pc, PerfEvent, ShaderData};
-use crate::registers::{
-    CS_PARTIAL_FLUSH, DISPATCH_INITIATOR, NOWHERE, Registers, Write,
-};
+use crate::registers::{CS_PARTIAL_FLUSH, DISPATCH_INITIATOR, NOWHERE, Registers, Write};
 use crate::window::Window;
 
 /// How far a reset of the clock looks for its time stamp, in bytes.
@@ -29,10 +27,58 @@ struct Sampled {
     last: i64,
 }
 
+/// The clock of a stream.
+#[derive(Debug, Default)]
+struct Clock {
+    /// Cycles.
+    time: i64,
+    /// What time stamps count from.
+    base: Option<i64>,
+}
+
+impl Clock {
+    /// Passes the time before a token.
+    #[inline]
+    fn pass(&mut self, word: u64) {
+        self.time = self.time.saturating_add(delta(word));
+    }
+
+    /// A reset, of which the token has `length` bytes: the clock jumps to the next time stamp, never back.
+    fn reset<R: Read>(&mut self, window: &mut Window<R>, length: usize) {
+        let Some(stamp) = next_timestamp(window, length) else {
+            return;
+        };
+        let stamp = stamp as i64;
+        let base = *self.base.get_or_insert(stamp - self.time + 4);
+        if stamp > base {
+            self.time = self.time.max((stamp - base) & !3);
+        }
+    }
+}
+
+/// Hands over each token with its time and its offset, for tools that show streams.
+pub(crate) fn tokens<R: Read>(window: &mut Window<R>, visit: &mut dyn FnMut(i64, u64, Gfx9Token)) {
+    let mut clock = Clock::default();
+    loop {
+        window.has(8);
+        let word = window.word(0);
+        let length = token_length(word as u8);
+        if window.available() < length {
+            return;
+        }
+        clock.pass(word);
+        let token = Gfx9Token::parse(word);
+        if token == Gfx9Token::Misc(Misc::TimeReset) {
+            clock.reset(window, length);
+        }
+        visit(clock.time, window.offset(), token);
+        window.advance(length);
+    }
+}
+
 struct Decoder<'a> {
     target: u8,
-    time: i64,
-    base: Option<i64>,
+    clock: Clock,
     start_phase: i64,
     registers: Registers,
     output: Output<'a>,
@@ -53,8 +99,7 @@ pub(crate) fn decode<R: Read>(
     output.gfx(header.generation.major());
     let mut decoder = Decoder {
         target: header.target,
-        time: 0,
-        base: None,
+        clock: Clock::default(),
         start_phase: START_PHASE,
         registers: Registers::default(),
         output,
@@ -76,7 +121,7 @@ pub(crate) fn decode<R: Read>(
             break;
         }
         tokens += 1;
-        decoder.time = decoder.time.saturating_add(delta(word));
+        decoder.clock.pass(word);
         decoder.token(word, length, window);
         window.advance(length);
     }
@@ -98,7 +143,7 @@ fn index(simd: u8, slot: u8) -> Option<usize> {
 impl Decoder<'_> {
     #[inline]
     fn token<R: Read>(&mut self, word: u64, length: usize, window: &mut Window<R>) {
-        let time = self.time;
+        let time = self.clock.time;
         match Gfx9Token::parse(word) {
             Gfx9Token::Issue { simd, states } => {
                 let mut states = states;
@@ -235,16 +280,13 @@ impl Decoder<'_> {
     }
 
     fn misc<R: Read>(&mut self, kind: Misc, length: usize, window: &mut Window<R>) {
-        let (time, offset) = (self.time, window.offset());
+        let (time, offset) = (self.clock.time, window.offset());
         match kind {
-            Misc::TimeReset => {
-                if let Some(stamp) = next_timestamp(window, length) {
-                    self.set_clock(stamp);
-                }
-            }
+            Misc::TimeReset => self.clock.reset(window, length),
             Misc::PacketLost => self.output.lost(time, offset),
             Misc::SaveContext => {
-                self.output.plain_event(EventKind::SaveContext, time, offset);
+                self.output
+                    .plain_event(EventKind::SaveContext, time, offset);
                 for wave in self.waves.iter_mut().flatten() {
                     wave.request_save();
                 }
@@ -252,15 +294,6 @@ impl Decoder<'_> {
             Misc::StallBegin => self.output.plain_event(EventKind::StallBegin, time, offset),
             Misc::StallEnd => self.output.plain_event(EventKind::StallEnd, time, offset),
             Misc::Time | Misc::SurfSync | Misc::ShootDown => {}
-        }
-    }
-
-    /// The clock jumps to a time stamp, never back.
-    fn set_clock(&mut self, stamp: u64) {
-        let stamp = stamp as i64;
-        let base = *self.base.get_or_insert(stamp - self.time + 4);
-        if stamp > base {
-            self.time = self.time.max((stamp - base) & !3);
         }
     }
 
@@ -272,11 +305,11 @@ impl Decoder<'_> {
             data,
         });
         if address == DISPATCH_INITIATOR && data & 1 == 1 {
-            let dispatch = self.registers.dispatch(self.time, me, pipe, offset);
+            let dispatch = self.registers.dispatch(self.clock.time, me, pipe, offset);
             self.output.dispatch(dispatch);
         } else if address == NOWHERE && data == CS_PARTIAL_FLUSH {
             self.output.event(Event {
-                time: self.time,
+                time: self.clock.time,
                 kind: EventKind::CsPartialFlush,
                 me,
                 pipe,
@@ -289,7 +322,7 @@ impl Decoder<'_> {
     }
 
     fn start(&mut self, place: Place, me: u8, pipe: u8, count: u8) {
-        let time = self.time;
+        let time = self.clock.time;
         let pc = self.registers.entry(me, pipe);
         if place.cu == self.target && place.sh == 0 {
             let at = usize::from(place.simd) * SLOTS + usize::from(place.slot);
@@ -314,7 +347,7 @@ impl Decoder<'_> {
     }
 
     fn end(&mut self, place: Place) {
-        let time = self.time;
+        let time = self.clock.time;
         if place.cu == self.target && place.sh == 0 {
             let at = usize::from(place.simd) * SLOTS + usize::from(place.slot);
             if let Some(wave) = &mut self.waves[at] {
@@ -363,7 +396,7 @@ impl Decoder<'_> {
 
     fn sample(&mut self, cu: u8, bank: u8, values: [u16; 4]) {
         // Counters are sampled one compute unit after the other.
-        let time = self.time - 4 * i64::from(cu);
+        let time = self.clock.time - 4 * i64::from(cu);
         let sampled = &mut self.samples[usize::from(cu & 15)][usize::from(bank & 3)];
         let last = std::mem::replace(&mut sampled.last, time);
         let interval = self.registers.counter_interval;
@@ -386,8 +419,8 @@ impl Decoder<'_> {
 
     /// Reports the first instructions of the longest wave, so that memory stays bounded.
     fn report_part(&mut self) {
-        let longest = (self.waves.iter_mut().flatten())
-            .max_by_key(|wave| wave.wave.instructions.len());
+        let longest =
+            (self.waves.iter_mut().flatten()).max_by_key(|wave| wave.wave.instructions.len());
         let Some(wave) = longest else {
             return;
         };

@@ -4,5 +4,5 @@ mod decode;
 mod token;
 mod wave;
 
-pub(crate) use decode::decode;
-pub use token::{Gfx9Token, LENGTHS, Misc, token_length};
+pub(crate) use decode::{decode, tokens};
+pub use token::{Gfx9Token, Misc, Place};

@@ -1,11 +1,11 @@
 //! Tokens of GFX9: whole bytes, little-endian; the low four bits are the type, and the type gives the length.
 
 /// Bytes of the 16 types of token.
-pub const LENGTHS: [u8; 16] = [2, 8, 8, 4, 2, 6, 2, 2, 2, 2, 2, 8, 6, 4, 8, 6];
+const LENGTHS: [u8; 16] = [2, 8, 8, 4, 2, 6, 2, 2, 2, 2, 2, 8, 6, 4, 8, 6];
 
 /// Bytes of the token that begins with this byte.
 #[inline]
-pub fn token_length(first: u8) -> usize {
+pub(crate) fn token_length(first: u8) -> usize {
     usize::from(LENGTHS[usize::from(first & 0xF)])
 }
 

@@ -186,7 +186,9 @@ impl Decoder<'_> {
                 }
             }
             RdnaKind::ValuInst => {
-                self.wave(field(7, 5), |wave| wave.execute(crate::Category::Valu, 1, time));
+                self.wave(field(7, 5), |wave| {
+                    wave.execute(crate::Category::Valu, 1, time)
+                });
             }
             RdnaKind::ImmOne => self.wave(field(7, 5), |wave| wave.immediate(time)),
             RdnaKind::Immediate => self.each(field(8, 16), |wave| wave.immediate(time)),
@@ -286,7 +288,10 @@ impl Decoder<'_> {
                 }
             } else if RESTORES & bit != 0 {
                 if target {
-                    if self.waves[at].as_ref().is_none_or(|wave| wave.wave.complete) {
+                    if self.waves[at]
+                        .as_ref()
+                        .is_none_or(|wave| wave.wave.complete)
+                    {
                         self.retire(at);
                         self.begin(start, Pc::default(), time);
                     }
@@ -378,7 +383,8 @@ impl Decoder<'_> {
             }
         }
         if flag(19) {
-            self.output.plain_event(EventKind::SaveContext, time, offset);
+            self.output
+                .plain_event(EventKind::SaveContext, time, offset);
             for wave in self.waves.iter_mut().flatten() {
                 wave.request_save();
             }
@@ -491,8 +497,8 @@ impl Decoder<'_> {
     }
 
     fn report_part(&mut self) {
-        let longest = (self.waves.iter_mut().flatten())
-            .max_by_key(|wave| wave.wave.instructions.len());
+        let longest =
+            (self.waves.iter_mut().flatten()).max_by_key(|wave| wave.wave.instructions.len());
         let Some(wave) = longest else {
             return;
         };

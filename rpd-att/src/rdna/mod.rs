@@ -6,4 +6,5 @@ mod token;
 mod wave;
 
 pub(crate) use decode::decode;
-pub use token::{RdnaKind, TokenForm, forms};
+pub use token::RdnaKind;
+pub(crate) use token::Tokens;

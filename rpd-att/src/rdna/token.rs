@@ -39,19 +39,19 @@ pub enum RdnaKind {
 
 /// How a type of token looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TokenForm {
+pub(crate) struct TokenForm {
     /// The type.
-    pub kind: RdnaKind,
+    pub(crate) kind: RdnaKind,
     /// Value of the lowest `pattern_bits` bits.
-    pub pattern: u8,
+    pub(crate) pattern: u8,
     /// Bits of the pattern.
-    pub pattern_bits: u8,
+    pub(crate) pattern_bits: u8,
     /// Bits of the token.
-    pub bits: u8,
+    pub(crate) bits: u8,
     /// First bit of the time that passes before the token.
-    pub time_from: u8,
+    pub(crate) time_from: u8,
     /// Bits of that time.
-    pub time_bits: u8,
+    pub(crate) time_bits: u8,
 }
 
 const fn form(
@@ -120,7 +120,7 @@ const GFX12: &[TokenForm] = &[
 ];
 
 /// All types of token that a generation has.
-pub fn forms(generation: Generation) -> Vec<TokenForm> {
+pub(crate) fn forms(generation: Generation) -> Vec<TokenForm> {
     let mut forms = GFX10.to_vec();
     let mut replace = |with: &[TokenForm]| {
         for form in with {
@@ -146,12 +146,12 @@ fn table(generation: Generation) -> Table {
     let mut table = [None; 256];
     for form in forms(generation) {
         let step = 1usize << form.pattern_bits;
-        for entry in table.iter_mut().skip(usize::from(form.pattern)).step_by(step) {
-            // SHADER_DATA of GFX10 covers patterns that GFX12 gives to others; the longer pattern is the newer one.
-            let newer = entry.is_none_or(|known: TokenForm| known.pattern_bits < form.pattern_bits);
-            if newer {
-                *entry = Some(form);
-            }
+        for entry in table
+            .iter_mut()
+            .skip(usize::from(form.pattern))
+            .step_by(step)
+        {
+            *entry = Some(form);
         }
     }
     table
@@ -161,13 +161,13 @@ fn table(generation: Generation) -> Table {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RdnaToken {
     /// Type.
-    pub kind: RdnaKind,
+    pub(crate) kind: RdnaKind,
     /// The token's first 64 bits; for NEW_PC of GFX12 the 64 bits behind the first eight.
-    pub word: u64,
+    pub(crate) word: u64,
     /// Cycles.
-    pub time: i64,
+    pub(crate) time: i64,
     /// Offset in the stream, in bytes.
-    pub offset: u64,
+    pub(crate) offset: u64,
 }
 
 /// A field of a word.
@@ -374,7 +374,11 @@ mod tests {
                     let common = a.pattern_bits.min(b.pattern_bits);
                     let mask = (1u16 << common) as u8;
                     let mask = mask.wrapping_sub(1);
-                    assert_ne!(a.pattern & mask, b.pattern & mask, "{generation:?} {a:?} {b:?}");
+                    assert_ne!(
+                        a.pattern & mask,
+                        b.pattern & mask,
+                        "{generation:?} {a:?} {b:?}"
+                    );
                 }
             }
         }

@@ -75,7 +75,8 @@ impl Running {
         let start = self.wave.last_end().map_or(time, |end| end.min(time));
         let stall = time - start;
         self.wave.push(start, Category::Immed, stall + 1, stall);
-        self.wave.enter(State::Wait, start.max(self.wave.since).min(time));
+        self.wave
+            .enter(State::Wait, start.max(self.wave.since).min(time));
         self.wave.enter(State::Exec, time + 1);
     }
 

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use rpd_att::{
-    Code, Diagnosis, Dispatch, Event, Info, Instruction, NoCode, Occupancy, OtherSimd, Pc,
-    PerfEvent, Realtime, Record, ShaderData, Span, decode,
+    Code, Diagnosis, Dispatch, Event, Info, Instruction as Executed, NoCode, Occupancy, OtherSimd,
+    Pc, PerfEvent, Realtime, Record, ShaderData, Span, decode,
 };
+
+use rpd_gfx::disasm::Instruction;
 
 /// A wave with its own copies of the lists.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +21,7 @@ pub(crate) struct OwnedWave {
     pub(crate) begin: i64,
     pub(crate) end: i64,
     pub(crate) timeline: Vec<Span>,
-    pub(crate) instructions: Vec<Instruction>,
+    pub(crate) instructions: Vec<Executed>,
 }
 
 /// Everything that was reported.
@@ -111,6 +113,17 @@ pub(crate) fn all_with(stream: &[u8], code: &mut dyn Code) -> All {
     all
 }
 
+/// Instructions that all match nothing but scalar arithmetic, vector arithmetic and scalar reads, in this order.
+pub(crate) fn short_code() -> Listing {
+    let lines = [
+        "s_mov_b32 s0, s1",
+        "v_mov_b32_e32 v0, v1",
+        "s_load_dword s0, s[0:1], 0x0",
+        "s_endpgm",
+    ];
+    Listing::new(3, 0x1000, &lines)
+}
+
 /// Decodes a stream without code.
 pub(crate) fn all(stream: &[u8]) -> All {
     all_with(stream, &mut NoCode)
@@ -134,9 +147,11 @@ impl Listing {
     pub(crate) fn add(&mut self, code_object: u64, from: u64, lines: &[&str]) {
         let mut address = from;
         for line in lines {
-            let eight = ["s_load", "global_", "flat_", "ds_", "buffer_", "v_mfma", "image_"]
-                .iter()
-                .any(|start| line.starts_with(start));
+            let eight = [
+                "s_load", "global_", "flat_", "ds_", "buffer_", "v_mfma", "image_",
+            ]
+            .iter()
+            .any(|start| line.starts_with(start));
             let size = if eight { 8 } else { 4 };
             let pc = Pc {
                 address,
@@ -149,8 +164,9 @@ impl Listing {
 }
 
 impl Code for Listing {
-    fn text(&mut self, pc: Pc) -> Option<(String, u32)> {
+    fn instruction(&mut self, pc: Pc) -> Option<Instruction> {
         self.asked.push(pc);
-        self.lines.get(&pc).cloned()
+        let (text, bytes) = self.lines.get(&pc)?;
+        Some(Instruction::from_text(text, *bytes, pc.address))
     }
 }

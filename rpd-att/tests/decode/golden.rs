@@ -61,7 +61,11 @@ fn case_25_the_golden_stream_of_gfx9() {
         got.order.iter().position(|kind| *kind == "wave"),
         got.order.iter().position(|kind| *kind == "occupancy"),
     );
-    assert!(wave < occupancy, "waves are before occupancy: {:?}", got.order);
+    assert!(
+        wave < occupancy,
+        "waves are before occupancy: {:?}",
+        got.order
+    );
 
     let entry = at(0x1000, 3);
     let occupancy: Vec<_> = (got.occupancy.iter())
@@ -103,12 +107,15 @@ fn case_26_the_golden_stream_of_gfx11() {
     assert_eq!(stream.len(), 48);
     let got = all(&stream);
     assert_eq!(got.gfx, 11);
-    let entry = at(0x7F_0000_1000, 0) ;
+    let entry = at(0x7F_0000_1000, 0);
     let occupancy: Vec<_> = (got.occupancy.iter())
         .map(|o| (o.time, o.start, o.cu, o.simd, o.slot))
         .collect();
     assert_eq!(occupancy, [(3, true, 1, 0, 2), (37, false, 1, 0, 2)]);
-    assert!(got.occupancy.iter().all(|o| o.pc.code_object == 0), "{entry:?}");
+    assert!(
+        got.occupancy.iter().all(|o| o.pc.code_object == 0),
+        "{entry:?}"
+    );
     let wave = &got.waves[0];
     let none = Pc::default();
     assert_eq!(
