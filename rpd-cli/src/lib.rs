@@ -29,6 +29,7 @@ mod process;
 mod recover;
 mod report;
 mod run_directory;
+mod thread_trace;
 pub mod untrusted;
 mod version;
 
@@ -143,6 +144,7 @@ const SUB_COMMANDS: &[SubCommand] = &[
         commands::stacks::symbolize::run(words)
     }),
     ("export", |words, _| commands::stacks::export::run(words)),
+    ("att", |words, _| commands::att::run(words)),
     ("recover", |words, _| recover::run(words)),
 ];
 
