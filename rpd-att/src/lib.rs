@@ -4,6 +4,7 @@
 //! the waves of the traced unit executed, when, and how long each of them was stalled. [`Code`] is where it asks for the
 //! instructions at an address.
 
+pub mod abi;
 mod code;
 mod decoder;
 mod diagnosis;
@@ -13,6 +14,7 @@ mod line;
 mod listing;
 mod output;
 mod pending;
+mod plugin;
 mod rdna;
 mod record;
 mod registers;
@@ -27,6 +29,7 @@ pub use diagnosis::Diagnosis;
 pub use gfx9::{Gfx9Token, Misc, Place};
 pub use header::{Generation, Header, HeaderError};
 pub use listing::{CodeLine, Listing};
+pub use plugin::{Library, PluginError, find_library};
 pub use rdna::RdnaKind;
 pub use record::{
     Category, Dispatch, Event, EventKind, Info, Instruction, Occupancy, OtherSimd, Pc, PerfEvent,

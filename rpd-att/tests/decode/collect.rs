@@ -43,7 +43,7 @@ pub(crate) struct All {
 }
 
 impl All {
-    fn take(&mut self, record: Record<'_>) {
+    pub(crate) fn take(&mut self, record: Record<'_>) {
         self.order.push(match record {
             Record::Gfx(major) => {
                 self.gfx = major;

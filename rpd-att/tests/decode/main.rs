@@ -6,5 +6,6 @@ mod collect;
 mod encoder;
 mod gfx9;
 mod golden;
+mod library;
 mod rdna;
 mod stitching;
