@@ -4,6 +4,7 @@
 
 mod collect;
 mod encoder;
+mod folder;
 mod gfx9;
 mod golden;
 mod library;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use rpd_att::{CodeObjects, Diagnosis, Folder, Listing, Pc, Record};
+use rpd_att::{CodeObjects, Diagnosis, Folder, Info, Library, Listing, Pc, Record};
 use rpd_formats::csv::{TracedLine, write_traced_lines};
 
 use super::files::{TraceFile, TraceKey, Traces};
@@ -50,7 +50,11 @@ pub(crate) fn folder_name(key: &TraceKey) -> String {
 }
 
 /// Reads the code objects of a trace.
-fn code_objects(traces: &Traces, key: &TraceKey, notes: &mut Vec<String>) -> Result<CodeObjects> {
+pub(crate) fn code_objects(
+    traces: &Traces,
+    key: &TraceKey,
+    notes: &mut Vec<String>,
+) -> Result<CodeObjects> {
     let mut code = CodeObjects::default();
     for file in traces.code(key) {
         let bytes = std::fs::read(&file.path)
@@ -78,12 +82,15 @@ fn decode_engine(
     code: &CodeObjects,
     listing: &mut Listing,
     folder: &mut Option<Folder>,
+    library: Option<&Library>,
 ) -> Result<EngineReport> {
     let stream =
         File::open(&file.path).with_context(|| format!("cannot open {}", file.path.display()))?;
+    let (mut waves, mut instructions, mut bytes) = (0, 0, 0);
     let engine = file.engine;
     let (mut started, mut gfx) = (0u64, 0);
     let mut failed = None;
+    let mut infos = Vec::new();
     let mut sink = |record: Record<'_>| match record {
         Record::Gfx(major) => {
             gfx = major;
@@ -98,6 +105,8 @@ fn decode_engine(
             }
         }
         Record::Wave(wave) => {
+            waves += u64::from(wave.part == 0);
+            instructions += wave.instructions.len() as u64;
             listing.add(&wave, code);
             if let Some(folder) = folder
                 && let Err(error) = folder.wave(engine, &wave, listing)
@@ -130,11 +139,35 @@ fn decode_engine(
                 folder.shader_data(engine, records);
             }
         }
-        Record::Info(_) | Record::Events(_) | Record::Dispatches(_) => {}
+        Record::Info(info) => infos.push(info),
+        Record::Events(_) | Record::Dispatches(_) => {}
     };
+    let fail = || format!("cannot decode {}", file.path.display());
     let mut code = code;
-    let diagnosis = rpd_att::decode(stream, &mut code, &mut sink)
-        .with_context(|| format!("cannot decode {}", file.path.display()))?;
+    let diagnosis = match library {
+        None => rpd_att::decode(stream, &mut code, &mut sink).with_context(fail)?,
+        Some(library) => {
+            let mut stream = std::fs::read(&file.path).with_context(fail)?;
+            bytes += stream.len() as u64;
+            library
+                .decode(&mut stream, code, &mut sink)
+                .with_context(fail)?;
+            Diagnosis::default()
+        }
+    };
+    let diagnosis = match library {
+        None => diagnosis,
+        // A library says less: counts are those of its records.
+        Some(_) => Diagnosis {
+            bytes,
+            waves,
+            instructions,
+            lost: u64::from(infos.contains(&Info::DataLost)),
+            unmatched: u64::from(infos.contains(&Info::StitchIncomplete)),
+            incomplete_waves: u64::from(infos.contains(&Info::WaveIncomplete)),
+            ..diagnosis
+        },
+    };
     if let Some(error) = failed {
         return Err(error).context("cannot write a wave");
     }
@@ -158,6 +191,7 @@ pub(crate) fn decode_dispatch(
     into: &Path,
     wanted: Wanted,
     counters: &[String],
+    library: Option<&Library>,
     source: &dyn Fn(Pc) -> String,
 ) -> Result<Decoded> {
     let mut notes = Vec::new();
@@ -179,7 +213,7 @@ pub(crate) fn decode_dispatch(
     let mut listing = Listing::default();
     let mut engines = Vec::new();
     for file in traces.traces.get(key).into_iter().flatten() {
-        match decode_engine(file, &code, &mut listing, &mut folder) {
+        match decode_engine(file, &code, &mut listing, &mut folder, library) {
             Ok(report) => {
                 for line in report.diagnosis.to_string().lines() {
                     notes.push(format!("{}: {line}", file.path.display()));

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
-use rpd_att::CodeLine;
+use rpd_att::{CodeLine, Library, PluginError, find_library};
 use rpd_formats::table::{Cell, Printer, TableFormat};
 
 use super::super::parse;
 use crate::exit_status;
+use crate::failure::Failure;
 use crate::thread_trace::decode::{Decoded, Wanted, decode_dispatch};
 use crate::thread_trace::files::{TraceKey, Traces};
 
@@ -44,6 +45,9 @@ struct Arguments {
     /// Names of the counters in the trace, in the order in which they were asked for
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME")]
     counters: Vec<String>,
+    /// Decode with the librocprof-trace-decoder.so in these directories, in place of rpd's own decoder; or the file itself
+    #[arg(long, num_args = 1.., value_name = "DIR")]
+    att_library_path: Vec<PathBuf>,
 }
 
 /// Runs the action.
@@ -52,6 +56,16 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
         return Ok(0);
     };
     let traces = Traces::find(&given.paths)?;
+    let library = match given.att_library_path.is_empty() {
+        true => None,
+        false => {
+            let failed = |error: PluginError| {
+                Failure::failed(format!("att decode: --att-library-path: {error}"))
+            };
+            let path = find_library(&given.att_library_path).map_err(failed)?;
+            Some(Library::open(&path).map_err(failed)?)
+        }
+    };
     let wanted = Wanted {
         csv: given.format.contains(&Format::Csv),
         json: given.format.contains(&Format::Json),
@@ -59,9 +73,16 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
     let mut complete = true;
     for (key, files) in &traces.traces {
         let into = given.output_directory.as_ref().unwrap_or(&key.directory);
-        let decoded = decode_dispatch(&traces, key, into, wanted, &given.counters, &|_| {
-            String::new()
-        })?;
+        let library = library.as_ref();
+        let decoded = decode_dispatch(
+            &traces,
+            key,
+            into,
+            wanted,
+            &given.counters,
+            library,
+            &|_| String::new(),
+        )?;
         complete &= decoded.engines.len() == files.len();
         for note in &decoded.notes {
             eprintln!("rpd: {note}");

@@ -1,6 +1,7 @@
 //! `rpd att`: works on thread traces.
 
 mod decode;
+mod diff;
 
 use std::ffi::OsString;
 
@@ -10,11 +11,18 @@ use crate::failure::Failure;
 
 /// What can be done, by name.
 type Action = (&'static str, &'static str, fn(&[OsString]) -> Result<u8>);
-const ACTIONS: &[Action] = &[(
-    "decode",
-    "Decode the trace files of a run: lines of code with their cycles, and the folder that the viewer opens",
-    decode::run,
-)];
+const ACTIONS: &[Action] = &[
+    (
+        "decode",
+        "Decode the trace files of a run: lines of code with their cycles, and the folder that the viewer opens",
+        decode::run,
+    ),
+    (
+        "diff",
+        "Compare what rpd and another trace decoder library find in trace files",
+        diff::run,
+    ),
+];
 
 fn help() -> String {
     let mut text = String::from("Works on thread traces\n\nUsage: rpd att <ACTION> ...\n\n");
