@@ -87,6 +87,7 @@ impl Pending {
         }
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, time: i64, category: Category, duration: i64, stalled: i64) {
         self.instructions.push(Instruction {
             time,
@@ -98,6 +99,7 @@ impl Pending {
     }
 
     /// Ends of the last instruction, if there is one.
+    #[inline]
     pub(crate) fn last_end(&self) -> Option<i64> {
         self.instructions
             .last()
@@ -105,6 +107,7 @@ impl Pending {
     }
 
     /// Adds `duration` cycles in `state` to the timeline.
+    #[inline]
     pub(crate) fn span(&mut self, state: State, duration: i64) {
         if duration <= 0 {
             return;
@@ -119,6 +122,7 @@ impl Pending {
     }
 
     /// Ends the current state at `time` and begins another.
+    #[inline]
     pub(crate) fn enter(&mut self, state: State, time: i64) {
         if time > self.since {
             self.span(self.state, time - self.since);

@@ -131,6 +131,12 @@ impl Decoder<'_> {
             self.token(token);
             return;
         }
+        // Mostly there is one, of an earlier cycle.
+        if held.len() == 1 && held[0].time < token.time {
+            let first = std::mem::replace(&mut held[0], token);
+            self.token(first);
+            return;
+        }
         while held.front().is_some_and(|first| first.time < token.time) {
             if let Some(first) = held.pop_front() {
                 self.token(first);

@@ -23,10 +23,16 @@ impl Running {
         }
     }
 
+    #[inline]
     fn extend_barrier(&mut self, time: i64) {
-        if !std::mem::take(&mut self.barrier) {
-            return;
+        if self.barrier {
+            self.barrier = false;
+            self.end_barrier(time);
         }
+    }
+
+    #[cold]
+    fn end_barrier(&mut self, time: i64) {
         let Some(last) = self.wave.instructions.last_mut() else {
             return;
         };

@@ -323,3 +323,51 @@ fn cases_2_to_5_libraries_are_found_below_folders() {
         "{error}"
     );
 }
+
+/// A library in C with the first interface.
+fn other(directory: &std::path::Path) -> PathBuf {
+    let path = directory.join("librocprof-trace-decoder.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/decode/other.c");
+    let status = std::process::Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", source, "-o"])
+        .arg(&path)
+        .status()
+        .expect("a C compiler");
+    assert!(status.success());
+    path
+}
+
+#[test]
+fn cases_6_40_and_41_a_library_with_the_first_interface() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let library = Library::open(&other(directory.path())).expect("a library");
+    assert_eq!(library.own_version(), None);
+    let object = include_bytes!("../../../rpd-gfx/testdata/kernels-O3.co");
+    let mut code = CodeObjects::default();
+    code.add(3, object).expect("a code object");
+    let mut got = All::default();
+    let mut sink = |record: Record<'_>| got.take(record);
+    library
+        .decode(&mut stream(), &code, &mut sink)
+        .expect("decoded");
+    // The record of an unknown kind is left out.
+    assert_eq!(got.order, ["gfx", "wave"]);
+    assert_eq!(got.gfx, 9);
+    let wave = &got.waves[0];
+    assert_eq!((wave.begin, wave.end), (44, 208));
+    let instruction = wave.instructions[0];
+    assert_eq!((instruction.time, instruction.stall), (64, 3));
+    // What the library was told of the instruction, after it offered too little room.
+    let known = code
+        .instruction(instruction.pc)
+        .map_or(0, |found| found.bytes as i32);
+    assert_eq!(instruction.duration, known);
+    let mut sink = |_: Record<'_>| {};
+    let error = library
+        .decode(&mut [0; 4], &code, &mut sink)
+        .expect_err("too short");
+    assert!(
+        error.to_string().ends_with("says: failed (status 4)"),
+        "{error}"
+    );
+}

@@ -4,8 +4,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use rpd_att::{CodeObjects, Diagnosis, Folder, Info, Library, Listing, Pc, Record};
+use rpd_att::{CodeObjects, Diagnosis, Folder, Info, Library, Listing, Pc, Record, Wave};
 use rpd_formats::csv::{TracedLine, write_traced_lines};
+use rpd_formats::perfetto::{WavePlace, WaveSpan, WaveTrace};
+use rpd_spool::demangle::demangle;
 
 use super::files::{TraceFile, TraceKey, Traces};
 
@@ -16,6 +18,57 @@ pub(crate) struct Wanted {
     pub(crate) csv: bool,
     /// The folder of JSON files.
     pub(crate) json: bool,
+    /// A Perfetto trace of the waves.
+    pub(crate) pftrace: bool,
+}
+
+/// Where waves go as they are decoded.
+struct Outputs {
+    folder: Option<Folder>,
+    trace: Option<WaveTrace>,
+}
+
+impl Outputs {
+    /// Adds a wave, whose lines are in `listing`.
+    fn wave(
+        &mut self,
+        engine: u32,
+        wave: &Wave<'_>,
+        listing: &Listing,
+        code: &CodeObjects,
+    ) -> Result<()> {
+        if let Some(folder) = &mut self.folder {
+            folder
+                .wave(engine, wave, listing)
+                .context("cannot write a wave")?;
+        }
+        let Some(trace) = &mut self.trace else {
+            return Ok(());
+        };
+        let place = WavePlace {
+            engine,
+            cu: wave.cu,
+            simd: wave.simd,
+            slot: wave.slot,
+        };
+        let cycle = |time: i64| u64::try_from(time).unwrap_or(0);
+        let kernel = code.function(wave.entry);
+        let kernel = kernel.map_or("wave".into(), |found| demangle(&found.name));
+        let whole = WaveSpan {
+            name: &kernel,
+            begin: cycle(wave.begin),
+            end: cycle(wave.end),
+        };
+        let instructions = wave.instructions.iter().map(|instruction| {
+            let line = listing.line(instruction.pc);
+            WaveSpan {
+                name: line.map_or(instruction.category.name(), |line| line.text.as_str()),
+                begin: cycle(instruction.time),
+                end: cycle(instruction.time + i64::from(instruction.duration)),
+            }
+        });
+        Ok(trace.wave(place, whole, instructions)?)
+    }
 }
 
 /// What was found about a shader engine.
@@ -81,7 +134,7 @@ fn decode_engine(
     file: &TraceFile,
     code: &CodeObjects,
     listing: &mut Listing,
-    folder: &mut Option<Folder>,
+    outputs: &mut Outputs,
     library: Option<&Library>,
 ) -> Result<EngineReport> {
     let stream =
@@ -94,13 +147,13 @@ fn decode_engine(
     let mut sink = |record: Record<'_>| match record {
         Record::Gfx(major) => {
             gfx = major;
-            if let Some(folder) = folder {
+            if let Some(folder) = &mut outputs.folder {
                 folder.gfx(major);
             }
         }
         Record::Occupancy(records) => {
             started += records.iter().filter(|record| record.start).count() as u64;
-            if let Some(folder) = folder {
+            if let Some(folder) = &mut outputs.folder {
                 folder.occupancy(engine, records);
             }
         }
@@ -108,34 +161,32 @@ fn decode_engine(
             waves += u64::from(wave.part == 0);
             instructions += wave.instructions.len() as u64;
             listing.add(&wave, code);
-            if let Some(folder) = folder
-                && let Err(error) = folder.wave(engine, &wave, listing)
-            {
-                failed.get_or_insert(error);
+            if failed.is_none() {
+                failed = outputs.wave(engine, &wave, listing, code).err();
             }
         }
         Record::Perf(records) => {
-            if let Some(folder) = folder {
+            if let Some(folder) = &mut outputs.folder {
                 folder.perf(engine, records);
             }
         }
         Record::Realtime(records) => {
-            if let Some(folder) = folder {
+            if let Some(folder) = &mut outputs.folder {
                 folder.realtime(engine, records);
             }
         }
         Record::RealtimeFrequency(hertz) => {
-            if let Some(folder) = folder {
+            if let Some(folder) = &mut outputs.folder {
                 folder.frequency(hertz);
             }
         }
         Record::OtherSimd(records) => {
-            if let Some(folder) = folder {
+            if let Some(folder) = &mut outputs.folder {
                 folder.other_simd(engine, records);
             }
         }
         Record::ShaderData(records) => {
-            if let Some(folder) = folder {
+            if let Some(folder) = &mut outputs.folder {
                 folder.shader_data(engine, records);
             }
         }
@@ -169,7 +220,7 @@ fn decode_engine(
         },
     };
     if let Some(error) = failed {
-        return Err(error).context("cannot write a wave");
+        return Err(error);
     }
     Ok(EngineReport {
         engine,
@@ -209,11 +260,17 @@ pub(crate) fn decode_dispatch(
         ),
         false => None,
     };
-    let mut folder = (pending.as_ref()).map(|pending| Folder::new(pending.path().to_owned()));
+    let mut outputs = Outputs {
+        folder: (pending.as_ref()).map(|pending| Folder::new(pending.path().to_owned())),
+        trace: match wanted.pftrace {
+            true => Some(WaveTrace::create(into.join(format!("{name}.pftrace")))?),
+            false => None,
+        },
+    };
     let mut listing = Listing::default();
     let mut engines = Vec::new();
     for file in traces.traces.get(key).into_iter().flatten() {
-        match decode_engine(file, &code, &mut listing, &mut folder, library) {
+        match decode_engine(file, &code, &mut listing, &mut outputs, library) {
             Ok(report) => {
                 for line in report.diagnosis.to_string().lines() {
                     notes.push(format!("{}: {line}", file.path.display()));
@@ -232,17 +289,20 @@ pub(crate) fn decode_dispatch(
             key.dispatch
         ));
     }
-    let demangle = |name: &str| rpd_spool::demangle::demangle(name).into_owned();
+    let demangled = |name: &str| demangle(name).into_owned();
     let mut written = Vec::new();
-    if let (Some(folder), Some(pending)) = (folder, pending) {
+    if let (Some(folder), Some(pending)) = (outputs.folder, pending) {
         folder
-            .finish(&listing, &code, counters, source, &demangle)
+            .finish(&listing, &code, counters, source, &demangled)
             .with_context(|| format!("cannot write {name}"))?;
         written.push(replace(pending, &into.join(&name))?);
     }
+    if let Some(trace) = outputs.trace {
+        written.push(trace.finish()?);
+    }
     if wanted.csv {
         let path = into.join(format!("stats_{name}.csv"));
-        written.push(write_lines(path, &listing, source, &demangle)?);
+        written.push(write_lines(path, &listing, source, &demangled)?);
     }
     Ok(Decoded {
         engines,

@@ -61,6 +61,9 @@ fn case_53_trace_files_are_decoded_without_a_gpu() {
     // Nothing unfinished stays.
     let left = std::fs::read_dir(directory).expect("a directory").count();
     assert_eq!(left, 3);
+    let traced = rpd(directory, &["att", "decode", "-f", "pftrace", "--", "."]);
+    assert!(traced.status.success());
+    assert!(directory.join(format!("{folder}.pftrace")).exists());
     // Once more, over what is there.
     assert!(rpd(directory, &["att", "decode", "."]).status.success());
 }

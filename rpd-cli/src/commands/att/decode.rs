@@ -24,6 +24,9 @@ enum Format {
     Csv,
     /// `ui_*`: the folder that the ROCprof Compute Viewer opens
     Json,
+    /// `ui_*.pftrace`: waves and their instructions on a track for each slot of a SIMD, for the Perfetto UI; a nanosecond
+    /// there is a cycle
+    Pftrace,
 }
 
 /// Decodes thread traces: the .att files of a run, with the code objects (.out) beside them
@@ -69,6 +72,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
     let wanted = Wanted {
         csv: given.format.contains(&Format::Csv),
         json: given.format.contains(&Format::Json),
+        pftrace: given.format.contains(&Format::Pftrace),
     };
     let mut complete = true;
     for (key, files) in &traces.traces {

@@ -193,3 +193,51 @@ fn compare(ours: &Found, theirs: &Found) -> Vec<String> {
     }
     lines
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(duration: i32, end: i64) -> Found {
+        let pc = Pc {
+            address: 0x1000,
+            code_object: 3,
+        };
+        let wave = |slot, duration| Wave {
+            simd: 0,
+            slot,
+            begin: 44,
+            end: 208,
+            instructions: vec![(1, 64, 4, 0, pc), (6, 172, duration, 8, pc)],
+        };
+        Found {
+            waves: vec![wave(0, 12), wave(1, duration)],
+            occupancy: vec![(44, 1, 0, 0, true, pc), (end, 1, 0, 0, false, pc)],
+        }
+    }
+
+    #[test]
+    fn the_first_difference_is_named() {
+        assert!(compare(&found(12, 208), &found(12, 208)).is_empty());
+        let pc = "Pc { address: 4096, code_object: 3 }";
+        assert_eq!(
+            compare(&found(12, 208), &found(16, 212)),
+            [
+                format!(
+                    "1 waves differ, first: SIMD 0 slot 1 from cycle 44, instruction 1 of 2: \
+                     Some((6, 172, 12, 8, {pc})) by rpd, Some((6, 172, 16, 8, {pc})) by the library"
+                ),
+                format!(
+                    "occupancy: 2 changes by rpd, 2 by the library, first difference at 1: \
+                     Some((208, 1, 0, 0, false, {pc})) by rpd, Some((212, 1, 0, 0, false, {pc})) by the library"
+                ),
+            ]
+        );
+        let mut fewer = found(12, 208);
+        fewer.waves.pop();
+        assert_eq!(
+            compare(&found(12, 208), &fewer),
+            ["waves: 2 by rpd, 1 by the library"]
+        );
+    }
+}
