@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn case_22_the_software_header_of_gfx9() {
-        let header = parse([0x11, 0xa0, 0x1f, 0, 0, 0, 0, 0]).unwrap();
+        let header = parse([0x11, 0xa0, 0x1f, 0, 0, 0, 0, 0]).expect("a header");
         assert_eq!(header.generation, Generation::Gfx9);
         assert_eq!((header.version, header.simds), (5, 0xF));
         assert_eq!((header.target, header.shader_engine), (1, Some(0)));
@@ -168,7 +168,7 @@ mod tests {
         let random = [0, 0, 0xAB, 0x17, 0x99, 4, 5, 6];
         assert_eq!(parse(random), Err(HeaderError::Unknown(random)));
         assert_eq!(
-            parse(random).unwrap_err().to_string(),
+            parse(random).expect_err("no header").to_string(),
             "the first 8 bytes, 00 00 ab 17 99 04 05 06, are no header of a GFX9 to GFX12 thread trace"
         );
         assert_eq!(Header::parse(&[1, 2]), Err(HeaderError::Short(2)));
@@ -177,10 +177,10 @@ mod tests {
     #[test]
     fn case_24_versions_of_hardware_headers() {
         let with = |version: u64| parse((0x11u64 | version << 7).to_le_bytes());
-        assert_eq!(with(1).unwrap().generation, Generation::Gfx10);
-        assert_eq!(with(2).unwrap().generation, Generation::Gfx10);
-        assert_eq!(with(3).unwrap().generation, Generation::Gfx11);
-        assert_eq!(with(4).unwrap().generation, Generation::Gfx12);
+        assert_eq!(with(1).expect("a header").generation, Generation::Gfx10);
+        assert_eq!(with(2).expect("a header").generation, Generation::Gfx10);
+        assert_eq!(with(3).expect("a header").generation, Generation::Gfx11);
+        assert_eq!(with(4).expect("a header").generation, Generation::Gfx12);
         assert!(matches!(with(5), Err(HeaderError::Unsupported(_))));
         assert!(matches!(with(6), Err(HeaderError::Unknown(_))));
     }

@@ -141,7 +141,7 @@ mod tests {
             _ => 4,
         };
         let word = 0x11 | version << 7 | 3 << 28 | 1 << 33;
-        ops(&Header::parse(&word.to_le_bytes()).unwrap())
+        ops(&Header::parse(&word.to_le_bytes()).expect("a header"))
     }
 
     #[test]

@@ -246,7 +246,7 @@ impl<'w, R: Read> Tokens<'w, R> {
     fn skip(&mut self, bits: usize) {
         let from = if self.odd { 4 } else { 0 } + bits;
         self.window.advance(from / 8);
-        self.odd = from % 8 != 0;
+        self.odd = !from.is_multiple_of(8);
     }
 
     fn stamp(&self, word: u64) -> Stamp {

@@ -161,10 +161,8 @@ fn case_23_data_that_is_no_trace() {
 fn handles_have_their_own_code_and_callbacks() {
     let mut handle = types::Handle { handle: 0 };
     // SAFETY: it can be written.
-    assert_eq!(
-        unsafe { abi::rocprof_trace_decoder_create_handle(&raw mut handle) },
-        types::SUCCESS
-    );
+    let made = unsafe { abi::rocprof_trace_decoder_create_handle(&raw mut handle) };
+    assert_eq!(made, types::SUCCESS);
     assert_ne!(handle.handle, 0);
     let mut tool = Tool {
         text: "s_load_dword s0, s[0:1], 0x0".to_owned(),
