@@ -76,5 +76,6 @@ mod tests {
         code_objects "code-objects";
         instructions "instructions";
         kernel_filter "kernel-filter";
+        thread_trace "thread-trace";
     }
 }

@@ -1,1 +1,40 @@
-//! Decodes the thread traces of AMD GPUs
+//! Decodes the thread traces of AMD GPUs.
+//!
+//! [`decode`] reads a stream and hands [`Record`]s to a [`Sink`]: when waves ran on which compute unit, and which instructions
+//! the waves of the traced unit executed, when, and how long each of them was stalled. [`Code`] is where it asks for the
+//! instructions at an address.
+
+pub mod abi;
+mod code;
+mod decoder;
+mod diagnosis;
+mod gfx9;
+mod header;
+mod line;
+mod listing;
+mod output;
+mod pending;
+mod plugin;
+mod rdna;
+mod record;
+mod registers;
+mod stitch;
+mod ui;
+mod waits;
+mod window;
+
+pub use code::{CodeObjects, Function};
+pub use decoder::{Error, Token, decode, tokens};
+pub use diagnosis::Diagnosis;
+pub use gfx9::{Gfx9Token, Misc, Place};
+pub use header::{Generation, Header, HeaderError};
+pub use listing::{CodeLine, Listing};
+pub use plugin::{Library, PluginError, find_library};
+pub use rdna::RdnaKind;
+pub use record::{
+    Category, Dispatch, Event, EventKind, Info, Instruction, Occupancy, OtherSimd, Pc, PerfEvent,
+    Realtime, Record, ShaderData, Sink, Span, State, Wave,
+};
+pub use stitch::{Code, NoCode};
+pub use ui::{Folder, Source};
+pub use waits::waits;

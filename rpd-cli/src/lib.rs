@@ -29,6 +29,7 @@ mod process;
 mod recover;
 mod report;
 mod run_directory;
+mod thread_trace;
 pub mod untrusted;
 mod version;
 
@@ -152,6 +153,7 @@ const SUB_COMMANDS: &[SubCommand] = &[
     ("capture", |words, _| commands::capture::run(words)),
     ("check", |words, _| commands::check::run(words)),
     ("replay", |words, _| commands::replay::run(words)),
+    ("att", |words, _| commands::att::run(words)),
     ("recover", |words, _| recover::run(words)),
 ];
 

@@ -42,6 +42,11 @@ pub(crate) fn run() -> Result<()> {
     for library in ["librpd_collect.so", "librpd_register.so", "librpd_sim.so"] {
         copy(&built.join(library), &libraries.join(library))?;
     }
+    // Tools that look for a trace decoder look for this name.
+    copy(
+        &built.join("librpd_att.so"),
+        &libraries.join("librocprof-trace-decoder.so"),
+    )?;
     for soname in install::sonames().context("rpd-sim/sonames.txt")? {
         symlink(
             "../librpd_sim.so",

@@ -8,6 +8,7 @@ mod job_files;
 mod kernel_filter;
 mod rocpd;
 mod spool;
+mod thread_trace;
 
 use crate::Target;
 
@@ -21,6 +22,7 @@ pub const TARGETS: &[Target] = &[
     code_objects::TARGET,
     instructions::TARGET,
     kernel_filter::TARGET,
+    thread_trace::TARGET,
 ];
 
 /// Fails unless the message is one line that says something.

@@ -1,5 +1,6 @@
 //! Sub-commands that work on results or on the provider, and what they have in common.
 
+pub(crate) mod att;
 pub(crate) mod avail;
 pub(crate) mod capture;
 pub(crate) mod check;

@@ -7,6 +7,7 @@ mod counters;
 mod passes;
 mod row;
 mod samples;
+mod thread_trace;
 mod trace;
 
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ pub use combined::write_combined;
 pub use passes::{PassRow, write_passes};
 use row::Row;
 pub(crate) use row::{quote, scientific};
+pub use thread_trace::{TracedLine, write_traced_lines};
 
 /// Writes the CSV files of a session and returns their names. Domains without records, or with fewer bytes of them than
 /// asked for, have no file. Statistics files are written when there are statistics.

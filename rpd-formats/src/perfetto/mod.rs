@@ -11,11 +11,14 @@ mod samples;
 mod slices;
 mod trace;
 mod tracks;
+mod waves;
 
 /// Protocol buffers, for other writers.
 pub mod protobuf {
     pub use super::proto::{nested, text, uint};
 }
+
+pub use waves::{WavePlace, WaveSpan, WaveTrace};
 
 use std::path::PathBuf;
 

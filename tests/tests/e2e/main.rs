@@ -21,5 +21,6 @@ mod stack_answers;
 mod stack_symbols;
 mod stacks;
 mod sudden_ends;
+mod thread_traces;
 mod transparency;
 mod workloads;

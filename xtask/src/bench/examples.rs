@@ -83,6 +83,34 @@ pub(super) fn statistics(settings: &Settings) -> Result<Vec<Row>> {
     )])
 }
 
+/// Decoders of thread traces: for each generation, without code and with it.
+pub(super) fn thread_traces(settings: &Settings) -> Result<Vec<Row>> {
+    let text = example(settings, "rpd-att", "throughput", &["2000"])?;
+    let mut rows = Vec::new();
+    for line in text.lines() {
+        let Some((name, figures)) = line.split_once(": ") else {
+            continue;
+        };
+        let target = match name.contains("stitched") {
+            true => 40.0,
+            false => 150.0,
+        };
+        rows.push(Row::new(
+            format!("thread trace {name}, 2 GB"),
+            number_before(figures, " MB/s")?,
+            "MB/s",
+            Target::AtLeast(target),
+        ));
+        rows.push(Row::new(
+            format!("thread trace {name}, 2 GB: peak memory"),
+            number_before(figures, " MiB")?,
+            "MiB",
+            Target::AtMost(256.0),
+        ));
+    }
+    Ok(rows)
+}
+
 /// Names of the lines that the example prints, and what each writer has to hold in M records/s.
 const WRITERS: [(&str, f64); 6] = [
     ("csv", 2.0),

@@ -28,6 +28,7 @@ pub(super) const ALL: [(&str, Measure); 17] = [
     ("large", |_, settings| examples::large(settings)),
     ("walks", |_, settings| examples::walks(settings)),
     ("python", |_, settings| examples::python_stacks(settings)),
+    ("att", |_, settings| examples::thread_traces(settings)),
 ];
 
 /// Numbers of SDK 1.0's callback tracing kinds, for the empty tool.

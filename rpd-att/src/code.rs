@@ -1,0 +1,139 @@
+//! Code objects that were loaded while a trace was made.
+
+use std::collections::BTreeMap;
+
+use object::{Object as _, ObjectSymbol as _, SymbolKind};
+use rpd_gfx::codeobj::{self, CodeObject};
+use rpd_gfx::disasm::{Disassembler, Instruction};
+
+use crate::record::Pc;
+use crate::stitch::Code;
+
+/// Bytes that the longest instruction has.
+const LONGEST: usize = 20;
+
+/// A function or kernel of a code object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Function {
+    /// Name, mangled.
+    pub name: String,
+    /// Address in the file.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// One code object.
+struct Object {
+    file: CodeObject,
+    disassembler: Option<Disassembler>,
+    /// By address.
+    functions: Vec<Function>,
+}
+
+/// The code objects that a trace can refer to, by their ids.
+#[derive(Default)]
+pub struct CodeObjects {
+    objects: BTreeMap<u64, Object>,
+}
+
+impl std::fmt::Debug for CodeObjects {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.objects.keys()).finish()
+    }
+}
+
+impl CodeObjects {
+    /// Adds the code object with this id from the bytes of its ELF file; one with the same id is replaced.
+    ///
+    /// # Errors
+    /// When it is not a code object.
+    pub fn add(&mut self, id: u64, bytes: &[u8]) -> Result<(), codeobj::Error> {
+        let file = CodeObject::parse(bytes)?;
+        // Functions that are not kernels are in the full table only, which stripped files lack.
+        let elf = object::File::parse(file.bytes()).ok();
+        let symbols = elf
+            .iter()
+            .flat_map(|elf| elf.symbols().chain(elf.dynamic_symbols()));
+        let mut functions: Vec<Function> = symbols
+            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0)
+            .filter_map(|symbol| {
+                Some(Function {
+                    name: symbol.name().ok()?.to_owned(),
+                    address: symbol.address(),
+                    size: symbol.size(),
+                })
+            })
+            .collect();
+        functions.sort_by(|a, b| (a.address, &a.name).cmp(&(b.address, &b.name)));
+        functions.dedup_by_key(|function| function.address);
+        let disassembler = Disassembler::new(&file.target().processor);
+        self.objects.insert(
+            id,
+            Object {
+                file,
+                disassembler,
+                functions,
+            },
+        );
+        Ok(())
+    }
+
+    /// Removes a code object; false when there is none with this id.
+    pub fn remove(&mut self, id: u64) -> bool {
+        self.objects.remove(&id).is_some()
+    }
+
+    /// The ids, in order.
+    pub fn ids(&self) -> impl Iterator<Item = u64> + '_ {
+        self.objects.keys().copied()
+    }
+
+    /// Code objects for processors that cannot be disassembled here, with the processors' names.
+    pub fn unreadable(&self) -> impl Iterator<Item = (u64, &str)> {
+        (self.objects.iter())
+            .filter(|(_, object)| object.disassembler.is_none())
+            .map(|(id, object)| (*id, object.file.target().processor.as_str()))
+    }
+
+    /// The processor that a code object is for.
+    pub fn processor(&self, id: u64) -> Option<&str> {
+        let object = self.objects.get(&id)?;
+        Some(object.file.target().processor.as_str())
+    }
+
+    /// The function at an address.
+    pub fn function(&self, pc: Pc) -> Option<&Function> {
+        let functions = &self.objects.get(&pc.code_object)?.functions;
+        let behind = functions.partition_point(|function| function.address <= pc.address);
+        let function = &functions[behind.checked_sub(1)?];
+        (pc.address - function.address < function.size).then_some(function)
+    }
+
+    /// The bytes of code from an address on, at most `most`.
+    fn bytes(&self, pc: Pc, most: usize) -> Option<&[u8]> {
+        let file = &self.objects.get(&pc.code_object)?.file;
+        let segment = (file.segments().iter()).find(|segment| {
+            segment.executable
+                && pc.address >= segment.address
+                && pc.address - segment.address < segment.file_size
+        })?;
+        let into = pc.address - segment.address;
+        let from = usize::try_from(segment.offset.checked_add(into)?).ok()?;
+        let left = usize::try_from(segment.file_size - into).ok()?;
+        file.bytes().get(from..from.checked_add(left.min(most))?)
+    }
+
+    /// The instruction at an address.
+    pub fn instruction(&self, pc: Pc) -> Option<Instruction> {
+        let disassembler = self.objects.get(&pc.code_object)?.disassembler.as_ref()?;
+        let bytes = self.bytes(pc, LONGEST)?;
+        (bytes.len() >= 4).then(|| disassembler.instruction(bytes, pc.address))
+    }
+}
+
+impl Code for &CodeObjects {
+    fn instruction(&mut self, pc: Pc) -> Option<Instruction> {
+        CodeObjects::instruction(self, pc)
+    }
+}

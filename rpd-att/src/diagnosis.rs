@@ -1,0 +1,89 @@
+//! What was lost or not understood in a stream, and where.
+
+use std::fmt;
+
+/// What a decoder says about a stream at its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// Bytes of the stream.
+    pub bytes: u64,
+    /// Tokens that were decoded.
+    pub tokens: u64,
+    /// Waves of the target.
+    pub waves: u64,
+    /// Their instructions.
+    pub instructions: u64,
+    /// Instructions of known code objects that could not be matched with an address.
+    pub unmatched: u64,
+    /// Instructions of waves that run in no known code object.
+    pub without_code: u64,
+    /// Waves of the target without an end in the trace.
+    pub incomplete_waves: u64,
+    /// How often the hardware reported that it dropped tokens.
+    pub lost: u64,
+    /// Offset in bytes and time in cycles of the first such report.
+    pub first_lost: Option<(u64, i64)>,
+    /// Tokens that contradict the format, such as a wave in a slot that does not exist.
+    pub invalid: u64,
+    /// Offset in bytes of the first of them.
+    pub first_invalid: Option<u64>,
+    /// Offset in bytes of a last token that is cut off.
+    pub truncated: Option<u64>,
+    /// Waves that end without having begun in the trace.
+    pub ends_without_start: u64,
+}
+
+impl Diagnosis {
+    pub(crate) fn invalid_token(&mut self, offset: u64) {
+        self.invalid += 1;
+        self.first_invalid.get_or_insert(offset);
+    }
+}
+
+impl fmt::Display for Diagnosis {
+    /// One line for each thing that is wrong; nothing for a stream without faults.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((offset, time)) = self.first_lost {
+            writeln!(
+                f,
+                "the GPU dropped tokens {} times, first at byte {offset} (cycle {time}); a smaller shader engine mask, fewer SIMDs or fewer counters lower the bandwidth",
+                self.lost
+            )?;
+        }
+        if let Some(offset) = self.first_invalid {
+            writeln!(
+                f,
+                "{} tokens contradict the format, the first at byte {offset}; they were skipped",
+                self.invalid
+            )?;
+        }
+        if let Some(offset) = self.truncated {
+            writeln!(
+                f,
+                "the trace ends inside the token at byte {offset}; what is before it was decoded"
+            )?;
+        }
+        if self.unmatched > 0 {
+            writeln!(
+                f,
+                "{} of {} instructions do not match the code objects",
+                self.unmatched, self.instructions
+            )?;
+        }
+        if self.incomplete_waves > 0 {
+            writeln!(
+                f,
+                "{} of {} waves do not end in the trace",
+                self.incomplete_waves, self.waves
+            )?;
+        }
+        if self.ends_without_start > 0 {
+            writeln!(
+                f,
+                "{} waves end in the trace that did not begin in it",
+                self.ends_without_start
+            )?;
+        }
+        Ok(())
+    }
+}

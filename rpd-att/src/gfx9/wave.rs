@@ -1,0 +1,317 @@
+//! Waves of GFX9: an instruction is issued by one token and completed by another.
+
+use std::collections::VecDeque;
+
+use crate::pending::{KEEP, Pending, cycles, stall};
+use crate::record::{Category, Pc, State};
+
+/// Cycles of the shortest instruction, and of the unit of time.
+const QUAD: i64 = 4;
+
+/// What a token INST stands for.
+enum Kind {
+    Is(Category),
+    /// The program counter is written.
+    Jump,
+    Trap,
+    /// An instruction of this type is repeated after a page fault.
+    Replay(u8),
+    Nothing,
+}
+
+fn kind_of(number: u8) -> Kind {
+    match number {
+        0 | 16 => Kind::Is(Category::Smem),
+        1 | 17 => Kind::Is(Category::Salu),
+        2 | 3 => Kind::Is(Category::Vmem),
+        4 | 14 => Kind::Is(Category::Flat),
+        5 | 18 | 28 => Kind::Is(Category::Valu),
+        6 => Kind::Is(Category::Lds),
+        7 => Kind::Jump,
+        12 => Kind::Is(Category::Jump),
+        13 => Kind::Is(Category::Next),
+        15 => Kind::Is(Category::Message),
+        19 => Kind::Replay(0),
+        20 => Kind::Replay(16),
+        21 => Kind::Replay(2),
+        22 => Kind::Replay(3),
+        // The register header and the decoder disagree on which of these reads.
+        23 => Kind::Replay(4),
+        24 => Kind::Replay(14),
+        29 => Kind::Trap,
+        _ => Kind::Nothing,
+    }
+}
+
+/// The cycles that lie between issue and token, per category, in phases of the issue logic.
+fn phase_of(category: Category) -> i64 {
+    match category {
+        Category::Salu | Category::Smem => 5,
+        Category::Valu => 2,
+        Category::Lds | Category::Jump | Category::Next | Category::Message => 1,
+        _ => 0,
+    }
+}
+
+/// Where a trap handler is, which is not traced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trap {
+    /// Not in one.
+    None,
+    /// Waves were asked to be saved.
+    Requested,
+    /// The wave was saved.
+    Saved,
+    /// The handler ends with a token that has the program counter.
+    Returning,
+}
+
+/// A running wave of the target.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) wave: Pending,
+    /// Instructions that were issued and not completed, by index.
+    issued: VecDeque<usize>,
+    /// Times of stalls without an instruction yet.
+    stalls: VecDeque<i64>,
+    /// The last instruction of each type, as index plus 1, for repetitions.
+    last: [usize; 32],
+    trap: Trap,
+}
+
+impl Running {
+    pub(super) fn new(wave: Pending) -> Self {
+        Self {
+            wave,
+            issued: VecDeque::new(),
+            stalls: VecDeque::new(),
+            last: [0; 32],
+            trap: Trap::None,
+        }
+    }
+
+    /// Shortens an instruction that the next one overlaps.
+    fn trim(&mut self, index: usize, time: i64) {
+        if let Some(before) = self.wave.instructions.get_mut(index)
+            && time < before.time + i64::from(before.duration)
+        {
+            before.duration = cycles((time - before.time).max(QUAD));
+            before.stall = before.stall.min(before.duration as u32);
+        }
+    }
+
+    /// One of the two bits of ISSUE for this wave, unless it is 0.
+    #[inline]
+    pub(super) fn issue(&mut self, state: u32, time: i64) {
+        if self.trap != Trap::None {
+            return;
+        }
+        match state {
+            1 => {
+                self.wave.enter(State::Stall, time);
+                if self.stalls.len() < KEEP {
+                    self.stalls.push_back(time);
+                }
+            }
+            2 => {
+                self.wave.enter(State::Exec, time);
+                // A wave whose completions were lost is not remembered for ever.
+                if self.issued.len() >= KEEP {
+                    self.issued.pop_front();
+                }
+                self.issued.push_back(self.wave.instructions.len());
+                self.wave.push(time, Category::None, 0, 0);
+            }
+            _ => self.immediate(time),
+        }
+    }
+
+    fn immediate(&mut self, time: i64) {
+        let mut start = time;
+        if let Some(last) = self.wave.instructions.len().checked_sub(1)
+            && self.wave.instructions[last].category != Category::None
+        {
+            self.trim(last, time);
+            start = start.min(self.wave.last_end().unwrap_or(time));
+        }
+        let duration = QUAD + (time - start).max(0);
+        self.wave.push(start, Category::Immed, duration, duration);
+        self.wave.enter(State::Wait, start.max(self.wave.since));
+        self.wave.enter(State::Exec, start + duration);
+    }
+
+    /// A token INST.
+    #[inline]
+    pub(super) fn complete(&mut self, number: u8, time: i64, start_phase: &mut i64) {
+        let kind = kind_of(number);
+        if self.trap == Trap::Returning && matches!(kind, Kind::Jump) {
+            self.wave.expect_pc(self.wave.instructions.len());
+            self.trap = Trap::None;
+            if let Some(last) = self.wave.instructions.last_mut()
+                && last.category == Category::Context
+            {
+                last.duration = cycles(time + QUAD - last.time);
+            }
+            return;
+        }
+        if self.trap != Trap::None {
+            return;
+        }
+        let Some(index) = self.issued.pop_front() else {
+            return;
+        };
+        let count = self.wave.instructions.len();
+        let issue = self.wave.instructions[index].time;
+        if count >= 2 {
+            let before = &self.wave.instructions[count - 2];
+            if issue < before.time + i64::from(before.duration) {
+                *start_phase += 1;
+            }
+        }
+        if let Some(before) = index.checked_sub(1) {
+            self.trim(before, issue);
+        }
+        let category = match kind {
+            Kind::Is(category) => category,
+            Kind::Jump => {
+                self.wave.expect_pc(index + 1);
+                Category::Salu
+            }
+            Kind::Trap => {
+                self.trap = Trap::Returning;
+                self.wave.trapped = true;
+                Category::Context
+            }
+            Kind::Replay(of) => {
+                self.replay(of, index, time);
+                return;
+            }
+            Kind::Nothing => {
+                self.remove(index);
+                return;
+            }
+        };
+        self.last[usize::from(number & 31)] = index + 1;
+
+        let phase = (*start_phase + i64::from(self.wave.simd)).rem_euclid(4)
+            + match kind {
+                Kind::Is(category) => phase_of(category),
+                _ => 0,
+            };
+        let mut duration = QUAD + (time - issue - QUAD * (phase / 4)).max(0);
+        let mut start = issue;
+        // Stalls before the issue belong to this instruction, as far back as the end of the one before.
+        while self.stalls.front().is_some_and(|first| *first < issue) {
+            if let Some(first) = self.stalls.pop_front()
+                && start == issue
+            {
+                start = first;
+            }
+        }
+        if start < issue {
+            let floor = index.checked_sub(1).map_or(i64::MIN, |before| {
+                let before = &self.wave.instructions[before];
+                before.time + i64::from(before.duration)
+            });
+            start = start.max(floor).min(issue);
+            duration += issue - start;
+        }
+        let instruction = &mut self.wave.instructions[index];
+        instruction.category = category;
+        instruction.time = start;
+        instruction.stall = stall(issue - start);
+        instruction.duration = cycles(duration);
+    }
+
+    /// Drops an instruction that was issued again; the one that it repeats lasts until now.
+    fn replay(&mut self, of: u8, index: usize, time: i64) {
+        let victim = std::mem::take(&mut self.last[usize::from(of)]);
+        if let Some(at) = victim.checked_sub(1).filter(|at| *at < index) {
+            let victim = &mut self.wave.instructions[at];
+            let before = victim.duration;
+            victim.duration = before.max(cycles(time + QUAD - victim.time));
+            victim.stall = stall(i64::from(victim.stall) + i64::from(victim.duration - before));
+        }
+        self.remove(index);
+    }
+
+    fn remove(&mut self, index: usize) {
+        self.wave.instructions.remove(index);
+        for pending in &mut self.issued {
+            *pending -= usize::from(*pending > index);
+        }
+        for anchor in &mut self.wave.anchors {
+            anchor.index -= usize::from(anchor.index > index);
+        }
+        for last in &mut self.last {
+            *last -= usize::from(*last > index + 1);
+        }
+    }
+
+    /// A token INST_PC.
+    pub(super) fn pc(&mut self, pc: Pc) {
+        if self.trap == Trap::None && !self.wave.anchors.is_empty() {
+            self.wave.set_pc(pc);
+        }
+    }
+
+    /// Waves are about to be saved.
+    pub(super) fn request_save(&mut self) {
+        self.trap = Trap::Requested;
+    }
+
+    /// A start with a count above 64: first the save, then the restore.
+    pub(super) fn switch_context(&mut self, time: i64) {
+        match self.trap {
+            Trap::Requested => {
+                self.wave.contexts = self.wave.contexts.saturating_add(1);
+                self.wave.trapped = true;
+                self.wave.push(time, Category::Context, QUAD, 0);
+                self.trap = Trap::Saved;
+            }
+            Trap::Saved => self.trap = Trap::Returning,
+            Trap::None | Trap::Returning => {}
+        }
+    }
+
+    /// Whether the wave is in a trap handler, the tokens of which do not count.
+    pub(super) fn in_trap(&self) -> bool {
+        self.trap != Trap::None
+    }
+
+    /// The wave ended at the token at `time`.
+    pub(super) fn end(&mut self, time: i64) {
+        // What is behind the last instruction is not execution.
+        if self.wave.state == State::Exec {
+            self.wave.state = State::Idle;
+        }
+        self.wave.close(time);
+        self.drop_unfinished();
+        self.wave.complete = true;
+    }
+
+    /// Instructions that were issued and have no completion have no category either.
+    pub(super) fn drop_unfinished(&mut self) {
+        while let Some(index) = self.issued.pop_back() {
+            self.remove(index);
+        }
+    }
+
+    /// How many of the instructions no token to come will change.
+    pub(super) fn settled(&self) -> usize {
+        let oldest = self.issued.front().copied();
+        let limit = self.wave.instructions.len().saturating_sub(KEEP);
+        oldest.map_or(limit, |oldest| oldest.saturating_sub(1).min(limit))
+    }
+
+    /// Drops the first `count` instructions, which were reported.
+    pub(super) fn drop_front(&mut self, count: usize) {
+        self.wave.drop_front(count);
+        for pending in &mut self.issued {
+            *pending -= count;
+        }
+        for last in &mut self.last {
+            *last = last.saturating_sub(count);
+        }
+    }
+}

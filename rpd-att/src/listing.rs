@@ -1,0 +1,146 @@
+//! Sums over all waves for each line of code.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::code::CodeObjects;
+use crate::record::{Instruction, Pc, Wave};
+
+/// A line of code and what its executions cost, in cycles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeLine {
+    /// Where it stands.
+    pub pc: Pc,
+    /// Its text; empty when it cannot be disassembled.
+    pub text: String,
+    /// Its number in listings, from 1, in the order in which functions were first met.
+    pub number: u32,
+    /// How often waves executed it.
+    pub hits: u64,
+    /// Cycles from when it could first have been issued to its end.
+    pub latency: u64,
+    /// Those of them before it was issued.
+    pub stall: u64,
+    /// Cycles between the instructions before it and this one.
+    pub idle: u64,
+}
+
+/// Mixes the two words of an address; they are small numbers that the trace's user chose.
+#[derive(Default)]
+struct PcHasher(u64);
+
+impl Hasher for PcHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        let mixed = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+        self.0 = mixed ^ mixed >> 32;
+    }
+}
+
+type ByPc = HashMap<Pc, u32, BuildHasherDefault<PcHasher>>;
+
+/// The lines that waves executed, with all others of the same functions.
+#[derive(Debug, Default)]
+pub struct Listing {
+    lines: Vec<CodeLine>,
+    by_pc: ByPc,
+    /// Names of functions at the addresses of their first instructions, mangled.
+    labels: BTreeMap<Pc, String>,
+}
+
+impl Listing {
+    /// Adds the instructions of a wave.
+    pub fn add(&mut self, wave: &Wave<'_>, code: &CodeObjects) {
+        let mut end = wave.begin;
+        for instruction in wave.instructions {
+            if !instruction.pc.is_known() {
+                continue;
+            }
+            self.count(instruction, end, code);
+            end = end.max(instruction.time + i64::from(instruction.duration));
+        }
+    }
+
+    fn count(&mut self, instruction: &Instruction, before: i64, code: &CodeObjects) {
+        let index = match self.by_pc.get(&instruction.pc) {
+            Some(index) => *index,
+            None => self.meet(instruction.pc, code),
+        };
+        let line = &mut self.lines[index as usize];
+        line.hits += 1;
+        line.latency += u64::from(instruction.duration.max(0).unsigned_abs());
+        line.stall += u64::from(instruction.stall);
+        line.idle += u64::try_from(instruction.time - before).unwrap_or(0);
+    }
+
+    /// Adds the function that has this address, or the line alone.
+    fn meet(&mut self, pc: Pc, code: &CodeObjects) -> u32 {
+        if let Some(function) = code.function(pc) {
+            let first = Pc {
+                address: function.address,
+                ..pc
+            };
+            self.labels.insert(first, function.name.clone());
+            let mut at = function.address;
+            while at < function.address + function.size {
+                let here = Pc { address: at, ..pc };
+                let Some(instruction) = code.instruction(here).filter(|found| found.bytes > 0)
+                else {
+                    break;
+                };
+                at += u64::from(instruction.bytes);
+                self.push(here, instruction.text);
+            }
+            if let Some(index) = self.by_pc.get(&pc) {
+                return *index;
+            }
+        }
+        let text = code.instruction(pc).map(|found| found.text);
+        self.push(pc, text.unwrap_or_default())
+    }
+
+    fn push(&mut self, pc: Pc, text: String) -> u32 {
+        if let Some(index) = self.by_pc.get(&pc) {
+            return *index;
+        }
+        let index = self.lines.len() as u32;
+        // A label has a number of its own, the first one 0.
+        let labels = self.labels.len().max(1) as u32;
+        self.lines.push(CodeLine {
+            pc,
+            text,
+            number: index + labels,
+            hits: 0,
+            latency: 0,
+            stall: 0,
+            idle: 0,
+        });
+        self.by_pc.insert(pc, index);
+        index
+    }
+
+    /// The line at an address.
+    pub fn line(&self, pc: Pc) -> Option<&CodeLine> {
+        let index = *self.by_pc.get(&pc)?;
+        self.lines.get(index as usize)
+    }
+
+    /// All lines, in the order of their numbers.
+    pub fn lines(&self) -> &[CodeLine] {
+        &self.lines
+    }
+
+    /// The name of the function whose first instruction this is, mangled.
+    pub fn label(&self, pc: Pc) -> Option<&str> {
+        self.labels.get(&pc).map(String::as_str)
+    }
+}

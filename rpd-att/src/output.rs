@@ -1,0 +1,189 @@
+//! Collects records into batches on their way to a sink, and stitches waves.
+
+use crate::diagnosis::Diagnosis;
+use crate::pending::Pending;
+use crate::record::{
+    Category, Dispatch, Event, EventKind, Info, Occupancy, OtherSimd, PerfEvent, Realtime, Record,
+    ShaderData, Sink,
+};
+use crate::registers::Registers;
+use crate::stitch::Stitcher;
+
+/// Records of one kind that are passed on together.
+const BATCH: usize = 1 << 16;
+
+/// Where decoders put what they find.
+pub(crate) struct Output<'a> {
+    sink: &'a mut dyn Sink,
+    pub(crate) stitcher: Stitcher<'a>,
+    pub(crate) diagnosis: Diagnosis,
+    occupancy: Vec<Occupancy>,
+    perf: Vec<PerfEvent>,
+    shader_data: Vec<ShaderData>,
+    realtime: Vec<Realtime>,
+    other: Vec<OtherSimd>,
+}
+
+macro_rules! batched {
+    ($method:ident, $field:ident, $type:ty, $record:ident) => {
+        #[inline]
+        pub(crate) fn $method(&mut self, record: $type) {
+            self.$field.push(record);
+            if self.$field.len() >= BATCH {
+                self.sink.record(Record::$record(&self.$field));
+                self.$field.clear();
+            }
+        }
+    };
+}
+
+impl<'a> Output<'a> {
+    pub(crate) fn new(sink: &'a mut dyn Sink, stitcher: Stitcher<'a>) -> Self {
+        Self {
+            sink,
+            stitcher,
+            diagnosis: Diagnosis::default(),
+            occupancy: Vec::new(),
+            perf: Vec::new(),
+            shader_data: Vec::new(),
+            realtime: Vec::new(),
+            other: Vec::new(),
+        }
+    }
+
+    batched!(perf, perf, PerfEvent, Perf);
+    batched!(shader_data, shader_data, ShaderData, ShaderData);
+    batched!(realtime, realtime, Realtime, Realtime);
+    batched!(other_simd, other, OtherSimd, OtherSimd);
+
+    pub(crate) fn gfx(&mut self, major: u32) {
+        self.sink.record(Record::Gfx(major));
+    }
+
+    pub(crate) fn occupancy(&mut self, record: Occupancy, registers: &mut Registers) {
+        self.occupancy.push(record);
+        if self.occupancy.len() >= BATCH {
+            self.flush_occupancy(registers);
+        }
+    }
+
+    fn flush_occupancy(&mut self, registers: &mut Registers) {
+        if self.occupancy.is_empty() {
+            return;
+        }
+        for record in &mut self.occupancy {
+            record.pc = registers.late(record.pc);
+        }
+        self.sink.record(Record::Occupancy(&self.occupancy));
+        self.occupancy.clear();
+    }
+
+    pub(crate) fn event(&mut self, event: Event) {
+        self.sink.record(Record::Events(&[event]));
+    }
+
+    /// An event that belongs to no pipe.
+    pub(crate) fn plain_event(&mut self, kind: EventKind, time: i64, offset: u64) {
+        self.event(Event {
+            time,
+            kind,
+            me: 0,
+            pipe: 0,
+            per_pipe: false,
+            bottom: false,
+            payload: 0,
+            offset,
+        });
+    }
+
+    /// The hardware dropped tokens before this one.
+    pub(crate) fn lost(&mut self, time: i64, offset: u64) {
+        self.diagnosis.lost += 1;
+        self.diagnosis.first_lost.get_or_insert((offset, time));
+        self.plain_event(EventKind::PacketLoss, time, offset);
+    }
+
+    pub(crate) fn dispatch(&mut self, dispatch: Dispatch) {
+        self.sink.record(Record::Dispatches(&[dispatch]));
+    }
+
+    /// A wave, or its first `count` instructions; returns how many were reported.
+    pub(crate) fn wave(
+        &mut self,
+        wave: &mut Pending,
+        count: usize,
+        last: bool,
+        registers: &mut Registers,
+    ) -> usize {
+        for anchor in &mut wave.anchors {
+            anchor.pc = registers.late(anchor.pc);
+        }
+        wave.entry = registers.late(wave.entry);
+        if last && !wave.complete {
+            if !wave.trapped {
+                self.diagnosis.incomplete_waves += 1;
+            }
+            let end = wave.last_end().unwrap_or(wave.since);
+            wave.end = wave.end.max(end).max(wave.since);
+            wave.enter(wave.state, wave.end);
+        }
+        let count = self.stitcher.stitch(wave, count);
+        let traced = &wave.instructions[..count];
+        let known = |i: &&crate::record::Instruction| i.pc.is_known();
+        let missing = traced.iter().filter(|i| !known(i)).count()
+            - traced
+                .iter()
+                .filter(|i| i.category == Category::Context && !known(i))
+                .count();
+        self.diagnosis.instructions += traced.len() as u64;
+        // A wave without an entry point, or one outside all code objects, has nothing to be matched with.
+        if missing > 0 && wave.entry.code_object != 0 {
+            self.diagnosis.unmatched += missing as u64;
+        } else {
+            self.diagnosis.without_code += missing as u64;
+        }
+        if wave.part == 0 {
+            self.diagnosis.waves += 1;
+        }
+        self.sink.record(Record::Wave(wave.record(count, last)));
+        count
+    }
+
+    /// Passes on what is left; to be called once, at the end.
+    pub(crate) fn finish(mut self, registers: &mut Registers) -> Diagnosis {
+        self.flush_occupancy(registers);
+        if !self.perf.is_empty() {
+            self.sink.record(Record::Perf(&self.perf));
+        }
+        if !self.shader_data.is_empty() {
+            self.sink.record(Record::ShaderData(&self.shader_data));
+        }
+        if !self.realtime.is_empty() {
+            self.sink.record(Record::Realtime(&self.realtime));
+        }
+        if !self.other.is_empty() {
+            self.sink.record(Record::OtherSimd(&self.other));
+        }
+        if registers.realtime_frequency != 0 {
+            self.sink
+                .record(Record::RealtimeFrequency(registers.realtime_frequency));
+        }
+        for info in self.diagnosis.infos() {
+            self.sink.record(Record::Info(info));
+        }
+        self.diagnosis
+    }
+}
+
+impl Diagnosis {
+    /// The notes that the trace decoder's interface has for this.
+    fn infos(&self) -> impl Iterator<Item = Info> {
+        [
+            (self.lost > 0, Info::DataLost),
+            (self.unmatched > 0, Info::StitchIncomplete),
+            (self.incomplete_waves > 0, Info::WaveIncomplete),
+        ]
+        .into_iter()
+        .filter_map(|(told, info)| told.then_some(info))
+    }
+}

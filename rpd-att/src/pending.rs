@@ -1,0 +1,203 @@
+//! What is common to the waves of all generations while they run: their instructions and states so far.
+
+use crate::record::{Category, Instruction, Pc, Span, State, Wave};
+use crate::stitch::Cursor;
+
+/// Instructions that may be pending in all waves together before some are reported in a part of a wave: 64 MiB.
+pub(crate) const MAX_PENDING: usize = 2 << 20;
+/// Instructions at the end of a wave that tokens to come can change.
+pub(crate) const KEEP: usize = 64;
+
+/// From which instruction on a program counter holds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Anchor {
+    /// Index of the instruction, counted from the first of the wave's current part.
+    pub(crate) index: usize,
+    /// Where it stands; unknown while the token that says it is still to come.
+    pub(crate) pc: Pc,
+}
+
+/// A running wave.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) cu: u8,
+    pub(crate) simd: u8,
+    pub(crate) slot: u8,
+    pub(crate) me: u8,
+    pub(crate) pipe: u8,
+    pub(crate) workgroup: u8,
+    pub(crate) contexts: u8,
+    pub(crate) entry: Pc,
+    pub(crate) begin: i64,
+    pub(crate) end: i64,
+    pub(crate) complete: bool,
+    pub(crate) trapped: bool,
+    pub(crate) part: u32,
+    pub(crate) state: State,
+    /// Since when it is in `state`.
+    pub(crate) since: i64,
+    pub(crate) instructions: Vec<Instruction>,
+    pub(crate) timeline: Vec<Span>,
+    pub(crate) anchors: Vec<Anchor>,
+    pub(crate) cursor: Cursor,
+}
+
+/// Limits durations to what a record holds.
+pub(crate) fn cycles(value: i64) -> i32 {
+    value.clamp(0, i64::from(i32::MAX)) as i32
+}
+
+/// The bits that a record has for a stall.
+const MAX_STALL: i64 = (1 << 24) - 1;
+
+/// Limits a stall to what a record holds.
+pub(crate) fn stall(value: i64) -> u32 {
+    value.clamp(0, MAX_STALL) as u32
+}
+
+impl Pending {
+    pub(crate) fn new(cu: u8, simd: u8, slot: u8, entry: Pc, begin: i64) -> Self {
+        let mut anchors = Vec::new();
+        if entry.is_known() {
+            anchors.push(Anchor {
+                index: 0,
+                pc: entry,
+            });
+        }
+        Self {
+            cu,
+            simd,
+            slot,
+            me: 0,
+            pipe: 0,
+            workgroup: 0,
+            contexts: 0,
+            entry,
+            begin,
+            end: begin,
+            complete: false,
+            trapped: false,
+            part: 0,
+            state: State::Idle,
+            since: begin,
+            instructions: Vec::new(),
+            timeline: Vec::new(),
+            anchors,
+            cursor: Cursor::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, time: i64, category: Category, duration: i64, stalled: i64) {
+        self.instructions.push(Instruction {
+            time,
+            pc: Pc::default(),
+            duration: cycles(duration),
+            stall: stall(stalled),
+            category,
+        });
+    }
+
+    /// Ends of the last instruction, if there is one.
+    #[inline]
+    pub(crate) fn last_end(&self) -> Option<i64> {
+        self.instructions
+            .last()
+            .map(|last| last.time + i64::from(last.duration))
+    }
+
+    /// Adds `duration` cycles in `state` to the timeline.
+    #[inline]
+    pub(crate) fn span(&mut self, state: State, duration: i64) {
+        if duration <= 0 {
+            return;
+        }
+        match self.timeline.last_mut().filter(|last| last.state == state) {
+            Some(last) => last.duration = cycles(i64::from(last.duration) + duration),
+            None => self.timeline.push(Span {
+                state,
+                duration: cycles(duration),
+            }),
+        }
+    }
+
+    /// Ends the current state at `time` and begins another.
+    #[inline]
+    pub(crate) fn enter(&mut self, state: State, time: i64) {
+        if time > self.since {
+            self.span(self.state, time - self.since);
+            self.since = time;
+        }
+        self.state = state;
+    }
+
+    /// Ends the last state at `time`: what the timeline has behind it is cut off.
+    pub(crate) fn close(&mut self, time: i64) {
+        self.enter(State::Empty, time);
+        let mut excess = self.since - time;
+        while excess > 0
+            && let Some(last) = self.timeline.last_mut()
+        {
+            let cut = excess.min(i64::from(last.duration));
+            last.duration -= cut as i32;
+            excess -= cut;
+            if last.duration == 0 {
+                self.timeline.pop();
+            }
+        }
+        self.since = time;
+        self.end = time;
+    }
+
+    /// The next instruction stands where a token that is still to come says.
+    pub(crate) fn expect_pc(&mut self, index: usize) {
+        self.anchors.push(Anchor {
+            index,
+            pc: Pc::default(),
+        });
+    }
+
+    /// A token says where the wave is: the oldest place that waits for one gets it.
+    pub(crate) fn set_pc(&mut self, pc: Pc) {
+        let index = self.instructions.len();
+        match self.anchors.iter_mut().find(|anchor| !anchor.pc.is_known()) {
+            Some(anchor) => anchor.pc = pc,
+            None => self.anchors.push(Anchor { index, pc }),
+        }
+    }
+
+    /// The record of the first `count` instructions, which are all of them unless this is a part.
+    pub(crate) fn record(&self, count: usize, last: bool) -> Wave<'_> {
+        let instructions = &self.instructions[..count];
+        Wave {
+            cu: self.cu,
+            simd: self.simd,
+            slot: self.slot,
+            contexts: self.contexts,
+            me: self.me,
+            pipe: self.pipe,
+            workgroup: self.workgroup,
+            part: self.part,
+            last,
+            complete: self.complete,
+            entry: self.entry,
+            begin: self.begin,
+            end: if last { self.end } else { self.since },
+            timeline: &self.timeline,
+            instructions,
+        }
+    }
+
+    /// Drops the first `count` instructions, which were reported as a part.
+    pub(crate) fn drop_front(&mut self, count: usize) {
+        self.instructions.drain(..count);
+        self.timeline.clear();
+        self.anchors.retain_mut(|anchor| {
+            let keep = anchor.index >= count || !anchor.pc.is_known();
+            anchor.index = anchor.index.saturating_sub(count);
+            keep
+        });
+        self.part += 1;
+        self.begin = self.since;
+    }
+}

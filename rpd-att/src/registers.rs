@@ -1,0 +1,338 @@
+//! Register writes in a stream: what the host says about code objects and clocks, and what a dispatch sets up.
+
+use crate::record::{Dispatch, EventKind, Pc, Realtime};
+
+/// Compute registers, as numbered in the stream.
+mod compute {
+    pub(super) const NUM_THREAD_X: u32 = 0x07;
+    pub(super) const NUM_THREAD_Z: u32 = 0x09;
+    pub(super) const PGM_LO: u32 = 0x0C;
+    pub(super) const PGM_HI: u32 = 0x0D;
+    pub(super) const PACKET_LO: u32 = 0x0E;
+    pub(super) const PACKET_HI: u32 = 0x0F;
+    pub(super) const RSRC1: u32 = 0x12;
+    pub(super) const RSRC2: u32 = 0x13;
+    pub(super) const RSRC3: u32 = 0x2D;
+}
+
+/// Begins a dispatch when bit 0 of its value is set.
+pub(crate) const DISPATCH_INITIATOR: u32 = 0x00;
+/// Its value is an event's number.
+pub(crate) const NOWHERE: u32 = 0x7F;
+/// Value of [`NOWHERE`]: compute work before it is complete.
+pub(crate) const CS_PARTIAL_FLUSH: u32 = 7;
+
+const USERDATA_2: u32 = 0xC342;
+const USERDATA_3: u32 = 0xC343;
+/// `\0ROC`: packets of the host follow.
+const START_WORD: u32 = 0x434F_5200;
+
+const OPCODE_CODE_OBJECT: u32 = 4;
+const OPCODE_REALTIME: u32 = 5;
+const OPCODE_AGENT: u32 = 6;
+
+/// Engines and pipes are told apart by one bit and two.
+const PIPES: usize = 8;
+
+/// Code objects that are kept in mind; a stream that announces more is not believed.
+const MAX_CODE_OBJECTS: usize = 1 << 16;
+
+/// A loaded code object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Loaded {
+    address: u64,
+    size: u64,
+    id: u64,
+}
+
+/// Loaded code objects by address.
+#[derive(Debug, Default)]
+struct Table {
+    /// In the order of their addresses.
+    loaded: Vec<Loaded>,
+    last: usize,
+}
+
+impl Table {
+    fn insert(&mut self, object: Loaded) {
+        if self.loaded.len() < MAX_CODE_OBJECTS {
+            let at = self.loaded.partition_point(|o| o.address <= object.address);
+            self.loaded.insert(at, object);
+        }
+    }
+
+    fn contains(&self, id: u64) -> bool {
+        self.loaded.iter().any(|object| object.id == id)
+    }
+
+    fn remove(&mut self, id: u64) {
+        self.loaded.retain(|object| object.id != id);
+    }
+
+    fn find(&mut self, address: u64) -> Pc {
+        let holds = |o: &Loaded| address >= o.address && address - o.address < o.size;
+        let pc = |o: &Loaded| Pc {
+            address: address - o.address,
+            code_object: o.id,
+        };
+        if let Some(object) = self.loaded.get(self.last).filter(|o| holds(o)) {
+            return pc(object);
+        }
+        let behind = self.loaded.partition_point(|o| o.address <= address);
+        match behind.checked_sub(1).map(|at| (at, &self.loaded[at])) {
+            Some((at, object)) if holds(object) => {
+                self.last = at;
+                pc(object)
+            }
+            _ => Pc {
+                address,
+                code_object: 0,
+            },
+        }
+    }
+}
+
+/// What a packet announced so far, for one pipe.
+#[derive(Debug, Clone, Copy, Default)]
+struct Announced {
+    address: u64,
+    size: u64,
+    id: u64,
+    /// The word that is due: a code object packet's type.
+    due: Option<u32>,
+}
+
+/// What a write told about code objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    Nothing,
+    Loaded(u64),
+    Unloaded(u64),
+}
+
+impl Told {
+    pub(crate) fn event(self) -> Option<(EventKind, u64)> {
+        match self {
+            Told::Nothing => None,
+            Told::Loaded(id) => Some((EventKind::CodeObjectLoad, id)),
+            Told::Unloaded(id) => Some((EventKind::CodeObjectUnload, id)),
+        }
+    }
+}
+
+/// A register write: which pipe's, which register, which value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Write {
+    pub(crate) me: u8,
+    pub(crate) pipe: u8,
+    pub(crate) address: u32,
+    pub(crate) data: u32,
+}
+
+impl Write {
+    fn slot(self) -> usize {
+        slot(self.me, self.pipe)
+    }
+}
+
+fn slot(me: u8, pipe: u8) -> usize {
+    usize::from(me & 1) * 4 + usize::from(pipe & 3)
+}
+
+fn set_low(word: &mut u64, data: u32) {
+    *word = *word & !0xFFFF_FFFF | u64::from(data);
+}
+
+fn set_high(word: &mut u64, data: u32) {
+    *word = *word & 0xFFFF_FFFF | u64::from(data) << 32;
+}
+
+/// The state that register writes make.
+#[derive(Debug, Default)]
+pub(crate) struct Registers {
+    entry: [u64; PIPES],
+    packet: [u64; PIPES],
+    threads: [u32; 3],
+    rsrc: [u32; 3],
+    announced: [Announced; PIPES],
+    /// Code objects that are loaded at this point of the stream.
+    table: Table,
+    /// Those that were when it began.
+    from_start: Table,
+    host_packets: bool,
+    /// Words of a clock packet that are still to come, and those that came.
+    clock_due: u32,
+    clock_words: u32,
+    clock_known: bool,
+    clock: [u32; 3],
+    clock_high: u64,
+    clock_low: u32,
+    /// Ticks of the real-time clock in a second.
+    pub(crate) realtime_frequency: u64,
+    /// Cycles between counter samples.
+    pub(crate) counter_interval: i64,
+}
+
+impl Registers {
+    /// A write to a compute register.
+    pub(crate) fn write_compute(&mut self, write: Write) {
+        let slot = write.slot();
+        match write.address {
+            compute::PGM_LO => set_low(&mut self.entry[slot], write.data),
+            compute::PGM_HI => set_high(&mut self.entry[slot], write.data),
+            compute::PACKET_LO => set_low(&mut self.packet[slot], write.data),
+            compute::PACKET_HI => set_high(&mut self.packet[slot], write.data),
+            compute::NUM_THREAD_X..=compute::NUM_THREAD_Z => {
+                self.threads[(write.address - compute::NUM_THREAD_X) as usize] = write.data;
+            }
+            compute::RSRC1 => self.rsrc[0] = write.data,
+            compute::RSRC2 => self.rsrc[1] = write.data,
+            compute::RSRC3 => self.rsrc[2] = write.data,
+            _ => {}
+        }
+    }
+
+    /// A write to any other register: those that carry packets of the host count.
+    pub(crate) fn write_userdata(&mut self, write: Write) -> Told {
+        if write.address != USERDATA_2 {
+            return Told::Nothing;
+        }
+        if !self.host_packets {
+            self.host_packets = write.data == START_WORD;
+            return Told::Nothing;
+        }
+        let announced = &mut self.announced[write.slot()];
+        let Some(kind) = announced.due.take() else {
+            let opcode = write.data & 0xFF;
+            let kind = write.data >> 8 & 0xF;
+            let data = write.data >> 12;
+            match (opcode, kind) {
+                (OPCODE_CODE_OBJECT, 0..=6) if data == 0 => announced.due = Some(kind),
+                (OPCODE_AGENT, 0) => self.realtime_frequency = u64::from(data) * 1000,
+                (OPCODE_AGENT, 1) => self.counter_interval = i64::from(data),
+                _ => {}
+            }
+            return Told::Nothing;
+        };
+        match kind {
+            1 => set_low(&mut announced.size, write.data),
+            2 => set_low(&mut announced.address, write.data),
+            3 => set_high(&mut announced.address, write.data),
+            4 => set_high(&mut announced.size, write.data),
+            5 => set_low(&mut announced.id, write.data),
+            6 => set_high(&mut announced.id, write.data),
+            _ => {
+                let (unload, from_start) = (write.data & 1 == 1, write.data & 2 == 2);
+                let id = match u64::from(write.data >> 2) {
+                    0 => announced.id,
+                    id => id,
+                };
+                let object = Loaded {
+                    address: announced.address,
+                    size: announced.size,
+                    id,
+                };
+                let known = self.table.contains(id);
+                if unload && known {
+                    self.table.remove(id);
+                    return Told::Unloaded(id);
+                }
+                if !unload && !known {
+                    self.table.insert(object);
+                    if from_start {
+                        self.from_start.insert(object);
+                    }
+                    return Told::Loaded(id);
+                }
+            }
+        }
+        Told::Nothing
+    }
+
+    /// Whether a register carries the clocks.
+    #[inline]
+    pub(crate) fn is_clock(address: u32) -> bool {
+        address == USERDATA_3
+    }
+
+    /// A write to the register that carries the clocks, at `time`.
+    pub(crate) fn write_clock(&mut self, time: i64, data: u32) -> Option<Realtime> {
+        if !self.host_packets {
+            return None;
+        }
+        if self.clock_due == 0 {
+            let count = data >> 12;
+            self.clock_known = data & 0xFF == OPCODE_REALTIME && count <= 3;
+            // Unknown packets are stepped over by their own count; a real one is short.
+            self.clock_due = match (self.clock_known, count) {
+                (true, 0) => 3,
+                (_, count) => count.min(16),
+            };
+            self.clock_words = self.clock_due;
+            return None;
+        }
+        self.clock_due -= 1;
+        if !self.clock_known {
+            return None;
+        }
+        self.clock.rotate_left(1);
+        self.clock[2] = data;
+        if self.clock_due > 0 {
+            return None;
+        }
+        // The low and high half of a first reading, and the low half of a second one behind it.
+        let [low, high, now] = self.clock;
+        let before = if self.clock_words == 3 {
+            self.clock_high = u64::from(high);
+            low
+        } else {
+            self.clock_low
+        };
+        self.clock_high = (self.clock_high + u64::from(now < before)) & 0xFFFF_FFFF;
+        self.clock_low = now;
+        Some(Realtime {
+            shader_clock: time,
+            realtime_clock: self.clock_high << 32 | u64::from(now),
+        })
+    }
+
+    /// The entry point that a pipe's next wave has.
+    #[inline]
+    pub(crate) fn entry(&mut self, me: u8, pipe: u8) -> Pc {
+        let address = (self.entry[slot(me, pipe)] << 8) & ((1 << 48) - 1);
+        self.table.find(address)
+    }
+
+    /// The code object at an address.
+    pub(crate) fn pc(&mut self, address: u64) -> Pc {
+        self.table.find(address)
+    }
+
+    /// An address that was in no code object when it was met: the announcements of what was loaded at the start can be later.
+    pub(crate) fn late(&mut self, pc: Pc) -> Pc {
+        if pc.code_object != 0 || pc.address == 0 {
+            return pc;
+        }
+        self.from_start.find(pc.address)
+    }
+
+    /// The dispatch that begins now.
+    pub(crate) fn dispatch(&mut self, time: i64, me: u8, pipe: u8, offset: u64) -> Dispatch {
+        let [rsrc1, rsrc2, _] = self.rsrc;
+        let bit = |word: u32, at: u32, flag: u32| (word >> at & 1) * flag;
+        Dispatch {
+            time,
+            me,
+            pipe,
+            user_sgprs: (rsrc2 >> 1 & 0x1F) as u16,
+            flags: bit(rsrc1, 10, 1) | bit(rsrc1, 11, 2) | bit(rsrc1, 14, 4) | bit(rsrc2, 0, 8),
+            vgprs: rsrc1 & 0x3F,
+            sgprs: rsrc1 >> 6 & 0xF,
+            lds: rsrc2 >> 15 & 0x1FF,
+            threads: self.threads,
+            packet: self.packet[slot(me, pipe)],
+            offset,
+            entry: self.entry(me, pipe),
+        }
+    }
+}

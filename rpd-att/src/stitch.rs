@@ -1,0 +1,315 @@
+//! Finds the instruction of the code object that each traced instruction is.
+//!
+//! Tokens carry kinds of instructions and no addresses: the code is walked from the wave's entry point, and each token is
+//! matched with the next line that writes such a token.
+
+use std::collections::HashMap;
+
+use rpd_gfx::disasm::{self, Flow};
+
+use crate::header::Generation;
+use crate::line::{Class, Line};
+use crate::pending::{Anchor, Pending};
+use crate::record::{Category, Instruction, Pc};
+
+/// Lines that did not match, one after the other, after which a wave is given up until its next known address.
+const MAX_FAILED: u32 = 1000;
+/// Instructions that have to match behind a place where matching is tried again.
+const CONFIRM: usize = 4;
+/// Instructions that are searched for such a place.
+const SEARCH: usize = 256;
+
+/// Code, by address.
+pub trait Code {
+    /// The instruction at `pc`. `None` when there is no code.
+    fn instruction(&mut self, pc: Pc) -> Option<disasm::Instruction>;
+}
+
+/// No code: addresses stay unknown.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoCode;
+
+impl Code for NoCode {
+    fn instruction(&mut self, _: Pc) -> Option<disasm::Instruction> {
+        None
+    }
+}
+
+/// Where matching stopped in a wave that is reported in parts.
+#[derive(Debug, Default)]
+pub(crate) struct Cursor {
+    next: Option<Pc>,
+    failed: u32,
+}
+
+/// Lines of a page of code, 4 bytes each.
+const PAGE: usize = 1024;
+
+#[derive(Debug, Clone, Copy)]
+enum Slot {
+    NotAsked,
+    Missing,
+    Line(Line),
+}
+
+/// Lines that were asked for.
+struct Lines<'a> {
+    code: &'a mut dyn Code,
+    pages: Vec<Box<[Slot; PAGE]>>,
+    by_address: HashMap<(u64, u64), usize>,
+    last: Option<((u64, u64), usize)>,
+}
+
+impl Lines<'_> {
+    fn at(&mut self, pc: Pc) -> Option<Line> {
+        let key = (pc.code_object, pc.address / (4 * PAGE as u64));
+        let page = match self.last {
+            Some((last, page)) if last == key => page,
+            _ => {
+                let pages = &mut self.pages;
+                let page = *self.by_address.entry(key).or_insert_with(|| {
+                    pages.push(Box::new([Slot::NotAsked; PAGE]));
+                    pages.len() - 1
+                });
+                self.last = Some((key, page));
+                page
+            }
+        };
+        let slot = &mut self.pages[page][(pc.address / 4) as usize % PAGE];
+        match *slot {
+            Slot::Line(line) => Some(line),
+            Slot::Missing => None,
+            Slot::NotAsked => {
+                // Instructions without a size would be walked for ever.
+                let instruction = self.code.instruction(pc).filter(|found| found.bytes > 0);
+                let line = instruction.map(|instruction| Line::of(&instruction));
+                *slot = line.map_or(Slot::Missing, Slot::Line);
+                line
+            }
+        }
+    }
+}
+
+/// Matches waves with code.
+pub(crate) struct Stitcher<'a> {
+    lines: Lines<'a>,
+    generation: Generation,
+    exclude_barrier_wait: bool,
+}
+
+fn behind(pc: Pc, line: &Line) -> Pc {
+    Pc {
+        address: pc.address.wrapping_add(u64::from(line.size)),
+        ..pc
+    }
+}
+
+/// Where execution goes behind a line that matched a token of this category.
+fn follow(pc: Pc, line: &Line, category: Category) -> Option<Pc> {
+    match line.flow {
+        // A call is no branch to the trace, which says where it goes.
+        Flow::Branch(target) | Flow::Conditional(target)
+            if category == Category::Jump || line.class != Class::Branch =>
+        {
+            Some(Pc {
+                address: target,
+                ..pc
+            })
+        }
+        Flow::Next | Flow::Branch(_) | Flow::Conditional(_) => Some(behind(pc, line)),
+        Flow::Indirect | Flow::End => None,
+    }
+}
+
+impl<'a> Stitcher<'a> {
+    pub(crate) fn new(
+        code: &'a mut dyn Code,
+        generation: Generation,
+        exclude_barrier_wait: bool,
+    ) -> Self {
+        Self {
+            lines: Lines {
+                code,
+                pages: Vec::new(),
+                by_address: HashMap::new(),
+                last: None,
+            },
+            generation,
+            exclude_barrier_wait,
+        }
+    }
+
+    fn matches(&self, category: Category, class: Class) -> bool {
+        match (category, class) {
+            (Category::Valu, Class::Valu)
+            | (Category::Jump | Category::Next, Class::Branch)
+            | (
+                Category::Immed | Category::Message,
+                Class::Immed | Class::Barrier | Class::BarrierWait,
+            )
+            | (Category::Smem, Class::Smem)
+            | (Category::Vmem, Class::Vmem)
+            | (Category::Flat, Class::Flat | Class::Vmem)
+            | (Category::Lds, Class::Lds)
+            | (Category::Bvh, Class::Bvh)
+            | (Category::Salu, Class::Salu) => true,
+            // What a wave without active lanes does not execute is an immediate there.
+            (
+                Category::Immed,
+                Class::Valu | Class::Vmem | Class::Flat | Class::Lds | Class::Smem | Class::Bvh,
+            ) => self.generation != Generation::Gfx9,
+            _ => false,
+        }
+    }
+
+    /// The first line at or behind `pc` that writes a token.
+    fn next_line(&mut self, mut pc: Pc) -> Option<(Pc, Line)> {
+        for _ in 0..MAX_FAILED {
+            let line = self.lines.at(pc)?;
+            if line.class != Class::Skip {
+                return Some((pc, line));
+            }
+            pc = behind(pc, &line);
+        }
+        None
+    }
+
+    /// Whether the first few instructions match the code from `pc` on.
+    fn confirm(&mut self, instructions: &[Instruction], pc: Option<Pc>) -> bool {
+        let mut next = pc;
+        let mut confirmed = 0;
+        for instruction in instructions.iter().take(CONFIRM) {
+            let Some((pc, line)) = next.and_then(|pc| self.next_line(pc)) else {
+                // The trace says where it goes on.
+                return confirmed > 0;
+            };
+            if !self.matches(instruction.category, line.class) {
+                return false;
+            }
+            confirmed += 1;
+            next = follow(pc, &line, instruction.category);
+        }
+        confirmed > 0
+    }
+
+    /// Gives the first `count` instructions of a wave their addresses, one more when two are reported in each other's place.
+    /// Returns how many have been looked at.
+    pub(crate) fn stitch(&mut self, wave: &mut Pending, count: usize) -> usize {
+        wave.anchors.sort_by_key(|anchor| anchor.index);
+        let Pending {
+            instructions,
+            anchors,
+            cursor,
+            ..
+        } = wave;
+        self.walk(instructions, anchors, cursor, count)
+    }
+
+    fn walk(
+        &mut self,
+        instructions: &mut [Instruction],
+        anchors: &[Anchor],
+        cursor: &mut Cursor,
+        count: usize,
+    ) -> usize {
+        let mut anchors = anchors.iter().peekable();
+        let mut next = cursor.next.take();
+        let mut failed = cursor.failed;
+        let mut i = 0;
+        while i < count {
+            while let Some(anchor) = anchors.next_if(|anchor| anchor.index <= i) {
+                if anchor.index == i {
+                    next = Some(anchor.pc).filter(|pc| pc.is_known());
+                    failed = 0;
+                }
+            }
+            let category = instructions[i].category;
+            if category == Category::Context {
+                i += 1;
+                continue;
+            }
+            let Some((pc, line)) = next.and_then(|pc| self.next_line(pc)) else {
+                // On from where the trace says an address again.
+                next = None;
+                i = anchors
+                    .peek()
+                    .map_or(count, |anchor| anchor.index.min(count));
+                continue;
+            };
+            if self.exclude_barrier_wait
+                && line.class == Class::BarrierWait
+                && (!matches!(category, Category::Immed)
+                    || self.confirm(&instructions[i..], Some(behind(pc, &line))))
+            {
+                next = Some(behind(pc, &line));
+                continue;
+            }
+            if self.matches(category, line.class) {
+                instructions[i].pc = pc;
+                next = follow(pc, &line, category);
+                failed = 0;
+                i += 1;
+                // A barrier of GFX9 is a message when the wave comes to it and an immediate when it goes on.
+                if self.generation == Generation::Gfx9
+                    && line.class == Class::Barrier
+                    && category == Category::Message
+                    && let Some(second) = instructions.get_mut(i)
+                    && second.category == Category::Immed
+                {
+                    second.pc = pc;
+                    i += 1;
+                }
+                continue;
+            }
+            if self.generation == Generation::Gfx9
+                && let Some(after) = instructions.get(i + 1).copied()
+                && self.matches(after.category, line.class)
+                && let Some((second, second_line)) =
+                    follow(pc, &line, after.category).and_then(|pc| self.next_line(pc))
+                && self.matches(category, second_line.class)
+            {
+                instructions[i].pc = second;
+                instructions[i + 1].pc = pc;
+                next = follow(second, &second_line, category);
+                failed = 0;
+                i += 2;
+                continue;
+            }
+            failed += 1;
+            if line.class != Class::Branch && !line.anchor && failed < MAX_FAILED {
+                next = Some(behind(pc, &line));
+                continue;
+            }
+            (i, next) = self.again(&instructions[..count], i, pc);
+            failed = 0;
+        }
+        cursor.next = next;
+        cursor.failed = failed;
+        i.min(instructions.len())
+    }
+
+    /// Where matching goes on after it failed at instruction `i` and the line at `pc`: behind the next branch in both.
+    fn again(&mut self, instructions: &[Instruction], i: usize, pc: Pc) -> (usize, Option<Pc>) {
+        let mut at = Some(pc);
+        for _ in 0..SEARCH {
+            let Some((pc, line)) = at.and_then(|pc| self.next_line(pc)) else {
+                break;
+            };
+            at = Some(behind(pc, &line));
+            if line.class != Class::Branch {
+                continue;
+            }
+            let jump =
+                |inst: &Instruction| matches!(inst.category, Category::Jump | Category::Next);
+            let window = &instructions[i..instructions.len().min(i + SEARCH)];
+            if let Some(branch) = window.iter().position(jump) {
+                let next = follow(pc, &line, window[branch].category);
+                if self.confirm(&instructions[i + branch + 1..], next) {
+                    return (i + branch + 1, next);
+                }
+            }
+        }
+        // Not before the trace says an address again.
+        (i, None)
+    }
+}

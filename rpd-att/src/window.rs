@@ -1,0 +1,103 @@
+//! A window over a stream: bytes are read in large pieces, and a decoder sees any few of them at once.
+
+use std::io::{self, Read};
+
+/// Bytes that are read at a time.
+const PIECE: usize = 1 << 16;
+/// Zeros behind the last byte, so that a token's word can be read anywhere.
+const PAD: usize = 16;
+
+/// Bytes of a stream, from where the decoder is.
+pub(crate) struct Window<R> {
+    reader: R,
+    /// `start..end` was read and not consumed; `PAD` zeros follow `end`.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Bytes of the stream before the first of `buffer`.
+    before: u64,
+    eof: bool,
+    error: Option<io::Error>,
+}
+
+impl<R: Read> Window<R> {
+    pub(crate) fn new(reader: R) -> Self {
+        Self {
+            reader,
+            buffer: vec![0; PIECE + PAD],
+            start: 0,
+            end: 0,
+            before: 0,
+            eof: false,
+            error: None,
+        }
+    }
+
+    /// Whether at least `bytes` are there, after reading more if need be.
+    #[inline]
+    pub(crate) fn has(&mut self, bytes: usize) -> bool {
+        self.end - self.start >= bytes || self.fill(bytes)
+    }
+
+    #[cold]
+    fn fill(&mut self, bytes: usize) -> bool {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.before += self.start as u64;
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.buffer.len() < bytes + PAD {
+            self.buffer.resize(bytes + PAD, 0);
+        }
+        while self.end < bytes && !self.eof {
+            let room = self.buffer.len() - PAD;
+            match self.reader.read(&mut self.buffer[self.end..room]) {
+                Ok(0) => self.eof = true,
+                // A reader that claims more than it was given room for is broken; what it claims is not used.
+                Ok(read) => self.end = (self.end + read).min(room),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.eof = true;
+                    self.error = Some(error);
+                }
+            }
+        }
+        let end = self.end;
+        self.buffer[end..end + PAD].fill(0);
+        self.end >= bytes
+    }
+
+    /// Bytes that are there without reading more.
+    #[inline]
+    pub(crate) fn available(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// The eight bytes `at` bytes from here, zeros behind the end. `at` is at most `available()`.
+    #[inline]
+    pub(crate) fn word(&self, at: usize) -> u64 {
+        let from = self.start + at;
+        match self.buffer.get(from..from + 8) {
+            Some(bytes) => u64::from_le_bytes(bytes.try_into().unwrap_or_default()),
+            None => 0,
+        }
+    }
+
+    /// Moves on by `bytes`, at most `available()`.
+    #[inline]
+    pub(crate) fn advance(&mut self, bytes: usize) {
+        self.start = (self.start + bytes).min(self.end);
+    }
+
+    /// Offset in the stream.
+    #[inline]
+    pub(crate) fn offset(&self) -> u64 {
+        self.before + self.start as u64
+    }
+
+    /// The error that ended reading, if one did.
+    pub(crate) fn take_error(&mut self) -> Option<io::Error> {
+        self.error.take()
+    }
+}

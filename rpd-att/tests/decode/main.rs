@@ -1,0 +1,12 @@
+//! Decodes streams that are known from hardware's decoder, and streams that an encoder of our own made.
+//!
+//! Tests are named after the conformance case that they cover.
+
+mod collect;
+mod encoder;
+mod folder;
+mod gfx9;
+mod golden;
+mod library;
+mod rdna;
+mod stitching;

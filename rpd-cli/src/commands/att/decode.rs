@@ -1,0 +1,165 @@
+//! `rpd att decode`: decodes trace files.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, ValueEnum};
+use rpd_att::{CodeLine, Library, PluginError, find_library};
+use rpd_formats::table::{Cell, Printer, TableFormat};
+
+use super::super::parse;
+use crate::exit_status;
+use crate::failure::Failure;
+use crate::thread_trace::decode::{Decoded, Wanted, decode_dispatch};
+use crate::thread_trace::files::{TraceKey, Traces};
+
+/// Lines that are printed for each dispatch.
+const HOTTEST: usize = 10;
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// `stats_*.csv`: lines of code with hits, latency, stall and idle cycles
+    Csv,
+    /// `ui_*`: the folder that the ROCprof Compute Viewer opens
+    Json,
+    /// `ui_*.pftrace`: waves and their instructions on a track for each slot of a SIMD, for the Perfetto UI; a nanosecond
+    /// there is a cycle
+    Pftrace,
+}
+
+/// Decodes thread traces: the .att files of a run, with the code objects (.out) beside them
+#[derive(Debug, Parser)]
+#[command(
+    after_help = "Directories are searched for <prefix>_<agent>_shader_engine_<number>_<dispatch>.att and \
+    <prefix>_<processor>_code_object_id_<number>.out, as rpd and rocprofv3 write them. No GPU is needed."
+)]
+struct Arguments {
+    /// Directories, trace files and code objects
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Directory for the results; beside each trace unless given
+    #[arg(short = 'd', long, value_name = "DIR")]
+    output_directory: Option<PathBuf>,
+    /// What to write
+    #[arg(short = 'f', long, value_enum, num_args = 1.., value_delimiter = ',', default_values = ["csv", "json"])]
+    format: Vec<Format>,
+    /// Names of the counters in the trace, in the order in which they were asked for
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME")]
+    counters: Vec<String>,
+    /// Decode with the librocprof-trace-decoder.so in these directories, in place of rpd's own decoder; or the file itself
+    #[arg(long, num_args = 1.., value_name = "DIR")]
+    att_library_path: Vec<PathBuf>,
+}
+
+/// Runs the action.
+pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = parse::<Arguments>("att decode", arguments)? else {
+        return Ok(0);
+    };
+    let traces = Traces::find(&given.paths)?;
+    let library = match given.att_library_path.is_empty() {
+        true => None,
+        false => {
+            let failed = |error: PluginError| {
+                Failure::failed(format!("att decode: --att-library-path: {error}"))
+            };
+            let path = find_library(&given.att_library_path).map_err(failed)?;
+            Some(Library::open(&path).map_err(failed)?)
+        }
+    };
+    let wanted = Wanted {
+        csv: given.format.contains(&Format::Csv),
+        json: given.format.contains(&Format::Json),
+        pftrace: given.format.contains(&Format::Pftrace),
+    };
+    let mut complete = true;
+    for (key, files) in &traces.traces {
+        let into = given.output_directory.as_ref().unwrap_or(&key.directory);
+        let library = library.as_ref();
+        let decoded = decode_dispatch(
+            &traces,
+            key,
+            into,
+            wanted,
+            &given.counters,
+            library,
+            &|_| String::new(),
+        )?;
+        complete &= decoded.engines.len() == files.len();
+        for note in &decoded.notes {
+            eprintln!("rpd: {note}");
+        }
+        crate::print(&report(key, &decoded)?)?;
+        for path in &decoded.written {
+            eprintln!("rpd: wrote {}", path.display());
+        }
+    }
+    Ok(exit_status::of(complete))
+}
+
+/// The dispatch, its shader engines and its hottest lines.
+fn report(key: &TraceKey, decoded: &Decoded) -> Result<String> {
+    let mut out = Vec::new();
+    let head = format!("Dispatch {} on agent {}\n\n", key.dispatch, key.agent);
+    out.extend_from_slice(head.as_bytes());
+    let columns = [
+        "Shader engine",
+        "GFX",
+        "Bytes",
+        "Waves",
+        "Traced waves",
+        "Instructions",
+    ];
+    let columns = columns.map(str::to_owned).to_vec();
+    let mut table = Printer::new(TableFormat::Console, columns, &mut out)?;
+    for engine in &decoded.engines {
+        let found = &engine.diagnosis;
+        let numbers = [
+            u64::from(engine.engine),
+            u64::from(engine.gfx),
+            found.bytes,
+            engine.started,
+            found.waves,
+            found.instructions,
+        ];
+        table.row(numbers.map(|number| Cell::Integer(number as i64)).to_vec())?;
+    }
+    table.finish()?;
+    let mut lines: Vec<&CodeLine> = (decoded.listing.lines().iter())
+        .filter(|line| line.hits > 0)
+        .collect();
+    if lines.is_empty() {
+        return Ok(String::from_utf8(out)?);
+    }
+    lines.sort_by_key(|line| (std::cmp::Reverse(line.latency), line.pc));
+    let total: u64 = lines.iter().map(|line| line.latency).sum();
+    out.extend_from_slice(b"\nLines with the most cycles\n\n");
+    let columns = [
+        "Latency",
+        "%",
+        "Stall",
+        "Idle",
+        "Hits",
+        "Address",
+        "Instruction",
+    ];
+    let columns = columns.map(str::to_owned).to_vec();
+    let mut table = Printer::new(TableFormat::Console, columns, &mut out)?;
+    for line in lines.iter().take(HOTTEST) {
+        let share = 100.0 * line.latency as f64 / total.max(1) as f64;
+        table.row(vec![
+            Cell::Integer(line.latency as i64),
+            Cell::Text(format!("{share:.1}")),
+            Cell::Integer(line.stall as i64),
+            Cell::Integer(line.idle as i64),
+            Cell::Integer(line.hits as i64),
+            Cell::Text(format!("{}:{:#x}", line.pc.code_object, line.pc.address)),
+            Cell::Text(line.text.clone()),
+        ])?;
+    }
+    table.finish()?;
+    out.push(b'\n');
+    Ok(String::from_utf8(out)?)
+}

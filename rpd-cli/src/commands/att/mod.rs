@@ -1,0 +1,58 @@
+//! `rpd att`: works on thread traces.
+
+mod decode;
+mod diff;
+
+use std::ffi::OsString;
+
+use anyhow::Result;
+
+use crate::failure::Failure;
+
+/// What can be done, by name.
+type Action = (&'static str, &'static str, fn(&[OsString]) -> Result<u8>);
+const ACTIONS: &[Action] = &[
+    (
+        "decode",
+        "Decode the trace files of a run: lines of code with their cycles, and the folder that the viewer opens",
+        decode::run,
+    ),
+    (
+        "diff",
+        "Compare what rpd and another trace decoder library find in trace files",
+        diff::run,
+    ),
+];
+
+fn help() -> String {
+    let mut text = String::from("Works on thread traces\n\nUsage: rpd att <ACTION> ...\n\n");
+    for (name, about, _) in ACTIONS {
+        text.push_str(&format!("  {name:8} {about}\n"));
+    }
+    text.push_str("\nSee rpd att <ACTION> --help.\n");
+    text
+}
+
+/// Runs the sub-command.
+pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+    let first = arguments.first().and_then(|word| word.to_str());
+    if let Some((_, _, run)) = ACTIONS.iter().find(|(name, _, _)| Some(*name) == first) {
+        return run(&arguments[1..]);
+    }
+    match first {
+        Some("--help" | "-h" | "help") => {
+            crate::print(&help())?;
+            Ok(0)
+        }
+        Some(other) => Err(Failure::usage(format!(
+            "att: {other} is none of {} (see rpd att --help)",
+            ACTIONS
+                .iter()
+                .map(|(name, _, _)| *name)
+                .collect::<Vec<_>>()
+                .join(", ")
+        ))
+        .into()),
+        None => Err(Failure::usage("att: what to do is missing (see rpd att --help)").into()),
+    }
+}

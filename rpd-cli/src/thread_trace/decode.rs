@@ -1,0 +1,367 @@
+//! Decodes the traces of a dispatch and writes what they say.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use rpd_att::{CodeObjects, Diagnosis, Folder, Info, Library, Listing, Pc, Record, Wave};
+use rpd_formats::csv::{TracedLine, write_traced_lines};
+use rpd_formats::perfetto::{WavePlace, WaveSpan, WaveTrace};
+use rpd_spool::demangle::demangle;
+
+use super::files::{TraceFile, TraceKey, Traces};
+
+/// What is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// `stats_*.csv`.
+    pub(crate) csv: bool,
+    /// The folder of JSON files.
+    pub(crate) json: bool,
+    /// A Perfetto trace of the waves.
+    pub(crate) pftrace: bool,
+}
+
+/// Where waves go as they are decoded.
+struct Outputs {
+    folder: Option<Folder>,
+    trace: Option<WaveTrace>,
+}
+
+impl Outputs {
+    /// Adds a wave, whose lines are in `listing`.
+    fn wave(
+        &mut self,
+        engine: u32,
+        wave: &Wave<'_>,
+        listing: &Listing,
+        code: &CodeObjects,
+    ) -> Result<()> {
+        if let Some(folder) = &mut self.folder {
+            folder
+                .wave(engine, wave, listing)
+                .context("cannot write a wave")?;
+        }
+        let Some(trace) = &mut self.trace else {
+            return Ok(());
+        };
+        let place = WavePlace {
+            engine,
+            cu: wave.cu,
+            simd: wave.simd,
+            slot: wave.slot,
+        };
+        let cycle = |time: i64| u64::try_from(time).unwrap_or(0);
+        let kernel = code.function(wave.entry);
+        let kernel = kernel.map_or("wave".into(), |found| demangle(&found.name));
+        let whole = WaveSpan {
+            name: &kernel,
+            begin: cycle(wave.begin),
+            end: cycle(wave.end),
+        };
+        let instructions = wave.instructions.iter().map(|instruction| {
+            let line = listing.line(instruction.pc);
+            WaveSpan {
+                name: line.map_or(instruction.category.name(), |line| line.text.as_str()),
+                begin: cycle(instruction.time),
+                end: cycle(instruction.time + i64::from(instruction.duration)),
+            }
+        });
+        Ok(trace.wave(place, whole, instructions)?)
+    }
+}
+
+/// What was found about a shader engine.
+#[derive(Debug)]
+pub(crate) struct EngineReport {
+    /// Its number.
+    pub(crate) engine: u32,
+    /// Bytes, waves, and what is wrong.
+    pub(crate) diagnosis: Diagnosis,
+    /// Waves that began anywhere on it.
+    pub(crate) started: u64,
+    /// The hardware's major version; 0 when the trace could not be read.
+    pub(crate) gfx: u32,
+}
+
+/// What was found about a dispatch.
+#[derive(Debug)]
+pub(crate) struct Decoded {
+    /// Of each shader engine.
+    pub(crate) engines: Vec<EngineReport>,
+    /// Lines of code.
+    pub(crate) listing: Listing,
+    /// What to tell the user.
+    pub(crate) notes: Vec<String>,
+    /// Files and folders that were written.
+    pub(crate) written: Vec<PathBuf>,
+}
+
+/// The name of a dispatch's folder.
+pub(crate) fn folder_name(key: &TraceKey) -> String {
+    format!("ui_output_agent_{}_dispatch_{}", key.agent, key.dispatch)
+}
+
+/// Reads the code objects of a trace.
+pub(crate) fn code_objects(
+    traces: &Traces,
+    key: &TraceKey,
+    notes: &mut Vec<String>,
+) -> Result<CodeObjects> {
+    let mut code = CodeObjects::default();
+    for file in traces.code(key) {
+        let bytes = std::fs::read(&file.path)
+            .with_context(|| format!("cannot read {}", file.path.display()))?;
+        if let Err(error) = code.add(file.id, &bytes) {
+            notes.push(format!("{}: {error}; it is left out", file.path.display()));
+        }
+    }
+    for (id, processor) in code.unreadable() {
+        notes.push(format!(
+            "code object {id} is for {processor}, which is not disassembled here: its instructions have a kind and no address"
+        ));
+    }
+    if code.ids().next().is_none() {
+        notes.push(
+            "no code objects (*_code_object_id_*.out) beside the trace: instructions have a kind and no address".to_owned(),
+        );
+    }
+    Ok(code)
+}
+
+/// Decodes one shader engine's trace.
+fn decode_engine(
+    file: &TraceFile,
+    code: &CodeObjects,
+    listing: &mut Listing,
+    outputs: &mut Outputs,
+    library: Option<&Library>,
+) -> Result<EngineReport> {
+    let stream =
+        File::open(&file.path).with_context(|| format!("cannot open {}", file.path.display()))?;
+    let (mut waves, mut instructions, mut bytes) = (0, 0, 0);
+    let engine = file.engine;
+    let (mut started, mut gfx) = (0u64, 0);
+    let mut failed = None;
+    let mut infos = Vec::new();
+    let mut sink = |record: Record<'_>| match record {
+        Record::Gfx(major) => {
+            gfx = major;
+            if let Some(folder) = &mut outputs.folder {
+                folder.gfx(major);
+            }
+        }
+        Record::Occupancy(records) => {
+            started += records.iter().filter(|record| record.start).count() as u64;
+            if let Some(folder) = &mut outputs.folder {
+                folder.occupancy(engine, records);
+            }
+        }
+        Record::Wave(wave) => {
+            waves += u64::from(wave.part == 0);
+            instructions += wave.instructions.len() as u64;
+            listing.add(&wave, code);
+            if failed.is_none() {
+                failed = outputs.wave(engine, &wave, listing, code).err();
+            }
+        }
+        Record::Perf(records) => {
+            if let Some(folder) = &mut outputs.folder {
+                folder.perf(engine, records);
+            }
+        }
+        Record::Realtime(records) => {
+            if let Some(folder) = &mut outputs.folder {
+                folder.realtime(engine, records);
+            }
+        }
+        Record::RealtimeFrequency(hertz) => {
+            if let Some(folder) = &mut outputs.folder {
+                folder.frequency(hertz);
+            }
+        }
+        Record::OtherSimd(records) => {
+            if let Some(folder) = &mut outputs.folder {
+                folder.other_simd(engine, records);
+            }
+        }
+        Record::ShaderData(records) => {
+            if let Some(folder) = &mut outputs.folder {
+                folder.shader_data(engine, records);
+            }
+        }
+        Record::Info(info) => infos.push(info),
+        Record::Events(_) | Record::Dispatches(_) => {}
+    };
+    let fail = || format!("cannot decode {}", file.path.display());
+    let mut code = code;
+    let diagnosis = match library {
+        None => rpd_att::decode(stream, &mut code, &mut sink).with_context(fail)?,
+        Some(library) => {
+            let mut stream = std::fs::read(&file.path).with_context(fail)?;
+            bytes += stream.len() as u64;
+            library
+                .decode(&mut stream, code, &mut sink)
+                .with_context(fail)?;
+            Diagnosis::default()
+        }
+    };
+    let diagnosis = match library {
+        None => diagnosis,
+        // A library says less: counts are those of its records.
+        Some(_) => Diagnosis {
+            bytes,
+            waves,
+            instructions,
+            lost: u64::from(infos.contains(&Info::DataLost)),
+            unmatched: u64::from(infos.contains(&Info::StitchIncomplete)),
+            incomplete_waves: u64::from(infos.contains(&Info::WaveIncomplete)),
+            ..diagnosis
+        },
+    };
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    Ok(EngineReport {
+        engine,
+        diagnosis,
+        started,
+        gfx,
+    })
+}
+
+/// Decodes the traces of a dispatch, and writes their results below `into`.
+///
+/// A trace that cannot be decoded is told in the notes, and the others are decoded.
+///
+/// # Errors
+/// When files cannot be read or written.
+pub(crate) fn decode_dispatch(
+    traces: &Traces,
+    key: &TraceKey,
+    into: &Path,
+    wanted: Wanted,
+    counters: &[String],
+    library: Option<&Library>,
+    source: &dyn Fn(Pc) -> String,
+) -> Result<Decoded> {
+    let mut notes = Vec::new();
+    let code = code_objects(traces, key, &mut notes)?;
+    let name = folder_name(key);
+    std::fs::create_dir_all(into)
+        .with_context(|| format!("cannot make the directory {}", into.display()))?;
+    // Nothing has its final name before it is complete.
+    let pending = match wanted.json {
+        true => Some(
+            tempfile::Builder::new()
+                .prefix(".rpd-att-")
+                .tempdir_in(into)
+                .with_context(|| format!("cannot write to {}", into.display()))?,
+        ),
+        false => None,
+    };
+    let mut outputs = Outputs {
+        folder: (pending.as_ref()).map(|pending| Folder::new(pending.path().to_owned())),
+        trace: match wanted.pftrace {
+            true => Some(WaveTrace::create(into.join(format!("{name}.pftrace")))?),
+            false => None,
+        },
+    };
+    let mut listing = Listing::default();
+    let mut engines = Vec::new();
+    for file in traces.traces.get(key).into_iter().flatten() {
+        match decode_engine(file, &code, &mut listing, &mut outputs, library) {
+            Ok(report) => {
+                for line in report.diagnosis.to_string().lines() {
+                    notes.push(format!("{}: {line}", file.path.display()));
+                }
+                engines.push(report);
+            }
+            Err(error) => notes.push(crate::failure::line(&error)),
+        }
+    }
+    if !engines.is_empty() && engines.iter().all(|engine| engine.diagnosis.waves == 0) {
+        let started: u64 = engines.iter().map(|engine| engine.started).sum();
+        notes.push(format!(
+            "no wave of dispatch {} ran on the traced compute unit ({started} waves ran on others of the traced shader \
+             engines): there is occupancy and no instruction; another --att-target-cu, more of --att-shader-engine-mask, a \
+             larger grid or HSA_CU_MASK help",
+            key.dispatch
+        ));
+    }
+    let demangled = |name: &str| demangle(name).into_owned();
+    let mut written = Vec::new();
+    if let (Some(folder), Some(pending)) = (outputs.folder, pending) {
+        folder
+            .finish(&listing, &code, counters, source, &demangled)
+            .with_context(|| format!("cannot write {name}"))?;
+        written.push(replace(pending, &into.join(&name))?);
+    }
+    if let Some(trace) = outputs.trace {
+        written.push(trace.finish()?);
+    }
+    if wanted.csv {
+        let path = into.join(format!("stats_{name}.csv"));
+        written.push(write_lines(path, &listing, source, &demangled)?);
+    }
+    Ok(Decoded {
+        engines,
+        listing,
+        notes,
+        written,
+    })
+}
+
+/// Gives a complete folder its name; one of that name is replaced.
+fn replace(pending: tempfile::TempDir, path: &Path) -> Result<PathBuf> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let fail = || format!("cannot write {}", path.display());
+    if path.exists() {
+        std::fs::remove_dir_all(path).with_context(fail)?;
+    }
+    let from = pending.keep();
+    std::fs::set_permissions(&from, std::fs::Permissions::from_mode(0o755)).with_context(fail)?;
+    std::fs::rename(&from, path).with_context(fail)?;
+    Ok(path.to_owned())
+}
+
+fn write_lines(
+    path: PathBuf,
+    listing: &Listing,
+    source: &dyn Fn(Pc) -> String,
+    demangle: &dyn Fn(&str) -> String,
+) -> Result<PathBuf> {
+    let mut lines: Vec<_> = listing.lines().iter().collect();
+    lines.sort_by_key(|line| (line.pc.code_object, line.pc.address));
+    let mut rows = Vec::new();
+    for line in lines {
+        if let Some(label) = listing.label(line.pc) {
+            let label = (format!("; {label}"), demangle(label));
+            rows.push((line, Some(label), String::new()));
+        }
+        rows.push((line, None, source(line.pc)));
+    }
+    let traced = rows.iter().map(|(line, label, source)| match label {
+        Some((name, demangled)) => TracedLine {
+            code_object: line.pc.code_object,
+            address: line.pc.address,
+            instruction: name,
+            hits: 0,
+            latency: 0,
+            stall: 0,
+            idle: 0,
+            source: demangled,
+        },
+        None => TracedLine {
+            code_object: line.pc.code_object,
+            address: line.pc.address,
+            instruction: &line.text,
+            hits: line.hits,
+            latency: line.latency,
+            stall: line.stall,
+            idle: line.idle,
+            source,
+        },
+    });
+    Ok(write_traced_lines(path, traced, false)?)
+}

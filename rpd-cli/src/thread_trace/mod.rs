@@ -1,0 +1,4 @@
+//! Thread traces after a run: which files there are, and what is made of them.
+
+pub(crate) mod decode;
+pub(crate) mod files;

@@ -1,0 +1,97 @@
+//! Writer of `stats_<folder>.csv`: lines of code with what thread traces say about them.
+
+use std::path::PathBuf;
+
+use super::columns::{self, Columns as _, columns};
+use super::combined::Shape;
+use super::{Row, write_header};
+use crate::WriteError;
+use crate::file::TextFile;
+
+/// A line of code, or the label of a kernel before its first line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracedLine<'a> {
+    /// Number of the code object.
+    pub code_object: u64,
+    /// Address in the code object's file.
+    pub address: u64,
+    /// The instruction; the label's name behind `; `.
+    pub instruction: &'a str,
+    /// How often waves executed it.
+    pub hits: u64,
+    /// Cycles from when it could have been issued to its end.
+    pub latency: u64,
+    /// Those of them before it was issued.
+    pub stall: u64,
+    /// Cycles between the instruction before it and this one.
+    pub idle: u64,
+    /// Where it stands in the source: `file:line`, and behind ` -> ` where that was inlined. The name of a label as people
+    /// write it.
+    pub source: &'a str,
+}
+
+columns!(TracedLine<'_>, |row, line, shape|
+    "CodeObj" => row.number(line.code_object),
+    "Vaddr" => row.number(line.address),
+    "Instruction" => row.free_text(line.instruction, shape.safe),
+    "Hitcount" => row.number(line.hits),
+    "Latency" => row.number(line.latency),
+    "Stall" => row.number(line.stall),
+    "Idle" => row.number(line.idle),
+    "Source" => row.free_text(line.source, shape.safe),
+);
+
+/// Writes `path` with a row for each line, in their order, and returns its name. `safe` is
+/// [`rpd_core::options::Options::csv_safe`].
+///
+/// # Errors
+/// When it cannot be written; nothing is left under its name then.
+pub fn write_traced_lines<'a>(
+    path: PathBuf,
+    lines: impl IntoIterator<Item = TracedLine<'a>>,
+    safe: bool,
+) -> Result<PathBuf, WriteError> {
+    let mut file = TextFile::create(path)?;
+    let shape = Shape::run(safe);
+    write_header(&mut file, &shape, columns::names::<TracedLine<'_>>(&shape));
+    for mut line in lines {
+        let fields = Row::new(&mut file.buffer, b"");
+        line.fields(fields, &shape).end();
+        file.flush_if_full()?;
+    }
+    file.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_42_and_47_rows_of_lines() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory
+            .path()
+            .join("stats_ui_output_agent_1_dispatch_1.csv");
+        let line = |address, instruction, hits, source| TracedLine {
+            code_object: 3,
+            address,
+            instruction,
+            hits,
+            latency: 4 * hits,
+            stall: hits,
+            idle: 0,
+            source,
+        };
+        let lines = [
+            line(4096, "; _Z1kPi", 0, "k(int*)"),
+            line(4096, "s_nop 0", 7, "/a \"b\"/c,d\\e.hip:3 -> /f.hip:9"),
+        ];
+        write_traced_lines(path.clone(), lines, false).expect("written");
+        assert_eq!(
+            std::fs::read_to_string(path).expect("a file"),
+            "\"CodeObj\",\"Vaddr\",\"Instruction\",\"Hitcount\",\"Latency\",\"Stall\",\"Idle\",\"Source\"\n\
+             3,4096,\"; _Z1kPi\",0,0,0,0,\"k(int*)\"\n\
+             3,4096,\"s_nop 0\",7,28,7,0,\"/a \"\"b\"\"/c,d\\e.hip:3 -> /f.hip:9\"\n"
+        );
+    }
+}
