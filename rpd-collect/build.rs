@@ -1,5 +1,5 @@
 //! Turns the argument tables into what the collector needs of them: for every call the size of its argument struct and
-//! where in it texts are.
+//! where in it texts are; and a description of every function of the runtimes' dispatch tables, as calls of macros.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -49,5 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     std::fs::write(out.join("layouts.rs"), source)?;
+    let tables = rpd_data::functions()?;
+    std::fs::write(out.join("functions.rs"), rpd_data::macro_calls(&tables))?;
     Ok(())
 }

@@ -12,6 +12,7 @@
 //! | `kokkos` | the Kokkos tools interface |
 //! | `python` | what the Python package `rpd` calls |
 //! | `lifecycle` | the collector in the target's process: load, exit, fork, signals |
+//! | `tables` | the dispatch tables of runtimes, and their functions |
 //! | `recording` | what is recorded, and where it goes |
 
 mod kokkos;
@@ -19,5 +20,6 @@ mod lifecycle;
 mod python;
 mod recording;
 mod sdk;
+mod tables;
 
 pub use sdk::entry::{rocprofiler_configure, rpd_collect_end, rpd_collect_note};

@@ -9,7 +9,7 @@ mod functions;
 mod layout;
 mod table;
 
-pub use functions::{Domain, Function, Param, functions};
+pub use functions::{Domain, Function, Param, StreamRole, functions, macro_calls};
 pub use layout::{Argument, Form, Layout, layouts};
 pub use table::{Malformed, rows};
 
