@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 pub use rpd_spool::kernel_name::KernelNames;
 pub use rpd_spool::options::{
-    CollectionPeriod, CollectorOptions, CounterOptions, CounterRequest, IterationRange, Traces,
+    CollectionPeriod, CollectorOptions, CounterOptions, CounterRequest, IterationRange,
+    ProviderChoice, Traces,
 };
 
 pub use crate::agent::AgentIndex;

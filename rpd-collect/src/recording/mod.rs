@@ -14,7 +14,8 @@
 //! | `regions` | numbers of the messages that rename kernels |
 //! | `switch` | when recording is on: pause and resume, selected regions, collection periods |
 //! | `kernel_selection` | which dispatches are counted |
-//! | `arguments` | where in its argument struct a call has texts |
+//! | `kinds` | names and numbers of kinds and operations |
+//! | `arguments` | the arguments of a call |
 //! | `process`, `process_record`, `totals` | the process: directory, meta stream, first record, sums |
 //! | `fork` | what modules do around a fork |
 //! | `background` | threads of the collector |
@@ -28,6 +29,7 @@ pub(crate) mod device_work;
 pub(crate) mod fork;
 pub(crate) mod guard;
 pub(crate) mod kernel_selection;
+pub(crate) mod kinds;
 pub(crate) mod markers;
 pub(crate) mod meta;
 pub(crate) mod process;

@@ -21,21 +21,6 @@ pub(crate) struct Code(pub(crate) *const c_void);
 // SAFETY: it is the address of a function, which is immutable.
 unsafe impl Sync for Code {}
 
-/// Number of slots of each table that this build knows, by kind.
-#[expect(non_upper_case_globals, reason = "generated names")]
-#[expect(clippy::module_inception, reason = "the names are those of kinds")]
-pub(crate) mod count {
-    macro_rules! api_fn {
-        ($($ignored:tt)*) => {};
-    }
-    macro_rules! api_domain {
-        ($kind:ident, $count:literal, $names:tt) => {
-            pub(crate) const $kind: usize = $count;
-        };
-    }
-    include!(concat!(env!("OUT_DIR"), "/functions.rs"));
-}
-
 /// Bytes before the slots of a HIP, ROCTx, RCCL, rocDecode or rocJPEG table: its size.
 const FLAT_HEAD: usize = 8;
 /// Bytes before the slots of an HSA table: its version, whose second word is the size.
@@ -99,12 +84,5 @@ mod tests {
         assert_eq!(slots.len(), 2);
         // SAFETY: null is allowed.
         assert!(unsafe { flat(std::ptr::null_mut()) }.is_empty());
-    }
-
-    #[test]
-    fn the_tables_have_the_sizes_of_the_headers() {
-        assert_eq!(count::HIP_COMPILER_API, 9);
-        assert_eq!(count::HSA_CORE_API, 125);
-        assert_eq!(count::RCCL_API, 37);
     }
 }
