@@ -163,12 +163,19 @@ unsafe fn hsa_tables(tables: &[*mut c_void]) -> Option<[(&'static str, &'static 
             }
         }
     };
-    let known = |place: usize| major(place).is_none_or(|major| major == HSA_MAJOR);
-    if major(2).is_none() || !HSA.iter().all(|(_, place)| known(*place)) {
+    // The extensions may be absent: their tables are empty then.
+    let known = |place: usize| major(place) == Some(HSA_MAJOR);
+    if !known(2) || !known(3) {
         return None;
     }
-    // SAFETY: as above.
-    Some(HSA.map(|(kind, place)| (kind, unsafe { versioned(*container.add(place)) })))
+    Some(HSA.map(|(kind, place)| {
+        let slots = match known(place) {
+            // SAFETY: as this function demands.
+            true => unsafe { versioned(*container.add(place)) },
+            false => &[],
+        };
+        (kind, slots)
+    }))
 }
 
 /// Runtimes whose tables were taken, a bit each.
@@ -249,6 +256,9 @@ pub(super) unsafe fn take(process: &Process, name: &str, tables: &[*mut c_void])
     true
 }
 
+/// Slots of the image table that no provider numbers: `hsa_amd_image_create`.
+const IMAGE_UNTRACED: usize = 1;
+
 fn find(kind: &str) -> Option<&'static Table> {
     TABLES.iter().find(|table| table.kind == kind)
 }
@@ -274,7 +284,13 @@ fn put(process: &Process, kind: &str, slots: &[Slot], hooks: &[&Hook]) {
             slot.store(wrapper.0.cast_mut(), Ordering::Release);
         }
     }
-    let unknown = slots.len().saturating_sub(table.wrappers.len());
+    let known = table.wrappers.len()
+        + if kind == "HSA_IMAGE_EXT_API" {
+            IMAGE_UNTRACED
+        } else {
+            0
+        };
+    let unknown = slots.len().saturating_sub(known);
     if unknown > 0 && is_recorded(&process.options.traces, kind) {
         meta::note(&format!(
             "{unknown} functions of {kind} are newer than this version of rpd, and their calls are not recorded"
