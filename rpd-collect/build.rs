@@ -89,7 +89,7 @@ fn streams(
         };
         let layout = layouts
             .iter()
-            .find(|layout| (layout.kind, layout.operation) == (table.name, function.name))
+            .find(|layout| (layout.kind, layout.operation) == (table.name, function.name.as_str()))
             .ok_or_else(|| format!("{} has no layout", function.name))?;
         let offset = layout.arguments[position].offset;
         writeln!(rows, "({slot}, Stream::{role}({offset})),")?;

@@ -8,6 +8,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use rpd_spool::format::Dispatch;
+use rpd_spool::writer::now;
 
 use super::calls;
 use super::hooks::{Hook, hook};
@@ -36,12 +37,29 @@ pub(super) fn count_paused(on: bool) {
 pub(super) struct Queue {
     /// The program's `hsa_queue_t`; 0 once it is destroyed.
     handle: AtomicU64,
+    /// When it was destroyed, by our clock; 0 before.
+    destroyed: AtomicU64,
     /// The runtime's handle of its agent, and the agent's in records.
     agent: (u64, u64),
     id: u64,
     /// Its work.
     pub(super) pending: Pending,
     next: AtomicPtr<Queue>,
+}
+
+/// How long work is looked for that was under way when its queue was destroyed, in nanoseconds. What has not ended by then
+/// never does.
+const AFTERMATH: u64 = 100_000_000;
+
+impl Queue {
+    /// Whether work of it may be complete that is not recorded.
+    pub(super) fn has_work(&self) -> bool {
+        if self.pending.is_empty() {
+            return false;
+        }
+        let destroyed = self.destroyed.load(Ordering::Acquire);
+        destroyed == 0 || now().saturating_sub(destroyed) < AFTERMATH
+    }
 }
 
 /// The queue that was made last.
@@ -101,6 +119,7 @@ hook! {
 fn follow(handle: *mut c_void, agent: (u64, u64)) {
     let queue = Box::leak(Box::new(Queue {
         handle: AtomicU64::new(handle as u64),
+        destroyed: AtomicU64::new(0),
         agent,
         id: NEXT_QUEUE.fetch_add(1, Ordering::Relaxed),
         pending: Pending::new(),
@@ -165,10 +184,11 @@ hook! {
             Some(queue)
         });
         let status = next(handle);
-        if let Some(queue) = queue.flatten()
-            && status != SUCCESS
-        {
-            queue.handle.store(handle as u64, Ordering::Release);
+        if let Some(queue) = queue.flatten() {
+            match status {
+                SUCCESS => queue.destroyed.store(now(), Ordering::Release),
+                _ => queue.handle.store(handle as u64, Ordering::Release),
+            }
         }
         status
     }

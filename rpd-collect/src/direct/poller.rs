@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rpd_spool::writer::ForkLock;
 
+use super::dispatch::Queue;
 use super::{copies, dispatch};
 use crate::recording::background::spawn;
 use crate::recording::fork::ForkHook;
@@ -65,7 +66,7 @@ fn run() {
 }
 
 fn is_idle() -> bool {
-    dispatch::queues().all(|queue| queue.pending.is_empty()) && copies::is_idle()
+    !dispatch::queues().any(Queue::has_work) && copies::is_idle()
 }
 
 fn sleep() {
@@ -115,7 +116,7 @@ fn wake_up() {
 /// Records all work that is complete now.
 pub(super) fn pass() {
     if let Some(_guard) = LOCK.lock() {
-        for queue in dispatch::queues() {
+        for queue in dispatch::queues().filter(|queue| queue.has_work()) {
             // More may have ended than one look covers.
             while queue.pending.poll() >= 64 {}
         }

@@ -10,6 +10,7 @@ mod gate;
 mod main_job;
 mod names;
 mod odd_programs;
+mod providers;
 mod python_package;
 mod recovery;
 mod refusals;
