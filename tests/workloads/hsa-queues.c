@@ -131,7 +131,7 @@ int main(int argc, char **argv) {
         FAIL("there is no mode `%s`", mode);
     }
     double took = seconds_now() - begin;
-    printf("%.1f\n", took * 1e9 / (double)count);
+    printf("%.1f ns per call, %ld calls\n", took * 1e9 / (double)count, count);
 
     HSA(hsa_queue_destroy(queue));
     HSA(hsa_signal_destroy(done));

@@ -139,10 +139,16 @@ fn push_region(config: &Config, message: Message<'_>, correlation: u64) {
     }
 }
 
+impl Drop for Open {
+    /// A thread may end in a range: what its destructors do is not inside.
+    fn drop(&mut self) {
+        self.frame.leave();
+    }
+}
+
 impl Open {
     fn close(&self, result: u64, returned: u64) {
         call::end(self.record, result, returned);
-        self.frame.leave();
     }
 }
 

@@ -47,8 +47,18 @@ fn normalized(value: &str) -> String {
 const BY_TIMING: &str = "r.category LIKE 'HSA%' AND (r.name LIKE 'hsa\\_signal%' ESCAPE '\\' OR r.name LIKE 'hsa\\_queue%' ESCAPE '\\'
     OR r.name LIKE 'hsa\\_amd\\_memory%' ESCAPE '\\' OR r.name LIKE 'hsa\\_amd\\_profiling%' ESCAPE '\\')";
 
-/// What a database says, without what differs from run to run. `everything`: also what depends on the times of work.
-fn contents(path: &Path, everything: bool) -> BTreeMap<&'static str, Vec<String>> {
+/// Which calls of HSA are compared.
+#[derive(Clone, Copy, PartialEq)]
+enum Hsa {
+    All,
+    /// Those that do not depend on the times of work.
+    Steady,
+    /// None: which thread makes them depends on which of several threads is first.
+    None,
+}
+
+/// What a database says, without what differs from run to run.
+fn contents(path: &Path, hsa: Hsa) -> BTreeMap<&'static str, Vec<String>> {
     let database = Database::open(path);
     let lines = |query: &str| -> Vec<String> {
         let rows = database.rows(query);
@@ -63,10 +73,10 @@ fn contents(path: &Path, everything: bool) -> BTreeMap<&'static str, Vec<String>
     };
     let parent = "(SELECT p.name FROM regions_and_samples p WHERE p.stack_id = r.parent_stack_id)";
     let call = "(SELECT p.name FROM regions_and_samples p WHERE p.stack_id = r.stack_id)";
-    let condition = if everything {
-        "1".to_owned()
-    } else {
-        format!("NOT ({BY_TIMING})")
+    let condition = match hsa {
+        Hsa::All => "1".to_owned(),
+        Hsa::Steady => format!("NOT ({BY_TIMING})"),
+        Hsa::None => "r.category NOT LIKE 'HSA%'".to_owned(),
     };
     // The calls of a thread in their order, as one line, so that threads can be compared as a set.
     let calls = database.rows(&format!(
@@ -118,25 +128,22 @@ fn contents(path: &Path, everything: bool) -> BTreeMap<&'static str, Vec<String>
             "streams and queues",
             sorted("SELECT DISTINCT queue, stream FROM kernels")
                 .into_iter()
-                .take(usize::from(everything) * 1000)
+                .take(if hsa == Hsa::All { usize::MAX } else { 0 })
                 .collect(),
         ),
     ])
 }
 
 /// The contents of all databases of a run, in an order that does not depend on process ids.
-fn all_contents(outcome: &Outcome, everything: bool) -> Vec<BTreeMap<&'static str, Vec<String>>> {
+fn all_contents(outcome: &Outcome, hsa: Hsa) -> Vec<BTreeMap<&'static str, Vec<String>>> {
     let files = outcome.files_ending(".db");
-    let mut found: Vec<_> = files
-        .iter()
-        .map(|file| contents(file, everything))
-        .collect();
+    let mut found: Vec<_> = files.iter().map(|file| contents(file, hsa)).collect();
     found.sort();
     found
 }
 
 /// Compares what both providers record of a workload.
-fn same(options: &[&str], name: &str, arguments: &[&str], everything: bool) {
+fn same(options: &[&str], name: &str, arguments: &[&str], hsa: Hsa) {
     let sdk = recorded("sdk", options, name, arguments);
     let direct = recorded("direct", options, name, arguments);
     assert_eq!(sdk.code(), direct.code(), "{name}: {}", direct.stderr);
@@ -146,10 +153,7 @@ fn same(options: &[&str], name: &str, arguments: &[&str], everything: bool) {
         direct.stderr
     );
     assert!(!direct.stderr.contains("note:"), "{}", direct.stderr);
-    let (expected, found) = (
-        all_contents(&sdk, everything),
-        all_contents(&direct, everything),
-    );
+    let (expected, found) = (all_contents(&sdk, hsa), all_contents(&direct, hsa));
     assert_eq!(expected.len(), found.len(), "{name}: processes");
     for (expected, found) in expected.iter().zip(&found) {
         for (what, expected) in expected {
@@ -166,43 +170,43 @@ fn same(options: &[&str], name: &str, arguments: &[&str], everything: bool) {
 
 #[test]
 fn calls_and_device_work_of_hip_programs() {
-    same(&[], "vector-ops", &["2", "2"], false);
-    same(&[], "transpose", &["2"], false);
-    same(&[], "copies", &[], false);
-    same(&[], "module-load", &[], false);
-    same(&[], "launch-loop", &["100"], false);
+    same(&[], "vector-ops", &["2", "2"], Hsa::None);
+    same(&[], "transpose", &["2"], Hsa::Steady);
+    same(&[], "copies", &[], Hsa::Steady);
+    same(&[], "module-load", &[], Hsa::Steady);
+    same(&[], "launch-loop", &["100"], Hsa::Steady);
 }
 
 #[test]
 fn calls_and_device_work_of_an_hsa_program() {
-    same(&[], "hsa-direct", &[], true);
+    same(&[], "hsa-direct", &[], Hsa::All);
 }
 
 #[test]
 fn threads_and_processes() {
-    same(&[], "many-threads", &["12", "4"], false);
-    same(&[], "fork-exec", &[], false);
-    same(&[], "fork-exec", &["late"], false);
-    same(&[], "fork-exec", &["replace"], false);
+    same(&[], "many-threads", &["12", "4"], Hsa::None);
+    same(&[], "fork-exec", &[], Hsa::Steady);
+    same(&[], "fork-exec", &["late"], Hsa::Steady);
+    same(&[], "fork-exec", &["replace"], Hsa::Steady);
 }
 
 #[test]
 fn pauses_regions_and_renaming() {
-    same(&[], "regions", &[], false);
-    same(&["--selected-regions"], "regions", &[], false);
-    same(&["--kernel-rename"], "vector-ops", &["2", "2"], false);
+    same(&[], "regions", &[], Hsa::Steady);
+    same(&["--selected-regions"], "regions", &[], Hsa::Steady);
+    same(&["--kernel-rename"], "vector-ops", &["2", "2"], Hsa::None);
     same(
         &["--kernel-rename", "--compat", "rocprofv3"],
         "vector-ops",
         &["2", "2"],
-        false,
+        Hsa::None,
     );
 }
 
 #[test]
 fn sudden_ends() {
-    same(&[], "abort-midway", &["5"], false);
-    same(&[], "segv-midway", &["5"], false);
+    same(&[], "abort-midway", &["5"], Hsa::Steady);
+    same(&[], "segv-midway", &["5"], Hsa::Steady);
 }
 
 /// Completion signals of the program in every role: their values are right, and each piece of work is recorded once.
@@ -250,14 +254,19 @@ fn destroyed_queues_hold_nobody_up() {
 fn a_killed_program_loses_nothing_old() {
     let running = Rpd::new(["--hip-trace", "--kernel-trace", "--provider"])
         .option(["direct", "-f", "rocpd"])
-        .start_workload("launch-loop", ["100000000"]);
-    std::thread::sleep(Duration::from_millis(1500));
-    running.signal_group(9);
-    let folder = running.folder().to_owned();
-    drop(running.finish());
-    let recovered = Rpd::plain(["recover"]).option([folder]).run();
-    let databases = recovered.files_ending(".db");
-    let _ = databases;
+        .start_workload("spin", ["progress"]);
+    let [.., pid] = super::sudden_ends::spinning(&running, 3);
+    std::thread::sleep(Duration::from_millis(600));
+    let pid = i32::try_from(pid).expect("a process id");
+    // SAFETY: takes no pointers; the process was started by this test and runs until it is killed.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    let outcome = running.finish().expect_code(137);
+    let database = Database::open(&outcome.file("results.db"));
+    let launches = "SELECT count(*) FROM regions WHERE name = 'hipLaunchKernel' AND \"end\" < (SELECT max(start) FROM regions) \
+         - 250000000";
+    let old = database.number(launches);
+    let dispatches = database.number("SELECT count(*) FROM kernels");
+    assert!(old > 0 && dispatches >= old, "{dispatches} of {old}");
 }
 
 /// A tool that needs the SDK goes on working, and rpd records through the SDK beside it.
