@@ -17,6 +17,12 @@ pub extern "C" fn rpd_collect_end() {
     });
 }
 
+/// The process ends without exit handlers: what is complete is recorded.
+#[unsafe(no_mangle)]
+pub extern "C" fn rpd_collect_flush() {
+    SERVICE.run(direct::entry::flush);
+}
+
 /// Notes why nothing is recorded, unless a provider records. The front end prints notes at the end of the run.
 ///
 /// # Safety

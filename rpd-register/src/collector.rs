@@ -20,6 +20,7 @@ pub(crate) struct Collector {
     end: Option<unsafe extern "C" fn()>,
     note: Option<unsafe extern "C" fn(*const c_char)>,
     takes: Option<Takes>,
+    flush: Option<unsafe extern "C" fn()>,
     set_api_table: Option<rocprofiler_set_api_table_fn>,
 }
 
@@ -76,6 +77,10 @@ pub(crate) fn open() -> Option<&'static Collector> {
                     handle,
                     c"rpd_collect_takes",
                 )),
+                flush: std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn()>>(symbol(
+                    handle,
+                    c"rpd_collect_flush",
+                )),
                 set_api_table: std::mem::transmute::<
                     *mut c_void,
                     Option<rocprofiler_set_api_table_fn>,
@@ -102,6 +107,14 @@ impl Collector {
         if let Some(end) = self.end {
             // SAFETY: the collector's function for this purpose; it may be called at any time.
             unsafe { end() };
+        }
+    }
+
+    /// Has it record what is complete: the process is about to end without exit handlers.
+    pub(crate) fn flush(&self) {
+        if let Some(flush) = self.flush {
+            // SAFETY: the collector's function for this purpose; it may be called at any time.
+            unsafe { flush() };
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use rpd_spool::format::{CodeObject, HostFunction, KernelSymbol, tag};
 use rpd_spool::writer::{ForkLock, now};
@@ -104,12 +104,20 @@ unsafe impl Sync for Shared {}
 static STATE: Shared = Shared(UnsafeCell::new(None));
 static LOCK: ForkLock = ForkLock::new();
 /// To be registered before the runtime loads anything.
-pub(super) static FORK: ForkHook = ForkHook::new().lock(&LOCK);
+pub(super) static FORK: ForkHook = ForkHook::new()
+    .lock(&LOCK)
+    .in_child(|| FORKED.store(true, Ordering::Relaxed));
+/// In a forked child whose runtime starts anew: handles of code objects may be those of its parent's.
+static FORKED: AtomicBool = AtomicBool::new(false);
 
 fn with<T>(act: impl FnOnce(&mut State) -> T) -> Option<T> {
     let _guard = LOCK.lock()?;
     // SAFETY: the lock is held.
-    Some(act(unsafe { &mut *STATE.0.get() }.get_or_insert_default()))
+    let state = unsafe { &mut *STATE.0.get() }.get_or_insert_default();
+    if FORKED.swap(false, Ordering::Relaxed) {
+        state.objects.clear();
+    }
+    Some(act(state))
 }
 
 impl State {

@@ -187,6 +187,16 @@ pub(crate) unsafe fn set_api_table(
     });
 }
 
+/// Records what is complete. Nothing in a process that shares another's memory (`vfork`).
+pub(crate) fn flush() {
+    if is_configured()
+        && !guard::is_finalized()
+        && process::existing().is_some_and(|found| found.directory.pid() == std::process::id())
+    {
+        poller::pass();
+    }
+}
+
 /// Recording ends: what is under way is waited for, and nothing is recorded from then on. Once.
 pub(crate) fn end() {
     if !is_configured() || ENDED.swap(true, Ordering::AcqRel) {

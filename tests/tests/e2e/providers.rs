@@ -207,6 +207,7 @@ fn pauses_regions_and_renaming() {
 fn sudden_ends() {
     same(&[], "abort-midway", &["5"], Hsa::Steady);
     same(&[], "segv-midway", &["5"], Hsa::Steady);
+    same(&[], "exit-midway", &["5"], Hsa::Steady);
 }
 
 /// Completion signals of the program in every role: their values are right, and each piece of work is recorded once.
