@@ -105,7 +105,8 @@ hook! {
                 return None;
             }
             // SAFETY: the runtime has written the new queue there.
-            Some(follow(unsafe { *result }, (agent, known.id)))
+            follow(unsafe { *result }, (agent, known.id));
+            Some(())
         });
         match made.flatten() {
             Some(()) => SUCCESS,

@@ -30,8 +30,9 @@ macro_rules! hook {
             let function = $crate::direct::wrappers::original::$kind[slot]
                 .load(std::sync::atomic::Ordering::Relaxed);
             // SAFETY: the slot held a function of this type.
-            let function =
-                unsafe { std::mem::transmute::<*mut std::ffi::c_void, Function>(function) };
+            let function = unsafe {
+                std::mem::transmute::<*mut std::ffi::c_void, Function>(function)
+            };
             // SAFETY: the arguments are the caller's, or what the hook has put in their place.
             let $next = move |$($a: $t),*| unsafe { function($($a),*) };
             $body

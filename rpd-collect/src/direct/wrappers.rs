@@ -69,7 +69,11 @@ pub(super) mod slot {
     }
     macro_rules! api_domain {
         ($kind:ident, $count:literal, [$($name:ident),*]) => {
-            #[allow(non_camel_case_types, reason = "the names are those of functions")]
+            #[allow(
+                non_camel_case_types,
+                clippy::enum_variant_names,
+                reason = "the names are those of functions"
+            )]
             #[allow(dead_code, reason = "most functions are only wrapped")]
             #[repr(usize)]
             #[derive(Debug, Clone, Copy)]
