@@ -206,7 +206,6 @@ fn pauses_regions_and_renaming() {
 #[test]
 fn sudden_ends() {
     same(&[], "abort-midway", &["5"], Hsa::Steady);
-    same(&[], "segv-midway", &["5"], Hsa::Steady);
     same(&[], "exit-midway", &["5"], Hsa::Steady);
 }
 
