@@ -1,5 +1,5 @@
 //! Turns the argument tables into what the collector needs of them: for every call the size of its argument struct and
-//! where in it texts are.
+//! where in it texts are; and a description of every function of the runtimes' dispatch tables, as calls of macros.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -50,7 +50,55 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     std::fs::write(out.join("layouts.rs"), source)?;
     std::fs::write(out.join("capture_wrappers.rs"), capture_wrappers()?)?;
+    std::fs::write(out.join("operations.rs"), operations()?)?;
+    let tables = rpd_data::functions()?;
+    std::fs::write(out.join("functions.rs"), rpd_data::macro_calls(&tables))?;
+    std::fs::write(out.join("streams.rs"), streams(&tables, &layouts)?)?;
     Ok(())
+}
+
+/// The operations of every kind: one text for each kind, a line for each operation from number 0.
+fn operations() -> Result<String, Box<dyn Error>> {
+    let operations = rpd_data::operations()?;
+    let kinds: Vec<&[rpd_data::Operation]> = operations.chunk_by(|a, b| a.kind == b.kind).collect();
+    let mut source = format!("static KINDS: [(&str, &str); {}] = [\n", kinds.len());
+    for kind in kinds {
+        let names: Vec<&str> = kind.iter().map(|operation| operation.name).collect();
+        writeln!(source, "(\"{}\", \"{}\"),", kind[0].kind, names.join("\\n"))?;
+    }
+    source.push_str("];\n");
+    Ok(source)
+}
+
+/// What functions of the HIP runtime do with a stream, and where in their arguments that is, by slot.
+fn streams(
+    tables: &[rpd_data::Domain],
+    layouts: &[rpd_data::Layout],
+) -> Result<String, Box<dyn Error>> {
+    let mut rows = String::new();
+    let hip = tables
+        .iter()
+        .filter(|table| table.name == "HIP_RUNTIME_API");
+    for (table, (slot, function)) in
+        hip.flat_map(|table| std::iter::repeat(table).zip(table.functions.iter().enumerate()))
+    {
+        let (role, position) = match function.stream() {
+            Some(rpd_data::StreamRole::Create(position)) => ("Create", position),
+            Some(rpd_data::StreamRole::Destroy(position)) => ("Destroy", position),
+            Some(rpd_data::StreamRole::Set(position)) => ("Set", position),
+            None => continue,
+        };
+        let layout = layouts
+            .iter()
+            .find(|layout| (layout.kind, layout.operation) == (table.name, function.name.as_str()))
+            .ok_or_else(|| format!("{} has no layout", function.name))?;
+        let offset = layout.arguments[position].offset;
+        writeln!(rows, "({slot}, Stream::{role}({offset})),")?;
+    }
+    let count = rows.lines().count();
+    Ok(format!(
+        "static STREAMS: [(u16, Stream); {count}] = [\n{rows}];\n"
+    ))
 }
 
 /// `captured!` for every call of the HIP runtime that a capture records, then the table of these wrappers.

@@ -13,16 +13,20 @@ mod scan;
 
 use std::{env, error::Error, fs, path::PathBuf};
 
+/// Tables of libraries that are not simulated.
+const ABSENT: [&str; 3] = ["RCCL_API", "ROCDECODE_API", "ROCJPEG_API"];
+
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let out = PathBuf::from(env::var("OUT_DIR")?);
     for input in ["build.rs", "build", "src/hip", "src/hsa", "src/roctx"] {
         println!("cargo::rerun-if-changed={input}");
     }
-    let domains = rpd_data::functions()?;
+    let mut domains = rpd_data::functions()?;
+    domains.retain(|domain| !ABSENT.contains(&domain.name));
     let implemented = scan::find(&root, &["hip", "hsa", "roctx"], &domains)?;
     fs::write(out.join("api_counts.rs"), emit::counts(&domains)?)?;
-    fs::write(out.join("api_fns.rs"), emit::functions(&domains)?)?;
+    fs::write(out.join("api_fns.rs"), rpd_data::macro_calls(&domains))?;
     fs::write(
         out.join("api_impls.rs"),
         emit::implementations(&domains, &implemented)?,

@@ -8,16 +8,28 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | `entry` | the functions that `librpd_register.so` calls |
 //! | `sdk` | a provider: what knows the ABI of rocprofiler-sdk |
+//! | `direct` | a provider: wraps the functions of the runtimes itself |
+//! | `agent` | the record of an agent, which both write |
 //! | `kokkos` | the Kokkos tools interface |
 //! | `python` | what the Python package `rpd` calls |
 //! | `lifecycle` | the collector in the target's process: load, exit, fork, signals |
+//! | `tables` | the dispatch tables of runtimes, and their functions |
 //! | `recording` | what is recorded, and where it goes |
 
+mod agent;
+mod direct;
+mod entry;
 mod kokkos;
 mod lifecycle;
 mod python;
 mod recording;
 mod sdk;
+mod tables;
 
-pub use sdk::entry::{rocprofiler_configure, rpd_collect_end, rpd_collect_note};
+pub use entry::{
+    rpd_collect_end, rpd_collect_flush, rpd_collect_note, rpd_collect_set_api_table,
+    rpd_collect_takes,
+};
+pub use sdk::entry::rocprofiler_configure;

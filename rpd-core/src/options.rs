@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use rpd_spool::kernel_name::KernelNames;
 pub use rpd_spool::options::{
     CollectionPeriod, CollectorOptions, CounterOptions, CounterRequest, IterationRange,
-    SamplingMethod, SamplingOptions, SamplingUnit, Traces,
+    ProviderChoice, SamplingMethod, SamplingOptions, SamplingUnit, Traces,
 };
 
 pub use crate::agent::AgentIndex;

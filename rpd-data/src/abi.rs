@@ -79,7 +79,13 @@ const HANDLES: [&str; 17] = [
 ];
 
 /// Names that hide a pointer.
-const POINTERS: [&str; 31] = [
+const POINTERS: [&str; 37] = [
+    "RocJpegHandle",
+    "RocJpegStreamHandle",
+    "RocdecBitstreamReader",
+    "RocdecVideoParser",
+    "ncclComm_t",
+    "rocDecDecoderHandle",
     "hipArray_const_t",
     "hipArray_t",
     "hipCtx_t",
@@ -136,8 +142,15 @@ pub fn of(c: &str) -> Option<Abi> {
         "hipChannelFormatDesc" => Abi::Struct("ChannelFormatDesc", 20, 4),
         "hipIpcMemHandle_t" | "hipIpcEventHandle_t" => Abi::Struct("IpcHandle", 64, 1),
         "hsa_ext_control_directives_t" => Abi::Struct("ControlDirectives", 144, 8),
+        "ncclUniqueId" => Abi::Struct("UniqueId", 128, 1),
+        "mscclAlgoHandle_t" => Abi::I32,
         // What remains are enums.
-        _ if c.starts_with("hip") || c.starts_with("hsa_") => Abi::U32,
+        _ if ["hip", "hsa_", "nccl", "rocDec", "RocJpeg"]
+            .iter()
+            .any(|prefix| c.starts_with(prefix)) =>
+        {
+            Abi::U32
+        }
         _ => return None,
     })
 }

@@ -39,7 +39,7 @@ pub struct Domain {
 }
 
 /// Kinds whose functions have slots in a dispatch table of a runtime.
-const DOMAINS: [&str; 9] = [
+const DOMAINS: [&str; 12] = [
     "HIP_RUNTIME_API",
     "HIP_COMPILER_API",
     "HSA_CORE_API",
@@ -49,6 +49,9 @@ const DOMAINS: [&str; 9] = [
     "MARKER_CORE_API",
     "MARKER_CONTROL_API",
     "MARKER_NAME_API",
+    "RCCL_API",
+    "ROCDECODE_API",
+    "ROCJPEG_API",
 ];
 
 /// The functions of all dispatch tables, in the order of their slots.
@@ -105,5 +108,131 @@ pub fn functions() -> Result<Vec<Domain>, Box<dyn Error>> {
     match rets.keys().next() {
         Some(name) => Err(format!("api-returns.csv: `{name}` is no operation").into()),
         None => Ok(domains),
+    }
+}
+
+/// What a call does with the one HIP stream that it concerns: the position of the parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamRole {
+    /// Makes it, and writes it to where the parameter points.
+    Create(usize),
+    /// Destroys it.
+    Destroy(usize),
+    /// Works on it.
+    Set(usize),
+}
+
+impl Param {
+    /// Its name as a Rust identifier.
+    pub fn ident(&self) -> String {
+        match self.name.as_str() {
+            "fn" | "type" => format!("r#{}", self.name),
+            name => name.to_owned(),
+        }
+    }
+}
+
+impl Function {
+    /// Parameters and result in Rust: `(a: u32, b: *mut c_void) -> u32`.
+    pub fn signature(&self) -> String {
+        let params: Vec<String> = self
+            .params
+            .iter()
+            .map(|param| format!("{}: {}", param.ident(), param.abi.rust()))
+            .collect();
+        let ret = self.ret.map_or("()", abi::Abi::rust);
+        format!("({}) -> {ret}", params.join(", "))
+    }
+
+    /// The HIP stream that a call of this function concerns.
+    pub fn stream(&self) -> Option<StreamRole> {
+        let of = |declared: &str| -> Vec<usize> {
+            let params = self.params.iter().enumerate();
+            let found = params.filter(|(_, param)| param.c_type == declared);
+            found.map(|(position, _)| position).collect()
+        };
+        let creates =
+            self.name.starts_with("hipStreamCreate") || self.name.starts_with("hipExtStreamCreate");
+        match (of("hipStream_t").as_slice(), of("hipStream_t*").as_slice()) {
+            (_, &[param]) if creates => Some(StreamRole::Create(param)),
+            (&[param], _) if self.name == "hipStreamDestroy" => Some(StreamRole::Destroy(param)),
+            (&[param], _) => Some(StreamRole::Set(param)),
+            _ => None,
+        }
+    }
+}
+
+/// Rust source that describes every function to macros of whoever includes it: for each domain, by slot,
+/// `api_fn!(KIND, slot, name, (parameter: type, ...) -> result);`, then `api_domain!(KIND, count, [name, ...]);`.
+pub fn macro_calls(domains: &[Domain]) -> String {
+    let mut out = String::new();
+    for Domain { name, functions } in domains {
+        for (slot, function) in functions.iter().enumerate() {
+            let (called, signature) = (&function.name, function.signature());
+            out.push_str(&format!(
+                "api_fn!({name}, {slot}, {called}, {signature});\n"
+            ));
+        }
+        let names: Vec<&str> = functions
+            .iter()
+            .map(|function| function.name.as_str())
+            .collect();
+        let (count, names) = (names.len(), names.join(", "));
+        out.push_str(&format!("api_domain!({name}, {count}, [{names}]);\n"));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn function(kind: &str, name: &str) -> Function {
+        let domains = functions().expect("the tables");
+        let domain = domains.into_iter().find(|domain| domain.name == kind);
+        let functions = domain.expect("the kind").functions;
+        let found = functions.into_iter().find(|function| function.name == name);
+        found.expect("the function")
+    }
+
+    #[test]
+    fn signatures_are_those_of_the_headers() {
+        assert_eq!(
+            function("HIP_RUNTIME_API", "hipLaunchKernel").signature(),
+            "(function_address: *mut c_void, numBlocks: Dim3, dimBlocks: Dim3, args: *mut c_void, \
+             sharedMemBytes: usize, stream: *mut c_void) -> u32"
+        );
+        assert_eq!(
+            function("RCCL_API", "ncclCommInitRank").signature(),
+            "(newcomm: *mut c_void, nranks: i32, commId: UniqueId, myrank: i32) -> u32"
+        );
+        let text = function("ROCJPEG_API", "rocJpegGetErrorName");
+        assert_eq!(text.ret, Some(abi::Abi::Ptr));
+    }
+
+    #[test]
+    fn arguments_lie_as_in_the_layouts() {
+        let layouts = crate::layouts().expect("the tables");
+        for domain in functions().expect("the tables") {
+            for function in &domain.functions {
+                let layout = layouts.iter().find(|layout| {
+                    (layout.kind, layout.operation) == (domain.name, function.name.as_str())
+                });
+                let layout = layout.expect("a layout for each function");
+                assert_eq!(layout.arguments.len(), function.params.len());
+                for (argument, param) in layout.arguments.iter().zip(&function.params) {
+                    assert_eq!(argument.size as usize, param.abi.layout().0, "{param:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn streams_are_found_by_their_parameter() {
+        let role = |name: &str| function("HIP_RUNTIME_API", name).stream();
+        assert_eq!(role("hipLaunchKernel"), Some(StreamRole::Set(5)));
+        assert_eq!(role("hipStreamCreate"), Some(StreamRole::Create(0)));
+        assert_eq!(role("hipStreamDestroy"), Some(StreamRole::Destroy(0)));
+        assert_eq!(role("hipMalloc"), None);
     }
 }

@@ -11,7 +11,7 @@ mod layout;
 mod table;
 
 pub use capture::{CaptureCall, Role, capture_calls};
-pub use functions::{Domain, Function, Param, functions};
+pub use functions::{Domain, Function, Param, StreamRole, functions, macro_calls};
 pub use layout::{Argument, Form, Layout, layouts};
 pub use table::{Malformed, rows};
 

@@ -6,7 +6,7 @@ use std::fmt;
 use rpd_core::naming::{Facts, Target};
 use rpd_core::options::{Format, Options, SamplingMethod};
 use rpd_core::os_text;
-use rpd_core::session::Session;
+use rpd_core::session::{Provider, Session};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ impl Settings {
 pub fn of_outputs(session: &Session, options: &Options, target: &Target) -> Settings {
     let writes = |format: Format| options.formats.contains(&format);
     let summary = &options.summary;
-    Settings::default()
+    let settings = Settings::default()
         .with("output_path", os_text::escape(target.directory.as_os_str()))
         .with("output_file", target.prefix.as_str())
         .with("tmp_directory", session.process.cwd.as_str())
@@ -115,12 +115,17 @@ pub fn of_outputs(session: &Session, options: &Options, target: &Target) -> Sett
         .with("summary_output", summary.any())
         .with("rocpd_output", writes(Format::Rocpd))
         .with("kernel_rename", options.kernel_names.rename)
-        .with("group_by_queue", options.group_by_queue)
+        .with("group_by_queue", options.group_by_queue);
+    // The original has one provider and no such setting.
+    match session.process.provider {
+        Provider::Sdk => settings,
+        Provider::Direct => settings.with("provider", "direct"),
+    }
 }
 
 /// The settings that a database keeps of outputs.
 pub(crate) fn of_database(session: &Session, options: &Options, target: &Target) -> Settings {
-    const KEYS: [&str; 11] = [
+    const KEYS: [&str; 12] = [
         "output_path",
         "output_file",
         "raw_output_path",
@@ -132,6 +137,7 @@ pub(crate) fn of_database(session: &Session, options: &Options, target: &Target)
         "rocpd_output",
         "kernel_rename",
         "group_by_queue",
+        "provider",
     ];
     let mut settings = of_outputs(session, options, target);
     settings.0.retain(|(key, _)| KEYS.contains(key));

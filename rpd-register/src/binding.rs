@@ -1,6 +1,7 @@
 //! Gives the collector to the SDK when the first runtime registers its tables, once for each process image.
 //!
-//! The rule is `rocprofiler_force_configure`. A collector named in `ROCP_TOOL_LIBRARIES`, as any other tool of the SDK,
+//! A collector that wraps the runtimes' functions itself is asked first: if it takes the tables, no SDK is opened. Otherwise
+//! the rule is `rocprofiler_force_configure`. A collector named in `ROCP_TOOL_LIBRARIES`, as any other tool of the SDK,
 //! is what is used
 //!
 //! - when the user has tools in `ROCP_TOOL_LIBRARIES`;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rocprofiler_sdk_sys::rocprofiler_status_t;
+use rocprofiler_sdk_sys::{rocprofiler_set_api_table_fn, rocprofiler_status_t};
 
 use crate::FAILED;
 use crate::collector::{self, Collector};
@@ -23,6 +24,8 @@ use crate::sdk::{self, Sdk};
 
 /// The SDK; null before it is open, and when there is none.
 static SDK: AtomicPtr<Sdk> = AtomicPtr::new(std::ptr::null_mut());
+/// The collector's function that takes tables in the place of an SDK's; null when an SDK takes them.
+static DIRECT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 /// [`NOBODY`], the thread that is binding, or [`DONE`].
 static BINDER: AtomicU64 = AtomicU64::new(NOBODY);
 const NOBODY: u64 = 0;
@@ -57,8 +60,8 @@ fn caller() -> u64 {
     u64::from(process.cast_unsigned()) << 32 | u64::from(thread.cast_unsigned())
 }
 
-/// The SDK, opened and configured by the first caller.
-fn bound() -> Option<&'static Sdk> {
+/// The SDK, opened and configured by the first caller. `first` are the tables that the call is about, if it is.
+fn bound(first: Option<&Registration>) -> Option<&'static Sdk> {
     let me = caller();
     loop {
         let binder = BINDER.load(Ordering::Acquire);
@@ -71,7 +74,7 @@ fn bound() -> Option<&'static Sdk> {
             let exchanged =
                 BINDER.compare_exchange(binder, me, Ordering::AcqRel, Ordering::Acquire);
             if exchanged.is_ok() {
-                bind();
+                bind(first);
                 BINDER.store(DONE, Ordering::Release);
                 break;
             }
@@ -83,7 +86,15 @@ fn bound() -> Option<&'static Sdk> {
     unsafe { SDK.load(Ordering::Acquire).as_ref() }
 }
 
-fn bind() {
+/// What a runtime registers.
+struct Registration {
+    name: *const c_char,
+    version: u64,
+    tables: *mut *mut c_void,
+    count: u64,
+}
+
+fn bind(first: Option<&Registration>) {
     // A process whose environment lost the variables of rpd has its tables forwarded, no more.
     let collector = if sdk::is_named() {
         collector::open()
@@ -92,6 +103,24 @@ fn bind() {
     };
     let objects = Objects::look();
     let by_tool_list = by_tool_list(&objects);
+    if let (Some(collector), Some(first)) = (collector, first)
+        && !first.name.is_null()
+    {
+        // SAFETY: what the caller of `rocprofiler_set_api_table` passed.
+        let taken = unsafe {
+            collector.takes(
+                first.name,
+                first.version,
+                first.tables,
+                first.count,
+                by_tool_list,
+            )
+        };
+        if let Some(function) = taken {
+            DIRECT.store(function as *mut c_void, Ordering::Release);
+            return;
+        }
+    }
     if by_tool_list && collector.is_some() {
         collector::list();
     }
@@ -143,10 +172,23 @@ pub(crate) unsafe fn forward(
     tables: *mut *mut c_void,
     count: u64,
 ) -> c_int {
-    let Some(sdk) = bound() else { return FAILED };
     if name.is_null() {
         return FAILED;
     }
+    let registration = Registration {
+        name,
+        version,
+        tables,
+        count,
+    };
+    let sdk = bound(Some(&registration));
+    let direct = DIRECT.load(Ordering::Acquire);
+    let set_api_table = match sdk {
+        Some(sdk) => sdk.set_api_table,
+        None if direct.is_null() => return FAILED,
+        // SAFETY: `bind` stored a function of this type.
+        None => unsafe { std::mem::transmute::<*mut c_void, rocprofiler_set_api_table_fn>(direct) },
+    };
     // SAFETY: not null, so it is text.
     let key = unsafe { CStr::from_ptr(name) };
     {
@@ -160,7 +202,7 @@ pub(crate) unsafe fn forward(
         forwarded.push((key.to_owned(), instance, 0));
     }
     // SAFETY: the caller's arguments, for the function they are meant for. No lock is held: the SDK calls its tools.
-    let answer = unsafe { (sdk.set_api_table)(name, version, instance, tables, count) };
+    let answer = unsafe { set_api_table(name, version, instance, tables, count) };
     let mut forwarded = FORWARDED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(entry) = forwarded
         .iter_mut()
@@ -173,7 +215,9 @@ pub(crate) unsafe fn forward(
 
 /// Calls a function of the SDK that has no parameters and returns a status.
 pub(crate) fn call(name: &CStr) -> c_int {
-    let Some(sdk) = bound() else { return FAILED };
+    let Some(sdk) = bound(None) else {
+        return FAILED;
+    };
     // SAFETY: null becomes `None`; the functions that this is used for have this type.
     let function = unsafe {
         std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn() -> c_int>>(
@@ -190,7 +234,9 @@ pub(crate) fn call(name: &CStr) -> c_int {
 ///
 /// As for [`crate::rocprofiler_load_attachment_tool`].
 pub(crate) unsafe fn load_tool(path: *const c_char) -> c_int {
-    let Some(sdk) = bound() else { return FAILED };
+    let Some(sdk) = bound(None) else {
+        return FAILED;
+    };
     // SAFETY: null becomes `None`, and a function of this name has this type.
     let function = unsafe {
         std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char) -> c_int>>(

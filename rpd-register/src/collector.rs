@@ -1,11 +1,11 @@
 //! The collector's library, which is in the folder of this one, and its place in `ROCP_TOOL_LIBRARIES`.
 
-use std::ffi::{CStr, CString, OsStr, c_char, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::OnceLock;
 
-use rocprofiler_sdk_sys::rocprofiler_configure_func_t;
+use rocprofiler_sdk_sys::{rocprofiler_configure_func_t, rocprofiler_set_api_table_fn};
 
 use crate::sdk::{symbol, variable};
 
@@ -19,7 +19,13 @@ pub(crate) struct Collector {
     pub(crate) configure: rocprofiler_configure_func_t,
     end: Option<unsafe extern "C" fn()>,
     note: Option<unsafe extern "C" fn(*const c_char)>,
+    takes: Option<Takes>,
+    flush: Option<unsafe extern "C" fn()>,
+    set_api_table: Option<rocprofiler_set_api_table_fn>,
 }
+
+/// Type of `rpd_collect_takes`: name, version, tables, their number, whether the process may have another tool.
+type Takes = unsafe extern "C" fn(*const c_char, u64, *mut *mut c_void, u64, c_int) -> c_int;
 
 // SAFETY: the handle is only used with the loader, which is thread-safe.
 unsafe impl Send for Collector {}
@@ -52,7 +58,7 @@ pub(crate) fn open() -> Option<&'static Collector> {
         if handle.is_null() {
             return None;
         }
-        // SAFETY: null becomes `None`; the other two are the collector's functions for this library, and the first has
+        // SAFETY: null becomes `None`; the others are the collector's functions for this library, and the first has
         // the type that the SDK's ABI gives it.
         unsafe {
             Some(Collector {
@@ -67,6 +73,18 @@ pub(crate) fn open() -> Option<&'static Collector> {
                 note: std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char)>>(
                     symbol(handle, c"rpd_collect_note"),
                 ),
+                takes: std::mem::transmute::<*mut c_void, Option<Takes>>(symbol(
+                    handle,
+                    c"rpd_collect_takes",
+                )),
+                flush: std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn()>>(symbol(
+                    handle,
+                    c"rpd_collect_flush",
+                )),
+                set_api_table: std::mem::transmute::<
+                    *mut c_void,
+                    Option<rocprofiler_set_api_table_fn>,
+                >(symbol(handle, c"rpd_collect_set_api_table")),
             })
         }
     };
@@ -90,6 +108,34 @@ impl Collector {
             // SAFETY: the collector's function for this purpose; it may be called at any time.
             unsafe { end() };
         }
+    }
+
+    /// Has it record what is complete: the process is about to end without exit handlers.
+    pub(crate) fn flush(&self) {
+        if let Some(flush) = self.flush {
+            // SAFETY: the collector's function for this purpose; it may be called at any time.
+            unsafe { flush() };
+        }
+    }
+
+    /// The function that takes tables in the place of an SDK's, if the collector wants those of this process, of which the
+    /// given ones are the first. `other_tool`: a tool of the process may need an SDK.
+    ///
+    /// # Safety
+    ///
+    /// As for [`crate::rocprofiler_set_api_table`].
+    pub(crate) unsafe fn takes(
+        &self,
+        name: *const c_char,
+        version: u64,
+        tables: *mut *mut c_void,
+        count: u64,
+        other_tool: bool,
+    ) -> Option<rocprofiler_set_api_table_fn> {
+        let (takes, set_api_table) = (self.takes?, self.set_api_table?);
+        // SAFETY: the caller's arguments, for the collector's function for this purpose.
+        let taken = unsafe { takes(name, version, tables, count, other_tool.into()) };
+        (taken != 0).then_some(set_api_table)
     }
 
     /// Notes why nothing is recorded, for the end of the run; left out when an SDK has configured the collector

@@ -1,7 +1,8 @@
 //! Recording ends where the target's `main` returns.
 //!
 //! What exit handlers still do, such as the clean-up of the runtime, is not recorded, as with other tools of this kind.
-//! In a program that ends by `exit` and never returns from `main`, the SDK's own exit handler ends the recording.
+//! In a program that ends by `exit` and never returns from `main`, the exit handler of the provider ends the recording. One
+//! that ends by `_exit`, which runs no handlers, has what is complete by then recorded.
 
 #[cfg(not(test))]
 use std::ffi::{c_char, c_int, c_void};
@@ -84,4 +85,33 @@ pub(crate) unsafe extern "C" fn __libc_start_main(
             stack_end,
         )
     }
+}
+
+/// Ends the process without exit handlers.
+#[cfg(not(test))]
+fn end_at_once(status: c_int) -> ! {
+    let flush = || {
+        if let Some(collector) = crate::collector::opened() {
+            collector.flush();
+        }
+    };
+    let _ = std::panic::catch_unwind(flush);
+    loop {
+        // SAFETY: the call takes a number and does not return. It is what the C library's function does.
+        unsafe { libc::syscall(libc::SYS_exit_group, status) };
+    }
+}
+
+/// As the C library's function of this name.
+#[cfg(not(test))]
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn _exit(status: c_int) -> ! {
+    end_at_once(status)
+}
+
+/// As the C library's function of this name.
+#[cfg(not(test))]
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn _Exit(status: c_int) -> ! {
+    end_at_once(status)
 }

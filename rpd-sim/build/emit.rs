@@ -2,53 +2,11 @@
 
 use std::fmt::{Error, Write};
 
-use rpd_data::{Domain, Function};
+use rpd_data::{Domain, StreamRole};
 
 use crate::{mangle, scan::Implemented};
 
 type Text = Result<String, Error>;
-
-fn ident(name: &str) -> String {
-    match name {
-        "fn" | "type" => format!("r#{name}"),
-        _ => name.to_owned(),
-    }
-}
-
-fn signature(f: &Function) -> String {
-    let params: Vec<String> = f
-        .params
-        .iter()
-        .map(|p| format!("{}: {}", ident(&p.name), p.abi.rust()))
-        .collect();
-    let ret = f.ret.map_or("()", |r| r.rust());
-    format!("({}) -> {ret}", params.join(", "))
-}
-
-/// `api_fn!` for every call, then `api_domain!` with the names of each domain by slot.
-pub(crate) fn functions(domains: &[Domain]) -> Text {
-    let mut out = String::new();
-    for d in domains {
-        for (n, f) in d.functions.iter().enumerate() {
-            writeln!(
-                out,
-                "api_fn!({}, {n}, {}, {});",
-                d.name,
-                f.name,
-                signature(f)
-            )?;
-        }
-        let names: Vec<&str> = d.functions.iter().map(|f| f.name.as_str()).collect();
-        writeln!(
-            out,
-            "api_domain!({}, {}, [{}]);",
-            d.name,
-            names.len(),
-            names.join(", ")
-        )?;
-    }
-    Ok(out)
-}
 
 /// `api_impls!` for every domain: its implementations by slot; and checks of their parameter sizes.
 pub(crate) fn implementations(domains: &[Domain], implemented: &Implemented) -> Text {
@@ -107,7 +65,7 @@ pub(crate) fn missing(domains: &[Domain], implemented: &Implemented) -> Text {
                 "api_missing!({}, {}, {});",
                 d.name,
                 f.name,
-                signature(f)
+                f.signature()
             )?;
         }
     }
@@ -120,26 +78,18 @@ pub(crate) fn streams(domains: &[Domain]) -> Text {
     let mut names = Vec::new();
     let hip = domains.iter().filter(|d| d.name == "HIP_RUNTIME_API");
     for (n, f) in hip.flat_map(|d| d.functions.iter().enumerate()) {
-        let of = |t: &str| -> Vec<String> {
-            f.params
-                .iter()
-                .filter(|p| p.c_type == t)
-                .map(|p| ident(&p.name))
-                .collect()
+        let (role, param) = match f.stream() {
+            Some(StreamRole::Create(param)) => ("create", param),
+            Some(StreamRole::Destroy(param)) => ("destroy", param),
+            Some(StreamRole::Set(param)) => ("set", param),
+            None => continue,
         };
-        let creates =
-            f.name.starts_with("hipStreamCreate") || f.name.starts_with("hipExtStreamCreate");
-        let (role, param) = match (of("hipStream_t").as_slice(), of("hipStream_t*").as_slice()) {
-            (_, [p]) if creates => ("create", p.clone()),
-            ([p], _) if f.name == "hipStreamDestroy" => ("destroy", p.clone()),
-            ([p], _) => ("set", p.clone()),
-            _ => continue,
-        };
+        let param = f.params[param].ident();
         writeln!(
             out,
             "api_stream!({role}, {param}, {n}, {}, {});",
             f.name,
-            signature(f)
+            f.signature()
         )?;
         names.push(format!("{n} {}", f.name));
     }

@@ -139,6 +139,41 @@ pub struct CaptureOptions {
     pub max_bytes: Option<u64>,
 }
 
+/// Where the collector has its events from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+pub enum ProviderChoice {
+    /// rocprofiler-sdk.
+    #[default]
+    Sdk,
+    /// The runtimes' dispatch tables, if the collector knows them; otherwise rocprofiler-sdk.
+    Auto,
+    /// The runtimes' dispatch tables.
+    Direct,
+}
+
+impl ProviderChoice {
+    /// Every choice with its word.
+    pub const WORDS: [(ProviderChoice, &'static str); 3] = [
+        (ProviderChoice::Sdk, "sdk"),
+        (ProviderChoice::Auto, "auto"),
+        (ProviderChoice::Direct, "direct"),
+    ];
+
+    /// Its word on the command line.
+    pub fn word(self) -> &'static str {
+        let found = Self::WORDS.iter().find(|(choice, _)| *choice == self);
+        found.map_or("", |(_, word)| word)
+    }
+
+    /// The choice with this word.
+    pub fn of_word(word: &str) -> Option<ProviderChoice> {
+        let found = Self::WORDS.iter().find(|(_, known)| *known == word);
+        found.map(|(choice, _)| *choice)
+    }
+}
+
 /// What the collector in the target is told. Small and text-encodable: it travels in [`crate::COLLECT_VARIABLE`]
 /// as `key=value` pairs joined by `,`, so that the target needs no JSON reader.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -180,6 +215,8 @@ pub struct CollectorOptions {
     pub sampling: Option<SamplingOptions>,
     /// What to capture.
     pub capture: CaptureOptions,
+    /// Where events are from.
+    pub provider: ProviderChoice,
 }
 
 impl CollectorOptions {
@@ -255,6 +292,7 @@ const ITERATIONS: &str = "iterations";
 const PERIODS: &str = "periods";
 const ENVIRONMENT: &str = "environment";
 const VARIABLES: &str = "variables";
+const PROVIDER: &str = "provider";
 const STACKS: &str = "stacks";
 const STACK_APIS: &str = "stack_apis";
 const STACK_DEPTH: &str = "stack_depth";
@@ -344,6 +382,9 @@ impl CollectorOptions {
         if !self.variables.is_empty() {
             add(VARIABLES, self.variables.join("+"));
         }
+        if self.provider != ProviderChoice::default() {
+            add(PROVIDER, self.provider.word().to_owned());
+        }
         let (stacks, usual) = (&self.stacks, StackOptions::default());
         if stacks.any() {
             add(STACKS, stacks.mode.word().to_owned());
@@ -396,6 +437,7 @@ impl CollectorOptions {
                 }
                 ENVIRONMENT => options.environment = EnvironmentSelection::of_word(value),
                 VARIABLES => options.variables = value.split('+').map(str::to_owned).collect(),
+                PROVIDER => options.provider = ProviderChoice::of_word(value).unwrap_or_default(),
                 STACKS => options.stacks.mode = StackMode::of_word(value).unwrap_or_default(),
                 STACK_APIS => {
                     options.stacks.apis = value.split('+').map(str::to_owned).collect();
@@ -442,7 +484,9 @@ mod tests {
         text += ",counters=SQ_WAVES+GRBM_COUNT:0/TCC_HIT,group_interval=3,iterations=1:3+5:5,periods=0:10:2+1:2:0,environment=all,variables=A+B";
         text += ",stacks=merged,stack_apis=hsa_*+!roctx*,stack_depth=9,stack_every=3,stack_min_duration=70";
         text += ",capture_staging=8,capture_max_bytes=9";
+        text += ",provider=direct";
         let all_on = CollectorOptions::from_text(&text);
+        assert_eq!(all_on.provider, ProviderChoice::Direct);
         let fields = format!("{all_on:?}");
         assert!(!fields.contains("false"), "{fields}");
         assert!(!fields.contains("[]"), "{fields}");

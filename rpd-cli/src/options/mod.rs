@@ -9,6 +9,7 @@ mod outputs;
 pub(crate) mod parse;
 mod pass;
 pub(crate) mod plan;
+mod provider;
 mod ranks;
 pub(crate) mod resolve;
 pub(crate) mod sampling;

@@ -18,6 +18,7 @@ use super::inherit::variable_truth;
 use super::merge::Draft;
 use super::outputs;
 use super::plan::Pass;
+use super::provider;
 use super::ranks;
 use super::resolve::Resolver;
 use super::sampling;
@@ -147,9 +148,11 @@ impl Resolver<'_> {
             .chain(named)
             .filter(|name| is_name(&name) && !kept.keeps(name))
             .collect();
+        let provider = provider::resolve(given, &traces, &counters)?;
         let options = Options {
             compat,
             collector: CollectorOptions {
+                provider,
                 traces,
                 hip_args: arguments_shown && (traces.hip_runtime || traces.hip_compiler),
                 annotate_args: on("annotate-args"),

@@ -403,6 +403,8 @@ pub(crate) const OPTIONS: &[Spec] = &[
     option(Advanced, "backend", Form::Choice(&["auto", "rocm", "sim"], false), "What the target runs on: the ROCm installation, the simulated GPU, or auto: ROCm if there is a device and an SDK [default: auto]")
         .value("BACKEND"),
     option(Advanced, "sim-gpu", Form::Choice(&["gfx90a", "gfx942"], false), "The GPU that is simulated; implies --backend sim [default: RPD_SIM_GPU, or gfx90a]").value("GPU"),
+    option(Advanced, "provider", Form::Choice(&["auto", "sdk", "direct"], false), "Where events are from: rocprofiler-sdk, the runtimes' own dispatch tables (direct), or auto: direct if it has all that is asked for; see docs/providers.md [default: sdk]")
+        .value("PROVIDER"),
     option(Advanced, "rocm-root", Form::Text, "Root of the ROCm installation").aliases(&["rocm-path"]).value("DIR"),
     option(Advanced, "sdk-soversion", Form::Integer(1, 1000), "Major version of the SDK library to look for [default: 1]"),
     option(Advanced, "sdk-version", Form::Text, "Full version of the SDK library to look for").value("X.Y.Z"),

@@ -7,8 +7,8 @@ use nix::sys::signal::Signal;
 use rpd_core::domain::Domain;
 use rpd_core::foreign;
 use rpd_core::ids::ProcessId;
-use rpd_core::options::{Options, Symbolize, Traces};
-use rpd_core::session::{OperationClass, Process, Session, Table};
+use rpd_core::options::{Options, ProviderChoice, Symbolize, Traces};
+use rpd_core::session::{OperationClass, Process, Provider, Session, Table};
 
 use super::{count, counted, label, sampled, shown};
 use crate::process::spawn::Ending;
@@ -113,6 +113,12 @@ pub(super) fn of_process(
         parts.push(format!("ended by {signal}"));
     }
     parts.push(counts(session, options));
+    // Said where it is not what always happens.
+    if session.process.provider == Provider::Direct {
+        parts.push("provider direct".to_owned());
+    } else if options.collector.provider != ProviderChoice::Sdk && session.ledger.runtime_seen {
+        parts.push("provider sdk".to_owned());
+    }
     let written = match outcome.files.as_slice() {
         [] if outcome.complete() && !session.is_empty() && options.minimum_output_bytes > 0 => {
             "nothing written: less than --minimum-output-data".to_owned()

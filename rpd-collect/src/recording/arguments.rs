@@ -1,6 +1,17 @@
-//! Where the arguments of a call are: a table that the build script makes from the argument tables.
+//! The arguments of a call: where they are, by a table that the build script makes from the argument tables, and how they
+//! are recorded.
 
+use std::ffi::c_char;
 use std::ops::Range;
+
+use rpd_spool::format::api_flag;
+use rpd_spool::writer::OpenRecord;
+
+use super::call::Call;
+use super::text;
+
+/// Bytes kept of a text argument.
+pub(crate) const TEXT: usize = 4096;
 
 include!(concat!(env!("OUT_DIR"), "/layouts.rs"));
 
@@ -52,6 +63,55 @@ pub(crate) fn find<'a>(layouts: &'a [Layout], operation: &str) -> Option<&'a Lay
         .binary_search_by_key(&operation, |layout| layout.operation())
         .ok()
         .map(|index| &layouts[index])
+}
+
+/// Begins a call that is recorded with its arguments: the bytes of the struct, and the texts behind pointers in it.
+///
+/// # Safety
+///
+/// `arguments` is the argument struct of the call that `layout` describes, as the caller passed it: texts in it are null or
+/// NUL-terminated, as the call itself expects them.
+#[inline]
+pub(crate) unsafe fn begin(call: &Call, layout: &Layout, arguments: &[u8]) -> OpenRecord {
+    let (size, offsets) = (arguments.len(), layout.texts());
+    if offsets.is_empty() {
+        return call.begin(api_flag::ARGUMENTS, size, |rest| {
+            rest[..size].copy_from_slice(arguments);
+        });
+    }
+    let mut texts: [Option<&[u8]>; Layout::TEXTS] = [None; Layout::TEXTS];
+    let mut flags = api_flag::ARGUMENTS;
+    let mut tail = size;
+    for (text, offset) in texts.iter_mut().zip(offsets) {
+        let offset = usize::from(*offset);
+        let Some(bytes) = arguments.get(offset..offset + 8) else {
+            continue;
+        };
+        let mut address = [0; 8];
+        address.copy_from_slice(bytes);
+        let pointer = usize::from_ne_bytes(address) as *const c_char;
+        // SAFETY: as this function demands; the caller keeps the text alive through the call.
+        if let Some((found, cut)) = unsafe { text::capped(pointer, TEXT) } {
+            *text = Some(found);
+            tail += found.len();
+            if cut {
+                flags |= api_flag::TRUNCATED;
+            }
+        }
+    }
+    tail += 4 * offsets.len();
+    call.begin(flags, tail, |rest| {
+        rest[..size].copy_from_slice(arguments);
+        let mut at = size;
+        for text in &texts[..offsets.len()] {
+            let count = text.map_or(u32::MAX, |text| text.len() as u32);
+            rest[at..at + 4].copy_from_slice(&count.to_le_bytes());
+            at += 4;
+            let text = text.unwrap_or_default();
+            rest[at..at + text.len()].copy_from_slice(text);
+            at += text.len();
+        }
+    })
 }
 
 #[cfg(test)]

@@ -16,7 +16,8 @@
 //! | `switch` | when recording is on: pause and resume, selected regions, collection periods |
 //! | `kernel_selection` | which dispatches are counted |
 //! | `capture` | captures of GPU calls with their data |
-//! | `arguments` | where in its argument struct a call has texts |
+//! | `kinds` | names and numbers of kinds and operations |
+//! | `arguments` | the arguments of a call |
 //! | `process`, `process_record`, `totals` | the process: directory, meta stream, first record, sums |
 //! | `fork` | what modules do around a fork |
 //! | `background` | threads of the collector |
@@ -32,6 +33,7 @@ pub(crate) mod device_work;
 pub(crate) mod fork;
 pub(crate) mod guard;
 pub(crate) mod kernel_selection;
+pub(crate) mod kinds;
 pub(crate) mod markers;
 pub(crate) mod meta;
 pub(crate) mod process;

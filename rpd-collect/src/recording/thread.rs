@@ -27,6 +27,8 @@ pub(super) type RegionNumbers = HashMap<Box<[u8]>, u32>;
 pub(crate) struct Thread {
     /// A writer of this thread is at work; set while a signal handler may interrupt it.
     busy: AtomicBool,
+    /// Its id in the kernel.
+    tid: u32,
     /// Calls and markers of this thread, and device work that the provider reports on it.
     pub(super) records: StreamWriter,
     /// HIP streams set by the calls this thread is in.
@@ -130,6 +132,7 @@ fn begin() -> Option<*mut Thread> {
     let tid = id();
     let thread = Box::new(Thread {
         busy: AtomicBool::new(false),
+        tid,
         records: StreamWriter::new(&process.directory, format!("t{tid}"), stream::THREAD, tid),
         streams: [0; NESTED_STREAMS],
         stream_depth: 0,
@@ -190,6 +193,11 @@ impl Thread {
     /// Region and HIP stream that work submitted now belongs to; 0 for none.
     pub(crate) fn region_and_stream(&self) -> (u32, u32) {
         (self.regions.last().copied().unwrap_or(0), self.stream())
+    }
+
+    /// Its id in the kernel.
+    pub(crate) fn tid(&self) -> u32 {
+        self.tid
     }
 
     /// A call on HIP stream `id` begins.

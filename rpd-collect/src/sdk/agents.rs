@@ -1,20 +1,17 @@
 //! The agents, as the provider describes them: the raw structs, so that a later reader may use more of their fields.
 
 use std::ffi::c_void;
-use std::mem::offset_of;
 use std::sync::OnceLock;
 
 use rocprofiler_sdk_sys::{
-    Functions, rocprofiler_agent_cache_t, rocprofiler_agent_io_link_t,
-    rocprofiler_agent_mem_bank_t, rocprofiler_agent_type_t, rocprofiler_agent_v0_t,
-    rocprofiler_agent_version_t, rocprofiler_status_t,
+    Functions, rocprofiler_agent_type_t, rocprofiler_agent_v0_t, rocprofiler_agent_version_t,
+    rocprofiler_status_t,
 };
-use rpd_spool::format::{AgentRecord, tag};
 
 use super::payload::sized;
 use super::query::visit3;
-use crate::recording::text::text;
-use crate::recording::{header, meta};
+use crate::agent;
+use crate::recording::meta;
 
 /// Handles of the GPUs, in the order of their topology nodes.
 static GPUS: OnceLock<Vec<u64>> = OnceLock::new();
@@ -26,9 +23,6 @@ pub(super) fn gpus() -> &'static [u64] {
 
 /// Sizes of the agent struct to ask with: this build's, then that of the first releases that had one.
 const SIZES: [usize; 2] = [size_of::<rocprofiler_agent_v0_t>(), 296];
-
-/// No agent struct is this large; a larger size is not used.
-const LARGEST: usize = 4096;
 
 pub(super) fn record(functions: &Functions) {
     let mut status = rocprofiler_status_t::SUCCESS;
@@ -84,81 +78,9 @@ unsafe fn write_all(agents: *mut *const c_void, count: usize) {
 /// `agent` is null or points to an agent struct of version 0.
 unsafe fn write(agent: *const c_void) -> Option<rocprofiler_agent_v0_t> {
     // SAFETY: as this function demands.
-    let known = unsafe { sized::<rocprofiler_agent_v0_t>(agent) }?;
-    let mut tail = Vec::new();
-    let mut put = |bytes: &[u8]| {
-        tail.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-        tail.extend_from_slice(bytes);
-    };
-    let size = usize::try_from(known.size).unwrap_or(0).min(LARGEST);
-    // SAFETY: the struct has as many bytes as its size says; the arrays have the lengths in the fields beside them; texts
-    // are valid like the struct. Fields that the size does not cover are null or 0 in `known`.
     unsafe {
-        put(bytes_of(agent.cast::<u8>(), size));
-        put(bytes_of(known.mem_banks, known.mem_banks_count as usize));
-        put(bytes_of(known.caches, known.caches_count as usize));
-        put(bytes_of(known.io_links, known.io_links_count as usize));
-        for string in [
-            known.name,
-            known.vendor_name,
-            known.product_name,
-            known.model_name,
-        ] {
-            put(text(string));
-        }
+        let known = sized::<rocprofiler_agent_v0_t>(agent)?;
+        agent::record(agent, &known);
+        Some(known)
     }
-    let agent = AgentRecord {
-        header: header(0, 0),
-        handle: known.id.handle,
-    };
-    meta::write(tag::AGENT, 0, &agent, &tail);
-    Some(known)
-}
-
-// The structs are stored as bytes; this is where their readers look for what.
-const _: () = {
-    use rpd_spool::agent;
-    assert!(offset_of!(rocprofiler_agent_v0_t, r#type) == agent::TYPE_OFFSET);
-    assert!(offset_of!(rocprofiler_agent_v0_t, uuid) == agent::UUID_OFFSET);
-    assert!(size_of::<rocprofiler_agent_mem_bank_t>() == agent::MEMORY_BANK_SIZE);
-    assert!(size_of::<rocprofiler_agent_cache_t>() == agent::CACHE_SIZE);
-    assert!(size_of::<rocprofiler_agent_io_link_t>() == agent::IO_LINK_SIZE);
-};
-
-#[expect(non_camel_case_types, reason = "as the lists of properties spell it")]
-type dim3 = [u32; 3];
-
-/// The size of a field.
-const fn size_of_field<T, F>(_: fn(&T) -> &F) -> usize {
-    size_of::<F>()
-}
-
-/// Checks a list of properties.
-macro_rules! check {
-    ($name:ident { $($field:ident: $type:ident = $offset:literal,)* }) => {
-        const _: () = {
-            $(
-                assert!(offset_of!($name, $field) == $offset);
-                assert!(size_of_field(|of: &$name| &of.$field) == size_of::<$type>());
-            )*
-        };
-    };
-}
-
-rpd_spool::agent_properties!(check, rocprofiler_agent_v0_t);
-rpd_spool::memory_bank_properties!(check, rocprofiler_agent_mem_bank_t);
-rpd_spool::cache_properties!(check, rocprofiler_agent_cache_t);
-rpd_spool::io_link_properties!(check, rocprofiler_agent_io_link_t);
-
-/// The bytes of an array.
-///
-/// # Safety
-///
-/// `array` is null or points to `count` elements without padding.
-unsafe fn bytes_of<'a, T>(array: *const T, count: usize) -> &'a [u8] {
-    if array.is_null() || count == 0 {
-        return &[];
-    }
-    // SAFETY: as this function demands.
-    unsafe { std::slice::from_raw_parts(array.cast(), count * size_of::<T>()) }
 }

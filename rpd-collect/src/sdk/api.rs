@@ -11,19 +11,16 @@ use rocprofiler_sdk_sys::{
 use rpd_spool::format::api_flag;
 use rpd_spool::writer::{OpenRecord, now};
 
-use super::names::KindNames;
 use super::provider::functions;
 use super::query::visit9;
 use super::setup::Setup;
 use super::trace::{Phase, Record, Tracer, call_of};
-use crate::recording::arguments::{self, Layout};
+use crate::recording::arguments::{self, Layout, TEXT};
 use crate::recording::call::{self, Call};
 use crate::recording::guard::Service;
+use crate::recording::kinds::KindNames;
 use crate::recording::stacks::Selection;
 use crate::recording::text;
-
-/// Bytes kept of a text argument.
-const TEXT: usize = 4096;
 
 static SERVICE: Service = Service::new("API calls");
 
@@ -191,13 +188,14 @@ fn enter(kind: &ApiKind, record: &Record) -> OpenRecord {
     let call = call_of(kind.number, record, kind.stacks.as_ref());
     match arguments {
         Arguments::None => call.begin(0, 0, |_| {}),
-        Arguments::Raw(layout) => enter_raw(&call, record, layout.size.into(), layout.texts()),
+        Arguments::Raw(layout) => enter_raw(&call, record, layout),
         Arguments::Texts => enter_texts(&call, record),
     }
 }
 
-fn enter_raw(call: &Call, record: &Record, size: usize, offsets: &[u16]) -> OpenRecord {
+fn enter_raw(call: &Call, record: &Record, layout: &Layout) -> OpenRecord {
     // The arguments follow the payload's size; a payload without them is recorded without.
+    let size = usize::from(layout.size);
     let payload = record.payload.cast::<u8>();
     let delivered = match payload.is_null() {
         true => 0,
@@ -207,41 +205,11 @@ fn enter_raw(call: &Call, record: &Record, size: usize, offsets: &[u16]) -> Open
     if delivered < 8 + size {
         return call.begin(0, 0, |_| {});
     }
-    // SAFETY: the payload has `size` bytes of arguments behind its size field.
-    let arguments = unsafe { std::slice::from_raw_parts(payload.add(8), size) };
-    let mut texts: [Option<&[u8]>; Layout::TEXTS] = [None; Layout::TEXTS];
-    let mut flags = api_flag::ARGUMENTS;
-    let mut tail = size;
-    for (text, offset) in texts.iter_mut().zip(offsets) {
-        let offset = usize::from(*offset);
-        let Some(bytes) = arguments.get(offset..offset + 8) else {
-            continue;
-        };
-        let mut address = [0; 8];
-        address.copy_from_slice(bytes);
-        let pointer = usize::from_ne_bytes(address) as *const c_char;
-        // SAFETY: an input argument that the call itself is about to read as text; the caller keeps it alive.
-        if let Some((found, cut)) = unsafe { text::capped(pointer, TEXT) } {
-            *text = Some(found);
-            tail += found.len();
-            if cut {
-                flags |= api_flag::TRUNCATED;
-            }
-        }
+    // SAFETY: the payload has `size` bytes of arguments behind its size field, which are those of the call that begins.
+    unsafe {
+        let bytes = std::slice::from_raw_parts(payload.add(8), size);
+        arguments::begin(call, layout, bytes)
     }
-    tail += 4 * offsets.len();
-    call.begin(flags, tail, |rest| {
-        rest[..size].copy_from_slice(arguments);
-        let mut at = size;
-        for text in &texts[..offsets.len()] {
-            let count = text.map_or(u32::MAX, |text| text.len() as u32);
-            rest[at..at + 4].copy_from_slice(&count.to_le_bytes());
-            at += 4;
-            let text = text.unwrap_or_default();
-            rest[at..at + text.len()].copy_from_slice(text);
-            at += text.len();
-        }
-    })
 }
 
 /// For operations that are newer than rpd, which are rare: the provider formats their arguments.

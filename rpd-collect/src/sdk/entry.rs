@@ -1,6 +1,6 @@
 //! How the provider finds, starts and ends the collector.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use rocprofiler_sdk_sys::{
@@ -10,7 +10,7 @@ use rocprofiler_sdk_sys::{
 
 use super::contexts;
 use super::names::Catalogue;
-use super::provider::{self, functions};
+use super::provider;
 use super::setup::Setup;
 use super::{
     agents, api, code_object, counters, dispatch, forked_end, intercept, marker, memory,
@@ -153,8 +153,13 @@ fn set_up(code: *const c_void) -> bool {
     true
 }
 
+/// Whether a provider has configured the collector.
+pub(crate) fn is_configured() -> bool {
+    provider::functions().is_some()
+}
+
 /// Has the provider end the recording, once; without a provider it ends here.
-fn end() {
+pub(crate) fn end() {
     signals::withdraw();
     let function = FINALIZE.swap(std::ptr::null_mut(), Ordering::AcqRel);
     // SAFETY: null becomes `None`; otherwise it is what the provider gave to `initialize`.
@@ -175,29 +180,6 @@ fn end() {
     SERVICE.run(|| {
         if let Some(process) = process::existing() {
             meta::end(process);
-        }
-    });
-}
-
-/// For `librpd_register.so`: the target's `main` has returned, so recording ends.
-#[unsafe(no_mangle)]
-pub extern "C" fn rpd_collect_end() {
-    SERVICE.run(end);
-}
-
-/// For `librpd_register.so`: notes why nothing is recorded, unless a provider has configured the collector. The front end
-/// prints notes at the end of the run.
-///
-/// # Safety
-///
-/// `text` is NUL-terminated.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rpd_collect_note(text: *const c_char) {
-    SERVICE.run(|| {
-        // SAFETY: by the contract of this function.
-        let text = unsafe { CStr::from_ptr(text) };
-        if functions().is_none() {
-            meta::note(&text.to_string_lossy());
         }
     });
 }

@@ -5,12 +5,12 @@ use std::ffi::c_char;
 use rocprofiler_sdk_sys::rocprofiler_callback_tracing_marker_api_data_t;
 use rpd_spool::writer::{OpenRecord, now};
 
-use super::names::KindNames;
 use super::payload;
 use super::setup::{Setup, note_missing};
 use super::trace::{Phase, Record, Tracer, call_of};
 use crate::recording::call::Call;
 use crate::recording::guard::Service;
+use crate::recording::kinds::KindNames;
 use crate::recording::markers::{self, Message, Resource};
 use crate::recording::stacks::Selection;
 use crate::recording::{call, meta, switch, thread};

@@ -8,12 +8,12 @@ use rocprofiler_sdk_sys::{
 use rpd_spool::format::{Allocation, Copy, Scratch};
 use rpd_spool::writer::now;
 
-use super::names::KindNames;
 use super::payload::sized;
 use super::setup::Setup;
 use super::stream::unpack;
 use super::trace::{Phase, Record, Tracer};
 use crate::recording::guard::Service;
+use crate::recording::kinds::KindNames;
 use crate::recording::stacks::Selection;
 use crate::recording::{device_work, header};
 

@@ -6,30 +6,10 @@ use rocprofiler_sdk_sys::{
     Functions, rocprofiler_buffer_tracing_kind_t, rocprofiler_callback_tracing_kind_t,
     rocprofiler_external_correlation_id_request_kind_t, rocprofiler_status_t,
 };
-use rpd_spool::format::{Name, space, tag};
+use rpd_spool::format::space;
 
 use super::query::{visit1, visit2};
-use crate::recording::{header, meta};
-
-/// A kind and its operations.
-pub(super) struct KindNames {
-    /// The provider's number.
-    pub(super) number: u32,
-    /// Its name.
-    pub(super) name: String,
-    /// Number and name of each operation.
-    pub(super) operations: Vec<(i32, String)>,
-}
-
-impl KindNames {
-    /// The number of the operation `name`.
-    pub(super) fn operation(&self, name: &str) -> Option<i32> {
-        self.operations
-            .iter()
-            .find(|(_, found)| found == name)
-            .map(|(number, _)| *number)
-    }
-}
+use crate::recording::kinds::{self, KindNames};
 
 /// Every kind of both services.
 pub(super) struct Catalogue {
@@ -96,30 +76,9 @@ impl Catalogue {
 
     /// Writes all names to the meta stream.
     pub(super) fn record(&self) {
-        for (space, kinds) in [
-            (space::CALLBACK, &self.callback),
-            (space::BUFFER, &self.buffer),
-        ] {
-            for kind in kinds {
-                write(tag::KIND_NAME, space, kind.number, u32::MAX, &kind.name);
-                for (operation, name) in &kind.operations {
-                    let operation = operation.cast_unsigned();
-                    write(tag::OPERATION_NAME, space, kind.number, operation, name);
-                }
-            }
-        }
+        kinds::record(space::CALLBACK, &self.callback);
+        kinds::record(space::BUFFER, &self.buffer);
     }
-}
-
-fn write(tag: u16, space: u32, kind: u32, operation: u32, text: &str) {
-    let name = Name {
-        header: header(0, 0),
-        space,
-        kind,
-        operation,
-        text_len: text.len() as u32,
-    };
-    meta::write(tag, 0, &name, text.as_bytes());
 }
 
 fn callback_kind(

@@ -3,8 +3,9 @@
 use rocprofiler_sdk_sys::{Functions, rocprofiler_context_id_t, rocprofiler_status_t};
 use rpd_spool::options::CollectorOptions;
 
-use super::names::{Catalogue, KindNames};
+use super::names::Catalogue;
 use super::provider::describe;
+use crate::recording::kinds::KindNames;
 use crate::recording::meta;
 
 /// Kinds of libraries that most programs do not use and of which providers of the same ABI version know some or none.

@@ -7,10 +7,10 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_record_t, rocprofiler_context_id_t, rocprofiler_user_data_t,
 };
 
-use super::names::KindNames;
 use super::setup::Setup;
 use crate::recording::call::Call;
 use crate::recording::guard::Service;
+use crate::recording::kinds::KindNames;
 use crate::recording::stacks::Selection;
 
 pub(super) type Record = rocprofiler_callback_tracing_record_t;

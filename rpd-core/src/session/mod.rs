@@ -87,6 +87,16 @@ impl Strings {
     }
 }
 
+/// Where the events of a process are from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Provider {
+    /// rocprofiler-sdk, or nowhere: there were none.
+    #[default]
+    Sdk,
+    /// The runtimes' own dispatch tables.
+    Direct,
+}
+
 /// The process that was recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Process {
@@ -110,6 +120,8 @@ pub struct Process {
     pub forked: bool,
     /// Children of its parent when it started.
     pub psize: u32,
+    /// Where its events are from.
+    pub provider: Provider,
     /// Its arguments, program first. These, the paths and values below are escaped text: [`crate::os_text`].
     pub command: Vec<String>,
     /// Working directory at the start.

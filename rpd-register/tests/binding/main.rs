@@ -190,6 +190,32 @@ fn the_collector_is_forced_and_tables_are_forwarded() {
 }
 
 #[test]
+fn a_collector_that_takes_tables_needs_no_sdk() {
+    let start = || Start::new("program", &["hsa", "hip", "hip"]).with("TAKES", "1");
+    let expected = [
+        "collector: loaded",
+        "collector: asked for hsa, version 70000, 1 table(s)",
+        "collector: takes hsa 0, 1 table(s)",
+        "program: call",
+        "collector: takes hip 0, 1 table(s)",
+        "program: call",
+        "collector: takes hip 1, 1 table(s)",
+        "program: call",
+        "collector: end",
+        "program: after main",
+    ];
+    assert_eq!(start().says(RETURNED), expected);
+    let without_sdk = start().with("RPD_SDK", "/nonexistent/sdk.so");
+    assert_eq!(without_sdk.says(RETURNED), expected);
+    let declined = Start::new("program", &["hsa"]).with("TAKES", "0");
+    assert_eq!(declined.says(RETURNED)[2], "sdk: forced");
+    let with_tool = Start::new("with-tool", &["hsa"]).with("TAKES", "0");
+    let said = with_tool.says(RETURNED);
+    let asked = "collector: asked for hsa, version 70000, 1 table(s), other tool".to_owned();
+    assert!(said.contains(&asked), "{said:?}");
+}
+
+#[test]
 fn a_preload_that_is_lost_does_no_harm() {
     let said = Start::new("program", &["hip"])
         .without("LD_PRELOAD")

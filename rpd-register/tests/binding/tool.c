@@ -40,6 +40,19 @@ void (*signal(int number, void (*handler)(int)))(int) {
     SAY("signal %d\n", number);
     return SIG_DFL;
 }
+/* TAKES: what it answers, after saying what it was asked. */
+int rpd_collect_takes(const char* name, uint64_t version, void** tables, uint64_t count, int other_tool) {
+    (void) tables;
+    const char* answer = getenv("TAKES");
+    if (!answer) return 0;
+    SAY("asked for %s, version %d, %d table(s)%s\n", name, (int) version, (int) count, other_tool ? ", other tool" : "");
+    return atoi(answer);
+}
+int rpd_collect_set_api_table(const char* name, uint64_t version, uint64_t instance, void** tables, uint64_t count) {
+    (void) tables, (void) version;
+    SAY("takes %s %d, %d table(s)\n", name, (int) instance, (int) count);
+    return 0;
+}
 void rpd_collect_end(void) { SAY("end\n"); }
 void rpd_collect_note(const char* text) {
     if (!configured) SAY("note: %s\n", text);

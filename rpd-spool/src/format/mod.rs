@@ -22,7 +22,7 @@ pub use device::{Allocation, Copy, Dispatch, Scratch};
 pub use facts::{
     AgentRecord, CodeObject, HostFunction, KernelSymbol, Name, NamedResource, Region, space,
 };
-pub use process::{Process, RuntimeInit, TimedText, Totals};
+pub use process::{PROVIDER_DIRECT, Process, RuntimeInit, TimedText, Totals};
 pub use sampling::{CodeBytes, CodeContent, PcSample, PcSampling, sample_flag};
 pub use stacks::{
     StackCode, StackLocation, StackModule, StackNode, StackRef, StackSource, location_kind,

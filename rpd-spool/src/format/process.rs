@@ -28,13 +28,17 @@ pub struct Process {
     pub real_time: u64,
     /// 1 when the process came from fork without exec.
     pub forked: u32,
-    /// Provider version as `10000*major + 100*minor + patch`; 0 while none was met.
+    /// Provider version as `10000*major + 100*minor + patch`; 0 while none was met. With [`PROVIDER_DIRECT`], the version
+    /// of the first runtime that registered its tables.
     pub provider_version: u32,
     /// Number of children of the parent process when it was loaded.
     pub psize: u32,
     /// 1 when calls may have stacks, 0 when none has.
     pub stacks: u32,
 }
+
+/// In [`Process::provider_version`]: the collector wrapped the runtimes' functions itself, without an SDK.
+pub const PROVIDER_DIRECT: u32 = 1 << 31;
 
 /// Sums over the life of a process. The collector adds to them in place, each with one atomic addition.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]

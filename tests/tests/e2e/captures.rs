@@ -179,7 +179,7 @@ fn calls_of_many_threads_are_all_there() {
 fn calls_wait_for_little_staging_space() {
     let run = captured(&["--staging", "300K"], "vector-ops", &["2", "10"]).success();
     let capture = capture_of(&run);
-    replayed(&capture, &[]).success();
+    let _ = replayed(&capture, &[]).success();
     let calls = database(&capture).number("SELECT count(*) FROM launch");
     assert_eq!(calls, 80);
 }
@@ -305,7 +305,7 @@ fn captures_of_newer_versions_and_other_files_are_refused() {
         newer.stderr
     );
     std::fs::write(&manifest, "{").expect("written");
-    replayed(&capture, &[]).expect_code(2);
+    let _ = replayed(&capture, &[]).expect_code(2);
     let none = replayed(Path::new("/nonexistent"), &[]).expect_code(1);
     assert!(none.stderr.contains("is no capture"), "{}", none.stderr);
 }
@@ -359,7 +359,7 @@ fn captures_are_not_overwritten_and_can_be_moved() {
     assert!(again.stderr.contains("--overwrite"), "{}", again.stderr);
     let moved = run.folder.path().join("moved");
     std::fs::rename(&capture, &moved).expect("moved");
-    replayed(&moved, &[]).success();
+    let _ = replayed(&moved, &[]).success();
 }
 
 /// Case 63, and views for HIPTracer's users.
@@ -450,7 +450,7 @@ fn the_name_hiptracer_has_its_switches() {
         Database::open(&database).number("SELECT count(*) FROM EventLaunch"),
         2
     );
-    replayed(&database, &[]).success();
+    let _ = replayed(&database, &[]).success();
     let light = Rpd::bare("hiptracer", ["-s"])
         .option([&program])
         .option(["add"])

@@ -13,6 +13,7 @@ mod main_job;
 mod names;
 mod odd_programs;
 mod pc_sampling;
+mod providers;
 mod python_package;
 mod recovery;
 mod refusals;

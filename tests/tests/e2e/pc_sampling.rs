@@ -155,7 +155,7 @@ fn a_converted_database_has_the_same_samples() {
     assert_eq!(outcome.files_ending("pc_samples.parquet").len(), 1);
     let database = outcome.file("results.db");
     let folder = outcome.out().join("again");
-    Rpd::plain([
+    let _ = Rpd::plain([
         "convert".as_ref(),
         database.as_os_str(),
         "-f".as_ref(),

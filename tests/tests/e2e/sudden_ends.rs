@@ -11,7 +11,7 @@ use rpd_tests::{install, workloads};
 const CSV: [&str; 3] = ["--sys-trace", "-f", "csv"];
 
 /// Calls, launches and process id as `spin` has noted them, once it has made `launches`.
-fn spinning(running: &Running, launches: u64) -> [u64; 3] {
+pub(super) fn spinning(running: &Running, launches: u64) -> [u64; 3] {
     let file = running.folder().join("progress");
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: the figures the design holds itself to, each with its target. Everything is
 //! measured from outside, on real processes.
 
+mod direct;
 mod examples;
 mod measure;
 mod rows;
@@ -16,6 +17,7 @@ Rows (all of them unless some are named):
   call      one traced API call over the floor that an empty SDK tool sets
   stacks    one traced API call with its native stack; bytes of stacks in a database
   launch    one traced kernel launch over the same floor
+  direct    calls, dispatches and copies recorded without an SDK, over the bare program
   counters  one kernel dispatch with and without counters
   jobs      an input file of 10000 jobs
   idle      collector loaded, nothing enabled, over the bare program

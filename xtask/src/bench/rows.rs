@@ -10,10 +10,11 @@ use super::{Row, Settings, Target, examples};
 type Measure = fn(&Bench, &Settings) -> Result<Vec<Row>>;
 
 /// Every row by the name that selects it.
-pub(super) const ALL: [(&str, Measure); 17] = [
+pub(super) const ALL: &[(&str, Measure)] = &[
     ("call", call),
     ("stacks", stacks),
     ("launch", launch),
+    ("direct", super::direct::direct),
     ("counters", counters),
     ("jobs", jobs),
     ("idle", idle),

@@ -198,3 +198,47 @@ fn summaries() {
         _ => panic!("a bad expression is refused"),
     }
 }
+
+#[test]
+fn the_provider_follows_what_is_asked_for() {
+    use rpd_core::options::ProviderChoice;
+    for (line, expected) in [
+        ("--hip-trace -- a", ProviderChoice::Sdk),
+        ("--hip-trace --provider direct -- a", ProviderChoice::Direct),
+        ("--hip-trace --provider auto -- a", ProviderChoice::Auto),
+        ("--sys-trace --provider auto -- a", ProviderChoice::Sdk),
+        (
+            "--sys-trace --scratch-memory-trace=no --provider auto -- a",
+            ProviderChoice::Auto,
+        ),
+        ("--pmc SQ_WAVES --provider auto -- a", ProviderChoice::Sdk),
+    ] {
+        assert_eq!(options(line).collector.provider, expected, "{line}");
+    }
+}
+
+#[test]
+fn the_direct_provider_refuses_what_only_the_sdk_has() {
+    for (line, option, what) in [
+        ("--pmc SQ_WAVES --provider direct -- a", "pmc", "counters"),
+        (
+            "--pmc-groups SQ_WAVES --provider direct -- a",
+            "pmc-groups",
+            "counters",
+        ),
+        (
+            "--sys-trace --provider direct -- a",
+            "scratch-memory-trace",
+            "scratch memory",
+        ),
+    ] {
+        let Got::Failure(error) = run_with(line, &[]) else {
+            panic!("{line} is accepted");
+        };
+        let expected = format!(
+            "--provider: `direct` has no {what}, which --{option} asks for: leave that out (aggregates such as \
+             --sys-trace include --scratch-memory-trace; --scratch-memory-trace=no takes it out), or use --provider sdk"
+        );
+        assert_eq!(error.to_string(), expected, "{line}");
+    }
+}

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::super::{
-    CodeObject, HostFunction, KernelSymbol, Process, Region, ResourceKind, ResourceName, Session,
+    CodeObject, HostFunction, KernelSymbol, Process, Provider, Region, ResourceKind, ResourceName,
+    Session,
 };
 use crate::agent::Agent;
 use crate::column::Storage;
@@ -391,6 +392,10 @@ fn process(fixed: &format::Process, tail: &[u8]) -> Process {
         real_time: fixed.real_time,
         forked: fixed.forked != 0,
         psize: fixed.psize,
+        provider: match fixed.provider_version & format::PROVIDER_DIRECT {
+            0 => Provider::Sdk,
+            _ => Provider::Direct,
+        },
         command: command.collect(),
         cwd,
         executable,

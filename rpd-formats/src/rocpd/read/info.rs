@@ -6,7 +6,9 @@ use rpd_core::agent::{Agent, AgentType};
 use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, Nanoseconds, ProcessId, StringId};
 use rpd_core::kernel_name::formatted;
 use rpd_core::options::KernelNames;
-use rpd_core::session::{CodeObject, KernelSymbol, Origin, ResourceKind, ResourceName, Session};
+use rpd_core::session::{
+    CodeObject, KernelSymbol, Origin, Provider, ResourceKind, ResourceName, Session,
+};
 use rusqlite::Result;
 use serde_json::Value;
 
@@ -111,6 +113,9 @@ fn process(source: &Source<'_>, recording: &Recording, info: &mut Info) -> Resul
                     .collect();
             }
             let extdata = json(&text(row, 8));
+            if extdata["provider"] == Value::from("direct") {
+                process.provider = Provider::Direct;
+            }
             let is_set = |key: &str| extdata[key].as_bool().unwrap_or(number(&extdata, key) != 0);
             settings.kernel_names.rename = is_set("kernel_rename");
             settings.group_by_queue = is_set("group_by_queue");

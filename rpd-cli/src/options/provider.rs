@@ -1,0 +1,59 @@
+//! Where events are from: rocprofiler-sdk, or the runtimes' own dispatch tables.
+
+use rpd_core::options::{CounterOptions, ProviderChoice, Traces};
+
+use super::given::OptionValues;
+use crate::failure::Failure;
+
+/// Options whose events only the SDK has, and what they are for.
+const NEED_SDK: [(&str, &str); 4] = [
+    ("pc-sampling-beta-enabled", "PC sampling"),
+    ("advanced-thread-trace", "thread trace"),
+    ("spm", "streaming counters"),
+    ("kernel-replay-beta-enabled", "kernel replay"),
+];
+
+/// What needs the SDK: the option, and what it is for.
+fn needs_sdk(
+    given: &OptionValues,
+    traces: &Traces,
+    counters: &CounterOptions,
+) -> Option<(&'static str, &'static str)> {
+    if counters.any() {
+        let asked = given.groups("pmc").is_some_and(|groups| !groups.is_empty());
+        let option = if asked { "pmc" } else { "pmc-groups" };
+        return Some((option, "counters"));
+    }
+    if traces.scratch_memory {
+        return Some(("scratch-memory-trace", "scratch memory"));
+    }
+    NEED_SDK
+        .into_iter()
+        .find(|(option, _)| given.bool(option) == Some(true))
+}
+
+/// The provider to use, of what was given.
+///
+/// # Errors
+/// It was asked for by name, and something was asked for that it does not have.
+pub(super) fn resolve(
+    given: &OptionValues,
+    traces: &Traces,
+    counters: &CounterOptions,
+) -> Result<ProviderChoice, Failure> {
+    let choice = given
+        .text("provider")
+        .and_then(ProviderChoice::of_word)
+        .unwrap_or_default();
+    match (choice, needs_sdk(given, traces, counters)) {
+        (ProviderChoice::Direct, Some((option, what))) => Err(given.refused(
+            "provider",
+            format!(
+                "`direct` has no {what}, which --{option} asks for: leave that out (aggregates such as --sys-trace include \
+                 --scratch-memory-trace; --scratch-memory-trace=no takes it out), or use --provider sdk"
+            ),
+        )),
+        (ProviderChoice::Auto, Some(_)) => Ok(ProviderChoice::Sdk),
+        _ => Ok(choice),
+    }
+}

@@ -1,0 +1,339 @@
+//! Kernel dispatches: queues whose packets pass through [`on_packets`].
+//!
+//! The program's `hsa_queue_create` makes a queue of the runtime's that passes packets to us before a packet processor sees
+//! them, with profiling on. A dispatch packet without completion signal is given one of a pool; one that has a signal
+//! keeps it ([`super::borrowed`]), or, where that cannot be, is followed by a barrier packet that completes the program's.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+use rpd_spool::format::Dispatch;
+use rpd_spool::writer::now;
+
+use super::calls;
+use super::hooks::{Hook, hook};
+use super::hsa::{MISSING, SUCCESS, runtime};
+use super::pending::{Pending, Work};
+use super::{agents, borrowed, code_objects, poller};
+use crate::recording::guard::{self, Service};
+use crate::recording::{device_work, header, meta, thread};
+
+static SERVICE: Service = Service::new("kernel dispatches");
+
+/// Dispatch ids, from 1.
+static NEXT_DISPATCH: AtomicU64 = AtomicU64::new(1);
+/// Queue ids, from 1.
+static NEXT_QUEUE: AtomicU64 = AtomicU64::new(1);
+/// Dispatches are counted, not recorded: the program has paused recording.
+static COUNT_PAUSED: AtomicBool = AtomicBool::new(false);
+
+/// Sets whether dispatches that a pause leaves out are counted.
+pub(super) fn count_paused(on: bool) {
+    COUNT_PAUSED.store(on, Ordering::SeqCst);
+}
+
+/// A queue whose dispatches are recorded. Never freed: the runtime may still call with it while it is destroyed.
+#[derive(Debug)]
+pub(super) struct Queue {
+    /// The program's `hsa_queue_t`; 0 once it is destroyed.
+    handle: AtomicU64,
+    /// When it was destroyed, by our clock; 0 before.
+    destroyed: AtomicU64,
+    /// The runtime's handle of its agent, and the agent's in records.
+    agent: (u64, u64),
+    id: u64,
+    /// Its work.
+    pub(super) pending: Pending,
+    next: AtomicPtr<Queue>,
+}
+
+/// How long work is looked for that was under way when its queue was destroyed, in nanoseconds. What has not ended by then
+/// never does.
+const AFTERMATH: u64 = 100_000_000;
+
+impl Queue {
+    /// Whether work of it may be complete that is not recorded.
+    pub(super) fn has_work(&self) -> bool {
+        if self.pending.is_empty() {
+            return false;
+        }
+        let destroyed = self.destroyed.load(Ordering::Acquire);
+        destroyed == 0 || now().saturating_sub(destroyed) < AFTERMATH
+    }
+}
+
+/// The queue that was made last.
+static QUEUES: AtomicPtr<Queue> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Every queue that was made.
+pub(super) fn queues() -> impl Iterator<Item = &'static Queue> {
+    let mut next = QUEUES.load(Ordering::Acquire);
+    std::iter::from_fn(move || {
+        // SAFETY: null or a leaked box.
+        let queue = unsafe { next.as_ref() }?;
+        next = queue.next.load(Ordering::Acquire);
+        Some(queue)
+    })
+}
+
+/// In a forked child: its parent's queues are not its own.
+pub(super) fn forget() {
+    QUEUES.store(std::ptr::null_mut(), Ordering::Release);
+}
+
+type Callback = *const c_void;
+
+hook! {
+    QUEUE_CREATE: HSA_CORE_API::hsa_queue_create,
+    fn queue_create(
+        agent: u64, size: u32, kind: u32, callback: Callback, data: *mut c_void, private: u32, group: u32,
+        result: *mut *mut c_void,
+    ) -> u32,
+    |next| {
+        let made = SERVICE.on_event(|| {
+            let known = agents::known(agent)?;
+            if !known.is_gpu || result.is_null() {
+                return None;
+            }
+            let status = runtime!(
+                HSA_AMD_EXT_API::hsa_amd_queue_intercept_create(
+                    u64, u32, u32, Callback, *mut c_void, u32, u32, *mut *mut c_void
+                ) -> u32,
+                (agent, size, kind, callback, data, private, group, result), MISSING
+            );
+            if status != SUCCESS {
+                return None;
+            }
+            // SAFETY: the runtime has written the new queue there.
+            follow(unsafe { *result }, (agent, known.id));
+            Some(())
+        });
+        match made.flatten() {
+            Some(()) => SUCCESS,
+            // The runtime's own error, or a queue that cannot be followed.
+            None => next(agent, size, kind, callback, data, private, group, result),
+        }
+    }
+}
+
+/// Has the packets of a new queue pass through this module.
+fn follow(handle: *mut c_void, agent: (u64, u64)) {
+    let queue = Box::leak(Box::new(Queue {
+        handle: AtomicU64::new(handle as u64),
+        destroyed: AtomicU64::new(0),
+        agent,
+        id: NEXT_QUEUE.fetch_add(1, Ordering::Relaxed),
+        pending: Pending::new(),
+        next: AtomicPtr::new(std::ptr::null_mut()),
+    }));
+    let place = std::ptr::from_mut(queue);
+    let status = runtime!(
+        HSA_AMD_EXT_API::hsa_amd_queue_intercept_register(*mut c_void, Handler, *mut c_void) -> u32,
+        (handle, on_packets, place.cast()),
+        MISSING
+    );
+    set_profiling(handle, 1);
+    if status != SUCCESS {
+        meta::note(&format!(
+            "the dispatches of a queue are not recorded: the runtime does not pass on its packets (status {status:#x})"
+        ));
+        return;
+    }
+    let mut last = QUEUES.load(Ordering::Acquire);
+    loop {
+        queue.next.store(last, Ordering::Relaxed);
+        match QUEUES.compare_exchange(last, place, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => break,
+            Err(other) => last = other,
+        }
+    }
+    poller::start();
+}
+
+fn set_profiling(queue: *mut c_void, on: i32) -> u32 {
+    runtime!(
+        HSA_AMD_EXT_API::hsa_amd_profiling_set_profiler_enabled(*mut c_void, i32) -> u32,
+        (queue, on),
+        MISSING
+    )
+}
+
+fn find(handle: *mut c_void) -> Option<&'static Queue> {
+    queues().find(|queue| queue.handle.load(Ordering::Acquire) == handle as u64)
+}
+
+hook! {
+    PROFILER_ENABLED: HSA_AMD_EXT_API::hsa_amd_profiling_set_profiler_enabled,
+    fn profiler_enabled(queue: *mut c_void, enable: i32) -> u32,
+    |next| {
+        // The times of our queues are needed whether or not the program wants them.
+        match SERVICE.on_event(|| find(queue)).flatten() {
+            Some(_) => next(queue, 1),
+            None => next(queue, enable),
+        }
+    }
+}
+
+hook! {
+    QUEUE_DESTROY: HSA_CORE_API::hsa_queue_destroy,
+    fn queue_destroy(handle: *mut c_void) -> u32,
+    |next| {
+        let queue = SERVICE.on_event(|| {
+            let queue = find(handle)?;
+            poller::pass();
+            queue.handle.store(0, Ordering::Release);
+            Some(queue)
+        });
+        let status = next(handle);
+        if let Some(queue) = queue.flatten() {
+            match status {
+                SUCCESS => queue.destroyed.store(now(), Ordering::Release),
+                _ => queue.handle.store(handle as u64, Ordering::Release),
+            }
+        }
+        status
+    }
+}
+
+/// An AQL packet.
+type Packet = [u64; 8];
+/// Passes packets on to the queue.
+type Writer = unsafe extern "C" fn(*const Packet, u64);
+type Handler = unsafe extern "C" fn(*const Packet, u64, u64, *mut c_void, Writer);
+
+/// Packet types.
+const KERNEL_DISPATCH: u64 = 2;
+const AGENT_DISPATCH: u64 = 4;
+const BARRIER_AND: u64 = 3;
+const BARRIER_OR: u64 = 5;
+const VENDOR_SPECIFIC: u64 = 0;
+/// The bit of the header that has a packet wait for those before it.
+const BARRIER_BIT: u64 = 1 << 8;
+/// What a packet wrote is visible to the whole system when it is complete.
+const RELEASE_SYSTEM: u64 = 2 << 11;
+/// Where the completion signal is.
+const SIGNAL: usize = 7;
+
+/// Packets that are passed on at a time: a dispatch may become two.
+const BATCH: usize = 16;
+
+unsafe extern "C" fn on_packets(
+    packets: *const Packet,
+    count: u64,
+    _index: u64,
+    queue: *mut c_void,
+    write: Writer,
+) {
+    if guard::is_finalized() || !calls::are_on() {
+        if COUNT_PAUSED.load(Ordering::Relaxed) && !guard::is_finalized() {
+            SERVICE.on_event(|| {
+                // SAFETY: the runtime's packets.
+                for packet in unsafe { std::slice::from_raw_parts(packets, count as usize) } {
+                    before_submission(packet);
+                    if packet[0] & 0xff == KERNEL_DISPATCH {
+                        device_work::dispatch_paused();
+                    }
+                }
+            });
+        }
+        // SAFETY: what the runtime passed.
+        unsafe { write(packets, count) };
+        return;
+    }
+    // SAFETY: the runtime's packets, and the queue that was registered with this function.
+    let (packets, queue) = unsafe {
+        (
+            std::slice::from_raw_parts(packets, count as usize),
+            &*queue.cast::<Queue>(),
+        )
+    };
+    for batch in packets.chunks(BATCH) {
+        let mut out = [[0; 8]; 2 * BATCH];
+        let mut used = 0;
+        let followed = SERVICE.on_event(|| {
+            for packet in batch {
+                used += rewrite(queue, packet, &mut out[used..]);
+            }
+        });
+        match followed {
+            // SAFETY: as many packets are there.
+            Some(()) => unsafe { write(out.as_ptr(), used as u64) },
+            // SAFETY: what the runtime passed.
+            None => unsafe { write(batch.as_ptr(), batch.len() as u64) },
+        }
+    }
+    poller::wake();
+}
+
+/// A packet is about to be submitted whose completion signal, if it has one, is written by the packet processor.
+#[inline]
+fn before_submission(packet: &Packet) {
+    if matches!(
+        packet[0] & 0xff,
+        KERNEL_DISPATCH | AGENT_DISPATCH | BARRIER_AND | BARRIER_OR | VENDOR_SPECIFIC
+    ) && packet[SIGNAL] != 0
+    {
+        borrowed::before_change(packet[SIGNAL]);
+    }
+}
+
+/// Puts the packet, and what else is submitted with it, into `out`; how many packets that is.
+#[inline]
+fn rewrite(queue: &Queue, packet: &Packet, out: &mut [Packet]) -> usize {
+    out[0] = *packet;
+    if packet[0] & 0xff != KERNEL_DISPATCH {
+        before_submission(packet);
+        return 1;
+    }
+    device_work::dispatch_submitted();
+    let work = Work::Dispatch(queue.agent.0, describe(queue, packet));
+    let Some(signals) = queue.pending.submit(packet[SIGNAL], work) else {
+        before_submission(packet);
+        return 1;
+    };
+    out[0][SIGNAL] = signals.work;
+    if signals.program == 0 {
+        return 1;
+    }
+    borrowed::before_change(signals.program);
+    out[1] = [0; 8];
+    out[1][0] = BARRIER_AND | BARRIER_BIT | RELEASE_SYSTEM;
+    out[1][SIGNAL] = signals.program;
+    2
+}
+
+/// The record of a dispatch, without times.
+#[inline]
+fn describe(queue: &Queue, packet: &Packet) -> Dispatch {
+    let (correlation, _) = calls::of_work();
+    let (tid, region, stream) = thread::with(|thread| {
+        let (region, stream) = thread.region_and_stream();
+        (thread.tid(), region, stream)
+    })
+    .unwrap_or_else(|| (thread::id(), 0, 0));
+    let half = |word: u64, shift: u32| (word >> shift & 0xffff) as u32;
+    Dispatch {
+        header: header(0, 0),
+        thread: tid.into(),
+        correlation,
+        start: 0,
+        end: 0,
+        agent: queue.agent.1,
+        queue: queue.id,
+        kernel: code_objects::kernel(packet[4]),
+        dispatch: NEXT_DISPATCH.fetch_add(1, Ordering::Relaxed),
+        stream,
+        region,
+        private_size: packet[3] as u32,
+        group_size: (packet[3] >> 32) as u32,
+        workgroup: [half(packet[0], 32), half(packet[0], 48), half(packet[1], 0)],
+        grid: [
+            (packet[1] >> 32) as u32,
+            packet[2] as u32,
+            (packet[2] >> 32) as u32,
+        ],
+    }
+}
+
+/// What goes into the tables of HSA.
+pub(super) static HOOKS: [&Hook; 3] = [&QUEUE_CREATE, &QUEUE_DESTROY, &PROFILER_ENABLED];

@@ -1,0 +1,214 @@
+//! When this provider is used, its configuration, its end.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rpd_spool::format::{PROVIDER_DIRECT, RuntimeInit, tag};
+use rpd_spool::options::ProviderChoice;
+use rpd_spool::writer::now;
+
+use super::names::Catalogue;
+use super::{calls, code_objects, dispatch, poller, tables};
+use crate::lifecycle::{load, signals};
+use crate::recording::guard::{self, Service};
+use crate::recording::switch::{self, Switched};
+use crate::recording::{header, meta, process, stacks};
+
+static SERVICE: Service = Service::new("tables of runtimes");
+/// This provider records the process.
+static CONFIGURED: AtomicBool = AtomicBool::new(false);
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+/// Longest wait for device work that is under way when recording ends.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// Whether this provider records the process.
+pub(crate) fn is_configured() -> bool {
+    CONFIGURED.load(Ordering::Acquire)
+}
+
+/// Whether this provider takes the tables of this process, of which the given ones are the first; it is configured then.
+///
+/// # Safety
+///
+/// `name` is text, and `tables` has `count` tables of a runtime that registers under it.
+pub(crate) unsafe fn takes(
+    name: *const c_char,
+    version: u64,
+    tables: *mut *mut c_void,
+    count: u64,
+    other_tool: bool,
+) -> bool {
+    load::install();
+    let Some(process) = process::current() else {
+        return false;
+    };
+    let by_name = match process.options.provider {
+        ProviderChoice::Sdk => return false,
+        ProviderChoice::Auto => false,
+        ProviderChoice::Direct => true,
+    };
+    if other_tool {
+        if by_name {
+            meta::note(
+                "--provider direct is not used: the process has an SDK or a tool for it, which needs the runtimes' \
+                 tables; the SDK is used",
+            );
+        }
+        return false;
+    }
+    // SAFETY: as this function demands.
+    let known = unsafe {
+        let tables = std::slice::from_raw_parts(tables, usize::try_from(count).unwrap_or(0));
+        tables::are_known(&text(name), tables)
+    };
+    if !known && !by_name {
+        return false;
+    }
+    process.set_provider_version(PROVIDER_DIRECT | version as u32);
+    configure(process);
+    CONFIGURED.store(true, Ordering::Release);
+    true
+}
+
+/// # Safety
+///
+/// `name` is null or text.
+unsafe fn text(name: *const c_char) -> String {
+    if name.is_null() {
+        return String::new();
+    }
+    // SAFETY: as this function demands.
+    unsafe { CStr::from_ptr(name) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+struct Traces;
+
+impl Switched for Traces {
+    fn trace(&self, on: bool) {
+        calls::switch(on);
+    }
+
+    fn count_paused(&self, on: bool) {
+        dispatch::count_paused(on);
+    }
+}
+
+struct NoPausedDispatches;
+
+impl Switched for NoPausedDispatches {
+    fn trace(&self, on: bool) {
+        calls::switch(on);
+    }
+
+    fn count_paused(&self, _on: bool) {}
+}
+
+fn configure(process: &process::Process) {
+    let options = &process.options;
+    let names = Catalogue::new();
+    names.record();
+    stacks::prepare(options);
+    stacks::note_useless_globs(&options.stacks, names.operations());
+    tables::configure(process, &names);
+    // With the original's semantics, dispatches that a pause leaves out are not counted.
+    let counts =
+        options.traces.kernel && !options.original_semantics && !switch::by_regions(options);
+    switch::configure(
+        options,
+        match counts {
+            true => Box::new(Traces),
+            false => Box::new(NoPausedDispatches),
+        },
+    );
+    calls::switch(options.traces.any() && switch::is_on());
+    switch::begin_periods();
+    // A program that ends by `exit` does not return from `main`. Handlers run last to first: this one before those of
+    // the runtimes, which were loaded before they registered their tables.
+    // SAFETY: the function stays loaded.
+    unsafe { libc::atexit(at_exit) };
+}
+
+extern "C" fn at_exit() {
+    SERVICE.run(end);
+}
+
+/// Operations of `RUNTIME_INITIALIZATION`, by the name under which a runtime registers.
+const RUNTIMES: [(&str, u32); 6] = [
+    ("hsa", 1),
+    ("hip", 2),
+    ("roctx", 3),
+    ("rccl", 4),
+    ("rocdecode", 5),
+    ("rocjpeg", 6),
+];
+
+/// Takes the tables of a runtime.
+///
+/// # Safety
+///
+/// As for [`takes`]; the tables live until the process ends.
+pub(crate) unsafe fn set_api_table(
+    name: *const c_char,
+    version: u64,
+    instance: u64,
+    tables: *mut *mut c_void,
+    count: u64,
+) {
+    SERVICE.on_event(|| {
+        let Some(process) = process::current() else {
+            return;
+        };
+        // SAFETY: as this function demands.
+        let name = unsafe { text(name) };
+        // SAFETY: as this function demands.
+        let taken = unsafe {
+            let tables = std::slice::from_raw_parts(tables, usize::try_from(count).unwrap_or(0));
+            tables::take(process, &name, tables)
+        };
+        let runtime = RUNTIMES.iter().find(|(known, _)| *known == name);
+        if let (true, Some((_, operation))) = (taken, runtime) {
+            let init = RuntimeInit {
+                header: header(0, 0),
+                operation: *operation,
+                reserved: 0,
+                version,
+                instance,
+                time: now(),
+            };
+            meta::write(tag::RUNTIME_INIT, 0, &init, b"");
+        }
+        if taken && name == "hsa" {
+            signals::prepare();
+        }
+    });
+}
+
+/// Records what is complete. Nothing in a process that shares another's memory (`vfork`).
+pub(crate) fn flush() {
+    if is_configured()
+        && !guard::is_finalized()
+        && process::existing().is_some_and(|found| found.directory.pid() == std::process::id())
+    {
+        poller::pass();
+    }
+}
+
+/// Recording ends: what is under way is waited for, and nothing is recorded from then on. Once.
+pub(crate) fn end() {
+    if !is_configured() || ENDED.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    signals::withdraw();
+    // A forked child that did nothing has no work under way either.
+    poller::drain(DRAIN);
+    code_objects::end();
+    calls::switch(false);
+    guard::set_finalized();
+    if let Some(process) = process::existing() {
+        meta::end(process);
+    }
+}

@@ -1,0 +1,377 @@
+//! ROCTx: marks, ranges, names, pause and resume.
+
+use std::cell::RefCell;
+use std::cell::UnsafeCell;
+use std::collections::HashMap;
+use std::ffi::c_char;
+use std::sync::OnceLock;
+
+use rpd_spool::options::CollectorOptions;
+use rpd_spool::writer::{ForkLock, OpenRecord, now};
+
+use super::calls::{self, Frame};
+use super::hooks::{Hook, hook};
+use super::names::Catalogue;
+use crate::recording::fork::ForkHook;
+use crate::recording::guard::Service;
+use crate::recording::kinds::KindNames;
+use crate::recording::markers::{self, Message, Resource};
+use crate::recording::stacks::Selection;
+use crate::recording::{call, regions, switch, thread};
+
+static RANGES: Service = Service::new("markers");
+static CONTROL: Service = Service::new("pause and resume");
+static NAMES: Service = Service::new("names");
+
+/// Numbers of the operations of `MARKER_CORE_RANGE_API`.
+const MARK: usize = 0;
+const THREAD_RANGE: usize = 1;
+const PROCESS_RANGE: usize = 2;
+const GET_THREAD_ID: usize = 3;
+
+/// What is done at marks, ranges and control calls.
+struct Config {
+    /// They are recorded.
+    recorded: bool,
+    /// Number of the kind of ranges.
+    ranges: u16,
+    range_stacks: Option<Selection>,
+    /// Number of the kind of pause and resume.
+    control: u16,
+    control_stacks: Option<Selection>,
+    /// Pause and resume are obeyed.
+    obeyed: bool,
+    /// Ranges rename kernels.
+    rename: bool,
+    /// Marks do so as well, and ranges without a message do not, as in the original.
+    original: bool,
+}
+
+static CONFIG: OnceLock<Config> = OnceLock::new();
+
+pub(super) fn configure(options: &CollectorOptions, names: &Catalogue) {
+    let number = |kind: Option<&KindNames>| kind.map_or(0, |kind| kind.number as u16);
+    let stacks = |kind: Option<&KindNames>| {
+        kind.and_then(|kind| Selection::of(&options.stacks, &kind.operations))
+    };
+    let (ranges, control) = (
+        names.kind("MARKER_CORE_RANGE_API"),
+        names.kind("MARKER_CONTROL_API"),
+    );
+    let recorded = options.traces.marker;
+    FORK.register();
+    if options.kernel_rename {
+        regions::FORK.register();
+    }
+    CONFIG.get_or_init(|| Config {
+        recorded,
+        ranges: number(ranges),
+        range_stacks: stacks(ranges),
+        control: number(control),
+        control_stacks: stacks(control),
+        obeyed: (options.traces.any() || options.counters.any())
+            && (!options.original_semantics || recorded || switch::by_regions(options)),
+        rename: options.kernel_rename,
+        original: options.original_semantics,
+    });
+}
+
+/// A range that is open.
+struct Open {
+    frame: Box<Frame>,
+    record: OpenRecord,
+}
+
+/// Ranges of processes by the id that ROCTx gave them.
+struct Started(UnsafeCell<Option<HashMap<u64, Open>>>);
+
+// SAFETY: only touched with `LOCK` held.
+unsafe impl Sync for Started {}
+
+static STARTED: Started = Started(UnsafeCell::new(None));
+static LOCK: ForkLock = ForkLock::new();
+static FORK: ForkHook = ForkHook::new().lock(&LOCK);
+
+thread_local! {
+    /// Ranges that the thread has pushed; `None` for those that are not recorded.
+    static PUSHED: RefCell<Vec<Option<Open>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn with_started<T>(act: impl FnOnce(&mut HashMap<u64, Open>) -> T) -> Option<T> {
+    let _guard = LOCK.lock()?;
+    // SAFETY: the lock is held.
+    Some(act(unsafe { &mut *STARTED.0.get() }.get_or_insert_default()))
+}
+
+/// Enters a mark or range if it is recorded, or renames kernels, which gives it an id.
+fn open(config: &Config, operation: usize, message: *const c_char) -> Option<Open> {
+    let recorded = config.recorded && calls::are_on();
+    let renames =
+        config.rename && (operation == THREAD_RANGE || operation == MARK && config.original);
+    if !recorded && !renames {
+        return None;
+    }
+    let mut frame = Box::new(Frame::unused());
+    frame.enter();
+    let mut record = OpenRecord::default();
+    // SAFETY: the program's own text.
+    let text = || unsafe { Message::read(message) };
+    if recorded {
+        let stacks = config.range_stacks.as_ref();
+        let has_stack = stacks.is_some_and(|stacks| stacks.takes(operation as i32));
+        let call = frame.call(config.ranges, operation, has_stack);
+        match operation {
+            MARK => markers::mark(&call, text()),
+            THREAD_RANGE => record = markers::begin_thread_range(&call, text()),
+            PROCESS_RANGE => markers::begin_process_range(&call, text()),
+            _ => record = call.begin(0, 0, |_| {}),
+        }
+    }
+    if config.rename && operation == THREAD_RANGE {
+        push_region(config, text(), frame.correlation);
+    }
+    Some(Open { frame, record })
+}
+
+fn push_region(config: &Config, message: Message<'_>, correlation: u64) {
+    if message.text.is_some() || !config.original {
+        regions::push(message.text.unwrap_or_default(), correlation);
+    }
+}
+
+impl Drop for Open {
+    /// A thread may end in a range: what its destructors do is not inside.
+    fn drop(&mut self) {
+        self.frame.leave();
+    }
+}
+
+impl Open {
+    fn close(&self, result: u64, returned: u64) {
+        call::end(self.record, result, returned);
+    }
+}
+
+hook! {
+    MARK_HOOK: MARKER_CORE_API::roctxMarkA,
+    fn mark(message: *const c_char) -> (),
+    |next| {
+        let mark = RANGES
+            .on_event(|| CONFIG.get().and_then(|config| open(config, MARK, message)))
+            .flatten();
+        next(message);
+        if let Some(mark) = mark {
+            RANGES.run(|| {
+                mark.close(0, now());
+                if let Some(config) = CONFIG.get()
+                    && config.rename
+                    && config.original
+                {
+                    // SAFETY: the program's own text.
+                    push_region(config, unsafe { Message::read(message) }, mark.frame.correlation);
+                }
+            });
+        }
+    }
+}
+
+hook! {
+    PUSH: MARKER_CORE_API::roctxRangePushA,
+    fn range_push(message: *const c_char) -> i32,
+    |next| {
+        let range = RANGES
+            .on_event(|| CONFIG.get().and_then(|config| open(config, THREAD_RANGE, message)))
+            .flatten();
+        let level = next(message);
+        RANGES.run(|| {
+            let _ = PUSHED.try_with(|pushed| pushed.borrow_mut().push(range));
+        });
+        level
+    }
+}
+
+hook! {
+    POP: MARKER_CORE_API::roctxRangePop,
+    fn range_pop() -> i32,
+    |next| {
+        let level = next();
+        let returned = now();
+        RANGES.run(|| {
+            let range = PUSHED
+                .try_with(|pushed| pushed.borrow_mut().pop())
+                .ok()
+                .flatten()
+                .flatten();
+            if let Some(range) = range {
+                range.close(level.cast_unsigned().into(), returned);
+                if CONFIG.get().is_some_and(|config| config.rename) {
+                    regions::pop();
+                }
+            }
+        });
+        level
+    }
+}
+
+hook! {
+    START: MARKER_CORE_API::roctxRangeStartA,
+    fn range_start(message: *const c_char) -> u64,
+    |next| {
+        let range = RANGES
+            .on_event(|| CONFIG.get().and_then(|config| open(config, PROCESS_RANGE, message)))
+            .flatten();
+        let id = next(message);
+        if let Some(range) = range {
+            RANGES.run(|| {
+                // What this thread does next is not inside the range: others may stop it.
+                range.frame.leave();
+                with_started(|started| started.insert(id, range));
+            });
+        }
+        id
+    }
+}
+
+hook! {
+    STOP: MARKER_CORE_API::roctxRangeStop,
+    fn range_stop(id: u64) -> (),
+    |next| {
+        next(id);
+        let returned = now();
+        RANGES.on_event(|| {
+            if let Some(range) = with_started(|started| started.remove(&id)).flatten() {
+                markers::end_process_range(range.frame.correlation, returned);
+            }
+        });
+    }
+}
+
+hook! {
+    THREAD_ID: MARKER_CORE_API::roctxGetThreadId,
+    fn thread_id(place: *mut u64) -> i32,
+    |next| {
+        let call = RANGES
+            .on_event(|| {
+                let config = CONFIG.get()?;
+                open(config, GET_THREAD_ID, std::ptr::null())
+            })
+            .flatten();
+        let result = next(place);
+        if let Some(call) = call {
+            RANGES.run(|| call.close(result.cast_unsigned().into(), now()));
+        }
+        result
+    }
+}
+
+/// Pause or resume: `act` obeys it.
+fn control(operation: usize, call: impl FnOnce() -> i32, before: bool, act: fn()) -> i32 {
+    let mut frame = Frame::unused();
+    let record = CONTROL
+        .on_event(|| {
+            let config = CONFIG.get()?;
+            let mut record = OpenRecord::default();
+            if config.recorded {
+                frame.enter();
+                let stacks = config.control_stacks.as_ref();
+                let has_stack = stacks.is_some_and(|stacks| stacks.takes(operation as i32));
+                let call = frame.call(config.control, operation, has_stack);
+                record = call.begin(0, 0, |_| {});
+            }
+            if config.obeyed && before {
+                act();
+            }
+            Some((record, config.obeyed))
+        })
+        .flatten();
+    let result = call();
+    let returned = now();
+    if let Some((record, obeyed)) = record {
+        CONTROL.run(|| {
+            if obeyed && !before {
+                act();
+            }
+            call::end(record, result.cast_unsigned().into(), returned);
+            if frame.correlation != 0 {
+                frame.leave();
+            }
+        });
+    }
+    result
+}
+
+hook! {
+    PAUSE: MARKER_CONTROL_API::roctxProfilerPause,
+    fn pause(thread: u64) -> i32,
+    |next| { control(0, || next(thread), true, switch::pause) }
+}
+
+hook! {
+    RESUME: MARKER_CONTROL_API::roctxProfilerResume,
+    fn resume(thread: u64) -> i32,
+    |next| { control(1, || next(thread), false, switch::resume) }
+}
+
+/// Records a name if markers are.
+fn name(resource: Resource, id: u64, name: *const c_char) {
+    NAMES.on_event(|| {
+        if CONFIG.get().is_some_and(|config| config.recorded) {
+            // SAFETY: the program's own text.
+            markers::name_resource(resource, id, unsafe { Message::read(name) });
+        }
+    });
+}
+
+hook! {
+    NAME_THREAD: MARKER_NAME_API::roctxNameOsThread,
+    fn name_thread(text: *const c_char) -> i32,
+    |next| {
+        name(Resource::OsThread, thread::id().into(), text);
+        next(text)
+    }
+}
+
+hook! {
+    NAME_AGENT: MARKER_NAME_API::roctxNameHsaAgent,
+    fn name_agent(text: *const c_char, agent: *const u64) -> i32,
+    |next| {
+        // SAFETY: null, or the program's agent.
+        let handle = unsafe { agent.as_ref() }.copied().unwrap_or(0);
+        name(Resource::HsaAgent, handle, text);
+        next(text, agent)
+    }
+}
+
+hook! {
+    NAME_DEVICE: MARKER_NAME_API::roctxNameHipDevice,
+    fn name_device(text: *const c_char, device: i32) -> i32,
+    |next| {
+        name(Resource::HipDevice, device.cast_unsigned().into(), text);
+        next(text, device)
+    }
+}
+
+hook! {
+    NAME_STREAM: MARKER_NAME_API::roctxNameHipStream,
+    fn name_stream(text: *const c_char, stream: u64) -> i32,
+    |next| {
+        name(Resource::HipStream, stream, text);
+        next(text, stream)
+    }
+}
+
+/// What goes into the tables of ROCTx.
+pub(super) static HOOKS: [&Hook; 12] = [
+    &MARK_HOOK,
+    &PUSH,
+    &POP,
+    &START,
+    &STOP,
+    &THREAD_ID,
+    &PAUSE,
+    &RESUME,
+    &NAME_THREAD,
+    &NAME_AGENT,
+    &NAME_DEVICE,
+    &NAME_STREAM,
+];

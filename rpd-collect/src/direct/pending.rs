@@ -1,0 +1,316 @@
+//! Dispatches and copies that were submitted and are not recorded yet.
+//!
+//! A queue has one thread at a time that submits, because the runtime holds the queue's lock, and one thread that polls.
+//! Work goes from the first to the second in a linked list, and the list's nodes come back on a stack, each with the signal
+//! that it owns: nothing is locked, and memory is only allocated while more work is under way than ever before.
+
+use std::cell::{Cell, UnsafeCell};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
+
+use rpd_spool::format::{Copy, Dispatch};
+use rpd_spool::writer::now;
+
+use super::{borrowed, clock, hsa};
+use crate::recording::device_work;
+
+/// A piece of work, as it is recorded when it is complete.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Work {
+    /// A dispatch, and the runtime's handle of its agent.
+    Dispatch(u64, Dispatch),
+    /// A copy.
+    Copy(Copy),
+}
+
+/// Which signal shows that work is complete.
+#[derive(Debug)]
+pub(super) struct Signals {
+    /// The one that the work is submitted with.
+    pub(super) work: u64,
+    /// The one that the program waits for, when that is another and is to be changed as the work would have done.
+    pub(super) program: u64,
+    /// What [`Pending::withdraw`] and [`Pending::completed`] need.
+    pub(super) node: *const Node,
+}
+
+/// A piece of work under way.
+#[derive(Debug)]
+pub(super) struct Node {
+    next: AtomicPtr<Node>,
+    /// The signal that this node owns.
+    own: u64,
+    /// The signal that shows when the work is complete: [`Node::own`], or one of the program's.
+    watched: Cell<u64>,
+    state: AtomicU8,
+    /// The program's signal is changed by a callback that has not run yet; 0 otherwise.
+    awaited: AtomicU8,
+    /// When it was submitted, by our clock.
+    submitted: Cell<u64>,
+    work: UnsafeCell<Work>,
+}
+
+/// Times are not known yet.
+const RUNNING: u8 = 0;
+/// Times are in the record.
+const COMPLETE: u8 = 1;
+/// Times will never be known.
+const LOST: u8 = 2;
+/// It has been dealt with, and waits for the nodes before it.
+const DONE: u8 = 3;
+
+impl Node {
+    /// The work is not followed any more. Only with the lock of its entry held.
+    pub(super) fn settle(&self, complete: bool) {
+        let state = if complete { COMPLETE } else { LOST };
+        self.state.store(state, Ordering::Release);
+    }
+
+    /// Whether [`Node::settle`] was called.
+    pub(super) fn is_settled(&self) -> bool {
+        self.state.load(Ordering::Acquire) != RUNNING
+    }
+
+    /// Reads begin and end from a completed signal; false when they are not there.
+    pub(super) fn read_times(&self, signal: u64) -> bool {
+        // SAFETY: of the threads that share the node, this one alone deals with it now: the one that polls, or one that
+        // holds the lock of its entry.
+        let work = unsafe { &mut *self.work.get() };
+        let times = match work {
+            Work::Dispatch(agent, _) => hsa::dispatch_time(*agent, signal),
+            Work::Copy(_) => hsa::copy_time(signal),
+        };
+        let Some((start, end)) = times else {
+            return false;
+        };
+        let (start, end) = clock::bounded(clock::times(start, end), self.submitted.get(), now());
+        match work {
+            Work::Dispatch(_, record) => (record.start, record.end) = (start, end),
+            Work::Copy(record) => (record.start, record.end) = (start, end),
+        }
+        true
+    }
+
+    /// Whether the work is complete or lost.
+    fn is_over(&self) -> bool {
+        if self.awaited.load(Ordering::Acquire) != 0 {
+            return false;
+        }
+        let watched = self.watched.get();
+        if watched != self.own {
+            return borrowed::poll(watched, self);
+        }
+        if self.is_settled() {
+            return true;
+        }
+        if hsa::signal_load(watched) >= 1 {
+            return false;
+        }
+        let complete = self.read_times(watched);
+        self.settle(complete);
+        true
+    }
+
+    /// Writes the record of complete work.
+    fn record(&self) {
+        // SAFETY: nobody else deals with a node that is settled.
+        match unsafe { &*self.work.get() } {
+            Work::Dispatch(_, record) => device_work::dispatch_complete(*record),
+            Work::Copy(record) => device_work::copy_complete(*record),
+        }
+    }
+}
+
+/// The work of a queue.
+#[derive(Debug)]
+pub(super) struct Pending {
+    /// The last node, for the thread that submits.
+    last: Cell<*mut Node>,
+    /// Nodes that the thread that submits can use.
+    free: Cell<*mut Node>,
+    /// Nodes that come back.
+    returned: AtomicPtr<Node>,
+    /// The node before the first that is under way, for the thread that polls.
+    first: Cell<*mut Node>,
+    submitted: AtomicU64,
+    over: AtomicU64,
+}
+
+// SAFETY: cells are used by one thread at a time, as the module's description says.
+unsafe impl Sync for Pending {}
+// SAFETY: as above.
+unsafe impl Send for Pending {}
+
+/// Nodes that are looked at beyond those that have not ended: work on a queue may overtake other work.
+const LOOK_AHEAD: usize = 256;
+
+fn new_node() -> *mut Node {
+    Box::into_raw(Box::new(Node {
+        next: AtomicPtr::new(ptr::null_mut()),
+        own: hsa::signal_create().unwrap_or(0),
+        watched: Cell::new(0),
+        state: AtomicU8::new(RUNNING),
+        awaited: AtomicU8::new(0),
+        submitted: Cell::new(0),
+        work: UnsafeCell::new(Work::Copy(zerocopy::FromZeros::new_zeroed())),
+    }))
+}
+
+impl Pending {
+    pub(super) fn new() -> Pending {
+        let node = new_node();
+        Pending {
+            last: Cell::new(node),
+            free: Cell::new(ptr::null_mut()),
+            returned: AtomicPtr::new(ptr::null_mut()),
+            first: Cell::new(node),
+            submitted: AtomicU64::new(0),
+            over: AtomicU64::new(0),
+        }
+    }
+
+    /// Work is about to be submitted that has the program's `signal`, if that is not 0. `None` when it cannot be followed.
+    ///
+    /// Only for the thread that submits.
+    pub(super) fn submit(&self, signal: u64, work: Work) -> Option<Signals> {
+        let mut node = self.free.get();
+        if node.is_null() {
+            node = self.returned.swap(ptr::null_mut(), Ordering::Acquire);
+        }
+        if node.is_null() {
+            node = new_node();
+        }
+        // SAFETY: a node that is free or new is reached by this thread alone.
+        let fields = unsafe { &*node };
+        self.free.set(fields.next.load(Ordering::Relaxed));
+        if fields.own == 0 {
+            fields.next.store(self.free.get(), Ordering::Relaxed);
+            self.free.set(node);
+            return None;
+        }
+        fields.next.store(ptr::null_mut(), Ordering::Relaxed);
+        fields.state.store(RUNNING, Ordering::Relaxed);
+        fields.awaited.store(0, Ordering::Relaxed);
+        fields.submitted.set(now());
+        // SAFETY: as above.
+        unsafe { fields.work.get().write(work) };
+        fields.watched.set(fields.own);
+        let chosen = match signal {
+            0 => fields.own,
+            theirs => {
+                // Before it is borrowed: from then on other threads may settle the node.
+                fields.watched.set(theirs);
+                if borrowed::borrow(theirs, fields) {
+                    theirs
+                } else {
+                    fields.watched.set(fields.own);
+                    fields.own
+                }
+            }
+        };
+        self.submitted.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the last node stays where it is until it has a successor.
+        unsafe { (*self.last.get()).next.store(node, Ordering::Release) };
+        self.last.set(node);
+        Some(Signals {
+            work: chosen,
+            program: if chosen == signal { 0 } else { signal },
+            node,
+        })
+    }
+
+    /// The work is only over when [`Pending::completed`] was called, too. Before it is given to the device.
+    pub(super) fn await_callback(signals: &Signals) {
+        // SAFETY: the node is not released before it is over.
+        unsafe { &*signals.node }
+            .awaited
+            .store(1, Ordering::Release);
+    }
+
+    /// The callback of [`Pending::await_callback`] has run.
+    pub(super) fn completed(node: *const Node) {
+        // SAFETY: as above.
+        unsafe { &*node }.awaited.store(0, Ordering::Release);
+    }
+
+    /// The runtime did not take the work.
+    pub(super) fn withdraw(signals: &Signals) {
+        // SAFETY: as above.
+        let node = unsafe { &*signals.node };
+        node.awaited.store(0, Ordering::Release);
+        if signals.program == 0 && signals.work != node.own {
+            borrowed::before_destroy(signals.work);
+        }
+        node.settle(false);
+    }
+
+    /// Whether all work is over.
+    pub(super) fn is_empty(&self) -> bool {
+        self.over.load(Ordering::Acquire) == self.submitted.load(Ordering::Acquire)
+    }
+
+    /// Records what is complete. How many pieces of work were over.
+    ///
+    /// Only for the thread that polls.
+    pub(super) fn poll(&self) -> usize {
+        let mut over = 0;
+        let mut running = 0;
+        let mut before = self.first.get();
+        while running < LOOK_AHEAD {
+            // SAFETY: nodes from the first one on are not released.
+            let node = unsafe { (*before).next.load(Ordering::Acquire) };
+            // SAFETY: null or such a node.
+            let Some(fields) = (unsafe { node.as_ref() }) else {
+                break;
+            };
+            if fields.state.load(Ordering::Relaxed) != DONE {
+                if fields.is_over() {
+                    if fields.state.load(Ordering::Acquire) == COMPLETE {
+                        fields.record();
+                    }
+                    fields.state.store(DONE, Ordering::Relaxed);
+                    over += 1;
+                } else {
+                    running += 1;
+                }
+            }
+            if running == 0 {
+                self.release(before);
+                self.first.set(node);
+            }
+            before = node;
+        }
+        self.over.fetch_add(over as u64, Ordering::Release);
+        over
+    }
+
+    /// Gives back the node before the first.
+    fn release(&self, node: *mut Node) {
+        // SAFETY: the node is not in the list any more.
+        let fields = unsafe { &*node };
+        if fields.own != 0 && hsa::signal_load(fields.own) != 1 {
+            hsa::signal_reset(fields.own);
+        }
+        let mut top = self.returned.load(Ordering::Relaxed);
+        loop {
+            fields.next.store(top, Ordering::Relaxed);
+            match self.returned.compare_exchange_weak(
+                top,
+                node,
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(other) => top = other,
+            }
+        }
+    }
+
+    /// In a forked child: the work is its parent's. Nodes and signals are left alone.
+    pub(super) fn forget(&self) {
+        let last = self.last.get();
+        self.first.set(last);
+        self.over
+            .store(self.submitted.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,156 @@
+//! The thread that reads the times of completed work.
+//!
+//! While anything is under way it looks every [`INTERVAL`]; otherwise it sleeps, and a thread that submits wakes it.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rpd_spool::writer::ForkLock;
+
+use super::dispatch::Queue;
+use super::{copies, dispatch};
+use crate::recording::background::spawn;
+use crate::recording::fork::ForkHook;
+use crate::recording::guard::{self, Service};
+use crate::recording::meta;
+
+/// How often completed work is looked for.
+const INTERVAL: Duration = Duration::from_millis(1);
+/// Looks without anything under way before the thread sleeps.
+const IDLE_LOOKS: u32 = 50;
+/// Longest sleep, for the case that a wake-up comes while it falls asleep.
+const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+
+static SERVICE: Service = Service::new("times of device work");
+/// Held while work is looked at.
+static LOCK: ForkLock = ForkLock::new();
+static RUNNING: AtomicBool = AtomicBool::new(false);
+/// 1 while the thread sleeps.
+static ASLEEP: AtomicU32 = AtomicU32::new(0);
+
+/// A forked child has neither the thread nor its parent's work.
+static FORK: ForkHook = ForkHook::new().lock(&LOCK).in_child(|| {
+    dispatch::forget();
+    copies::forget();
+    super::borrowed::forget();
+    RUNNING.store(false, Ordering::Release);
+});
+
+/// Starts the thread, unless it runs.
+pub(super) fn start() {
+    FORK.register();
+    if !RUNNING.swap(true, Ordering::AcqRel)
+        && !spawn("rpd-times", || {
+            SERVICE.run(run);
+        })
+    {
+        RUNNING.store(false, Ordering::Release);
+        meta::note(
+            "device work is recorded only where the program waits for it: the target cannot have another thread",
+        );
+    }
+}
+
+fn run() {
+    let mut idle = 0;
+    while !guard::is_finalized() {
+        pass();
+        idle = if is_idle() { idle + 1 } else { 0 };
+        if idle < IDLE_LOOKS {
+            std::thread::sleep(INTERVAL);
+        } else {
+            sleep();
+            idle = 0;
+        }
+    }
+}
+
+fn is_idle() -> bool {
+    !dispatch::queues().any(Queue::has_work) && copies::is_idle()
+}
+
+fn sleep() {
+    ASLEEP.store(1, Ordering::SeqCst);
+    if is_idle() {
+        let time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: LONGEST_SLEEP.as_nanos() as libc::c_long,
+        };
+        // SAFETY: the word and the time live through the call.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                ASLEEP.as_ptr(),
+                libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+                1,
+                &raw const time,
+            )
+        };
+    }
+    ASLEEP.store(0, Ordering::Relaxed);
+}
+
+/// Work was submitted.
+#[inline]
+pub(super) fn wake() {
+    if ASLEEP.load(Ordering::Relaxed) != 0 {
+        wake_up();
+    }
+}
+
+#[cold]
+fn wake_up() {
+    if ASLEEP.swap(0, Ordering::Relaxed) != 0 {
+        // SAFETY: the word lives for ever.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                ASLEEP.as_ptr(),
+                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+                1,
+            )
+        };
+    }
+}
+
+/// Records all work that is complete now.
+pub(super) fn pass() {
+    if let Some(_guard) = LOCK.lock() {
+        for queue in dispatch::queues().filter(|queue| queue.has_work()) {
+            // More may have ended than one look covers.
+            while queue.pending.poll() >= 64 {}
+        }
+        copies::poll();
+    }
+}
+
+/// Waits until all work is complete, at most `limit`.
+pub(super) fn drain(limit: Duration) {
+    let start = Instant::now();
+    loop {
+        pass();
+        if is_idle() || start.elapsed() >= limit {
+            return;
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// Keeps work from being looked at until [`resume`].
+pub(super) fn suspend() {
+    if let Some(guard) = LOCK.lock() {
+        std::mem::forget(guard);
+    }
+}
+
+/// Ends [`suspend`].
+pub(super) fn resume() {
+    LOCK.reset();
+}
+
+/// The runtime is gone, and with it the signals of all work. While nothing looks at work.
+pub(super) fn forget_work() {
+    dispatch::forget();
+    copies::forget();
+    super::borrowed::forget();
+}

@@ -1,0 +1,135 @@
+//! HIP streams: numbers for them, and which one a call concerns.
+
+use std::cell::Cell;
+use std::cell::UnsafeCell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rpd_spool::writer::ForkLock;
+
+use crate::recording::fork::ForkHook;
+
+/// What a call does with the one HIP stream that it concerns; with the offset in its argument struct of the handle, or of
+/// the pointer to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// Makes it.
+    Create(u16),
+    /// Destroys it.
+    Destroy(u16),
+    /// Works on it.
+    Set(u16),
+}
+
+include!(concat!(env!("OUT_DIR"), "/streams.rs"));
+
+/// What a function of the HIP runtime's table does with a stream.
+pub(super) fn of_operation(slot: usize) -> Option<Stream> {
+    STREAMS
+        .binary_search_by_key(&slot, |(slot, _)| usize::from(*slot))
+        .ok()
+        .map(|index| STREAMS[index].1)
+}
+
+/// The numbers of streams by handle; 0 is the null stream's.
+struct Numbers(UnsafeCell<Option<HashMap<u64, u32>>>);
+
+// SAFETY: only touched with `LOCK` held.
+unsafe impl Sync for Numbers {}
+
+static NUMBERS: Numbers = Numbers(UnsafeCell::new(None));
+static LOCK: ForkLock = ForkLock::new();
+/// To be registered before calls are traced.
+pub(super) static FORK: ForkHook = ForkHook::new().lock(&LOCK);
+static NEXT: AtomicU64 = AtomicU64::new(1);
+/// Changes when a stream is destroyed, whose handle may then be that of another.
+static AGE: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    /// Handle and number of the stream that this thread used last, and the age at which that was true.
+    static LAST: Cell<(u64, u32, u64)> = const { Cell::new((0, 0, 0)) };
+}
+
+/// The number of a stream; one that has none gets the next.
+#[inline]
+pub(super) fn id(stream: u64) -> u32 {
+    if stream == 0 {
+        return 0;
+    }
+    let age = AGE.load(Ordering::Acquire);
+    let last = LAST.get();
+    if (last.0, last.2) == (stream, age) {
+        return last.1;
+    }
+    let id = look_up(stream);
+    LAST.set((stream, id, age));
+    id
+}
+
+#[cold]
+fn look_up(stream: u64) -> u32 {
+    let Some(_guard) = LOCK.lock() else { return 0 };
+    // SAFETY: the lock is held.
+    let numbers = unsafe { &mut *NUMBERS.0.get() }.get_or_insert_default();
+    *numbers
+        .entry(stream)
+        .or_insert_with(|| NEXT.fetch_add(1, Ordering::Relaxed) as u32)
+}
+
+/// The call that `stream` describes has returned `status`.
+///
+/// # Safety
+///
+/// `arguments` is the argument struct of the call.
+pub(super) unsafe fn after_call(stream: Stream, arguments: *const u8, status: u64) {
+    // SAFETY: at the offset is a pointer-sized argument.
+    let argument = |offset: u16| unsafe { arguments.add(offset.into()).cast::<u64>().read() };
+    match stream {
+        Stream::Create(offset) if status as u32 == 0 => {
+            let handle = argument(offset) as *const u64;
+            if !handle.is_null() {
+                // SAFETY: a call that succeeded has written the new stream there.
+                id(unsafe { handle.read() });
+            }
+        }
+        Stream::Destroy(offset) => {
+            if let Some(_guard) = LOCK.lock() {
+                // SAFETY: the lock is held.
+                if let Some(numbers) = unsafe { &mut *NUMBERS.0.get() } {
+                    numbers.remove(&argument(offset));
+                }
+            }
+            AGE.fetch_add(1, Ordering::AcqRel);
+        }
+        Stream::Create(_) | Stream::Set(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_given_in_order_and_not_kept_for_destroyed_streams() {
+        assert_eq!(id(0), 0);
+        let first = id(0x1000);
+        assert_eq!(id(0x2000), first + 1);
+        assert_eq!(id(0x1000), first);
+        let handle = 0x1000_u64;
+        // SAFETY: an argument struct with a stream in it.
+        unsafe { after_call(Stream::Destroy(0), (&raw const handle).cast(), 0) };
+        assert_eq!(id(0x1000), first + 2);
+        let made = 0x3000_u64;
+        let place = &raw const made;
+        // SAFETY: an argument struct with a pointer to a stream in it.
+        unsafe { after_call(Stream::Create(0), (&raw const place).cast(), 0) };
+        assert_eq!(id(0x3000), first + 3);
+    }
+
+    #[test]
+    fn functions_are_known_by_their_slot() {
+        assert!(STREAMS.is_sorted_by_key(|(slot, _)| *slot));
+        assert!(STREAMS.len() > 60);
+        assert_eq!(of_operation(0), None);
+    }
+}

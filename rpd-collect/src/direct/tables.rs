@@ -1,0 +1,299 @@
+//! What goes into which slots of a runtime's tables.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rpd_spool::options::Traces;
+
+use super::calls::{Api, ApiSlot, Operation};
+use super::hooks::{self, Hook};
+use super::names::Catalogue;
+use super::{
+    agents, allocations, borrowed, clock, code_objects, copies, dispatch, markers, shutdown,
+    streams, wrappers,
+};
+use crate::recording::arguments;
+use crate::recording::stacks::Selection;
+use crate::recording::{meta, process::Process};
+use crate::tables::{Code, Slot, flat, versioned};
+
+/// A table that this build knows.
+struct Table {
+    kind: &'static str,
+    api: &'static ApiSlot,
+    next: &'static [Slot],
+    original: &'static [Slot],
+    wrappers: &'static [Code],
+}
+
+macro_rules! tables {
+    ($($kind:ident),* $(,)?) => {
+        [$(Table {
+            kind: stringify!($kind),
+            api: &wrappers::api::$kind,
+            next: &wrappers::next::$kind,
+            original: &wrappers::original::$kind,
+            wrappers: &wrappers::$kind,
+        }),*]
+    };
+}
+
+static TABLES: [Table; 12] = tables! {
+    HIP_RUNTIME_API, HIP_COMPILER_API, HSA_CORE_API, HSA_AMD_EXT_API, HSA_IMAGE_EXT_API, HSA_FINALIZE_EXT_API,
+    MARKER_CORE_API, MARKER_CONTROL_API, MARKER_NAME_API, RCCL_API, ROCDECODE_API, ROCJPEG_API,
+};
+
+/// Whether calls of a kind are recorded. ROCTx calls are, by [`markers`].
+fn is_recorded(traces: &Traces, kind: &str) -> bool {
+    match kind {
+        "HIP_RUNTIME_API" => traces.hip_runtime,
+        "HIP_COMPILER_API" => traces.hip_compiler,
+        "HSA_CORE_API" => traces.hsa_core,
+        "HSA_AMD_EXT_API" => traces.hsa_amd,
+        "HSA_IMAGE_EXT_API" => traces.hsa_image,
+        "HSA_FINALIZE_EXT_API" => traces.hsa_finalizer,
+        "RCCL_API" => traces.rccl,
+        "ROCDECODE_API" => traces.rocdecode,
+        "ROCJPEG_API" => traces.rocjpeg,
+        _ => false,
+    }
+}
+
+/// Determines what the wrappers of every table do.
+pub(super) fn configure(process: &Process, names: &Catalogue) {
+    let options = &process.options;
+    let work = {
+        let traces = &options.traces;
+        traces.kernel || traces.memory_copy || traces.memory_allocation
+    };
+    if options.streams {
+        streams::FORK.register();
+    }
+    code_objects::FORK.register();
+    for table in &TABLES {
+        let Some(kind) = names.kind(table.kind) else {
+            continue;
+        };
+        let recorded = is_recorded(&options.traces, table.kind);
+        let with_arguments = recorded
+            && match table.kind {
+                "HIP_RUNTIME_API" | "HIP_COMPILER_API" => options.hip_args,
+                _ => options.annotate_args,
+            };
+        let layouts = arguments::of_kind(table.kind);
+        let follows_streams = options.streams && work && table.kind == "HIP_RUNTIME_API";
+        let operations = kind.operations.iter().enumerate();
+        let operations = operations.map(|(slot, (_, name))| Operation {
+            recorded,
+            arguments: match with_arguments {
+                true => arguments::find(layouts, name).copied(),
+                false => None,
+            },
+            stream: match follows_streams {
+                true => streams::of_operation(slot),
+                false => None,
+            },
+        });
+        table.api.set(Api {
+            kind: kind.number as u16,
+            operations: operations.collect(),
+            stacks: Selection::of(&options.stacks, &kind.operations),
+        });
+    }
+    if let Some(kind) = names.kind("MEMORY_ALLOCATION") {
+        allocations::configure(Selection::of(&options.stacks, &kind.operations));
+    }
+    markers::configure(options, names);
+}
+
+/// The sub-tables of an HSA table, by kind: their places in it, behind its version of two words.
+const HSA: [(&str, usize); 4] = [
+    ("HSA_CORE_API", 2),
+    ("HSA_AMD_EXT_API", 3),
+    ("HSA_FINALIZE_EXT_API", 4),
+    ("HSA_IMAGE_EXT_API", 5),
+];
+
+/// Major versions of the sub-tables of HSA that this build knows.
+const HSA_MAJOR: u32 = 2;
+
+/// Kinds of the tables that a runtime registers under a name.
+fn kinds(name: &str) -> &'static [&'static str] {
+    match name {
+        "hip" => &["HIP_RUNTIME_API"],
+        "hip_compiler" => &["HIP_COMPILER_API"],
+        "roctx" => &["MARKER_CORE_API", "MARKER_CONTROL_API", "MARKER_NAME_API"],
+        "rccl" => &["RCCL_API"],
+        "rocdecode" => &["ROCDECODE_API"],
+        "rocjpeg" => &["ROCJPEG_API"],
+        _ => &[],
+    }
+}
+
+/// Whether this build knows the tables that a runtime registers. A table that is longer than known is.
+///
+/// # Safety
+///
+/// `tables` are those of a runtime that registers under `name`.
+pub(super) unsafe fn are_known(name: &str, tables: &[*mut c_void]) -> bool {
+    if name == "hsa" {
+        // SAFETY: as this function demands.
+        return unsafe { hsa_tables(tables) }.is_some();
+    }
+    let kinds = kinds(name);
+    !kinds.is_empty() && tables.len() >= kinds.len()
+}
+
+/// The sub-tables of HSA.
+///
+/// # Safety
+///
+/// `tables` are those of an HSA runtime.
+unsafe fn hsa_tables(tables: &[*mut c_void]) -> Option<[(&'static str, &'static [Slot]); 4]> {
+    let container = tables.first().filter(|table| !table.is_null())?;
+    let container = container.cast::<*mut c_void>();
+    let major = |place: usize| {
+        // SAFETY: as this function demands; sub-tables begin with their major version.
+        unsafe {
+            let table = *container.add(place);
+            if table.is_null() {
+                None
+            } else {
+                Some(table.cast::<u32>().read())
+            }
+        }
+    };
+    // The extensions may be absent: their tables are empty then.
+    let known = |place: usize| major(place) == Some(HSA_MAJOR);
+    if !known(2) || !known(3) {
+        return None;
+    }
+    Some(HSA.map(|(kind, place)| {
+        let slots = match known(place) {
+            // SAFETY: as this function demands.
+            true => unsafe { versioned(*container.add(place)) },
+            false => &[],
+        };
+        (kind, slots)
+    }))
+}
+
+/// Runtimes whose tables were taken, a bit each.
+static TAKEN: AtomicU32 = AtomicU32::new(0);
+
+/// Puts wrappers and hooks into the tables of a runtime. False when they are not known, or belong to a second instance.
+///
+/// # Safety
+///
+/// As for [`are_known`]; the tables live until the process ends.
+pub(super) unsafe fn take(process: &Process, name: &str, tables: &[*mut c_void]) -> bool {
+    const NAMES: [&str; 7] = [
+        "hip",
+        "hip_compiler",
+        "hsa",
+        "roctx",
+        "rccl",
+        "rocdecode",
+        "rocjpeg",
+    ];
+    // SAFETY: as this function demands.
+    if !unsafe { are_known(name, tables) } {
+        meta::note(&format!(
+            "the calls of {name} are not recorded: this version of rpd does not know its tables; try --provider sdk"
+        ));
+        return false;
+    }
+    let bit = NAMES.iter().position(|known| *known == name).unwrap_or(31);
+    if TAKEN.fetch_or(1 << bit, Ordering::AcqRel) >> bit & 1 != 0 {
+        meta::note(&format!(
+            "a second copy of {name} in the process is not recorded"
+        ));
+        return false;
+    }
+    let traces = &process.options.traces;
+    if name == "hsa" {
+        // SAFETY: as this function demands.
+        let Some(tables) = (unsafe { hsa_tables(tables) }) else {
+            return false;
+        };
+        for (kind, slots) in &tables {
+            remember(kind, slots);
+        }
+        clock::prepare();
+        agents::prepare();
+        let mut hooks: Vec<&Hook> = code_objects::HOOKS.to_vec();
+        if traces.kernel {
+            hooks.extend(dispatch::HOOKS);
+        }
+        if traces.memory_copy {
+            hooks.extend(copies::HOOKS);
+            hooks.push(copies::TIMES_HOOK);
+            copies::enable_times();
+        }
+        if traces.kernel || traces.memory_copy {
+            hooks.extend(borrowed::HOOKS);
+            hooks.extend(shutdown::HOOKS);
+        }
+        if traces.memory_allocation {
+            hooks.extend(allocations::HOOKS);
+        }
+        for (kind, slots) in &tables {
+            put(process, kind, slots, &hooks);
+        }
+        return true;
+    }
+    for (kind, table) in kinds(name).iter().zip(tables) {
+        // SAFETY: as this function demands.
+        let slots = unsafe { flat(*table) };
+        remember(kind, slots);
+        let hooks: &[&Hook] = match *kind {
+            "HIP_COMPILER_API" => &code_objects::COMPILER_HOOKS,
+            "MARKER_CORE_API" | "MARKER_CONTROL_API" | "MARKER_NAME_API" => &markers::HOOKS,
+            _ => &[],
+        };
+        put(process, kind, slots, hooks);
+    }
+    true
+}
+
+/// Slots of the image table that no provider numbers: `hsa_amd_image_create`.
+const IMAGE_UNTRACED: usize = 1;
+
+fn find(kind: &str) -> Option<&'static Table> {
+    TABLES.iter().find(|table| table.kind == kind)
+}
+
+/// Keeps what the runtime has in its slots.
+fn remember(kind: &str, slots: &[Slot]) {
+    let Some(table) = find(kind) else { return };
+    for (slot, kept) in slots.iter().zip(table.original) {
+        kept.store(slot.load(Ordering::Acquire), Ordering::Release);
+    }
+}
+
+/// Puts hooks, and wrappers of recorded operations above them, into slots.
+fn put(process: &Process, kind: &str, slots: &[Slot], hooks: &[&Hook]) {
+    let Some(table) = find(kind) else { return };
+    hooks::install(kind, slots, hooks);
+    for (slot, next) in slots.iter().zip(table.next) {
+        next.store(slot.load(Ordering::Acquire), Ordering::Release);
+    }
+    let operations = table.api.get().map_or(&[][..], |api| &api.operations);
+    for ((slot, wrapper), operation) in slots.iter().zip(table.wrappers).zip(operations) {
+        if operation.is_wrapped() {
+            slot.store(wrapper.0.cast_mut(), Ordering::Release);
+        }
+    }
+    let known = table.wrappers.len()
+        + if kind == "HSA_IMAGE_EXT_API" {
+            IMAGE_UNTRACED
+        } else {
+            0
+        };
+    let unknown = slots.len().saturating_sub(known);
+    if unknown > 0 && is_recorded(&process.options.traces, kind) {
+        meta::note(&format!(
+            "{unknown} functions of {kind} are newer than this version of rpd, and their calls are not recorded"
+        ));
+    }
+}

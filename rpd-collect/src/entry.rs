@@ -1,0 +1,80 @@
+//! The functions that `librpd_register.so` calls.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use crate::recording::guard::Service;
+use crate::recording::meta;
+use crate::{direct, sdk};
+
+static SERVICE: Service = Service::new("registration");
+
+/// The target's `main` has returned, so recording ends.
+#[unsafe(no_mangle)]
+pub extern "C" fn rpd_collect_end() {
+    SERVICE.run(|| {
+        direct::entry::end();
+        sdk::entry::end();
+    });
+}
+
+/// The process ends without exit handlers: what is complete is recorded.
+#[unsafe(no_mangle)]
+pub extern "C" fn rpd_collect_flush() {
+    SERVICE.run(direct::entry::flush);
+}
+
+/// Notes why nothing is recorded, unless a provider records. The front end prints notes at the end of the run.
+///
+/// # Safety
+///
+/// `text` is NUL-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rpd_collect_note(text: *const c_char) {
+    SERVICE.run(|| {
+        // SAFETY: by the contract of this function.
+        let text = unsafe { CStr::from_ptr(text) };
+        if !sdk::entry::is_configured() && !direct::entry::is_configured() {
+            meta::note(&text.to_string_lossy());
+        }
+    });
+}
+
+/// Asked once, at the first table: 1 when this and all further tables are for [`rpd_collect_set_api_table`] and no SDK is to
+/// be loaded, 0 when they are for an SDK. `other_tool` is 1 when the process may have a tool of its own that needs the SDK.
+///
+/// # Safety
+///
+/// As for [`rpd_collect_set_api_table`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rpd_collect_takes(
+    name: *const c_char,
+    version: u64,
+    tables: *mut *mut c_void,
+    count: u64,
+    other_tool: c_int,
+) -> c_int {
+    SERVICE
+        // SAFETY: by the contract of this function.
+        .run(|| unsafe { direct::entry::takes(name, version, tables, count, other_tool != 0) })
+        .unwrap_or(false)
+        .into()
+}
+
+/// Takes the dispatch tables of a runtime; 0.
+///
+/// # Safety
+///
+/// `name` is NUL-terminated, `tables` has `count` tables of the shape that belongs to the name and version, which live until
+/// the process ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rpd_collect_set_api_table(
+    name: *const c_char,
+    version: u64,
+    instance: u64,
+    tables: *mut *mut c_void,
+    count: u64,
+) -> c_int {
+    // SAFETY: by the contract of this function.
+    SERVICE.run(|| unsafe { direct::entry::set_api_table(name, version, instance, tables, count) });
+    0
+}
