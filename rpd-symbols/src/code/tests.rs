@@ -6,16 +6,16 @@ use rpd_core::ids::{AgentHandle, CodeObjectId, CorrelationId, DispatchId, Nanose
 use rpd_core::session::Session;
 use rpd_core::session::code::CodeImage;
 use rpd_core::session::{CodeObject as LoadedObject, KernelSymbol};
-use rpd_gfx::codeobj::{self, Target};
+use rpd_gfx::codeobj::{Target, bundle};
 
 use super::{CodeObject, look_up_code};
 
 /// The code object of `inside.hip` for gfx90a.
 fn inside() -> Vec<u8> {
     let path = "../tests/workloads/kernels/prebuilt/inside.hipfb";
-    let bundle = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("readable");
+    let bytes = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("readable");
     let target = Target::parse("gfx90a").expect("a target");
-    codeobj::bundle::pick(&bundle, &target)
+    bundle::pick(&bytes, &target)
         .expect("in the bundle")
         .into_owned()
 }
