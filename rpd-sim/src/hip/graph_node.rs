@@ -214,7 +214,7 @@ pub(super) fn kernel_params(node: &Node) -> HipResult<KernelNodeParams> {
 
 fn copy_op(node: &Node) -> HipResult<CopyOp> {
     match &*node.op() {
-        Op::Copy(op) => Ok(op.clone()),
+        Op::Copy(op) => Ok(*op),
         _ => Err(code::INVALID_VALUE),
     }
 }
