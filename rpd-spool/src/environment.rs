@@ -376,6 +376,7 @@ const HARMLESS: [&str; 406] = [
     "ROC_SYSTEM_SCOPE_SIGNAL",
     "ROC_USE_FGS_KERNARG",
     "RPD_COLLECT",
+    "RPD_SIM_GPU",
     "RPD_SIM_GPUS",
     "RPD_SIM_SEED",
     "RPD_SPOOL",

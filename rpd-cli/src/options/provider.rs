@@ -20,8 +20,13 @@ fn needs_sdk(
     counters: &CounterOptions,
 ) -> Option<(&'static str, &'static str)> {
     if counters.any() {
-        let asked = given.groups("pmc").is_some_and(|groups| !groups.is_empty());
-        let option = if asked { "pmc" } else { "pmc-groups" };
+        // Groups of `pmc` are passes by now.
+        let groups = given.groups("pmc-groups").unwrap_or_default();
+        let option = if groups.is_empty() {
+            "pmc"
+        } else {
+            "pmc-groups"
+        };
         return Some((option, "counters"));
     }
     if traces.scratch_memory {

@@ -26,7 +26,7 @@ pub(super) fn resolve(
     if unit.is_none() && method.is_none() && interval.is_none() {
         return Ok(None);
     }
-    if given.bool(BETA) != Some(true) && environment.get(BETA_VARIABLE).is_none() {
+    if given.bool(BETA) != Some(true) && !environment.variables.contains_key(BETA_VARIABLE) {
         return Err(Failure::failed(format!(
             "PC sampling is implicitly disabled, since it is a beta feature: add --{BETA} (or set {BETA_VARIABLE}=1)"
         )));

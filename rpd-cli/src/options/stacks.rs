@@ -172,6 +172,9 @@ fn duration(text: &str) -> Result<u64, String> {
         .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
         .unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
+    if number.is_empty() {
+        return Err(format!("'{text}' is no time such as 50us"));
+    }
     let factor: u32 = match unit.trim() {
         "ns" => 1,
         "us" => 1_000,

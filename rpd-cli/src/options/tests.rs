@@ -557,7 +557,7 @@ fn what_this_build_lacks_is_refused_by_name() {
                     "mpi-world-rank-variable" => "R --mpi-world-size-variable S",
                     "mpi-world-size-variable" => "S --mpi-world-rank-variable R",
                     "stacks-apis" => "hip*",
-                    "stacks-min-duration" => "1us",
+                    "stacks-min-duration" | "stacks-symbolize-limit" => "1us",
                     "input" => continue,
                     _ => "/dev/null",
                 };

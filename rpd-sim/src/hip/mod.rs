@@ -26,6 +26,7 @@ pub(crate) mod later;
 mod launch;
 mod names;
 pub(crate) mod occupancy;
+mod physical;
 pub(crate) mod pool;
 mod printf;
 mod props;

@@ -3,8 +3,8 @@
 use core::ffi::c_void;
 
 use super::error::{HipResult, api, code, put};
-use super::hsa::{self, SharedHandle};
 use super::memory::{self, Kind};
+use super::physical::{self, SharedHandle};
 use super::runtime;
 use crate::api::types::IpcHandle;
 
@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C" fn hipIpcGetMemHandle(
             device.synchronize()?;
         }
         let handle = Memory {
-            shared: hsa::share(place.base, place.allocation.size)?,
+            shared: physical::share(place.base, place.allocation.size)?,
             size: place.allocation.size as u64,
             offset: (address - place.base) as u64,
             device: place.allocation.device as u64,
@@ -72,7 +72,7 @@ pub(crate) unsafe extern "C" fn hipIpcOpenMemHandle(
         if handle.offset >= handle.size {
             return Err(code::INVALID_VALUE);
         }
-        let base = hsa::attach(&handle.shared, size, &runtime.gpu_agents())?;
+        let base = physical::attach(&handle.shared, size, &runtime.gpu_agents())?;
         memory::note(base, size, Kind::Attached, device.ordinal, 0, base)?;
         // SAFETY: the caller's pointer, not null.
         unsafe { put(out, (base + handle.offset as usize) as *mut c_void) }
@@ -90,5 +90,5 @@ fn close(address: usize) -> HipResult {
         device.synchronize()?;
     }
     memory::forget(place.base, |kind| kind == Kind::Attached).ok_or(code::INVALID_VALUE)?;
-    hsa::detach(place.base)
+    physical::detach(place.base)
 }

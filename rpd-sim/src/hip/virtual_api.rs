@@ -6,8 +6,8 @@ use std::sync::Mutex;
 
 use super::device::Device;
 use super::error::{HipResult, api, code, put};
-use super::hsa;
 use super::memory::{self, Kind};
+use super::physical;
 use super::runtime::{self, lock};
 use super::types::{Handle, MemAccessDesc, MemLocation};
 
@@ -114,14 +114,14 @@ pub(crate) unsafe extern "C" fn hipMemAddressReserve(
         if out.is_null() || size == 0 || !size.is_multiple_of(PAGE) || flags != 0 {
             return Err(code::INVALID_VALUE);
         }
-        let base = hsa::reserve(size, wanted as usize, alignment)?;
+        let base = physical::reserve(size, wanted as usize, alignment)?;
         // SAFETY: the caller's pointer, not null.
         unsafe { put(out, base as *mut c_void) }
     })
 }
 
 pub(crate) unsafe extern "C" fn hipMemAddressFree(base: *mut c_void, size: usize) -> u32 {
-    api(|| hsa::unreserve(base as usize, size))
+    api(|| physical::unreserve(base as usize, size))
 }
 
 pub(crate) unsafe extern "C" fn hipMemCreate(
@@ -136,19 +136,19 @@ pub(crate) unsafe extern "C" fn hipMemCreate(
         }
         // SAFETY: the caller's struct, checked for null.
         let device = device_of(&unsafe { read(properties)? })?;
-        let handle = hsa::physical_create(device.vram, size)?;
+        let handle = physical::create(device.vram, size)?;
         // SAFETY: the caller's pointer, not null.
         unsafe { put(out, handle as Handle) }
     })
 }
 
 pub(crate) unsafe extern "C" fn hipMemRelease(handle: Handle) -> u32 {
-    api(|| hsa::physical_release(handle as u64))
+    api(|| physical::release(handle as u64))
 }
 
 /// The device whose memory a handle stands for.
 fn owner(handle: u64) -> HipResult<&'static Device> {
-    let pool = hsa::physical_pool(handle)?;
+    let pool = physical::pool(handle)?;
     runtime::get()?
         .devices
         .iter()
@@ -169,7 +169,7 @@ pub(crate) unsafe extern "C" fn hipMemMap(
         }
         let device = owner(handle as u64)?;
         let base = at as usize;
-        hsa::physical_map(base, size, handle as u64)?;
+        physical::map(base, size, handle as u64)?;
         let mapping = Mapping {
             size,
             device: device.ordinal,
@@ -187,7 +187,7 @@ pub(crate) unsafe extern "C" fn hipMemUnmap(at: *mut c_void, size: usize) -> u32
             runtime.devices[mapping.device].synchronize()?;
         }
         for (base, mapping) in parts {
-            hsa::physical_unmap(base, mapping.size)?;
+            physical::unmap(base, mapping.size)?;
             lock(&runtime.mappings.0).remove(&base);
             memory::forget(base, |kind| kind == Kind::Mapped);
         }
@@ -215,12 +215,12 @@ pub(crate) unsafe extern "C" fn hipMemSetAccess(
             }
             let agent = runtime::device(access.location.id)?.agent;
             for (base, mapping) in &parts {
-                hsa::physical_access(*base, mapping.size, agent, access.flags)?;
+                physical::access(*base, mapping.size, agent, access.flags)?;
             }
         }
         // The host reaches what any device may use.
         for (base, mapping) in &parts {
-            hsa::physical_access(*base, mapping.size, runtime.cpu, 3)?;
+            physical::access(*base, mapping.size, runtime.cpu, 3)?;
         }
         Ok(())
     })
@@ -239,12 +239,7 @@ pub(crate) unsafe extern "C" fn hipMemGetAccess(
         }
         let agent = runtime::device(location.id)?.agent;
         // SAFETY: the caller's pointer, checked for null.
-        unsafe {
-            put(
-                flags,
-                u64::from(hsa::physical_access_of(at as usize, agent)?),
-            )
-        }
+        unsafe { put(flags, u64::from(physical::access_of(at as usize, agent)?)) }
     })
 }
 
@@ -253,7 +248,7 @@ pub(crate) unsafe extern "C" fn hipMemRetainAllocationHandle(
     at: *mut c_void,
 ) -> u32 {
     // SAFETY: the caller's pointer, checked for null.
-    api(|| unsafe { put(out, hsa::physical_at(at as usize)? as Handle) })
+    api(|| unsafe { put(out, physical::at(at as usize)? as Handle) })
 }
 
 pub(crate) unsafe extern "C" fn hipMemGetAllocationPropertiesFromHandle(
@@ -287,7 +282,7 @@ pub(crate) unsafe extern "C" fn hipMemExportToShareableHandle(
             return Err(code::INVALID_VALUE);
         }
         // SAFETY: the caller's pointer to a descriptor, not null.
-        unsafe { put(out.cast::<c_int>(), hsa::physical_export(handle as u64)?) }
+        unsafe { put(out.cast::<c_int>(), physical::export(handle as u64)?) }
     })
 }
 
@@ -301,7 +296,7 @@ pub(crate) unsafe extern "C" fn hipMemImportFromShareableHandle(
             return Err(code::INVALID_VALUE);
         }
         // The descriptor is passed as if it were a pointer.
-        let handle = hsa::physical_import(descriptor as usize as c_int)?;
+        let handle = physical::import(descriptor as usize as c_int)?;
         // SAFETY: the caller's pointer, not null.
         unsafe { put(out, handle as Handle) }
     })

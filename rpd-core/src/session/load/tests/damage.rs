@@ -59,6 +59,14 @@ fn every_kind_of_record_goes_where_the_table_says() {
             let end = std::mem::offset_of!(format::ApiCall, end);
             record[end] = 1;
         }
+        if *kind == RecordKind::PcSampling {
+            for place in [
+                std::mem::offset_of!(format::PcSampling, method),
+                std::mem::offset_of!(format::PcSampling, unit),
+            ] {
+                record[place] = 1;
+            }
+        }
         assert!(one.append_parts(&record, &[]));
         let session = open(&directory);
         assert!(session.ledger.damage.is_empty(), "{kind:?}");
