@@ -5,6 +5,7 @@
 //! read.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
@@ -263,12 +264,11 @@ impl PackReader {
         if chunk.codec == Codec::Zeros {
             into.resize(start + chunk.size as usize, 0);
         } else {
-            if !self.files.contains_key(&chunk.pack) {
-                let file = File::open(&path).map_err(CaptureError::io(&path))?;
-                self.files.insert(chunk.pack, file);
-            }
-            let Some(file) = self.files.get(&chunk.pack) else {
-                return Err(wrong("is in no pack"));
+            let file = match self.files.entry(chunk.pack) {
+                Entry::Occupied(open) => open.into_mut(),
+                Entry::Vacant(new) => {
+                    new.insert(File::open(&path).map_err(CaptureError::io(&path))?)
+                }
             };
             let mut stored = vec![0; chunk.stored as usize];
             file.read_exact_at(&mut stored, chunk.offset)

@@ -78,7 +78,7 @@ fn pieces(data: &DataHeader, start: u64) -> impl Iterator<Item = (u64, usize)> {
         0 => (data.size, 1),
         width => (width, data.rows.max(1)),
     };
-    let count = if width == 0 { 0 } else { data.size / width };
+    let count = data.size.checked_div(width).unwrap_or(0);
     let (pitch, slice_rows) = (data.pitch, data.slice_rows);
     (0..count).map(move |index| {
         let before = index / rows * slice_rows + index % rows;

@@ -4,7 +4,7 @@
 
 /// Names that bear on a GPU run (runtimes, SDK, rpd, loader, MPI, job launchers) and whose values are numbers, switches,
 /// device lists, paths or names of ranks and jobs. Sorted by byte value.
-const HARMLESS: [&str; 406] = [
+const HARMLESS: [&str; 407] = [
     "AMD_DIRECT_DISPATCH",
     "AMD_LOG_LEVEL",
     "AMD_LOG_MASK",

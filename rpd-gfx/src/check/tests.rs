@@ -118,7 +118,7 @@ fn barriers_order_waves_of_a_workgroup() {
         (race.kind, race.lanes, race.writes),
         (FindingKind::LdsRace, 8, false)
     );
-    let other = race.other.unwrap();
+    let other = race.other.expect("a race has two sides");
     assert_eq!(
         (other.group, other.wave, other.offset, other.writes),
         (0, 1, 12, true)

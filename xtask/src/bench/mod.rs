@@ -140,7 +140,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let bench = measure::Bench::new(shell::build(settings.release)?)?;
     let mut missed = 0;
     for (name, measure) in rows::ALL {
-        if !wanted.is_empty() && !wanted.contains(&name) {
+        if !wanted.is_empty() && !wanted.contains(name) {
             continue;
         }
         for row in measure(&bench, &settings)? {

@@ -381,10 +381,10 @@ unsafe fn memory(begun: &mut Begun, arguments: &[u8]) {
         | n::hipExtHostAlloc => (memory_kind::HOST, named("size")),
         n::hipMallocPitch | n::hipMemAllocPitch => {
             let pitch = named("pitch") as *const u64;
-            // SAFETY: the call has stored the pitch there.
             let pitch = if pitch.is_null() {
                 0
             } else {
+                // SAFETY: the call has stored the pitch there.
                 unsafe { pitch.read_unaligned() }
             };
             (memory_kind::DEVICE, pitch * named("height"))

@@ -113,7 +113,7 @@ fn process(source: &Source<'_>, recording: &Recording, info: &mut Info) -> Resul
                     .collect();
             }
             let extdata = json(&text(row, 8));
-            if extdata["provider"] == Value::from("direct") {
+            if extdata["provider"] == "direct" {
                 process.provider = Provider::Direct;
             }
             let is_set = |key: &str| extdata[key].as_bool().unwrap_or(number(&extdata, key) != 0);
