@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
 use std::fmt::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
@@ -36,7 +36,22 @@ struct Code {
 }
 
 static STACKS: OnceLock<Stacks> = OnceLock::new();
-static FACTS: Mutex<Option<Facts>> = Mutex::new(None);
+/// Null before the first fact; a forked child starts over, because another thread of its parent may have held the lock.
+static FACTS: AtomicPtr<Mutex<Facts>> = AtomicPtr::new(std::ptr::null_mut());
+
+fn facts() -> &'static Mutex<Facts> {
+    let mut known = FACTS.load(Ordering::Acquire);
+    if known.is_null() {
+        let new = Box::into_raw(Box::<Mutex<Facts>>::default());
+        let null = std::ptr::null_mut();
+        known = match FACTS.compare_exchange(null, new, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => new,
+            Err(other) => other,
+        };
+    }
+    // SAFETY: made above and never freed.
+    unsafe { &*known }
+}
 
 thread_local! {
     static THREAD: RefCell<ThreadStacks> = RefCell::new(ThreadStacks::new());
@@ -46,10 +61,10 @@ struct Store;
 
 impl Store {
     fn with(&self, store: impl FnOnce(&mut Facts)) -> bool {
-        let Ok(mut facts) = FACTS.lock() else {
+        let Ok(mut facts) = facts().lock() else {
             return false;
         };
-        store(facts.get_or_insert_with(Facts::default));
+        store(&mut facts);
         true
     }
 }
@@ -140,9 +155,7 @@ pub extern "C" fn probe_forked() {
     if let Some(stacks) = STACKS.get() {
         stacks.forked();
     }
-    if let Ok(mut facts) = FACTS.lock() {
-        *facts = None;
-    }
+    FACTS.store(std::ptr::null_mut(), Ordering::Release);
 }
 
 /// Calls a function, so that its Python caller and callee have a native frame between them.
@@ -212,11 +225,10 @@ pub unsafe extern "C" fn probe_text(
     text: *mut c_char,
     size: usize,
 ) -> usize {
-    let written = FACTS
-        .lock()
-        .map(|facts| facts.as_ref().map(|facts| facts.text(stack, flags)))
-        .unwrap_or_default()
-        .unwrap_or_else(|| format!("{flags}\n"));
+    let written = match facts().lock() {
+        Ok(facts) => facts.text(stack, flags),
+        Err(_) => format!("{flags}\n"),
+    };
     // SAFETY: passed on to our caller.
     unsafe { write_text(&written, text, size) }
 }
