@@ -222,11 +222,6 @@ fn the_direct_provider_refuses_what_only_the_sdk_has() {
     for (line, option, what) in [
         ("--pmc SQ_WAVES --provider direct -- a", "pmc", "counters"),
         (
-            "--pmc-groups SQ_WAVES --provider direct -- a",
-            "pmc-groups",
-            "counters",
-        ),
-        (
             "--sys-trace --provider direct -- a",
             "scratch-memory-trace",
             "scratch memory",

@@ -69,7 +69,9 @@ fn every_kind_of_record_goes_where_the_table_says() {
         }
         assert!(one.append_parts(&record, &[]));
         let session = open(&directory);
-        assert!(session.ledger.damage.is_empty(), "{kind:?}");
+        // Of bytes and names of code objects, either is damage without the other.
+        let paired = matches!(kind, RecordKind::CodeBytes | RecordKind::CodeContent);
+        assert!(paired || session.ledger.damage.is_empty(), "{kind:?}");
         for table in Table::ALL {
             let rows = usize::from(kind.role() == Role::Row(*table));
             assert_eq!(session.records(*table), rows, "{kind:?} {table:?}");
@@ -77,7 +79,11 @@ fn every_kind_of_record_goes_where_the_table_says() {
 
         assert!(one.append_parts(&blank(*kind, size_of::<RecordHeader>()), &[]));
         let damage = format!("1 records are too short to be {kind:?}");
-        assert_eq!(open(&directory).ledger.damage, [damage]);
+        let found = open(&directory).ledger.damage;
+        assert!(
+            found.contains(&damage) && (paired || found.len() == 1),
+            "{found:?}"
+        );
     }
 }
 
