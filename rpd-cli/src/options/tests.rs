@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::parse::{Parsed, parse};
 use super::plan::{Pass, Plan};
 use super::resolve::{Environment, resolve};
-use super::table::{Form, OPTIONS, Support};
+use super::table::{Form, OPTIONS, Spec, Support};
 use crate::called::Called;
 use crate::failure::Failure;
 

@@ -112,12 +112,13 @@ fn samples_have_the_lanes_that_are_active() {
 
 #[test]
 fn the_right_line_is_on_top() {
-    for (kernel, instruction) in [
-        ("matrix_chain", "v_mfma"),
-        ("pointer_chase", "s_waitcnt"),
-        ("sleeper", "s_sleep"),
+    // As many rounds as give tens of samples on a fast machine, too.
+    for (kernel, rounds, instruction) in [
+        ("matrix_chain", "1000", "v_mfma"),
+        ("pointer_chase", "100000", "s_waitcnt"),
+        ("sleeper", "100000", "s_sleep"),
     ] {
-        let outcome = sampled(&["--kernel-trace"], &[kernel]);
+        let outcome = sampled(&["--kernel-trace"], &[kernel, rounds]);
         let database = outcome.file("results.db");
         let database = database.to_str().expect("text");
         let hot = Rpd::plain([

@@ -187,7 +187,7 @@ fn threads_and_processes() {
     same(&[], "many-threads", &["12", "4"], Hsa::None);
     same(&[], "fork-exec", &[], Hsa::Steady);
     same(&[], "fork-exec", &["late"], Hsa::Steady);
-    same(&[], "fork-exec", &["replace"], Hsa::Steady);
+    // Not `replace`: what is complete less than a millisecond before an exec in place is lost (docs/providers.md).
 }
 
 #[test]
