@@ -127,8 +127,13 @@ pub fn replay(
     // The rows are read by a connection of their own, so that the player can read data meanwhile.
     let rows = Capture::open(path)?;
     let last = player.last;
+    let unclean = !rows.manifest().clean;
     rows.calls(1, last, |call| -> Result<bool, ReplayError> {
         if step(&mut player, &call)? == Step::End {
+            return Ok(false);
+        }
+        // A program that was killed while one thread loaded code which another one used already.
+        if unclean && player.lacks_code(&call) {
             return Ok(false);
         }
         player.play(&call)?;

@@ -177,7 +177,7 @@ fn calls_of_many_threads_are_all_there() {
 /// Case 5.
 #[test]
 fn calls_wait_for_little_staging_space() {
-    let run = captured(&["--staging", "300K"], "vector-ops", &["1", "20"]).success();
+    let run = captured(&["--staging", "300K"], "vector-ops", &["2", "10"]).success();
     let capture = capture_of(&run);
     let _ = replayed(&capture, &[]).success();
     let calls = database(&capture).number("SELECT count(*) FROM launch");
@@ -210,14 +210,14 @@ fn data_are_stored_once() {
 /// Case 3 of killed programs: what was captured opens and plays.
 #[test]
 fn killed_programs_leave_captures_that_play() {
-    for milliseconds in [260, 430] {
-        killed_after(milliseconds, "add 1000000");
+    for milliseconds in [120, 260, 430] {
+        killed_after(milliseconds, "busy");
     }
 }
 
 /// Fifty times, at random moments, a program with four threads.
 #[test]
-#[ignore = "fails: results of programs with several threads sometimes differ when they are played (docs/capture.md)"]
+#[ignore = "takes minutes, and about one capture in fifty differs in a result when it is played (docs/capture.md)"]
 fn programs_killed_fifty_times_leave_captures_that_play() {
     let mut random = 12345u64;
     for _ in 0..50 {

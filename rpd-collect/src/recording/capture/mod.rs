@@ -78,6 +78,7 @@ pub(crate) fn start() -> bool {
     if !stage::open(process.directory.path(), &process.options.capture) {
         return false;
     }
+    order::FORK.register();
     state::FORK.register();
     ACTIVE.store(true, Ordering::Release);
     true

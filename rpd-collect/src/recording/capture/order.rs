@@ -4,10 +4,12 @@
 use std::collections::HashMap;
 
 use rpd_spool::capture::{Group, HandleKind, Role, data_use, number};
+use rpd_spool::writer::ForkLock;
 
 use super::ranges::Range;
 use super::state::STATE;
 use super::{Begun, stored};
+use crate::recording::fork::ForkHook;
 use crate::recording::thread;
 
 /// The number of a stream: its handle, or that of a default stream. Per-thread default streams are one for each thread.
@@ -171,12 +173,21 @@ pub(super) fn begin(begun: &mut Begun, arguments: &[u8]) {
     begun.waits_for = found.unwrap_or_default();
 }
 
+/// Held while results are taken. A result may be taken by a thread that waited for it and did not ask for it; the one that did is
+/// held here until then, because it may overwrite the result once its own wait has returned.
+static TAKING: ForkLock = ForkLock::new();
+pub(super) static FORK: ForkHook = ForkHook::new().lock(&TAKING);
+
 /// The call has waited: takes the results that are complete.
 pub(super) fn settle(begun: &mut Begun) {
     let covered = std::mem::take(&mut begun.waits_for);
     if covered.is_empty() {
         return;
     }
+    // Not to be had where a signal handler interrupted this thread while it took results.
+    let Some(_taking) = TAKING.lock() else {
+        return;
+    };
     let found = STATE.with(|state| {
         let copies = state.order.take(&covered);
         let memory = state.settle(&covered);
