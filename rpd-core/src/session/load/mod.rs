@@ -177,7 +177,12 @@ impl Session {
                         }
                     }
                     // Read by whoever makes the capture.
-                    RecordKind::CaptureCall | RecordKind::CaptureCode => Some(()),
+                    RecordKind::CaptureCall => {
+                        record.parse::<rpd_spool::format::CaptureCall>().map(drop)
+                    }
+                    RecordKind::CaptureCode => {
+                        record.parse::<rpd_spool::format::CaptureCode>().map(drop)
+                    }
                 };
                 if taken.is_none() {
                     strange.short(kind);
