@@ -177,7 +177,7 @@ fn calls_of_many_threads_are_all_there() {
 /// Case 5.
 #[test]
 fn calls_wait_for_little_staging_space() {
-    let run = captured(&["--staging", "300K"], "vector-ops", &["2", "10"]).success();
+    let run = captured(&["--staging", "300K"], "vector-ops", &["1", "20"]).success();
     let capture = capture_of(&run);
     let _ = replayed(&capture, &[]).success();
     let calls = database(&capture).number("SELECT count(*) FROM launch");
@@ -211,7 +211,7 @@ fn data_are_stored_once() {
 #[test]
 fn killed_programs_leave_captures_that_play() {
     for milliseconds in [120, 260, 430] {
-        killed_after(milliseconds, "busy");
+        killed_after(milliseconds, "add 1000000");
     }
 }
 

@@ -19,6 +19,7 @@ use super::growth::Growth;
 use super::tables::span_of;
 use super::{Session, Table};
 use crate::ids::Nanoseconds;
+use crate::spool::format;
 use crate::spool::reader::ProcessSpool;
 use crate::spool::record::RecordKind;
 use meta::Meta;
@@ -177,12 +178,8 @@ impl Session {
                         }
                     }
                     // Read by whoever makes the capture.
-                    RecordKind::CaptureCall => {
-                        record.parse::<rpd_spool::format::CaptureCall>().map(drop)
-                    }
-                    RecordKind::CaptureCode => {
-                        record.parse::<rpd_spool::format::CaptureCode>().map(drop)
-                    }
+                    RecordKind::CaptureCall => record.parse::<format::CaptureCall>().map(drop),
+                    RecordKind::CaptureCode => record.parse::<format::CaptureCode>().map(drop),
                 };
                 if taken.is_none() {
                     strange.short(kind);
