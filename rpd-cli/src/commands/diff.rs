@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
+use rpd_core::compat::Compat;
 use rpd_core::session::LoadOptions;
 use rpd_formats::table::{Cell, Printer, TableFormat};
 use rpd_summary::diff::{Change, Difference, Durations, Group, Measure, Side, differences, group};
 
-use super::{Form, Naming, each_recording, expand, is_closed_pipe, parse, spread, write_file};
+use super::{Form, Naming, each_recording, expand, parse, spread, write_output};
 use crate::exit_status;
 use crate::failure::Failure;
 
@@ -118,13 +119,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         (None, _) => usize::MAX,
     };
     let shown = &rows[..rows.len().min(limit)];
-    match &given.output_file {
-        Some(path) => write_file(path, |out| print(shown, look, out))?,
-        None => match print(shown, look, &mut std::io::stdout().lock()) {
-            Err(error) if is_closed_pipe(&error) => {}
-            other => other?,
-        },
-    }
+    write_output(given.output_file.as_deref(), Compat::None, |out| {
+        print(shown, look, out)
+    })?;
     if shown.len() < rows.len() && look == TableFormat::Console {
         eprintln!(
             "rpd: {} more rows; --limit 0 shows all",

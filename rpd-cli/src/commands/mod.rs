@@ -260,6 +260,24 @@ fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> 
     Ok(())
 }
 
+/// Writes a result to a file, which is then named on standard error, or without one to standard output, where a closed
+/// pipe is no error.
+fn write_output(
+    path: Option<&Path>,
+    compat: Compat,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
+    let Some(path) = path else {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        return match write(&mut out).and_then(|()| Ok(out.flush()?)) {
+            Err(error) if is_closed_pipe(&error) => Ok(()),
+            other => other,
+        };
+    };
+    write_file(path, write)?;
+    tell_written(path, compat)
+}
+
 /// Tells that a file was written, in the words of the tool that is asked for.
 fn tell_written(path: &Path, compat: Compat) -> Result<()> {
     if compat.has(Difference::RocpdWords) {

@@ -1,7 +1,7 @@
 //! `rpd query`: runs SQL over databases.
 
 use std::ffi::OsString;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,7 @@ use rpd_spool::regular_file;
 
 use super::window::WindowOptions;
 use super::{
-    Form, ROCPD_FILE, expand, inherited, is_closed_pipe, output_directory, parse, tell_written,
-    with_ending, write_file,
+    Form, ROCPD_FILE, expand, inherited, output_directory, parse, with_ending, write_output,
 };
 use crate::failure::Failure;
 
@@ -114,27 +113,16 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             .or_else(|| inherited("ROCPD_OUTPUT_NAME"))
             .or_else(|| Some(ROCPD_FILE.into())),
     };
-    let rows = match &output_file {
-        None => {
-            let mut out = BufWriter::new(std::io::stdout().lock());
-            match print(compat, &database, &sql, look, &mut out) {
-                Err(error) if is_closed_pipe(&error) => return Ok(0),
-                other => other?,
-            }
-        }
-        Some(name) => {
-            let directory = output_directory(given.output_path.as_deref(), compat);
-            let path = with_ending(&directory, name, &format!(".{}", look.extension()));
-            let mut rows = 0;
-            write_file(&path, |out| {
-                rows = print(compat, &database, &sql, look, out)?;
-                Ok(())
-            })?;
-            tell_written(&path, compat)?;
-            rows
-        }
-    };
-    if rows == 0 {
+    let path = output_file.map(|name| {
+        let directory = output_directory(given.output_path.as_deref(), compat);
+        with_ending(&directory, &name, &format!(".{}", look.extension()))
+    });
+    let mut rows = None;
+    write_output(path.as_deref(), compat, |out| {
+        rows = Some(print(compat, &database, &sql, look, out)?);
+        Ok(())
+    })?;
+    if rows == Some(0) {
         eprintln!("rpd: query: no results");
     }
     Ok(0)

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
-use rpd_capture::{Capture, Manifest};
+use rpd_capture::{Capture, CaptureError, Manifest};
+use rpd_core::compat::Compat;
 
 use super::failure;
 use super::progress::bytes;
+use crate::commands::write_output;
 use crate::exit_status::{DAMAGED, DIFFERS, SUCCESS};
 
 /// An action on captures.
@@ -276,21 +278,12 @@ fn export(arguments: &[OsString]) -> Result<u8> {
         return Ok(SUCCESS);
     };
     let capture = open(&given.one.capture)?;
-    match &given.output {
-        None => {
-            let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-            match rpd_capture::export(&capture, &mut out) {
-                Err(rpd_capture::CaptureError::Io { source, .. })
-                    if source.kind() == std::io::ErrorKind::BrokenPipe => {}
-                done => done.map_err(failure)?,
-            }
-        }
-        Some(path) => {
-            crate::commands::write_file(path, |out| {
-                Ok(rpd_capture::export(&capture, out).map_err(failure)?)
-            })?;
-            eprintln!("rpd: wrote {}", crate::report::shown(path));
-        }
-    }
+    let written = write_output(given.output.as_deref(), Compat::None, |out| {
+        Ok(rpd_capture::export(&capture, out)?)
+    });
+    written.map_err(|error| match error.downcast::<CaptureError>() {
+        Ok(error) => failure(error).into(),
+        Err(error) => error,
+    })?;
     Ok(SUCCESS)
 }

@@ -2,17 +2,18 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
+use rpd_core::compat::Compat;
 use rpd_core::session::Session;
 use rpd_core::session::hot::{HotPlace, Listing, listings};
 use rpd_formats::table::{Cell, Printer, TableFormat};
 
 use super::show::issue_text;
-use super::{each_sampled, expand, is_closed_pipe, parse, write_file};
+use super::{each_sampled, expand, parse, write_output};
 use crate::failure::Failure;
 
 const NAME: &str = "annotate";
@@ -106,20 +107,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         }
         Ok(())
     };
-    match &given.output_file {
-        Some(path) => {
-            write_file(path, write)?;
-            eprintln!("rpd: wrote {}", crate::report::shown(path));
-        }
-        None => {
-            let mut out = BufWriter::new(std::io::stdout().lock());
-            let written = write(&mut out).and_then(|()| Ok(out.flush()?));
-            match written {
-                Err(error) if is_closed_pipe(&error) => {}
-                other => other?,
-            }
-        }
-    }
+    write_output(given.output_file.as_deref(), Compat::None, write)?;
     Ok(0)
 }
 

@@ -5,11 +5,11 @@ mod show;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, Parser, ValueEnum};
+use rpd_core::compat::Compat;
 use rpd_core::session::Session;
 use rpd_core::session::code::Sampling;
 use rpd_core::session::hot::{Hot, HotBuilder};
@@ -19,7 +19,7 @@ use rpd_formats::table::TableFormat;
 use rpd_spool::kernel_filter::{Matcher, compile};
 use rpd_symbols::flame;
 
-use super::{Inputs, Naming, expand, is_closed_pipe, parse, write_file};
+use super::{Inputs, Naming, expand, parse, write_output};
 use crate::failure::Failure;
 
 const NAME: &str = "hot";
@@ -146,20 +146,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         None => None,
     };
     let write = |out: &mut dyn std::io::Write| given.write(&hot, &facts, before.as_ref(), out);
-    match &given.output_file {
-        Some(path) => {
-            write_file(path, write)?;
-            eprintln!("rpd: wrote {}", crate::report::shown(path));
-        }
-        None => {
-            let mut out = BufWriter::new(std::io::stdout().lock());
-            let written = write(&mut out).and_then(|()| Ok(out.flush()?));
-            match written {
-                Err(error) if is_closed_pipe(&error) => {}
-                other => other?,
-            }
-        }
-    }
+    write_output(given.output_file.as_deref(), Compat::None, write)?;
     Ok(0)
 }
 

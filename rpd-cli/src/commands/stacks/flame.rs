@@ -1,17 +1,18 @@
 //! `rpd flame`: flame graphs.
 
 use std::ffi::OsString;
-use std::io::{BufWriter, IsTerminal as _};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
+use rpd_core::compat::Compat;
 use rpd_core::session::Window;
 use rpd_symbols::analysis::{Part, Texts, Weight, costs};
 use rpd_symbols::flame::{Format, Profile};
 
 use super::super::window::WindowOptions;
-use super::super::{Inputs, Naming, expand as expand_paths, is_closed_pipe, parse, write_file};
+use super::super::{Inputs, Naming, expand as expand_paths, parse, write_output};
 use super::{FrameOptions, WeightName, each_stacked, glob, wants};
 use crate::failure::Failure;
 
@@ -106,23 +107,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         );
     }
     let title = given.title(&paths);
-    match &given.output_file {
-        Some(path) => {
-            write_file(path, |out| {
-                Ok(profile.write(format, &title, before.as_ref(), out)?)
-            })?;
-            eprintln!("rpd: wrote {}", crate::report::shown(path));
-        }
-        None => {
-            let mut out = BufWriter::new(std::io::stdout().lock());
-            let written = profile.write(format, &title, before.as_ref(), &mut out);
-            let written = written.and_then(|()| std::io::Write::flush(&mut out));
-            match written.map_err(anyhow::Error::from) {
-                Err(error) if is_closed_pipe(&error) => {}
-                other => other?,
-            }
-        }
-    }
+    write_output(given.output_file.as_deref(), Compat::None, |out| {
+        Ok(profile.write(format, &title, before.as_ref(), out)?)
+    })?;
     Ok(0)
 }
 

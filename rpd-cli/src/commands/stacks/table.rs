@@ -6,11 +6,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
+use rpd_core::compat::Compat;
 use rpd_formats::table::{Cell, Printer, TableFormat};
 use rpd_symbols::analysis::{Change, Cost, Held, Launches, Texts, Use, Weight, costs};
 
 use super::super::window::WindowOptions;
-use super::super::{Form, Inputs, Naming, is_closed_pipe, parse, write_file};
+use super::super::{Form, Inputs, Naming, parse, write_output};
 use super::{FrameOptions, WeightName, each_stacked, glob, wants};
 use crate::failure::Failure;
 
@@ -341,21 +342,14 @@ impl Arguments {
             (None, _) => usize::MAX,
         };
         let shown = &table.rows[..table.rows.len().min(limit)];
-        let print = |out: &mut dyn std::io::Write| -> Result<()> {
+        write_output(self.output_file.as_deref(), Compat::None, |out| {
             let columns = table.columns.iter().map(|&name| name.to_owned());
             let mut printer = Printer::new(look, columns.collect(), out)?;
             for row in shown {
                 printer.row(row.clone())?;
             }
             Ok(printer.finish()?)
-        };
-        match &self.output_file {
-            Some(path) => write_file(path, |out| print(out))?,
-            None => match print(&mut std::io::stdout().lock()) {
-                Err(error) if is_closed_pipe(&error) => {}
-                other => other?,
-            },
-        }
+        })?;
         if shown.len() < table.rows.len() && look == TableFormat::Console {
             eprintln!(
                 "rpd: {} more rows; --limit 0 shows all",
