@@ -129,7 +129,7 @@ fn both_sides_of_a_divergent_branch_are_traced() {
 fn sums_of_a_trace_agree() {
     let outcome = traced(
         &["-f", "csv", "json", "rocpd", "--kernel-trace"],
-        &["two_phases", "5"],
+        &["matrix_chain", "5"],
     );
     let folder = outcome.files_ending("filenames.json");
     let folder = folder[0].parent().expect("a folder");
@@ -248,7 +248,7 @@ fn sums_of_a_trace_agree() {
     );
     assert_eq!(
         database.rows("SELECT DISTINCT kernel FROM thread_traces"),
-        [["two_phases"]]
+        [["matrix_chain"]]
     );
 }
 
@@ -377,7 +377,7 @@ fn a_target_without_waves_has_occupancy_and_a_warning() {
 fn a_full_buffer_is_said_and_the_rest_is_decoded() {
     let outcome = Rpd::new(TRACED)
         .option(["--att-buffer-size", "0x100000"])
-        .workload("inside", &["independent_chains", "400", "208"])
+        .workload("inside", &["independent_chains", "800", "208"])
         .expect_code(1);
     let said = "the buffer of shader engine 0 was full in trace 1: ";
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
