@@ -269,10 +269,10 @@ fn files_of_a_run_are_decoded_again() {
         "csv",
         "-d",
     ];
-    Rpd::plain(arguments)
+    let decoded = Rpd::plain(arguments)
         .option([again.to_str().expect("text")])
-        .run()
-        .success();
+        .run();
+    assert!(decoded.status.success(), "{}", decoded.stderr);
     let name = stats[0].file_name().expect("a name");
     let second = std::fs::read_to_string(again.join(name)).expect("readable");
     assert_eq!(first, second);
@@ -353,7 +353,7 @@ fn shader_engines_are_those_of_the_mask() {
 #[test]
 fn a_target_without_waves_has_occupancy_and_a_warning() {
     let outcome = Rpd::new(["--att", "--att-target-cu", "12", "-f", "json"])
-        .workload("inside", &["dependent_chain", "2", "1"])
+        .workload("inside", ["dependent_chain", "2", "1"])
         .success();
     assert!(
         outcome
@@ -377,7 +377,7 @@ fn a_target_without_waves_has_occupancy_and_a_warning() {
 fn a_full_buffer_is_said_and_the_rest_is_decoded() {
     let outcome = Rpd::new(TRACED)
         .option(["--att-buffer-size", "0x100000"])
-        .workload("inside", &["independent_chains", "800", "208"])
+        .workload("inside", ["independent_chains", "800", "208"])
         .expect_code(1);
     let said = "the buffer of shader engine 0 was full in trace 1: ";
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
@@ -402,7 +402,7 @@ fn counters_are_in_the_trace() {
             "--att-perfcounter-ctrl",
             "1",
         ])
-        .workload("inside", &["independent_chains", "60", "16"])
+        .workload("inside", ["independent_chains", "60", "16"])
         .success();
     assert!(
         outcome.stderr.contains("Invalid GPU Device Index: 99"),
@@ -429,7 +429,7 @@ fn counters_are_in_the_trace() {
             "--att-perfcounter-ctrl",
             "1",
         ])
-        .workload("inside", &["dependent_chain", "1"]);
+        .workload("inside", ["dependent_chain", "1"]);
     assert_eq!(refused.code(), 1);
     assert!(
         refused
@@ -488,7 +488,7 @@ fn traces_of_selected_regions() {
 fn a_program_that_is_killed_keeps_its_traces() {
     let outcome = Rpd::new(TRACED)
         .option(["--kernel-iteration-range", "[1-1000]"])
-        .workload("abort-midway", &["20"]);
+        .workload("abort-midway", ["20"]);
     assert!(
         !outcome.files_ending(".att").is_empty(),
         "{}",
