@@ -557,3 +557,16 @@ fn two_gpus_have_traces_of_their_own() {
     let objects = "SELECT count(DISTINCT code_object_id) FROM thread_trace_instructions";
     assert_eq!(database.number(objects), 2);
 }
+
+/// Reads of local memory with conflicts take LDS so long that the next ones wait for it.
+#[test]
+fn bank_conflicts_keep_local_memory_busy() {
+    let outcome = traced(&[], &["bank_conflicts", "40"]);
+    let database = Database::open(&outcome.file("results.db"));
+    let rows = database.rows(
+        "SELECT stall_reasons, stall * 2 > latency FROM thread_trace_instructions WHERE instruction LIKE 'ds_read%' \
+         ORDER BY latency DESC LIMIT 1",
+    );
+    assert!(rows[0][0].starts_with("ARBITER_WIN_EX_STALL="), "{rows:?}");
+    assert_eq!(rows[0][1], "1", "{rows:?}");
+}
