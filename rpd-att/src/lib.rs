@@ -18,6 +18,7 @@ mod plugin;
 mod rdna;
 mod record;
 mod registers;
+mod stalls;
 mod stitch;
 mod ui;
 mod waits;
@@ -35,6 +36,7 @@ pub use record::{
     Category, Dispatch, Event, EventKind, Info, Instruction, Occupancy, OtherSimd, Pc, PerfEvent,
     Realtime, Record, ShaderData, Sink, Span, State, Wave,
 };
+pub use stalls::{StallReason, Stalls};
 pub use stitch::{Code, NoCode};
 pub use ui::{Folder, Source};
 pub use waits::waits;

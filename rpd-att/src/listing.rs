@@ -5,6 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::code::CodeObjects;
 use crate::record::{Instruction, Pc, Wave};
+use crate::stalls::{Operands, Stalls, Unit};
 
 /// A line of code and what its executions cost, in cycles.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct CodeLine {
     pub latency: u64,
     /// Those of them before it was issued.
     pub stall: u64,
+    /// Those, by reason.
+    pub stalls: Stalls,
     /// Cycles between the instructions before it and this one.
     pub idle: u64,
 }
@@ -52,6 +55,8 @@ type ByPc = HashMap<Pc, u32, BuildHasherDefault<PcHasher>>;
 #[derive(Debug, Default)]
 pub struct Listing {
     lines: Vec<CodeLine>,
+    /// What the lines read and write.
+    operands: Vec<Operands>,
     by_pc: ByPc,
     /// Names of functions at the addresses of their first instructions, mangled.
     labels: BTreeMap<Pc, String>,
@@ -61,20 +66,34 @@ impl Listing {
     /// Adds the instructions of a wave.
     pub fn add(&mut self, wave: &Wave<'_>, code: &CodeObjects) {
         let mut end = wave.begin;
+        // The lines that computed registers last.
+        let (mut vector, mut scalar) = (None, None);
         for instruction in wave.instructions {
             if !instruction.pc.is_known() {
                 continue;
             }
-            self.count(instruction, end, code);
+            let index = match self.by_pc.get(&instruction.pc) {
+                Some(index) => *index,
+                None => self.meet(instruction.pc, code),
+            };
+            if instruction.stall > 0 {
+                let operands = |index: u32| &self.operands[index as usize];
+                let before = [vector, scalar].into_iter().flatten().map(operands);
+                let reason = operands(index).reason(before);
+                let stalls = &mut self.lines[index as usize].stalls;
+                stalls.add(reason, u64::from(instruction.stall));
+            }
+            match self.operands[index as usize].computes() {
+                Some(Unit::Vector) => vector = Some(index),
+                Some(Unit::Scalar) => scalar = Some(index),
+                None => {}
+            }
+            self.count(index, instruction, end);
             end = end.max(instruction.time + i64::from(instruction.duration));
         }
     }
 
-    fn count(&mut self, instruction: &Instruction, before: i64, code: &CodeObjects) {
-        let index = match self.by_pc.get(&instruction.pc) {
-            Some(index) => *index,
-            None => self.meet(instruction.pc, code),
-        };
+    fn count(&mut self, index: u32, instruction: &Instruction, before: i64) {
         let line = &mut self.lines[index as usize];
         line.hits += 1;
         line.latency += u64::from(instruction.duration.max(0).unsigned_abs());
@@ -98,23 +117,29 @@ impl Listing {
                     break;
                 };
                 at += u64::from(instruction.bytes);
-                self.push(here, instruction.text);
+                self.push(here, Operands::of(&instruction), instruction.text);
             }
             if let Some(index) = self.by_pc.get(&pc) {
                 return *index;
             }
         }
-        let text = code.instruction(pc).map(|found| found.text);
-        self.push(pc, text.unwrap_or_default())
+        let found = code.instruction(pc);
+        let operands = found.as_ref().map(Operands::of).unwrap_or_default();
+        self.push(
+            pc,
+            operands,
+            found.map(|found| found.text).unwrap_or_default(),
+        )
     }
 
-    fn push(&mut self, pc: Pc, text: String) -> u32 {
+    fn push(&mut self, pc: Pc, operands: Operands, text: String) -> u32 {
         if let Some(index) = self.by_pc.get(&pc) {
             return *index;
         }
         let index = self.lines.len() as u32;
         // A label has a number of its own, the first one 0.
         let labels = self.labels.len().max(1) as u32;
+        self.operands.push(operands);
         self.lines.push(CodeLine {
             pc,
             text,
@@ -122,6 +147,7 @@ impl Listing {
             hits: 0,
             latency: 0,
             stall: 0,
+            stalls: Stalls::default(),
             idle: 0,
         });
         self.by_pc.insert(pc, index);

@@ -41,6 +41,7 @@ pub struct Folder {
     states: [BTreeMap<i64, i64>; State::ALL.len()],
     frequency: u64,
     major: u32,
+    copies_sources: bool,
 }
 
 /// Where the source of a line of code is: `file:line`, with ` -> ` between a place and where it was inlined.
@@ -61,7 +62,13 @@ impl Folder {
             states: Default::default(),
             frequency: 0,
             major: 9,
+            copies_sources: true,
         }
+    }
+
+    /// Whether source files are copied into the folder; they are unless this is called.
+    pub fn copy_sources(&mut self, copy: bool) {
+        self.copies_sources = copy;
     }
 
     /// The hardware's major version.
@@ -186,7 +193,9 @@ impl Folder {
         demangle: &dyn Fn(&str) -> String,
     ) -> io::Result<()> {
         let sources = self.write_code(listing, source, demangle)?;
-        self.write_snapshots(&sources)?;
+        if self.copies_sources {
+            self.write_snapshots(&sources)?;
+        }
         self.write_occupancy(code)?;
         for (state, changes) in self.states.iter().enumerate() {
             self.write_states(state, changes)?;

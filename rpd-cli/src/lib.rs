@@ -102,6 +102,7 @@ fn run(called: Called, arguments: &[OsString]) -> Result<u8> {
             };
             if !plan.echo {
                 counters::validate_sampling(&mut plan)?;
+                counters::validate_thread_trace(&mut plan)?;
             }
             plan.number();
             if plan.echo {

@@ -120,6 +120,7 @@ fn finish(run: &RunDirectory, given: &Path, output: Option<&str>) -> Result<bool
     let mut options = run.options()?;
     // A library named in a file is not loaded: it would run with the user's rights.
     options.otf2_library = None;
+    options.thread_trace_library = None;
     remove_abandoned(&run.output()?);
     let confined = match output {
         Some(directory) => elsewhere(&mut options, directory)?,

@@ -167,6 +167,7 @@ int rocprofiler_stop_context(handle_t context) {
 }
 /* PC samples alone go through a buffer, which a sudden end empties. */
 #include "sampling.h"
+#include "tracing.h"
 int rocprofiler_configure_buffer_tracing_service(void) { return 1; }
 int rocprofiler_configure_callback_tracing_service(handle_t context, uint32_t kind, const int* ops, size_t count,
                                                    callback_t callback, void* data) {
@@ -514,7 +515,8 @@ int main(int argc, char** argv) {
     if (!strcmp(scenario, "old")) attach(600, NULL);
     for (int i = 2; i < argc; ++i) tells_runtimes |= !strcmp(argv[i], "hsa");
     if (!strcmp(scenario, "stuck")) first_process = getpid(), atexit(stuck_in_children);
-    attach(10000, strncmp(scenario, "main", 4) ? NULL : end_client);
+    if (getenv("PROVIDER_VERSION")) tracing_version = (uint32_t) atol(getenv("PROVIDER_VERSION"));
+    attach(tracing_version, strncmp(scenario, "main", 4) ? NULL : end_client);
 
     if (!strcmp(scenario, "script")) {
         script(argv + 2);

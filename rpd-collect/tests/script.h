@@ -61,6 +61,8 @@ static void script(char** words) {
             load_object((uint64_t) a, name);
         } else if (sscanf(*words, "samples:%ld:%ld:%ld", &a, &b, &c) == 3) {
             take_samples((uint32_t) a, b, (uint64_t) c);
+        } else if (sscanf(*words, "traced:%ld:%ld:%ld", &a, &b, &c) == 3) {
+            trace_dispatch((uint64_t) a, (uint64_t) b, (size_t) c);
         } else if (!strcmp(*words, "flushed")) {
             /* By the collector, of its own accord. */
             for (int i = 0; i < 5000 && taken_count; ++i) usleep(1000);

@@ -59,6 +59,8 @@ pub enum Difference {
     StackVariables,
     /// Counters and PC samples in one run.
     CountersWithSamples,
+    /// Files for the viewer of thread traces.
+    TraceFolders,
 }
 
 /// A row of the table of differences.
@@ -111,6 +113,7 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::NoNumber, "The deviation of a single call in tables for people", "`-`", "`NaN`"),
     row(Difference::StackVariables, "Variables `RPD_STACKS*` and `RPDT_STACKFRAMES`", "are defaults of the options of call stacks", "are ignored"),
     row(Difference::CountersWithSamples, "`--pmc` and PC sampling in one run", "is refused: counting changes the clocks that samples need", "is accepted, each on a context of its own"),
+    row(Difference::TraceFolders, "Folders `ui_output_*` and files `stats_ui_output_*.csv` of thread traces", "are written with `-f json` and `-f csv`; the database has what they show", "are always written"),
 ];
 
 impl Compat {

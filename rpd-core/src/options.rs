@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub use rpd_spool::kernel_name::KernelNames;
 pub use rpd_spool::options::{
     CollectionPeriod, CollectorOptions, CounterOptions, CounterRequest, IterationRange,
-    ProviderChoice, SamplingMethod, SamplingOptions, SamplingUnit, Traces,
+    ProviderChoice, SamplingMethod, SamplingOptions, SamplingUnit, ThreadTraceOptions,
+    TracedCounter, Traces,
 };
 
 pub use crate::agent::AgentIndex;
@@ -209,6 +210,8 @@ pub struct Options {
     pub pass: Option<u32>,
     /// The file of libotf2, when given.
     pub otf2_library: Option<PathBuf>,
+    /// Decoder library for thread traces; `None`: rpd's own decoder.
+    pub thread_trace_library: Option<PathBuf>,
     /// CSV fields that a spreadsheet would take for a formula begin with an apostrophe.
     pub csv_safe: bool,
     /// The target and its arguments, as escaped text: [`crate::os_text`].

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use rpd_core::naming::{Facts, Target};
-use rpd_core::options::{Format, Options, SamplingMethod};
+use rpd_core::options::{Format, Options, SamplingMethod, ThreadTraceOptions, TracedCounter};
 use rpd_core::os_text;
 use rpd_core::session::{Provider, Session};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
@@ -179,6 +179,17 @@ pub fn of_run(session: &Session, options: &Options, target: &Target) -> Settings
     };
     let sampling = options.collector.sampling;
     let method = sampling.map(|sampling| sampling.method);
+    // Without thread traces the values are those that the original shows then.
+    let traced = options.collector.thread_trace.clone();
+    let traced = traced.unwrap_or_else(|| ThreadTraceOptions {
+        buffer: 256 << 20,
+        ..ThreadTraceOptions::default()
+    });
+    let counter =
+        |counter: &TracedCounter| json!({"counter_name": counter.name, "simd_mask": counter.simds});
+    let traced_counters: Vec<_> = traced.counters.iter().map(counter).collect();
+    let library = options.thread_trace_library.as_ref();
+    let library = library.map(|path| path.display().to_string());
     Settings::default()
         .with("benchmark_mode", "")
         .with("kernel_trace", traces.kernel)
@@ -246,15 +257,18 @@ pub fn of_run(session: &Session, options: &Options, target: &Target) -> Settings
             "pc_sampling_unit_value",
             sampling.map_or(0, |sampling| sampling.unit.number()),
         )
-        .with("advanced_thread_trace", false)
-        .with("att_serialize_all", false)
-        .with("att_param_shader_engine_mask", 1)
-        .with("att_param_buffer_size", 256 * 1024 * 1024)
-        .with("att_param_simd_select", 0xf)
-        .with("att_param_target_cu", 1)
-        .with("att_library_path", "")
-        .with("att_param_perfcounters", json!([]))
-        .with("att_param_perf_ctrl", 0)
+        .with(
+            "advanced_thread_trace",
+            options.collector.thread_trace.is_some(),
+        )
+        .with("att_serialize_all", traced.serialize_all)
+        .with("att_param_shader_engine_mask", traced.engines)
+        .with("att_param_buffer_size", traced.buffer)
+        .with("att_param_simd_select", traced.simds)
+        .with("att_param_target_cu", traced.target_cu)
+        .with("att_library_path", library.unwrap_or_default())
+        .with("att_param_perfcounters", traced_counters)
+        .with("att_param_perf_ctrl", traced.counter_period)
         .and(of_outputs(session, options, target))
 }
 

@@ -20,6 +20,7 @@ pub mod record;
 pub mod regular_file;
 pub mod sampling;
 pub mod stacks;
+pub mod thread_trace;
 pub mod writer;
 
 /// Name of the file in a run's directory that holds the resolved options (JSON).

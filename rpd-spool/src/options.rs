@@ -3,6 +3,7 @@
 use crate::environment::EnvironmentSelection;
 pub use crate::sampling::{SamplingMethod, SamplingOptions, SamplingUnit};
 use crate::stacks::{StackMode, StackOptions};
+pub use crate::thread_trace::{ThreadTraceOptions, TracedCounter};
 
 /// The trace kinds that can be switched on one by one. All false means nothing is traced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -213,6 +214,8 @@ pub struct CollectorOptions {
     pub stacks: StackOptions,
     /// How program counters of waves are sampled; none: they are not.
     pub sampling: Option<SamplingOptions>,
+    /// How kernels are traced; none: they are not.
+    pub thread_trace: Option<ThreadTraceOptions>,
     /// What to capture.
     pub capture: CaptureOptions,
     /// Where events are from.
@@ -222,12 +225,12 @@ pub struct CollectorOptions {
 impl CollectorOptions {
     /// Whether the bytes of loaded code objects are recorded.
     pub fn keeps_code(&self) -> bool {
-        self.sampling.is_some()
+        self.sampling.is_some() || self.thread_trace.is_some()
     }
 
     /// Whether anything is recorded while recording is on, besides counters.
     pub fn traces_anything(&self) -> bool {
-        self.traces.any() || self.sampling.is_some()
+        self.traces.any() || self.sampling.is_some() || self.thread_trace.is_some()
     }
 }
 
@@ -299,6 +302,7 @@ const STACK_DEPTH: &str = "stack_depth";
 const STACK_EVERY: &str = "stack_every";
 const STACK_MIN_DURATION: &str = "stack_min_duration";
 const SAMPLING: &str = "pc_sampling";
+const THREAD_TRACE: &str = "thread_trace";
 const CAPTURE_STAGING: &str = "capture_staging";
 const CAPTURE_MAX_BYTES: &str = "capture_max_bytes";
 
@@ -404,6 +408,9 @@ impl CollectorOptions {
         if let Some(sampling) = &self.sampling {
             add(SAMPLING, sampling.to_text());
         }
+        if let Some(traced) = &self.thread_trace {
+            add(THREAD_TRACE, traced.to_text());
+        }
         if self.capture.staging > 0 {
             add(CAPTURE_STAGING, self.capture.staging.to_string());
         }
@@ -446,6 +453,7 @@ impl CollectorOptions {
                 STACK_EVERY => options.stacks.every = value.parse().unwrap_or(1),
                 STACK_MIN_DURATION => options.stacks.min_duration = value.parse().unwrap_or(0),
                 SAMPLING => options.sampling = SamplingOptions::from_text(value),
+                THREAD_TRACE => options.thread_trace = ThreadTraceOptions::from_text(value),
                 CAPTURE_STAGING => options.capture.staging = value.parse().unwrap_or(0),
                 CAPTURE_MAX_BYTES => options.capture.max_bytes = value.parse().ok(),
                 _ => {

@@ -145,6 +145,12 @@ record_kinds! {
     CodeBytes = CODE_BYTES 49, CodeBytes, Repeated, Role::Fact;
     /// Which bytes a code object has.
     CodeContent = CODE_CONTENT 50, CodeContent, Repeated, Role::Fact;
+    /// How an agent is traced. Tail: counters.
+    ThreadTracing = THREAD_TRACING 51, ThreadTracing, Left, Role::Fact;
+    /// A dispatch is traced.
+    TracedDispatch = TRACED_DISPATCH 52, TracedDispatch, Left, Role::Fact;
+    /// A part of the thread trace of a shader engine. Tail: the bytes.
+    TracePart = TRACE_PART 53, TracePart, Left, Role::Fact;
     /// A kernel ran.
     Dispatch = DISPATCH 64, Dispatch, Left, Role::Row(Table::Dispatches);
     /// An asynchronous copy ran.

@@ -15,10 +15,12 @@ pub(crate) mod protocol;
 mod provider_counters;
 pub(crate) mod query_process;
 mod sampling;
+mod thread_trace;
 mod validate;
 
 pub(crate) use provider_counters::{Gpu, ProviderCounters};
 pub(crate) use sampling::validate as validate_sampling;
+pub(crate) use thread_trace::validate as validate_thread_trace;
 pub(crate) use validate::validate_and_pack;
 
 #[cfg(test)]

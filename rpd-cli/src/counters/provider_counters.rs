@@ -56,6 +56,8 @@ pub(crate) struct ProviderCounters {
     pub(crate) agents: Vec<Agent>,
     /// GPUs by their number.
     pub(crate) gpus: Vec<Gpu>,
+    /// The provider's version.
+    pub(crate) version: [u32; 3],
     /// The provider's library.
     pub(crate) library: PathBuf,
     /// Why the simulator was chosen although `--backend` did not name it.
@@ -119,7 +121,7 @@ impl ProviderCounters {
             library: library.display().to_string(),
             definitions: definitions.to_owned(),
         };
-        let Reply::Agents { agents, .. } = queries.query(&open)? else {
+        let Reply::Agents { agents, version } = queries.query(&open)? else {
             return Err(queries.unexpected(&open));
         };
         let mut gpus = Vec::new();
@@ -146,6 +148,7 @@ impl ProviderCounters {
             queries,
             agents,
             gpus,
+            version,
             library: library.to_owned(),
             fallback: None,
             _links: None,

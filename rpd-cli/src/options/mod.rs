@@ -16,6 +16,7 @@ pub(crate) mod sampling;
 mod stacks;
 mod summary;
 pub(crate) mod table;
+mod thread_trace;
 
 pub(crate) use outputs::default_sdk_suffixes;
 

@@ -24,6 +24,7 @@ use super::resolve::Resolver;
 use super::sampling;
 use super::stacks;
 use super::summary;
+use super::thread_trace;
 use crate::counters::extra;
 use crate::failure::Failure;
 
@@ -58,9 +59,15 @@ impl Resolver<'_> {
         let (counters, auto) = self.counters(draft)?;
         let sampling = sampling::resolve(given, self.environment)?;
         sampling::check_counters(sampling, counters.any(), self.environment)?;
+        let traced = thread_trace::resolve(given, self.environment, counters.any())?;
+        if let Some(warning) = traced.warning {
+            self.warn(warning);
+        }
         let compat = self.environment.compat;
         let queue_is_trace = on("group-by-queue") && compat.has(Difference::QueueIsTrace);
-        if !listing && !traces.any() && !counters.any() && sampling.is_none() && !queue_is_trace {
+        let anything =
+            traces.any() || counters.any() || sampling.is_some() || traced.collector.is_some();
+        if !listing && !anything && !queue_is_trace {
             if let Some(long) = summary::needs_traces(given) {
                 return Err(Failure::failed(format!(
                     "No tracing options were enabled for --{long} option"
@@ -176,6 +183,7 @@ impl Resolver<'_> {
                 capture: rpd_spool::options::CaptureOptions::default(),
                 stacks: stacks.collector,
                 sampling,
+                thread_trace: traced.collector,
                 selected_regions: on("selected-regions") || on("selected-regions-ref-count"),
                 selected_regions_ref_count: on("selected-regions-ref-count"),
             },
@@ -229,6 +237,7 @@ impl Resolver<'_> {
             otf2_library: given
                 .text("otf2-library")
                 .map(|path| self.environment.cwd.join(path)),
+            thread_trace_library: traced.library,
             csv_safe: on("csv-safe"),
             preload: outputs::preload(given, self.environment),
             kernel_include,
@@ -290,13 +299,14 @@ impl Resolver<'_> {
             ));
         }
         if groups.is_empty()
+            && given.bool(thread_trace::THREAD_TRACE) != Some(true)
             && let Some(long) = FILTERS
                 .into_iter()
                 .find(|long| given.asks(long) && given.text(long) != Some(""))
         {
             let name = given.name(long);
             self.warn(format!(
-                "{name}: no effect, since it picks dispatches to count and nothing is counted"
+                "{name}: no effect, since it picks dispatches to count or to thread trace, and neither is asked for"
             ));
         }
         let words = given.list("kernel-iteration-range").unwrap_or_default();

@@ -199,7 +199,6 @@ const OMPT: &[&str] = &[
     "all", "thread", "parallel", "task", "sync", "mutex", "target", "device", "error",
 ];
 
-const ATT: &str = "thread trace";
 const SPM: &str = "the streaming performance monitor";
 const REPLAY: &str = "kernel replay";
 const ATTACH: &str = "attaching to a running process";
@@ -332,11 +331,11 @@ pub(crate) const OPTIONS: &[Spec] = &[
     switch(Naming, "kernel-rename", "Name kernels after the innermost ROCTx range they were launched in")
         .from("ROCPROF_KERNEL_RENAME"),
 
-    option(Filter, "kernel-include-regex", Form::Text, "Count only kernels in whose name this is found (traces stay whole)").value("REGEX")
+    option(Filter, "kernel-include-regex", Form::Text, "Count, or thread trace, only kernels in whose name this is found (other traces stay whole)").value("REGEX")
         .from("ROCPROF_KERNEL_FILTER_INCLUDE_REGEX"),
-    option(Filter, "kernel-exclude-regex", Form::Text, "Do not count kernels in whose name this is found").value("REGEX")
+    option(Filter, "kernel-exclude-regex", Form::Text, "Do not count, or thread trace, kernels in whose name this is found").value("REGEX")
         .from("ROCPROF_KERNEL_FILTER_EXCLUDE_REGEX"),
-    option(Filter, "kernel-iteration-range", Form::List(1), "Launches of each kernel to count, from 1: 3, 5-7, '[1, 3, [8-12]]' [default: all]").value("RANGE")
+    option(Filter, "kernel-iteration-range", Form::List(1), "Launches of each kernel to count or thread trace, from 1: 3, 5-7, '[1, 3, [8-12]]' [default: all; of thread traces the first]").value("RANGE")
         .from("ROCPROF_KERNEL_FILTER_RANGE"),
     option(Filter, "collection-period", Form::List(1), "Record, after a delay, for a time, so many times; DELAY:DURATION:REPEAT, 0 repeats endlessly. Several follow one another").short('P').value("PERIOD")
         .from("ROCPROF_COLLECTION_PERIOD"),
@@ -367,23 +366,34 @@ pub(crate) const OPTIONS: &[Spec] = &[
     option(PcSampling, "pc-sampling-interval", Form::Integer(i64::MIN, NO_MAX), "From one sample to the next; a power of two where the GPU demands it. rpd avail info --pc-sampling lists what each GPU allows")
         .from("ROCPROF_PC_SAMPLING_INTERVAL"),
 
-    switch(ThreadTrace, "advanced-thread-trace", "Thread trace").aliases(&["att"])
-        .from("ROCPROF_ADVANCED_THREAD_TRACE").missing(ATT),
-    option(ThreadTrace, "att-library-path", Form::List(1), "Where the decoder is").value("DIR").missing(ATT),
-    option(ThreadTrace, "att-target-cu", Form::Text, "Compute unit").value("N").missing(ATT),
-    option(ThreadTrace, "att-simd-select", Form::Text, "SIMDs").value("MASK").missing(ATT),
-    option(ThreadTrace, "att-buffer-size", Form::Text, "Bytes of buffer").value("BYTES").missing(ATT),
-    option(ThreadTrace, "att-shader-engine-mask", Form::Text, "Shader engines").value("MASK").missing(ATT),
-    option(ThreadTrace, "att-gpu-index", Form::Text, "GPUs").value("LIST").missing(ATT),
-    option(ThreadTrace, "att-perfcounters", Form::Text, "Counters in the trace").value("NAMES").missing(ATT),
-    option(ThreadTrace, "att-perfcounter-ctrl", Form::Text, "Counter period").value("N").missing(ATT),
-    switch(ThreadTrace, "att-perfcounter-target-only", "Counters of the target only").missing(ATT),
-    option(ThreadTrace, "att-activity", Form::Text, "Activity period").value("N").missing(ATT),
-    switch(ThreadTrace, "att-serialize-all", "Serialise all kernels").missing(ATT),
-    option(ThreadTrace, "att-consecutive-kernels", Form::Text, "Kernels per trace").value("N").missing(ATT),
-    switch(ThreadTrace, "att-no-intercept", "Trace without queue interception").missing(ATT),
-    switch(ThreadTrace, "att-no-detail", "Trace without instruction detail").missing(ATT),
-    option(ThreadTrace, "att-resource-mode", Form::Choice(&["default", "hsa", "code-object"], false), "Resource mode").value("MODE").missing(ATT),
+    switch(ThreadTrace, "advanced-thread-trace", "Trace every instruction of some waves of the selected kernels, with its time; rpd hot and rpd annotate show the result").aliases(&["att"])
+        .from("ROCPROF_ADVANCED_THREAD_TRACE"),
+    option(ThreadTrace, "att-library-path", Form::List(1), "Decode with the librocprof-trace-decoder.so in these directories or below [default: rpd's own decoder]").value("DIR")
+        .from("ROCPROF_ATT_LIBRARY_PATH"),
+    option(ThreadTrace, "att-target-cu", Form::Text, "Compute unit (RDNA: WGP) whose instructions are traced, 0 to 15 [default: 1]").value("N")
+        .from("ROCPROF_ATT_PARAM_TARGET_CU"),
+    option(ThreadTrace, "att-simd-select", Form::Text, "SIMDs whose instructions are traced, one bit each; RDNA: the number of one [default: 0xF]").value("MASK")
+        .from("ROCPROF_ATT_PARAM_SIMD_SELECT"),
+    option(ThreadTrace, "att-buffer-size", Form::Text, "Bytes for the traces of all shader engines of a GPU together, 1 MiB to 2 GiB [default: 0x18000000]").value("BYTES")
+        .from("ROCPROF_ATT_PARAM_BUFFER_SIZE"),
+    option(ThreadTrace, "att-shader-engine-mask", Form::Text, "Shader engines that are traced, one bit each [default: 0x1]").value("MASK")
+        .from("ROCPROF_ATT_PARAM_SHADER_ENGINE_MASK"),
+    option(ThreadTrace, "att-gpu-index", Form::List(1), "Numbers of the GPUs that are traced, such as 0,2 [default: all]").value("LIST")
+        .from("ROCPROF_ATT_PARAM_GPU_INDEX"),
+    option(ThreadTrace, "att-perfcounters", Form::Text, "Counters of the sequencers that are sampled into the trace (GFX9), at most 8: 'NAME NAME:0x3', a mask of SIMDs behind the colon").value("NAMES")
+        .from("ROCPROF_ATT_PARAM_PERFCOUNTERS"),
+    option(ThreadTrace, "att-perfcounter-ctrl", Form::Text, "Period of these samples, 1 (the finest) to 32").value("N")
+        .from("ROCPROF_ATT_PARAM_PERFCOUNTER_CTRL"),
+    switch(ThreadTrace, "att-perfcounter-target-only", "Counters of the target only").missing("counters of the traced compute unit alone"),
+    option(ThreadTrace, "att-activity", Form::Text, "Sample what the units of the compute unit do: eight counters with this period, 1 to 16; 8 is a good one").value("N"),
+    switch(ThreadTrace, "att-serialize-all", "Run kernels that are not traced one after the other as well")
+        .from("ROCPROF_ATT_PARAM_SERIALIZE_ALL"),
+    option(ThreadTrace, "att-consecutive-kernels", Form::Text, "Let a trace go on until so many kernels have run behind the selected one [default: 0, a trace for each]").value("N")
+        .from("ROCPROF_ATT_CONSECUTIVE_KERNELS"),
+    switch(ThreadTrace, "att-no-intercept", "Trace without queue interception").missing("thread trace without queue interception"),
+    switch(ThreadTrace, "att-no-detail", "Trace when waves begin and end, not their instructions (SDK 1.1 and later)")
+        .from("ROCPROF_ATT_PARAM_NO_DETAIL"),
+    option(ThreadTrace, "att-resource-mode", Form::Choice(&["default", "hsa", "code-object"], false), "Resource mode").value("MODE").missing("the choice of how a thread trace finds code objects"),
 
     switch(Streaming, "spm-beta-enabled", "Acknowledge that the monitor is beta").missing(SPM),
     option(Streaming, "spm", Form::List(0), "Counters to stream").value("NAME").missing(SPM),

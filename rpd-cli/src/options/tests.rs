@@ -7,6 +7,7 @@ mod passes;
 mod ranks;
 mod sampling;
 mod stacks;
+mod thread_trace;
 mod traces;
 
 use std::ffi::OsString;

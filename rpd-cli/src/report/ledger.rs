@@ -10,7 +10,7 @@ use rpd_core::ids::ProcessId;
 use rpd_core::options::{Options, ProviderChoice, Symbolize, Traces};
 use rpd_core::session::{OperationClass, Process, Provider, Session, Table};
 
-use super::{count, counted, label, sampled, shown};
+use super::{count, counted, label, sampled, shown, traced};
 use crate::process::spawn::Ending;
 use crate::process::{image, program};
 use crate::run_directory::Recording;
@@ -55,8 +55,12 @@ impl Outcome {
     /// Whether everything that happened was recorded, as far as is known.
     pub(super) fn lossless(&self) -> bool {
         let session = self.session.as_ref();
-        session
-            .is_none_or(|session| session.ledger.dropped == 0 && session.ledger.lost_processes == 0)
+        session.is_none_or(|session| {
+            let mut traces = session.thread_traces.summaries.iter();
+            session.ledger.dropped == 0
+                && session.ledger.lost_processes == 0
+                && traces.all(|trace| !trace.full)
+        })
     }
 
     /// Whether there is nothing to say but that the process never used the GPU.
@@ -172,7 +176,8 @@ fn counts(session: &Session, options: &Options) -> String {
     };
     let counting = options.collector.counters.any();
     let sampling = options.collector.sampling.is_some();
-    if !traces.any() && !counting && !sampling {
+    let traced = options.collector.thread_trace.is_some();
+    if !traces.any() && !counting && !sampling && !traced {
         return "nothing was to be traced".to_owned();
     }
     if session.is_empty() && ledger.open_calls.is_empty() {
@@ -226,6 +231,9 @@ fn counts(session: &Session, options: &Options) -> String {
                 _ => "copies",
             });
         }
+    }
+    if traced {
+        texts.push(count(session.thread_traces.numbers().len(), "thread trace"));
     }
     if counting {
         texts.push(match session.counted.len() {
@@ -335,11 +343,9 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
                 .map(|remark| format!("{name}: {remark}")),
         );
     }
-    lines.extend(
-        sampled::remarks(session, options)
-            .into_iter()
-            .map(|remark| format!("{name}: {remark}")),
-    );
+    let samples = sampled::remarks(session, options).into_iter();
+    let remarks = samples.chain(traced::remarks(session, options));
+    lines.extend(remarks.map(|remark| format!("{name}: {remark}")));
     if ledger.cut_calls > 0 {
         lines.push(format!(
             "{name}: {} with an argument or message of which only the beginning was kept",

@@ -10,6 +10,7 @@ mod place;
 mod progress;
 mod sampled;
 mod tables;
+mod traced;
 pub(crate) mod write;
 
 use std::cell::RefCell;
@@ -28,6 +29,7 @@ use crate::failure::line;
 use crate::isolation::isolated;
 use crate::process::spawn::Ending;
 use crate::run_directory::{Recording, RunDirectory, State};
+use crate::thread_trace::collected;
 pub(crate) use comparison::Comparison;
 pub(crate) use confine::Confined;
 use ledger::Outcome;
@@ -175,10 +177,8 @@ impl Report<'_> {
                     Ok(left_out) => outcome.symbols_left_out = left_out,
                     Err(error) => outcome.errors.push(line(&error)),
                 }
-                if let Err(error) = self.look_up_code(&mut session) {
-                    outcome.errors.push(line(&error));
-                }
-                if let Err(error) = self.outputs(recording, &session, weight, state, &mut outcome) {
+                let written = self.outputs(recording, &mut session, weight, state, &mut outcome);
+                if let Err(error) = written {
                     outcome.errors.push(line(&error));
                 }
                 outcome.session = Some(session);
@@ -215,13 +215,31 @@ impl Report<'_> {
         })
     }
 
-    /// Disassembles the functions that PC samples are in.
+    /// Saves and decodes thread traces.
+    fn thread_traces(
+        &self,
+        session: &mut Session,
+        target: &Target,
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        if self.options.collector.thread_trace.is_none() {
+            return Ok(());
+        }
+        self.progress.step("decoding thread traces", 0, 0);
+        let sources = self.confined.is_none();
+        outcome.files.extend(isolated("thread traces", || {
+            collected::process(session, self.options, target, sources)
+        })?);
+        Ok(())
+    }
+
+    /// Disassembles the functions that PC samples and traced instructions are in.
     fn look_up_code(&self, session: &mut Session) -> Result<()> {
-        if session.samples.is_empty() {
+        if session.samples.is_empty() && session.thread_traces.lines.is_empty() {
             return Ok(());
         }
         self.progress.step("disassembling", 0, 0);
-        isolated("code of PC samples", || {
+        isolated("code of PC samples and thread traces", || {
             // A recording that somebody else made names any file.
             rpd_symbols::look_up_code(session, self.confined.is_none());
             Ok(())
@@ -231,7 +249,7 @@ impl Report<'_> {
     fn outputs(
         &self,
         recording: &Recording,
-        session: &Session,
+        session: &mut Session,
         weight: u64,
         state: &mut State,
         outcome: &mut Outcome,
@@ -243,6 +261,13 @@ impl Report<'_> {
         let target = self.target(recording, session, state)?;
         // Before the first file: whoever reports the rest of this run must not use these names again.
         self.run.set_state(state)?;
+        if let Err(error) = self.thread_traces(session, &target, outcome) {
+            outcome.errors.push(line(&error));
+        }
+        if let Err(error) = self.look_up_code(session) {
+            outcome.errors.push(line(&error));
+        }
+        let session = &*session;
         if options.output_config {
             match isolated("configuration", || config::write(session, options, &target)) {
                 Ok(file) => outcome.files.push(file),

@@ -1,5 +1,6 @@
 //! Decodes the traces of a dispatch and writes what they say.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,7 @@ use rpd_att::{CodeObjects, Diagnosis, Folder, Info, Library, Listing, Pc, Record
 use rpd_formats::csv::{TracedLine, write_traced_lines};
 use rpd_formats::perfetto::{WavePlace, WaveSpan, WaveTrace};
 use rpd_spool::demangle::demangle;
+use rpd_symbols::code::CodeObject;
 
 use super::files::{TraceFile, TraceKey, Traces};
 
@@ -20,6 +22,20 @@ pub(crate) struct Wanted {
     pub(crate) json: bool,
     /// A Perfetto trace of the waves.
     pub(crate) pftrace: bool,
+    /// Source files are read and copied where they can be.
+    pub(crate) sources: bool,
+}
+
+/// How traces are decoded, and where what is found goes.
+pub(crate) struct Decoding<'a> {
+    /// What is written.
+    pub(crate) wanted: Wanted,
+    /// Names of the counters in the trace.
+    pub(crate) counters: &'a [String],
+    /// A decoder to use in place of rpd's own.
+    pub(crate) library: Option<&'a Library>,
+    /// Gets each wave, or part of one, with the number of its shader engine.
+    pub(crate) wave: &'a mut dyn FnMut(u32, &Wave<'_>),
 }
 
 /// Where waves go as they are decoded.
@@ -102,18 +118,24 @@ pub(crate) fn folder_name(key: &TraceKey) -> String {
     format!("ui_output_agent_{}_dispatch_{}", key.agent, key.dispatch)
 }
 
+/// Bytes of code objects by their ids.
+pub(crate) type Images = BTreeMap<u64, Vec<u8>>;
+
 /// Reads the code objects of a trace.
-pub(crate) fn code_objects(
-    traces: &Traces,
-    key: &TraceKey,
-    notes: &mut Vec<String>,
-) -> Result<CodeObjects> {
+pub(crate) fn images(traces: &Traces, key: &TraceKey) -> Result<Images> {
+    let read = |path: &Path| {
+        std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+    };
+    let files = traces.code(key).into_iter();
+    files.map(|file| Ok((file.id, read(&file.path)?))).collect()
+}
+
+/// Makes code of the bytes; what is wrong with them is noted.
+pub(crate) fn code_objects(images: &Images, notes: &mut Vec<String>) -> CodeObjects {
     let mut code = CodeObjects::default();
-    for file in traces.code(key) {
-        let bytes = std::fs::read(&file.path)
-            .with_context(|| format!("cannot read {}", file.path.display()))?;
-        if let Err(error) = code.add(file.id, &bytes) {
-            notes.push(format!("{}: {error}; it is left out", file.path.display()));
+    for (id, bytes) in images {
+        if let Err(error) = code.add(*id, bytes) {
+            notes.push(format!("code object {id}: {error}; it is left out"));
         }
     }
     for (id, processor) in code.unreadable() {
@@ -126,7 +148,38 @@ pub(crate) fn code_objects(
             "no code objects (*_code_object_id_*.out) beside the trace: instructions have a kind and no address".to_owned(),
         );
     }
-    Ok(code)
+    code
+}
+
+/// Source lines of code objects.
+struct SourceLines<'a>(BTreeMap<u64, CodeObject<'a>>);
+
+impl<'a> SourceLines<'a> {
+    fn of(images: &'a Images, notes: &mut Vec<String>) -> Self {
+        let mut lines = BTreeMap::new();
+        for (id, bytes) in images {
+            if let Ok(code) = CodeObject::parse(bytes) {
+                if let Some(problem) = code.problem() {
+                    notes.push(format!("code object {id}: {problem}"));
+                }
+                lines.insert(*id, code);
+            }
+        }
+        Self(lines)
+    }
+
+    /// `file:line` of an instruction, and of the calls that were inlined there, innermost first.
+    fn places(&self, pc: Pc) -> String {
+        let places = self
+            .0
+            .get(&pc.code_object)
+            .map(|code| code.places(pc.address));
+        let places = places.unwrap_or_default();
+        let texts = places
+            .iter()
+            .map(|place| format!("{}:{}", place.file, place.line));
+        texts.collect::<Vec<_>>().join(" -> ")
+    }
 }
 
 /// Decodes one shader engine's trace.
@@ -135,8 +188,9 @@ fn decode_engine(
     code: &CodeObjects,
     listing: &mut Listing,
     outputs: &mut Outputs,
-    library: Option<&Library>,
+    decoding: &mut Decoding<'_>,
 ) -> Result<EngineReport> {
+    let library = decoding.library;
     let stream =
         File::open(&file.path).with_context(|| format!("cannot open {}", file.path.display()))?;
     let (mut waves, mut instructions, mut bytes) = (0, 0, 0);
@@ -161,6 +215,7 @@ fn decode_engine(
             waves += u64::from(wave.part == 0);
             instructions += wave.instructions.len() as u64;
             listing.add(&wave, code);
+            (decoding.wave)(engine, &wave);
             if failed.is_none() {
                 failed = outputs.wave(engine, &wave, listing, code).err();
             }
@@ -240,13 +295,14 @@ pub(crate) fn decode_dispatch(
     traces: &Traces,
     key: &TraceKey,
     into: &Path,
-    wanted: Wanted,
-    counters: &[String],
-    library: Option<&Library>,
-    source: &dyn Fn(Pc) -> String,
+    decoding: &mut Decoding<'_>,
 ) -> Result<Decoded> {
+    let wanted = decoding.wanted;
     let mut notes = Vec::new();
-    let code = code_objects(traces, key, &mut notes)?;
+    let images = images(traces, key)?;
+    let code = code_objects(&images, &mut notes);
+    let lines = SourceLines::of(&images, &mut notes);
+    let source = |pc: Pc| lines.places(pc);
     let name = folder_name(key);
     std::fs::create_dir_all(into)
         .with_context(|| format!("cannot make the directory {}", into.display()))?;
@@ -261,7 +317,11 @@ pub(crate) fn decode_dispatch(
         false => None,
     };
     let mut outputs = Outputs {
-        folder: (pending.as_ref()).map(|pending| Folder::new(pending.path().to_owned())),
+        folder: pending.as_ref().map(|pending| {
+            let mut folder = Folder::new(pending.path().to_owned());
+            folder.copy_sources(wanted.sources);
+            folder
+        }),
         trace: match wanted.pftrace {
             true => Some(WaveTrace::create(into.join(format!("{name}.pftrace")))?),
             false => None,
@@ -270,7 +330,7 @@ pub(crate) fn decode_dispatch(
     let mut listing = Listing::default();
     let mut engines = Vec::new();
     for file in traces.traces.get(key).into_iter().flatten() {
-        match decode_engine(file, &code, &mut listing, &mut outputs, library) {
+        match decode_engine(file, &code, &mut listing, &mut outputs, decoding) {
             Ok(report) => {
                 for line in report.diagnosis.to_string().lines() {
                     notes.push(format!("{}: {line}", file.path.display()));
@@ -293,7 +353,7 @@ pub(crate) fn decode_dispatch(
     let mut written = Vec::new();
     if let (Some(folder), Some(pending)) = (outputs.folder, pending) {
         folder
-            .finish(&listing, &code, counters, source, &demangled)
+            .finish(&listing, &code, decoding.counters, &source, &demangled)
             .with_context(|| format!("cannot write {name}"))?;
         written.push(replace(pending, &into.join(&name))?);
     }
@@ -302,7 +362,7 @@ pub(crate) fn decode_dispatch(
     }
     if wanted.csv {
         let path = into.join(format!("stats_{name}.csv"));
-        written.push(write_lines(path, &listing, source, &demangled)?);
+        written.push(write_lines(path, &listing, &source, &demangled)?);
     }
     Ok(Decoded {
         engines,

@@ -9,7 +9,7 @@
 //! | `markers` | ROCTx marks, ranges and names of resources |
 //! | `device_work` | dispatches, copies, allocations, scratch memory |
 //! | `stacks` | call stacks: which calls have one, and what stacks refer to |
-//! | `samples`, `code` | PC samples; the bytes of code objects |
+//! | `samples`, `thread_traces`, `code` | PC samples; streams of shader engines; the bytes of code objects |
 //! | `meta` | records of the meta stream; notes for the user |
 //! | `thread` | the stream of a thread, and the HIP streams and regions that it is in |
 //! | `regions` | numbers of the messages that rename kernels |
@@ -45,6 +45,7 @@ pub(crate) mod stacks;
 pub(crate) mod switch;
 pub(crate) mod text;
 pub(crate) mod thread;
+pub(crate) mod thread_traces;
 mod totals;
 
 use rpd_spool::format::RecordHeader;

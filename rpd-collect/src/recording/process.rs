@@ -82,6 +82,11 @@ impl Process {
         });
     }
 
+    /// The provider's version; 0 before it is known.
+    pub(crate) fn provider_version(&self) -> u32 {
+        self.version.load(Ordering::Relaxed)
+    }
+
     /// True for the first caller only.
     pub(crate) fn end(&self) -> bool {
         !self.ended.swap(true, Ordering::Relaxed)

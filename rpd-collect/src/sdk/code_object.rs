@@ -14,7 +14,7 @@ use super::code_bytes::with_bytes;
 use super::payload::sized;
 use super::setup::Setup;
 use super::trace::{Phase, Record, Tracer};
-use super::{counters, intercept};
+use super::{counters, intercept, thread_trace};
 use crate::recording::guard::Service;
 use crate::recording::text::text;
 use crate::recording::{code, header, meta};
@@ -134,6 +134,7 @@ fn kernel_symbol(payload: *const c_void) {
     };
     meta::write(tag::KERNEL_SYMBOL, 0, &symbol, name);
     counters::kernel_registered(payload.kernel_id, name);
+    thread_trace::kernel_registered(payload.kernel_id, name);
 }
 
 fn host_function(payload: *const c_void) {

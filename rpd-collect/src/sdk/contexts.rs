@@ -5,8 +5,8 @@
 
 use rocprofiler_sdk_sys::{Functions, rocprofiler_context_id_t};
 
-use super::dispatch;
 use super::setup::Setup;
+use super::{dispatch, thread_trace};
 use crate::recording::switch::{self, Switched};
 
 struct Contexts {
@@ -34,6 +34,7 @@ impl Contexts {
 impl Switched for Contexts {
     fn trace(&self, on: bool) {
         self.switch(self.client, on);
+        thread_trace::switched(on);
     }
 
     fn count_paused(&self, on: bool) {

@@ -13,11 +13,11 @@ use super::trace::{Phase, Record, Tracer};
 use crate::recording::guard::Service;
 use crate::recording::{device_work, header};
 
-const KIND: &str = "KERNEL_DISPATCH";
+pub(super) const KIND: &str = "KERNEL_DISPATCH";
 /// A packet is being submitted, on the thread that does it.
 const ENQUEUE: &str = "KERNEL_DISPATCH_ENQUEUE";
 /// The one operation that has times.
-const COMPLETE: &str = "KERNEL_DISPATCH_COMPLETE";
+pub(super) const COMPLETE: &str = "KERNEL_DISPATCH_COMPLETE";
 
 static SERVICE: Service = Service::new("kernel dispatches");
 

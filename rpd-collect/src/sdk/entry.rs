@@ -14,7 +14,7 @@ use super::provider;
 use super::setup::Setup;
 use super::{
     agents, api, code_object, counters, dispatch, forked_end, intercept, marker, memory,
-    pc_sampling, rename, runtime, stream,
+    pc_sampling, rename, runtime, stream, thread_trace,
 };
 use crate::lifecycle::{load, signals};
 use crate::recording::guard::{self, Service};
@@ -118,6 +118,7 @@ fn set_up(code: *const c_void) -> bool {
     // Before anything that reads the provider's counters or makes it register kernels.
     counters::define(&setup);
     setup.counting = counters::configure(&setup);
+    thread_trace::configure(&setup);
     // Before all other contexts, and never stopped: the provider does not repeat what was loaded before.
     code_object::configure(&setup);
     intercept::configure(&setup);
@@ -146,6 +147,7 @@ fn set_up(code: *const c_void) -> bool {
     if anything {
         contexts::begin(&setup);
         counters::begin(&setup, announces_hsa);
+        thread_trace::begin(&setup, announces_hsa);
     }
     if !announces_hsa {
         signals::prepare();
@@ -168,7 +170,7 @@ pub(crate) fn end() {
     if let Some(function) = function
         && !forked_end::applies()
     {
-        pc_sampling::end();
+        end_services();
         let client = rocprofiler_client_id_t {
             size: size_of::<rocprofiler_client_id_t>(),
             name: c"rpd".as_ptr(),
@@ -184,9 +186,15 @@ pub(crate) fn end() {
     });
 }
 
+/// Has the provider deliver what it holds.
+fn end_services() {
+    pc_sampling::end();
+    thread_trace::end();
+}
+
 unsafe extern "C" fn finalize(_data: *mut c_void) {
     static ENDING: Service = Service::new("finalisation");
-    ENDING.run(pc_sampling::end);
+    ENDING.run(end_services);
     guard::set_finalized();
     signals::withdraw();
     // The provider is ending already.

@@ -12,6 +12,7 @@
 //! | `dispatch`, `memory` | kernels; copies, allocations, scratch memory |
 //! | `counters` | hardware counters of kernels |
 //! | `pc_sampling` | program counters of waves |
+//! | `thread_trace` | streams of shader engines: the instructions of waves |
 //! | `intercept` | captures: wrappers in the runtimes' dispatch tables |
 //! | `code_object`, `code_bytes`, `runtime`, `agents` | facts that records refer to |
 //! | `forked_end` | the end of a forked child whose provider waits for a thread that it does not have |
@@ -40,4 +41,5 @@ mod rename;
 mod runtime;
 mod setup;
 mod stream;
+mod thread_trace;
 mod trace;

@@ -284,6 +284,36 @@ unsafe extern "C" fn on_samples(
     });
 }
 
+/// A sample from the fields that both kinds of records have, with the others 0.
+macro_rules! sample_of {
+    ($from:expr) => {{
+        let from = $from;
+        PcSample {
+            header: header(0, 0),
+            time: from.timestamp,
+            code_object: from.pc.code_object_id,
+            offset: from.pc.code_object_offset,
+            exec: from.exec_mask,
+            dispatch: from.dispatch_id,
+            correlation: from.correlation_id.internal,
+            hardware: from.hw_id.bits,
+            workgroup: [
+                from.workgroup_id.x,
+                from.workgroup_id.y,
+                from.workgroup_id.z,
+            ],
+            region: unpack(from.correlation_id.external.as_u64()).0,
+            wave: from.wave_in_group,
+            flags: 0,
+            class: 0,
+            reserved: 0,
+            waves: 0,
+            snapshot: 0,
+            memory: 0,
+        }
+    }};
+}
+
 /// What became of a record.
 enum Taken {
     Recorded,
@@ -309,7 +339,7 @@ unsafe fn take(header: &rocprofiler_record_header_t) -> Taken {
         Kind::INVALID_SAMPLE => return Taken::Invalid,
         Kind::HOST_TRAP_V0_SAMPLE if size >= size_of::<HostTrap>() => {
             // SAFETY: kind and size say so.
-            of_host_trap(&unsafe { header.payload.cast::<HostTrap>().read_unaligned() })
+            sample_of!(unsafe { header.payload.cast::<HostTrap>().read_unaligned() })
         }
         Kind::STOCHASTIC_V0_SAMPLE if size >= size_of::<Stochastic>() => {
             // SAFETY: kind and size say so.
@@ -321,32 +351,6 @@ unsafe fn take(header: &rocprofiler_record_header_t) -> Taken {
     Taken::Recorded
 }
 
-fn of_host_trap(from: &rocprofiler_pc_sampling_record_host_trap_v0_t) -> PcSample {
-    PcSample {
-        header: header(0, 0),
-        time: from.timestamp,
-        code_object: from.pc.code_object_id,
-        offset: from.pc.code_object_offset,
-        exec: from.exec_mask,
-        dispatch: from.dispatch_id,
-        correlation: from.correlation_id.internal,
-        hardware: from.hw_id.bits,
-        workgroup: [
-            from.workgroup_id.x,
-            from.workgroup_id.y,
-            from.workgroup_id.z,
-        ],
-        region: unpack(from.correlation_id.external.as_u64()).0,
-        wave: from.wave_in_group,
-        flags: 0,
-        class: 0,
-        reserved: 0,
-        waves: 0,
-        snapshot: 0,
-        memory: 0,
-    }
-}
-
 fn of_stochastic(from: &rocprofiler_pc_sampling_record_stochastic_v0_t) -> PcSample {
     let mut flags = sample_flag::STOCHASTIC;
     if from.wave_issued() != 0 {
@@ -356,26 +360,11 @@ fn of_stochastic(from: &rocprofiler_pc_sampling_record_stochastic_v0_t) -> PcSam
         flags |= sample_flag::MEMORY;
     }
     PcSample {
-        header: header(0, 0),
-        time: from.timestamp,
-        code_object: from.pc.code_object_id,
-        offset: from.pc.code_object_offset,
-        exec: from.exec_mask,
-        dispatch: from.dispatch_id,
-        correlation: from.correlation_id.internal,
-        hardware: from.hw_id.bits,
-        workgroup: [
-            from.workgroup_id.x,
-            from.workgroup_id.y,
-            from.workgroup_id.z,
-        ],
-        region: unpack(from.correlation_id.external.as_u64()).0,
-        wave: from.wave_in_group,
         flags,
         class: from.inst_type(),
-        reserved: 0,
         waves: from.wave_count,
         snapshot: from.snapshot.bits,
         memory: from.memory_counters.bits,
+        ..sample_of!(from)
     }
 }

@@ -23,6 +23,12 @@ pub(crate) fn provider_without_counting() -> &'static Path {
     BUILT.get_or_init(|| build("provider-without-counting", &["-DWITHOUT_COUNTING"]))
 }
 
+/// The program as a provider that has no thread traces.
+pub(crate) fn provider_without_tracing() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| build("provider-without-tracing", &["-DWITHOUT_TRACING"]))
+}
+
 fn build(name: &str, flags: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/provider.c");
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

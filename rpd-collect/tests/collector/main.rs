@@ -4,6 +4,7 @@ mod counting;
 mod harness;
 mod sampling;
 mod sudden_end;
+mod tracing;
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;

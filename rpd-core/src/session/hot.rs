@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::Session;
 use super::code::{CodeLine, Instruction};
 use super::samples::{Issue, REASONS, reason};
-use super::totals::{PlaceTotals, Replicates, Totals};
+use super::totals::{Measure, PlaceTotals, Replicates, Totals};
 use crate::ids::{CodeObjectId, KernelId, StringId};
 use crate::kernel_name::KernelLabels;
 use crate::options::KernelNames;
@@ -86,14 +86,14 @@ impl Tally {
         self.replicates.error_of_share(&whole.replicates)
     }
 
-    /// Lanes that were enabled in a sample, on average.
-    pub fn mean_lanes(&self) -> f64 {
-        self.lanes as f64 / self.samples.max(1) as f64
+    /// Lanes that were enabled in a sample, on average; `None` where that is not known.
+    pub fn mean_lanes(&self) -> Option<f64> {
+        (self.lanes > 0).then(|| self.lanes as f64 / self.samples.max(1) as f64)
     }
 
     /// Waves that were active, on average; `None` where that was not sampled.
     pub fn mean_waves(&self) -> Option<f64> {
-        (self.stochastic > 0).then(|| self.waves as f64 / self.stochastic as f64)
+        (self.stochastic > 0 && self.waves > 0).then(|| self.waves as f64 / self.stochastic as f64)
     }
 
     /// Reasons why no instruction was issued, most frequent first.
@@ -157,6 +157,8 @@ pub struct HotKernel {
 /// All kernels with samples.
 #[derive(Debug, Clone, Default)]
 pub struct Hot {
+    /// What is counted.
+    pub measure: Measure,
     /// What was sampled.
     pub tally: Tally,
     /// Kernels, hottest first.
@@ -169,9 +171,10 @@ pub const UNKNOWN_KERNEL: &str = "(unknown kernel)";
 /// Lines by their chains; instructions by code object, offset and text.
 type Lines = HashMap<Vec<HotPlace>, BTreeMap<(CodeObjectId, u64), (String, Tally)>>;
 
-/// Collects samples of one or several recordings: kernels and lines are the same when their texts are.
+/// Collects samples, or cycles of thread traces, of one or several recordings: kernels and lines are the same when their texts are.
 #[derive(Debug, Default)]
 pub struct HotBuilder {
+    measure: Measure,
     kernels: BTreeMap<String, Lines>,
 }
 
@@ -184,6 +187,7 @@ impl HotBuilder {
         names: KernelNames,
         wanted: impl Fn(&str) -> bool,
     ) {
+        self.measure = totals.measure;
         let labels = KernelLabels::new(session, names);
         let code = &session.code;
         for (place, sums) in &totals.places {
@@ -210,7 +214,10 @@ impl HotBuilder {
 
     /// Everything that was added, hottest first.
     pub fn finish(self) -> Hot {
-        let mut hot = Hot::default();
+        let mut hot = Hot {
+            measure: self.measure,
+            ..Hot::default()
+        };
         for (name, lines) in self.kernels {
             let mut kernel = HotKernel {
                 name,
@@ -303,6 +310,8 @@ pub struct Listing {
     pub function: String,
     /// Code object.
     pub object: CodeObjectId,
+    /// What is counted.
+    pub measure: Measure,
     /// What was sampled.
     pub tally: Tally,
     /// All of its instructions.
@@ -344,6 +353,7 @@ pub fn listings(
                 function: crate::kernel_name::formatted(session.strings.get(function), names)
                     .into_owned(),
                 object,
+                measure: totals.measure,
                 tally: Tally::default(),
                 instructions: Vec::new(),
             };

@@ -14,6 +14,7 @@ pub mod shown;
 pub mod stacks;
 mod tables;
 pub mod totals;
+pub mod traces;
 mod window;
 
 pub use growth::Growth;
@@ -155,6 +156,14 @@ pub struct CodeObject {
     pub memory_size: u64,
     /// Payload size the provider reported.
     pub size: u64,
+}
+
+impl CodeObject {
+    /// What has to be added to an offset from the load address for the address in the file.
+    pub fn address_bias(&self) -> u64 {
+        self.load_base
+            .wrapping_add_signed(self.load_delta.wrapping_neg())
+    }
 }
 
 /// A kernel symbol.
@@ -411,6 +420,8 @@ pub struct Session {
     pub sampling: Vec<code::Sampling>,
     /// PC samples.
     pub samples: SampleTable,
+    /// Thread traces.
+    pub thread_traces: traces::ThreadTraces,
     /// Code of the GPU.
     pub code: code::Code,
     /// Call stacks of calls, markers and allocations.
@@ -429,7 +440,7 @@ impl Session {
 
     /// Whether nothing was recorded.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len() == 0 && self.thread_traces.is_empty()
     }
 
     /// What files and statistics call record `index` of [`Session::api`]: the message of marks and ranges, else the

@@ -194,12 +194,11 @@ impl Session {
     }
 
     /// Bytes of all records, as `--minimum-output-data` counts them: their fixed parts in the spool, and the values of
-    /// counters. A dispatch without values does not count as counted.
+    /// counters, and thread traces. A dispatch without values does not count as counted.
     pub fn record_bytes(&self) -> u64 {
-        Table::ALL
-            .iter()
-            .map(|table| self.table_bytes(*table))
-            .sum()
+        let tables = Table::ALL.iter().map(|table| self.table_bytes(*table));
+        let traces = self.thread_traces.summaries.iter().map(|trace| trace.bytes);
+        tables.chain(traces).sum()
     }
 
     /// As [`Session::record_bytes`], for the records of one domain.

@@ -120,9 +120,39 @@ pub struct PlaceTotals {
     pub replicates: Replicates,
 }
 
-/// PC samples added up.
+/// What sums count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Measure {
+    /// PC samples.
+    #[default]
+    Samples,
+    /// Cycles of traced instructions.
+    Cycles,
+}
+
+impl Measure {
+    /// What several of them are called.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Measure::Samples => "samples",
+            Measure::Cycles => "cycles",
+        }
+    }
+
+    /// A number of them, for people.
+    pub fn counted(self, number: u64) -> String {
+        match number {
+            1 => format!("1 {}", self.plural().trim_end_matches('s')),
+            number => format!("{number} {}", self.plural()),
+        }
+    }
+}
+
+/// PC samples, or cycles of thread traces, added up.
 #[derive(Debug, Clone, Default)]
 pub struct Totals {
+    /// What they count.
+    pub measure: Measure,
     /// By place.
     pub places: HashMap<Place, PlaceTotals>,
 }
@@ -187,6 +217,56 @@ impl Totals {
             totals.places.insert(place, sum);
         }
         totals
+    }
+}
+
+impl Totals {
+    /// Adds up the cycles of the instructions in a session's thread traces. They are exact, so there are no replicates, and
+    /// traces say nothing about lanes.
+    pub fn of_traces(session: &Session) -> Totals {
+        let mut totals = Totals {
+            measure: Measure::Cycles,
+            ..Totals::default()
+        };
+        if session.thread_traces.lines.is_empty() {
+            return totals;
+        }
+        let kernels = Kernels::new(session);
+        for line in &session.thread_traces.lines {
+            let kernel = match line.kernel {
+                KernelId(0) => match session.code.find(line.object, line.offset) {
+                    Some(found) => kernels.of_function(session, line.object, found as u32),
+                    None => KernelId(0),
+                },
+                known => known,
+            };
+            let place = Place {
+                kernel,
+                object: line.object,
+                offset: line.offset,
+            };
+            let sum = totals.places.entry(place).or_default();
+            let issued = (Issue::ISSUED, line.latency.saturating_sub(line.stall()));
+            for (issue, cycles) in line.stalls.iter().copied().chain([issued]) {
+                let count = Count {
+                    samples: cycles,
+                    ..Count::default()
+                };
+                match sum.counts.binary_search_by_key(&issue, |(known, _)| *known) {
+                    Ok(found) => sum.counts[found].1.add(count),
+                    Err(place) => sum.counts.insert(place, (issue, count)),
+                }
+            }
+        }
+        totals
+    }
+
+    /// The sums of samples, or, in a session without, those of thread traces.
+    pub fn of_any(session: &Session) -> Totals {
+        match session.samples.is_empty() {
+            true => Totals::of_traces(session),
+            false => Totals::of(session),
+        }
     }
 }
 

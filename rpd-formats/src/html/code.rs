@@ -1,4 +1,4 @@
-//! The page's listings: instructions and source lines of kernels with PC samples.
+//! The page's listings: instructions and source lines of kernels with PC samples or thread traces.
 
 use std::collections::HashMap;
 
@@ -17,10 +17,9 @@ const INSTRUCTIONS: usize = 20_000;
 
 /// A JSON object for each function, hottest first.
 pub(super) fn all(session: &Session, options: &Options) -> Vec<String> {
-    if session.samples.is_empty() {
-        return Vec::new();
-    }
-    let totals = Totals::of(session);
+    let totals = Totals::of_any(session);
+    let all = totals.places.values().flat_map(|place| &place.counts);
+    let all: u64 = all.map(|(_, count)| count.samples).sum();
     let mut left = INSTRUCTIONS;
     let mut sources: HashMap<&str, Vec<&str>> = HashMap::new();
     for source in &session.code.sources {
@@ -36,7 +35,7 @@ pub(super) fn all(session: &Session, options: &Options) -> Vec<String> {
             break;
         };
         left = rest;
-        objects.push(object(listing, session.samples.len() as u64, &sources));
+        objects.push(object(listing, all, &sources));
     }
     objects
 }
@@ -77,6 +76,7 @@ fn object(listing: &Listing, all: u64, sources: &HashMap<&str, Vec<&str>>) -> St
     Object::new()
         .text("kernel", &listing.kernel)
         .text("function", &listing.function)
+        .text("measure", listing.measure.plural())
         .number("samples", listing.tally.samples)
         .number("all", all)
         .array("rows", rows)
@@ -89,9 +89,10 @@ fn tally(tally: &Tally, whole: &Tally) -> String {
         .reasons()
         .into_iter()
         .map(|(reason, samples)| format!("[{},{samples}]", quoted(reason)));
-    let mut object = Object::new()
-        .number("samples", tally.samples)
-        .number("lanes", format!("{:.1}", tally.mean_lanes()));
+    let mut object = Object::new().number("samples", tally.samples);
+    if let Some(lanes) = tally.mean_lanes() {
+        object = object.number("lanes", format!("{lanes:.1}"));
+    }
     if let Some(error) = tally.error(whole) {
         object = object.number("error", format!("{:.2}", error * 100.0));
     }

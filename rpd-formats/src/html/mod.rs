@@ -4,6 +4,7 @@
 mod code;
 mod tables;
 mod timeline;
+mod traces;
 
 use std::path::PathBuf;
 
@@ -104,6 +105,7 @@ fn data(session: &Session, stats: &SessionStats, options: &Options) -> std::io::
         .json("stacks", &stacks)
         .array("tables", tables::all(session, stats, options, &timeline))
         .array("code", code::all(session, options))
+        .array("traces", traces::all(session, options))
         .end();
     Ok(data)
 }

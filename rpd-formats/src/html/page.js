@@ -130,12 +130,12 @@ const addListing = (listing) => {
   const section = make("section", undefined, byId("code"));
   make("h2", "Code of " + listing.kernel, section);
   const where = listing.function === listing.kernel ? "" : " in " + listing.function;
-  make("p", digits(listing.samples) + " of " + digits(listing.all) + " samples" + where + ". Shares are of these; the bar shows what the issue logic did.", section).className = "hint";
+  make("p", digits(listing.samples) + " of " + digits(listing.all) + " " + listing.measure + where + ". Shares are of these; the bar shows what the issue logic did.", section).className = "hint";
   const scroll = make("div", undefined, section);
   scroll.className = "scroll listing";
   const table = make("table", undefined, scroll);
   const head = make("tr", undefined, make("thead", undefined, table));
-  for (const [name, kind] of [["Line", ""], ["Source", "text"], ["Samples", ""], ["Share %", ""], ["Offset", ""], ["Instruction", "text"], ["Issue", "text"], ["Lanes", ""]]) {
+  for (const [name, kind] of [["Line", ""], ["Source", "text"], [listing.measure[0].toUpperCase() + listing.measure.slice(1), ""], ["Share %", ""], ["Offset", ""], ["Instruction", "text"], ["Issue", "text"], ["Lanes", ""]]) {
     make("th", name, head).className = kind;
   }
   const body = make("tbody", undefined, table);
@@ -169,7 +169,7 @@ const addListing = (listing) => {
       }
       bar.title = parts.map(([reason, samples]) => reason + " " + percent(samples, tally.samples) + " %").join("\n");
     }
-    make("td", tally ? tally.lanes.toFixed(1) : "", line);
+    make("td", tally?.lanes === undefined ? "" : tally.lanes.toFixed(1), line);
   }
   const legend = make("p", undefined, section);
   legend.className = "hint legend";
@@ -181,6 +181,44 @@ const addListing = (listing) => {
   }
 };
 data.code.forEach(addListing);
+
+// Waves of thread traces: a row for each slot of a SIMD, a bar for each wave; the left part of a bar is the share of its time that was stalled.
+const addTrace = (trace) => {
+  if (trace.waves.length === 0) return;
+  const section = make("section", undefined, byId("traces"));
+  make("h2", "Waves of trace " + trace.trace + ": " + trace.kernel, section);
+  const left = trace.total - trace.waves.length;
+  const begin = Math.min(...trace.waves.map((wave) => wave[4]));
+  const end = Math.max(...trace.waves.map((wave) => wave[5]), begin + 1);
+  make("p", digits(trace.total) + " waves of the traced compute unit in " + digits(end - begin) + " cycles; the orange part of a bar is the share that was stalled." + (left > 0 ? " The first " + digits(trace.waves.length) + " are shown." : ""), section).className = "hint";
+  const zoom = make("input", undefined, section);
+  zoom.type = "range";
+  zoom.min = 1;
+  zoom.max = 64;
+  zoom.value = 1;
+  zoom.setAttribute("aria-label", "Zoom");
+  const scroll = make("div", undefined, section);
+  scroll.className = "scroll listing";
+  const area = make("div", undefined, scroll);
+  area.className = "waves";
+  zoom.addEventListener("input", () => { area.style.width = 100 * zoom.value + "%"; });
+  const rows = new Map();
+  for (const [engine, cu, simd, slot, from, to, latency, stall] of trace.waves) {
+    const name = "SE " + engine + " CU " + cu + " SIMD " + simd + " slot " + slot;
+    if (!rows.has(name)) {
+      const row = make("div", undefined, area);
+      row.className = "slot";
+      row.title = name;
+      rows.set(name, row);
+    }
+    const bar = make("span", undefined, rows.get(name));
+    bar.style.left = percent(from - begin, end - begin) + "%";
+    bar.style.width = percent(to - from, end - begin) + "%";
+    bar.style.setProperty("--stall", percent(stall, to - from) + "%");
+    bar.title = name + "\n" + digits(to - from) + " cycles, " + digits(latency) + " in instructions, " + digits(stall) + " stalled";
+  }
+};
+data.traces.forEach(addTrace);
 
 // Timeline. Tracks hold exact slices (start, duration, name, depth) when there are few, else bins over the whole time.
 const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));

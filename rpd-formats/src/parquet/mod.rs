@@ -6,6 +6,7 @@ mod info;
 mod records;
 mod samples;
 mod table;
+mod traces;
 
 use std::collections::HashMap;
 use std::io;
@@ -24,7 +25,7 @@ use crate::texts::Texts;
 use crate::{Output, WriteError};
 
 /// Writes `<prefix>_<table>.parquet` for every table that has rows, and returns their names: `regions`, `kernels`,
-/// `memory_copies`, `memory_allocations`, `scratch_memory`, `pc_samples`, and what describes them: `processes`, `agents`,
+/// `memory_copies`, `memory_allocations`, `scratch_memory`, `pc_samples`, `thread_trace_instructions`, `thread_trace_waves`, and what describes them: `processes`, `agents`,
 /// `code_objects`, `kernel_symbols`.
 ///
 /// # Errors
@@ -45,6 +46,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
         .iter()
         .chain(&counters::TABLES)
         .chain(&samples::TABLES)
+        .chain(&traces::TABLES)
         .chain(&info::TABLES);
     for &(name, rows, columns) in tables {
         let height = rows(session);

@@ -262,10 +262,24 @@ fn write_strings(
     )?;
     raw(file, "},");
     instructions.write_texts(&mut file.buffer, session);
-    raw(
-        file,
-        ",\"att_filenames\":[],\"code_object_snapshot_filenames\":[\"\"]",
+    let traces = &session.thread_traces;
+    let names = |names: &[String]| {
+        let mut text = String::new();
+        for (number, name) in names.iter().enumerate() {
+            text.push_str(if number > 0 { "," } else { "" });
+            quote(&mut text, name);
+        }
+        text
+    };
+    // The first name of a code object stands for none.
+    let first = [String::new()];
+    let code = [&first, traces.code_files.as_slice()].concat();
+    let text = format!(
+        ",\"att_filenames\":[{}],\"code_object_snapshot_filenames\":[{}]",
+        names(&traces.stream_files),
+        names(&code)
     );
+    raw(file, &text);
     Ok(())
 }
 

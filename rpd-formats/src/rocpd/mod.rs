@@ -22,6 +22,7 @@ mod sql;
 mod stack_views;
 mod stacks;
 pub mod symbols;
+mod traces;
 
 use std::path::PathBuf;
 
@@ -84,11 +85,15 @@ fn fill(
     let ids = info::write(&connection, &names, &node, session, options, target)?;
     rows::write(&connection, &names, &ids, session, options)?;
     stacks::write(&connection, &names, &ids, session, options)?;
-    samples::write(&connection, &names, &ids, session)?;
+    let places = samples::write(&connection, &names, &ids, session)?;
+    traces::write(&connection, &names, &ids, session, &places)?;
     connection.execute_batch(&names.fill_in(INDICES))?;
     connection.execute_batch(&names.fill_in(VIEWS))?;
     if !session.samples.is_empty() {
         connection.execute_batch(samples::PEOPLE)?;
+    }
+    if !session.thread_traces.summaries.is_empty() {
+        connection.execute_batch(traces::PEOPLE)?;
     }
     if !session.stacks.is_empty() {
         connection.execute_batch(&stack_views::statements(&names))?;
@@ -104,10 +109,11 @@ fn table_views() -> impl Iterator<Item = &'static str> {
         .split(";\n")
         .chain(stacks::VIEWS.split(";\n"))
         .chain(samples::VIEWS.split(";\n"))
+        .chain(traces::VIEWS.split(";\n"))
         .map(Names::without_comments)
 }
 
-/// Whether readers know a table or view of this name: one of schema 3, or one of call stacks or PC samples.
+/// Whether readers know a table or view of this name: one of schema 3, or one of call stacks, PC samples or thread traces.
 fn is_known_view(name: &str) -> bool {
     let is_of_rpd = || table_views().any(|statement| query::view_name(statement) == Some(name));
     name.starts_with("rocpd_") || name.starts_with("rpd_") && is_of_rpd()

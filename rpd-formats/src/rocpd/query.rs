@@ -16,7 +16,7 @@ use super::read::Database;
 use super::sql::identifier;
 use super::stack_views::COMPATIBLE;
 use super::stacks;
-use super::{Names, VIEWS, is_known_view, samples};
+use super::{Names, VIEWS, is_known_view, samples, traces};
 use crate::table::Cell;
 
 /// Databases that SQLite attaches at once.
@@ -346,15 +346,17 @@ fn condition(base: &str, window: &Window) -> String {
 /// The view that databases with call stacks have.
 const STACKED: &str = "rpd_api_stack";
 
-/// The statements that make the views for people: those of call stacks and of PC samples if the databases have such tables.
+/// The statements that make the views for people: those of call stacks, PC samples and thread traces if the databases have such tables.
 pub(super) fn data_views(has: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static str> {
     let if_there = |table: &str, views: &'static str| if has(table) { views } else { "" };
     let of_stacks = if_there(STACKED, stacks::ANSWERS);
     let of_samples = if_there(samples::SAMPLE, samples::PEOPLE);
+    let of_traces = if_there(traces::STREAM, traces::PEOPLE);
     VIEWS
         .split(";\n")
         .chain(of_stacks.split(";\n"))
         .chain(of_samples.split(";\n"))
+        .chain(of_traces.split(";\n"))
         .map(Names::without_comments)
         .filter(|statement| view_name(statement).is_some_and(|name| !name.starts_with("rocpd_")))
 }

@@ -37,15 +37,16 @@ pub(super) fn issue_text(issue: Issue) -> Option<&'static str> {
 /// The text of [`Issue::ISSUED`].
 pub(super) const ISSUED: &str = "issued";
 
-/// Writes samples, their sums and the code, if there are any.
+/// Writes samples, their sums and the code, if there are any. Returns the rows of instructions.
 pub(super) fn write(
     connection: &Connection,
     names: &Names,
     ids: &Ids,
     session: &Session,
-) -> Result<()> {
-    if session.samples.is_empty() && session.code.is_empty() {
-        return Ok(());
+) -> Result<Places> {
+    let traced = !session.thread_traces.lines.is_empty();
+    if session.samples.is_empty() && session.code.is_empty() && !traced {
+        return Ok(Places::new());
     }
     connection.execute_batch(&names.fill_in(TABLES))?;
     let writer = Writer {
@@ -62,11 +63,12 @@ pub(super) fn write(
     writer.samples(&places)?;
     writer.totals(&totals, &places)?;
     connection.execute_batch(&names.fill_in(INDICES))?;
-    connection.execute_batch(&names.fill_in(VIEWS))
+    connection.execute_batch(&names.fill_in(VIEWS))?;
+    Ok(places)
 }
 
 /// Row ids of instructions.
-type Places = HashMap<(CodeObjectId, u64), i64>;
+pub(super) type Places = HashMap<(CodeObjectId, u64), i64>;
 
 struct Writer<'a> {
     connection: &'a Connection,
@@ -150,12 +152,14 @@ impl Writer<'_> {
                 .optional(self.text(instruction.function))
                 .end_row()?;
         }
-        // Places of samples that no instruction is known at.
+        // Places of samples and of traced lines that no instruction is known at.
         let sampled = totals
             .places
             .keys()
             .map(|place| (place.object, place.offset));
+        let traced = self.session.thread_traces.lines.iter();
         let unknown: BTreeSet<(CodeObjectId, u64)> = sampled
+            .chain(traced.map(|line| (line.object, line.offset)))
             .filter(|place| !places.contains_key(place))
             .collect();
         for (object, offset) in unknown {

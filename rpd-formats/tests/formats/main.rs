@@ -10,3 +10,4 @@ mod read;
 mod results;
 mod support;
 mod synthetic;
+mod traces;

@@ -11,6 +11,7 @@ mod facts;
 mod process;
 mod sampling;
 mod stacks;
+mod thread_trace;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -28,6 +29,7 @@ pub use stacks::{
     StackCode, StackLocation, StackModule, StackNode, StackRef, StackSource, location_kind,
     stack_flag,
 };
+pub use thread_trace::{ThreadTracing, TracePart, TracedDispatch, trace_flag};
 
 /// First bytes of every segment.
 pub const MAGIC: [u8; 8] = *b"RPDSPOOL";

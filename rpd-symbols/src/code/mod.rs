@@ -19,7 +19,7 @@ const LARGEST_SOURCE: u64 = 8 << 20;
 /// Bytes of all source files of a session.
 const ALL_SOURCES: u64 = 128 << 20;
 
-/// Disassembles every function that PC samples of the session are in, looks up its source lines, and reads the source files
+/// Disassembles every function that PC samples or traced instructions of the session are in, looks up its source lines, and reads the source files
 /// where `sources` says so and they are readable. `session.code.instructions` and what they refer to are replaced.
 pub fn look_up_code(session: &mut Session, sources: bool) {
     let mut wanted: BTreeMap<CodeObjectId, BTreeSet<u64>> = BTreeMap::new();
@@ -31,6 +31,11 @@ pub fn look_up_code(session: &mut Session, sources: bool) {
             wanted.entry(place.0).or_default().insert(place.1);
         }
         last = place;
+    }
+    for line in &session.thread_traces.lines {
+        if line.object != CodeObjectId(0) {
+            wanted.entry(line.object).or_default().insert(line.offset);
+        }
     }
     let mut code = std::mem::take(&mut session.code);
     code.instructions.clear();
@@ -68,12 +73,7 @@ fn decode(
 ) -> Result<(), String> {
     let file = CodeObject::parse(bytes)?;
     let known = session.code_objects.iter().find(|known| known.id == object);
-    // Addresses of the file start at the load address minus this.
-    let bias = known.map_or(0, |known| {
-        known
-            .load_base
-            .wrapping_add_signed(known.load_delta.wrapping_neg())
-    });
+    let bias = known.map_or(0, rpd_core::session::CodeObject::address_bias);
     let target = codeobj::CodeObject::parse(bytes)
         .map(|parsed| parsed.target().processor.clone())
         .map_err(|error| error.to_string())?;

@@ -231,5 +231,5 @@ fn totals_know_the_kernel_by_its_function() {
     let line = &hot.kernels[0].lines[0];
     assert_eq!((line.tally.samples, line.chain[0].line), (3, 12));
     assert_eq!(line.instructions[0].tally.samples, 2);
-    assert_eq!(line.tally.mean_lanes(), 64.0);
+    assert_eq!(line.tally.mean_lanes(), Some(64.0));
 }

@@ -22,6 +22,7 @@ mod stack_answers;
 mod stack_symbols;
 mod stacks;
 mod sudden_ends;
+mod thread_trace_runs;
 mod thread_traces;
 mod transparency;
 mod workloads;

@@ -213,7 +213,8 @@ fn a_database_without_samples_is_named() {
         .run()
         .expect_code(1);
     assert!(
-        hot.stderr.contains("holds no PC samples; record with"),
+        hot.stderr
+            .contains("holds no PC samples or thread traces; record with"),
         "{}",
         hot.stderr
     );

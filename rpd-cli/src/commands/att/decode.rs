@@ -11,7 +11,7 @@ use rpd_formats::table::{Cell, Printer, TableFormat};
 use super::super::parse;
 use crate::exit_status;
 use crate::failure::Failure;
-use crate::thread_trace::decode::{Decoded, Wanted, decode_dispatch};
+use crate::thread_trace::decode::{Decoded, Decoding, Wanted, decode_dispatch};
 use crate::thread_trace::files::{TraceKey, Traces};
 
 /// Lines that are printed for each dispatch.
@@ -73,20 +73,18 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
         csv: given.format.contains(&Format::Csv),
         json: given.format.contains(&Format::Json),
         pftrace: given.format.contains(&Format::Pftrace),
+        sources: true,
     };
     let mut complete = true;
     for (key, files) in &traces.traces {
         let into = given.output_directory.as_ref().unwrap_or(&key.directory);
-        let library = library.as_ref();
-        let decoded = decode_dispatch(
-            &traces,
-            key,
-            into,
+        let mut decoding = Decoding {
             wanted,
-            &given.counters,
-            library,
-            &|_| String::new(),
-        )?;
+            counters: &given.counters,
+            library: library.as_ref(),
+            wave: &mut |_, _| {},
+        };
+        let decoded = decode_dispatch(&traces, key, into, &mut decoding)?;
         complete &= decoded.engines.len() == files.len();
         for note in &decoded.notes {
             eprintln!("rpd: {note}");

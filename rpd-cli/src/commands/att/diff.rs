@@ -10,7 +10,7 @@ use rpd_att::{Library, Occupancy, Pc, Record, find_library};
 use super::super::parse;
 use crate::exit_status;
 use crate::failure::Failure;
-use crate::thread_trace::decode::code_objects;
+use crate::thread_trace::decode::{code_objects, images};
 use crate::thread_trace::files::Traces;
 
 /// Compares rpd's decoder with another trace decoder library, wave by wave
@@ -104,7 +104,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
     let mut same = true;
     for (key, files) in &traces.traces {
         let mut notes = Vec::new();
-        let code = code_objects(&traces, key, &mut notes)?;
+        let code = code_objects(&images(&traces, key)?, &mut notes);
         for file in files {
             let mut stream = std::fs::read(&file.path)
                 .with_context(|| format!("cannot read {}", file.path.display()))?;

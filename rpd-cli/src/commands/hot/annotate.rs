@@ -1,6 +1,6 @@
 //! `rpd annotate`: source and instructions of a kernel side by side, with what was sampled.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -9,11 +9,11 @@ use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use rpd_core::compat::Compat;
 use rpd_core::session::Session;
-use rpd_core::session::hot::{HotPlace, Listing, listings};
+use rpd_core::session::hot::{HotPlace, Listing, Tally, listings};
 use rpd_formats::table::{Cell, Printer, TableFormat};
 
-use super::show::issue_text;
-use super::{each_sampled, expand, parse, write_output};
+use super::show::{column, issue_text};
+use super::{MeasureSource, each_measured, expand, parse, write_output};
 use crate::failure::Failure;
 
 const NAME: &str = "annotate";
@@ -21,15 +21,20 @@ const NAME: &str = "annotate";
 /// Columns that source text gets.
 const SOURCE_WIDTH: usize = 60;
 
-/// Prints source and instructions of a kernel side by side, with what was sampled
+/// Prints source and instructions of a kernel side by side, with the samples or traced cycles of each
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Database of a run with PC sampling, or a directory that holds some
+    /// Database of a run with PC sampling or thread traces, or a directory that holds some
     #[arg(value_name = "DB")]
     input: PathBuf,
     /// Kernel: a part of its name. Without it the hottest one
     #[arg(value_name = "KERNEL")]
     kernel: Option<String>,
+    /// Compare with this database, line by line
+    #[arg(long, value_name = "DB")]
+    diff: Option<PathBuf>,
+    #[command(flatten)]
+    source: MeasureSource,
     /// How the result looks
     #[arg(short = 'f', long, value_enum, default_value = "text")]
     format: FormatName,
@@ -56,6 +61,77 @@ enum FormatName {
 /// Lines of the source files that a listing refers to.
 type Sources = HashMap<String, Vec<String>>;
 
+/// Shares of the lines of kernels in another run.
+#[derive(Default)]
+struct Before(HashMap<String, (Tally, HashMap<Vec<HotPlace>, Tally>)>);
+
+impl Before {
+    fn read(path: &PathBuf, given: &Arguments) -> Result<Before> {
+        let mut before = Before::default();
+        each_measured(
+            NAME,
+            &expand(&[path])?,
+            &given.source,
+            |_, session, settings, totals| {
+                for listing in listings(session, totals, given.naming.over(settings), |_| true) {
+                    let (whole, lines) = before.0.entry(listing.kernel.clone()).or_default();
+                    whole.add(&listing.tally);
+                    for instruction in listing.instructions {
+                        lines
+                            .entry(instruction.chain)
+                            .or_default()
+                            .add(&instruction.tally);
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        Ok(before)
+    }
+
+    /// What share of a kernel a line had, in percent.
+    fn percent(&self, kernel: &str, chain: &[HotPlace]) -> f64 {
+        let found = self.0.get(kernel);
+        let line = found.and_then(|(whole, lines)| Some(lines.get(chain)?.share(whole)));
+        line.unwrap_or(0.0) * 100.0
+    }
+}
+
+/// The shares of the lines of a listing, in percent, and what they were before.
+struct LineShares<'a> {
+    now: HashMap<&'a [HotPlace], Tally>,
+    listing: &'a Listing,
+    before: &'a Before,
+}
+
+impl<'a> LineShares<'a> {
+    fn of(listing: &'a Listing, before: &'a Before) -> LineShares<'a> {
+        let mut now: HashMap<&[HotPlace], Tally> = HashMap::new();
+        for instruction in &listing.instructions {
+            now.entry(&instruction.chain)
+                .or_default()
+                .add(&instruction.tally);
+        }
+        LineShares {
+            now,
+            listing,
+            before,
+        }
+    }
+
+    /// Before and now.
+    fn percent(&self, chain: &[HotPlace]) -> [f64; 2] {
+        let now = self
+            .now
+            .get(chain)
+            .map_or(0.0, |tally| tally.share(&self.listing.tally));
+        [
+            self.before.percent(&self.listing.kernel, chain),
+            now * 100.0,
+        ]
+    }
+}
+
 /// Runs the sub-command.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = parse::<Arguments>(NAME, arguments)? else {
@@ -64,18 +140,23 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let paths = expand(&[&given.input])?;
     let mut found: Vec<(Listing, Sources)> = Vec::new();
     let mut kernels: Vec<String> = Vec::new();
-    each_sampled(NAME, &paths, |_, session, settings, totals| {
-        let names = given.naming.over(settings);
-        let all = listings(session, totals, names, |_| true);
-        for listing in all {
-            if !kernels.contains(&listing.kernel) {
-                kernels.push(listing.kernel.clone());
+    each_measured(
+        NAME,
+        &paths,
+        &given.source,
+        |_, session, settings, totals| {
+            let names = given.naming.over(settings);
+            let all = listings(session, totals, names, |_| true);
+            for listing in all {
+                if !kernels.contains(&listing.kernel) {
+                    kernels.push(listing.kernel.clone());
+                }
+                let sources = sources(session, &listing);
+                found.push((listing, sources));
             }
-            let sources = sources(session, &listing);
-            found.push((listing, sources));
-        }
-        Ok(())
-    })?;
+            Ok(())
+        },
+    )?;
     let hottest = found
         .iter()
         .max_by_key(|(listing, _)| listing.tally.samples)
@@ -98,12 +179,17 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         ))
         .into());
     }
+    let before = match &given.diff {
+        Some(path) => Some(Before::read(path, &given)?),
+        None => None,
+    };
+    let before = before.as_ref();
     let write = |out: &mut dyn Write| -> Result<()> {
         match given.format {
-            FormatName::Text => text(&found, out)?,
-            FormatName::Csv => table(&found, TableFormat::Csv, out)?,
-            FormatName::Json => table(&found, TableFormat::Json, out)?,
-            FormatName::Markdown => table(&found, TableFormat::Markdown, out)?,
+            FormatName::Text => text(&found, before, out)?,
+            FormatName::Csv => table(&found, before, TableFormat::Csv, out)?,
+            FormatName::Json => table(&found, before, TableFormat::Json, out)?,
+            FormatName::Markdown => table(&found, before, TableFormat::Markdown, out)?,
         }
         Ok(())
     };
@@ -150,8 +236,14 @@ fn fitted(text: &str, width: usize) -> String {
     }
 }
 
-fn text(found: &[(Listing, Sources)], out: &mut dyn Write) -> std::io::Result<()> {
+fn text(
+    found: &[(Listing, Sources)],
+    before: Option<&Before>,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
     for (number, (listing, sources)) in found.iter().enumerate() {
+        let shares = before.map(|before| LineShares::of(listing, before));
+        let mut compared: HashSet<&[HotPlace]> = HashSet::new();
         if number > 0 {
             writeln!(out)?;
         }
@@ -161,8 +253,9 @@ fn text(found: &[(Listing, Sources)], out: &mut dyn Write) -> std::io::Result<()
         }
         writeln!(
             out,
-            " (code object {}): {} samples",
-            listing.object, listing.tally.samples
+            " (code object {}): {}",
+            listing.object,
+            listing.measure.counted(listing.tally.samples)
         )?;
         let mut file = "";
         let mut last: &[HotPlace] = &[];
@@ -205,11 +298,16 @@ fn text(found: &[(Listing, Sources)], out: &mut dyn Write) -> std::io::Result<()
                 }
             };
             let issue = issue_text(tally, 2);
-            let lanes = match tally.samples {
-                0 => String::new(),
-                _ => format!("{:.1} lanes", tally.mean_lanes()),
+            let lanes = tally.mean_lanes();
+            let lanes = lanes.map_or(String::new(), |lanes| format!("{lanes:.1} lanes"));
+            let change = match &shares {
+                Some(shares) if compared.insert(&instruction.chain) => {
+                    let [before, now] = shares.percent(&instruction.chain);
+                    format!("line {before:.1} % -> {now:.1} %")
+                }
+                _ => String::new(),
             };
-            let details: Vec<&str> = [issue.as_str(), lanes.as_str()]
+            let details: Vec<&str> = [issue.as_str(), lanes.as_str(), change.as_str()]
                 .into_iter()
                 .filter(|text| !text.is_empty())
                 .collect();
@@ -229,9 +327,13 @@ fn text(found: &[(Listing, Sources)], out: &mut dyn Write) -> std::io::Result<()
 
 fn table(
     found: &[(Listing, Sources)],
+    before: Option<&Before>,
     format: TableFormat,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
+    let samples = found
+        .first()
+        .map_or("Samples", |(listing, _)| column(listing.measure));
     let columns = [
         "Kernel",
         "Function",
@@ -241,7 +343,7 @@ fn table(
         "File",
         "Line",
         "Source",
-        "Samples",
+        samples,
         "Percent",
         "Percent_Error",
         "Issued",
@@ -249,8 +351,13 @@ fn table(
         "Stall_Reasons",
         "Lanes",
     ];
-    let mut printer = Printer::new(format, columns.map(str::to_owned).to_vec(), out)?;
+    let mut columns = columns.map(str::to_owned).to_vec();
+    if before.is_some() {
+        columns.extend(["Line_Percent_Before", "Line_Percent"].map(str::to_owned));
+    }
+    let mut printer = Printer::new(format, columns, out)?;
     for (listing, sources) in found {
+        let shares = before.map(|before| LineShares::of(listing, before));
         for instruction in &listing.instructions {
             let tally = &instruction.tally;
             let own = instruction.chain.first();
@@ -267,7 +374,7 @@ fn table(
                 0 => Cell::Null,
                 _ => Cell::from((value * 100.0).round() / 100.0),
             };
-            printer.row(vec![
+            let mut row = vec![
                 listing.kernel.as_str().into(),
                 listing.function.as_str().into(),
                 listing.object.0.into(),
@@ -284,8 +391,13 @@ fn table(
                 known(tally.issued),
                 known(tally.stalled()),
                 Cell::Text(reasons.join(" ")),
-                sampled(tally.mean_lanes()),
-            ])?;
+                tally.mean_lanes().map_or(Cell::Null, sampled),
+            ];
+            if let Some(shares) = &shares {
+                let rounded = |percent: f64| Cell::from((percent * 100.0).round() / 100.0);
+                row.extend(shares.percent(&instruction.chain).map(rounded));
+            }
+            printer.row(row)?;
         }
     }
     printer.finish()?;

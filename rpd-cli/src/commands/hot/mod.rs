@@ -13,7 +13,7 @@ use rpd_core::compat::Compat;
 use rpd_core::session::Session;
 use rpd_core::session::code::Sampling;
 use rpd_core::session::hot::{Hot, HotBuilder};
-use rpd_core::session::totals::Totals;
+use rpd_core::session::totals::{Measure, Totals};
 use rpd_formats::rocpd::read::{Database, Settings};
 use rpd_formats::table::TableFormat;
 use rpd_spool::kernel_filter::{Matcher, compile};
@@ -24,12 +24,12 @@ use crate::failure::Failure;
 
 const NAME: &str = "hot";
 
-/// Shows which source lines and instructions of kernels were sampled most, and why waves stalled there
+/// Shows at which source lines and instructions kernels spend their time, and why waves stalled there
 #[derive(Debug, Parser)]
 #[command(
-    after_help = "The inputs are databases of runs with PC sampling (rpd --pc-sampling-beta-enabled --pc-sampling-method ...). Shares \
-    are of all samples shown. The number behind ± is half of a 95 % interval: sampling ticks are drawn again, since the waves \
-    of a tick run in step."
+    after_help = "The inputs are databases of runs with PC sampling (rpd --pc-sampling-beta-enabled --pc-sampling-method ...) or \
+    thread traces (rpd --att). Shares are of all samples, or cycles of traced instructions, shown. The number behind ± is half \
+    of a 95 % interval: sampling ticks are drawn again, since the waves of a tick run in step."
 )]
 struct Arguments {
     #[command(flatten)]
@@ -39,6 +39,8 @@ struct Arguments {
     /// Compare with these databases, line by line
     #[arg(long, value_name = "DB")]
     diff: Option<PathBuf>,
+    #[command(flatten)]
+    source: MeasureSource,
     /// What a row is; the default shows kernels, their lines, and the instructions of these
     #[arg(long, value_enum)]
     by: Option<Level>,
@@ -59,6 +61,33 @@ struct Arguments {
     output_file: Option<PathBuf>,
     #[command(flatten)]
     naming: Naming,
+}
+
+/// What is looked at in databases that have both.
+#[derive(Debug, Args)]
+pub(super) struct MeasureSource {
+    /// Look at PC samples or at thread traces [default: samples where there are any]
+    #[arg(long = "from", value_enum, value_name = "WHAT")]
+    from: Option<From>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum From {
+    /// PC samples
+    Samples,
+    /// Cycles of the instructions in thread traces
+    Traces,
+}
+
+impl MeasureSource {
+    /// Sums of the kind that is asked for; `sampled` are those of samples.
+    fn totals(&self, session: &Session, sampled: Totals) -> Totals {
+        match self.from {
+            Some(From::Samples) => sampled,
+            None if !sampled.places.is_empty() => sampled,
+            Some(From::Traces) | None => Totals::of_traces(session),
+        }
+    }
 }
 
 /// Which kernels are meant.
@@ -150,27 +179,35 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     Ok(0)
 }
 
-/// Calls `take` with each recording that has PC samples.
+/// Calls `take` with each recording that has PC samples or thread traces; all of them have the same measure.
 ///
 /// # Errors
-/// When a database cannot be read, or none has samples.
-fn each_sampled(
+/// When a database cannot be read, or none has what is looked for; when some have the one and others the other.
+fn each_measured(
     name: &str,
     paths: &[PathBuf],
+    source: &MeasureSource,
     mut take: impl FnMut(&Path, &Session, &Settings, &Totals) -> Result<()>,
 ) -> Result<()> {
-    let mut found = false;
+    let mut found: Option<Measure> = None;
     for path in paths {
         let database = Database::open(path)?;
         for recording in database.recordings() {
-            let (session, settings, totals) = database.samples(recording)?;
+            let (session, settings, sampled) = database.samples(recording)?;
+            let totals = source.totals(&session, sampled);
             if !totals.places.is_empty() {
-                found = true;
+                if found.is_some_and(|measure| measure != totals.measure) {
+                    return Err(Failure::usage(format!(
+                        "{name}: some of the databases hold PC samples, others thread traces: choose with --from"
+                    ))
+                    .into());
+                }
+                found = Some(totals.measure);
                 take(path, &session, &settings, &totals)?;
             }
         }
     }
-    if !found {
+    if found.is_none() {
         let which = match paths {
             [only] => only.display().to_string(),
             several => format!("none of the {} databases", several.len()),
@@ -180,21 +217,29 @@ fn each_sampled(
         } else {
             "holds"
         };
-        return Err(Failure::failed(format!(
-            "{name}: {which} {verb} PC samples; record with --pc-sampling-beta-enabled --pc-sampling-method host_trap \
-             --pc-sampling-unit time --pc-sampling-interval 100"
-        ))
-        .into());
+        let (what, how) = match source.from {
+            Some(From::Traces) => ("thread traces", "--att"),
+            Some(From::Samples) => ("PC samples", RECORD_SAMPLES),
+            None => ("PC samples or thread traces", RECORD_EITHER),
+        };
+        return Err(
+            Failure::failed(format!("{name}: {which} {verb} {what}; record with {how}")).into(),
+        );
     }
     Ok(())
 }
+
+const RECORD_SAMPLES: &str = "--pc-sampling-beta-enabled --pc-sampling-method host_trap --pc-sampling-unit time \
+    --pc-sampling-interval 100";
+const RECORD_EITHER: &str = "--pc-sampling-beta-enabled --pc-sampling-method host_trap --pc-sampling-unit time \
+    --pc-sampling-interval 100, or with --att";
 
 impl Arguments {
     fn collect(&self, paths: &[PathBuf]) -> Result<(Hot, Facts)> {
         let wanted = self.filter.compile(NAME)?;
         let mut builder = HotBuilder::default();
         let mut facts = Facts::default();
-        each_sampled(NAME, paths, |_, session, settings, totals| {
+        each_measured(NAME, paths, &self.source, |_, session, settings, totals| {
             builder.add(session, totals, self.naming.over(settings), &wanted);
             facts.recordings += 1;
             for sampling in &session.sampling {
@@ -228,7 +273,7 @@ impl Arguments {
         };
         let mut flame = |format| -> Result<()> {
             let before = before.map(profile);
-            Ok(profile(hot).write(format, "PC samples", before.as_ref(), out)?)
+            Ok(profile(hot).write(format, title(hot), before.as_ref(), out)?)
         };
         match self.format {
             FormatName::Flame => return flame(flame::Format::Html),
@@ -265,9 +310,16 @@ impl Arguments {
     }
 }
 
+fn title(hot: &Hot) -> &'static str {
+    match hot.measure {
+        Measure::Samples => "PC samples",
+        Measure::Cycles => "Cycles of traced instructions",
+    }
+}
+
 /// Samples as stacks: kernel, calls that were inlined, line, instruction.
 fn profile(hot: &Hot) -> flame::Profile {
-    let mut profile = flame::Profile::new("PC samples", flame::Unit::Count);
+    let mut profile = flame::Profile::new(title(hot), flame::Unit::Count);
     let frame = |kind, name: &str, file: &str, line| flame::Frame {
         kind,
         name: name.to_owned(),

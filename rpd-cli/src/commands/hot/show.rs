@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use rpd_core::session::hot::{Hot, HotInstruction, HotKernel, HotLine, HotPlace, Tally};
+use rpd_core::session::totals::Measure;
 use rpd_formats::table::{Cell, Printer, TableFormat};
 
 use super::{Facts, Level, by_line};
@@ -70,13 +71,6 @@ pub(super) fn chain_text(chain: &[HotPlace]) -> String {
     text
 }
 
-fn samples(number: u64) -> String {
-    match number {
-        1 => "1 sample".to_owned(),
-        number => format!("{number} samples"),
-    }
-}
-
 fn left_out(left: usize, what: &str, out: &mut dyn Write, indent: &str) -> io::Result<()> {
     match left {
         0 => Ok(()),
@@ -109,12 +103,12 @@ pub(super) fn tree(
         1 => String::new(),
         number => format!(" of {number} processes"),
     };
-    writeln!(
-        out,
-        "{}{recordings} ({})",
-        samples(hot.tally.samples),
-        how.join("; ")
-    )?;
+    let how = match hot.measure {
+        Measure::Samples => how.join("; "),
+        Measure::Cycles => "thread traces".to_owned(),
+    };
+    let counted = |tally: &Tally| hot.measure.counted(tally.samples);
+    writeln!(out, "{}{recordings} ({how})", counted(&hot.tally))?;
     for kernel in hot.kernels.iter().take(limits.kernels) {
         writeln!(out)?;
         writeln!(out, "{}", kernel.name)?;
@@ -122,7 +116,7 @@ pub(super) fn tree(
             out,
             "{}  {}{}",
             share(&kernel.tally, &hot.tally),
-            samples(kernel.tally.samples),
+            counted(&kernel.tally),
             details(&kernel.tally, 3)
         )?;
         for line in kernel.lines.iter().take(limits.lines) {
@@ -170,13 +164,27 @@ fn details(tally: &Tally, reasons: usize) -> String {
     if !issue.is_empty() {
         parts.push(issue);
     }
-    parts.push(format!("{:.1} lanes", tally.mean_lanes()));
+    if let Some(lanes) = tally.mean_lanes() {
+        parts.push(format!("{lanes:.1} lanes"));
+    }
     if let Some(waves) = tally.mean_waves() {
         parts.push(format!("{waves:.1} waves"));
     }
-    format!("  [{}]", parts.join("; "))
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!("  [{}]", parts.join("; ")),
+    }
 }
 
+/// The word for what is counted in the names of columns.
+pub(super) fn column(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Samples => "Samples",
+        Measure::Cycles => "Cycles",
+    }
+}
+
+/// `Samples` stands for [`column`].
 const COLUMNS: [&str; 17] = [
     "Level",
     "Kernel",
@@ -205,8 +213,11 @@ pub(super) fn table(
     format: TableFormat,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let columns = COLUMNS.map(str::to_owned).to_vec();
-    let mut printer = Printer::new(format, columns, out)?;
+    let columns = COLUMNS.map(|name| match name {
+        "Samples" => column(hot.measure).to_owned(),
+        name => name.to_owned(),
+    });
+    let mut printer = Printer::new(format, columns.to_vec(), out)?;
     let has = |level: Level| by.is_none_or(|by| by == level);
     for kernel in hot.kernels.iter().take(limits.kernels) {
         if has(Level::Kernel) {
@@ -281,7 +292,9 @@ fn row(
         known(tally.issued),
         known(tally.stalled()),
         text(is_stochastic.then(|| reasons.join(" "))),
-        rounded(tally.mean_lanes()).into(),
+        tally
+            .mean_lanes()
+            .map_or(Cell::Null, |lanes| rounded(lanes).into()),
         tally
             .mean_waves()
             .map_or(Cell::Null, |waves| rounded(waves).into()),
@@ -354,8 +367,8 @@ pub(super) fn difference(
     writeln!(
         out,
         "{} before, {} now; shares of each, differences that are larger than their error are marked *",
-        samples(before.tally.samples),
-        samples(hot.tally.samples)
+        before.measure.counted(before.tally.samples),
+        hot.measure.counted(hot.tally.samples)
     )?;
     let keys = keys(hot, before);
     let changes = changes(&keys, hot, before);
@@ -384,13 +397,14 @@ pub(super) fn difference_table(
     format: TableFormat,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let before_column = format!("{}_Before", column(before.measure));
     let columns = [
         "Kernel",
         "File",
         "Line",
         "Inlined_At",
-        "Samples_Before",
-        "Samples",
+        before_column.as_str(),
+        column(hot.measure),
         "Percent_Before",
         "Percent",
         "Difference",

@@ -114,25 +114,11 @@ fn what_cannot_be_counted_or_filtered_is_refused() {
     );
 }
 
-/// Cases 114 to 150 that end with a status. What they are about is not in this build: it is refused by name, and with
+/// Cases 133 to 150 that end with a status. What they are about is not in this build: it is refused by name, and with
 /// the status of the case. The others of these cases need what is missing.
 #[test]
 fn what_later_builds_will_do_is_refused_with_the_status_of_its_case() {
     for (case, line, status) in [
-        (114, "--att --att-library-path . --echo -- a", 1),
-        (118, "--att-target-cu 0X1 -- a", 1),
-        (
-            121,
-            "--att --att-activity 8 --att-perfcounter-ctrl 8 -- a",
-            1,
-        ),
-        (122, "--att --att-activity 8 --pmc SQ_WAVES -- a", 1),
-        (123, "--att --att-perfcounters X --pmc A -- a", 1),
-        (
-            130,
-            "--selected-regions --att --att-consecutive-kernels 2 -- a",
-            1,
-        ),
         (133, "--spm SQ_WAVES -- a", 1),
         (134, "--spm-beta-enabled --spm A --pmc B -- a", 1),
         (135, "--spm-beta-enabled --spm-sample-interval 1200 -- a", 1),

@@ -453,13 +453,15 @@ fn defaults_of_the_command_line_are_unset() {
         plan.passes[0].options.preload, preload,
         "case 186, with the variable"
     );
-    // Thread traces are not in this build: refused for that, not for a conflict.
-    let message = refused(
-        r#"{"hip_trace":true,"att_serialize_all":true}"#,
-        "-- a",
-        &[],
-    );
-    assert!(message.contains("thread trace"), "case 187: {message}");
+    // Case 187 is a defect of the original: the switch has no default that a job could conflict with.
+    let content = r#"{"advanced_thread_trace":true,"att_serialize_all":true,"att_target_cu":0,"att_simd_select":0,"att_gpu_index":[0,1]}"#;
+    let plan = with_file("f.json", content, "-- a", &[]).expect("a plan");
+    let traced = plan.passes[0].options.collector.thread_trace.clone();
+    let traced = traced.expect("a thread trace");
+    assert!(traced.serialize_all);
+    // An integer 0 is a value.
+    assert_eq!((traced.target_cu, traced.simds), (0, 0));
+    assert_eq!(traced.gpus, [0, 1]);
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn chosen<'a>(
 }
 
 /// Those of the wanted counters that an agent has.
-fn available(
+pub(in crate::sdk) fn available(
     functions: &Functions,
     agent: u64,
     wanted: &BTreeSet<&str>,

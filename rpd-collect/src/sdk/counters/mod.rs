@@ -27,6 +27,7 @@ use crate::recording::guard::Service;
 use crate::recording::kernel_selection::{self, Selection};
 use crate::recording::{device_work, meta, process, switch, thread};
 use config::Configs;
+pub(super) use config::available;
 
 static SELECTION: Service = Service::new("selection of kernels to count");
 static VALUES: Service = Service::new("counters");

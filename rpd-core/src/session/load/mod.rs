@@ -10,6 +10,7 @@ mod meta;
 mod records;
 mod samples;
 mod stacks;
+mod traces;
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -114,6 +115,7 @@ impl Session {
         let mut meta = Meta::default();
         let mut rows = Rows::new(options);
         let mut contents = samples::Contents::default();
+        let mut streams = traces::Streams::default();
         let mut strange = Strange::default();
         let mut session = Session::default();
         session.strings.intern("");
@@ -170,6 +172,12 @@ impl Session {
                     RecordKind::Totals => meta::take_totals(&record, &mut session),
                     RecordKind::PcSample => samples::take_sample(&record, &mut session),
                     RecordKind::PcSampling => samples::take_sampling(&record, &mut session),
+                    RecordKind::ThreadTracing => traces::take_tracing(&record, &mut session),
+                    RecordKind::TracedDispatch => traces::take_chosen(&record, &mut session),
+                    RecordKind::TracePart => match streams.take(&record, tables.storage()) {
+                        Some(stored) => Some(stored.map_err(failed)?),
+                        None => None,
+                    },
                     RecordKind::CodeContent => contents.take_content(&record),
                     RecordKind::CodeBytes => {
                         match contents.take_bytes(&record, &mut session, tables.storage()) {
@@ -210,6 +218,9 @@ impl Session {
         }
         let counters = rows.finish(&meta, &mut session);
         contents.finish(&mut session);
+        streams
+            .finish(&mut session, tables.storage())
+            .map_err(failed)?;
         strange.finish(&mut session.ledger.damage);
         let said = meta.end_time;
         tables.finish(&mut session).map_err(failed)?;

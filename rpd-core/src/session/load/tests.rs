@@ -427,3 +427,4 @@ mod counters;
 mod damage;
 mod long;
 mod stacks;
+mod traces;

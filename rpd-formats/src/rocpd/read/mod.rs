@@ -13,6 +13,7 @@ mod records;
 mod samples;
 mod scan;
 mod stacks;
+mod traces;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

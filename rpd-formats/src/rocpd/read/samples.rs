@@ -16,9 +16,10 @@ use rusqlite::Result;
 use super::super::samples::{ISSUED, SAMPLE};
 use super::info::Info;
 use super::scan::{Source, bits, bytes, integer, text, word};
+use super::traces;
 
 /// Places in code by the ids of their rows.
-type Places = HashMap<i64, (CodeObjectId, u64)>;
+pub(super) type Places = HashMap<i64, (CodeObjectId, u64)>;
 
 /// Reads code and how agents were sampled; the places that samples refer to.
 fn code(source: &Source<'_>, info: &mut Info) -> Result<Places> {
@@ -129,6 +130,12 @@ fn code(source: &Source<'_>, info: &mut Info) -> Result<Places> {
     Ok(places)
 }
 
+/// The reason with this text, why no instruction was issued.
+pub(super) fn reason_of(text: &str) -> Issue {
+    let number = REASONS.iter().position(|reason| *reason == text);
+    Issue(number.unwrap_or(0) as u8)
+}
+
 /// Whether the database has PC samples or code.
 pub(super) fn is_present(source: &Source<'_>) -> Result<bool> {
     source.has(SAMPLE)
@@ -140,6 +147,7 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, growth: &mut Growth) ->
         return Ok(());
     }
     let places = code(source, info)?;
+    traces::read(source, info, &places)?;
     let mut regions: HashMap<StringId, u32> = HashMap::new();
     for (number, region) in (1..).zip(&info.session.regions) {
         regions.entry(region.message).or_insert(number);
@@ -179,13 +187,14 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, growth: &mut Growth) ->
     })
 }
 
-/// Reads code into `info.session`, and the sums of samples; not the samples.
+/// Reads code and what was found in thread traces into `info.session`, and the sums of samples; not the samples.
 pub(super) fn totals(source: &Source<'_>, info: &mut Info) -> Result<Totals> {
     let mut totals = Totals::default();
     if !is_present(source)? {
         return Ok(totals);
     }
     let places = code(source, info)?;
+    traces::read(source, info, &places)?;
     let place = |kernel: u64, instruction: i64| {
         let (object, offset) = places.get(&instruction).copied().unwrap_or_default();
         Place {
@@ -199,10 +208,7 @@ pub(super) fn totals(source: &Source<'_>, info: &mut Info) -> Result<Totals> {
         let issue = match text(row, 2).as_str() {
             "" => Issue::HOST_TRAP,
             ISSUED => Issue::ISSUED,
-            other => {
-                let number = REASONS.iter().position(|reason| *reason == other);
-                Issue(number.unwrap_or(0) as u8)
-            }
+            other => reason_of(other),
         };
         let count = Count {
             samples: bits(row, 3),

@@ -1,0 +1,208 @@
+//! Why instructions were not issued at once. Traces say for how long; the reason follows from what the instruction is and
+//! whether it reads what the one before it writes.
+
+use rpd_gfx::disasm::{Category, Instruction};
+
+/// Why an instruction waited. The numbers are those of the reasons of PC samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum StallReason {
+    /// It reads a register that the vector or scalar instruction before it writes.
+    Dependency = 2,
+    /// A wait for memory.
+    Memory = 3,
+    /// It is executed in the sequencer: a sleep, a nop, a change of mode.
+    Internal = 4,
+    /// A barrier.
+    Barrier = 5,
+    /// Another wave of the SIMD was chosen.
+    NotChosen = 6,
+    /// The unit that executes it was busy: the matrix core, LDS, memory.
+    Busy = 7,
+    /// It is not known which instruction it is.
+    Other = 8,
+}
+
+impl StallReason {
+    /// All of them, by number.
+    pub const ALL: [StallReason; 7] = [
+        StallReason::Dependency,
+        StallReason::Memory,
+        StallReason::Internal,
+        StallReason::Barrier,
+        StallReason::NotChosen,
+        StallReason::Busy,
+        StallReason::Other,
+    ];
+}
+
+/// Cycles by reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stalls([u64; StallReason::ALL.len()]);
+
+impl Stalls {
+    /// Adds cycles.
+    pub(crate) fn add(&mut self, reason: StallReason, cycles: u64) {
+        self.0[reason as usize - StallReason::ALL[0] as usize] += cycles;
+    }
+
+    /// The reasons with cycles, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (StallReason, u64)> + '_ {
+        let all = StallReason::ALL.into_iter().zip(self.0);
+        all.filter(|(_, cycles)| *cycles > 0)
+    }
+}
+
+/// Registers with consecutive numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Registers {
+    /// `v`, `a` or `s`.
+    file: u8,
+    first: u16,
+    last: u16,
+}
+
+impl Registers {
+    /// Of an operand such as `v7`, `s[4:5]`, `-v3` or `|v3|`.
+    fn of(operand: &str) -> Option<Self> {
+        let name = operand.trim().trim_start_matches(['-', '|']);
+        let name = name.split([' ', '|']).next()?;
+        let file = *name.as_bytes().first()?;
+        if !b"vas".contains(&file) {
+            return None;
+        }
+        let rest = &name[1..];
+        let (first, last) = match rest.strip_prefix('[') {
+            Some(range) => range.strip_suffix(']')?.split_once(':')?,
+            None => (rest, rest),
+        };
+        Some(Self {
+            file,
+            first: first.parse().ok()?,
+            last: last.parse().ok()?,
+        })
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        self.file == other.file && self.first <= other.last && other.first <= self.last
+    }
+}
+
+/// What matters of an instruction for its stalls, and for those of the ones behind it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Operands {
+    category: Option<Category>,
+    written: Option<Registers>,
+    read: Vec<Registers>,
+}
+
+impl Operands {
+    pub(crate) fn of(instruction: &Instruction) -> Self {
+        let operands = instruction
+            .text
+            .split_once(' ')
+            .map_or("", |(_, rest)| rest);
+        let mut registers = operands.split(',').map(Registers::of);
+        let (written, mut read) = match instruction.category {
+            Category::Valu | Category::Matrix | Category::Salu => {
+                (registers.next().flatten(), Vec::new())
+            }
+            _ => (None, Vec::new()),
+        };
+        read.extend(registers.flatten());
+        Self {
+            category: Some(instruction.category),
+            written,
+            read,
+        }
+    }
+
+    /// Whether it computes a register: instructions behind it may wait for that.
+    pub(crate) fn computes(&self) -> Option<Unit> {
+        match self.category? {
+            Category::Valu | Category::Matrix => Some(Unit::Vector),
+            Category::Salu => Some(Unit::Scalar),
+            _ => None,
+        }
+    }
+
+    fn reads(&self, before: &Self) -> bool {
+        let written = before.written;
+        written.is_some_and(|written| self.read.iter().any(|read| read.overlaps(&written)))
+    }
+
+    /// Why it waited. `before`: the last instructions of the wave that computed registers.
+    pub(crate) fn reason<'a>(&self, before: impl IntoIterator<Item = &'a Operands>) -> StallReason {
+        match self.category {
+            None | Some(Category::Unknown) => StallReason::Other,
+            Some(Category::Wait) => StallReason::Memory,
+            Some(Category::Barrier) => StallReason::Barrier,
+            Some(Category::Internal | Category::Message | Category::End | Category::Hint) => {
+                StallReason::Internal
+            }
+            Some(_) if before.into_iter().any(|before| self.reads(before)) => {
+                StallReason::Dependency
+            }
+            Some(Category::Valu | Category::Salu | Category::Branch | Category::Jump) => {
+                StallReason::NotChosen
+            }
+            Some(
+                Category::Matrix
+                | Category::Smem
+                | Category::Vmem
+                | Category::Flat
+                | Category::Lds
+                | Category::Gds
+                | Category::Bvh
+                | Category::Export,
+            ) => StallReason::Busy,
+        }
+    }
+}
+
+/// What computes registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Vector,
+    Scalar,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operands(text: &str) -> Operands {
+        Operands::of(&Instruction::from_text(text, 8, 0))
+    }
+
+    #[test]
+    fn reasons_follow_from_the_instruction_and_its_operands() {
+        let fma = operands("v_fma_f32 v0, v0, v1, v2");
+        let other = operands("v_mul_f32_e32 v9, s4, v8");
+        for (text, before, reason) in [
+            ("v_fma_f32 v0, v0, v1, v2", &fma, StallReason::Dependency),
+            ("v_add_f32_e64 v4, -v0, |v3|", &fma, StallReason::Dependency),
+            ("v_fma_f32 v0, v0, v1, v2", &other, StallReason::NotChosen),
+            ("ds_read_b32 v3, v0", &fma, StallReason::Dependency),
+            ("ds_read_b32 v3, v1", &fma, StallReason::Busy),
+            (
+                "global_store_dword v1, v[8:9], s[2:3]",
+                &other,
+                StallReason::Dependency,
+            ),
+            (
+                "v_mfma_f32_32x32x1f32 a[0:31], v4, v5, a[0:31]",
+                &fma,
+                StallReason::Busy,
+            ),
+            ("s_waitcnt vmcnt(0)", &fma, StallReason::Memory),
+            ("s_barrier", &fma, StallReason::Barrier),
+            ("s_sleep 3", &fma, StallReason::Internal),
+        ] {
+            assert_eq!(operands(text).reason([before]), reason, "{text}");
+        }
+        let chain = operands("v_mfma_f32_32x32x1f32 a[0:31], v4, v5, a[0:31]");
+        assert_eq!(chain.reason([&chain]), StallReason::Dependency);
+        assert_eq!(Operands::default().reason([&fma]), StallReason::Other);
+    }
+}

@@ -1,0 +1,204 @@
+//! Thread traces: cases 114 to 130 of the command line, and the limits of options.
+
+use rpd_core::options::ThreadTraceOptions;
+
+use super::{Got, plan_with, run_with};
+
+fn refused(line: &str) -> (u8, String) {
+    match run_with(&format!("{line} -- ./app"), &[]) {
+        Got::Failure(failure) => (failure.status, failure.to_string()),
+        _ => panic!("{line} is accepted"),
+    }
+}
+
+fn traced(line: &str, environment: &[(&str, &str)]) -> ThreadTraceOptions {
+    let plan = plan_with(&format!("--att {line} -- ./app"), environment);
+    let traced = plan.passes[0].options.collector.thread_trace.clone();
+    traced.expect("a thread trace")
+}
+
+fn counters(options: &ThreadTraceOptions) -> Vec<String> {
+    let counters = options.counters.iter();
+    counters
+        .map(|counter| format!("{}:{:#x}", counter.name, counter.simds))
+        .collect()
+}
+
+#[test]
+fn what_cannot_be_traced_is_refused() {
+    for (case, line, words) in [
+        (118, "--att --att-target-cu 0X1", "neither a decimal number"),
+        (118, "--att-target-cu 0X1", "neither a decimal number"),
+        (7, "--att --att-target-cu 16", "16 is not in 0 to 15"),
+        (8, "--att --att-simd-select 0x10", "0x10 is not in 0 to 15"),
+        (
+            9,
+            "--att --att-shader-engine-mask 0",
+            "0 is not in 1 to 4294967295",
+        ),
+        (
+            10,
+            "--att --att-buffer-size 0xFFFFF",
+            "0xFFFFF is not in 1048576 to 2147483648",
+        ),
+        (
+            11,
+            "--att --att-buffer-size 0x100000 --att-shader-engine-mask 0xffff",
+            "leave 53248 for each of 16 shader engines",
+        ),
+        (
+            13,
+            "--att --att-perfcounters SQ_WAVES",
+            "add --att-perfcounter-ctrl",
+        ),
+        (
+            13,
+            "--att --att-perfcounter-ctrl 3",
+            "add --att-perfcounters",
+        ),
+        (
+            16,
+            "--att --att-perfcounter-ctrl 3 --att-perfcounters A,B,C,D,E,F,G,H,I",
+            "9 counters are too many: a trace has room for 8",
+        ),
+        (
+            16,
+            "--att --att-perfcounter-ctrl 3 --att-perfcounters A:0x1f",
+            "mask of SIMDs",
+        ),
+        (
+            0,
+            "--att --att-perfcounter-ctrl 33 --att-perfcounters A",
+            "33 is not in 0 to 32",
+        ),
+        (0, "--att --att-activity 17", "17 is not in 1 to 16"),
+        (0, "--att --att-gpu-index 0,x", "'x' is no number of a GPU"),
+        (
+            121,
+            "--att --att-activity 8 --att-perfcounter-ctrl 8",
+            "leave out --att-perfcounter-ctrl",
+        ),
+        (
+            122,
+            "--att --att-activity 8 --pmc SQ_WAVES",
+            "cannot be enabled with PMC",
+        ),
+        (
+            123,
+            "--att --att-perfcounters X --pmc A",
+            "cannot be enabled with PMC",
+        ),
+        (
+            130,
+            "--selected-regions --att --att-consecutive-kernels 2",
+            "mutually exclusive",
+        ),
+        (
+            114,
+            "--att --att-library-path /nowhere",
+            "library path not found",
+        ),
+    ] {
+        let (status, message) = refused(line);
+        assert_eq!(status, 1, "case {case}: {line}: {message}");
+        assert!(message.contains(words), "case {case}: {line}: {message}");
+        assert!(!message.contains('\n'), "case {case}: {message}");
+    }
+}
+
+#[test]
+fn values_that_are_accepted() {
+    let usual = traced("", &[]);
+    assert_eq!(usual, ThreadTraceOptions::default());
+    assert_eq!(
+        (usual.target_cu, usual.simds, usual.engines, usual.buffer),
+        (1, 0xf, 1, 0x1800_0000)
+    );
+    // Cases 10 and 117: hexadecimal and decimal numbers are the same.
+    let hex = "--att-buffer-size 0x6000000 --att-simd-select 0x3 --att-shader-engine-mask 0x11 --att-target-cu 0";
+    let decimal = "--att-buffer-size 100663296 --att-simd-select 3 --att-shader-engine-mask 17 --att-target-cu 0";
+    let options = traced(hex, &[]);
+    assert_eq!(options, traced(decimal, &[]));
+    assert_eq!(
+        (
+            options.target_cu,
+            options.simds,
+            options.engines,
+            options.buffer
+        ),
+        (0, 3, 17, 100_663_296)
+    );
+    assert_eq!(traced("--att-target-cu 15", &[]).target_cu, 15, "case 7");
+    // Cases 16 and 119.
+    let options = traced(
+        "--att-perfcounters sq_waves:0x3,SQ_WAVES:3,sq_insts_valu --att-perfcounter-ctrl 3",
+        &[],
+    );
+    assert_eq!(counters(&options), ["SQ_WAVES:0x3", "SQ_INSTS_VALU:0xf"]);
+    assert_eq!(options.counter_period, 3);
+    // Case 120.
+    let options = traced("--att-activity 8", &[]);
+    assert_eq!((options.counters.len(), options.counter_period), (8, 8));
+    assert_eq!(counters(&options)[0], "SQ_BUSY_CU_CYCLES:0xf");
+    // Cases 12, 14 and 124.
+    assert_eq!(traced("--att-gpu-index 0,9999", &[]).gpus, [0, 9999]);
+    traced("--pmc SQ_WAVES", &[]);
+    assert_eq!(traced("--att-consecutive-kernels 3", &[]).consecutive, 3);
+    let variables = [
+        ("ROCPROF_ATT_PARAM_TARGET_CU", "3"),
+        ("ROCPROF_ATT_PARAM_SERIALIZE_ALL", "1"),
+        ("ROCPROF_ATT_PARAM_GPU_INDEX", "1,2"),
+    ];
+    let options = traced("", &variables);
+    assert_eq!(
+        (options.target_cu, options.serialize_all, options.gpus),
+        (3, true, vec![1, 2])
+    );
+}
+
+#[test]
+fn without_att_its_options_have_no_effect() {
+    let plan = plan_with("--att-target-cu 3 --hip-trace -- ./app", &[]);
+    assert_eq!(plan.passes[0].options.collector.thread_trace, None);
+    assert!(
+        plan.warnings
+            .iter()
+            .any(|warning| warning == "--att-target-cu: no effect without --att"),
+        "{:?}",
+        plan.warnings
+    );
+}
+
+/// Cases 2 to 4, 115 and 116.
+#[test]
+fn a_decoder_library_is_looked_for_where_it_is_said_to_be() {
+    let good = tempfile::tempdir().expect("a directory");
+    let bad = tempfile::tempdir().expect("a directory");
+    let below = good.path().join("lib");
+    std::fs::create_dir(&below).expect("made");
+    let library = below.join("librocprof-trace-decoder.so.1");
+    std::fs::write(&library, "").expect("written");
+    let (good, bad) = (good.path().display(), bad.path().display());
+    let found = |line: &str, environment: &[(&str, &str)]| {
+        let plan = plan_with(&format!("--att {line} -- ./app"), environment);
+        plan.passes[0].options.thread_trace_library.clone()
+    };
+    assert_eq!(found("", &[]), None);
+    let line = format!("--att-library-path {bad} {good}");
+    assert_eq!(found(&line, &[]).as_ref(), Some(&library));
+    let variable = format!("{bad}:{good}");
+    let variables = [("ROCPROF_ATT_LIBRARY_PATH", variable.as_str())];
+    assert_eq!(found("", &variables).as_ref(), Some(&library));
+    // The option hides the variable.
+    match run_with(
+        &format!("--att --att-library-path {bad} -- ./app"),
+        &variables,
+    ) {
+        Got::Failure(failure) => {
+            assert_eq!(failure.status, 1);
+            let message = failure.to_string();
+            assert!(message.contains(&bad.to_string()), "{message}");
+        }
+        _ => panic!("accepted"),
+    }
+}

@@ -1,0 +1,78 @@
+//! Thread traces: the streams of shader engines, written as the provider delivers them.
+
+use rpd_spool::format::{ThreadTracing, TracePart, TracedDispatch, tag, trace_flag};
+use rpd_spool::writer::record_len;
+use zerocopy::IntoBytes;
+
+use super::{header, meta, thread};
+
+/// Bytes of a stream in one record.
+const PART: usize = 1 << 20;
+
+/// An agent is traced; the head of `record` and the length of the names are set here. `counters`: names of the counters in
+/// its traces.
+pub(crate) fn configured(mut record: ThreadTracing, counters: &[&str]) {
+    let names = counters.join(" ");
+    record.len = names.len() as u32;
+    meta::write(tag::THREAD_TRACING, 0, &record, names.as_bytes());
+}
+
+/// A dispatch is traced.
+pub(crate) fn dispatch(agent: u64, dispatch: u64, kernel: u64) {
+    thread::write(&TracedDispatch {
+        header: header(tag::TRACED_DISPATCH, size_of::<TracedDispatch>()),
+        agent,
+        dispatch,
+        kernel,
+    });
+}
+
+/// What a delivered piece of a stream is of.
+#[derive(Clone, Copy)]
+pub(crate) struct Chunk {
+    /// Agent handle.
+    pub(crate) agent: u64,
+    /// Number of the trace.
+    pub(crate) trace: u64,
+    /// Shader engine.
+    pub(crate) engine: u32,
+    /// Its number in the stream of the engine.
+    pub(crate) number: u64,
+    /// [`trace_flag`]s.
+    pub(crate) flags: u32,
+}
+
+/// Writes a piece of the stream of a shader engine.
+pub(crate) fn chunk(chunk: Chunk, bytes: &[u8]) {
+    // An empty chunk has a record as well: it may be the end.
+    let parts = bytes.len().div_ceil(PART).max(1);
+    for part in 0..parts {
+        let offset = part * PART;
+        let piece = &bytes[offset..bytes.len().min(offset + PART)];
+        const HEAD: usize = size_of::<TracePart>();
+        let len = record_len(HEAD, piece.len());
+        let is_last = part + 1 == parts;
+        let record = TracePart {
+            header: header(tag::TRACE_PART, len),
+            agent: chunk.agent,
+            trace: chunk.trace,
+            chunk: chunk.number,
+            offset: offset as u64,
+            size: bytes.len() as u64,
+            engine: chunk.engine,
+            // Before the last part of a chunk the stream goes on.
+            flags: if is_last {
+                chunk.flags
+            } else {
+                chunk.flags & !trace_flag::END
+            },
+            len: piece.len() as u32,
+            reserved: 0,
+        };
+        thread::append(len, |place| {
+            let (head, tail) = place.split_at_mut(HEAD);
+            head.copy_from_slice(record.as_bytes());
+            tail[..piece.len()].copy_from_slice(piece);
+        });
+    }
+}

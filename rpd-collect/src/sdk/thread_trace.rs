@@ -1,0 +1,532 @@
+//! Thread traces: every instruction of some waves, as the streams that shader engines write.
+//!
+//! On a context of its own. Traces of single dispatches come from the dispatch service, which asks for each dispatch on the
+//! thread that submits it; its context starts with the HSA runtime and stays on, and pauses are obeyed in the answer. Traces
+//! of regions and of consecutive kernels come from the device service: the trace lasts as long as the context is started.
+//!
+//! Streams are written as they are delivered, so that a target that is killed keeps those of the dispatches that were
+//! complete.
+
+use std::collections::BTreeSet;
+use std::ffi::c_void;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rocprofiler_sdk_sys::{
+    Functions, rocprofiler_agent_id_t, rocprofiler_async_correlation_id_t,
+    rocprofiler_callback_tracing_kernel_dispatch_data_t, rocprofiler_context_id_t,
+    rocprofiler_counter_id_t, rocprofiler_dispatch_id_t, rocprofiler_kernel_id_t,
+    rocprofiler_queue_id_t, rocprofiler_status_t, rocprofiler_thread_trace_control_flags_t,
+    rocprofiler_thread_trace_counter_t, rocprofiler_thread_trace_parameter_t,
+    rocprofiler_thread_trace_parameter_type_t, rocprofiler_thread_trace_parameter_value_t,
+    rocprofiler_thread_trace_shader_data_callback_t,
+    rocprofiler_thread_trace_shader_data_later_callback_t, rocprofiler_thread_trace_shader_data_t,
+    rocprofiler_user_data_t,
+};
+use rpd_spool::format::{ThreadTracing, trace_flag};
+use rpd_spool::options::{CounterOptions, IterationRange, ThreadTraceOptions};
+
+use super::provider::describe;
+use super::setup::Setup;
+use super::trace::{Phase, Record, Tracer};
+use super::{agents, counters, dispatch, forked_end, payload};
+use crate::recording::guard::Service;
+use crate::recording::kernel_selection::{self, Selection};
+use crate::recording::thread_traces::{self, Chunk};
+use crate::recording::{header, meta, process, switch};
+
+type Parameter = rocprofiler_thread_trace_parameter_t;
+type Setting = rocprofiler_thread_trace_parameter_type_t;
+
+static SELECTION: Service = Service::new("selection of kernels to trace");
+static STREAMS: Service = Service::new("thread traces");
+static SYMBOLS: Service = Service::new("kernel filters of thread traces");
+static KERNELS: Service = Service::new("kernels of thread traces");
+
+/// What is missing, in notes about failures.
+const PURPOSE: &str = "the thread trace";
+
+/// From this version on, parts of streams are delivered as a struct.
+const STRUCT_VERSION: u32 = 10_300;
+/// From this version on, there is [`Setting::LATER_NO_DETAIL`].
+const NO_DETAIL_VERSION: u32 = 10_100;
+
+/// When there are traces.
+enum When {
+    /// One of each selected dispatch.
+    Dispatches,
+    /// One while recording is on.
+    Regions,
+    /// One from each selected dispatch until so many others have run.
+    Consecutive(Window),
+}
+
+/// The thread trace, as it is configured.
+struct Traced {
+    functions: &'static Functions,
+    context: rocprofiler_context_id_t,
+    selection: Selection,
+    when: When,
+}
+
+static TRACED: OnceLock<Traced> = OnceLock::new();
+/// Times that tracing has begun.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+/// Whether tracing goes on.
+static RUNNING: AtomicBool = AtomicBool::new(false);
+
+/// Configures the service of each GPU that is to be traced. To be called before kernels are registered.
+pub(super) fn configure(setup: &Setup<'_>) {
+    let Some(options) = &setup.options.thread_trace else {
+        return;
+    };
+    let missing = |what: &str| meta::note(&format!("no thread trace is recorded: {what}"));
+    let functions = setup.functions;
+    let of_dispatches = functions.rocprofiler_configure_dispatch_thread_trace_service;
+    let of_devices = functions.rocprofiler_configure_device_thread_trace_service;
+    let when = if options.consecutive > 0 {
+        When::Consecutive(Window::new(options.consecutive))
+    } else if switch::by_regions(setup.options) {
+        When::Regions
+    } else {
+        When::Dispatches
+    };
+    let whole_agent = !matches!(when, When::Dispatches);
+    let has_service = if whole_agent {
+        of_devices.is_some()
+    } else {
+        of_dispatches.is_some()
+    };
+    if !has_service {
+        return missing(
+            "this provider does not have the thread trace service (SDK 1.0 and later have it)",
+        );
+    }
+    let Some(process) = process::existing() else {
+        return;
+    };
+    if options.no_detail && process.provider_version() < NO_DETAIL_VERSION {
+        return missing("--att-no-detail needs a provider of version 1.1 or later");
+    }
+    let Some(run) = process.directory.path().parent() else {
+        return;
+    };
+    let selection = match Selection::load(&selected(&setup.options.counters), run) {
+        Ok(selection) => selection,
+        Err(file) => return missing(&format!("the kernel filter {file} cannot be used")),
+    };
+    let Some(context) = setup.context(PURPOSE) else {
+        return;
+    };
+    let shader = shader_callback(process.provider_version());
+    let mut traced = 0;
+    for (number, &agent) in agents::gpus().iter().enumerate() {
+        if !options.gpus.is_empty() && !options.gpus.contains(&(number as u32)) {
+            continue;
+        }
+        let id = rocprofiler_agent_id_t { handle: agent };
+        let (mut parameters, names) = parameters(functions, agent, options, whole_agent);
+        // SAFETY: context and agent are the provider's, the array lives through the call, and the callbacks stay loaded.
+        let status = unsafe {
+            match (whole_agent, of_dispatches, of_devices) {
+                (false, Some(service), _) => service(
+                    context,
+                    id,
+                    parameters.as_mut_ptr(),
+                    parameters.len(),
+                    Some(on_dispatch),
+                    shader,
+                    std::ptr::null_mut(),
+                ),
+                (true, _, Some(service)) => service(
+                    context,
+                    id,
+                    parameters.as_mut_ptr(),
+                    parameters.len(),
+                    shader,
+                    rocprofiler_user_data_t { value: 0 },
+                ),
+                _ => rocprofiler_status_t::ERROR_NOT_IMPLEMENTED,
+            }
+        };
+        if status != rocprofiler_status_t::SUCCESS {
+            let says = describe(functions, status);
+            meta::note(&format!(
+                "GPU {number} is not traced: the provider says: {says}"
+            ));
+            continue;
+        }
+        traced += 1;
+        let record = ThreadTracing {
+            header: header(0, 0),
+            agent,
+            capacity: options.bytes_per_engine(),
+            len: 0,
+            whole_agent: whole_agent.into(),
+        };
+        thread_traces::configured(record, &names);
+    }
+    if traced == 0 {
+        return;
+    }
+    kernel_selection::FORK.register();
+    TRACED.get_or_init(|| Traced {
+        functions,
+        context,
+        selection,
+        when,
+    });
+}
+
+/// Which kernels are traced: by the filters of counters, and the first dispatch of each unless others were asked for.
+fn selected(filters: &CounterOptions) -> CounterOptions {
+    let mut filters = filters.clone();
+    if filters.iterations.is_empty() {
+        filters.iterations = vec![IterationRange { first: 1, last: 1 }];
+    }
+    filters
+}
+
+/// The parameters of an agent's service, and the names of the counters among them.
+fn parameters<'a>(
+    functions: &Functions,
+    agent: u64,
+    options: &'a ThreadTraceOptions,
+    whole_agent: bool,
+) -> (Vec<Parameter>, Vec<&'a str>) {
+    let value = |r#type, value| Parameter {
+        r#type,
+        data: rocprofiler_thread_trace_parameter_value_t { value },
+    };
+    let mut parameters = vec![
+        value(Setting::TARGET_CU, options.target_cu.into()),
+        value(Setting::SHADER_ENGINE_MASK, options.engines.into()),
+        value(Setting::BUFFER_SIZE, options.buffer),
+        value(Setting::SIMD_SELECT, options.simds.into()),
+    ];
+    if options.serialize_all && !whole_agent {
+        parameters.push(value(Setting::SERIALIZE_ALL, 1));
+    }
+    if options.no_detail {
+        parameters.push(value(Setting::LATER_NO_DETAIL, 1));
+    }
+    let mut names = Vec::new();
+    if !options.counters.is_empty() {
+        let wanted: BTreeSet<&str> = (options.counters.iter())
+            .map(|counter| counter.name.as_str())
+            .collect();
+        // What an agent lacks is left out; the front end has said so.
+        let known = counters::available(functions, agent, &wanted).unwrap_or_default();
+        parameters.push(value(
+            Setting::PERFCOUNTERS_CTRL,
+            options.counter_period.into(),
+        ));
+        for counter in &options.counters {
+            if let Some(&handle) = known.get(&counter.name) {
+                names.push(counter.name.as_str());
+                parameters.push(Parameter {
+                    r#type: Setting::PERFCOUNTER,
+                    data: rocprofiler_thread_trace_parameter_value_t {
+                        counter: rocprofiler_thread_trace_counter_t {
+                            counter_id: rocprofiler_counter_id_t { handle },
+                            simd_mask: counter.simds.into(),
+                        },
+                    },
+                });
+            }
+        }
+    }
+    (parameters, names)
+}
+
+/// The callback that takes streams, in the form that a provider of this version calls.
+fn shader_callback(version: u32) -> rocprofiler_thread_trace_shader_data_callback_t {
+    if version < STRUCT_VERSION {
+        return Some(on_stream);
+    }
+    let later: rocprofiler_thread_trace_shader_data_later_callback_t = Some(on_chunk);
+    // SAFETY: both are pointers to functions; a provider of that version calls it with the arguments of `on_chunk`.
+    unsafe { std::mem::transmute(later) }
+}
+
+/// Starts tracing, unless [`hsa_initialised`] will be called. Everything is configured by now.
+pub(super) fn begin(setup: &Setup<'_>, announces_hsa: bool) {
+    let Some(traced) = TRACED.get() else { return };
+    if let When::Consecutive(_) = traced.when {
+        watch_kernels(setup);
+    }
+    if !announces_hsa {
+        hsa_initialised();
+    }
+}
+
+/// The HSA runtime is initialised and has no queue yet.
+pub(super) fn hsa_initialised() {
+    let Some(traced) = TRACED.get() else { return };
+    match traced.when {
+        When::Dispatches => {
+            if traced.start() {
+                // The provider has a thread that a forked child lacks.
+                forked_end::prepare();
+            }
+        }
+        When::Regions if switch::is_on() => {
+            traced.start();
+        }
+        When::Regions | When::Consecutive(_) => {}
+    }
+}
+
+/// Recording goes on or off.
+pub(super) fn switched(on: bool) {
+    if let Some(traced) = TRACED.get()
+        && let When::Regions = traced.when
+    {
+        if on {
+            traced.start();
+        } else {
+            traced.stop();
+        }
+    }
+}
+
+/// Recording is about to end: traces that go on are ended, and their streams delivered.
+pub(super) fn end() {
+    if let Some(traced) = TRACED.get()
+        && !matches!(traced.when, When::Dispatches)
+        && !forked_end::applies()
+    {
+        traced.stop();
+    }
+}
+
+/// A kernel was registered under this name.
+pub(super) fn kernel_registered(id: u64, name: &[u8]) {
+    if let Some(traced) = TRACED.get() {
+        SYMBOLS.run(|| traced.selection.registered(id, name));
+    }
+}
+
+impl Traced {
+    fn start(&self) -> bool {
+        // Pauses and resumes may be doubled.
+        if RUNNING.swap(true, Ordering::AcqRel) {
+            return true;
+        }
+        BEGUN.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: a context of this provider.
+        let status = unsafe { (self.functions.rocprofiler_start_context)(self.context) };
+        if status != rocprofiler_status_t::SUCCESS {
+            let says = describe(self.functions, status);
+            meta::note(&format!(
+                "{PURPOSE} is not recorded: the provider says: {says}"
+            ));
+        }
+        status == rocprofiler_status_t::SUCCESS
+    }
+
+    /// Has the provider deliver the streams of a trace of whole devices.
+    fn stop(&self) {
+        if RUNNING.swap(false, Ordering::AcqRel) {
+            // SAFETY: a context of this provider.
+            unsafe { (self.functions.rocprofiler_stop_context)(self.context) };
+        }
+    }
+}
+
+/// Which kernels a trace of consecutive kernels still waits for.
+struct Window {
+    /// Kernels that are traced behind a selected one.
+    length: u64,
+    /// Kernels that have yet to run; 0: nothing is traced.
+    left: AtomicU64,
+    /// Dispatch id of the last selected kernel.
+    selected: AtomicU64,
+}
+
+impl Window {
+    const fn new(length: u64) -> Window {
+        Window {
+            length,
+            left: AtomicU64::new(0),
+            selected: AtomicU64::new(0),
+        }
+    }
+
+    /// A selected kernel is submitted. True when the trace has to begin.
+    fn open(&self, dispatch: u64) -> bool {
+        self.selected.store(dispatch, Ordering::SeqCst);
+        self.left.swap(self.length, Ordering::SeqCst) == 0
+    }
+
+    /// A kernel has run. True when the trace has to end.
+    fn ran(&self, dispatch: u64) -> bool {
+        if dispatch <= self.selected.load(Ordering::SeqCst) {
+            return false;
+        }
+        let before = self
+            .left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                left.checked_sub(1)
+            });
+        before == Ok(1)
+    }
+}
+
+/// Has the begin and the end of every kernel reported, on a context of its own.
+fn watch_kernels(setup: &Setup<'_>) {
+    let Some(kind) = setup.callback_kind(dispatch::KIND) else {
+        return;
+    };
+    let complete = kind.operation(dispatch::COMPLETE);
+    setup.trace_always(PURPOSE, kind, &[], Kernels { complete });
+}
+
+struct Kernels {
+    /// Number of the operation that reports that a kernel has run.
+    complete: Option<i32>,
+}
+
+impl Tracer for Kernels {
+    const SERVICE: &'static Service = &KERNELS;
+
+    fn take(&self, record: &Record, _slot: &mut u64) {
+        let Some(traced) = TRACED.get() else { return };
+        let When::Consecutive(window) = &traced.when else {
+            return;
+        };
+        type Payload = rocprofiler_callback_tracing_kernel_dispatch_data_t;
+        // SAFETY: the payload of this kind, within its callback.
+        let Some(payload) = (unsafe { payload::sized::<Payload>(record.payload) }) else {
+            return;
+        };
+        let info = &payload.dispatch_info;
+        if Some(record.operation) == self.complete {
+            if window.ran(info.dispatch_id) {
+                traced.stop();
+            }
+        } else if record.phase == Phase::ENTER
+            && switch::is_on()
+            && traced.selection.selects(info.kernel_id)
+            && window.open(info.dispatch_id)
+        {
+            traced.start();
+        }
+    }
+}
+
+unsafe extern "C" fn on_dispatch(
+    agent: rocprofiler_agent_id_t,
+    _queue: rocprofiler_queue_id_t,
+    _correlation: rocprofiler_async_correlation_id_t,
+    kernel: rocprofiler_kernel_id_t,
+    dispatch: rocprofiler_dispatch_id_t,
+    _data: *mut c_void,
+    user_data: *mut rocprofiler_user_data_t,
+) -> rocprofiler_thread_trace_control_flags_t {
+    let traced = SELECTION.on_event(|| {
+        let Some(traced) = TRACED.get() else {
+            return false;
+        };
+        if user_data.is_null() || !switch::is_on() || !traced.selection.selects(kernel) {
+            return false;
+        }
+        thread_traces::dispatch(agent.handle, dispatch, kernel);
+        true
+    });
+    if traced != Some(true) {
+        return rocprofiler_thread_trace_control_flags_t::NONE;
+    }
+    // SAFETY: the slot that the provider wants filled; not null.
+    unsafe { (*user_data).value = dispatch };
+    rocprofiler_thread_trace_control_flags_t::START_AND_STOP
+}
+
+/// Takes a whole stream: the form of SDK 1.0.
+unsafe extern "C" fn on_stream(
+    agent: rocprofiler_agent_id_t,
+    engine: i64,
+    bytes: *mut c_void,
+    size: usize,
+    user_data: rocprofiler_user_data_t,
+) {
+    let chunk = |trace| Chunk {
+        agent: agent.handle,
+        trace,
+        engine: engine as u32,
+        number: 0,
+        flags: trace_flag::END,
+    };
+    // SAFETY: the provider's bytes during this call.
+    STREAMS.on_event(|| unsafe { take(chunk(number_of(user_data)), bytes, size) });
+}
+
+/// Takes a part of a stream, in any order: the form of later versions.
+unsafe extern "C" fn on_chunk(
+    part: rocprofiler_thread_trace_shader_data_t,
+    user_data: rocprofiler_user_data_t,
+) {
+    type Part = rocprofiler_thread_trace_shader_data_t;
+    let mut flags = 0;
+    if part.flags & Part::END != 0 {
+        flags |= trace_flag::END;
+    }
+    if part.flags & (Part::GPU_BUFFER_FULL | Part::CPU_BUFFER_FULL) != 0 {
+        flags |= trace_flag::FULL;
+    }
+    let chunk = |trace| Chunk {
+        agent: part.agent_id.handle,
+        trace,
+        engine: part.shader_engine_id as u32,
+        number: part.chunk,
+        flags,
+    };
+    // SAFETY: the provider's bytes during this call.
+    STREAMS.on_event(|| unsafe {
+        take(
+            chunk(number_of(user_data)),
+            part.data,
+            part.data_size as usize,
+        )
+    });
+}
+
+/// The number of the trace that a stream belongs to.
+fn number_of(user_data: rocprofiler_user_data_t) -> u64 {
+    match user_data.as_u64() {
+        0 => BEGUN.load(Ordering::Relaxed),
+        dispatch => dispatch,
+    }
+}
+
+/// # Safety
+///
+/// `bytes` is null or the address of `size` bytes.
+unsafe fn take(chunk: Chunk, bytes: *const c_void, size: usize) {
+    let bytes = match bytes.is_null() {
+        true => &[],
+        // SAFETY: as this function demands.
+        false => unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), size) },
+    };
+    thread_traces::chunk(chunk, bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_of_consecutive_kernels_ends_behind_the_last_selected_one() {
+        let window = Window::new(3);
+        assert!(!window.ran(1));
+        assert!(window.open(2));
+        assert!(!window.ran(2), "the selected kernel itself is not counted");
+        assert!(!window.ran(3));
+        // Matched again: three more from here.
+        assert!(!window.open(4));
+        assert!(!window.ran(4) && !window.ran(5) && !window.ran(6));
+        assert!(window.ran(7));
+        assert!(!window.ran(8));
+        assert!(window.open(9));
+    }
+}

@@ -1,0 +1,187 @@
+//! Thread traces.
+
+use std::path::Path;
+use std::process::Command;
+
+use rpd_spool::format::{ThreadTracing, TracePart, TracedDispatch, tag, trace_flag};
+use rpd_spool::reader::{ProcessSpool, processes};
+use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
+
+use super::harness::{collector, provider, provider_without_tracing};
+
+/// What a run says about traces.
+#[derive(Default)]
+struct Traced {
+    printed: String,
+    tracing: Vec<(ThreadTracing, String)>,
+    dispatches: Vec<TracedDispatch>,
+    parts: Vec<(TracePart, Vec<u8>)>,
+    notes: Vec<String>,
+}
+
+fn run_as(provider: &Path, version: &str, options: &str, words: &[&str]) -> Traced {
+    let run = tempfile::tempdir().expect("temporary directory");
+    let output = Command::new(provider)
+        .arg("script")
+        .args(words)
+        .env("PROVIDER_VERSION", version)
+        .env(SPOOL_VARIABLE, run.path())
+        .env(COLLECT_VARIABLE, format!("thread_trace={options}"))
+        .env("LD_PRELOAD", collector())
+        .output()
+        .expect("runs");
+    assert!(output.status.success(), "{output:?}");
+    let mut found = Traced {
+        printed: String::from_utf8_lossy(&output.stdout).into_owned(),
+        ..Traced::default()
+    };
+    for directory in processes(run.path()).expect("listed") {
+        let spool = ProcessSpool::open(&directory).expect("readable");
+        for stream in &spool.streams {
+            let mut records = stream.records();
+            while let Some(record) = records.next() {
+                match record.header.tag {
+                    tag::THREAD_TRACING => {
+                        let (fixed, tail) = record.parse::<ThreadTracing>().expect("whole");
+                        let names = String::from_utf8_lossy(&tail[..fixed.len as usize]);
+                        found.tracing.push((fixed, names.into_owned()));
+                    }
+                    tag::TRACED_DISPATCH => {
+                        found.dispatches.push(record.parse().expect("whole").0);
+                    }
+                    tag::TRACE_PART => {
+                        let (part, tail) = record.parse::<TracePart>().expect("whole");
+                        found.parts.push((part, tail[..part.len as usize].to_vec()));
+                    }
+                    tag::NOTE => {
+                        let note =
+                            record.parse_text(|note: &rpd_spool::format::TimedText| note.text_len);
+                        found.notes.push(note.expect("whole").1.into_owned());
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    found
+}
+
+fn run(options: &str, words: &[&str]) -> Traced {
+    run_as(provider(), "10000", options, words)
+}
+
+/// Target 2, SIMDs 0x3, shader engine 4, 1 MiB, the first GPU alone.
+const OPTIONS: &str = "2:3:16:1048576:0:0:0:0/0/";
+
+fn expected(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at % 251) as u8).collect()
+}
+
+#[test]
+fn the_first_dispatch_of_each_kernel_is_traced() {
+    let words = [
+        "traced:5:1:100",
+        "traced:6:1:100",
+        "pause",
+        "traced:7:2:100",
+        "resume",
+        "traced:8:2:7",
+    ];
+    let found = run(OPTIONS, &words);
+    assert_eq!(
+        found.printed,
+        "dispatches 77: 0=2 1=16 2=1048576 3=3\ndispatch 5 traced\ndispatch 6 not traced\ndispatch 7 not traced\n\
+         dispatch 8 traced\n"
+    );
+    let [(tracing, counters)] = &found.tracing[..] else {
+        panic!("{} GPUs", found.tracing.len());
+    };
+    assert_eq!((tracing.agent, tracing.whole_agent), (77, 0));
+    assert_eq!(
+        (tracing.capacity, counters.as_str()),
+        (1_048_576 - 63 * 4096, "")
+    );
+    let dispatches: Vec<(u64, u64)> = (found.dispatches.iter())
+        .map(|dispatch| (dispatch.dispatch, dispatch.kernel))
+        .collect();
+    assert_eq!(dispatches, [(5, 1), (8, 2)]);
+    let [(first, bytes), (second, _)] = &found.parts[..] else {
+        panic!("{} parts", found.parts.len());
+    };
+    assert_eq!((first.agent, first.trace, first.engine), (77, 5, 4));
+    assert_eq!((first.size, first.flags), (100, trace_flag::END));
+    assert_eq!(bytes, &expected(100));
+    assert_eq!((second.trace, second.size), (8, 7));
+    assert!(found.notes.is_empty(), "{:?}", found.notes);
+}
+
+#[test]
+fn long_streams_are_written_in_parts() {
+    const LENGTH: usize = (5 << 19) + 3;
+    let found = run(OPTIONS, &[&format!("traced:1:1:{LENGTH}")]);
+    let offsets: Vec<u64> = found.parts.iter().map(|(part, _)| part.offset).collect();
+    assert_eq!(offsets, [0, 1 << 20, 2 << 20]);
+    let flags: Vec<u32> = found.parts.iter().map(|(part, _)| part.flags).collect();
+    assert_eq!(flags, [0, 0, trace_flag::END]);
+    let bytes: Vec<u8> = found
+        .parts
+        .iter()
+        .flat_map(|(_, bytes)| bytes.clone())
+        .collect();
+    assert!(bytes == expected(LENGTH));
+}
+
+#[test]
+fn later_providers_deliver_parts_in_any_order() {
+    let found = run_as(provider(), "10300", OPTIONS, &["traced:1:1:11"]);
+    let parts: Vec<_> = (found.parts.iter())
+        .map(|(part, bytes)| (part.chunk, part.size, part.flags, bytes.as_slice()))
+        .collect();
+    let all = expected(11);
+    assert_eq!(
+        parts,
+        [
+            (1, 6, trace_flag::END | trace_flag::FULL, &all[5..]),
+            (0, 5, 0, &all[..5])
+        ]
+    );
+}
+
+#[test]
+fn what_the_provider_cannot_do_is_noted() {
+    // All GPUs: the second one refuses.
+    let found = run("2:3:16:1048576:0:0:0:0//", &["traced:1:1:1"]);
+    assert_eq!(found.parts.len(), 1);
+    assert!(
+        found.notes[0].starts_with("GPU 1 is not traced: the provider says: "),
+        "{:?}",
+        found.notes
+    );
+    let found = run_as(
+        provider_without_tracing(),
+        "10000",
+        OPTIONS,
+        &["traced:1:1:1"],
+    );
+    assert!(found.parts.is_empty());
+    assert_eq!(
+        found.notes,
+        [
+            "no thread trace is recorded: this provider does not have the thread trace service (SDK 1.0 and later have it)"
+        ]
+    );
+    let found = run("2:3:16:1048576:0:0:0:1/0/", &["traced:1:1:1"]);
+    assert_eq!(
+        found.notes,
+        ["no thread trace is recorded: --att-no-detail needs a provider of version 1.1 or later"]
+    );
+    let found = run_as(provider(), "10100", "2:3:16:1048576:0:0:0:1/0/", &[]);
+    assert_eq!(found.printed, "dispatches 77: 0=2 1=16 2=1048576 3=3 8=1\n");
+}
+
+#[test]
+fn traces_of_consecutive_kernels_use_the_devices_service() {
+    let found = run("2:3:16:1048576:0:1:3:0/0/", &[]);
+    assert_eq!(found.printed, "device 77: 0=2 1=16 2=1048576 3=3\n");
+    assert_eq!(found.tracing[0].0.whole_agent, 1);
+}

@@ -1,0 +1,189 @@
+//! Thread traces: the streams of shader engines as they were recorded, and what was found in them when the run was over.
+
+use std::sync::Arc;
+
+use super::samples::Issue;
+use crate::column::Column;
+use crate::ids::{AgentHandle, CodeObjectId, DispatchId, KernelId};
+
+/// How an agent was traced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tracing {
+    /// The agent.
+    pub agent: AgentHandle,
+    /// Bytes that each traced shader engine could write.
+    pub capacity: u64,
+    /// Counters in the trace, in the order of their values.
+    pub counters: Vec<String>,
+    /// Traces are of the whole agent for a time and are numbered from 1; otherwise each is of one dispatch and has its
+    /// number.
+    pub whole_agent: bool,
+}
+
+/// A dispatch that was chosen to be traced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChosenDispatch {
+    /// The agent that it ran on.
+    pub agent: AgentHandle,
+    /// Its number.
+    pub dispatch: DispatchId,
+    /// Its kernel.
+    pub kernel: KernelId,
+}
+
+/// The stream of a shader engine, as the GPU wrote it.
+#[derive(Debug, Clone)]
+pub struct TraceStream {
+    /// The agent.
+    pub agent: AgentHandle,
+    /// Number of the trace: see [`Tracing::whole_agent`].
+    pub trace: u64,
+    /// The shader engine.
+    pub engine: u32,
+    /// The provider said that a buffer was full, or the stream is as long as the buffer.
+    pub full: bool,
+    /// Bytes between those that are there, or at the end, are missing: the program ended while they were delivered.
+    pub incomplete: bool,
+    /// The bytes.
+    pub bytes: Arc<Column<u8>>,
+}
+
+/// What was found in the stream of a shader engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceSummary {
+    /// The agent.
+    pub agent: AgentHandle,
+    /// Number of the trace.
+    pub trace: u64,
+    /// The kernel that was traced; 0 for traces of whole agents.
+    pub kernel: KernelId,
+    /// The shader engine.
+    pub engine: u32,
+    /// Bytes of the stream.
+    pub bytes: u64,
+    /// Bytes that it could have had; 0 when that is not known.
+    pub capacity: u64,
+    /// The buffer was full.
+    pub full: bool,
+    /// Waves that began on any compute unit.
+    pub started: u64,
+    /// Waves of the traced compute unit.
+    pub waves: u64,
+    /// Their instructions.
+    pub instructions: u64,
+    /// Of those, the ones that could not be matched with code.
+    pub unmatched: u64,
+    /// How often the GPU dropped tokens.
+    pub lost: u64,
+    /// Waves of the traced compute unit without an end in the trace.
+    pub incomplete_waves: u64,
+}
+
+/// A wave of the traced compute unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TracedWave {
+    /// Index into [`ThreadTraces::summaries`].
+    pub stream: u32,
+    /// Compute unit; for RDNA the shader array (bit 7) and WGP.
+    pub cu: u8,
+    /// SIMD.
+    pub simd: u8,
+    /// Slot in the SIMD.
+    pub slot: u8,
+    /// When it began, in cycles of the trace.
+    pub begin: i64,
+    /// When it ended.
+    pub end: i64,
+    /// Instructions that it executed.
+    pub instructions: u64,
+    /// Cycles of their durations, those before issue included.
+    pub latency: u64,
+    /// Cycles before they were issued.
+    pub stall: u64,
+    /// Whether its end is in the trace.
+    pub complete: bool,
+}
+
+/// What an instruction took, over all waves of a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracedLine {
+    /// The kernel of the trace; 0 for traces of whole agents.
+    pub kernel: KernelId,
+    /// Agent of the trace.
+    pub agent: AgentHandle,
+    /// Number of the trace.
+    pub trace: u64,
+    /// Code object.
+    pub object: CodeObjectId,
+    /// Offset from the load address of the code object.
+    pub offset: u64,
+    /// How often waves executed it.
+    pub hits: u64,
+    /// Cycles of its durations.
+    pub latency: u64,
+    /// Cycles between the instructions before it and its begin.
+    pub idle: u64,
+    /// Cycles before it was issued, by reason, ascending; part of `latency`.
+    pub stalls: Vec<(Issue, u64)>,
+}
+
+impl TracedLine {
+    /// Cycles before it was issued.
+    pub fn stall(&self) -> u64 {
+        self.stalls.iter().map(|(_, cycles)| cycles).sum()
+    }
+}
+
+/// The thread traces of a recording.
+#[derive(Debug, Default)]
+pub struct ThreadTraces {
+    /// How agents were traced.
+    pub tracing: Vec<Tracing>,
+    /// Dispatches that were chosen.
+    pub chosen: Vec<ChosenDispatch>,
+    /// Streams, by agent, number and engine.
+    pub streams: Vec<TraceStream>,
+    /// Names of the files that the streams were saved as.
+    pub stream_files: Vec<String>,
+    /// Names of the files that the code objects of their agents were saved as.
+    pub code_files: Vec<String>,
+    /// What was found in the streams, in the same order; empty before they are decoded.
+    pub summaries: Vec<TraceSummary>,
+    /// Waves, by stream.
+    pub waves: Vec<TracedWave>,
+    /// Instructions.
+    pub lines: Vec<TracedLine>,
+    /// What is wrong with the traces, for the user: one sentence each.
+    pub problems: Vec<String>,
+}
+
+impl ThreadTraces {
+    /// Whether nothing was traced.
+    pub fn is_empty(&self) -> bool {
+        self.streams.is_empty() && self.summaries.is_empty()
+    }
+
+    /// Agents and numbers of the traces that were decoded.
+    pub fn numbers(&self) -> Vec<(AgentHandle, u64)> {
+        let all = self
+            .summaries
+            .iter()
+            .map(|found| (found.agent, found.trace));
+        let mut numbers: Vec<_> = all.collect();
+        numbers.dedup();
+        numbers
+    }
+
+    /// The kernel of a trace; 0 when it is not known.
+    pub fn kernel(&self, agent: AgentHandle, trace: u64) -> KernelId {
+        let is_whole = |tracing: &Tracing| tracing.agent == agent && tracing.whole_agent;
+        if self.tracing.iter().any(is_whole) {
+            return KernelId(0);
+        }
+        let chosen = self
+            .chosen
+            .iter()
+            .find(|chosen| chosen.agent == agent && chosen.dispatch.0 == trace);
+        chosen.map_or(KernelId(0), |chosen| chosen.kernel)
+    }
+}

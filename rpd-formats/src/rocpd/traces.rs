@@ -1,0 +1,138 @@
+//! Rows of thread traces; the statements of their tables are in `traces.sql`.
+
+use rpd_core::session::Session;
+use rusqlite::{Connection, Result};
+
+use super::Names;
+use super::bulk::Bulk;
+use super::info::Ids;
+use super::samples::{Places, issue_text};
+
+const TABLES: &str = include_str!("traces.sql");
+pub(super) const VIEWS: &str = include_str!("traces_views.sql");
+/// The views for people.
+pub(super) const PEOPLE: &str = include_str!("traces_people.sql");
+/// The view that only databases with thread traces have.
+pub(super) const STREAM: &str = "rpd_trace_stream";
+const INDICES: &str = "CREATE INDEX rpd_trace_stall_instruction%suffix% ON rpd_trace_stall%suffix% (trace_instruction_id);";
+
+/// Writes what was found in thread traces, if there are any. `places`: rows of instructions.
+pub(super) fn write(
+    connection: &Connection,
+    names: &Names,
+    ids: &Ids,
+    session: &Session,
+    places: &Places,
+) -> Result<()> {
+    let traces = &session.thread_traces;
+    if traces.summaries.is_empty() {
+        return Ok(());
+    }
+    connection.execute_batch(&names.fill_in(TABLES))?;
+    let bulk = |table: &str, columns: &[&str]| Bulk::new(connection, &names.table(table), columns);
+    let columns = [
+        "id",
+        "agent_id",
+        "trace",
+        "kernel_id",
+        "shader_engine",
+        "bytes",
+        "capacity",
+        "is_full",
+        "started",
+        "waves",
+        "instructions",
+        "unmatched",
+        "lost",
+        "incomplete_waves",
+    ];
+    let mut streams = bulk(STREAM, &columns)?;
+    for (id, found) in (1..).zip(&traces.summaries) {
+        streams
+            .integer(id)
+            .optional(ids.agent(found.agent))
+            .bits(found.trace)
+            .bits(found.kernel.0)
+            .integer(found.engine.into())
+            .bits(found.bytes)
+            .bits(found.capacity)
+            .integer(found.full.into())
+            .bits(found.started)
+            .bits(found.waves)
+            .bits(found.instructions)
+            .bits(found.unmatched)
+            .bits(found.lost)
+            .bits(found.incomplete_waves)
+            .end_row()?;
+    }
+    streams.finish()?;
+    let columns = [
+        "stream_id",
+        "cu",
+        "simd",
+        "slot",
+        "start",
+        "end",
+        "instructions",
+        "latency",
+        "stall",
+        "is_complete",
+    ];
+    let mut waves = bulk("rpd_trace_wave", &columns)?;
+    for wave in &traces.waves {
+        waves
+            .integer(i64::from(wave.stream) + 1)
+            .integer(wave.cu.into())
+            .integer(wave.simd.into())
+            .integer(wave.slot.into())
+            .integer(wave.begin)
+            .integer(wave.end)
+            .bits(wave.instructions)
+            .bits(wave.latency)
+            .bits(wave.stall)
+            .integer(wave.complete.into())
+            .end_row()?;
+    }
+    waves.finish()?;
+    let columns = [
+        "id",
+        "agent_id",
+        "trace",
+        "kernel_id",
+        "instruction_id",
+        "hits",
+        "latency",
+        "idle",
+    ];
+    let mut lines = bulk("rpd_trace_instruction", &columns)?;
+    for (id, line) in (1..).zip(&traces.lines) {
+        let place = places.get(&(line.object, line.offset));
+        lines
+            .integer(id)
+            .optional(ids.agent(line.agent))
+            .bits(line.trace)
+            .bits(line.kernel.0)
+            .integer(place.copied().unwrap_or(0))
+            .bits(line.hits)
+            .bits(line.latency)
+            .bits(line.idle)
+            .end_row()?;
+    }
+    lines.finish()?;
+    let mut stalls = bulk(
+        "rpd_trace_stall",
+        &["trace_instruction_id", "reason", "cycles"],
+    )?;
+    for (id, line) in (1..).zip(&traces.lines) {
+        for (issue, cycles) in &line.stalls {
+            stalls
+                .integer(id)
+                .text(issue_text(*issue).unwrap_or_default())
+                .bits(*cycles)
+                .end_row()?;
+        }
+    }
+    stalls.finish()?;
+    connection.execute_batch(&names.fill_in(INDICES))?;
+    connection.execute_batch(&names.fill_in(VIEWS))
+}

@@ -1,0 +1,184 @@
+//! What thread traces take, and of which kernels.
+
+/// A counter that is sampled into the trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct TracedCounter {
+    /// Its name.
+    pub name: String,
+    /// SIMDs it is counted on, one bit each.
+    pub simds: u8,
+}
+
+/// Thread traces of kernels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default))]
+pub struct ThreadTraceOptions {
+    /// Compute unit (RDNA: WGP) whose instructions are traced, in each traced shader engine.
+    pub target_cu: u8,
+    /// GFX9: SIMDs whose instructions are traced, one bit each. RDNA: the number of one.
+    pub simds: u8,
+    /// Shader engines that are traced, one bit each; not 0.
+    pub engines: u32,
+    /// Bytes of the buffer that the traced shader engines of a GPU share.
+    pub buffer: u64,
+    /// GPUs by their number among the GPUs; empty is all.
+    pub gpus: Vec<u32>,
+    /// Counters sampled into the trace, in the order in which they are shown.
+    pub counters: Vec<TracedCounter>,
+    /// Period of these samples, 1 (shortest) to 32; 0 without counters.
+    pub counter_period: u8,
+    /// Kernels that are not traced run one after the other as well.
+    pub serialize_all: bool,
+    /// A trace that a selected kernel began goes on for so many further kernels; 0: one trace for each selected kernel.
+    pub consecutive: u64,
+    /// Only when waves begin and end is traced, not their instructions.
+    pub no_detail: bool,
+}
+
+impl ThreadTraceOptions {
+    /// Bytes of the buffer where the user gives no size.
+    pub const BUFFER: u64 = 384 << 20;
+    /// Smallest and largest buffer that the SDK takes.
+    pub const BUFFERS: std::ops::RangeInclusive<u64> = 1 << 20..=2 << 30;
+    /// Smallest part of the buffer that a shader engine can trace into.
+    pub const LEAST_PER_ENGINE: u64 = 128 << 10;
+    /// Most counters in a trace.
+    pub const COUNTERS: usize = 8;
+
+    /// Bytes that each traced shader engine can write: the SDK divides the buffer among 64 engines, of which those that are
+    /// not traced keep a page each.
+    pub fn bytes_per_engine(&self) -> u64 {
+        const ENGINES: u64 = 64;
+        const PAGE: u64 = 4096;
+        let traced = u64::from(self.engines.count_ones()).max(1);
+        self.buffer.saturating_sub((ENGINES - traced) * PAGE) / traced / PAGE * PAGE
+    }
+
+    /// `key:value` pairs joined by `/`, as they travel to the collector.
+    pub(crate) fn to_text(&self) -> String {
+        let mut text = format!(
+            "{}:{}:{}:{}:{}:{}:{}:{}",
+            self.target_cu,
+            self.simds,
+            self.engines,
+            self.buffer,
+            self.counter_period,
+            u8::from(self.serialize_all),
+            self.consecutive,
+            u8::from(self.no_detail),
+        );
+        let gpus: Vec<String> = self.gpus.iter().map(u32::to_string).collect();
+        text += &format!("/{}/", gpus.join("+"));
+        let counters: Vec<String> = (self.counters.iter())
+            .map(|counter| format!("{}:{}", counter.name, counter.simds))
+            .collect();
+        text + &counters.join("+")
+    }
+
+    /// Reads [`Self::to_text`]; `None` for anything else.
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        let mut groups = text.split('/');
+        let mut numbers = groups.next()?.split(':').map(|word| word.parse::<u64>());
+        let mut number = || numbers.next()?.ok();
+        let mut options = Self {
+            target_cu: u8::try_from(number()?).ok()?,
+            simds: u8::try_from(number()?).ok()?,
+            engines: u32::try_from(number()?).ok()?,
+            buffer: number()?,
+            counter_period: u8::try_from(number()?).ok()?,
+            serialize_all: number()? != 0,
+            consecutive: number()?,
+            no_detail: number()? != 0,
+            ..Self::default()
+        };
+        let items = |text: &'_ str| -> Vec<String> {
+            let items = text.split('+').filter(|item| !item.is_empty());
+            items.map(str::to_owned).collect()
+        };
+        for gpu in items(groups.next()?) {
+            options.gpus.push(gpu.parse().ok()?);
+        }
+        for counter in items(groups.next()?) {
+            let (name, simds) = counter.split_once(':')?;
+            options.counters.push(TracedCounter {
+                name: name.to_owned(),
+                simds: simds.parse().ok()?,
+            });
+        }
+        groups.next().is_none().then_some(options)
+    }
+}
+
+impl Default for ThreadTraceOptions {
+    fn default() -> Self {
+        Self {
+            target_cu: 1,
+            simds: 0xf,
+            engines: 1,
+            buffer: Self::BUFFER,
+            gpus: Vec::new(),
+            counters: Vec::new(),
+            counter_period: 0,
+            serialize_all: false,
+            consecutive: 0,
+            no_detail: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_form_goes_both_ways() {
+        let plain = ThreadTraceOptions::default();
+        let full = ThreadTraceOptions {
+            target_cu: 15,
+            simds: 3,
+            engines: 0xffff_ffff,
+            buffer: 2 << 30,
+            gpus: vec![0, 3],
+            counters: vec![
+                TracedCounter {
+                    name: "SQ_WAVES".to_owned(),
+                    simds: 1,
+                },
+                TracedCounter {
+                    name: "SQ_INSTS_VALU".to_owned(),
+                    simds: 15,
+                },
+            ],
+            counter_period: 3,
+            serialize_all: true,
+            consecutive: 16,
+            no_detail: true,
+        };
+        for options in [plain, full] {
+            let text = options.to_text();
+            assert_eq!(ThreadTraceOptions::from_text(&text), Some(options));
+            assert!(!text.contains([',', '=']), "{text}");
+        }
+        for text in ["", "1:2", "1:15:1:1:0:0:0:0", "a:15:1:1:0:0:0:0//"] {
+            assert_eq!(ThreadTraceOptions::from_text(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_buffer_is_divided_among_the_engines() {
+        let per_engine = |buffer, engines| {
+            let options = ThreadTraceOptions {
+                buffer,
+                engines,
+                ..ThreadTraceOptions::default()
+            };
+            options.bytes_per_engine()
+        };
+        assert_eq!(per_engine(1 << 20, 1), (1 << 20) - 63 * 4096);
+        // 16 engines share what 48 pages leave of 1 MiB.
+        assert_eq!(per_engine(1 << 20, 0xffff), 13 * 4096);
+        assert!(per_engine(1 << 20, 0xffff) < ThreadTraceOptions::LEAST_PER_ENGINE);
+    }
+}

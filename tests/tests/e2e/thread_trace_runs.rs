@@ -1,0 +1,572 @@
+//! Thread traces of real programs on the simulated GPU, and what is made of them. Numbers are those of the conformance cases of
+//! thread traces. Where the others are:
+//!
+//! | cases | |
+//! |---|---|
+//! | 2 to 4, 7, 8, 10, 11, 13 to 16 | `rpd-cli/src/options/tests/thread_trace.rs` |
+//! | 5, 6, 22 to 36, 38 to 41, 59, 60 | `rpd-att/tests`: streams from an encoder that shares nothing with the decoder |
+//! | 20, 21 | `rpd-sim`: statuses of the SDK's functions |
+//! | 42, 47 | `rpd-formats/src/csv`, `rpd-att/tests/decode/folder.rs` |
+//! | 57 | `rpd-core/src/session/load/tests/traces.rs` |
+//! | 58 | also `rpd-collect/src/sdk/thread_trace.rs` |
+//!
+//! Not run: 1 (there is always a decoder: rpd's own), 51 (needs the viewer, which is not in this tree; the three files that it
+//! requires are checked), and 26 on code that ran: no simulated GPU is of RDNA.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rpd_tests::outputs::{Database, Table};
+use rpd_tests::run::{Outcome, Rpd};
+use serde_json::Value;
+
+/// The kernels have few workgroups, and the first of each shader engine runs on its first compute unit.
+const TRACED: [&str; 3] = ["--att", "--att-target-cu", "0"];
+
+fn traced(more: &[&str], workload: &[&str]) -> Outcome {
+    Rpd::new(TRACED)
+        .option(more)
+        .workload("inside", workload)
+        .success()
+}
+
+fn json(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).expect("readable");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Wave files of a folder for the viewer.
+fn waves(folder: &Path) -> Vec<Value> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").path());
+    let is_wave = |path: &std::path::PathBuf| {
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        name.starts_with("se") && name.contains("_wv")
+    };
+    names.filter(is_wave).map(|path| json(&path)).collect()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn integer(value: &Value) -> i64 {
+    value.as_i64().expect("an integer")
+}
+
+#[test]
+fn the_right_instruction_and_reason_are_on_top() {
+    for (kernel, rounds, instruction, reason) in [
+        ("dependent_chain", "20", "v_fma", "ALU_DEPENDENCY"),
+        ("bank_conflicts", "40", "s_waitcnt", "WAITCNT"),
+        ("memory_stream", "4", "s_waitcnt", "WAITCNT"),
+        ("pointer_chase", "200", "s_waitcnt", "WAITCNT"),
+        ("barrier_imbalance", "10", "s_barrier", "BARRIER_WAIT"),
+        ("matrix_chain", "20", "v_mfma", "ARBITER_WIN_EX_STALL"),
+        ("sleeper", "20", "s_sleep", "INTERNAL_INSTRUCTION"),
+    ] {
+        let outcome = traced(&["--kernel-include-regex", kernel], &[kernel, rounds]);
+        let database = outcome.file("results.db");
+        let database = database.to_str().expect("text");
+        let hot = ["hot", database, "--by", "instruction", "-f", "csv"];
+        let hot = Rpd::plain(hot).run().success();
+        let first = hot.stdout.lines().nth(1).unwrap_or_default();
+        assert!(
+            first.contains(instruction),
+            "{kernel}: {first}\n{}",
+            hot.stdout
+        );
+        let kernels = Rpd::plain(["hot", database, "--by", "kernel", "-f", "csv"]).run();
+        assert!(
+            kernels.stdout.contains(reason),
+            "{kernel}: {}",
+            kernels.stdout
+        );
+        let text = Rpd::plain(["hot", database]).run().success();
+        assert!(
+            text.stdout.contains(" cycles (thread traces)"),
+            "{}",
+            text.stdout
+        );
+        assert!(text.stdout.contains("inside.hip:"), "{}", text.stdout);
+        assert!(!text.stdout.contains("lanes"), "{}", text.stdout);
+        let annotated = Rpd::plain(["annotate", database, kernel]).run().success();
+        let head = annotated.stdout.lines().next().unwrap_or_default();
+        assert!(
+            head.starts_with(kernel) && head.ends_with(" cycles"),
+            "{head}"
+        );
+        assert!(
+            annotated.stdout.contains(instruction),
+            "{}",
+            annotated.stdout
+        );
+    }
+}
+
+/// Both sides of a branch are executed by the waves whose lanes disagree.
+#[test]
+fn both_sides_of_a_divergent_branch_are_traced() {
+    let outcome = traced(&[], &["divergent_branch", "3"]);
+    let database = Database::open(&outcome.file("results.db"));
+    let hits = |instruction: &str| {
+        database.number(&format!(
+            "SELECT coalesce(sum(hits), 0) FROM thread_trace_instructions WHERE instruction LIKE '{instruction}%'"
+        ))
+    };
+    let (roots, reciprocals) = (hits("v_sqrt_f32"), hits("v_rcp_f32"));
+    assert!(
+        roots > 0 && roots == reciprocals,
+        "{roots} and {reciprocals}"
+    );
+}
+
+/// Cases 37, 42 to 44, 49 to 52: sums in the files agree with one another and with the database.
+#[test]
+fn sums_of_a_trace_agree() {
+    let outcome = traced(
+        &["-f", "csv", "json", "rocpd", "--kernel-trace"],
+        &["matrix_chain", "5"],
+    );
+    let folder = outcome.files_ending("filenames.json");
+    let folder = folder[0].parent().expect("a folder");
+    let stats = Table::read(&outcome.file("_dispatch_1.csv"));
+    assert_eq!(
+        stats.columns,
+        [
+            "CodeObj",
+            "Vaddr",
+            "Instruction",
+            "Hitcount",
+            "Latency",
+            "Stall",
+            "Idle",
+            "Source"
+        ]
+    );
+    let lines: Vec<&Vec<String>> = stats
+        .rows
+        .iter()
+        .filter(|row| !row[2].starts_with(';'))
+        .collect();
+    let sum = |column: usize| -> i64 {
+        lines
+            .iter()
+            .map(|row| row[column].parse::<i64>().expect("a number"))
+            .sum()
+    };
+    let places: Vec<(u64, u64)> = (lines.iter())
+        .map(|row| {
+            (
+                row[0].parse().expect("a number"),
+                row[1].parse().expect("a number"),
+            )
+        })
+        .collect();
+    assert!(places.is_sorted());
+    assert!(
+        lines.iter().any(|row| row[3] == "0"),
+        "lines that were never executed are there"
+    );
+    assert!(lines.iter().any(|row| row[7].contains("inside.hip:")));
+    let waves = waves(folder);
+    assert!(!waves.is_empty());
+    let mut latency = 0;
+    for wave in &waves {
+        let wave = &wave["wave"];
+        let (begin, end) = (integer(&wave["begin"]), integer(&wave["end"]));
+        let states: i64 = list(&wave["timeline"])
+            .iter()
+            .map(|span| integer(&span[1]))
+            .sum();
+        assert_eq!(states, end - begin, "case 44");
+        let mut last = begin;
+        for instruction in list(&wave["instructions"]) {
+            let (time, duration) = (integer(&instruction[0]), integer(&instruction[3]));
+            assert!(time >= last, "case 44: instructions overlap: {instruction}");
+            last = time + duration;
+            if integer(&instruction[4]) != 0 {
+                latency += duration;
+            }
+        }
+        for key in ["instructions", "timeline", "waitcnt"] {
+            assert!(wave[key].is_array(), "case 52: {key}");
+        }
+    }
+    assert_eq!(sum(4), latency, "case 43");
+    let stalls = lines.iter().all(|row| {
+        row[5].parse::<u64>().expect("a number") <= row[4].parse::<u64>().expect("a number")
+    });
+    assert!(stalls, "case 43");
+    for state in 0..5 {
+        let path = folder.join(format!("wstates{state}.json"));
+        if path.exists() {
+            let curve = json(&path);
+            let counts: Vec<i64> = list(&curve["state"]).iter().map(integer).collect();
+            assert!(counts.iter().all(|count| *count >= 0), "case 49");
+            assert_eq!(counts.last(), Some(&0), "case 49");
+        }
+    }
+    let occupancy = json(&folder.join("occupancy.json"));
+    let mut running: BTreeMap<(i64, i64, i64), i64> = BTreeMap::new();
+    for row in list(&occupancy["0"]) {
+        let slot = (integer(&row[1]), integer(&row[2]), integer(&row[3]));
+        *running.entry(slot).or_default() += if integer(&row[4]) == 1 { 1 } else { -1 };
+    }
+    assert!(
+        !running.is_empty() && running.values().all(|waves| *waves == 0),
+        "case 50"
+    );
+    let database = Database::open(&outcome.file("results.db"));
+    let number = |query: &str| database.number(query);
+    assert_eq!(
+        number("SELECT sum(latency) FROM thread_trace_instructions"),
+        latency
+    );
+    assert_eq!(
+        number("SELECT sum(stall) FROM thread_trace_instructions"),
+        sum(5)
+    );
+    assert_eq!(
+        number("SELECT sum(latency) FROM thread_trace_waves"),
+        latency
+    );
+    assert_eq!(
+        number("SELECT count(*) FROM thread_trace_waves"),
+        waves.len() as i64
+    );
+    assert_eq!(
+        number("SELECT sum(hits) FROM thread_trace_instructions"),
+        sum(3)
+    );
+    assert_eq!(
+        number("SELECT sum(latency) FROM thread_trace_lines"),
+        latency
+    );
+    assert_eq!(
+        database.rows("SELECT DISTINCT kernel FROM thread_traces"),
+        [["matrix_chain"]]
+    );
+}
+
+/// Case 53: the files of a run say the same when they are decoded once more, and case 54: code objects are as they were
+/// loaded.
+#[test]
+fn files_of_a_run_are_decoded_again() {
+    let outcome = traced(&["-f", "csv"], &["dependent_chain", "4"]);
+    let stats = outcome.files_ending("_dispatch_1.csv");
+    let first = std::fs::read_to_string(&stats[0]).expect("readable");
+    let again = outcome.folder.path().join("again");
+    let out = outcome.out();
+    let arguments = [
+        "att",
+        "decode",
+        out.to_str().expect("text"),
+        "-f",
+        "csv",
+        "-d",
+    ];
+    let decoded = Rpd::plain(arguments)
+        .option([again.to_str().expect("text")])
+        .run();
+    assert!(decoded.status.success(), "{}", decoded.stderr);
+    let name = stats[0].file_name().expect("a name");
+    let second = std::fs::read_to_string(again.join(name)).expect("readable");
+    assert_eq!(first, second);
+    let objects = outcome.files_ending(".out");
+    assert!(!objects.is_empty());
+    for object in objects {
+        let name = object
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("text");
+        assert!(name.contains("_gfx90a_code_object_id_"), "{name}");
+        assert!(
+            std::fs::read(&object)
+                .expect("readable")
+                .starts_with(b"\x7fELF")
+        );
+    }
+}
+
+/// The numbers of the dispatches that have a trace.
+fn numbers(outcome: &Outcome) -> Vec<u64> {
+    let mut numbers: Vec<u64> = (outcome.files_ending(".att").iter())
+        .filter_map(|path| path.file_stem()?.to_str()?.rsplit_once('_')?.1.parse().ok())
+        .collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+/// Cases 17 to 19.
+#[test]
+fn iterations_and_filters_choose_dispatches() {
+    // 64 launches of one kernel.
+    let launches = ["lane_mask", "2"];
+    assert_eq!(numbers(&traced(&[], &launches)), [1]);
+    let range = traced(&["--kernel-iteration-range", "[1,2,[5-8]]"], &launches);
+    assert_eq!(numbers(&range), [1, 2, 5, 6, 7, 8]);
+    let none = traced(&["--kernel-exclude-regex", "lane"], &launches);
+    assert!(numbers(&none).is_empty());
+    assert!(
+        none.stderr
+            .contains("nothing was traced: no kernel that ran is selected"),
+        "{}",
+        none.stderr
+    );
+}
+
+/// Case 9.
+#[test]
+fn shader_engines_are_those_of_the_mask() {
+    let outcome = traced(
+        &[
+            "--att-shader-engine-mask",
+            "0x11",
+            "--att-buffer-size",
+            "0x6000000",
+        ],
+        &["dependent_chain", "2", "16"],
+    );
+    let mut engines: Vec<String> = (outcome.files_ending(".att").iter())
+        .filter_map(|path| {
+            let name = path.file_stem()?.to_str()?;
+            Some(name.rsplit('_').nth(1)?.to_owned())
+        })
+        .collect();
+    engines.sort();
+    assert_eq!(engines, ["0", "4"]);
+    assert!(
+        outcome.stderr.contains(
+            "thread traces of compute unit 0, SIMDs 0xf, shader engines 0x11, with a buffer of 100663296 bytes, 50204672 for each engine: "
+        ),
+        "{}",
+        outcome.stderr
+    );
+}
+
+/// Case 48.
+#[test]
+fn a_target_without_waves_has_occupancy_and_a_warning() {
+    let outcome = Rpd::new(["--att", "--att-target-cu", "12", "-f", "json"])
+        .workload("inside", ["dependent_chain", "2", "1"])
+        .success();
+    assert!(
+        outcome
+            .stderr
+            .contains("no wave of dispatch 1 ran on the traced compute unit"),
+        "{}",
+        outcome.stderr
+    );
+    let folder = outcome.files_ending("filenames.json");
+    let folder = folder[0].parent().expect("a folder");
+    assert!(waves(folder).is_empty());
+    assert!(!list(&json(&folder.join("occupancy.json"))["0"]).is_empty());
+    assert_eq!(
+        json(&folder.join("code.json"))["code"],
+        Value::Array(Vec::new())
+    );
+}
+
+/// Case 56.
+#[test]
+fn a_full_buffer_is_said_and_the_rest_is_decoded() {
+    let outcome = Rpd::new(TRACED)
+        .option(["--att-buffer-size", "0x100000"])
+        .workload("inside", ["independent_chains", "800", "208"])
+        .expect_code(1);
+    let said = "the buffer of shader engine 0 was full in trace 1: ";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("larger --att-buffer-size"),
+        "{}",
+        outcome.stderr
+    );
+    let database = Database::open(&outcome.file("results.db"));
+    assert_eq!(database.number("SELECT is_full FROM thread_traces"), 1);
+    assert!(database.number("SELECT count(*) FROM thread_trace_waves") > 0);
+}
+
+/// Cases 12, 16 and 61.
+#[test]
+fn counters_are_in_the_trace() {
+    let outcome = Rpd::new(TRACED)
+        .option(["-f", "json", "--att-gpu-index", "0,99"])
+        .option([
+            "--att-perfcounters",
+            "sq_insts_valu sq_waves",
+            "--att-perfcounter-ctrl",
+            "1",
+        ])
+        .workload("inside", ["independent_chains", "60", "16"])
+        .success();
+    assert!(
+        outcome.stderr.contains("Invalid GPU Device Index: 99"),
+        "{}",
+        outcome.stderr
+    );
+    let folder = outcome.files_ending("filenames.json");
+    let names = json(&folder[0]);
+    assert_eq!(
+        names["counter_names"],
+        Value::from(vec!["SQ_INSTS_VALU", "SQ_WAVES"])
+    );
+    let folder = folder[0].parent().expect("a folder");
+    let values = json(&folder.join("se0_perfcounter.json"));
+    let counted: i64 = list(&values["data"])
+        .iter()
+        .map(|row| integer(&row[1]))
+        .sum();
+    assert!(counted > 0, "{values}");
+    let refused = Rpd::new(TRACED)
+        .option([
+            "--att-perfcounters",
+            "SQ_WAVE",
+            "--att-perfcounter-ctrl",
+            "1",
+        ])
+        .workload("inside", ["dependent_chain", "1"]);
+    assert_eq!(refused.code(), 1);
+    assert!(
+        refused
+            .stderr
+            .contains("has no counter SQ_WAVE; similar names: SQ_WAVES"),
+        "{}",
+        refused.stderr
+    );
+}
+
+/// Case 58: with one kernel after the other, a trace ends so many kernels behind the selected one.
+#[test]
+fn a_trace_of_consecutive_kernels() {
+    let outcome = traced(
+        &[
+            "--att-consecutive-kernels",
+            "3",
+            "--kernel-iteration-range",
+            "2",
+        ],
+        &["lane_mask", "2"],
+    );
+    assert_eq!(numbers(&outcome), [1], "{}", outcome.stderr);
+    let database = Database::open(&outcome.file("results.db"));
+    let waves = database.number("SELECT sum(started) FROM thread_traces");
+    assert!(waves > 0);
+    let all = traced(
+        &[
+            "--att-consecutive-kernels",
+            "1000",
+            "--kernel-iteration-range",
+            "2",
+        ],
+        &["lane_mask", "2"],
+    );
+    let database = Database::open(&all.file("results.db"));
+    assert!(database.number("SELECT sum(started) FROM thread_traces") > waves);
+}
+
+/// Traces of what a program resumes and pauses, one for each.
+#[test]
+fn traces_of_selected_regions() {
+    let outcome = Rpd::new(["--att", "--selected-regions"]).workload("regions", &[] as &[&str]);
+    assert!(
+        !outcome.files_ending(".att").is_empty(),
+        "{}",
+        outcome.stderr
+    );
+    let database = Database::open(&outcome.file("results.db"));
+    let first = database.number("SELECT min(trace) FROM thread_traces");
+    assert_eq!(first, 1);
+}
+
+/// Case 62, and a program that is killed: what was complete is kept.
+#[test]
+fn a_program_that_is_killed_keeps_its_traces() {
+    let outcome = Rpd::new(TRACED)
+        .option(["--kernel-iteration-range", "[1-1000]"])
+        .workload("abort-midway", ["20"]);
+    assert!(
+        !outcome.files_ending(".att").is_empty(),
+        "{}",
+        outcome.stderr
+    );
+    let decoded = Rpd::plain(["att", "decode", outcome.out().to_str().expect("text")]).run();
+    assert!(decoded.status.success(), "{}", decoded.stderr);
+}
+
+#[test]
+fn two_runs_are_compared_by_line() {
+    let run = |rounds: &str| {
+        traced(
+            &["--kernel-include-regex", "two_phases"],
+            &["two_phases", rounds],
+        )
+    };
+    let (old, new) = (run("2"), run("20"));
+    let (old, new) = (old.file("results.db"), new.file("results.db"));
+    let paths = [old.to_str().expect("text"), new.to_str().expect("text")];
+    let diff = Rpd::plain(["hot", paths[1], "--diff", paths[0]])
+        .run()
+        .success();
+    assert!(diff.stdout.contains(" cycles before, "), "{}", diff.stdout);
+    assert!(diff.stdout.contains("inside.hip:"), "{}", diff.stdout);
+    let annotated = Rpd::plain(["annotate", paths[1], "--diff", paths[0]])
+        .run()
+        .success();
+    assert!(annotated.stdout.contains(" % -> "), "{}", annotated.stdout);
+    let refused = Rpd::plain(["hot", paths[1], "--from", "samples"]).run();
+    assert_eq!(refused.code(), 1);
+    assert!(
+        refused.stderr.contains("holds no PC samples; record with"),
+        "{}",
+        refused.stderr
+    );
+    let converted = Rpd::plain(["convert", paths[1], "-f", "rocpd", "-d", "again"])
+        .run()
+        .success();
+    let again = converted.folder.path().join("again");
+    let copies = std::fs::read_dir(again).expect("a directory");
+    let copy = copies.flatten().next().expect("a database").path();
+    let shown = |path: &str| {
+        Rpd::plain(["hot", path, "-f", "csv"])
+            .run()
+            .success()
+            .stdout
+    };
+    assert_eq!(shown(paths[1]), shown(copy.to_str().expect("text")));
+}
+
+/// Case 55.
+#[test]
+fn two_gpus_have_traces_of_their_own() {
+    let outcome = Rpd::new(TRACED)
+        .env("RPD_SIM_GPUS", "2")
+        .workload("devices", &[] as &[&str])
+        .success();
+    let database = Database::open(&outcome.file("results.db"));
+    assert_eq!(
+        database.rows("SELECT trace, kernel FROM thread_traces ORDER BY trace"),
+        [["1", "empty_kernel"], ["2", "empty_kernel"]]
+    );
+    let query = "SELECT count(DISTINCT agent_id) FROM thread_traces";
+    assert_eq!(database.number(query), 2);
+    let objects = "SELECT count(DISTINCT code_object_id) FROM thread_trace_instructions";
+    assert_eq!(database.number(objects), 2);
+}
+
+/// Reads of local memory with conflicts take LDS so long that the next ones wait for it.
+#[test]
+fn bank_conflicts_keep_local_memory_busy() {
+    let outcome = traced(&[], &["bank_conflicts", "40"]);
+    let database = Database::open(&outcome.file("results.db"));
+    let rows = database.rows(
+        "SELECT stall_reasons, stall * 2 > latency FROM thread_trace_instructions WHERE instruction LIKE 'ds_read%' \
+         ORDER BY latency DESC LIMIT 1",
+    );
+    assert!(rows[0][0].starts_with("ARBITER_WIN_EX_STALL="), "{rows:?}");
+    assert_eq!(rows[0][1], "1", "{rows:?}");
+}
