@@ -8,6 +8,7 @@ use rpd_spool::options::Traces;
 use super::calls::{Api, ApiSlot, Operation};
 use super::hooks::{self, Hook};
 use super::names::Catalogue;
+use super::wrappers::functions::Below;
 use super::{
     agents, allocations, borrowed, clock, code_objects, copies, dispatch, markers, shutdown,
     streams, wrappers,
@@ -21,8 +22,7 @@ use crate::tables::{Code, Slot, flat, versioned};
 struct Table {
     kind: &'static str,
     api: &'static ApiSlot,
-    next: &'static [Slot],
-    original: &'static [Slot],
+    below: &'static [Below],
     wrappers: &'static [Code],
 }
 
@@ -31,8 +31,7 @@ macro_rules! tables {
         [$(Table {
             kind: stringify!($kind),
             api: &wrappers::api::$kind,
-            next: &wrappers::next::$kind,
-            original: &wrappers::original::$kind,
+            below: &wrappers::functions::$kind,
             wrappers: &wrappers::$kind,
         }),*]
     };
@@ -266,8 +265,10 @@ fn find(kind: &str) -> Option<&'static Table> {
 /// Keeps what the runtime has in its slots.
 fn remember(kind: &str, slots: &[Slot]) {
     let Some(table) = find(kind) else { return };
-    for (slot, kept) in slots.iter().zip(table.original) {
-        kept.store(slot.load(Ordering::Acquire), Ordering::Release);
+    for (slot, below) in slots.iter().zip(table.below) {
+        below
+            .runtime
+            .store(slot.load(Ordering::Acquire), Ordering::Release);
     }
 }
 
@@ -275,8 +276,10 @@ fn remember(kind: &str, slots: &[Slot]) {
 fn put(process: &Process, kind: &str, slots: &[Slot], hooks: &[&Hook]) {
     let Some(table) = find(kind) else { return };
     hooks::install(kind, slots, hooks);
-    for (slot, next) in slots.iter().zip(table.next) {
-        next.store(slot.load(Ordering::Acquire), Ordering::Release);
+    for (slot, below) in slots.iter().zip(table.below) {
+        below
+            .next
+            .store(slot.load(Ordering::Acquire), Ordering::Release);
     }
     let operations = table.api.get().map_or(&[][..], |api| &api.operations);
     for ((slot, wrapper), operation) in slots.iter().zip(table.wrappers).zip(operations) {
