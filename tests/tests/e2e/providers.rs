@@ -187,7 +187,7 @@ fn threads_and_processes() {
     same(&[], "many-threads", &["12", "4"], Hsa::None);
     same(&[], "fork-exec", &[], Hsa::Steady);
     same(&[], "fork-exec", &["late"], Hsa::Steady);
-    // Not `replace`: what is complete less than a millisecond before an exec in place is lost (docs/providers.md).
+    same(&[], "fork-exec", &["replace"], Hsa::Steady);
 }
 
 #[test]
@@ -213,7 +213,14 @@ fn sudden_ends() {
 #[test]
 fn signals_of_the_program_keep_their_values() {
     for mode in [
-        "plain", "signals", "counting", "batch", "renew", "copies", "pairs",
+        "plain",
+        "signals",
+        "counting",
+        "batch",
+        "renew",
+        "cooperative",
+        "copies",
+        "pairs",
     ] {
         let outcome = Rpd::new(["--kernel-trace", "--memory-copy-trace", "--provider"])
             .option(["direct", "-f", "rocpd"])
