@@ -190,6 +190,25 @@ fn threads_and_processes() {
     same(&[], "fork-exec", &["replace"], Hsa::Steady);
 }
 
+/// Work that is complete when a program replaces itself is recorded, by whichever function that is, and the function gets its
+/// arguments.
+#[test]
+fn programs_that_replace_themselves() {
+    for function in [
+        "execv", "execvp", "execvpe", "execve", "execl", "execlp", "execle", "fexecve", "execveat",
+    ] {
+        let outcome = Rpd::new(["--kernel-trace", "--provider", "direct", "-f", "rocpd"])
+            .workload("fork-exec", ["replace", function])
+            .success();
+        assert_eq!(outcome.stdout, "first image ok\nexec ok\n", "{function}");
+        let files = outcome.files_ending(".db");
+        let kernels = |file| Database::open(file).number("SELECT count(*) FROM kernels");
+        let mut found: Vec<_> = files.iter().map(|file| kernels(file)).collect();
+        found.sort_unstable();
+        assert_eq!(found, [1, 3], "{function}: {}", outcome.stderr);
+    }
+}
+
 #[test]
 fn pauses_regions_and_renaming() {
     same(&[], "regions", &[], Hsa::Steady);
