@@ -18,6 +18,7 @@
 //! | `collector` | the collector's library, and its place in `ROCP_TOOL_LIBRARIES` |
 //! | `objects` | what else the process has loaded |
 //! | `program` | the end of the target's `main` |
+//! | `exec` | the program replaces itself with another |
 //! | `signals` | the target's own signal handlers |
 
 // Unit tests are not preloaded and do not wrap `main`.
@@ -25,6 +26,8 @@
 mod binding;
 #[cfg_attr(test, allow(dead_code))]
 mod collector;
+#[cfg(not(test))]
+mod exec;
 mod objects;
 mod program;
 mod sdk;
@@ -93,6 +96,7 @@ pub unsafe extern "C" fn rocprofiler_load_attachment_tool(path: *const c_char) -
 /// Runs when the library is loaded, before the target's `main`.
 #[cfg(not(test))]
 extern "C" fn on_load() {
+    exec::prepare();
     let _ = catch_unwind(binding::prepare);
 }
 

@@ -4,11 +4,13 @@
  *                   both before this process uses the GPU itself (1 launch)
  *   late            the same, but this process uses the GPU first; what real HIP makes of the child
  *                   without exec is undefined, so this one is for the simulator
- *   replace         1 launch, then exec in the same process, which makes 3
+ *   replace [NAME]  1 launch, then exec in the same process, which makes 3, by the function called NAME (default execv)
  *   child           what the others exec: 3 launches
  */
+#define _GNU_SOURCE
 #include "basic.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +28,30 @@ static void expect_success(pid_t child, const char *who) {
         FAIL("%s ended with wait status 0x%x", who, status);
 }
 
+/* Replaces this program with the one of `arguments`, which are two, by the function called `name`. */
+static void replace(const char *name, char **arguments) {
+    const char *self = "/proc/self/exe", *program = arguments[0], *mode = arguments[1];
+    if (!strcmp(name, "execv"))
+        execv(self, arguments);
+    else if (!strcmp(name, "execvp"))
+        execvp(self, arguments);
+    else if (!strcmp(name, "execvpe"))
+        execvpe(self, arguments, environ);
+    else if (!strcmp(name, "execve"))
+        execve(self, arguments, environ);
+    else if (!strcmp(name, "execl"))
+        execl(self, program, mode, (char *)NULL);
+    else if (!strcmp(name, "execlp"))
+        execlp(self, program, mode, (char *)NULL);
+    else if (!strcmp(name, "execle"))
+        execle(self, program, mode, (char *)NULL, environ);
+    else if (!strcmp(name, "fexecve"))
+        fexecve(open(self, O_RDONLY), arguments, environ);
+    else if (!strcmp(name, "execveat"))
+        execveat(AT_FDCWD, self, arguments, environ, 0);
+    FAIL("%s failed", name);
+}
+
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "tree";
     char *child_argv[] = {argv[0], (char *)"child", NULL};
@@ -35,8 +61,7 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(mode, "replace")) {
         use_gpu("first image", 1);
-        execv("/proc/self/exe", child_argv);
-        FAIL("exec failed");
+        replace(argc > 2 ? argv[2] : "execv", child_argv);
     }
     int late = !strcmp(mode, "late");
     if (!late && strcmp(mode, "tree"))

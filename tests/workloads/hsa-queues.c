@@ -4,6 +4,7 @@
  *   counting one signal counts 64 dispatches
  *   batch    64 packets are written, then the doorbell is rung once
  *   renew    a signal for each, made before it and destroyed after it
+ *   cooperative  64 at a time in a queue for cooperative launches, which is made for them and destroyed
  *   busy     a queue is destroyed while its last dispatches are under way, and another one made
  *   copies   N copies instead, each waited for
  *   pairs    N pairs of copies, which one signal counts
@@ -12,10 +13,14 @@
 
 enum { RING = 1024, GROUP = 64 };
 
-static hsa_queue_t *make_queue(void) {
+static hsa_queue_t *make_queue_of(uint32_t type) {
     hsa_queue_t *queue;
-    HSA(hsa_queue_create(found.gpu, RING, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX, UINT32_MAX, &queue));
+    HSA(hsa_queue_create(found.gpu, RING, type, NULL, NULL, UINT32_MAX, UINT32_MAX, &queue));
     return queue;
+}
+
+static hsa_queue_t *make_queue(void) {
+    return make_queue_of(HSA_QUEUE_TYPE_MULTI);
 }
 
 static hsa_signal_t make_signal(hsa_signal_value_t value) {
@@ -109,6 +114,16 @@ int main(int argc, char **argv) {
             write_dispatch(queue, &weigh, args, own, 1);
             wait_for(own);
             HSA(hsa_signal_destroy(own));
+        }
+    } else if (!strcmp(mode, "cooperative")) {
+        for (long i = 0; i < count; i += GROUP) {
+            hsa_queue_t *cooperative = make_queue_of(HSA_QUEUE_TYPE_COOPERATIVE);
+            for (long j = 0; j < GROUP; ++j)
+                write_dispatch(cooperative, &weigh, args, none, 1);
+            barrier(cooperative, done);
+            wait_for(done);
+            hsa_signal_store_relaxed(done, 1);
+            HSA(hsa_queue_destroy(cooperative));
         }
     } else if (!strcmp(mode, "busy")) {
         for (long i = 0; i < count; i += GROUP) {

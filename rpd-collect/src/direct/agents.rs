@@ -1,6 +1,6 @@
 //! The agents: what the HSA runtime and the kernel driver say of them, in the SDK's struct.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -140,9 +140,30 @@ pub(super) fn prepare() {
     });
 }
 
+/// The driver's folder of a node.
+fn driver_folder(node: u32) -> PathBuf {
+    PathBuf::from("/sys/class/kfd/kfd/topology/nodes").join(node.to_string())
+}
+
+/// The driver's name of a node, such as `aldebaran`; empty for a CPU.
+fn driver_name(node: u32) -> &'static CStr {
+    let name = std::fs::read_to_string(driver_folder(node).join("name")).unwrap_or_default();
+    CString::new(name.trim()).map_or(c"", |name| Box::leak(name.into_boxed_c_str()))
+}
+
+/// The family in a text like that of `/proc/cpuinfo`; 0 when it names none.
+fn cpu_family(text: &str) -> u32 {
+    let value = text
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.trim() == "cpu family")
+        .map(|(_, value)| value.trim().parse().unwrap_or(0));
+    value.unwrap_or(0)
+}
+
 /// What the driver says of a node, by name.
 fn driver_properties(node: u32) -> Vec<(String, u64)> {
-    let folder = PathBuf::from("/sys/class/kfd/kfd/topology/nodes").join(node.to_string());
+    let folder = driver_folder(node);
     let text = std::fs::read_to_string(folder.join("properties")).unwrap_or_default();
     let mut properties: Vec<(String, u64)> = text
         .lines()
@@ -205,7 +226,7 @@ fn describe(handle: u64, is_gpu: bool, index: u32, of_type: i32) -> Agent {
             },
             wave_front_size: number(6),
             num_xcc: number(0xA111),
-            cu_count: if is_gpu { cus } else { 0 },
+            cu_count: cus,
             array_count: arrays,
             num_shader_banks: engines,
             simd_arrays_per_engine: arrays_per_engine,
@@ -262,10 +283,16 @@ fn describe(handle: u64, is_gpu: bool, index: u32, of_type: i32) -> Agent {
         if agent.caches_count == 0 {
             agent.caches = std::ptr::null();
         }
-        agent.model_name = c"".as_ptr();
+        agent.model_name = driver_name(node).as_ptr();
+        if !is_gpu {
+            let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+            agent.family_id = cpu_family(&text);
+        }
         for (name, value) in driver_properties(node) {
             set(&mut agent, &name, value);
         }
+        // A driver that does not say it knows no device with several.
+        agent.num_xcc = agent.num_xcc.max(1);
         agent
     }
 }
@@ -288,7 +315,7 @@ fn set(agent: &mut Agent, name: &str, value: u64) {
         num_gws wave_front_size num_xcc array_count simd_arrays_per_engine cu_per_simd_array simd_per_cu
         max_slots_scratch_cu gfx_target_version vendor_id device_id location_id domain drm_render_minor hive_id
         num_sdma_engines num_sdma_xgmi_engines num_sdma_queues_per_engine num_cp_queues max_engine_clk_fcompute
-        max_engine_clk_ccompute gpu_id
+        max_engine_clk_ccompute gpu_id local_mem_size
     }
 }
 
@@ -403,6 +430,13 @@ mod tests {
         ] {
             assert_eq!(target_version(name), number, "{name}");
         }
+    }
+
+    #[test]
+    fn the_family_of_a_cpu_is_read_from_its_description() {
+        let text = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 1\n";
+        assert_eq!(cpu_family(text), 25);
+        assert_eq!(cpu_family("processor : 0"), 0);
     }
 
     #[test]

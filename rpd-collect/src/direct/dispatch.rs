@@ -5,7 +5,7 @@
 //! keeps it ([`super::borrowed`]), or, where that cannot be, is followed by a barrier packet that completes the program's.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use rpd_spool::format::Dispatch;
 use rpd_spool::writer::now;
@@ -41,6 +41,8 @@ pub(super) struct Queue {
     destroyed: AtomicU64,
     /// The runtime's handle of its agent, and the agent's in records.
     agent: (u64, u64),
+    /// It is the agent's queue for cooperative launches.
+    cooperative: Option<Cooperative>,
     id: u64,
     /// Its work.
     pub(super) pending: Pending,
@@ -83,6 +85,36 @@ pub(super) fn forget() {
 
 type Callback = *const c_void;
 
+/// `HSA_QUEUE_TYPE_COOPERATIVE`.
+const COOPERATIVE: u32 = 2;
+
+/// What is known of the queue for cooperative launches, where the runtime has one for each agent (HSA 1.18 does): whoever asks
+/// for it gets that, and it ends when each of them has destroyed it.
+///
+/// A queue that passes its packets to us takes the queue below it for its own and deletes it, which the agent does as well.
+/// So it is never destroyed, and the one below it is, by the handle that it has without the other.
+#[derive(Debug)]
+struct Cooperative {
+    /// The handle of the queue below.
+    below: u64,
+    /// How often the program was given the queue and has not destroyed it.
+    uses: AtomicU32,
+}
+
+/// The queue for cooperative launches of an agent, for one more use.
+fn cooperative_queue(agent: u64) -> Option<*mut c_void> {
+    let queue = queues().find(|queue| {
+        let add = |uses: u32| (uses > 0).then(|| uses + 1);
+        queue.agent.0 == agent
+            && queue.cooperative.as_ref().is_some_and(|cooperative| {
+                let uses = &cooperative.uses;
+                uses.fetch_update(Ordering::AcqRel, Ordering::Acquire, add)
+                    .is_ok()
+            })
+    })?;
+    Some(queue.handle.load(Ordering::Acquire) as *mut c_void)
+}
+
 hook! {
     QUEUE_CREATE: HSA_CORE_API::hsa_queue_create,
     fn queue_create(
@@ -95,6 +127,17 @@ hook! {
             if !known.is_gpu || result.is_null() {
                 return None;
             }
+            let mut below = None;
+            if kind == COOPERATIVE {
+                if let Some(handle) = cooperative_queue(agent) {
+                    // SAFETY: the place of the caller's result.
+                    unsafe { result.write(handle) };
+                    return Some(());
+                }
+                below = shared_queue(|place| {
+                    next(agent, size, kind, callback, data, private, group, place)
+                });
+            }
             let status = runtime!(
                 HSA_AMD_EXT_API::hsa_amd_queue_intercept_create(
                     u64, u32, u32, Callback, *mut c_void, u32, u32, *mut *mut c_void
@@ -102,10 +145,15 @@ hook! {
                 (agent, size, kind, callback, data, private, group, result), MISSING
             );
             if status != SUCCESS {
+                below.map(destroy);
                 return None;
             }
+            let cooperative = below.map(|below| Cooperative {
+                below: below as u64,
+                uses: AtomicU32::new(1),
+            });
             // SAFETY: the runtime has written the new queue there.
-            follow(unsafe { *result }, (agent, known.id));
+            follow(unsafe { *result }, (agent, known.id), cooperative);
             Some(())
         });
         match made.flatten() {
@@ -116,12 +164,38 @@ hook! {
     }
 }
 
+/// The queue that the runtime gives to each who asks `create` for one. `None` when it makes a queue for each.
+fn shared_queue(create: impl Fn(*mut *mut c_void) -> u32) -> Option<*mut c_void> {
+    let made = || {
+        let mut queue = std::ptr::null_mut();
+        (create(&raw mut queue) == SUCCESS).then_some(queue)
+    };
+    let first = made()?;
+    let second = made();
+    second.map(destroy);
+    if second == Some(first) {
+        return second;
+    }
+    destroy(first);
+    None
+}
+
+/// The runtime's own `hsa_queue_destroy`.
+fn destroy(handle: *mut c_void) -> u32 {
+    runtime!(
+        HSA_CORE_API::hsa_queue_destroy(*mut c_void) -> u32,
+        (handle),
+        MISSING
+    )
+}
+
 /// Has the packets of a new queue pass through this module.
-fn follow(handle: *mut c_void, agent: (u64, u64)) {
+fn follow(handle: *mut c_void, agent: (u64, u64), cooperative: Option<Cooperative>) {
     let queue = Box::leak(Box::new(Queue {
         handle: AtomicU64::new(handle as u64),
         destroyed: AtomicU64::new(0),
         agent,
+        cooperative,
         id: NEXT_QUEUE.fetch_add(1, Ordering::Relaxed),
         pending: Pending::new(),
         next: AtomicPtr::new(std::ptr::null_mut()),
@@ -178,18 +252,29 @@ hook! {
     QUEUE_DESTROY: HSA_CORE_API::hsa_queue_destroy,
     fn queue_destroy(handle: *mut c_void) -> u32,
     |next| {
-        let queue = SERVICE.on_event(|| {
-            let queue = find(handle)?;
-            poller::pass();
-            queue.handle.store(0, Ordering::Release);
-            Some(queue)
-        });
-        let status = next(handle);
-        if let Some(queue) = queue.flatten() {
-            match status {
-                SUCCESS => queue.destroyed.store(now(), Ordering::Release),
-                _ => queue.handle.store(handle as u64, Ordering::Release),
-            }
+        // Looked for when recording has ended as well: a cooperative queue is not destroyed then either.
+        let queue = SERVICE.run(|| find(handle)).flatten();
+        let Some(queue) = queue else {
+            return next(handle);
+        };
+        SERVICE.on_event(poller::pass);
+        if let Some(cooperative) = &queue.cooperative
+            && cooperative.uses.fetch_sub(1, Ordering::AcqRel) > 1
+        {
+            return SUCCESS;
+        }
+        queue.handle.store(0, Ordering::Release);
+        let status = match &queue.cooperative {
+            None => next(handle),
+            // Once for the program, and once for the queue above it.
+            Some(Cooperative { below, .. }) => match destroy(*below as *mut c_void) {
+                SUCCESS => destroy(*below as *mut c_void),
+                status => status,
+            },
+        };
+        match status {
+            SUCCESS => queue.destroyed.store(now(), Ordering::Release),
+            _ => queue.handle.store(handle as u64, Ordering::Release),
         }
         status
     }

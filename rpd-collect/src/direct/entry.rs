@@ -59,11 +59,11 @@ pub(crate) unsafe fn takes(
         return false;
     }
     // SAFETY: as this function demands.
-    let known = unsafe {
+    let complete = unsafe {
         let tables = std::slice::from_raw_parts(tables, usize::try_from(count).unwrap_or(0));
-        tables::are_known(&text(name), tables)
+        tables::are_complete(&text(name), tables)
     };
-    if !known && !by_name {
+    if !complete && !by_name {
         return false;
     }
     process.set_provider_version(PROVIDER_DIRECT | version as u32);

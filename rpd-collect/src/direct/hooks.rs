@@ -27,7 +27,8 @@ macro_rules! hook {
         unsafe extern "C-unwind" fn $name($($a: $t),*) -> $r {
             type Function = unsafe extern "C-unwind" fn($($t),*) -> $r;
             let slot = $crate::direct::wrappers::slot::$kind::$slot as usize;
-            let function = $crate::direct::wrappers::original::$kind[slot]
+            let function = $crate::direct::wrappers::functions::$kind[slot]
+                .runtime
                 .load(std::sync::atomic::Ordering::Relaxed);
             // SAFETY: the slot held a function of this type.
             let function = unsafe {

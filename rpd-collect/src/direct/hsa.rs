@@ -9,7 +9,8 @@ pub(super) const SUCCESS: u32 = 0;
 macro_rules! runtime {
     ($kind:ident :: $name:ident ($($t:ty),* $(,)?) -> $r:ty, ($($a:expr),* $(,)?), $missing:expr $(,)?) => {{
         let slot = $crate::direct::wrappers::slot::$kind::$name as usize;
-        let function = $crate::direct::wrappers::original::$kind[slot]
+        let function = $crate::direct::wrappers::functions::$kind[slot]
+            .runtime
             .load(std::sync::atomic::Ordering::Acquire);
         if function.is_null() {
             $missing

@@ -8,6 +8,7 @@ use rpd_spool::options::Traces;
 use super::calls::{Api, ApiSlot, Operation};
 use super::hooks::{self, Hook};
 use super::names::Catalogue;
+use super::wrappers::functions::Below;
 use super::{
     agents, allocations, borrowed, clock, code_objects, copies, dispatch, markers, shutdown,
     streams, wrappers,
@@ -21,8 +22,7 @@ use crate::tables::{Code, Slot, flat, versioned};
 struct Table {
     kind: &'static str,
     api: &'static ApiSlot,
-    next: &'static [Slot],
-    original: &'static [Slot],
+    below: &'static [Below],
     wrappers: &'static [Code],
 }
 
@@ -31,8 +31,7 @@ macro_rules! tables {
         [$(Table {
             kind: stringify!($kind),
             api: &wrappers::api::$kind,
-            next: &wrappers::next::$kind,
-            original: &wrappers::original::$kind,
+            below: &wrappers::functions::$kind,
             wrappers: &wrappers::$kind,
         }),*]
     };
@@ -142,6 +141,39 @@ pub(super) unsafe fn are_known(name: &str, tables: &[*mut c_void]) -> bool {
     }
     let kinds = kinds(name);
     !kinds.is_empty() && tables.len() >= kinds.len()
+}
+
+/// Whether this build knows every function of the tables that a runtime registers.
+///
+/// # Safety
+///
+/// As for [`are_known`]; the tables live until the process ends.
+pub(super) unsafe fn are_complete(name: &str, tables: &[*mut c_void]) -> bool {
+    // SAFETY: as this function demands.
+    if !unsafe { are_known(name, tables) } {
+        return false;
+    }
+    if name == "hsa" {
+        // SAFETY: as this function demands.
+        let tables = unsafe { hsa_tables(tables) };
+        return tables.is_some_and(|tables| {
+            let mut tables = tables.iter();
+            tables.all(|(kind, slots)| unknown(kind, slots) == 0)
+        });
+    }
+    let mut tables = kinds(name).iter().zip(tables);
+    // SAFETY: as this function demands.
+    tables.all(|(kind, table)| unknown(kind, unsafe { flat(*table) }) == 0)
+}
+
+/// How many functions of a table this build does not know: those at its end.
+fn unknown(kind: &str, slots: &[Slot]) -> usize {
+    let known = find(kind).map_or(0, |table| table.wrappers.len());
+    let untraced = match kind {
+        "HSA_IMAGE_EXT_API" => IMAGE_UNTRACED,
+        _ => 0,
+    };
+    slots.len().saturating_sub(known + untraced)
 }
 
 /// The sub-tables of HSA.
@@ -266,8 +298,10 @@ fn find(kind: &str) -> Option<&'static Table> {
 /// Keeps what the runtime has in its slots.
 fn remember(kind: &str, slots: &[Slot]) {
     let Some(table) = find(kind) else { return };
-    for (slot, kept) in slots.iter().zip(table.original) {
-        kept.store(slot.load(Ordering::Acquire), Ordering::Release);
+    for (slot, below) in slots.iter().zip(table.below) {
+        below
+            .runtime
+            .store(slot.load(Ordering::Acquire), Ordering::Release);
     }
 }
 
@@ -275,8 +309,10 @@ fn remember(kind: &str, slots: &[Slot]) {
 fn put(process: &Process, kind: &str, slots: &[Slot], hooks: &[&Hook]) {
     let Some(table) = find(kind) else { return };
     hooks::install(kind, slots, hooks);
-    for (slot, next) in slots.iter().zip(table.next) {
-        next.store(slot.load(Ordering::Acquire), Ordering::Release);
+    for (slot, below) in slots.iter().zip(table.below) {
+        below
+            .next
+            .store(slot.load(Ordering::Acquire), Ordering::Release);
     }
     let operations = table.api.get().map_or(&[][..], |api| &api.operations);
     for ((slot, wrapper), operation) in slots.iter().zip(table.wrappers).zip(operations) {
@@ -284,16 +320,37 @@ fn put(process: &Process, kind: &str, slots: &[Slot], hooks: &[&Hook]) {
             slot.store(wrapper.0.cast_mut(), Ordering::Release);
         }
     }
-    let known = table.wrappers.len()
-        + if kind == "HSA_IMAGE_EXT_API" {
-            IMAGE_UNTRACED
-        } else {
-            0
-        };
-    let unknown = slots.len().saturating_sub(known);
+    let unknown = unknown(kind, slots);
     if unknown > 0 && is_recorded(&process.options.traces, kind) {
         meta::note(&format!(
             "{unknown} functions of {kind} are newer than this version of rpd, and their calls are not recorded"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_with_functions_of_the_future_is_known_and_not_complete() {
+        let known = find("HIP_COMPILER_API")
+            .expect("a known table")
+            .wrappers
+            .len();
+        let mut table = vec![0_u64; 1 + known + 2];
+        let mut complete = |slots: usize| {
+            table[0] = 8 * (1 + slots as u64);
+            let tables = [table.as_mut_ptr().cast::<c_void>()];
+            // SAFETY: the table begins with its size, and outlives the calls.
+            unsafe {
+                assert!(are_known("hip_compiler", &tables));
+                are_complete("hip_compiler", &tables)
+            }
+        };
+        assert!(complete(known - 1) && complete(known));
+        assert!(!complete(known + 1));
+        // SAFETY: no table is looked at.
+        assert!(!unsafe { are_complete("of the future", &[]) });
     }
 }

@@ -15,33 +15,34 @@ use crate::tables::types::{
     UniqueId,
 };
 
-/// What the wrappers of each table call: what was in its slots before them.
-pub(super) mod next {
+/// The functions that the slots of each table had before ours.
+pub(super) mod functions {
     use crate::tables::Slot;
+
+    /// The functions below the wrapper of an operation. Null while the runtime has not registered the table, or when the
+    /// table lacks the slot.
+    pub(in crate::direct) struct Below {
+        /// What the wrapper calls: a hook of ours where there is one, otherwise `runtime`.
+        pub(in crate::direct) next: Slot,
+        /// What the runtime itself had in the slot.
+        pub(in crate::direct) runtime: Slot,
+    }
+
+    impl Below {
+        const fn new() -> Below {
+            Below {
+                next: Slot::new(std::ptr::null_mut()),
+                runtime: Slot::new(std::ptr::null_mut()),
+            }
+        }
+    }
 
     macro_rules! api_fn {
         ($($ignored:tt)*) => {};
     }
     macro_rules! api_domain {
         ($kind:ident, $count:literal, $names:tt) => {
-            pub(in crate::direct) static $kind: [Slot; $count] =
-                [const { Slot::new(std::ptr::null_mut()) }; $count];
-        };
-    }
-    include!(concat!(env!("OUT_DIR"), "/functions.rs"));
-}
-
-/// What the runtime itself had in the slots of each table.
-pub(super) mod original {
-    use crate::tables::Slot;
-
-    macro_rules! api_fn {
-        ($($ignored:tt)*) => {};
-    }
-    macro_rules! api_domain {
-        ($kind:ident, $count:literal, $names:tt) => {
-            pub(in crate::direct) static $kind: [Slot; $count] =
-                [const { Slot::new(std::ptr::null_mut()) }; $count];
+            pub(in crate::direct) static $kind: [Below; $count] = [const { Below::new() }; $count];
         };
     }
     include!(concat!(env!("OUT_DIR"), "/functions.rs"));
@@ -91,7 +92,7 @@ macro_rules! api_fn {
             struct Args {
                 $($a: $t,)*
             }
-            let slot = next::$kind[$n].load(Ordering::Relaxed);
+            let slot = functions::$kind[$n].next.load(Ordering::Relaxed);
             // SAFETY: slot n holds a function of operation n's type.
             let function = unsafe {
                 std::mem::transmute::<*mut c_void, unsafe extern "C-unwind" fn($($t),*) -> $r>(slot)

@@ -187,7 +187,26 @@ fn threads_and_processes() {
     same(&[], "many-threads", &["12", "4"], Hsa::None);
     same(&[], "fork-exec", &[], Hsa::Steady);
     same(&[], "fork-exec", &["late"], Hsa::Steady);
-    // Not `replace`: what is complete less than a millisecond before an exec in place is lost (docs/providers.md).
+    same(&[], "fork-exec", &["replace"], Hsa::Steady);
+}
+
+/// Work that is complete when a program replaces itself is recorded, by whichever function that is, and the function gets its
+/// arguments.
+#[test]
+fn programs_that_replace_themselves() {
+    for function in [
+        "execv", "execvp", "execvpe", "execve", "execl", "execlp", "execle", "fexecve", "execveat",
+    ] {
+        let outcome = Rpd::new(["--kernel-trace", "--provider", "direct", "-f", "rocpd"])
+            .workload("fork-exec", ["replace", function])
+            .success();
+        assert_eq!(outcome.stdout, "first image ok\nexec ok\n", "{function}");
+        let files = outcome.files_ending(".db");
+        let kernels = |file| Database::open(file).number("SELECT count(*) FROM kernels");
+        let mut found: Vec<_> = files.iter().map(|file| kernels(file)).collect();
+        found.sort_unstable();
+        assert_eq!(found, [1, 3], "{function}: {}", outcome.stderr);
+    }
 }
 
 #[test]
@@ -213,7 +232,14 @@ fn sudden_ends() {
 #[test]
 fn signals_of_the_program_keep_their_values() {
     for mode in [
-        "plain", "signals", "counting", "batch", "renew", "copies", "pairs",
+        "plain",
+        "signals",
+        "counting",
+        "batch",
+        "renew",
+        "cooperative",
+        "copies",
+        "pairs",
     ] {
         let outcome = Rpd::new(["--kernel-trace", "--memory-copy-trace", "--provider"])
             .option(["direct", "-f", "rocpd"])
