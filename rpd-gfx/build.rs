@@ -90,9 +90,10 @@ fn fields(line: &str) -> Vec<String> {
 }
 
 /// The encodings, in the order of `Encoding` in `src/disasm/table.rs`.
-const ENCODINGS: [&str; 18] = [
+const ENCODINGS: [&str; 23] = [
     "SOP1", "SOP2", "SOPK", "SOPC", "SOPP", "SMEM", "VOP1", "VOP2", "VOPC", "VOP3", "VOP3P", "DS",
-    "FLAT", "SCRATCH", "GLOBAL", "MUBUF", "MTBUF", "MIMG",
+    "FLAT", "SCRATCH", "GLOBAL", "MUBUF", "MTBUF", "MIMG", "VOPDX", "VOPDY", "VINTERP", "LDSDIR",
+    "EXP",
 ];
 
 /// Encoding, opcode and the expression of an instruction.
@@ -108,7 +109,12 @@ fn instruction(fields: &[String]) -> Result<(usize, u16, String), Box<dyn Error>
         "refused" => false,
         _ => return Err("the state is neither executed nor refused".into()),
     };
-    let mnemonic = text.split(' ').next().unwrap_or_default();
+    // The second part of a pair.
+    let own = match text.split_once(" :: ") {
+        Some((_, second)) if encoding == "VOPDY" => second,
+        _ => text,
+    };
+    let mnemonic = own.split(' ').next().unwrap_or_default();
     let sample: Vec<_> = sample
         .split(' ')
         .map(|dword| format!("0x{dword}"))
@@ -128,10 +134,12 @@ fn instruction(fields: &[String]) -> Result<(usize, u16, String), Box<dyn Error>
                 "d" => "Double",
                 "h" => "Half",
                 "p" => "Halves",
+                "b" => "Brains",
                 "i" => "Short",
                 "r" => "Register",
                 "s" => "Scalar",
                 "a" => "Accumulation",
+                "t" => "Part",
                 letter => return Err(format!("unknown type {letter}").into()),
             };
             write!(
@@ -154,9 +162,9 @@ fn instruction(fields: &[String]) -> Result<(usize, u16, String), Box<dyn Error>
 }
 
 /// Operands without a number of registers.
-const IMMEDIATES: [&str; 10] = [
-    "literal", "imm16", "label", "hwreg", "gpr_idx", "waitcnt", "sendmsg", "soffset", "probe",
-    "saddr",
+const IMMEDIATES: [&str; 16] = [
+    "literal", "imm16", "hex16", "version", "label", "hwreg", "gpr_idx", "waitcnt", "depctr",
+    "delay", "sendmsg", "rtnmsg", "soffset", "probe", "saddr", "attr",
 ];
 
 /// The name of a variant for a word with underscores.

@@ -24,6 +24,94 @@ LITERAL = 0x12345678
 
 def candidates(target):
     """(encoding, opcode, dwords): for each opcode several samples, of which the first that is valid counts."""
+    return candidates_gfx11() if is_gfx11(target) else candidates_gfx9(target)
+
+
+def is_gfx11(target):
+    """Whether the target has the encodings of GFX11."""
+    return target.startswith("gfx11")
+
+
+def candidates_gfx11():
+    for op in range(256):
+        for rest in ((4 << 16) | 2, (4 << 16) | 0x80, 2, 4 << 16):
+            yield "SOP1", op, [0xBE800000 | op << 8 | rest]
+    for op in range(0x60):
+        yield "SOP2", op, [0x80000000 | op << 23 | (4 << 16) | (6 << 8) | 2]
+    for op in range(0x1C):
+        yield "SOPK", op, [0xB0000000 | op << 23 | (4 << 16) | 1]
+        yield "SOPK", op, [0xB0000000 | op << 23 | 1, LITERAL]
+    for op in range(128):
+        yield "SOPC", op, [0xBF000000 | op << 16 | (6 << 8) | 2]
+        yield "SOPP", op, [0xBF800000 | op << 16 | 1]
+        yield "SOPP", op, [0xBF800000 | op << 16]
+    for op in range(256):
+        yield "SMEM", op, [0xF4000000 | op << 18 | (8 << 6) | 2, 0xF8000010]
+        yield "SMEM", op, [0xF4000000 | op << 18 | 2, 0xF8000000]
+        yield "SMEM", op, [0xF4000000 | op << 18, 0]
+    for op in range(128):
+        for field in (4, 106):
+            yield "VOP1", op, [0x7E000000 | field << 17 | op << 9 | 0x102]
+        yield "VOP1", op, [0x7E000000 | op << 9]
+    for op in range(62):
+        yield "VOP2", op, [op << 25 | 4 << 17 | 6 << 9 | 0x102]
+        yield "VOP2", op, [op << 25 | 4 << 17 | 6 << 9 | 0x102, LITERAL]
+    for op in range(256):
+        yield "VOPC", op, [0x7C000000 | op << 17 | 6 << 9 | 0x102]
+    for op in range(0x400):
+        for carry in (10 << 8, 0):
+            for sources in (0x102 | 0x106 << 9 | 0x108 << 18, 0x102 | 0x106 << 9 | 8 << 18, 0x102 | 0x106 << 9,
+                            0x102 | 6 << 9 | 8 << 18, 0x102 | 6 << 9, 0x102, 2 | 6 << 9, 2 | 6 << 9 | 0x108 << 18, 0):
+                # Bits 8 to 14 are a register only where there are two results.
+                if not carry or op in CARRIES:
+                    yield "VOP3", op, [0xD4000000 | op << 16 | carry | 4, sources]
+    for op in range(128):
+        for sources in (0x102 | 0x106 << 9 | 0x108 << 18, 0x102 | 0x106 << 9, 0x102):
+            yield "VOP3P", op, [0xCC004004 | op << 16, sources | 3 << 27]
+            yield "VOP3P", op, [0xCC000004 | op << 16, sources]
+        yield "VINTERP", op, [0xCD000004 | op << 16, 0x102 | 0x106 << 9 | 0x108 << 18]
+    for op in range(4):
+        yield "LDSDIR", op, [0xCE000004 | op << 20 | 7 << 10]
+    for op in range(16):
+        for literal in ([], [LITERAL]):
+            for second in (6 << 9, 0):
+                yield "VOPDX", op, [0xC8000102 | op << 22 | 8 << 17 | second, 4 << 24 | 0x103, *literal]
+    for op in range(32):
+        for literal in ([], [LITERAL]):
+            for second in (6 << 9, 0):
+                yield "VOPDY", op, [0xC8000103 | 8 << 22 | op << 17, 0x05040102 | second, *literal]
+    for op in range(256):
+        for gds in (0, 1 << 17):
+            for operands in (2 | 4 << 8 | 6 << 16 | 8 << 24, 2 | 4 << 8 | 8 << 24, 2 | 4 << 8 | 6 << 16, 2 | 4 << 8,
+                             2 | 8 << 24, 8 << 24, 2, 0):
+                yield "DS", op, [0xD8000000 | op << 18 | gds, operands]
+    for number, encoding in enumerate(("FLAT", "SCRATCH", "GLOBAL")):
+        for op in range(128):
+            for operands in (2 | 4 << 8 | 8 << 24, 2 | 8 << 24, 2 | 4 << 8):
+                base = 0xDC000000 | op << 18 | number << 16
+                address = 0x7C << 16 | (1 << 23 if encoding == "SCRATCH" else 0)
+                yield encoding, op, [base, operands | address]
+                yield encoding, op, [base | 1 << 14, operands | address]
+                yield encoding, op, [base, operands & ~0xFF | 2 << 16]
+    for op in range(256):
+        yield "MUBUF", op, [0xE0000000 | op << 18, 2 | 4 << 8 | 2 << 16 | 1 << 22 | 128 << 24]
+        yield "MUBUF", op, [0xE0000000 | op << 18, 0]
+    for op in range(16):
+        yield "MTBUF", op, [0xE8000000 | op << 15 | 20 << 19, 2 | 4 << 8 | 2 << 16 | 1 << 22 | 128 << 24]
+    for op in range(256):
+        for mask in (1, 15):
+            for sampler in (2 << 26, 0):
+                yield "MIMG", op, [0xF0000000 | op << 18 | mask << 8, 2 | 4 << 8 | 2 << 16 | sampler]
+        # Rays have another sort of descriptor.
+        yield "MIMG", op, [0xF0008F80 | op << 18, 2 | 4 << 8 | 2 << 16]
+    yield "EXP", 0, [0xF800000F, 0x04030201]
+
+
+# Opcodes of VOP3 of GFX11 with a scalar result beside the vector one.
+CARRIES = (*range(0x120, 0x123), *range(0x2FC, 0x303))
+
+
+def candidates_gfx9(target):
     for op in range(256):
         for rest in ((4 << 16) | 2, (4 << 16) | 0x80, 2, 4 << 16):
             yield "SOP1", op, [0xBE800000 | op << 8 | rest]
@@ -130,7 +218,7 @@ FIELDS = {
     "VOP1": {4: "vdst", 2: "src0"},
     "VOP2": {4: "vdst", 2: "src0", 6: "vsrc1"},
     "VOPC": {2: "src0", 6: "vsrc1"},
-    "VOP3": {4: "vdst", 2: "src0", 6: "src1", 8: "src2"},
+    "VOP3": {4: "vdst", 2: "src0", 6: "src1", 8: "src2", 10: "sdst"},
     "VOP3P": {4: "vdst", 2: "src0", 6: "src1", 8: "src2"},
     "DS": {2: "addr", 4: "data0", 6: "data1", 8: "vdst"},
     "FLAT": {2: "addr", 4: "data", 8: "vdst"},
@@ -141,6 +229,10 @@ FIELDS = {
     "MIMG": {4: "vdata", 2: "vaddr", 8: "srsrc"},
     "EXP": {},
     "VINTRP": {},
+    "VINTERP": {4: "vdst", 2: "src0", 6: "src1", 8: "src2"},
+    "LDSDIR": {4: "vdst"},
+    "VOPDX": {4: "vdst", 2: "src0", 6: "vsrc1"},
+    "VOPDY": {4: "vdst", 2: "src0", 6: "vsrc1"},
 }
 # Operands that are no registers, as they appear in the samples, and their fields.
 IMMEDIATES = {
@@ -149,9 +241,11 @@ IMMEDIATES = {
     ("SOPP", "1"): "imm16", ("SOPP", "vmcnt()"): "waitcnt", ("SOPP", "sendmsg()"): "sendmsg",
     ("SMEM", "0x10"): "soffset", ("SMEM", "8"): "probe",
     ("SCRATCH", "off"): "saddr", ("GLOBAL", "off"): "saddr",
+    ("SOPP", "0x1"): "hex16", ("SOPP", "depctr_hold_cnt()"): "depctr", ("SOPP", "instid0()"): "delay",
+    ("SOP1", "sendmsg()"): "rtnmsg", ("LDSDIR", "attr7.x"): "attr",
     ("MUBUF", "0"): "soffset", ("MTBUF", "0"): "soffset", ("DS", "v0"): "data0:1",
 }
-REGISTER = re.compile(r"([vsa])(?:(\d+)|\[(\d+):(\d+)\])$")
+REGISTER = re.compile(r"([vsa])(?:(\d+)(?:\.l)?|\[(\d+):(\d+)\])$")
 # Fields of the long encodings of vector instructions that change the text: bit, what appears then, and the word of the form.
 LONG_BITS = [
     (8, "|", "abs0"), (9, "|", "abs1"), (10, "|", "abs2"), (15, " clamp", "clamp"),
@@ -208,12 +302,14 @@ def operand(encoding, token, before):
         return f"'{token}'"
     if field == "srsrc" and any(name.startswith(field) for name in before):
         field = "ssamp"
+    if token.endswith(".l"):
+        return f"{field}:1t"
     return f"{field}:{width}" + (kind if (kind, field) in ANOTHER_CLASS else "")
 
 
 SHIFTS = {"SOP1": {"src0": 0}, "SOP2": {"src0": 0, "src1": 8}, "SOPC": {"src0": 0, "src1": 8}, "VOP1": {"src0": 0},
           "VOP2": {"src0": 0}, "VOPC": {"src0": 0}, "VOP3": {"src0": 32, "src1": 41, "src2": 50},
-          "VOP3P": {"src0": 32, "src1": 41, "src2": 50}}
+          "VOP3P": {"src0": 32, "src1": 41, "src2": 50}, "VOPDX": {"src0": 0}, "VOPDY": {"src0": 32}}
 
 
 class Probes:
@@ -247,7 +343,7 @@ def with_source(encoding, field, dwords, code, literal=0x3C003C00):
     return [dwords[0], literal] if encoding == "VOP2" else dwords + [literal]
 
 
-def probes(encoding, dwords, form):
+def probes(target, encoding, dwords, form):
     """The instructions that `form` looks at."""
     if encoding == "VOP3":
         yield from (changed(dwords, bit) for bit, _, _ in LONG_BITS)
@@ -260,21 +356,71 @@ def probes(encoding, dwords, form):
         yield dpp
         yield from (changed(sdwa, bit) for bit, _, _ in SDWA_BITS)
         yield from (changed(dpp, bit) for bit, _, _ in DPP_BITS)
+    if is_gfx11(target) and encoding in ("VOP1", "VOP2", "VOPC", "VOP3", "VOP3P"):
+        yield from lane_controls(encoding, dwords)
+    if is_gfx11(target) and encoding == "MIMG":
+        yield from image_probes(dwords).values()
     if encoding == "DS":
         yield [dwords[0] | 0x0201, *dwords[1:]]
     if encoding in ("FLAT", "GLOBAL"):
-        yield changed(dwords, 16)
+        yield changed(dwords, return_bit(target))
     for field in SHIFTS.get(encoding, {}):
         if any(word.startswith(field) for word in form):
             for code in (193, 242, 248, 255):
                 yield with_source(encoding, field, dwords, code)
-            for literal in (1, 0x3F800000):
+            for literal in (1, 0x3F800000, 0x3C00):
                 yield with_source(encoding, field, dwords, 255, literal)
 
 
 def whole_selection(dwords):
     """The instruction with no bit of op_sel_hi."""
     return [dwords[0] & ~(1 << 14), dwords[1] & ~(3 << 27)]
+
+
+def return_bit(target):
+    """The bit with which an atomic returns the value before."""
+    return 14 if is_gfx11(target) else 16
+
+
+def lane_controls(encoding, dwords):
+    """The instruction of GFX11 with a first source from other lanes: DPP of 16 lanes, and of 8."""
+    if encoding in ("VOP1", "VOP2", "VOPC"):
+        word, rest = 0, []
+    else:
+        word, rest = 1, dwords[:1]
+    base = dwords[word] & ~0x1FF
+    return [[*rest, base | 250, 0xFF000002 | 0x150 << 8], [*rest, base | 233, 0x00FAC602]]
+
+
+def image_probes(dwords):
+    """The instruction of GFX11 with more coordinates, and with those of 16 bits."""
+    plain, short = (dwords[0] & ~0x1C, dwords[0] & ~0x1C | 1 << 16)
+    return {(dim, a16): [word | dim << 2, dwords[1]]
+            for a16, word in enumerate((plain, short)) for dim in (0, 1, 2)}
+
+
+def image_words(dwords, text, asked):
+    """How many registers the address has: see `Printer::image_gfx11`."""
+    def width(dim, a16):
+        found = asked.text(image_probes(dwords)[dim, a16])
+        for token in tokens(found)[1:2]:
+            kind, number, first, last = REGISTER.match(token).groups()
+            return 1 if number else int(last) - int(first) + 1
+        return 0
+    if "_bvh" in text:
+        return ["vaddr:1"]
+    line, plane, short = width(0, 0), width(1, 0), width(0, 1)
+    coordinates, gradients = plane > line, width(2, 0) - line > 2
+    half_gradients = gradients and plane - line == 1
+    gradient_words = 2 if gradients else 0
+    # Coordinates and the level are halves with a16, what else there is is not.
+    rest = line - gradient_words
+    level = next((level for level in (0, 1)
+                  if short == rest - int(coordinates) - level + (int(coordinates) + level + 1) // 2 + gradient_words), 0)
+    words = [f"vaddr:{rest - int(coordinates) - level}"]
+    words += [word for word, there in (("coordinates", coordinates), ("level", level), ("gradients", gradients),
+                                       ("half_gradients", half_gradients)) if there]
+    return words
 
 
 def special(encoding, dwords):
@@ -285,11 +431,14 @@ def special(encoding, dwords):
 
 def form(encoding, dwords, text, words, asked):
     """Words for the operands in order (field:dwords, and letters for the type of constants: d a double, q 64 bits, h a half, p two halves, i a 16-bit
-    integer, r registers only), then one for each modifier that the instruction has."""
+    integer, b two BF16, r registers only, t half of a register), then one for each modifier that the instruction has."""
     result = []
+    if is_gfx11(asked.target) and encoding == "MIMG":
+        words = [part for word in words
+                 for part in (image_words(dwords, text, asked) if word.startswith("vaddr:") else [word])]
     for word in words:
         field = word.split(":")[0]
-        if field in SHIFTS.get(encoding, {}) and "'" not in word:
+        if field in SHIFTS.get(encoding, {}) and "'" not in word and not word.endswith("t"):
             text_of = lambda code: asked.text(with_source(encoding, field, dwords, code))
             at = lambda code: next((t for t in tokens(text_of(code)) if not REGISTER.match(t)
                                     and t not in tokens(text)), None)
@@ -305,7 +454,9 @@ def form(encoding, dwords, text, words, asked):
                 word += "h"
             else:
                 one = tokens(asked.text(with_source(encoding, field, dwords, 255, 0x3F800000)))
-                word += "p" if "0x3f800000" in one and "1.0" not in one else ""
+                if "0x3f800000" in one and "1.0" not in one:
+                    half = tokens(asked.text(with_source(encoding, field, dwords, 255, 0x3C00)))
+                    word += "b" if is_gfx11(asked.target) and "1.0" not in half else "p"
         result.append(word)
     for bits, wanted, base in (("VOP3", LONG_BITS, dwords), ("VOP3P", PACKED_BITS, dwords)):
         if encoding == bits:
@@ -317,6 +468,11 @@ def form(encoding, dwords, text, words, asked):
                     result.append(word)
                 elif sign in found and found != text and sign in text:
                     result.append(word)
+    if is_gfx11(asked.target) and encoding == "VOP3" and "sel3" in result and "sel2" not in result:
+        # A third source that is the result.
+        selection = re.search(r" op_sel:\[([01,]*)\]", asked.text(changed(dwords, 11)))
+        if selection and len(selection[1].split(",")) == 4:
+            result.append("sel2")
     if encoding == "VOP3P" and "op_sel_hi" in result and " op_sel_hi" not in asked.text(whole_selection(dwords)):
         # Numbers of either size: halves are selected, not the default, and signs are those of the long encodings.
         result.append("mix")
@@ -325,14 +481,19 @@ def form(encoding, dwords, text, words, asked):
     if encoding in ("VOP1", "VOP2", "VOPC") and len(dwords) == 1:
         sdwa, dpp = special(encoding, dwords)
         for base, name, bits in ((sdwa, "sdwa", SDWA_BITS), (dpp, "dpp", DPP_BITS)):
-            if name in asked.text(base).split(" ")[0]:
+            # Comparisons of GFX11 have no suffix.
+            if name in asked.text(base).split(" ")[0] or name == "dpp" and " row_share:" in asked.text(base):
                 result.append(name)
                 for bit, sign, word in bits:
                     found = asked.text(changed(base, bit))
                     if sign in found and found != asked.text(base):
                         result.append(word)
+    if is_gfx11(asked.target) and encoding in ("VOP1", "VOP2", "VOPC", "VOP3", "VOP3P"):
+        for name, base in zip(("dpp", "dpp8"), lane_controls(encoding, dwords)):
+            if {"dpp": "row_share:", "dpp8": "dpp8:"}[name] in asked.text(base) and name not in result:
+                result.append(name)
     if encoding in ("FLAT", "GLOBAL") and "atomic" in text:
-        word = operand(encoding, tokens(asked.text(changed(dwords, 16)))[0], [])
+        word = operand(encoding, tokens(asked.text(changed(dwords, return_bit(asked.target))))[0], [])
         if word.startswith("vdst:"):
             result.insert(0, word.replace("vdst", "rtn"))
     if encoding == "DS":
@@ -358,13 +519,21 @@ def listing(target):
     asked, operands = Probes(target), {}
     for (encoding, opcode), (text, dwords) in found.items():
         words = []
+        if encoding == "VOPDX":
+            text = text.partition(" :: ")[0]
+        if encoding == "VOPDY":
+            text = text.partition(" :: ")[2]
         for token in tokens(text):
             if token != "gds":
                 words.append(operand(encoding, token, words))
         if encoding == "SOPP" and "branch" in text:
             words = ["label"]
+        if text.startswith("s_version "):
+            words = ["version"]
+        if encoding == "EXP":
+            words = []
         operands[encoding, opcode] = words
-        for probe in probes(encoding, dwords, words):
+        for probe in probes(target, encoding, dwords, words):
             asked.ask(probe)
     asked.run()
     return {
@@ -389,7 +558,8 @@ def main():
     writer.writerow(["encoding", "opcode", "name", "state", "sample", "text", "form"])
     for (encoding, opcode), (text, dwords, words) in listing(target).items():
         key = (encoding, f"{opcode:#x}")
-        name = text.split()[0]
+        # The second part of a pair.
+        name = (text.partition(" :: ")[2] if encoding == "VOPDY" else text).split()[0]
         for suffix in ("_e32", "_e64"):
             name = name.removesuffix(suffix)
         sample = " ".join(f"{dword:08x}" for dword in dwords)

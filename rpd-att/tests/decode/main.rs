@@ -9,4 +9,5 @@ mod gfx9;
 mod golden;
 mod library;
 mod rdna;
+mod rdna_code;
 mod stitching;

@@ -1,7 +1,8 @@
 //! Vector memory and LDS.
 
 use super::Printer;
-use super::operand::{registers, scalar_register};
+use super::gfx11;
+use super::operand::registers;
 use super::scalar::descriptor;
 use super::table::{Encoding, Field, Generation, Modifiers, Operand, Type};
 
@@ -41,7 +42,7 @@ const SECOND: u32 = 32;
 impl Printer {
     /// Data registers, which are accumulation registers if a bit says so.
     fn data(&self, low: u32, operand: &Operand, accumulation: u32) -> String {
-        let class = if self.bits(accumulation, 1) != 0 {
+        let class = if self.generation != Generation::Gfx11 && self.bits(accumulation, 1) != 0 {
             "a"
         } else {
             "v"
@@ -88,17 +89,22 @@ impl Printer {
         let row = self.row;
         self.push(row.mnemonic);
         let scalar = self.bits(SECOND + 16, 7);
-        let has_scalar = row.encoding != Encoding::Flat && scalar != 0x7f;
+        let gfx11 = self.generation == Generation::Gfx11;
+        let (none, returns) = if gfx11 { (gfx11::NULL, 14) } else { (0x7f, 16) };
+        let has_scalar = row.encoding != Encoding::Flat && scalar != none;
         let scratch = row.encoding == Encoding::Scratch;
         let (to_lds, has_vector) = match self.generation {
             Generation::Gfx9 => (self.bits(13, 1) != 0, !(scratch && has_scalar)),
             Generation::Gfx940 => (false, !scratch || self.bits(13, 1) != 0),
+            Generation::Gfx11 => (false, !scratch || self.bits(SECOND + 23, 1) != 0),
         };
         for operand in row.operands {
             let text = match operand.field {
                 Field::Vdst if to_lds => continue,
                 Field::Vdst => self.data(SECOND + 24, operand, SECOND + 23),
-                Field::Rtn if self.bits(16, 1) != 0 => self.data(SECOND + 24, operand, SECOND + 23),
+                Field::Rtn if self.bits(returns, 1) != 0 => {
+                    self.data(SECOND + 24, operand, SECOND + 23)
+                }
                 Field::Rtn => continue,
                 Field::Data => self.data(SECOND + 8, operand, SECOND + 23),
                 Field::Addr if !has_vector => "off".to_owned(),
@@ -107,7 +113,7 @@ impl Printer {
                     registers("v", self.bits(SECOND, 8), width)
                 }
                 Field::Saddr if !has_scalar => "off".to_owned(),
-                Field::Saddr => scalar_register(
+                Field::Saddr => self.scalar_register(
                     scalar,
                     if row.encoding == Encoding::Scratch {
                         1
@@ -126,7 +132,11 @@ impl Printer {
         if offset != 0 {
             self.push(&format!(" offset:{offset}"));
         }
-        self.cache_bits(16, 17, 25);
+        if gfx11 {
+            self.cache_bits(14, 15, 13);
+        } else {
+            self.cache_bits(16, 17, 25);
+        }
         if to_lds {
             self.push(" lds");
         }
@@ -134,14 +144,15 @@ impl Printer {
     }
 
     /// How the caches treat an access.
-    fn cache_bits(&mut self, glc: u32, slc: u32, scc: u32) {
+    pub(super) fn cache_bits(&mut self, glc: u32, slc: u32, third: u32) {
         let names = match self.generation {
             Generation::Gfx9 => [" glc", " slc", " scc"],
             Generation::Gfx940 => [" sc0", " nt", " sc1"],
+            Generation::Gfx11 => [" glc", " slc", " dlc"],
         };
         self.flag(glc, names[0]);
         self.flag(slc, names[1]);
-        self.flag(scc, names[2]);
+        self.flag(third, names[2]);
     }
 
     /// MUBUF and MTBUF.
@@ -156,15 +167,27 @@ impl Printer {
             return Some(());
         }
         let typed = row.encoding == Encoding::Mtbuf;
-        let to_lds = !typed && self.bits(16, 1) != 0;
-        let (by_offset, by_index) = (self.bits(12, 1), self.bits(13, 1));
+        let gfx11 = self.generation == Generation::Gfx11;
+        let to_lds = !typed && !gfx11 && self.bits(16, 1) != 0;
+        let (offen, idxen, tfe) = if gfx11 {
+            (SECOND + 22, SECOND + 23, Some(SECOND + 21))
+        } else {
+            (12, 13, None)
+        };
+        let (by_offset, by_index) = (self.bits(offen, 1), self.bits(idxen, 1));
+        let status = tfe.map_or(0, |bit| self.bits(bit, 1) as u8);
         for operand in row.operands {
             let text = match operand.field {
                 Field::Vdata if to_lds => continue,
+                Field::Vdata if status != 0 => {
+                    registers("v", self.bits(SECOND + 8, 8), operand.width + status)
+                }
                 Field::Vdata => self.data(SECOND + 8, operand, SECOND + 23),
                 Field::Vaddr if by_offset + by_index == 0 => "off".to_owned(),
                 Field::Vaddr => registers("v", self.bits(SECOND, 8), (by_offset + by_index) as u8),
-                Field::Srsrc => descriptor(self.bits(SECOND + 16, 5), operand.width)?,
+                Field::Srsrc => {
+                    descriptor(self.generation, self.bits(SECOND + 16, 5), operand.width)?
+                }
                 Field::Soffset => {
                     let kind = Operand {
                         field: Field::Soffset,
@@ -172,7 +195,7 @@ impl Printer {
                         kind: Type::Word,
                     };
                     let code = self.bits(SECOND + 24, 8);
-                    if matches!(code, 249 | 250 | 254 | 255) {
+                    if matches!(code, 233 | 234 | 249 | 250 | 254 | 255) {
                         return None;
                     }
                     self.source(code, &kind)?.text
@@ -181,7 +204,9 @@ impl Printer {
             };
             self.operand(&text);
         }
-        if typed {
+        if typed && gfx11 {
+            self.buffer_format_gfx11();
+        } else if typed {
             let (data, number) = (self.bits(19, 4) as usize, self.bits(23, 3) as usize);
             let data = (data != 1).then(|| format!("BUF_DATA_FORMAT_{}", DATA_FORMATS[data]));
             let number =
@@ -191,19 +216,24 @@ impl Printer {
                 self.push(&format!(" format:[{}]", names.join(",")));
             }
         }
-        self.flag(13, " idxen");
-        self.flag(12, " offen");
+        self.flag(idxen, " idxen");
+        self.flag(offen, " offen");
         match self.bits(0, 12) {
             0 => {}
             offset => self.push(&format!(" offset:{offset}")),
         }
-        if typed {
+        if gfx11 {
+            self.cache_bits(14, 12, 13);
+        } else if typed {
             self.cache_bits(14, SECOND + 22, SECOND + 21);
         } else {
             self.cache_bits(14, 17, 15);
         }
         if to_lds {
             self.push(" lds");
+        }
+        if let Some(bit) = tfe {
+            self.flag(bit, " tfe");
         }
         Some(())
     }
@@ -220,8 +250,12 @@ impl Printer {
                     mask.count_ones().max(1) as u8,
                 ),
                 Field::Vaddr => registers("v", self.bits(SECOND, 8), operand.width),
-                Field::Srsrc => descriptor(self.bits(SECOND + 16, 5), operand.width)?,
-                Field::Ssamp => descriptor(self.bits(SECOND + 21, 5), operand.width)?,
+                Field::Srsrc => {
+                    descriptor(self.generation, self.bits(SECOND + 16, 5), operand.width)?
+                }
+                Field::Ssamp => {
+                    descriptor(self.generation, self.bits(SECOND + 21, 5), operand.width)?
+                }
                 _ => return None,
             };
             self.operand(&text);

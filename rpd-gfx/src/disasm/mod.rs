@@ -8,6 +8,7 @@
 //! For processors without a table, [`Instruction::from_text`] completes what another disassembler says.
 
 mod category;
+mod gfx11;
 mod memory;
 mod operand;
 mod scalar;
@@ -83,7 +84,11 @@ impl Disassembler {
         let name = processor
             .rsplit_once("--")
             .map_or(processor, |(_, name)| name);
-        let name = name.split(':').next()?;
+        let name = match name.split(':').next()? {
+            // These have the instructions of gfx1100.
+            "gfx1101" | "gfx1102" | "gfx1103" => "gfx1100",
+            name => name,
+        };
         let processor = table::PROCESSORS.iter().find(|found| found.name == name)?;
         Some(Self { processor })
     }
@@ -134,10 +139,12 @@ impl Disassembler {
         if have == 0 {
             return None;
         }
-        let (encoding, opcode) = encoding(words)?;
+        let generation = self.processor.generation();
+        let (encoding, opcode) = encoding(generation, words)?;
         let row = self.processor.row(encoding, opcode)?;
         let mut printer = Printer {
-            generation: self.processor.generation(),
+            processor: self.processor,
+            generation,
             row,
             words,
             length: row.dwords(),
@@ -148,8 +155,8 @@ impl Disassembler {
     }
 }
 
-/// Encoding and opcode of the GFX9 generation.
-fn encoding(words: [u32; 4]) -> Option<(Encoding, u16)> {
+/// Encoding and opcode of an instruction.
+fn encoding(generation: Generation, words: [u32; 4]) -> Option<(Encoding, u16)> {
     let w = words[0];
     let bits = |low: u32, count: u32| (w >> low & ((1 << count) - 1)) as u16;
     Some(match w >> 26 {
@@ -163,6 +170,7 @@ fn encoding(words: [u32; 4]) -> Option<(Encoding, u16)> {
             _ if w >> 28 == 0b1011 => (Encoding::Sopk, bits(23, 5)),
             _ => (Encoding::Sop2, bits(23, 7)),
         },
+        _ if generation == Generation::Gfx11 => return gfx11::encoding(w),
         0b110000 => (Encoding::Smem, bits(18, 8)),
         0b110100 if w >> 23 & 7 == 7 => (Encoding::Vop3p, bits(16, 7)),
         0b110100 => (Encoding::Vop3, bits(16, 10)),
@@ -185,6 +193,7 @@ fn encoding(words: [u32; 4]) -> Option<(Encoding, u16)> {
 
 /// An instruction that is being turned into text.
 struct Printer {
+    processor: &'static Processor,
     generation: Generation,
     row: &'static Row,
     /// The instruction and what follows, 0 behind the end of the code.
@@ -197,10 +206,12 @@ struct Printer {
 impl Printer {
     /// Prints the instruction; `None` if an operand is invalid.
     fn print(&mut self) -> Option<()> {
+        let gfx11 = self.generation == Generation::Gfx11;
         match self.row.encoding {
             Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopk | Encoding::Sopc | Encoding::Sopp => {
                 self.scalar()
             }
+            Encoding::Smem if gfx11 => self.scalar_memory_gfx11(),
             Encoding::Smem => self.scalar_memory(),
             Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => self.short_vector(),
             Encoding::Vop3 => self.long_vector(),
@@ -208,7 +219,12 @@ impl Printer {
             Encoding::Ds => self.lds(),
             Encoding::Flat | Encoding::Scratch | Encoding::Global => self.flat(),
             Encoding::Mubuf | Encoding::Mtbuf => self.buffer(),
+            Encoding::Mimg if gfx11 => self.image_gfx11(),
             Encoding::Mimg => self.image(),
+            Encoding::Vopdx | Encoding::Vopdy => self.pair(),
+            Encoding::Vinterp => self.interpolation(),
+            Encoding::Ldsdir => self.direct_lds(),
+            Encoding::Exp => self.export(),
         }
     }
 

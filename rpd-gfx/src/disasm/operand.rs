@@ -1,7 +1,7 @@
 //! Texts of registers and constants.
 
 use super::Printer;
-use super::table::{Operand, Type};
+use super::table::{Generation, Operand, Type};
 
 /// A register or several in a row: `v4`, `v[4:5]`.
 pub(super) fn registers(class: &str, first: u32, width: u8) -> String {
@@ -12,7 +12,8 @@ pub(super) fn registers(class: &str, first: u32, width: u8) -> String {
 }
 
 /// A scalar register; `None` if the code is none.
-pub(super) fn scalar_register(code: u32, width: u8) -> Option<String> {
+pub(super) fn scalar_register(generation: Generation, code: u32, width: u8) -> Option<String> {
+    let gfx11 = generation == Generation::Gfx11;
     let named = |low: &str| {
         let names = match (code - if width == 1 { code & 1 } else { 0 }, low) {
             (102, _) => "flat_scratch",
@@ -26,21 +27,25 @@ pub(super) fn scalar_register(code: u32, width: u8) -> Option<String> {
     // Tuples begin at multiples of their size, up to four registers.
     let aligned = |number: u32| number & !(u32::from(width).next_power_of_two().min(4) - 1);
     match code {
-        0..=101 => {
+        0..=105 if gfx11 || code <= 101 => {
             // LLVM names tuples that begin with the last registers as if there were more.
             Some(registers("s", aligned(code), width))
         }
         102..=107 | 126 | 127 => match width {
             1 => named(if code.is_multiple_of(2) { "_lo" } else { "_hi" }),
-            2 => named("").or_else(|| scalar_register(code & !1, width)),
+            2 => named("").or_else(|| match code & 1 {
+                // The tuples of GFX11 begin at even registers.
+                1 if !gfx11 => scalar_register(generation, code & !1, width),
+                _ => None,
+            }),
             _ => None,
         },
         108..=123 => {
             let first = aligned(code - 108);
             (first + u32::from(width) <= 16).then(|| registers("ttmp", first, width))
         }
-        124 if width == 1 => Some("m0".to_owned()),
-        125 => Some("null".to_owned()),
+        124 | 125 if (code == 125) != gfx11 => Some("null".to_owned()),
+        124 | 125 if width == 1 => Some("m0".to_owned()),
         _ => None,
     }
 }
@@ -48,7 +53,7 @@ pub(super) fn scalar_register(code: u32, width: u8) -> Option<String> {
 /// An inline constant; `None` if the code is none.
 fn inline_constant(code: u32, kind: Type) -> Option<String> {
     let float = |text: &str, half: &str| match kind {
-        Type::Short => half.to_owned(),
+        Type::Short | Type::Part => half.to_owned(),
         _ => text.to_owned(),
     };
     Some(match code {
@@ -122,7 +127,8 @@ pub(super) fn literal(value: u32, kind: Type) -> String {
         Type::Halves => small(value as i32)
             .or_else(|| inlinable_half(value).map(str::to_owned))
             .unwrap_or_else(|| format!("{value:#x}")),
-        Type::Short => small(value as i32)
+        Type::Brains => small(value as i32).unwrap_or_else(|| format!("{value:#x}")),
+        Type::Short | Type::Part => small(value as i32)
             .or_else(|| inlinable(value).map(str::to_owned))
             .unwrap_or_else(|| format!("{:#x}", value & 0xffff)),
         Type::Long if value <= 64 => value.to_string(),
@@ -141,20 +147,32 @@ pub(super) struct Source {
     pub(super) constant: bool,
 }
 
+/// Half of one of the first 128 vector registers.
+pub(super) fn part(code: u32) -> String {
+    let half = if code & 0x80 == 0 { "l" } else { "h" };
+    format!("v{}.{half}", code & 0x7f)
+}
+
 impl Printer {
+    /// A scalar register; `None` if the code is none.
+    pub(super) fn scalar_register(&self, code: u32, width: u8) -> Option<String> {
+        scalar_register(self.generation, code, width)
+    }
+
     /// The source with a code of nine bits; the literal of the instruction stands behind it.
     pub(super) fn source(&mut self, code: u32, operand: &Operand) -> Option<Source> {
         let (text, constant) = match code {
             256.. if operand.kind == Type::Accumulation => {
                 (registers("a", code - 256, operand.width), false)
             }
+            256.. if operand.kind == Type::Part => (part(code - 256), false),
             256.. => (registers("v", code - 256, operand.width), false),
             255 => {
                 let at = self.row.dwords();
                 self.length = at + 1;
                 (self.literal(operand.kind), true)
             }
-            _ => match scalar_register(code, operand.width) {
+            _ => match self.scalar_register(code, operand.width) {
                 Some(text) => (text, false),
                 None => (
                     inline_constant(code, operand.kind)?,

@@ -1,7 +1,8 @@
 //! Scalar instructions and scalar memory.
 
 use super::Printer;
-use super::operand::{registers, scalar_register};
+use super::gfx11;
+use super::operand::registers;
 use super::table::{Encoding, Field, Generation, Operand};
 
 /// Registers that `s_getreg_b32` reads, by number.
@@ -32,6 +33,7 @@ impl Printer {
     /// SOP1, SOP2, SOPK, SOPC and SOPP.
     pub(super) fn scalar(&mut self) -> Option<()> {
         self.push(self.row.mnemonic);
+        let gfx11 = self.generation == Generation::Gfx11;
         let low = if self.row.encoding == Encoding::Sopk {
             0
         } else {
@@ -39,7 +41,7 @@ impl Printer {
         };
         for operand in self.row.operands {
             let text = match operand.field {
-                Field::Sdst => scalar_register(self.bits(16, 7), operand.width)?,
+                Field::Sdst => self.scalar_register(self.bits(16, 7), operand.width)?,
                 Field::Src0 => self.scalar_source(self.bits(0, 8), operand)?,
                 Field::Src1 => self.scalar_source(self.bits(8, 8), operand)?,
                 Field::Imm16 => match self.immediate() {
@@ -52,8 +54,15 @@ impl Printer {
                     index_mode(self.bits(low, 8))
                 }
                 Field::GprIdx => index_mode(self.bits(0, 16)),
+                Field::Hex16 => format!("{:#x}", self.bits(0, 16)),
+                Field::Version => gfx11::version(self.bits(0, 16)),
+                Field::Waitcnt if gfx11 => gfx11::wait_counts(self.bits(0, 16)),
                 Field::Waitcnt => wait_counts(self.bits(0, 16)),
+                Field::Depctr => gfx11::dependency_counts(self.bits(0, 16)),
+                Field::Delay => gfx11::delay(self.bits(0, 16))?,
+                Field::Sendmsg if gfx11 => gfx11::message(self.bits(0, 16)),
                 Field::Sendmsg => message(self.bits(0, 16)),
+                Field::Rtnmsg => gfx11::message(self.bits(0, 8)),
                 Field::Literal => self.long_literal(),
                 Field::Fixed(text) => text.to_owned(),
                 _ => return None,
@@ -95,6 +104,7 @@ impl Printer {
             (Generation::Gfx940, 22) => Some(&"SQ_PERF_SNAPSHOT_DATA1"),
             (Generation::Gfx940, 23) => Some(&"SQ_PERF_SNAPSHOT_PC_LO"),
             (Generation::Gfx940, 24) => Some(&"SQ_PERF_SNAPSHOT_PC_HI"),
+            (Generation::Gfx11, _) => gfx11::HARDWARE_REGISTERS.get(id as usize).or(Some(&"")),
             _ => None,
         };
         let name = match added.or(HARDWARE_REGISTERS.get(id as usize)) {
@@ -113,8 +123,8 @@ impl Printer {
         self.push(self.row.mnemonic);
         for operand in self.row.operands {
             let text = match operand.field {
-                Field::Sdata => scalar_register(self.bits(6, 7), operand.width)?,
-                Field::Sbase => scalar_register(self.bits(0, 6) << 1, operand.width)?,
+                Field::Sdata => self.scalar_register(self.bits(6, 7), operand.width)?,
+                Field::Sbase => self.scalar_register(self.bits(0, 6) << 1, operand.width)?,
                 Field::Probe => small_or_hexadecimal(self.bits(6, 7)),
                 Field::Soffset => self.scalar_offset()?,
                 _ => return None,
@@ -136,11 +146,11 @@ impl Printer {
         };
         Some(match (immediate, both) {
             (true, false) => number(),
-            (false, false) => scalar_register(self.bits(32, 7), 1)?,
-            (false, true) => scalar_register(self.bits(32 + 25, 7), 1)?,
+            (false, false) => self.scalar_register(self.bits(32, 7), 1)?,
+            (false, true) => self.scalar_register(self.bits(32 + 25, 7), 1)?,
             (true, true) => format!(
                 "{} offset:{}",
-                scalar_register(self.bits(32 + 25, 7), 1)?,
+                self.scalar_register(self.bits(32 + 25, 7), 1)?,
                 number()
             ),
         })
@@ -148,7 +158,7 @@ impl Printer {
 }
 
 /// A number as LLVM prints most immediates.
-fn small_or_hexadecimal(value: u32) -> String {
+pub(super) fn small_or_hexadecimal(value: u32) -> String {
     if value <= 64 {
         value.to_string()
     } else {
@@ -171,13 +181,17 @@ fn index_mode(value: u32) -> String {
     format!("gpr_idx({})", on.join(","))
 }
 
-/// Counters that `s_waitcnt` waits for: those that are not at their maximum, or all.
+/// Counters that `s_waitcnt` of GFX9 waits for: those that are not at their maximum, or all.
 fn wait_counts(value: u32) -> String {
-    let counts = [
+    counts_text(&[
         ("vmcnt", value & 15 | value >> 10 & 0x30, 63),
         ("expcnt", value >> 4 & 7, 7),
         ("lgkmcnt", value >> 8 & 15, 15),
-    ];
+    ])
+}
+
+/// Counters with their values and maxima.
+pub(super) fn counts_text(counts: &[(&str, u32, u32)]) -> String {
     let all = counts.iter().all(|(_, count, most)| count == most);
     let texts = counts
         .iter()
@@ -188,7 +202,7 @@ fn wait_counts(value: u32) -> String {
         .join(" ")
 }
 
-/// The message of `s_sendmsg`.
+/// The message of `s_sendmsg` of GFX9.
 fn message(value: u32) -> String {
     let (id, operation, stream) = (value & 15, value >> 4 & 7, value >> 8 & 3);
     let plain = [
@@ -228,11 +242,14 @@ fn message(value: u32) -> String {
 }
 
 /// A resource descriptor or sampler, whose number is in units of four registers.
-pub(super) fn descriptor(number: u32, width: u8) -> Option<String> {
+pub(super) fn descriptor(generation: Generation, number: u32, width: u8) -> Option<String> {
     let first = number << 2;
     match first {
-        0..=101 => Some(registers("s", first, width)),
+        0..=101 | 104 if first <= 101 || generation == Generation::Gfx11 => {
+            Some(registers("s", first, width))
+        }
         108..=123 => Some(registers("ttmp", first - 108, width)),
+        124 if generation == Generation::Gfx11 => Some("null".to_owned()),
         _ => None,
     }
 }

@@ -24,6 +24,8 @@ modifiers! {
     SDWA SDWA_CLAMP SDWA_OMOD SEXT0 SEXT1 SDWA_NEG0 SDWA_NEG1 SDWA_SRC0 SDWA_SRC1 SDWA_DST DPP DPP_NEG0 DPP_NEG1 DPP_SEXT1
     // LDS.
     OFFSET OFFSET2 SWIZZLE GDS
+    // GFX11: eight lanes, and what addresses of images consist of.
+    DPP8 COORDINATES LEVEL GRADIENTS HALF_GRADIENTS
 }
 
 impl Modifiers {
@@ -62,10 +64,17 @@ pub(crate) enum Encoding {
     Mubuf,
     Mtbuf,
     Mimg,
+    /// The first operation of a pair.
+    Vopdx,
+    /// The second operation of a pair.
+    Vopdy,
+    Vinterp,
+    Ldsdir,
+    Exp,
 }
 
 impl Encoding {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 23] = [
         Self::Sop1,
         Self::Sop2,
         Self::Sopk,
@@ -84,6 +93,11 @@ impl Encoding {
         Self::Mubuf,
         Self::Mtbuf,
         Self::Mimg,
+        Self::Vopdx,
+        Self::Vopdy,
+        Self::Vinterp,
+        Self::Ldsdir,
+        Self::Exp,
     ];
 
     /// Name as the ISA manual writes it.
@@ -107,6 +121,11 @@ impl Encoding {
             Self::Mubuf => "MUBUF",
             Self::Mtbuf => "MTBUF",
             Self::Mimg => "MIMG",
+            Self::Vopdx => "VOPDX",
+            Self::Vopdy => "VOPDY",
+            Self::Vinterp => "VINTERP",
+            Self::Ldsdir => "LDSDIR",
+            Self::Exp => "EXP",
         }
     }
 }
@@ -122,11 +141,17 @@ pub(crate) enum Field {
     Vdst,
     Literal,
     Imm16,
+    /// An immediate that is always printed in hexadecimal.
+    Hex16,
+    Version,
     Label,
     Hwreg,
     GprIdx,
     Waitcnt,
+    Depctr,
+    Delay,
     Sendmsg,
+    Rtnmsg,
     Sdata,
     Sbase,
     Soffset,
@@ -142,6 +167,8 @@ pub(crate) enum Field {
     Vaddr,
     Srsrc,
     Ssamp,
+    /// An attribute of vertices, with its channel.
+    Attr,
     /// A register that no field names.
     Fixed(&'static str),
 }
@@ -159,6 +186,8 @@ pub(crate) enum Type {
     Half,
     /// Two halves.
     Halves,
+    /// Two BF16 numbers.
+    Brains,
     /// An integer of 16 bits.
     Short,
     /// Registers only.
@@ -167,6 +196,8 @@ pub(crate) enum Type {
     Scalar,
     /// Accumulation registers.
     Accumulation,
+    /// One half of a vector register.
+    Part,
 }
 
 /// An operand of an instruction.
@@ -210,7 +241,7 @@ impl Row {
     pub(super) fn dwords(&self) -> u32 {
         match self.encoding {
             Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopk | Encoding::Sopc | Encoding::Sopp => 1,
-            Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => 1,
+            Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc | Encoding::Ldsdir => 1,
             _ => 2,
         }
     }
@@ -240,13 +271,18 @@ pub(crate) enum Generation {
     Gfx9,
     /// gfx940 to gfx942: other names of cache controls, scratch addresses of a vector and a scalar.
     Gfx940,
+    /// RDNA 3: encodings of its own, waves of 32 lanes.
+    Gfx11,
 }
 
 impl Processor {
     pub(super) fn generation(&self) -> Generation {
-        match self.name.strip_prefix("gfx94") {
-            Some(_) => Generation::Gfx940,
-            None => Generation::Gfx9,
+        if self.name.starts_with("gfx11") {
+            Generation::Gfx11
+        } else if self.name.starts_with("gfx94") {
+            Generation::Gfx940
+        } else {
+            Generation::Gfx9
         }
     }
 

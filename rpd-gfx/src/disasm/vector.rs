@@ -1,8 +1,8 @@
 //! Vector arithmetic: short encodings with their SDWA and DPP forms, long ones, and packed ones.
 
 use super::Printer;
-use super::operand::{registers, scalar_register};
-use super::table::{Encoding, Field, Modifiers, Operand, Type};
+use super::operand::{part, registers};
+use super::table::{Encoding, Field, Generation, Modifiers, Operand, Type};
 
 /// Bits of the second dword.
 const SECOND: u32 = 32;
@@ -10,10 +10,12 @@ const SECOND: u32 = 32;
 impl Printer {
     /// VOP1, VOP2 and VOPC.
     pub(super) fn short_vector(&mut self) -> Option<()> {
-        match self.bits(0, 9) {
-            249 => return self.sub_dword(),
-            250 => return self.data_parallel(),
-            _ => {}
+        let code = self.bits(0, 9);
+        if code == 249 {
+            return self.sub_dword();
+        }
+        if self.is_from_other_lanes(code)? {
+            return self.data_parallel(code);
         }
         self.push(self.row.mnemonic);
         for operand in self.row.operands {
@@ -39,8 +41,9 @@ impl Printer {
         };
         Some(match operand.field {
             Field::Vdst if operand.kind == Type::Scalar => {
-                scalar_register(self.bits(17, 7), operand.width)?
+                self.scalar_register(self.bits(17, 7), operand.width)?
             }
+            Field::Vdst if operand.kind == Type::Part => part(self.bits(17, 8)),
             Field::Vdst => registers(class, self.bits(17, 8), operand.width),
             Field::Vsrc1 => registers("v", self.bits(9, 8), operand.width),
             Field::Fixed(text) => text.to_owned(),
@@ -64,7 +67,7 @@ impl Printer {
                 Field::Fixed("vcc")
                     if row.encoding == Encoding::Vopc && self.bits(SECOND + 15, 1) != 0 =>
                 {
-                    scalar_register(self.bits(SECOND + 8, 7), 2)?
+                    self.scalar_register(self.bits(SECOND + 8, 7), 2)?
                 }
                 _ => self.short_operand(operand)?,
             };
@@ -136,16 +139,17 @@ impl Printer {
     }
 
     /// DPP: the first source comes from other lanes.
-    fn data_parallel(&mut self) -> Option<()> {
+    fn data_parallel(&mut self, code: u32) -> Option<()> {
         let row = self.row;
-        if !row.has(Modifiers::DPP) {
-            return None;
-        }
-        self.length = 2;
+        let signs = code == 250;
         self.push(self.row.name());
-        self.push("_dpp");
+        // LLVM has no suffix for comparisons.
+        if row.encoding != Encoding::Vopc {
+            self.push("_dpp");
+        }
         for operand in row.operands {
             let (text, number) = match operand.field {
+                Field::Src0 if operand.kind == Type::Part => (part(self.bits(SECOND, 8)), 0),
                 Field::Src0 => (registers("v", self.bits(SECOND, 8), operand.width), 0),
                 Field::Vsrc1 => (registers("v", self.bits(9, 8), operand.width), 1),
                 _ => {
@@ -154,8 +158,8 @@ impl Printer {
                     continue;
                 }
             };
-            let negative = self.bits(SECOND + 20 + 2 * number, 1) != 0;
-            let absolute = self.bits(SECOND + 21 + 2 * number, 1) != 0;
+            let negative = signs && self.bits(SECOND + 20 + 2 * number, 1) != 0;
+            let absolute = signs && self.bits(SECOND + 21 + 2 * number, 1) != 0;
             if number == 1 && row.has(Modifiers::DPP_SEXT1) && negative {
                 self.operand(&format!("sext({text})"));
                 continue;
@@ -167,7 +171,19 @@ impl Printer {
                 text
             });
         }
-        let control = self.bits(SECOND + 8, 9);
+        self.lanes(code)
+    }
+
+    /// From which lanes the first source comes, as the dword behind the instruction says.
+    fn lanes(&mut self, code: u32) -> Option<()> {
+        let at = 32 * self.row.dwords();
+        self.length = self.row.dwords() + 1;
+        if code != 250 {
+            self.eight_lanes(code == 234);
+            return Some(());
+        }
+        let gfx11 = self.generation == Generation::Gfx11;
+        let control = self.bits(at + 8, 9);
         let lanes = match control {
             0..=0xff => {
                 let lane = |n: u32| control >> (2 * n) & 3;
@@ -182,20 +198,26 @@ impl Printer {
             0x101..=0x10f => format!("row_shl:{}", control & 15),
             0x111..=0x11f => format!("row_shr:{}", control & 15),
             0x121..=0x12f => format!("row_ror:{}", control & 15),
+            0x140 => "row_mirror".to_owned(),
+            0x141 => "row_half_mirror".to_owned(),
+            0x150..=0x15f if gfx11 => format!("row_share:{}", control & 15),
+            0x160..=0x16f if gfx11 => format!("row_xmask:{}", control & 15),
+            _ if gfx11 => return None,
             0x130 => "wave_shl:1".to_owned(),
             0x134 => "wave_rol:1".to_owned(),
             0x138 => "wave_shr:1".to_owned(),
             0x13c => "wave_ror:1".to_owned(),
-            0x140 => "row_mirror".to_owned(),
-            0x141 => "row_half_mirror".to_owned(),
             0x142 => "row_bcast:15".to_owned(),
             0x143 => "row_bcast:31".to_owned(),
             0x150..=0x15f => format!("row_newbcast:{}", control & 15),
             _ => return None,
         };
-        let (rows, banks) = (self.bits(SECOND + 28, 4), self.bits(SECOND + 24, 4));
+        let (rows, banks) = (self.bits(at + 28, 4), self.bits(at + 24, 4));
         self.push(&format!(" {lanes} row_mask:{rows:#x} bank_mask:{banks:#x}"));
-        self.flag(SECOND + 19, " bound_ctrl:1");
+        self.flag(at + 19, " bound_ctrl:1");
+        if gfx11 {
+            self.flag(at + 18, " fi:1");
+        }
         Some(())
     }
 
@@ -213,7 +235,7 @@ impl Printer {
     /// VOP3.
     pub(super) fn long_vector(&mut self) -> Option<()> {
         let row = self.row;
-        self.push(row.mnemonic);
+        let lanes = self.long_mnemonic()?;
         let mut sources = 0;
         for operand in row.operands {
             let text = match operand.field {
@@ -221,8 +243,11 @@ impl Printer {
                 Field::Vdst if operand.kind == Type::Scalar => {
                     self.source(self.bits(0, 8), operand)?.text
                 }
+                Field::Vdst if operand.kind == Type::Part => {
+                    part(self.bits(0, 7) | self.bits(14, 1) << 7)
+                }
                 Field::Vdst => registers("v", self.bits(0, 8), operand.width),
-                Field::Sdst => scalar_register(self.bits(8, 7), operand.width)?,
+                Field::Sdst => self.scalar_register(self.bits(8, 7), operand.width)?,
                 Field::Src0 => self.long_source(0, operand)?,
                 Field::Src1 => self.long_source(1, operand)?,
                 Field::Src2 => self.long_source(2, operand)?,
@@ -242,8 +267,15 @@ impl Printer {
             Modifiers::SEL3,
         ];
         if selects.iter().any(|select| row.has(*select)) {
-            let sources = if row.has(Modifiers::SEL2) { 3 } else { sources };
-            let mut bits: Vec<_> = (0..sources).map(|n| self.bits(11 + n, 1)).collect();
+            let sources = match (row.has(Modifiers::SEL2), row.has(Modifiers::SEL3)) {
+                (true, _) => 3,
+                // The lanes of permutations are not selected from.
+                (false, false) => sources.min(2),
+                (false, true) => sources,
+            };
+            let mut bits: Vec<_> = (0..sources)
+                .map(|n| self.bits(11 + n, 1) & u32::from(row.has(selects[n as usize])))
+                .collect();
             if row.has(Modifiers::SEL3) {
                 bits.push(self.bits(14, 1));
             }
@@ -255,12 +287,28 @@ impl Printer {
         if row.has(Modifiers::OMOD) {
             self.output_modifier(SECOND + 27);
         }
+        if lanes {
+            self.lanes(self.long_code(0))?;
+        }
         Some(())
+    }
+
+    /// Begins the text of a long or packed instruction; true if its first source comes from other lanes.
+    fn long_mnemonic(&mut self) -> Option<bool> {
+        let lanes = self.is_from_other_lanes(self.long_code(0))?;
+        if lanes {
+            self.push(self.row.name());
+            self.push("_e64_dpp");
+        } else {
+            self.push(self.row.mnemonic);
+        }
+        Some(lanes)
     }
 
     /// A source of a long encoding with its sign.
     fn long_source(&mut self, number: u32, operand: &Operand) -> Option<String> {
-        let source = self.vector_source(self.long_code(number), operand)?;
+        let code = self.long_code(number);
+        let source = self.vector_source(number, code, operand)?;
         let (abs, neg) = [
             (Modifiers::ABS0, Modifiers::NEG0),
             (Modifiers::ABS1, Modifiers::NEG1),
@@ -280,9 +328,18 @@ impl Printer {
         Some(signed(&source.text, source.constant, negative, absolute))
     }
 
-    /// A source that is no literal: the long encodings of this generation have none.
-    fn vector_source(&mut self, code: u32, operand: &Operand) -> Option<super::operand::Source> {
-        if matches!(code, 249 | 250 | 255) {
+    /// A source of a long or packed encoding. Those of GFX9 have no literals.
+    fn vector_source(
+        &mut self,
+        number: u32,
+        code: u32,
+        operand: &Operand,
+    ) -> Option<super::operand::Source> {
+        if number == 0 && self.is_from_other_lanes(code)? {
+            let register = self.bits(32 * self.row.dwords(), 8);
+            return self.source(256 + register, operand);
+        }
+        if matches!(code, 249 | 250) || code == 255 && self.generation != Generation::Gfx11 {
             return None;
         }
         self.source(code, operand)
@@ -291,7 +348,7 @@ impl Printer {
     /// VOP3P.
     pub(super) fn packed_vector(&mut self) -> Option<()> {
         let row = self.row;
-        self.push(row.mnemonic);
+        let lanes = self.long_mnemonic()?;
         let matrix =
             row.has(Modifiers::BLGP) || row.has(Modifiers::NEG) || row.has(Modifiers::CBSZ);
         let (mut sources, mut number) = (0, 0);
@@ -326,8 +383,8 @@ impl Printer {
                         // There is no other class that the field could name.
                         let always = operand.kind == Type::Accumulation && !matrix;
                         let code = self.long_code(at);
-                        self.vector_source(if always { code | 256 } else { code }, &operand)?
-                            .text
+                        let code = if always { code | 256 } else { code };
+                        self.vector_source(at, code, &operand)?.text
                     }
                 }
                 _ => return None,
@@ -372,11 +429,14 @@ impl Printer {
         if row.has(Modifiers::CLAMP) {
             self.flag(15, " clamp");
         }
+        if lanes {
+            self.lanes(self.long_code(0))?;
+        }
         Some(())
     }
 
     /// A list of bits, unless all have their default.
-    fn list(&mut self, name: &str, bits: &[u32], default: u32) {
+    pub(super) fn list(&mut self, name: &str, bits: &[u32], default: u32) {
         if bits.iter().any(|bit| *bit != default) {
             let bits: Vec<_> = bits.iter().map(u32::to_string).collect();
             self.push(&format!(" {name}:[{}]", bits.join(",")));
@@ -385,7 +445,7 @@ impl Printer {
 }
 
 /// A source with its sign; a number's is set apart from its own.
-fn signed(text: &str, constant: bool, negative: bool, absolute: bool) -> String {
+pub(super) fn signed(text: &str, constant: bool, negative: bool, absolute: bool) -> String {
     match (negative, absolute) {
         (false, false) => text.to_owned(),
         (false, true) => format!("|{text}|"),

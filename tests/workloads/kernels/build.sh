@@ -19,10 +19,12 @@ mkdir -p "$out"
 : >"$work/host"
 
 # code_object SOURCE TARGET VERSION OUTPUT; $debug: options for debug information, with paths from the source tree's root
+# $options: others
 debug=
+options=
 code_object() {
     # shellcheck disable=SC2086
-    "$clang" $debug -ffile-prefix-map="$here"=tests/workloads/kernels -x hip -nogpuinc -nogpulib --cuda-device-only --no-gpu-bundle-output --offload-arch="$2" \
+    "$clang" $debug $options -ffile-prefix-map="$here"=tests/workloads/kernels -x hip -nogpuinc -nogpulib --cuda-device-only --no-gpu-bundle-output --offload-arch="$2" \
         -mcode-object-version="$3" -O3 -Wall -fuse-cuid=none -fdebug-compilation-dir=. -o "$4" "$here/$1.hip"
 }
 
@@ -53,4 +55,7 @@ bundle capture capture.hipfb
 bundle module module.hipfb
 bundle module module-compressed.hipfb -compress
 bundle hostcall hostcall.hipfb
+options=-ffp-contract=off
+bundle corpus corpus.hipfb
+options=
 code_object module gfx90a 4 "$out/module-v4-gfx90a.co"

@@ -1,6 +1,7 @@
 //! Round trip: what LLVM prints for random instructions and for all code objects in the tree.
 
 use super::*;
+use crate::disasm::table::Modifiers;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -57,8 +58,21 @@ impl Random {
 }
 
 /// A random instruction of a row: the bits that are not its opcode, most of them as in the sample.
-fn random_instruction(row: &Row, random: &mut Random) -> Vec<u32> {
+fn random_instruction(generation: Generation, row: &Row, random: &mut Random) -> Vec<u32> {
+    let gfx11 = generation == Generation::Gfx11;
     let free: &[u32] = match row.encoding {
+        Encoding::Smem if gfx11 => &[0x0000_7fff, 0xfe1f_ffff],
+        Encoding::Ds if gfx11 => &[0x0000_ffff, u32::MAX],
+        Encoding::Flat | Encoding::Scratch | Encoding::Global if gfx11 => &[0x0000_ffff, u32::MAX],
+        Encoding::Mubuf if gfx11 => &[0x0000_7fff, 0xffff_ffff],
+        Encoding::Mtbuf if gfx11 => &[0x03f8_7fff, 0xffff_ffff],
+        Encoding::Mimg if gfx11 => &[0x0003_ff9d, 0x7fff_ffff],
+        Encoding::Vop3p if gfx11 => &[0x0000_ffff, u32::MAX],
+        Encoding::Vopdx => &[0x0001_ffff, 0xfffe_0000 | 0xffff],
+        Encoding::Vopdy => &[0x0001_ffff, 0xffff_ffff],
+        Encoding::Vinterp => &[0x0000_ffff, u32::MAX],
+        Encoding::Ldsdir => &[0x000f_ffff],
+        Encoding::Exp => &[0x0000_2bff, u32::MAX],
         Encoding::Sop1 => &[0x007f_00ff],
         Encoding::Sop2 => &[0x007f_ffff],
         Encoding::Sopk => &[0x007f_ffff],
@@ -104,13 +118,54 @@ fn random_instruction(row: &Row, random: &mut Random) -> Vec<u32> {
             250,
             128 + random.next() % 121,
             random.next() % 128,
+            if gfx11 { 233 + random.next() % 2 } else { 255 },
         ];
         let special = special[random.next() as usize % special.len()];
-        if random.next().is_multiple_of(2) && !(scalar && matches!(special, 249 | 250)) {
+        if random.next().is_multiple_of(2) && !(scalar && matches!(special, 233 | 234 | 249 | 250))
+        {
             words[0] = words[0] & !((1 << bits) - 1) << first | special;
         }
     }
-    let code = words[0] & ((1 << bits) - 1);
+    let mut code = words[0] & ((1 << bits) - 1);
+    let mut short = short;
+    if gfx11 && matches!(row.encoding, Encoding::Vop3 | Encoding::Vop3p) {
+        // The long encodings have literals and sources from other lanes as well.
+        short = true;
+        if random.next().is_multiple_of(2) {
+            let special = [255, 250, 233, 234][random.next() as usize % 4];
+            words[1] = words[1] & !0x1ff | special;
+        }
+        code = words[1] & 0x1ff;
+        if !row.has(Modifiers::NEG0) && matches!(code, 233 | 234 | 250) {
+            // LLVM has signs for integers there.
+            words[1] &= 0x1fff_ffff;
+        }
+    }
+    if matches!(row.encoding, Encoding::Vopdx | Encoding::Vopdy) && words[0] & 0x1ff == 255 {
+        words.truncate(2);
+        words.push(random.next());
+        return words;
+    }
+    if gfx11 && row.encoding == Encoding::Mimg {
+        // What LLVM has no name for is printed as if it were something else: status with halves or atomics, atomics
+        // of other sizes.
+        if words[0] >> 17 & 1 != 0
+            || row.mnemonic.contains("atomic")
+            || row.mnemonic.ends_with("resinfo")
+        {
+            words[1] &= !(1 << 21);
+        }
+        if row.mnemonic.contains("atomic") {
+            words[0] = words[0] & !0xf00 | row.sample[0] & 0xf00;
+        }
+        // Samples of textures are not read one by one.
+        if words[0] >> 2 & 7 >= 6 && row.text.contains("s[8:11]") {
+            words[0] &= !0x18;
+        }
+        if words[0] & 1 != 0 {
+            words.push(random.next());
+        }
+    }
     let second = words[0] >> 8 & 0xff;
     if short && code == 249 {
         let part = |random: &mut Random| random.next() % 7;
@@ -129,6 +184,8 @@ fn random_instruction(row: &Row, random: &mut Random) -> Vec<u32> {
         } else {
             control
         });
+    } else if short && gfx11 && matches!(code, 233 | 234) {
+        words.push(random.next());
     } else if short && code == 250 {
         let controls = [
             random.next() % 256,
@@ -140,13 +197,19 @@ fn random_instruction(row: &Row, random: &mut Random) -> Vec<u32> {
             0x138,
             0x13c,
         ];
-        let more = [0x140 + random.next() % 4, 0x150 + random.next() % 16];
+        let more = [0x140 + random.next() % 4, 0x150 + random.next() % 32];
         let control = controls
             .iter()
             .chain(&more)
             .nth(random.next() as usize % 10)
             .unwrap();
-        words.push(random.next() & 0xfff8_00ff | control << 8);
+        // LLVM has signs for halves of registers there.
+        let signs = if row.text.contains(".l") {
+            !0x30_0000
+        } else {
+            u32::MAX
+        };
+        words.push(random.next() & signs & 0xfff8_00ff | control << 8);
     } else if row.sample.len() > words.len()
         || short && code == 255
         || scalar && (code == 255 || row.encoding != Encoding::Sop1 && second == 255)
@@ -170,6 +233,14 @@ pub(super) fn line(words: &[u32]) -> String {
     words.join(" ")
 }
 
+/// Whether this is an image instruction with a list of one register: LLVM prints a longer one.
+fn is_list_of_one(text: &str) -> bool {
+    let list = text
+        .split_once(" [")
+        .and_then(|(_, rest)| rest.split_once(']'));
+    text.starts_with("image_") && list.is_some_and(|(list, _)| !list.contains(','))
+}
+
 #[test]
 fn random_instructions_are_printed_as_llvm_prints_them() {
     for processor in table::PROCESSORS {
@@ -177,7 +248,12 @@ fn random_instructions_are_printed_as_llvm_prints_them() {
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
         let mut samples = Vec::new();
         for row in processor.rows {
-            samples.extend((0..100).map(|_| (row, random_instruction(row, &mut random))));
+            samples.extend((0..100).map(|_| {
+                (
+                    row,
+                    random_instruction(processor.generation(), row, &mut random),
+                )
+            }));
         }
         let mut lines = String::new();
         samples
@@ -194,7 +270,7 @@ fn random_instructions_are_printed_as_llvm_prints_them() {
             let found = disassembler.instruction(&bytes(words), 0);
             let count = compared.entry((row.encoding, row.opcode)).or_insert(0);
             // What LLVM doubts is invalid: registers that cannot be there.
-            if text.is_empty() || text.contains("/*") {
+            if text.is_empty() || text.contains("/*") || is_list_of_one(&found.text) {
                 continue;
             }
             *count += 1;

@@ -40,6 +40,8 @@ fn processors_are_found_by_target() {
         "gfx90a",
         "gfx90a:sramecc+:xnack-",
         "amdgcn-amd-amdhsa--gfx90a:sramecc+",
+        "gfx1100",
+        "gfx1102",
     ] {
         assert!(Disassembler::new(name).is_some(), "{name}");
     }

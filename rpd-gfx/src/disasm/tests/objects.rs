@@ -3,7 +3,7 @@
 use super::*;
 use crate::codeobj::object::SymbolKind;
 use crate::codeobj::{CodeObject, bundle};
-use crate::device::DEVICES;
+use crate::device::{DEVICES, Device};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -38,9 +38,10 @@ fn objects() -> Vec<(String, CodeObject)> {
             objects.push((path.display().to_string(), object));
             continue;
         }
-        for device in DEVICES {
-            if let Ok(object) = bundle::pick(&bytes, &device.target()) {
-                let name = format!("{} for {}", path.display(), device.name);
+        let others = [bundle::Target::parse("gfx1100").unwrap()];
+        for target in DEVICES.iter().map(Device::target).chain(others) {
+            if let Ok(object) = bundle::pick(&bytes, &target) {
+                let name = format!("{} for {}", path.display(), target.processor);
                 objects.push((name, CodeObject::parse(&object).unwrap()));
             }
         }
@@ -52,6 +53,8 @@ fn objects() -> Vec<(String, CodeObject)> {
 fn code_objects_are_printed_as_llvm_prints_them() {
     let objects = objects();
     assert!(objects.len() > 10, "{}", objects.len());
+    let rdna = |(_, object): &&(String, CodeObject)| object.target().processor == "gfx1100";
+    assert!(objects.iter().filter(rdna).count() > 5);
     let mut total = 0;
     for (name, object) in &objects {
         let processor = &object.target().processor;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 mod addressing;
+mod corpus;
 mod decode;
 mod dispatch;
 mod gfx942;
