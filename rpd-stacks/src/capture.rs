@@ -3,35 +3,17 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::facts::{LocationKind, Sink};
+use crate::flags;
 use crate::interner::NoNumber;
 use crate::merge::Places;
-use crate::native::Native;
+use crate::native::counts::Counts;
 use crate::native::registers::Registers;
-use crate::native::walk::{Counts, Shared, Walker};
+use crate::native::walk::Walker;
+use crate::native::{Native, Shared};
 use crate::options::{Mode, Options};
 use crate::path::Path;
 use crate::python::{Interpreter, Outcome, Python, ThreadPython};
 use crate::tree::Tree;
-
-/// Bits of [`Captured::flags`]. The upper 16 bits are the recorder's own.
-pub mod flags {
-    /// The walk ended before the outermost frame; the root of the stack is a
-    /// [`LocationKind::Truncated`](crate::LocationKind::Truncated).
-    pub const TRUNCATED: u32 = 1;
-    /// The thread ran on a stack that is not its own (signal stack, coroutine).
-    pub const FOREIGN_STACK: u32 = 2;
-    /// Frames were left out because of [`Options::depth`](crate::Options::depth).
-    pub const GAP: u32 = 4;
-    /// Python frames could not be placed among the native frames; they stand further out than a
-    /// [`LocationKind::Unplaced`](crate::LocationKind::Unplaced).
-    pub const UNPLACED_PYTHON: u32 = 8;
-    /// There is no stack because a table was full or the sink could not store a fact.
-    pub const LOST: u32 = 16;
-    /// Frames were reached by following the frame pointer through code without unwind information; some may be missing.
-    pub const FRAME_POINTERS: u32 = 64;
-    /// The thread runs Python, but its Python frames could not be read.
-    pub const PYTHON_UNREADABLE: u32 = 32;
-}
 
 /// A captured stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -137,7 +119,7 @@ impl Stacks {
             native: &self.native,
             tree: &self.tree,
             session,
-            python: None,
+            observer: None,
         };
         let walked = thread.walker.walk(&shared, start, sink);
         if let Some(reason) = walked.lost {
@@ -156,9 +138,8 @@ impl Stacks {
         if kept < marker {
             path.push(self.tree.location(LocationKind::Truncated, 0, 0, sink)?);
         }
-        for frame in &thread.walker.frames()[kept.saturating_sub(marker)..] {
-            path.push(frame.location);
-        }
+        let further_in = &thread.walker.frames()[kept.saturating_sub(marker)..];
+        path.extend(further_in.iter().map(|frame| frame.location));
         let (stack, more) = path.finish(&self.tree, self.options.depth as usize, sink)?;
         Ok(Captured {
             stack,
@@ -179,7 +160,7 @@ impl Stacks {
             native: &self.native,
             tree: &self.tree,
             session,
-            python: Some(&self.python),
+            observer: Some(&self.python),
         };
         let walked = thread.walker.walk(&shared, start, sink);
         if let Some(reason) = walked.lost {
@@ -204,9 +185,7 @@ impl Stacks {
         path.begin(0);
         if self.options.mode == Mode::Python {
             found &= flags::PYTHON_UNREADABLE;
-            for frame in (0..python.frames().len()).rev() {
-                path.push(python.location(frame));
-            }
+            path.extend(python.locations(0..python.frames().len()));
             if python.frames().is_empty() {
                 path.clear();
                 return Ok(Captured {
@@ -256,7 +235,7 @@ impl Stacks {
 }
 
 impl ThreadStacks {
-    /// Reserves the buffers of a thread: about 5 MiB of addresses, of which only what is used becomes memory.
+    /// Reserves the buffers of a thread: about 14 MiB of addresses, of which only what is used becomes memory.
     pub fn new() -> ThreadStacks {
         let (walker, path) = (Walker::reserve(), Path::reserve());
         let (python, places) = (ThreadPython::reserve(), Places::reserve());

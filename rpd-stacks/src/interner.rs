@@ -46,8 +46,8 @@ impl Interner {
     pub(crate) fn reserve(capacity: usize) -> Interner {
         let levels = LEVELS.map(|bits| Region::reserve(1 << bits));
         let entries = Region::reserve(capacity + 1);
-        levels[0].populate(1 << LEVELS[0]);
-        entries.populate(1 << LEVELS[0]);
+        levels[0].populate(0..1 << LEVELS[0]);
+        entries.populate(0..1 << LEVELS[0]);
         Interner {
             levels,
             entries,

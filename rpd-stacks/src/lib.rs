@@ -9,6 +9,7 @@
 //!
 //! - [`facts`]: what is told to the sink;
 //! - [`options`]: what is captured;
+//! - [`flags`]: what a capture was like;
 //! - `region`, `interner`: memory and numbers, shared without locks;
 //! - `tree`, `path`: locations, the call tree, and a thread's path through it;
 //! - `native`: the native frames of a thread;
@@ -20,6 +21,7 @@
 
 mod capture;
 pub mod facts;
+pub mod flags;
 mod interner;
 mod merge;
 mod native;
@@ -29,8 +31,8 @@ pub mod python;
 mod region;
 mod tree;
 
-pub use capture::{Captured, Stacks, ThreadStacks, flags};
+pub use capture::{Captured, Stacks, ThreadStacks};
 pub use facts::{Location, LocationKind, Module, Node, PythonCode, Sink};
-pub use native::walk::Counts;
+pub use native::counts::Counts;
 pub use options::{Mode, Options};
 pub use python::Interpreter;

@@ -6,10 +6,10 @@
 //! are matched as well. 3.8 and 3.9 have no anchors; there the frames of the evaluator are told by their addresses, and
 //! are taken in order if there are as many as Python frames.
 
-use crate::capture::flags;
 use crate::facts::{LocationKind, Sink};
+use crate::flags;
 use crate::interner::NoNumber;
-use crate::native::walk::Frame;
+use crate::native::frames::Frame;
 use crate::path::Path;
 use crate::python::{Placing, ThreadPython};
 use crate::region::Region;
@@ -108,9 +108,7 @@ impl Places {
         let placed = self.find(native, python, placing);
         let begin_of = |group: usize| group.checked_sub(1).map_or(0, |before| groups[before].end);
         let push_group = |path: &mut Path, group: usize| {
-            for frame in (begin_of(group)..groups[group].end).rev() {
-                path.push(python.location(frame));
-            }
+            path.extend(python.locations(begin_of(group)..groups[group].end));
         };
         let mut group = groups.len();
         match placed {

@@ -1,7 +1,7 @@
 //! The path of a stack through the call tree, and how much of it stays from one capture to the next.
 
-use crate::capture::flags;
 use crate::facts::{LocationKind, Sink};
+use crate::flags;
 use crate::interner::NoNumber;
 use crate::region::{Region, Zeroed};
 use crate::tree::Tree;
@@ -10,7 +10,7 @@ use crate::tree::Tree;
 pub(crate) const CAPACITY: usize = 1 << 17;
 
 /// Entries of a thread's cache of nodes.
-const CACHE: usize = 1 << 12;
+const CACHE: usize = 1 << 11;
 
 /// A node that was looked up before.
 #[derive(Clone, Copy)]
@@ -49,11 +49,14 @@ pub(crate) struct Path {
 impl Path {
     /// Reserves room for a thread's paths.
     pub(crate) fn reserve() -> Path {
+        let cache = Region::reserve(CACHE);
+        // Entries are read before they are written: each page would be faulted in twice.
+        cache.populate(0..CACHE);
         Path {
             locations: Region::reserve(CAPACITY),
             nodes: Region::reserve(CAPACITY),
             hashes: Region::reserve(CAPACITY),
-            cache: Region::reserve(CACHE),
+            cache,
             len: 0,
             old_len: 0,
             same: 0,
@@ -87,6 +90,31 @@ impl Path {
             *entry = location;
         }
         self.len += 1;
+    }
+
+    /// Adds locations, each further in than the one before.
+    #[inline(always)]
+    pub(crate) fn extend(&mut self, mut locations: impl ExactSizeIterator<Item = u32>) {
+        let end = self.len + locations.len();
+        if end > CAPACITY {
+            self.overflow = true;
+            return;
+        }
+        let mut entries = self.locations[self.len..end].iter_mut();
+        if self.same == self.len {
+            let comparable = self.old_len.max(self.len) - self.len;
+            for (entry, location) in entries.by_ref().take(comparable).zip(locations.by_ref()) {
+                if *entry != location {
+                    *entry = location;
+                    break;
+                }
+                self.same += 1;
+            }
+        }
+        for (entry, location) in entries.zip(locations) {
+            *entry = location;
+        }
+        self.len = end;
     }
 
     /// Whether its memory could be reserved.
@@ -154,20 +182,13 @@ impl Path {
         } else {
             (self.nodes[at - 1], self.hashes[at - 1])
         };
+        let cache = self.cache.first_mut();
         let entries = self.nodes[at..outer]
             .iter_mut()
             .zip(&mut self.hashes[at..outer]);
         for ((node, hashed), location) in entries.zip(&self.locations[at..outer]) {
-            hash = (hash ^ location).wrapping_mul(0x9e37_79b1).rotate_left(15);
-            parent = cached_node(
-                &mut self.cache,
-                hash,
-                tree,
-                parent,
-                *location,
-                at as u32,
-                sink,
-            )?;
+            hash = hash_with(hash, *location);
+            parent = cached_node(cache, hash, tree, parent, *location, at as u32, sink)?;
             (*node, *hashed) = (parent, hash);
             at += 1;
         }
@@ -177,26 +198,24 @@ impl Path {
             parent = tree.node(parent, gap, at as u32, sink)?;
             for location in &self.locations[self.len - (depth - outer)..self.len] {
                 at += 1;
-                hash = (hash ^ location).wrapping_mul(0x9e37_79b1).rotate_left(15);
-                parent = cached_node(
-                    &mut self.cache,
-                    hash,
-                    tree,
-                    parent,
-                    *location,
-                    at as u32,
-                    sink,
-                )?;
+                hash = hash_with(hash, *location);
+                parent = cached_node(cache, hash, tree, parent, *location, at as u32, sink)?;
             }
         }
         Ok(parent)
     }
 }
 
+/// The hash of a path that goes on to a location. Each waits for the one before, so it is a short computation.
+#[inline(always)]
+fn hash_with(hash: u32, location: u32) -> u32 {
+    hash.rotate_left(5).wrapping_add(location)
+}
+
 /// The node of a location below a parent, from the thread's cache if it is there.
 #[inline(always)]
 fn cached_node(
-    cache: &mut Region<Cached>,
+    cache: &mut [Cached; CACHE],
     hash: u32,
     tree: &Tree,
     parent: u32,
@@ -205,7 +224,7 @@ fn cached_node(
     sink: &mut dyn Sink,
 ) -> Result<u32, NoNumber> {
     let key = u64::from(parent) << 32 | u64::from(location);
-    let slot = hash as usize % CACHE;
+    let slot = (hash.wrapping_mul(0x9e37_79b1) >> 16) as usize % CACHE;
     let cached = cache[slot];
     if cached.key == key {
         return Ok(cached.node);

@@ -2,6 +2,9 @@
 
 use std::ptr::NonNull;
 
+/// Size of a page in bytes.
+const PAGE: usize = 4096;
+
 /// Types of which all-zero bytes are a valid value.
 ///
 /// # Safety
@@ -71,13 +74,18 @@ impl<T: Zeroed> Region<T> {
         self.len
     }
 
-    /// Has the kernel provide the pages of the first `count` values now, in one go instead of one fault at a time later.
-    pub(crate) fn populate(&self, count: usize) {
-        let bytes = count.min(self.len) * size_of::<T>();
-        if bytes > 0 {
-            // SAFETY: the range is ours. Before Linux 5.14 the advice is unknown, and pages come when they are used.
-            unsafe { libc::madvise(self.base.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) };
+    /// Has the kernel provide the pages of a range of values now, in one go instead of one fault at a time later.
+    pub(crate) fn populate(&self, range: std::ops::Range<usize>) {
+        if range.start >= range.end || range.end > self.len {
+            return;
         }
+        let start = (range.start * size_of::<T>()) & !(PAGE - 1);
+        let bytes = range.end * size_of::<T>() - start;
+        // SAFETY: the range is ours. Before Linux 5.14 the advice is unknown, and pages come when they are used.
+        unsafe {
+            let start = self.base.as_ptr().byte_add(start).cast();
+            libc::madvise(start, bytes, libc::MADV_POPULATE_WRITE)
+        };
     }
 
     /// The first `N` values, as an array whose length the compiler knows.
@@ -90,6 +98,18 @@ impl<T: Zeroed> Region<T> {
         assert!(self.len >= N);
         // SAFETY: at least `N` values are mapped.
         unsafe { &*self.base.as_ptr().cast() }
+    }
+
+    /// As [`Region::first`], to be changed.
+    ///
+    /// # Panics
+    ///
+    /// As there.
+    #[inline(always)]
+    pub(crate) fn first_mut<const N: usize>(&mut self) -> &mut [T; N] {
+        assert!(self.len >= N);
+        // SAFETY: at least `N` values are mapped, and the region is borrowed exclusively.
+        unsafe { &mut *self.base.as_ptr().cast() }
     }
 
     /// Makes all values zero again and gives their memory back. No other thread may use the region meanwhile.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use rpd_tests::pythons::interpreters;
+use rpd_tests::run::{skipped, tool};
 
 /// Random trees, over all interpreters.
 const TREES: usize = 10_000;
@@ -116,8 +117,19 @@ cases! {
     case_90_threads_and_reference_counts = "90";
 }
 
-/// Not here: 70 (an exception that a C++ binding layer translates) and the frames of `torch.compile` in 76 need libraries
-/// that are not in the tree.
+/// PyTorch's own tracebacks, where the `python3` on the path has PyTorch: backward passes, workers, compiled code.
+#[test]
+fn places_of_pytorch_have_all_frames_of_its_own_tracebacks() {
+    let Some(python) = tool("python3") else {
+        return skipped("stacks at places of PyTorch", "no python3");
+    };
+    let output = run(&python, "torch_places.py", &[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    println!("{text}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}{errors}");
+}
+
 #[test]
 fn random_trees_are_as_the_interpreter_sees_them() {
     let known = interpreters()

@@ -342,6 +342,46 @@ pub enum Part {
     Native,
 }
 
+impl Part {
+    /// Whether frames of a kind are in it.
+    pub fn has(self, kind: flame::Kind) -> bool {
+        match (self, kind) {
+            (Part::All, _) | (_, flame::Kind::Call) => true,
+            (Part::Python, kind) => kind == flame::Kind::Python,
+            (Part::Native, kind) => kind == flame::Kind::Native,
+        }
+    }
+}
+
+/// The place that a call was made at: the innermost frame of the program. Functions of the runtime's headers are none.
+/// `frames` are innermost first and without the call itself.
+pub fn site(frames: &[flame::Frame]) -> String {
+    let in_headers = |frame: &&flame::Frame| frame.file.contains("/include/hip/");
+    let own = frames.iter().find(|frame| !in_headers(frame));
+    match own.or(frames.first()) {
+        Some(frame) => place(frame),
+        None => "(no frames)".to_owned(),
+    }
+}
+
+/// All places of a stack as one text, in the order of the frames.
+pub fn stack(frames: &[flame::Frame]) -> String {
+    let places: Vec<String> = frames.iter().map(place).collect();
+    places.join(" <- ")
+}
+
+/// `function at file:line`, as far as that is known.
+fn place(frame: &flame::Frame) -> String {
+    let flame::Frame {
+        name, file, line, ..
+    } = frame;
+    match (file.is_empty(), line) {
+        (true, _) => name.clone(),
+        (false, 0) => format!("{name} at {file}"),
+        (false, line) => format!("{name} at {file}:{line}"),
+    }
+}
+
 /// Texts of stacks.
 #[derive(Debug)]
 pub struct Texts<'a> {
@@ -368,45 +408,22 @@ impl<'a> Texts<'a> {
             .filter_map(|&number| self.expanded.frames.get(number as usize))
     }
 
-    /// The place that a call was made at: the innermost frame of the program. Functions of the runtime's headers are none.
+    /// The place that a call was made at.
     pub fn site(&self, used: Use) -> String {
-        let mut own = self
-            .frames(used.stack)
-            .filter(|frame| !matches!(frame.kind, FrameKind::Call { .. }));
-        let in_headers = |frame: &&ShownFrame| {
-            self.session
-                .strings
-                .get(frame.file)
-                .contains("/include/hip/")
-        };
-        let Some(innermost) = own.next() else {
-            return "(no frames)".to_owned();
-        };
-        let site = match in_headers(&innermost) {
-            true => own.find(|frame| !in_headers(frame)).unwrap_or(innermost),
-            false => innermost,
-        };
-        self.place(site)
+        site(&self.below_call(used))
     }
 
     /// All places of a stack, innermost first, without the call itself.
     pub fn stack(&self, used: Use) -> String {
-        let places: Vec<String> = self
-            .frames(used.stack)
-            .filter(|frame| !matches!(frame.kind, FrameKind::Call { .. }))
-            .map(|frame| self.place(frame))
-            .collect();
-        places.join(" <- ")
+        stack(&self.below_call(used))
     }
 
-    /// `function at file:line`, as far as that is known.
-    fn place(&self, frame: &ShownFrame) -> String {
-        let found = self.frame(frame, None);
-        match (found.file.is_empty(), found.line) {
-            (true, _) => found.name,
-            (false, 0) => format!("{} at {}", found.name, found.file),
-            (false, line) => format!("{} at {}:{line}", found.name, found.file),
-        }
+    /// The frames of a stack, innermost first, without the call itself.
+    fn below_call(&self, used: Use) -> Vec<flame::Frame> {
+        self.frames(used.stack)
+            .filter(|frame| !matches!(frame.kind, FrameKind::Call { .. }))
+            .map(|frame| self.frame(frame, None))
+            .collect()
     }
 
     /// The frames of a stack for a flame graph, outermost first.
@@ -414,11 +431,7 @@ impl<'a> Texts<'a> {
         let frames = self.frames(used.stack).rev();
         frames
             .map(|frame| self.frame(frame, Some(used.function)))
-            .filter(|frame| match (part, frame.kind) {
-                (Part::All, _) | (_, flame::Kind::Call) => true,
-                (Part::Python, kind) => kind == flame::Kind::Python,
-                (Part::Native, kind) => kind == flame::Kind::Native,
-            })
+            .filter(|frame| part.has(frame.kind))
             .collect()
     }
 

@@ -6,7 +6,7 @@
 //! - [`look_up()`]: the same for all locations of a session, [`Limited`]: within a limited time;
 //! - [`keep_files`]: texts of generated Python files; [`name_jit`]: names of code that was made at run time;
 //! - [`symbolize`]: all of this for a database, which it writes;
-//! - [`analysis`]: what stacks cost;
+//! - [`analysis`]: what stacks cost; [`each_rpd_call`]: stacks of files of RPD, which are texts;
 //! - [`code`]: instructions of code objects of the GPU, and their lines;
 //! - [`flame`]: flame graphs of weighted stacks, whatever they are from.
 
@@ -20,6 +20,7 @@ mod look_up;
 mod native;
 mod object_file;
 mod perf_map;
+mod rpd_file;
 mod search;
 
 pub use code::look_up_code;
@@ -30,6 +31,7 @@ pub use look_up::{Report, Symbols, look_up};
 pub use native::{LONGEST_FUNCTION, Symbolizer};
 pub use perf_map::name_jit;
 pub use rpd_core::session::shown as expand;
+pub use rpd_file::each_rpd_call;
 pub use search::{SYSTEM_DEBUG_DIR, Search};
 
 /// A file that was mapped into a process.

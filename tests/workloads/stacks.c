@@ -3,6 +3,7 @@
  *   tree N DEPTH DISTINCT  N calls of hipGetLastError, each DEPTH functions deep, by DISTINCT ways
  *   kinds                  markers, an allocation and its release, each from a function of its own
  *   fork                   hipGetLastError in the parent, in a child without exec, and in the parent again
+ *   pause DEPTH            DEPTH functions deep, calls before a pause, in it and after it
  *   replace                hipGetLastError, then exec in the same process, which does `tree 3 2 2`
  *   kill N                 N calls, then SIGKILL to itself
  *   time N DEPTH           N calls from one place; prints what one costs
@@ -101,6 +102,19 @@ FUNCTION in_parent(void) {
     after += 11;
 }
 
+FUNCTION pausing(int depth) {
+    if (depth > 0) {
+        pausing(depth - 1);
+    } else {
+        innermost();
+        roctxProfilerPause(0);
+        innermost();
+        roctxProfilerResume(0);
+        innermost();
+    }
+    after += 12;
+}
+
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "tree";
     long count = number_argument(argc, argv, 2, 10);
@@ -124,6 +138,8 @@ int main(int argc, char **argv) {
         if (waitpid(child, &status, 0) != child || status)
             FAIL("the child ended with wait status 0x%x", status);
         in_parent();
+    } else if (!strcmp(mode, "pause")) {
+        pausing((int)count);
     } else if (!strcmp(mode, "replace")) {
         innermost();
         char *again[] = {argv[0], (char *)"tree", (char *)"3", (char *)"2", (char *)"2", NULL};

@@ -40,10 +40,16 @@ fn boolean(text: &str) -> Result<bool, String> {
 }
 
 impl WindowOptions {
+    /// Whether an option sets one.
+    pub(super) fn is_given(&self) -> bool {
+        [&self.start, &self.start_marker, &self.end, &self.end_marker]
+            .iter()
+            .any(|side| side.is_some())
+    }
+
     /// The window over all databases together; `None` when no option sets one.
     pub(super) fn resolve(&self, name: &str, paths: &[PathBuf]) -> Result<Option<Window>> {
-        let sides = [&self.start, &self.start_marker, &self.end, &self.end_marker];
-        if sides.iter().all(|side| side.is_none()) {
+        if !self.is_given() {
             return Ok(None);
         }
         let mut span: Option<(u64, u64)> = None;

@@ -1,6 +1,6 @@
 //! The kernel's list of mappings, read without allocation.
 
-use crate::native::modules::{open, read};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// A mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +74,21 @@ fn parse(line: &[u8]) -> Option<Mapping> {
         readable: line.get(space + 1)? == &b'r',
         executable: line.get(space + 3)? == &b'x',
     })
+}
+
+/// Opens a file for reading, without allocation.
+fn open(path: &std::ffi::CStr) -> Option<OwnedFd> {
+    // SAFETY: a string constant.
+    let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    // SAFETY: the descriptor was opened here.
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Reads as much as there is, up to the length of the buffer.
+fn read(file: &OwnedFd, buffer: &mut [u8]) -> usize {
+    // SAFETY: the buffer is as long as stated.
+    let len = unsafe { libc::read(file.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+    usize::try_from(len).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -117,6 +117,12 @@ impl Readable {
         self.others
     }
 
+    /// Addresses of words that may be read without a check.
+    #[inline(always)]
+    pub(crate) fn own(&self) -> std::ops::Range<u64> {
+        self.own.0..self.own.1
+    }
+
     /// The word at an address, if it may be read.
     #[inline(always)]
     pub(crate) fn word(&mut self, address: u64) -> Option<u64> {

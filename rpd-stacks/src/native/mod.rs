@@ -7,22 +7,30 @@
 //! - `changes`: whether that may have changed;
 //! - `rules`, `cfi`: how to get from a frame to its caller;
 //! - `modules`: which module a rule is of, and whether it still is;
+//! - `counts`, `lookup`: rules and locations of a thread's walk, and how they are found the first time;
+//! - `frames`, `step`: the frames of a walk, and the way from one to its caller;
 //! - `walk`: a thread's walk and what it keeps of the last one.
 
 pub(crate) mod cfi;
 pub(crate) mod changes;
+pub(crate) mod counts;
+pub(crate) mod frames;
+mod lookup;
 pub(crate) mod maps;
 pub(crate) mod memory;
 pub(crate) mod modules;
 pub(crate) mod objects;
 pub(crate) mod registers;
 pub(crate) mod rules;
+mod step;
 pub(crate) mod walk;
 
 use std::ffi::c_void;
 
+use crate::tree::Tree;
 use changes::Changes;
 use modules::Modules;
+use objects::Object;
 use rules::Rules;
 
 /// Size of a page.
@@ -31,6 +39,25 @@ pub(crate) const PAGE: u64 = 4096;
 /// `_Unwind_Find_FDE` of libgcc: the frame description entry for an address, also of code that was registered at run
 /// time. The second argument receives three base addresses.
 type FindEntry = unsafe extern "C" fn(*const c_void, *mut [*const c_void; 3]) -> *const c_void;
+
+/// Is told of the modules whose code is on a stack.
+pub(crate) trait ModuleObserver {
+    /// A module was met. Called again for modules that were met before.
+    ///
+    /// # Safety
+    ///
+    /// The module is loaded, and `object` is what the loader says about it.
+    unsafe fn module_met(&self, module: u32, object: &Object);
+}
+
+/// What a walk uses beside what is the thread's own.
+pub(crate) struct Shared<'a> {
+    pub(crate) native: &'a Native,
+    pub(crate) tree: &'a Tree,
+    /// Modules are told once in each session.
+    pub(crate) session: u32,
+    pub(crate) observer: Option<&'a dyn ModuleObserver>,
+}
 
 /// What all threads share for native frames.
 pub(crate) struct Native {

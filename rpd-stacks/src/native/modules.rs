@@ -1,6 +1,5 @@
 //! The modules that code was seen in.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use crate::facts::{Module, Sink};
@@ -57,6 +56,18 @@ pub(crate) struct Modules {
     used: AtomicU32,
 }
 
+/// The states of all modules.
+#[derive(Clone, Copy)]
+pub(crate) struct States<'a>(&'a [AtomicU8; CAPACITY + 1]);
+
+impl States<'_> {
+    /// Whether rules of this module may be used.
+    #[inline(always)]
+    pub(crate) fn is_live(self, index: u32) -> bool {
+        self.0[index as usize & CAPACITY].load(Ordering::Acquire) == LIVE
+    }
+}
+
 impl Modules {
     /// Reserves the tables.
     pub(crate) fn reserve() -> Modules {
@@ -73,11 +84,16 @@ impl Modules {
         !self.slots.is_empty() && !self.states.is_empty() && !self.buckets.is_empty()
     }
 
+    /// Whether rules of each module may be used, for several questions.
+    #[inline(always)]
+    pub(crate) fn states(&self) -> States<'_> {
+        States(self.states.first())
+    }
+
     /// Whether rules of this module may be used.
     #[inline(always)]
     pub(crate) fn is_live(&self, index: u32) -> bool {
-        self.states.first::<{ CAPACITY + 1 }>()[index as usize & CAPACITY].load(Ordering::Acquire)
-            == LIVE
+        self.states().is_live(index)
     }
 
     /// An object may have been unloaded: every module is looked at again before its rules are used.
@@ -263,19 +279,4 @@ fn fingerprint_of(object: &Object, build_id: &[u8]) -> u64 {
         hash = (hash ^ part.len() as u64).wrapping_mul(0x0000_0100_0000_01b3);
     }
     hash
-}
-
-/// Opens a file for reading, without allocation.
-pub(crate) fn open(path: &std::ffi::CStr) -> Option<OwnedFd> {
-    // SAFETY: a string constant.
-    let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-    // SAFETY: the descriptor was opened here.
-    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-/// Reads as much as there is, up to the length of the buffer.
-pub(crate) fn read(file: &OwnedFd, buffer: &mut [u8]) -> usize {
-    // SAFETY: the buffer is as long as stated.
-    let len = unsafe { libc::read(file.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
-    usize::try_from(len).unwrap_or(0)
 }

@@ -12,6 +12,7 @@ use crate::region::{Region, Zeroed};
 /// | 3 | the canonical frame address (CFA) is relative to RBP, not RSP |
 /// | 4 | the CFA is the word at that address |
 /// | 5..7 | [`SavedBp`] |
+/// | 7 | the rule is [usual](Rule::is_usual) |
 /// | 8..24 | offset of the saved RBP in words, signed |
 /// | 24..49 | offset of the CFA in words, signed; of a JIT rule the count of loads |
 /// | 49..64 | index of the module, [`NO_MODULE`] if there is none |
@@ -76,12 +77,19 @@ impl Rule {
     ) -> Option<Rule> {
         let fits = cfa % 8 == 0 && bp_offset % 8 == 0 && (cfa / 8).unsigned_abs() < 1 << 24;
         let bp_words = i16::try_from(bp_offset / 8).ok()?;
+        let usual = !deref
+            && match bp {
+                SavedBp::Same => true,
+                SavedBp::AtCfa => bp_offset != 0,
+                SavedBp::AtBp | SavedBp::Lost => false,
+            };
         fits.then(|| {
             Rule(
                 Kind::Frame as u64
                     | u64::from(from_bp) << 3
                     | u64::from(deref) << 4
                     | (bp as u64) << 5
+                    | u64::from(usual) << 7
                     | u64::from(bp_words as u16) << 8
                     | ((cfa / 8) as u64 & LOADS_MASK) << 24
                     | u64::from(module) << 49,
@@ -95,10 +103,17 @@ impl Rule {
         self.0 & 7 == Kind::Empty as u64
     }
 
-    /// Whether it is a frame rule.
+    /// Whether it is a frame rule that computes the CFA from a register alone, and that has the caller's RBP in RBP or
+    /// relative to the CFA but not at it.
     #[inline(always)]
-    pub(crate) fn is_frame(self) -> bool {
-        self.0 & 7 == Kind::Frame as u64
+    pub(crate) fn is_usual(self) -> bool {
+        self.0 & 1 << 7 != 0
+    }
+
+    /// Of a usual rule, whether the caller's RBP is on the stack.
+    #[inline(always)]
+    pub(crate) fn saves_bp(self) -> bool {
+        self.0 & 1 << 5 != 0
     }
 
     #[inline(always)]
@@ -164,6 +179,9 @@ const LEVELS: [u32; 3] = [13, 16, 19];
 /// How many slots of a level are probed before the next one is tried.
 const PROBES: [usize; LEVELS.len()] = [GROUP, GROUP, 32 * GROUP];
 
+/// Entries of the table of locations: one for each slot, and more up to a power of two.
+const SLOTS: usize = 1 << 20;
+
 /// A program counter and its rule.
 #[derive(Default)]
 struct Slot {
@@ -190,10 +208,10 @@ impl Rules {
     pub(crate) fn reserve() -> Rules {
         let rules = Rules {
             levels: LEVELS.map(|bits| Region::reserve(1 << bits)),
-            locations: Region::reserve(LEVELS.iter().map(|bits| 1usize << bits).sum()),
+            locations: Region::reserve(SLOTS),
         };
-        rules.levels[0].populate(1 << LEVELS[0]);
-        rules.locations.populate(1 << LEVELS[0]);
+        rules.levels[0].populate(0..1 << LEVELS[0]);
+        rules.locations.populate(0..1 << LEVELS[0]);
         rules
     }
 
@@ -202,32 +220,30 @@ impl Rules {
         !self.locations.is_empty() && self.levels.iter().all(|level| !level.is_empty())
     }
 
+    /// The table with its first level at hand, for several look-ups.
+    #[inline(always)]
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader {
+            rules: self,
+            slots: self.levels[0].first(),
+            locations: self.locations.first(),
+        }
+    }
+
     /// The rule of a program counter and its place.
     #[inline(always)]
     pub(crate) fn get(&self, pc: u64) -> Option<(Rule, Place)> {
-        let slots = self.levels[0].first::<{ 1 << LEVELS[0] }>();
-        let group = hash(pc) as usize & (slots.len() - GROUP);
-        for offset in 0..GROUP {
-            let slot = &slots[group + offset];
-            let key = slot.pc.load(Ordering::Acquire);
-            if key == pc {
-                let rule = Rule(slot.rule.load(Ordering::Acquire));
-                return (!rule.is_empty()).then_some((rule, Place((group + offset) as u32)));
-            }
-            if key == 0 {
-                return None;
-            }
-        }
-        self.get_further(pc)
+        self.reader().get(pc)
     }
 
     /// Looks in the levels after the first.
     #[inline(never)]
     fn get_further(&self, pc: u64) -> Option<(Rule, Place)> {
         let mut first = self.levels[0].len();
-        for (slots, probes) in self.levels[1..].iter().zip(&PROBES[1..]) {
-            for offset in 0..*probes {
-                let at = slot_of(pc, offset, slots.len());
+        for (level, slots) in self.levels.iter().enumerate().skip(1) {
+            let group = group_of(pc, level, slots.len());
+            for offset in 0..PROBES[level] {
+                let at = (group + offset) % slots.len();
                 let slot = &slots[at];
                 let key = slot.pc.load(Ordering::Acquire);
                 if key == pc {
@@ -246,9 +262,10 @@ impl Rules {
     /// Stores the rule of a program counter, over an older one if there is one. `None` if the table is full there.
     pub(crate) fn set(&self, pc: u64, rule: Rule) -> Option<Place> {
         let mut first = 0;
-        for (slots, probes) in self.levels.iter().zip(&PROBES) {
-            for offset in 0..*probes {
-                let at = slot_of(pc, offset, slots.len());
+        for (level, slots) in self.levels.iter().enumerate() {
+            let group = group_of(pc, level, slots.len());
+            for offset in 0..PROBES[level] {
+                let at = (group + offset) % slots.len();
                 let slot = &slots[at];
                 let key = match slot
                     .pc
@@ -270,8 +287,7 @@ impl Rules {
     /// The location of the code at a place, if it is known for this module.
     #[inline(always)]
     pub(crate) fn location(&self, place: Place, module: u32) -> Option<u32> {
-        let location = self.locations[place.0 as usize].load(Ordering::Acquire);
-        (location != 0 && location >> 32 == u64::from(module)).then_some(location as u32)
+        self.reader().location(place, module)
     }
 
     /// Stores the location of the code at a place.
@@ -288,16 +304,50 @@ impl Rules {
     }
 }
 
-/// The slot that is probed after `offset` others.
-#[inline(always)]
-fn slot_of(pc: u64, offset: usize, slots: usize) -> usize {
-    ((hash(pc) as usize & (slots - GROUP)) + offset) & (slots - 1)
+/// Reads a table of rules.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    rules: &'a Rules,
+    slots: &'a [Slot; 1 << LEVELS[0]],
+    locations: &'a [AtomicU64; SLOTS],
 }
 
-/// Mixes an address; neighbouring addresses end up in different groups.
+impl Reader<'_> {
+    /// The rule of a program counter and its place.
+    #[inline(always)]
+    pub(crate) fn get(self, pc: u64) -> Option<(Rule, Place)> {
+        let group = group_of(pc, 0, self.slots.len());
+        for offset in 0..GROUP {
+            let slot = &self.slots[group + offset];
+            let key = slot.pc.load(Ordering::Acquire);
+            if key == pc {
+                let rule = Rule(slot.rule.load(Ordering::Acquire));
+                return (!rule.is_empty()).then_some((rule, Place((group + offset) as u32)));
+            }
+            if key == 0 {
+                return None;
+            }
+        }
+        self.rules.get_further(pc)
+    }
+
+    /// The location of the code at a place, if it is known for this module.
+    #[inline(always)]
+    pub(crate) fn location(self, place: Place, module: u32) -> Option<u32> {
+        let location = self.locations[place.0 as usize % SLOTS].load(Ordering::Acquire);
+        (location != 0 && location >> 32 == u64::from(module)).then_some(location as u32)
+    }
+}
+
+/// First slot of the group of a program counter in a level. The look-up of a caller waits for that of the callee, so
+/// that of the first level is a short computation.
 #[inline(always)]
-fn hash(pc: u64) -> u64 {
-    pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
+fn group_of(pc: u64, level: usize, slots: usize) -> usize {
+    let hash = match level {
+        0 => pc << 1 ^ pc >> 11,
+        _ => pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40,
+    };
+    hash as usize & (slots - GROUP)
 }
 
 #[cfg(test)]

@@ -1,31 +1,40 @@
 //! Reading the memory of the process.
 
+/// Integers that are read from memory.
+///
+/// # Safety
+///
+/// All bytes are a valid value.
+pub(crate) unsafe trait Integer: Copy + Default {}
+
+// SAFETY: an integer.
+unsafe impl Integer for usize {}
+// SAFETY: an integer.
+unsafe impl Integer for u32 {}
+// SAFETY: an integer.
+unsafe impl Integer for u8 {}
+
 /// Something that reads memory by address.
 pub(crate) trait Memory {
-    /// Reads `buffer.len()` bytes at `address`; `false` if they cannot be read.
-    fn read(&self, address: usize, buffer: &mut [u8]) -> bool;
+    /// The integer at `address`, `None` if it cannot be read or the address is not a multiple of its size.
+    fn load<T: Integer>(&self, address: usize) -> Option<T>;
 
     /// The word at `address`.
     #[inline(always)]
     fn word(&self, address: usize) -> Option<usize> {
-        let mut bytes = [0; 8];
-        self.read(address, &mut bytes)
-            .then(|| usize::from_ne_bytes(bytes))
+        self.load(address)
     }
 
     /// The 32 bits at `address`.
     #[inline(always)]
     fn half(&self, address: usize) -> Option<u32> {
-        let mut bytes = [0; 4];
-        self.read(address, &mut bytes)
-            .then(|| u32::from_ne_bytes(bytes))
+        self.load(address)
     }
 
     /// The byte at `address`.
     #[inline(always)]
     fn byte(&self, address: usize) -> Option<u8> {
-        let mut bytes = [0; 1];
-        self.read(address, &mut bytes).then_some(bytes[0])
+        self.load(address)
     }
 }
 
@@ -49,15 +58,10 @@ impl Direct {
 
 impl Memory for Direct {
     #[inline(always)]
-    fn read(&self, address: usize, buffer: &mut [u8]) -> bool {
-        if !plausible(address & !7) {
-            return false;
-        }
-        // SAFETY: the caller of `new` promises that the address is mapped.
-        unsafe {
-            std::ptr::copy_nonoverlapping(address as *const u8, buffer.as_mut_ptr(), buffer.len())
-        };
-        true
+    fn load<T: Integer>(&self, address: usize) -> Option<T> {
+        let may = plausible(address & !7) && address.is_multiple_of(size_of::<T>());
+        // SAFETY: aligned, and the caller of `new` promises that the address is mapped.
+        may.then(|| unsafe { *(address as *const T) })
     }
 }
 
@@ -65,20 +69,21 @@ impl Memory for Direct {
 pub(crate) struct Checked;
 
 impl Memory for Checked {
-    fn read(&self, address: usize, buffer: &mut [u8]) -> bool {
-        if !plausible(address & !7) {
-            return false;
+    fn load<T: Integer>(&self, address: usize) -> Option<T> {
+        if !plausible(address & !7) || !address.is_multiple_of(size_of::<T>()) {
+            return None;
         }
+        let (mut value, length) = (T::default(), size_of::<T>());
         let local = libc::iovec {
-            iov_base: buffer.as_mut_ptr().cast(),
-            iov_len: buffer.len(),
+            iov_base: (&raw mut value).cast(),
+            iov_len: length,
         };
         let remote = libc::iovec {
             iov_base: address as *mut libc::c_void,
-            iov_len: buffer.len(),
+            iov_len: length,
         };
-        // SAFETY: the local range is the buffer; the kernel checks the remote one.
+        // SAFETY: the local range is the integer, and all bytes are valid; the kernel checks the remote one.
         let read = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
-        read == buffer.len() as isize
+        (read == length as isize).then_some(value)
     }
 }

@@ -28,6 +28,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 use crate::facts::{LocationKind, Sink};
 use crate::interner::{Interner, NoNumber};
+use crate::native::ModuleObserver;
+use crate::native::objects::Object;
 use crate::native::rules::NO_MODULE;
 use crate::region::{Region, Zeroed};
 use crate::tree::Tree;
@@ -125,29 +127,6 @@ impl Python {
         self.codes.usable() && !self.examined.is_empty()
     }
 
-    /// To be called for each module that is met on a stack: it may contain an interpreter. `dynamic` is asked once per
-    /// module, for its load bias and the address of its dynamic section.
-    ///
-    /// # Safety
-    ///
-    /// The module is loaded, and `dynamic` tells the truth.
-    #[inline]
-    pub(crate) unsafe fn module_met(&self, module: u32, dynamic: impl FnOnce() -> (u64, u64)) {
-        let Some(examined) = self.examined.get(module as usize) else {
-            return;
-        };
-        if examined.swap(1, Ordering::Relaxed) != 0 {
-            return;
-        }
-        let (bias, dynamic) = dynamic();
-        // SAFETY: passed on to our caller.
-        if let Some(found) = unsafe { Runtime::find(module, bias as usize, dynamic as usize) } {
-            // The one before is not freed, since another thread may be reading it: there are few in a process.
-            self.runtime
-                .store(Box::into_raw(Box::new(found)), Ordering::Release);
-        }
-    }
-
     /// What is known of the interpreter.
     pub(crate) fn interpreter(&self) -> Interpreter {
         match self.runtime() {
@@ -213,6 +192,25 @@ pub(crate) enum Placing<'a> {
     },
 }
 
+impl ModuleObserver for Python {
+    /// A module may contain an interpreter.
+    unsafe fn module_met(&self, module: u32, object: &Object) {
+        let Some(examined) = self.examined.get(module as usize) else {
+            return;
+        };
+        if examined.swap(1, Ordering::Relaxed) != 0 {
+            return;
+        }
+        let (bias, dynamic) = (object.bias as usize, object.dynamic() as usize);
+        // SAFETY: passed on to our caller.
+        if let Some(found) = unsafe { Runtime::find(module, bias, dynamic) } {
+            // The one before is not freed, since another thread may be reading it: there are few in a process.
+            self.runtime
+                .store(Box::into_raw(Box::new(found)), Ordering::Release);
+        }
+    }
+}
+
 impl ThreadPython {
     /// Reserves the buffers of a thread.
     pub(crate) fn reserve() -> ThreadPython {
@@ -237,10 +235,15 @@ impl ThreadPython {
         self.chain.groups()
     }
 
-    /// The location of the frame `index` (0 is the innermost), after [`ThreadPython::locate`].
+    /// The locations of some frames (0 is the innermost), outermost first, after [`ThreadPython::locate`].
     #[inline(always)]
-    pub(crate) fn location(&self, index: usize) -> u32 {
-        self.found[self.frames().len() - 1 - index].location
+    pub(crate) fn locations(
+        &self,
+        frames: std::ops::Range<usize>,
+    ) -> impl ExactSizeIterator<Item = u32> {
+        let count = self.frames().len();
+        let found = &self.found[count - frames.end..count - frames.start];
+        found.iter().map(|found| found.location)
     }
 
     /// Forgets what it remembers: ids start again.
@@ -365,25 +368,28 @@ impl ThreadPython {
         let mut identities = Identities::new();
         let known = self.found_count.min(count);
         self.found_count = 0;
-        for index in 0..count {
-            let frame = self.chain.frames()[count - 1 - index];
+        let outermost_first = self.chain.frames().iter().rev();
+        for (index, (frame, found)) in outermost_first.zip(self.found.iter_mut()).enumerate() {
             let Some(identity) = identities.of(&memory, layout, frame.code) else {
                 return Ok(false);
             };
-            let before = &self.found[index];
-            if index < known && before.frame == frame && before.identity == identity {
+            if index < known && found.frame == *frame && found.identity == identity {
                 continue;
             }
-            let code = match self.cached(frame.code, identity) {
+            let known_code = cached(&self.cache, frame.code, identity);
+            let code = match known_code {
                 Some(id) => id,
-                None => match self.number(python, runtime, layout, frame.code, identity, sink) {
-                    Some(id) => id?,
-                    None => return Ok(false),
-                },
+                None => {
+                    let own = (&mut self.cache[..], &mut self.scratch);
+                    match number(python, runtime, layout, own, (frame.code, identity), sink) {
+                        Some(id) => id?,
+                        None => return Ok(false),
+                    }
+                }
             };
             let location = tree.location(LocationKind::Python, code, frame.lasti as u64, sink)?;
-            self.found[index] = Found {
-                frame,
+            *found = Found {
+                frame: *frame,
                 identity,
                 location,
             };
@@ -421,45 +427,45 @@ impl ThreadPython {
         self.found_count = 0;
         Ok(true)
     }
+}
 
-    #[inline(always)]
-    fn cached(&self, code: usize, identity: u64) -> Option<u32> {
-        let set = self.cache.get(set_of(code)..set_of(code) + WAYS)?;
-        set.iter()
-            .find(|entry| entry.code == code && entry.identity == identity)
-            .map(|entry| entry.id)
-    }
+/// The number of a code object, if the thread remembers it.
+#[inline(always)]
+fn cached(cache: &[Cached], code: usize, identity: u64) -> Option<u32> {
+    let set = cache.get(set_of(code)..set_of(code) + WAYS)?;
+    set.iter()
+        .find(|entry| entry.code == code && entry.identity == identity)
+        .map(|entry| entry.id)
+}
 
-    /// The number of a code object that this thread has not met, or not lately; `None` if it cannot be read.
-    #[cold]
-    fn number(
-        &mut self,
-        python: &Python,
-        runtime: &Runtime,
-        layout: &Layout,
-        code: usize,
-        identity: u64,
-        sink: &mut dyn Sink,
-    ) -> Option<Result<u32, NoNumber>> {
-        // SAFETY: as in `locate`.
-        let memory = unsafe { Direct::new() };
-        // SAFETY: a frame of the calling thread holds the code object.
-        let content = unsafe { Content::read(&memory, runtime, layout, code, &mut self.scratch)? };
-        let version = runtime.version;
-        let number = python.codes.number(content.key(version), |id| {
-            sink.code(&content.fact(id, version))
-        });
-        let Ok(id) = number else {
-            return Some(number);
-        };
-        if let Some(set) = self.cache.get_mut(set_of(code)..set_of(code) + WAYS) {
-            let place = set
-                .iter()
-                .position(|entry| entry.code == code || entry.code == 0);
-            set[place.unwrap_or(identity as usize % WAYS)] = Cached { code, identity, id };
-        }
-        Some(Ok(id))
+/// The number of a code object that the thread has not met, or not lately; `None` if it cannot be read.
+#[cold]
+fn number(
+    python: &Python,
+    runtime: &Runtime,
+    layout: &Layout,
+    (cache, scratch): (&mut [Cached], &mut Scratch),
+    (code, identity): (usize, u64),
+    sink: &mut dyn Sink,
+) -> Option<Result<u32, NoNumber>> {
+    // SAFETY: as in `locate`.
+    let memory = unsafe { Direct::new() };
+    // SAFETY: a frame of the calling thread holds the code object.
+    let content = unsafe { Content::read(&memory, runtime, layout, code, scratch)? };
+    let version = runtime.version;
+    let number = python.codes.number(content.key(version), |id| {
+        sink.code(&content.fact(id, version))
+    });
+    let Ok(id) = number else {
+        return Some(number);
+    };
+    if let Some(set) = cache.get_mut(set_of(code)..set_of(code) + WAYS) {
+        let place = set
+            .iter()
+            .position(|entry| entry.code == code || entry.code == 0);
+        set[place.unwrap_or(identity as usize % WAYS)] = Cached { code, identity, id };
     }
+    Some(Ok(id))
 }
 
 /// Entries of the cache that one code object can be in.

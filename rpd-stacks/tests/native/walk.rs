@@ -305,13 +305,16 @@ fn code_without_unwind_information_is_crossed_by_the_frame_pointer_and_that_is_s
         let at = names.iter().position(|name| name == "bare").unwrap();
         assert_eq!(names[at + 1], "start");
     }
-    // What comes after it on the same thread is not marked.
+    // What comes after it on the same thread is not marked, and it is again when nothing of the last walk can be used.
     let plain = Library::of("shapes", &["-O2"], SHAPES);
     let taken = process.run_with(false, |probe| {
         library.function("start")(probe);
         plain.function("start")(probe);
+        library.function("start")(probe);
     });
     assert_eq!(taken[1].captured.flags, 0);
+    let last = taken.last().unwrap();
+    assert_eq!(last.captured.flags, rpd_stacks::flags::FRAME_POINTERS);
 }
 
 #[test]

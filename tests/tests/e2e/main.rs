@@ -19,6 +19,7 @@ mod recovery;
 mod refusals;
 mod sdk_events;
 mod stack_answers;
+mod stack_cases;
 mod stack_symbols;
 mod stacks;
 mod sudden_ends;

@@ -46,6 +46,30 @@ fn wrong_words() {
 }
 
 #[test]
+fn wrong_values_of_stack_options() {
+    for (option, value, words) in [
+        ("--stacks", "on", "'on'"),
+        ("--stacks-apis", "hip+", "'hip+' is no name of a function"),
+        ("--stacks-depth", "-1", "--stacks-depth"),
+        ("--stacks-every", "0", "--stacks-every"),
+        ("--stacks-min-duration", "50", "'50' has no unit"),
+        ("--stacks-symbolize", "later", "'later'"),
+        ("--stacks-symbolize-limit", "soon", "'soon' is no time"),
+    ] {
+        let value = format!("{option}={value}");
+        let outcome = refused(&["--hip-trace", &value], 2);
+        assert!(
+            outcome.stderr.contains(words),
+            "{value}: {}",
+            outcome.stderr
+        );
+    }
+    // As for all options that are true or false.
+    refused(&["--hip-trace", "--stacks-runtime-frames=perhaps"], 1);
+    refused(&["--hip-trace", "--stacks-interpreter-frames=perhaps"], 1);
+}
+
+#[test]
 fn a_forgotten_separator() {
     let outcome = Rpd::plain(["--sys-trace", "/bin/true"])
         .run()

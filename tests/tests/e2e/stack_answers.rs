@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rpd_tests::outputs::Database;
-use rpd_tests::run::{Outcome, Rpd, skipped, tool};
+use rpd_tests::run::{Outcome, Rpd, lacks, skipped, tool};
 
 /// The view of the guide, as it stands there.
 const GUIDE: &str = "create temporary view if not exists rocpd_stackstrings as select sf.id, s2.string as hip_api, \
@@ -423,6 +423,73 @@ fn an_exported_file_has_the_rows_of_the_view() {
     let file = Database::open(&output);
     assert_eq!(file.number("select count(*) from rocpd_stackframe"), 0);
     assert_eq!(file.number("select count(*) from rocpd_api"), 0);
+}
+
+/// `rpd stacks` and `rpd flame` on files of RPD. Case 12: in stacks of ten frames and more RPD puts the last digits of the
+/// call's address behind its name.
+#[test]
+fn files_of_rpd_have_the_answers_of_their_database() {
+    if lacks("c++") || lacks("python3") {
+        return;
+    }
+    let built = Built::new(PROGRAM, &["-g"]);
+    let outcome = recorded("native", &[&built.text("program")]);
+    let database = outcome.file("_results.db").display().to_string();
+    let file = built.text("out.rpd");
+    rpd(&["export", &database, "--rpd", &file]);
+    let folded = |path: &str, weight: &str| {
+        let text = rpd(&["flame", path, "-f", "folded", "--weight", weight]).stdout;
+        assert!(text.contains("main_foo(int, char**);"), "{text}");
+        // Where no function is known a database has the offset in the module.
+        let lines = text.lines().map(|line| match line.split_once("+0x") {
+            Some((before, after)) => {
+                let rest = after.trim_start_matches(|letter: char| letter.is_ascii_hexdigit());
+                format!("{before}{rest}")
+            }
+            None => line.to_owned(),
+        });
+        lines.collect::<Vec<_>>()
+    };
+    for weight in ["calls", "cpu", "gpu"] {
+        assert_eq!(folded(&file, weight), folded(&database, weight), "{weight}");
+    }
+    let table = |path: &str| rpd(&["stacks", path, "--api", "hipMalloc", "-f", "csv"]).stdout;
+    let (of_file, of_database) = (table(&file), table(&database));
+    let rows = |text: &str| {
+        let rows = text.lines().map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            // Sizes of allocations are not in files of RPD.
+            [&cells[..4], &cells[5..]].concat().join(",")
+        });
+        rows.collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&of_file), rows(&of_database));
+
+    let displaced = "import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+names = db.execute('SELECT DISTINCT name_id FROM rocpd_stackframe WHERE depth = 0').fetchall()
+text = '#0  0x00007b9a4550e1c in hipMalloc()1 at /opt/rocm/lib/libamdhip64.so.6'
+db.executemany('UPDATE rocpd_string SET string = ? WHERE id = ?', [(text, name) for (name,) in names])
+db.commit()
+";
+    command("python3", &["-c", displaced, &file]);
+    assert_eq!(folded(&file, "calls"), folded(&database, "calls"));
+
+    let refused = Rpd::plain(["stacks", &file, "--leaks"]).run();
+    assert_eq!(refused.code(), 2, "{}", refused.stderr);
+    assert_eq!(
+        refused.stderr,
+        format!(
+            "rpd: stacks: --kernels, --leaks and --memory need databases of rpd, and {file} is a file of RPD\n"
+        )
+    );
+    let refused = Rpd::plain(["flame", &file, "--start", "10%"]).run();
+    assert_eq!(refused.code(), 2, "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("is a file of RPD"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]

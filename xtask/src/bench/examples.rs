@@ -21,7 +21,7 @@ fn example(settings: &Settings, package: &str, name: &str, arguments: &[&str]) -
 /// The number that stands before `after` in `text`.
 fn number_before(text: &str, after: &str) -> Result<f64> {
     text.split_once(after)
-        .and_then(|(before, _)| before.rsplit([' ', ',']).find(|word| !word.is_empty()))
+        .and_then(|(before, _)| before.rsplit([' ', ',', '(']).find(|word| !word.is_empty()))
         .and_then(|word| word.parse().ok())
         .with_context(|| format!("no number before `{after}` in `{text}`"))
 }
@@ -50,6 +50,34 @@ pub(super) fn python_stacks(settings: &Settings) -> Result<Vec<Row>> {
         "ns",
         Target::AtMost(500.0),
     )])
+}
+
+/// Looks up distinct addresses of the collector, a library of about 20 MB with lines.
+pub(super) fn symbols(settings: &Settings) -> Result<Vec<Row>> {
+    let library = install::target_dir()
+        .join(if settings.release { "release" } else { "debug" })
+        .join("librpd_collect.so");
+    let library = library.to_str().context("a path that is no text")?;
+    let text = example(
+        settings,
+        "rpd-symbols",
+        "symbolize-many",
+        &[library, "5000"],
+    )?;
+    Ok(vec![
+        Row::new(
+            "symbols of 5000 addresses: size of the library",
+            number_before(&text, " MB)")?,
+            "MB",
+            Target::None,
+        ),
+        Row::new(
+            "symbols of 5000 addresses",
+            number_before(&text, " ms,")?,
+            "ms",
+            Target::AtMost(500.0),
+        ),
+    ])
 }
 
 /// Records of the rows whose target is stated for so many.

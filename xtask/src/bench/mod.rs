@@ -33,6 +33,7 @@ Rows (all of them unless some are named):
             memory (32 M need 25 GB of disk space)
   walks     captures of native call stacks, with framehop's figures beside them
   python    one merged stack with 30 Python frames, in the python3 on the path
+  symbols   functions and lines of 5000 addresses of one library
 
   --records N  records in the rows exit, writers and formats (default 2000000)
   --largest    128 M records as well in the row large, which need 100 GB of disk space

@@ -29,6 +29,7 @@ pub(super) const ALL: &[(&str, Measure)] = &[
     ("large", |_, settings| examples::large(settings)),
     ("walks", |_, settings| examples::walks(settings)),
     ("python", |_, settings| examples::python_stacks(settings)),
+    ("symbols", |_, settings| examples::symbols(settings)),
     ("att", |_, settings| examples::thread_traces(settings)),
 ];
 

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use rpd_core::compat::Compat;
-use rpd_core::session::Window;
 use rpd_symbols::analysis::{Part, Texts, Weight, costs};
-use rpd_symbols::flame::{Format, Profile};
+use rpd_symbols::each_rpd_call;
+use rpd_symbols::flame::{Format, Frame, Kind, Profile};
 
 use super::super::window::WindowOptions;
 use super::super::{Inputs, Naming, expand as expand_paths, parse, write_output};
+use super::sources::Sources;
 use super::{FrameOptions, WeightName, each_stacked, glob, wants};
 use crate::failure::Failure;
 
@@ -20,6 +21,9 @@ const NAME: &str = "flame";
 
 /// Writes a flame graph of the call stacks
 #[derive(Debug, Parser)]
+#[command(
+    after_help = "Files of RPD (ROCm/rocmProfileData) with stack frames are read as well; frames are as they stand there."
+)]
 struct Arguments {
     #[command(flatten)]
     inputs: Inputs,
@@ -94,10 +98,14 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         return Err(Failure::usage("flame: give a file to write to: -o FILE").into());
     }
     let paths = given.inputs.paths(NAME)?;
-    let window = given.window.resolve(NAME, &paths)?;
-    let profile = given.profile(&paths, window.as_ref())?;
+    let title = given.title(&paths);
+    let sources = Sources::open(NAME, paths, Some(&given.window))?;
+    let profile = given.profile(&sources)?;
     let before = match &given.diff {
-        Some(path) => Some(given.profile(&expand_paths(&[path])?, None)?),
+        Some(path) => {
+            let sources = Sources::open(NAME, expand_paths(&[path])?, None)?;
+            Some(given.profile(&sources)?)
+        }
         None => None,
     };
     if profile.is_empty() {
@@ -106,7 +114,6 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             Weight::from(given.weight).name()
         );
     }
-    let title = given.title(&paths);
     write_output(given.output_file.as_deref(), Compat::None, |out| {
         Ok(profile.write(format, &title, before.as_ref(), out)?)
     })?;
@@ -114,7 +121,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
 }
 
 impl Arguments {
-    fn profile(&self, paths: &[PathBuf], window: Option<&Window>) -> Result<Profile> {
+    fn profile(&self, sources: &Sources) -> Result<Profile> {
         let weight = Weight::from(self.weight);
         let part = match (self.python_only, self.native_only) {
             (true, _) => Part::Python,
@@ -122,12 +129,30 @@ impl Arguments {
             _ => Part::All,
         };
         let mut profile = Profile::new(weight.name(), weight.unit());
+        for file in &sources.rpd_files {
+            each_rpd_call(file, |function, cost, frames| {
+                let Some(frames) = frames.filter(|_| wants(&self.api, function)) else {
+                    return;
+                };
+                let call = Frame {
+                    kind: Kind::Call,
+                    name: function.to_owned(),
+                    file: String::new(),
+                    line: 0,
+                };
+                let outwards = std::iter::once(&call).chain(frames);
+                let shown: Vec<Frame> = outwards
+                    .filter(|frame| part.has(frame.kind))
+                    .cloned()
+                    .collect();
+                profile.add(shown.into_iter().rev(), cost.of(weight));
+            })?;
+        }
         each_stacked(
             NAME,
-            paths,
+            sources,
             &self.frames,
             false,
-            window,
             |_, session, settings, expanded| {
                 let names = self.naming.over(settings);
                 let costs = costs(session, names, |name| wants(&self.api, name));

@@ -2,6 +2,7 @@
 
 pub(crate) mod export;
 pub(crate) mod flame;
+mod sources;
 pub(crate) mod symbolize;
 mod table;
 
@@ -11,7 +12,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use rpd_core::session::shown::{Expanded, expand};
 use rpd_core::session::stacks::ShownFrames;
-use rpd_core::session::{LoadOptions, Session, Window};
+use rpd_core::session::{LoadOptions, Session};
 use rpd_formats::rocpd::read::Settings;
 use rpd_spool::stacks::{is_glob, picks};
 use rpd_symbols::analysis::Weight;
@@ -21,6 +22,7 @@ pub(crate) use table::run;
 
 use super::each_recording;
 use crate::failure::Failure;
+use sources::Sources;
 
 /// Which frames are shown, and where their symbols are from.
 #[derive(Debug, Args)]
@@ -100,13 +102,12 @@ fn wants(globs: &[String], name: &str) -> bool {
     globs.is_empty() || picks(globs, name)
 }
 
-/// Calls `take` with each recording that has call stacks.
+/// Calls `take` with each recording of the databases that has call stacks.
 fn each_stacked(
     name: &str,
-    paths: &[PathBuf],
+    sources: &Sources,
     frames: &FrameOptions,
     args: bool,
-    window: Option<&Window>,
     mut take: impl FnMut(&Path, &Session, &Settings, &Expanded) -> Result<()>,
 ) -> Result<()> {
     let mut symbolizer = frames.symbolizer()?;
@@ -115,6 +116,7 @@ fn each_stacked(
         ..LoadOptions::default()
     };
     let mut count = 0;
+    let (paths, window) = (&*sources.databases, sources.window.as_ref());
     each_recording(paths, load, window, |path, _, mut session, settings| {
         if session.stacks.is_empty() {
             return Ok(());
@@ -134,6 +136,7 @@ fn each_stacked(
         eprintln!("rpd: {name}: {note}");
     }
     match (count, paths) {
+        (_, []) => Ok(()),
         (0, [path]) => Err(Failure::failed(format!(
             "{name}: {} holds no call stacks; record with --stacks native, python or merged",
             path.display()

@@ -7,11 +7,14 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Parser;
 use rpd_core::compat::Compat;
+use rpd_formats::rocpd::read::RpdStacks;
 use rpd_formats::table::{Cell, Printer, TableFormat};
-use rpd_symbols::analysis::{Change, Cost, Held, Launches, Texts, Use, Weight, costs};
+use rpd_symbols::analysis::{Change, Cost, Held, Launches, Texts, Use, Weight, costs, site, stack};
+use rpd_symbols::each_rpd_call;
 
 use super::super::window::WindowOptions;
 use super::super::{Form, Inputs, Naming, parse, write_output};
+use super::sources::Sources;
 use super::{FrameOptions, WeightName, each_stacked, glob, wants};
 use crate::failure::Failure;
 
@@ -25,7 +28,7 @@ const UNKNOWN: &str = "(not known)";
 #[derive(Debug, Parser)]
 #[command(
     after_help = "GPU time is that of the kernels and copies that a call asked for. The call site is the innermost frame of the \
-    program; --whole shows all frames, innermost first."
+    program; --whole shows all frames, innermost first. Files of RPD (ROCm/rocmProfileData) with stack frames are read as well."
 )]
 struct Arguments {
     #[command(flatten)]
@@ -95,14 +98,16 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         return Ok(0);
     };
     let paths = given.inputs.paths(NAME)?;
-    let window = given.window.resolve(NAME, &paths)?;
+    let sources = Sources::open(NAME, paths, Some(&given.window))?;
     let mut found = Found::default();
+    for file in &sources.rpd_files {
+        given.add_rpd_file(file, &mut found)?;
+    }
     each_stacked(
         NAME,
-        &paths,
+        &sources,
         &given.frames,
         false,
-        window.as_ref(),
         |_, session, settings, expanded| {
             let names = given.naming.over(settings);
             let costs = costs(session, names, |name| wants(&given.api, name));
@@ -174,6 +179,34 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
 }
 
 impl Arguments {
+    /// Adds the calls of a file of RPD.
+    fn add_rpd_file(&self, file: &RpdStacks, found: &mut Found) -> Result<()> {
+        if self.kernels || self.leaks || self.memory {
+            return Err(Failure::usage(format!(
+                "stacks: --kernels, --leaks and --memory need databases of rpd, and {} is a file of RPD",
+                file.path().display()
+            ))
+            .into());
+        }
+        each_rpd_call(file, |function, cost, frames| {
+            if !wants(&self.api, function) {
+                return;
+            }
+            let Some(frames) = frames else {
+                found.calls_without += cost.calls;
+                found.gpu_without += cost.gpu;
+                return;
+            };
+            let place = match self.whole {
+                true => stack(frames),
+                false => site(frames),
+            };
+            let key = (function.to_owned(), place);
+            found.uses.entry(key).or_default().add(cost);
+        })?;
+        Ok(())
+    }
+
     fn table(&self, found: &mut Found) -> Table {
         match (self.kernels, self.leaks, self.memory) {
             (true, ..) => self.kernels(found),

@@ -10,6 +10,7 @@ mod counters;
 mod events;
 mod info;
 mod records;
+mod rpd;
 mod samples;
 mod scan;
 mod stacks;
@@ -26,6 +27,7 @@ use rpd_core::session::totals::Totals;
 use rpd_core::session::{LoadOptions, Session};
 
 pub use super::error::{Problem, ReadError};
+pub use rpd::{RpdCall, RpdStacks};
 
 /// Views without which a database cannot be read.
 const VIEWS: [&str; 18] = [

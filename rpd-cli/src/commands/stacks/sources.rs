@@ -1,0 +1,55 @@
+//! What the commands about stacks read: databases, and files of RPD.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use rpd_core::session::Window;
+use rpd_formats::rocpd::read::RpdStacks;
+
+use super::super::window::WindowOptions;
+use crate::failure::Failure;
+
+/// Files to read.
+pub(super) struct Sources {
+    /// Databases, and whatever else was named: it is an error there.
+    pub(super) databases: Vec<PathBuf>,
+    /// Files of RPD.
+    pub(super) rpd_files: Vec<RpdStacks>,
+    /// What is read of the databases.
+    pub(super) window: Option<Window>,
+}
+
+impl Sources {
+    /// Tells the files apart. Files of RPD are read whole.
+    pub(super) fn open(
+        name: &str,
+        paths: Vec<PathBuf>,
+        window: Option<&WindowOptions>,
+    ) -> Result<Sources> {
+        let (mut databases, mut rpd_files) = (Vec::new(), Vec::new());
+        for path in paths {
+            match RpdStacks::open(&path) {
+                Ok(Some(file)) => rpd_files.push(file),
+                // What is wrong with it is found when it is read as a database.
+                Ok(None) | Err(_) => databases.push(path),
+            }
+        }
+        let window = window.filter(|window| window.is_given());
+        if let (Some(_), Some(file)) = (window, rpd_files.first()) {
+            return Err(Failure::usage(format!(
+                "{name}: --start, --end and markers cut databases of rpd, and {} is a file of RPD; leave them out",
+                file.path().display()
+            ))
+            .into());
+        }
+        let window = match window {
+            Some(window) => window.resolve(name, &databases)?,
+            None => None,
+        };
+        Ok(Sources {
+            databases,
+            rpd_files,
+            window,
+        })
+    }
+}

@@ -1,0 +1,204 @@
+//! Rules and locations, from the tables or, the first time, from where they come from.
+
+use crate::facts::{LocationKind, Sink};
+use crate::interner::NoNumber;
+use crate::native::cfi::{self, Context, Memory};
+use crate::native::counts::Counts;
+use crate::native::objects::Object;
+use crate::native::rules::{Kind, NO_MODULE, Place, Rule};
+use crate::native::{PAGE, Shared, maps};
+use crate::region::Region;
+
+/// Captures after which an address outside all code is looked up again.
+const NOT_CODE_FOR: u64 = 256;
+
+/// What a thread needs to look things up.
+pub(super) struct Lookup {
+    pub(super) context: Box<Context>,
+    buffer: Region<u8>,
+    /// Executable mappings outside all modules.
+    code: [(u64, u64); 8],
+    next_code: usize,
+    /// Pages without code, and the capture until which that is believed.
+    not_code: [(u64, u64); 4],
+}
+
+impl Lookup {
+    /// Reserves the buffers.
+    pub(super) fn reserve() -> Lookup {
+        Lookup {
+            context: Box::new(Context::new_in()),
+            buffer: Region::reserve(1 << 16),
+            code: [(0, 0); 8],
+            next_code: 0,
+            not_code: [(0, 0); 4],
+        }
+    }
+
+    /// Whether its memory could be reserved.
+    pub(super) fn usable(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
+    /// The rule of a program counter; `None` if there is no code.
+    #[inline(always)]
+    pub(super) fn rule(
+        &mut self,
+        shared: &Shared<'_>,
+        pc: u64,
+        counts: &mut Counts,
+    ) -> Result<Option<(Rule, Option<Place>)>, NoNumber> {
+        let known = shared.native.rules.get(pc);
+        if let Some((rule, place)) = known
+            && shared.native.modules.is_live(rule.module())
+        {
+            return Ok(Some((rule, Some(place))));
+        }
+        self.find_rule(shared, pc, known, counts)
+    }
+
+    #[cold]
+    fn find_rule(
+        &mut self,
+        shared: &Shared<'_>,
+        pc: u64,
+        known: Option<(Rule, Place)>,
+        counts: &mut Counts,
+    ) -> Result<Option<(Rule, Option<Place>)>, NoNumber> {
+        let native = shared.native;
+        if let Some((rule, place)) = known
+            && rule.kind() == Kind::Jit
+            && rule.made_after(native.changes.loads())
+        {
+            return Ok(Some((rule, Some(place))));
+        }
+        if !(PAGE..1 << 47).contains(&pc) {
+            return Ok(None);
+        }
+        counts.misses += 1;
+        let rule = match Object::at(pc) {
+            Some(object) => {
+                let module = native.modules.index_of(&object).ok_or(NoNumber::Full)?;
+                if let Some(observer) = shared.observer {
+                    // SAFETY: code of the module is on this stack.
+                    unsafe { observer.module_met(module, &object) };
+                }
+                if let Some((rule, place)) = known
+                    && rule.module() == module
+                {
+                    return Ok(Some((rule, Some(place))));
+                }
+                let code = native.modules.code(module);
+                if !(code.code.0..code.code.1).contains(&pc) {
+                    return Ok(None);
+                }
+                let memory = Memory {
+                    start: code.frame_segment.0,
+                    end: code.frame_segment.1,
+                };
+                let rule = match code.frame_header {
+                    0 => None,
+                    // SAFETY: the module has code on this stack, so it stays loaded; the segment is readable.
+                    header => unsafe {
+                        cfi::rule_from_header(&mut self.context, header, memory, pc, module)
+                    },
+                };
+                // SAFETY: inside the module's code. A handler's return address is the start of the trampoline.
+                let returns = || unsafe { cfi::is_signal_return(pc + 1, code.code.1) };
+                rule.unwrap_or_else(|| {
+                    Rule::of_kind(
+                        if returns() {
+                            Kind::Signal
+                        } else {
+                            Kind::Uncovered
+                        },
+                        module,
+                    )
+                })
+            }
+            None if self.is_executable(pc, counts.captures) => Rule::jit(native.changes.loads()),
+            None => return Ok(None),
+        };
+        let place = native.rules.set(pc, rule);
+        counts.uncached += u64::from(place.is_none());
+        Ok(Some((rule, place)))
+    }
+
+    /// The location of a program counter.
+    #[inline(always)]
+    pub(super) fn location(
+        &mut self,
+        shared: &Shared<'_>,
+        rule: Rule,
+        place: Option<Place>,
+        pc: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<u32, NoNumber> {
+        let known = place.and_then(|place| shared.native.rules.location(place, rule.module()));
+        match known {
+            Some(location) => Ok(location),
+            None => self.find_location(shared, rule.module(), place, pc, sink),
+        }
+    }
+
+    #[cold]
+    fn find_location(
+        &mut self,
+        shared: &Shared<'_>,
+        module: u32,
+        place: Option<Place>,
+        pc: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<u32, NoNumber> {
+        let (native, tree) = (shared.native, shared.tree);
+        let location = if module == NO_MODULE {
+            tree.location(LocationKind::Jit, 0, pc, sink)?
+        } else {
+            if !native
+                .modules
+                .tell(module, pc, shared.session, &mut self.buffer, sink)
+            {
+                return Err(NoNumber::Refused);
+            }
+            let offset = pc.wrapping_sub(native.modules.bias(module));
+            tree.location(LocationKind::Native, module + 1, offset, sink)?
+        };
+        if let Some(place) = place {
+            native.rules.set_location(place, module, location);
+        }
+        Ok(location)
+    }
+
+    /// Whether an address outside all modules is in executable memory. `now` counts captures.
+    fn is_executable(&mut self, address: u64, now: u64) -> bool {
+        if self
+            .code
+            .iter()
+            .any(|(start, end)| (*start..*end).contains(&address))
+        {
+            return true;
+        }
+        let page = address & !(PAGE - 1);
+        if self
+            .not_code
+            .iter()
+            .any(|(known, until)| *known == page && now < *until)
+        {
+            return false;
+        }
+        match maps::mapping_at(address, &mut self.buffer) {
+            Some(mapping) if mapping.executable => {
+                self.code[self.next_code % self.code.len()] = (mapping.start, mapping.end);
+                self.next_code += 1;
+                true
+            }
+            _ => {
+                let oldest = self.not_code.iter_mut().min_by_key(|(_, until)| *until);
+                if let Some(entry) = oldest {
+                    *entry = (page, now + NOT_CODE_FOR);
+                }
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! The conformance cases of call stacks by number, the tests that check them, and cases that no other module has.
+
+use std::fs;
+use std::process::Command;
+
+use rpd_tests::install::source_root;
+use rpd_tests::run::{Rpd, lacks};
+
+/// Where the tests are.
+const NATIVE: &str = "rpd-stacks/tests/native";
+const SYMBOLS: &str = "rpd-symbols/tests/symbols";
+const PYTHON: &str = "rpd-stacks/tests/python.rs";
+const E2E: &str = "tests/tests/e2e";
+
+/// What checks a case.
+enum Check {
+    /// Tests: a file or a folder, and a function in it.
+    Tests(&'static [(&'static str, &'static str)]),
+    /// Nothing: why not.
+    Not(&'static str),
+}
+use Check::{Not, Tests};
+
+/// All cases, in their order.
+const CASES: &[Check] = &[
+    // The examples of RPD's guide.
+    /* 1 */
+    Tests(&[(E2E, "the_first_example_of_the_guide")]),
+    /* 2 */ Tests(&[(E2E, "the_first_example_of_the_guide")]),
+    /* 3 */ Tests(&[(SYMBOLS, "the_sql_of_the_guide_runs_unchanged")]),
+    /* 4 */ Tests(&[(E2E, "the_first_example_of_the_guide")]),
+    /* 5 */ Tests(&[(E2E, "the_first_example_of_the_guide")]),
+    /* 6 */
+    Tests(&[
+        (E2E, "the_third_example_of_the_guide"),
+        (SYMBOLS, "stripped_programs_have_what_is_left"),
+    ]),
+    /* 7 */ Tests(&[(SYMBOLS, "frames_of_the_runtime_are_shown_on_request")]),
+    /* 8 */ Tests(&[(E2E, "the_second_example_of_the_guide")]),
+    /* 9 */
+    Not(
+        "no interpreter with debug information is there; frames of the interpreter are shown on request in 8's",
+    ),
+    /* 10 */ Not("MIOpen and rocBLAS need a GPU; long stacks are in 11 and 29"),
+    /* 11 */
+    Tests(&[(
+        SYMBOLS,
+        "stacks_without_an_address_of_the_call_and_long_ones",
+    )]),
+    /* 12 */ Tests(&[(E2E, "files_of_rpd_have_the_answers_of_their_database")]),
+    /* 13 */ Tests(&[(E2E, "the_first_example_of_the_guide")]),
+    // Native stacks.
+    /* 14 */ Tests(&[(NATIVE, "n14_stripped_code_is_walked")]),
+    /* 15 */ Tests(&[(SYMBOLS, "debug_files_are_found_by_build_id_and_by_link")]),
+    /* 16 */ Tests(&[(SYMBOLS, "files_of_another_build_are_not_trusted")]),
+    /* 17 */ Tests(&[(SYMBOLS, "three_inlined_functions_have_their_own_call_sites")]),
+    /* 18 */ Tests(&[(NATIVE, "n18_calls_from_a_split_off_cold_part_are_walked")]),
+    /* 19 */
+    Tests(&[(
+        NATIVE,
+        "n19_offsets_are_link_time_addresses_with_and_without_pie",
+    )]),
+    /* 20 */ Tests(&[(NATIVE, "n20_two_runs_have_the_same_build_ids_and_offsets")]),
+    /* 21 */
+    Tests(&[(
+        NATIVE,
+        "n21_a_plugin_is_known_by_path_and_build_id_after_it_was_unloaded",
+    )]),
+    /* 22 */ Tests(&[(NATIVE, "n22_plugins_at_one_address_are_told_apart")]),
+    /* 23 */
+    Tests(&[(
+        NATIVE,
+        "n23_the_build_id_is_of_the_code_that_ran_not_of_a_file_that_replaced_it",
+    )]),
+    /* 24 */ Tests(&[(NATIVE, "n24_a_library_that_is_loaded_twice_is_two_modules")]),
+    /* 25 */ Tests(&[(NATIVE, "n25_code_with_a_frame_pointer_is_walked_through")]),
+    /* 26 */
+    Tests(&[(
+        NATIVE,
+        "n26_code_without_frame_pointer_or_information_ends_the_stack",
+    )]),
+    /* 27 */ Tests(&[(NATIVE, "n27_registered_unwind_information_is_used")]),
+    /* 28 */ Tests(&[(E2E, "code_that_is_made_at_run_time_is_named_by_its_map")]),
+    /* 29 */
+    Tests(&[(
+        NATIVE,
+        "n29_recursion_of_5000_frames_is_kept_whole_or_with_a_gap",
+    )]),
+    /* 30 */
+    Tests(&[(
+        NATIVE,
+        "n30_one_place_has_one_stack_and_two_lines_share_their_callers",
+    )]),
+    /* 31 */ Tests(&[(NATIVE, "n31_a_million_equal_calls_add_nothing_to_the_tree")]),
+    /* 32 */
+    Tests(&[(
+        NATIVE,
+        "n32_stacks_alternate_with_two_callers_of_equal_frame_size",
+    )]),
+    /* 33 */ Tests(&[(NATIVE, "n33_frames_that_a_longjmp_left_are_gone")]),
+    /* 34 */ Tests(&[(NATIVE, "n34_stacks_are_right_after_an_exception")]),
+    /* 35 */
+    Tests(&[(
+        NATIVE,
+        "n35_destructors_during_unwinding_show_the_landing_pad",
+    )]),
+    // A signal that interrupts the vDSO cannot be aimed at; its functions have unwind information like others.
+    /* 36 */
+    Tests(&[(
+        NATIVE,
+        "n36_a_stack_crosses_a_signal_frame_into_the_interrupted_function",
+    )]),
+    /* 37 */
+    Tests(&[
+        (
+            NATIVE,
+            "n37_a_signal_stack_is_walked_to_its_end_and_into_the_interrupted_stack",
+        ),
+        (NATIVE, "n37_coroutine_stacks_are_walked_and_marked"),
+    ]),
+    /* 38 */
+    Tests(&[
+        (NATIVE, "n38_the_outermost_frame_of_a_thread_is_its_entry"),
+        (E2E, "case_38_threads_of_openmp"),
+    ]),
+    /* 39 */ Tests(&[(NATIVE, "n39_64_threads_all_get_their_stacks")]),
+    /* 40 */
+    Tests(&[(
+        NATIVE,
+        "n40_a_constructor_under_dlopen_has_the_loader_on_its_stack",
+    )]),
+    /* 41 */
+    Tests(&[(
+        NATIVE,
+        "n41_a_storm_of_dlopen_and_dlclose_in_another_thread_disturbs_nothing",
+    )]),
+    /* 42 */
+    Tests(&[
+        (
+            NATIVE,
+            "n42_a_forked_child_tells_everything_again_and_the_parent_nothing",
+        ),
+        (E2E, "a_forked_child_has_stacks_of_its_own"),
+    ]),
+    /* 43 */
+    Tests(&[(
+        NATIVE,
+        "n43_a_child_of_a_fork_during_captures_of_other_threads_captures",
+    )]),
+    /* 44 */ Tests(&[(E2E, "a_program_that_is_executed_in_its_place_begins_anew")]),
+    /* 45 */
+    Tests(&[(
+        E2E,
+        "databases_that_are_merged_converted_and_asked_keep_stacks",
+    )]),
+    /* 46 */ Tests(&[(E2E, "case_46_a_pause_in_the_middle_of_a_deep_call")]),
+    /* 47 */ Tests(&[(E2E, "an_exported_file_has_the_rows_of_the_view")]),
+    /* 48 */ Tests(&[("rpd-symbols/src/native.rs", "long_names_end_with_dots")]),
+    /* 49 */ Tests(&[(E2E, "case_49_launches_of_a_graph")]),
+    /* 50 */
+    Not(
+        "HIP has one interface: launches of modules are calls of it like others, with one record each",
+    ),
+    /* 51 */ Tests(&[(E2E, "globs_choose_calls_markers_and_allocations")]),
+    /* 52 */ Tests(&[(E2E, "globs_choose_calls_markers_and_allocations")]),
+    /* 53 */ Tests(&[(E2E, "one_call_in_some_and_long_calls_only")]),
+    /* 54 */
+    Not(
+        "the loader preloads nothing into such a program, and the simulator's libraries are not found by it",
+    ),
+    // Python.
+    /* 55 */ Tests(&[(PYTHON, "case_55_nested_functions_and_a_native_call")]),
+    /* 56 */ Tests(&[(PYTHON, "case_56_the_same_with_the_gil_released")]),
+    /* 57 */ Tests(&[(PYTHON, "case_57_a_thread_that_never_ran_python")]),
+    /* 58 */ Tests(&[(PYTHON, "case_58_a_callback_through_map")]),
+    /* 59 */ Tests(&[(PYTHON, "case_59_reduce_nested_100_deep_in_a_sort_key")]),
+    /* 60 */ Tests(&[(PYTHON, "case_60_a_c_library_calls_back")]),
+    /* 61 */ Tests(&[(PYTHON, "case_61_a_generator")]),
+    /* 62 */ Tests(&[(PYTHON, "case_62_a_delegating_generator")]),
+    /* 63 */ Tests(&[(PYTHON, "case_63_a_coroutine_awaits_a_coroutine")]),
+    /* 64 */ Tests(&[(PYTHON, "case_64_a_task_after_a_suspension")]),
+    /* 65 */ Tests(&[(PYTHON, "case_65_comprehensions")]),
+    /* 66 */ Tests(&[(PYTHON, "case_66_class_bodies_and_imports")]),
+    /* 67 */ Tests(&[(PYTHON, "case_67_code_from_strings")]),
+    /* 68 */ Tests(&[(PYTHON, "case_68_finalizers")]),
+    /* 69 */ Tests(&[(PYTHON, "case_69_while_an_exception_is_handled")]),
+    /* 70 */
+    Not(
+        "an exception that a C++ binding layer translates needs such a layer, which is not in the tree",
+    ),
+    /* 71 */ Tests(&[(PYTHON, "case_71_wrappers_and_methods")]),
+    /* 72 */ Tests(&[(PYTHON, "case_72_lines_and_columns")]),
+    /* 73 */
+    Tests(&[
+        (PYTHON, "case_73_deep_recursion"),
+        (PYTHON, "case_73_a_gap_beyond_the_limit"),
+    ]),
+    /* 74 */ Tests(&[(PYTHON, "case_74_frames_that_are_being_set_up")]),
+    /* 75 */ Tests(&[(PYTHON, "case_75_profile_and_trace_hooks")]),
+    /* 76 */
+    Tests(&[
+        (PYTHON, "case_76_a_replaced_evaluator"),
+        (
+            PYTHON,
+            "places_of_pytorch_have_all_frames_of_its_own_tracebacks",
+        ),
+    ]),
+    /* 77 */ Tests(&[(PYTHON, "case_77_perf_trampolines")]),
+    /* 78 */ Tests(&[(PYTHON, "case_78_a_thread_that_hogs_the_gil")]),
+    /* 79 */ Tests(&[(PYTHON, "case_79_code_objects_at_one_address")]),
+    /* 80 */ Tests(&[(PYTHON, "case_80_a_function_that_is_redefined_while_it_runs")]),
+    /* 81 */ Tests(&[(PYTHON, "case_81_names_that_are_not_ascii")]),
+    /* 82 */
+    Tests(&[(
+        PYTHON,
+        "case_82_83_84_a_host_that_loads_python_late_and_locally",
+    )]),
+    /* 83 */
+    Tests(&[(
+        PYTHON,
+        "case_82_83_84_a_host_that_loads_python_late_and_locally",
+    )]),
+    /* 84 */
+    Tests(&[
+        (PYTHON, "case_84_while_the_interpreter_ends"),
+        (
+            PYTHON,
+            "case_82_83_84_a_host_that_loads_python_late_and_locally",
+        ),
+    ]),
+    /* 85 */ Tests(&[(PYTHON, "case_85_a_sub_interpreter")]),
+    /* 86 */ Tests(&[(PYTHON, "case_86_greenlets")]),
+    /* 87 */ Tests(&[(PYTHON, "case_87_forked_and_spawned_children")]),
+    /* 88 */ Tests(&[(PYTHON, "case_88_a_version_that_is_not_known")]),
+    /* 89 */ Tests(&[(PYTHON, "case_89_a_stripped_interpreter")]),
+    /* 90 */ Tests(&[(PYTHON, "case_90_threads_and_reference_counts")]),
+    // Storage, symbols, output.
+    /* 91 */
+    Tests(&[(SYMBOLS, "looking_up_again_uses_what_was_installed")]),
+    /* 92 */ Tests(&[(SYMBOLS, "debug_files_are_found_by_build_id_and_by_link")]),
+    /* 93 */ Tests(&[(E2E, "an_exported_file_has_the_rows_of_the_view")]),
+    /* 94 */ Tests(&[(E2E, "places_costs_and_what_was_not_freed")]),
+    /* 95 */ Tests(&[(E2E, "the_second_example_of_the_guide")]),
+    /* 96 */ Tests(&[(E2E, "slices_of_perfetto_have_callstacks")]),
+    /* 97 */ Not("a measurement: the rows `walks` and `python` of `cargo xtask bench`"),
+    /* 98 */ Tests(&[(E2E, "a_sudden_end_loses_no_stack")]),
+];
+
+/// The Rust source of a file, or of all files of a folder.
+fn source(path: &str) -> String {
+    let path = source_root().join(path);
+    let read = |path| fs::read_to_string(path).expect("a source file");
+    match path.is_dir() {
+        false => read(path),
+        true => fs::read_dir(path)
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+            .map(read)
+            .collect(),
+    }
+}
+
+#[test]
+fn every_case_has_a_test_or_a_reason() {
+    assert_eq!(CASES.len(), 98);
+    for (index, check) in CASES.iter().enumerate() {
+        let number = index + 1;
+        match check {
+            Not(reason) => assert!(!reason.is_empty(), "case {number}"),
+            Tests(tests) => {
+                assert!(!tests.is_empty(), "case {number}");
+                for (path, test) in *tests {
+                    let text = source(path);
+                    // Cases of Python are rows of a macro.
+                    let is_there = text.contains(&format!("fn {test}("))
+                        || text.contains(&format!("    {test} = "));
+                    assert!(is_there, "case {number}: {path} has no test {test}");
+                }
+            }
+        }
+    }
+}
+
+/// The rows that `rpd stacks` prints of a database, without the heading.
+fn rows(database: &std::path::Path, options: &[&str]) -> Vec<String> {
+    let database = database.to_str().expect("text");
+    let arguments = [&["stacks", database, "-f", "csv"], options].concat();
+    let printed = Rpd::plain(arguments).run().success().stdout;
+    printed.lines().skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn case_38_threads_of_openmp() {
+    const SOURCE: &str = "extern int hipGetLastError(void);
+static volatile int after;
+__attribute__((noinline)) static void work(void) { hipGetLastError(); after += 1; }
+int main(void) {
+#pragma omp parallel num_threads(3)
+    work();
+    return 0;
+}
+";
+    if lacks("cc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("omp.c"), SOURCE).expect("written");
+    fs::write(path("hip.c"), "int hipGetLastError(void) { return 0; }\n").expect("written");
+    let cc = |arguments: &[&str]| {
+        let mut command = Command::new("cc");
+        command.args(arguments).current_dir(folder.path());
+        command.output().expect("cc runs")
+    };
+    let soname = "-Wl,-soname,libamdhip64.so.6";
+    let library = cc(&["-shared", "-fPIC", soname, "-o", "libhip.so", "hip.c"]);
+    assert!(library.status.success());
+    let program = cc(&["-O1", "-g", "-fopenmp", "-o", "omp", "omp.c", "libhip.so"]);
+    if !program.status.success() {
+        let errors = String::from_utf8_lossy(&program.stderr);
+        return rpd_tests::run::skipped("stacks of OpenMP's threads", errors.trim());
+    }
+    let outcome = Rpd::new(["--hip-trace", "--stacks", "native", "-f", "rocpd"])
+        .target([path("omp")])
+        .success();
+    let found = rows(&outcome.file(".db"), &["--whole"]);
+    let calls = |row: &String| {
+        let calls = row
+            .split(',')
+            .nth(1)
+            .and_then(|calls| calls.parse::<u32>().ok());
+        calls.unwrap_or_else(|| panic!("{row}"))
+    };
+    assert_eq!(found.iter().map(calls).sum::<u32>(), 3, "{found:?}");
+    let (own, others): (Vec<&String>, Vec<&String>) =
+        found.iter().partition(|row| row.contains("main at "));
+    assert_eq!(own.len(), 1, "{found:?}");
+    for row in others {
+        assert!(row.contains("work at ") && row.contains("libgomp"), "{row}");
+        let outermost = row.rsplit(" <- ").next().unwrap_or_default();
+        assert!(outermost.contains("clone"), "{row}");
+    }
+}
+
+#[test]
+fn case_46_a_pause_in_the_middle_of_a_deep_call() {
+    let outcome = Rpd::new(["--hip-trace", "--marker-trace", "--stacks", "native"])
+        .option(["-f", "rocpd"])
+        .workload("stacks", ["pause", "5"])
+        .success();
+    let found = rows(
+        &outcome.file(".db"),
+        &["--whole", "--api", "hipGetLastError"],
+    );
+    assert_eq!(found.len(), 2, "{found:?}");
+    for row in &found {
+        assert!(row.starts_with("hipGetLastError,1,"), "{row}");
+        assert_eq!(row.matches("pausing at ").count(), 6, "{row}");
+        assert!(row.contains(" <- main at "), "{row}");
+    }
+}
+
+#[test]
+fn case_49_launches_of_a_graph() {
+    let options = ["--hip-trace", "--kernel-trace", "--stacks", "native"];
+    let outcome = Rpd::new(options)
+        .option(["-f", "rocpd"])
+        .workload("capture", ["graph"])
+        .success();
+    let found = rows(&outcome.file(".db"), &["--kernels"]);
+    let [row] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert!(
+        row.starts_with("add_kernel,3,") && row.contains(",hipGraphLaunch,run_graph at "),
+        "{row}"
+    );
+}
