@@ -110,8 +110,13 @@ impl Operands {
             _ => (None, Vec::new()),
         };
         read.extend(registers.flatten());
+        let category = match instruction.category {
+            // It waits for time alone.
+            Category::Wait if instruction.text.starts_with("s_sleep") => Category::Internal,
+            category => category,
+        };
         Self {
-            category: Some(instruction.category),
+            category: Some(category),
             written,
             read,
         }

@@ -185,7 +185,7 @@ mod tests {
         }
         assert_eq!(
             DIFFERENCES.len(),
-            Difference::CountersWithSamples as usize + 1,
+            Difference::TraceFolders as usize + 1,
             "a difference without a row"
         );
         assert_eq!(Compat::from_label("rocprofv3"), Some(Compat::Rocprofv3));

@@ -306,7 +306,7 @@ impl Resolver<'_> {
         {
             let name = given.name(long);
             self.warn(format!(
-                "{name}: no effect, since it picks dispatches to count or to thread trace, and neither is asked for"
+                "{name}: no effect, since it picks dispatches to count or to thread trace, and nothing is counted or thread traced"
             ));
         }
         let words = given.list("kernel-iteration-range").unwrap_or_default();

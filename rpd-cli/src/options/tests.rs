@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::parse::{Parsed, parse};
 use super::plan::{Pass, Plan};
 use super::resolve::{Environment, resolve};
-use super::table::{Form, OPTIONS, Spec, Support};
+use super::table::{Form, Group, OPTIONS, Spec, Support};
 use crate::called::Called;
 use crate::failure::Failure;
 
@@ -567,6 +567,7 @@ fn what_this_build_lacks_is_refused_by_name() {
                     "stacks-apis" => "hip*",
                     "stacks-min-duration" | "stacks-symbolize-limit" => "1us",
                     "input" => continue,
+                    _ if spec.group == Group::ThreadTrace => "1",
                     _ => "/dev/null",
                 };
                 format!("--{} {value} -s -- a", spec.long)

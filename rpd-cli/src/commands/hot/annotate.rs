@@ -10,10 +10,11 @@ use clap::{Parser, ValueEnum};
 use rpd_core::compat::Compat;
 use rpd_core::session::Session;
 use rpd_core::session::hot::{HotPlace, Listing, Tally, listings};
+use rpd_core::session::totals::Measure;
 use rpd_formats::table::{Cell, Printer, TableFormat};
 
 use super::show::{column, issue_text};
-use super::{MeasureSource, each_measured, expand, parse, write_output};
+use super::{MeasureSource, different_measures, each_measured, expand, parse, write_output};
 use crate::failure::Failure;
 
 const NAME: &str = "annotate";
@@ -66,13 +67,17 @@ type Sources = HashMap<String, Vec<String>>;
 struct Before(HashMap<String, (Tally, HashMap<Vec<HotPlace>, Tally>)>);
 
 impl Before {
-    fn read(path: &PathBuf, given: &Arguments) -> Result<Before> {
+    /// `measure`: what is counted in the run that is compared with it.
+    fn read(path: &PathBuf, given: &Arguments, measure: Measure) -> Result<Before> {
         let mut before = Before::default();
         each_measured(
             NAME,
             &expand(&[path])?,
             &given.source,
             |_, session, settings, totals| {
+                if totals.measure != measure {
+                    return Err(different_measures(NAME).into());
+                }
                 for listing in listings(session, totals, given.naming.over(settings), |_| true) {
                     let (whole, lines) = before.0.entry(listing.kernel.clone()).or_default();
                     whole.add(&listing.tally);
@@ -180,7 +185,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         .into());
     }
     let before = match &given.diff {
-        Some(path) => Some(Before::read(path, &given)?),
+        Some(path) => Some(Before::read(path, &given, found[0].0.measure)?),
         None => None,
     };
     let before = before.as_ref();

@@ -68,11 +68,11 @@ struct Arguments {
 pub(super) struct MeasureSource {
     /// Look at PC samples or at thread traces [default: samples where there are any]
     #[arg(long = "from", value_enum, value_name = "WHAT")]
-    from: Option<From>,
+    from: Option<MeasureName>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum From {
+enum MeasureName {
     /// PC samples
     Samples,
     /// Cycles of the instructions in thread traces
@@ -83,9 +83,9 @@ impl MeasureSource {
     /// Sums of the kind that is asked for; `sampled` are those of samples.
     fn totals(&self, session: &Session, sampled: Totals) -> Totals {
         match self.from {
-            Some(From::Samples) => sampled,
+            Some(MeasureName::Samples) => sampled,
             None if !sampled.places.is_empty() => sampled,
-            Some(From::Traces) | None => Totals::of_traces(session),
+            Some(MeasureName::Traces) | None => Totals::of_traces(session),
         }
     }
 }
@@ -174,9 +174,22 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         Some(path) => Some(given.collect(&expand(&[path])?)?.0),
         None => None,
     };
+    if before
+        .as_ref()
+        .is_some_and(|before| before.measure != hot.measure)
+    {
+        return Err(different_measures(NAME).into());
+    }
     let write = |out: &mut dyn std::io::Write| given.write(&hot, &facts, before.as_ref(), out);
     write_output(given.output_file.as_deref(), Compat::None, write)?;
     Ok(0)
+}
+
+/// The error for two runs that cannot be compared.
+fn different_measures(name: &str) -> Failure {
+    Failure::usage(format!(
+        "{name}: --diff: one run has PC samples, the other thread traces: choose with --from"
+    ))
 }
 
 /// Calls `take` with each recording that has PC samples or thread traces; all of them have the same measure.
@@ -218,9 +231,12 @@ fn each_measured(
             "holds"
         };
         let (what, how) = match source.from {
-            Some(From::Traces) => ("thread traces", "--att"),
-            Some(From::Samples) => ("PC samples", RECORD_SAMPLES),
-            None => ("PC samples or thread traces", RECORD_EITHER),
+            Some(MeasureName::Traces) => ("thread traces", "--att".to_owned()),
+            Some(MeasureName::Samples) => ("PC samples", RECORD_SAMPLES.to_owned()),
+            None => (
+                "PC samples or thread traces",
+                format!("{RECORD_SAMPLES}, or with --att"),
+            ),
         };
         return Err(
             Failure::failed(format!("{name}: {which} {verb} {what}; record with {how}")).into(),
@@ -229,10 +245,9 @@ fn each_measured(
     Ok(())
 }
 
+/// Options that record PC samples on every GPU that has them.
 const RECORD_SAMPLES: &str = "--pc-sampling-beta-enabled --pc-sampling-method host_trap --pc-sampling-unit time \
     --pc-sampling-interval 100";
-const RECORD_EITHER: &str = "--pc-sampling-beta-enabled --pc-sampling-method host_trap --pc-sampling-unit time \
-    --pc-sampling-interval 100, or with --att";
 
 impl Arguments {
     fn collect(&self, paths: &[PathBuf]) -> Result<(Hot, Facts)> {

@@ -455,8 +455,7 @@ fn defaults_of_the_command_line_are_unset() {
     );
     // Case 187 is a defect of the original: the switch has no default that a job could conflict with.
     let content = r#"{"advanced_thread_trace":true,"att_serialize_all":true,"att_target_cu":0,"att_simd_select":0,"att_gpu_index":[0,1]}"#;
-    let plan = with_file("f.json", content, "-- a", &[]).expect("a plan");
-    let traced = plan.passes[0].options.collector.thread_trace.clone();
+    let traced = job(content).collector.thread_trace;
     let traced = traced.expect("a thread trace");
     assert!(traced.serialize_all);
     // An integer 0 is a value.
