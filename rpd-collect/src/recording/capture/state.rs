@@ -312,20 +312,17 @@ impl State {
             false => self.order.enqueue(stream),
         };
         for base in &self.in_use {
-            let used = self.memory.get_mut(base).and_then(|memory| memory.used_by.as_mut());
+            let used = self
+                .memory
+                .get_mut(base)
+                .and_then(|memory| memory.used_by.as_mut());
             if let Some(used) = used.filter(|used| used.launch == launch) {
                 used.work = Some(work);
             }
         }
     }
 
-    fn use_memory(
-        &mut self,
-        address: u64,
-        launch: u64,
-        stream: u64,
-        changed: &mut Vec<Range>,
-    ) {
+    fn use_memory(&mut self, address: u64, launch: u64, stream: u64, changed: &mut Vec<Range>) {
         let Some((base, memory)) = self.memory_at(address) else {
             return;
         };
