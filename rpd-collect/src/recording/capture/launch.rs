@@ -111,6 +111,8 @@ unsafe fn add(begun: &mut Begun, function: u64, pointers: u64, extra: u64) -> Ve
         return Vec::new();
     };
     begun.items.add_kernel(found.code, &found.kernel.name);
+    // The code may have been loaded since the call began, by this or by another thread.
+    begun.entry = super::next();
     // SAFETY: by the contract of this function.
     match unsafe { pack(&found.kernel, pointers, extra) } {
         Some(packed) => {

@@ -533,8 +533,6 @@ pub(crate) fn code_loaded(load: &CodeObjectLoad<'_>) {
     if !ACTIVE.load(Ordering::Acquire) {
         return;
     }
-    let kernels = metadata::kernels(load.bytes);
-    STATE.with(|state| state.code_loaded(load.id, load.agent, kernels));
     if DEPTH.get() > 0 {
         let mut loaded = LOADED.get();
         if let Some(slot) = loaded.ids.get_mut(loaded.count) {
@@ -558,6 +556,10 @@ pub(crate) fn code_loaded(load: &CodeObjectLoad<'_>) {
         entry: next(),
     };
     append(code.as_bytes(), &[], 0, items.bytes(), len);
+    // Last: whoever launches from it, on any thread, has a later place than the record, which is there also when the program
+    // is killed then.
+    let kernels = metadata::kernels(load.bytes);
+    STATE.with(|state| state.code_loaded(load.id, load.agent, kernels));
 }
 
 /// A code object was unloaded.
