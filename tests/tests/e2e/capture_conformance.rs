@@ -221,12 +221,6 @@ fn one_launch_is_counted_and_sampled() {
     ]);
     let samples = sampled.csv("pc_sampling_host_trap");
     assert!(!samples.rows.is_empty());
-    let traced = under(&["--att", "-f", "csv"]);
-    assert!(
-        traced.files().iter().any(|file| file.contains("ui_output")),
-        "{:?}",
-        traced.files()
-    );
 }
 
 /// A full disk ends the capture, not the program.
