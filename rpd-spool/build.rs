@@ -8,8 +8,8 @@ use rpd_data::Role;
 
 fn role(role: &Role) -> String {
     match role {
-        Role::Handle(kind) => format!("Role::Handle(HandleKind::{kind})"),
-        Role::HandleOut(kind) => format!("Role::HandleOut(HandleKind::{kind})"),
+        Role::Handle(kind) => format!("Role::Handle(HandleKind::{kind:?})"),
+        Role::HandleOut(kind) => format!("Role::HandleOut(HandleKind::{kind:?})"),
         other => format!("Role::{other:?}"),
     }
 }

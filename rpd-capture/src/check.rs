@@ -20,6 +20,17 @@ pub struct Problem {
 /// When the database cannot be read.
 pub fn check(capture: &Capture) -> Result<Vec<Problem>, CaptureError> {
     let mut problems = Vec::new();
+    let database = capture.path().join(crate::DATABASE);
+    let expected = &capture.manifest().database;
+    if !expected.is_empty() && crate::database::hash(&database)? != *expected {
+        problems.push(Problem {
+            text: format!(
+                "{} is damaged: it does not have the content that was written",
+                database.display()
+            ),
+            path: database,
+        });
+    }
     let folder = capture.path().join(BLOBS);
     let mut reader = PackReader::new(&folder);
     let mut bytes = Vec::new();

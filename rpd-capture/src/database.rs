@@ -4,6 +4,14 @@
 //! and columns of HIPTracer, so that queries for its databases run; its table `Code` is the table `code`, because names have no
 //! case.
 
+use std::collections::HashMap;
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+
+use crate::CaptureError;
+use crate::pack::{self, Chunk, Hash};
+
 /// Tables.
 pub const TABLES: &str = "
 CREATE TABLE call (
@@ -70,3 +78,54 @@ CREATE VIEW ArgInfo AS SELECT k.id * 4096 + j.key AS Id, k.name AS KernelName, j
     json_extract(j.value, '$.offset') AS Offset, json_extract(j.value, '$.kind') AS ValueKind, NULL AS Access
     FROM kernel k, json_each(k.args) j;
 ";
+
+/// BLAKE3 of the database's file, in hexadecimal digits.
+pub(crate) fn hash(path: &Path) -> Result<String, CaptureError> {
+    let mut hasher = blake3::Hasher::new();
+    let mut file = std::fs::File::open(path).map_err(CaptureError::io(path))?;
+    std::io::copy(&mut file, &mut hasher).map_err(CaptureError::io(path))?;
+    Ok(pack::hex(hasher.finalize().as_bytes()))
+}
+
+/// Adds the rows of all chunks; their numbers.
+pub(crate) fn insert_chunks(
+    database: &Connection,
+    chunks: &HashMap<Hash, Chunk>,
+) -> rusqlite::Result<HashMap<Hash, i64>> {
+    let mut statement = database.prepare("INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?)")?;
+    let mut numbers = HashMap::new();
+    for (hash, chunk) in chunks {
+        let number = numbers.len() as i64 + 1;
+        numbers.insert(*hash, number);
+        statement.execute(params![
+            number,
+            hash,
+            chunk.pack,
+            chunk.offset as i64,
+            chunk.size,
+            chunk.stored,
+            chunk.codec as i64
+        ])?;
+    }
+    Ok(numbers)
+}
+
+/// Adds the rows of data. `parts`: the chunks that they consist of; none when only the hash is kept.
+pub(crate) fn insert_blob(
+    database: &Connection,
+    id: i64,
+    hash: &Hash,
+    size: u64,
+    parts: Option<&[Hash]>,
+    numbers: &HashMap<Hash, i64>,
+) -> rusqlite::Result<()> {
+    database
+        .prepare_cached("INSERT INTO blob VALUES (?, ?, ?, ?)")?
+        .execute(params![id, hash, size as i64, parts.is_some()])?;
+    for (index, part) in parts.unwrap_or_default().iter().enumerate() {
+        database
+            .prepare_cached("INSERT INTO blob_part VALUES (?, ?, ?)")?
+            .execute(params![id, index as i64, numbers.get(part)])?;
+    }
+    Ok(())
+}

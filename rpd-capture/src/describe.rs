@@ -3,7 +3,8 @@
 use rpd_spool::capture::{Role, data_place, data_use, item};
 
 use crate::Call;
-use crate::record::{geometry, memory_name};
+use crate::geometry::geometry;
+use crate::objects::memory_name;
 
 /// A call as text: one line, or with `details` its items below.
 pub fn describe(call: &Call, details: bool) -> String {
@@ -108,6 +109,12 @@ pub fn describe(call: &Call, details: bool) -> String {
                 "variable",
                 String::from_utf8_lossy(item.payload).into_owned(),
             ),
+            item::VARIABLE => {
+                if let Some((head, name)) = item.variable() {
+                    let name = String::from_utf8_lossy(name);
+                    row("variable", format!("{name} (data {})", head.data));
+                }
+            }
             item::MISSING => row(
                 "missing",
                 String::from_utf8_lossy(item.payload).into_owned(),
@@ -118,6 +125,8 @@ pub fn describe(call: &Call, details: bool) -> String {
                         data_use::SOURCE => "reads",
                         data_use::UPDATE => "host memory",
                         data_use::OUTPUT => "wrote",
+                        data_use::MEMORY => "memory",
+                        data_use::RESULT => "result",
                         _ => "code",
                     };
                     let which = match data.offset {

@@ -57,6 +57,14 @@ pub enum CaptureError {
         /// What SQLite said.
         source: rusqlite::Error,
     },
+    /// None of the calls can be played.
+    #[error("{path}: none of the calls {} to {} can be played", calls.0, calls.1)]
+    EmptyExcerpt {
+        /// The capture.
+        path: PathBuf,
+        /// The first and the last.
+        calls: (u64, u64),
+    },
     /// The capture has no such call.
     #[error("{path} has no call {seq}; the last is {last}")]
     NoCall {
@@ -94,7 +102,14 @@ impl CaptureError {
                 std::io::ErrorKind::UnexpectedEof => Class::Damaged,
                 _ => Class::Failed,
             },
-            CaptureError::NoCapture { .. } | CaptureError::NoCall { .. } => Class::Failed,
+            CaptureError::NoCapture { .. }
+            | CaptureError::NoCall { .. }
+            | CaptureError::EmptyExcerpt { .. } => Class::Failed,
+            CaptureError::Database { source, .. }
+                if source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull) =>
+            {
+                Class::Failed
+            }
             CaptureError::Damaged { .. }
             | CaptureError::Newer { .. }
             | CaptureError::Database { .. } => Class::Damaged,

@@ -5,7 +5,7 @@ use std::io::Write;
 use rpd_spool::capture::{Role, item};
 use serde_json::{Map, Value, json};
 
-use crate::record::geometry;
+use crate::geometry::geometry;
 use crate::{Call, Capture, CaptureError};
 
 /// Writes one line for each call.

@@ -13,30 +13,40 @@
 //! [`Recorder`] makes it from the spool of a process, [`Capture`] reads it. Nothing of a capture is believed: sizes and
 //! references are checked, and data against their hash.
 
+mod capsule;
 mod check;
 pub mod database;
+mod dependencies;
 mod describe;
 mod diff;
+mod effects;
 mod error;
+mod excerpt;
 mod export;
 mod foreign;
+mod geometry;
 mod live;
 mod manifest;
+mod merge;
 mod objects;
 pub mod pack;
 mod read;
 mod record;
+mod writer;
 
+pub use capsule::{pack_capsule, unpack_capsule};
 pub use check::{Problem, check};
 pub use describe::describe;
 pub use diff::{Difference, diff};
 pub use error::{CaptureError, Class};
+pub use excerpt::{ExcerptSummary, ExcerptWriter, code_objects, variables};
 pub use export::export;
 pub use foreign::{ForeignDatabase, foreign};
+pub use geometry::geometry;
 pub use live::LiveReader;
-pub use manifest::{Manifest, VERSION};
+pub use manifest::{ExcerptOf, Manifest, VERSION};
 pub use read::{Call, Capture, CodeRow, Data, KernelRow, Memory};
-pub use record::{Recorder, Summary, geometry};
+pub use record::{Recorder, Summary};
 
 /// Name of the database in a capture.
 pub const DATABASE: &str = "capture.sqlite";

@@ -47,6 +47,12 @@ pub struct Manifest {
     pub status: Option<i32>,
     /// Calls.
     pub calls: u64,
+    /// Number of the last call; 0: as many as there are calls.
+    pub last: u64,
+    /// The calls that this is an excerpt of.
+    pub excerpt: Option<ExcerptOf>,
+    /// BLAKE3 of the database, in hexadecimal digits; empty: not known.
+    pub database: String,
     /// Bytes of all data that calls read and wrote, each time counted.
     pub data: u64,
     /// Bytes of different data.
@@ -57,7 +63,26 @@ pub struct Manifest {
     pub stalled: (u64, u64),
 }
 
+/// What an excerpt was taken of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct ExcerptOf {
+    /// The calls that it is about: first and last.
+    pub calls: (u64, u64),
+    /// Calls of the whole capture.
+    pub all: u64,
+    /// The launch that it is about, as `NAME#N` of the whole capture.
+    pub launch: Option<String>,
+}
+
 impl Manifest {
+    /// Number of the last call.
+    pub fn last_call(&self) -> u64 {
+        match self.last {
+            0 => self.calls,
+            last => last,
+        }
+    }
+
     /// Reads the description of a capture.
     ///
     /// # Errors

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rpd_spool::capture::memory_kind;
+
 /// Live memory at a moment, by address.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Intervals {
@@ -22,5 +24,17 @@ impl Intervals {
     pub(crate) fn find(&self, address: u64) -> Option<(i64, u64)> {
         let (&base, &(size, number)) = self.live.range(..=address).next_back()?;
         (address - base <= size).then_some((number, address - base))
+    }
+}
+
+/// Kinds of memory in outputs.
+pub(crate) fn memory_name(kind: u32) -> &'static str {
+    match kind {
+        memory_kind::DEVICE => "device",
+        memory_kind::POOLED => "pool",
+        memory_kind::HOST => "host",
+        memory_kind::REGISTERED => "registered",
+        memory_kind::MANAGED => "managed",
+        _ => "unknown",
     }
 }

@@ -80,6 +80,8 @@ pub struct PackWriter {
     at: u64,
     chunks: HashMap<Hash, Chunk>,
     buffer: Vec<u8>,
+    /// What [`PackWriter::store_all`] reads into.
+    part: Vec<u8>,
     compressor: Option<zstd::bulk::Compressor<'static>>,
 }
 
@@ -94,6 +96,7 @@ impl PackWriter {
             at: 0,
             chunks: HashMap::new(),
             buffer: Vec::new(),
+            part: Vec::new(),
             compressor: level.and_then(|level| zstd::bulk::Compressor::new(level).ok()),
         }
     }
@@ -101,6 +104,17 @@ impl PackWriter {
     /// The chunks so far.
     pub fn chunks(&self) -> &HashMap<Hash, Chunk> {
         &self.chunks
+    }
+
+    /// Bytes of the chunks so far, and bytes that they take.
+    pub fn sums(&self) -> (u64, u64) {
+        let chunks = self.chunks.values();
+        chunks.fold((0, 0), |(size, stored), chunk| {
+            (
+                size + u64::from(chunk.size),
+                stored + u64::from(chunk.stored),
+            )
+        })
     }
 
     /// Stores a chunk unless it is there; its hash.
@@ -158,6 +172,32 @@ impl PackWriter {
         self.at += (HEAD + body.len()) as u64;
         self.chunks.insert(hash, chunk);
         Ok(hash)
+    }
+
+    /// Stores `size` bytes that `read` yields in parts, or with `keep` false only hashes them; the hashes of the parts.
+    ///
+    /// # Errors
+    /// The errors of `read`, and when a pack cannot be written.
+    pub fn store_all<E: From<CaptureError>>(
+        &mut self,
+        size: u64,
+        keep: bool,
+        mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<Vec<Hash>, E> {
+        let mut parts = Vec::new();
+        let mut at = 0;
+        let mut part = std::mem::take(&mut self.part);
+        while at < size || parts.is_empty() {
+            part.resize((size - at).min(CHUNK as u64) as usize, 0);
+            read(at, &mut part)?;
+            parts.push(match keep {
+                true => self.store(&part)?,
+                false => *blake3::hash(&part).as_bytes(),
+            });
+            at += part.len() as u64;
+        }
+        self.part = part;
+        Ok(parts)
     }
 
     fn begin(&mut self) -> Result<(), CaptureError> {
@@ -290,12 +330,14 @@ impl PackReader {
     }
 }
 
+/// A hash in hexadecimal digits.
+pub fn hex(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The first digits of a hash, for messages.
 pub fn short(hash: &[u8]) -> String {
-    hash.iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&hash[..hash.len().min(8)])
 }
 
 #[cfg(test)]

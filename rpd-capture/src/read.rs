@@ -161,12 +161,12 @@ impl Capture {
         let last: i64 = database
             .query_row("SELECT ifnull(max(seq), 0) FROM call", [], |row| row.get(0))
             .map_err(CaptureError::database(&file))?;
-        if last as u64 != manifest.calls {
+        if last as u64 != manifest.last_call() {
             return Err(CaptureError::damaged(
                 &file,
                 format!(
-                    "it has {last} calls, and {} should be there",
-                    manifest.calls
+                    "its last call is {last}, and {} should be there",
+                    manifest.last_call()
                 ),
             ));
         }
@@ -211,14 +211,38 @@ impl Capture {
         &self,
         first: u64,
         last: u64,
+        take: impl FnMut(Call) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        self.ordered("ASC", first, last, take)
+    }
+
+    /// As [`Capture::calls`], the last first.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn calls_backwards<E: From<CaptureError>>(
+        &self,
+        first: u64,
+        last: u64,
+        take: impl FnMut(Call) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        self.ordered("DESC", first, last, take)
+    }
+
+    fn ordered<E: From<CaptureError>>(
+        &self,
+        order: &str,
+        first: u64,
+        last: u64,
         mut take: impl FnMut(Call) -> Result<bool, E>,
     ) -> Result<(), E> {
         let failed = |error| E::from(self.failed()(error));
         let mut statement = self
             .database
-            .prepare_cached(
-                "SELECT seq, tid, dev, api, rc, t0, t1, flags, args, items FROM call WHERE seq BETWEEN ? AND ? ORDER BY seq",
-            )
+            .prepare_cached(&format!(
+                "SELECT seq, tid, dev, api, rc, t0, t1, flags, args, items FROM call
+                 WHERE seq BETWEEN ? AND ? ORDER BY seq {order}"
+            ))
             .map_err(failed)?;
         let mut rows = statement
             .query([first as i64, i64::try_from(last).unwrap_or(i64::MAX)])

@@ -4,58 +4,10 @@ use std::error::Error;
 
 use crate::layout::{Argument, Form, layouts};
 use crate::operations;
+pub use crate::roles::{HandleKind, Role};
 use crate::table::rows;
 
 const CALLS: &str = include_str!("../../data/capture-calls.csv");
-
-/// What an argument is for a capture.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Role {
-    /// Passed as it is.
-    Value,
-    /// A handle of the runtime, of the kind named.
-    Handle(&'static str),
-    /// Where the call stores a new handle of the kind named.
-    HandleOut(&'static str),
-    /// Text that the call reads.
-    Text,
-    /// An address of device or host memory.
-    Address,
-    /// Where the call stores an address of memory.
-    AddressOut,
-    /// The host address of a device variable.
-    Symbol,
-    /// A host function or function handle of a kernel.
-    Kernel,
-    /// The array of pointers to the arguments of a kernel.
-    Arguments,
-    /// The list with the packed arguments of a kernel.
-    Extra,
-    /// A struct of so many bytes that the call reads.
-    Struct(u32),
-    /// A struct of so many bytes that the call writes, with an address first.
-    StructOut(u32),
-    /// An array that the call reads: position of the argument that counts its elements, bytes of an element.
-    Array(u32, u32),
-    /// `hip_Memcpy2D`.
-    Copy2d,
-    /// `hipMemcpy3DParms`.
-    Copy3d,
-    /// `hipKernelNodeParams`.
-    KernelNode,
-    /// `hipMemsetParams`.
-    MemsetNode,
-    /// `hipPitchedPtr` by value.
-    Pitched,
-    /// An array of graph nodes that the call writes; the argument behind it counts them.
-    NodesOut,
-    /// The number of elements of the array before, in and out.
-    Count,
-    /// Passed as null.
-    Ignored,
-    /// Memory that the call writes, whose content a replay does not need.
-    Scratch,
-}
 
 /// A call of the HIP runtime.
 #[derive(Debug, Clone)]
@@ -70,24 +22,22 @@ pub struct CaptureCall {
 }
 
 /// Kinds of handles, by C type.
-const HANDLES: [(&str, &str); 10] = [
-    ("hipStream_t", "Stream"),
-    ("hipEvent_t", "Event"),
-    ("hipModule_t", "Module"),
-    ("hipFunction_t", "Function"),
-    ("hipGraph_t", "Graph"),
-    ("hipGraphNode_t", "Node"),
-    ("hipGraphExec_t", "GraphExec"),
-    ("hipMemPool_t", "Pool"),
-    ("hipDeviceptr_t", ""),
-    ("hipArray_t", ""),
+const HANDLES: [(&str, HandleKind); 8] = [
+    ("hipStream_t", HandleKind::Stream),
+    ("hipEvent_t", HandleKind::Event),
+    ("hipModule_t", HandleKind::Module),
+    ("hipFunction_t", HandleKind::Function),
+    ("hipGraph_t", HandleKind::Graph),
+    ("hipGraphNode_t", HandleKind::Node),
+    ("hipGraphExec_t", HandleKind::GraphExec),
+    ("hipMemPool_t", HandleKind::Pool),
 ];
 
 fn usual(argument: &Argument) -> Role {
     let ty = argument.declared;
     let handle = |ty: &str| {
         let found = HANDLES.iter().find(|(known, _)| *known == ty);
-        found.map(|(_, kind)| *kind).filter(|kind| !kind.is_empty())
+        found.map(|(_, kind)| *kind)
     };
     if let Some(kind) = handle(ty) {
         return Role::Handle(kind);
@@ -115,7 +65,7 @@ fn role(text: &str, arguments: &[Argument]) -> Option<Role> {
         "address_out" => Role::AddressOut,
         "symbol" => Role::Symbol,
         "kernel" => Role::Kernel,
-        "function" => Role::Handle("Function"),
+        "function" => Role::Handle(HandleKind::Function),
         "arguments" => Role::Arguments,
         "extra" => Role::Extra,
         "text" => Role::Text,

@@ -8,9 +8,10 @@ pub mod abi;
 mod capture;
 mod functions;
 mod layout;
+mod roles;
 mod table;
 
-pub use capture::{CaptureCall, Role, capture_calls};
+pub use capture::{CaptureCall, HandleKind, Role, capture_calls};
 pub use functions::{Domain, Function, Param, StreamRole, functions, macro_calls};
 pub use layout::{Argument, Form, Layout, layouts};
 pub use table::{Malformed, rows};

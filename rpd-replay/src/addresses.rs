@@ -289,6 +289,21 @@ impl Translation {
             .map(|(base, (size, now))| (*base, *size, *now))
     }
 
+    /// Replaces the words of `bytes` that are addresses of live memory as it is now by those of the capture.
+    pub(crate) fn restore_words(&self, bytes: &mut [u8]) {
+        let by_place: BTreeMap<u64, (u64, u64)> = self
+            .all()
+            .map(|(base, size, now)| (now, (size, base)))
+            .collect();
+        for word in bytes.as_chunks_mut::<8>().0 {
+            let value = u64::from_le_bytes(*word);
+            let found = by_place.range(..=value).next_back();
+            if let Some((now, (_, base))) = found.filter(|(now, (size, _))| value - **now < *size) {
+                *word = (base + (value - now)).to_le_bytes();
+            }
+        }
+    }
+
     /// Replaces the words of `bytes` that are addresses of live memory; how many were.
     pub(crate) fn translate_words(&self, bytes: &mut [u8]) -> u64 {
         let mut found = 0;
@@ -365,6 +380,11 @@ mod tests {
         }
         assert_eq!(translation.translate_words(&mut bytes), 1);
         assert_eq!(bytes[..8], 5001u64.to_le_bytes());
+        translation.restore_words(&mut bytes);
+        assert_eq!(
+            bytes[..16],
+            [1001u64.to_le_bytes(), 7u64.to_le_bytes()].concat()
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use rpd_capture::Call;
+use rpd_spool::capture::call_flag;
 use serde::Serialize;
 
 use crate::error::ReplayError;
@@ -75,12 +76,14 @@ impl KernelRuns {
 }
 
 /// A copy of some memory.
-struct Saved {
-    now: u64,
-    size: u64,
-    shadow: u64,
-    /// Offset and length of what the kernel writes.
-    written: Vec<(u64, u64)>,
+pub(crate) struct Saved {
+    /// Its address in the capture.
+    pub(crate) base: u64,
+    pub(crate) now: u64,
+    pub(crate) size: u64,
+    pub(crate) shadow: u64,
+    /// Offset and length of what was written since.
+    pub(crate) written: Vec<(u64, u64)>,
 }
 
 impl Player {
@@ -114,6 +117,12 @@ impl Player {
                 ),
             }));
         };
+        if self.capture.call(*seq)?.flags & call_flag::IN_STREAM_CAPTURE != 0 {
+            return Err(ReplayError::failed(format!(
+                "--kernel {}#{}: call {seq} only adds the kernel to a graph, with which it is launched later",
+                choice.name, choice.launch
+            )));
+        }
         choice.seq = Some(*seq);
         // Nothing behind it matters, unless the user asks for more.
         if self.options.until.is_none() {
@@ -245,16 +254,14 @@ impl Player {
                 call.seq
             ));
         }
-        for one in saved {
-            self.hip.check("hipFree", &[one.shadow])?;
-        }
+        self.release(saved)?;
         self.hip.check("hipEventDestroy", &[start])?;
         self.hip.check("hipEventDestroy", &[stop])?;
         self.report.kernel = Some(runs);
         Ok(())
     }
 
-    fn kernel_name(&self, call: &Call) -> String {
+    pub(crate) fn kernel_name(&self, call: &Call) -> String {
         let found = call
             .items()
             .find(|item| item.kind == rpd_spool::capture::item::KERNEL);
@@ -264,25 +271,26 @@ impl Player {
         String::from_utf8_lossy(name).into_owned()
     }
 
-    fn copy(&mut self, to: u64, from: u64, size: u64) -> Result<(), ReplayError> {
+    /// Copies between any two places, and waits.
+    pub(crate) fn copy(&mut self, to: u64, from: u64, size: u64) -> Result<(), ReplayError> {
         const BY_ADDRESS: u64 = 4;
         self.hip.check("hipMemcpy", &[to, from, size, BY_ADDRESS])
     }
 
     /// Copies all live memory: what a kernel reaches through pointers in memory is not known.
-    fn save(&mut self) -> Result<Vec<Saved>, ReplayError> {
-        let live: Vec<(u64, u64)> = self
+    pub(crate) fn save(&mut self) -> Result<Vec<Saved>, ReplayError> {
+        let live: Vec<(u64, u64, u64)> = self
             .translation
             .all()
             .filter(|(_, size, _)| *size > 1)
-            .map(|(_, size, now)| (now, size))
             .collect();
         let mut saved = Vec::new();
-        for (now, size) in live {
+        for (base, size, now) in live {
             let mut shadow = 0u64;
             self.hip.check("hipMalloc", &[word_of(&mut shadow), size])?;
             self.copy(shadow, now, size)?;
             saved.push(Saved {
+                base,
                 now,
                 size,
                 shadow,
@@ -292,8 +300,16 @@ impl Player {
         Ok(saved)
     }
 
+    /// Frees the copies.
+    pub(crate) fn release(&mut self, saved: Vec<Saved>) -> Result<(), ReplayError> {
+        for one in saved {
+            self.hip.check("hipFree", &[one.shadow])?;
+        }
+        Ok(())
+    }
+
     /// Finds what differs from the copies.
-    fn find_written(&mut self, saved: &mut [Saved]) -> Result<(), ReplayError> {
+    pub(crate) fn find_written(&mut self, saved: &mut [Saved]) -> Result<(), ReplayError> {
         for one in saved {
             one.written.clear();
             let mut at = 0;

@@ -4,22 +4,33 @@
 //! |---|---|
 //! | `player` | the calls of a capture, one after the other |
 //! | `calls` | how each kind of call is made again |
+//! | `arguments` | handles and addresses of the capture become those of the replay |
+//! | `launch` | launches of kernels |
+//! | `code` | modules and device variables |
+//! | `memory` | allocations and frees |
 //! | `addresses` | where captured memory lies in the replay |
 //! | `host` | host memory of the program |
 //! | `hip` | the runtime, loaded from a library |
 //! | `verify` | comparison of results with those that were captured |
 //! | `kernel` | one launch, many times |
+//! | `excerpt` | captures of some calls, with the memory that they find |
 
 mod addresses;
+mod arguments;
 mod calls;
+mod code;
 mod error;
+mod excerpt;
 mod hip;
 mod host;
 mod kernel;
+mod launch;
+mod memory;
 mod player;
 mod verify;
 
 pub use error::{ReplayError, Status};
+pub use excerpt::{Excerpt, Part, excerpt};
 pub use kernel::{KernelChoice, KernelRuns};
 pub use player::{Options, Player, Report, Step, replay};
 pub use verify::{Mismatch, Verify};

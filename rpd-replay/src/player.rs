@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rpd_capture::{Call, Capture, CodeRow};
-use rpd_spool::capture::{Group, HandleKind, call_flag, data_use};
+use rpd_spool::capture::{DataHeader, Group, HandleKind, call_flag, data_use};
 use serde::Serialize;
 
 use crate::Placement;
@@ -93,7 +93,8 @@ pub struct Player {
     pub(crate) codes: Vec<CodeRow>,
     /// Modules of code objects, by number and device.
     pub(crate) modules: HashMap<(i64, i32), u64>,
-    pub(crate) functions: HashMap<(u64, i32, Vec<u8>), Launchable>,
+    /// Kernels by code object, device and name.
+    pub(crate) functions: HashMap<(i64, i32, Vec<u8>), Launchable>,
     /// Addresses that are the capture's.
     pub(crate) same: bool,
     pub(crate) device: i32,
@@ -118,7 +119,7 @@ pub(crate) struct Launchable {
 pub fn replay(
     path: &Path,
     options: Options,
-    mut step: impl FnMut(&mut Player, &Call) -> Result<Step, ReplayError>,
+    step: impl FnMut(&mut Player, &Call) -> Result<Step, ReplayError>,
 ) -> Result<Report, ReplayError> {
     let capture = Capture::open(path)?;
     check(&capture, &options)?;
@@ -126,27 +127,14 @@ pub fn replay(
     let first = Instant::now();
     // The rows are read by a connection of their own, so that the player can read data meanwhile.
     let rows = Capture::open(path)?;
-    let last = player.last;
-    let unclean = !rows.manifest().clean;
-    rows.calls(1, last, |call| -> Result<bool, ReplayError> {
-        if step(&mut player, &call)? == Step::End {
-            return Ok(false);
-        }
-        // A program that was killed while one thread loaded code which another one used already.
-        if unclean && player.lacks_code(&call) {
-            return Ok(false);
-        }
-        player.play(&call)?;
-        Ok(true)
-    })?;
-    player.wait_for_all()?;
+    player.play_calls(&rows, (1, player.last), step)?;
     player.report.duration = u64::try_from(first.elapsed().as_nanos()).unwrap_or(u64::MAX);
     player.report.translated = (player.translation.certain, player.translation.probable);
     Ok(player.report)
 }
 
 /// Everything that can be known before a device is touched.
-fn check(capture: &Capture, options: &Options) -> Result<(), ReplayError> {
+pub(crate) fn check(capture: &Capture, options: &Options) -> Result<(), ReplayError> {
     let shown = capture.path().display().to_string();
     let unsupported = capture.unsupported()?;
     if let Some((name, count)) = unsupported.first()
@@ -198,7 +186,7 @@ fn check(capture: &Capture, options: &Options) -> Result<(), ReplayError> {
 }
 
 impl Player {
-    fn new(capture: Capture, options: Options) -> Result<Player, ReplayError> {
+    pub(crate) fn new(capture: Capture, options: Options) -> Result<Player, ReplayError> {
         let memory = capture.memory()?;
         let last = options.until.unwrap_or(u64::MAX).min(capture.last());
         let mut report = Report::default();
@@ -347,6 +335,28 @@ impl Player {
         }
     }
 
+    /// Plays the calls from the first to the last of `calls`, which `rows` yields, and waits until their work is complete.
+    pub(crate) fn play_calls(
+        &mut self,
+        rows: &Capture,
+        calls: (u64, u64),
+        mut step: impl FnMut(&mut Player, &Call) -> Result<Step, ReplayError>,
+    ) -> Result<(), ReplayError> {
+        let unclean = !rows.manifest().clean;
+        rows.calls(calls.0, calls.1, |call| -> Result<bool, ReplayError> {
+            if step(self, &call)? == Step::End {
+                return Ok(false);
+            }
+            // A program that was killed while one thread loaded code which another one used already.
+            if unclean && self.lacks_code(&call) {
+                return Ok(false);
+            }
+            self.play(&call)?;
+            Ok(true)
+        })?;
+        self.wait_for_all()
+    }
+
     /// Waits until all devices are idle.
     pub(crate) fn wait_for_all(&mut self) -> Result<(), ReplayError> {
         self.hip.check("hipDeviceSynchronize", &[])
@@ -388,10 +398,11 @@ impl Player {
         self.compare(call).map_err(context)
     }
 
-    /// Puts host data where the call, or the work that it starts, reads them.
+    /// Puts data where the call, or the work that it starts, reads them.
     fn prepare_data(&mut self, call: &Call) -> Result<(), ReplayError> {
+        self.set_variables(call)?;
         for data in call.data() {
-            if data.purpose == data_use::OUTPUT || data.size == 0 {
+            if matches!(data.purpose, data_use::OUTPUT | data_use::RESULT) || data.size == 0 {
                 continue;
             }
             if data.offset == 0 {
@@ -415,6 +426,11 @@ impl Player {
                     }
                 }
             }
+            if data.purpose == data_use::MEMORY {
+                let now = self.live(&data)?;
+                self.copy(now, bytes.as_ptr() as u64, data.size)?;
+                continue;
+            }
             let start = self
                 .host
                 .locate(&self.translation, data.address, host::span(&data));
@@ -424,19 +440,46 @@ impl Player {
         Ok(())
     }
 
+    /// Where memory of the runtime is that data lie in as a whole.
+    fn live(&self, data: &DataHeader) -> Result<u64, ReplayError> {
+        match self.translation.memory(data.address) {
+            Some((base, size, now)) if data.size <= size - (data.address - base) => {
+                Ok(now + (data.address - base))
+            }
+            _ => Err(ReplayError::damaged(format!(
+                "the capture has no memory for {} bytes at {:#x}",
+                data.size, data.address
+            ))),
+        }
+    }
+
     /// Compares the results that are complete after the call.
     fn compare(&mut self, call: &Call) -> Result<(), ReplayError> {
         let from = self.options.from.unwrap_or(0);
         for data in call.data() {
-            let compared = data.purpose == data_use::OUTPUT && data.offset != 0 && data.size > 0;
+            let is_result = data.purpose == data_use::RESULT;
+            let compared = (is_result || data.purpose == data_use::OUTPUT)
+                && data.offset != 0
+                && data.size > 0;
             if !compared || call.seq < from || self.options.verify == Verify::Off {
                 continue;
             }
-            let start = self
-                .host
-                .locate(&self.translation, data.address, host::span(&data));
-            // SAFETY: the place has the span of the data, and the work that writes it is complete.
-            let bytes = unsafe { host::gather(&data, start) };
+            let bytes = if is_result {
+                let now = self.live(&data)?;
+                self.wait_for_all()?;
+                let mut bytes = vec![0; data.size as usize];
+                self.copy(bytes.as_mut_ptr() as u64, now, data.size)?;
+                if self.options.deep {
+                    self.translation.restore_words(&mut bytes);
+                }
+                bytes
+            } else {
+                let start = self
+                    .host
+                    .locate(&self.translation, data.address, host::span(&data));
+                // SAFETY: the place has the span of the data, and the work that writes it is complete.
+                unsafe { host::gather(&data, start) }
+            };
             self.report.compared += 1;
             let verify = self.options.verify;
             if let Some(found) =

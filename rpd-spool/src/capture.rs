@@ -12,6 +12,12 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::format::RecordHeader;
 
+// Shared with the parser of the table that they stand in, from which this crate's table is made.
+#[path = "../../rpd-data/src/roles.rs"]
+mod roles;
+
+pub use roles::{HandleKind, Role};
+
 /// Name of the staging file in a process' directory.
 pub const STAGE_FILE: &str = "capture-data";
 
@@ -23,27 +29,6 @@ pub const CONTROL_BYTES: usize = 4096;
 
 /// Data of at most so many bytes lie in the record itself.
 pub const INLINE_BYTES: usize = 1024;
-
-/// Kinds of handles that calls make and take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum HandleKind {
-    /// `hipStream_t`.
-    Stream,
-    /// `hipEvent_t`.
-    Event,
-    /// `hipModule_t`.
-    Module,
-    /// `hipFunction_t`.
-    Function,
-    /// `hipGraph_t`.
-    Graph,
-    /// `hipGraphNode_t`.
-    Node,
-    /// `hipGraphExec_t`.
-    GraphExec,
-    /// `hipMemPool_t`.
-    Pool,
-}
 
 impl HandleKind {
     /// Its name in outputs.
@@ -59,55 +44,6 @@ impl HandleKind {
             HandleKind::Pool => "memory pool",
         }
     }
-}
-
-/// What an argument is for a capture. Sizes are bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Passed as it is.
-    Value,
-    /// A handle of the runtime.
-    Handle(HandleKind),
-    /// Where the call stores a new handle.
-    HandleOut(HandleKind),
-    /// Text that the call reads.
-    Text,
-    /// An address of device or host memory.
-    Address,
-    /// Where the call stores an address of memory.
-    AddressOut,
-    /// The host address of a device variable.
-    Symbol,
-    /// A host function or function handle of a kernel.
-    Kernel,
-    /// The array of pointers to the arguments of a kernel.
-    Arguments,
-    /// The list with the packed arguments of a kernel.
-    Extra,
-    /// A struct of that size that the call reads.
-    Struct(u32),
-    /// A struct of that size that the call writes, with an address first.
-    StructOut(u32),
-    /// An array that the call reads: position of the argument that counts its elements, size of an element.
-    Array(u32, u32),
-    /// `hip_Memcpy2D`.
-    Copy2d,
-    /// `hipMemcpy3DParms`.
-    Copy3d,
-    /// `hipKernelNodeParams`.
-    KernelNode,
-    /// `hipMemsetParams`.
-    MemsetNode,
-    /// `hipPitchedPtr` by value.
-    Pitched,
-    /// An array of graph nodes that the call writes; the argument behind it counts them.
-    NodesOut,
-    /// The number of elements of the array before, in and out.
-    Count,
-    /// Passed as null.
-    Ignored,
-    /// Memory that the call writes, whose content a replay does not need.
-    Scratch,
 }
 
 impl Role {
@@ -348,6 +284,8 @@ pub mod item {
     pub const SYMBOL: u16 = 8;
     /// What could not be taken, as text.
     pub const MISSING: u16 = 9;
+    /// Content of a device variable before the call, in excerpts of captures: [`super::VariableItem`], then the name.
+    pub const VARIABLE: u16 = 10;
 }
 
 /// What bytes of host memory are to a call.
@@ -360,6 +298,10 @@ pub mod data_use {
     pub const OUTPUT: u32 = 2;
     /// Bytes of a code object.
     pub const CODE: u32 = 3;
+    /// Content of device memory before the call, in excerpts of captures.
+    pub const MEMORY: u32 = 4;
+    /// Content of device memory when the call and all work before it are complete, in excerpts of captures.
+    pub const RESULT: u32 = 5;
 }
 
 /// Where the bytes of an item [`item::DATA`] are, in [`DataHeader::offset`].
@@ -408,6 +350,18 @@ pub struct AllocationItem {
     pub kind: u32,
     /// Flags of the call.
     pub flags: u32,
+}
+
+/// The content of a device variable, by numbers of the capture.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct VariableItem {
+    /// The code object.
+    pub code: i64,
+    /// The data.
+    pub data: i64,
+    /// The device.
+    pub device: i64,
 }
 
 /// Kinds of memory.
@@ -484,10 +438,27 @@ impl<'a> Item<'a> {
         DataHeader::read_from_prefix(self.payload).ok()
     }
 
+    /// The payload of an item [`item::VARIABLE`] and the name.
+    pub fn variable(&self) -> Option<(VariableItem, &'a [u8])> {
+        VariableItem::read_from_prefix(self.payload).ok()
+    }
+
     /// The first eight bytes of the payload.
     pub fn word(&self) -> Option<u64> {
         Some(u64::read_from_prefix(self.payload).ok()?.0)
     }
+}
+
+/// Appends an item with this payload.
+pub fn push_item(into: &mut Vec<u8>, kind: u16, argument: u16, payload: &[u8]) {
+    let header = ItemHeader {
+        kind,
+        argument,
+        len: payload.len() as u32,
+    };
+    into.extend_from_slice(header.as_bytes());
+    into.extend_from_slice(payload);
+    into.resize(into.len().next_multiple_of(8), 0);
 }
 
 /// The items in the tail of a record, behind the argument struct.
@@ -541,14 +512,7 @@ mod tests {
     fn items_end_where_the_tail_does() {
         let mut tail = Vec::new();
         for (kind, payload) in [(item::OUT, &b"12345678"[..]), (item::SYMBOL, b"abc")] {
-            let header = ItemHeader {
-                kind,
-                argument: 1,
-                len: payload.len() as u32,
-            };
-            tail.extend_from_slice(header.as_bytes());
-            tail.extend_from_slice(payload);
-            tail.resize(tail.len().next_multiple_of(8), 0);
+            push_item(&mut tail, kind, 1, payload);
         }
         let found: Vec<(u16, usize)> = Items(&tail)
             .map(|item| (item.kind, item.payload.len()))

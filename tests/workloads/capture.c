@@ -9,6 +9,14 @@
  * managed    managed and mapped host memory that the host writes between launches
  * graph      a graph made by stream capture, launched with host data that change
  * wrong N    as add, with a result that a faulty kernel call changes in round N
+ * module     the kernel of hidden, from a module whose variable is set through its address
+ * virtual    as add, with calls that captures do not replay
+ * overwrite  memory that the host overwrites as soon as an asynchronous copy from it has begun
+ * poll       completion that is asked for in a loop
+ * callback   a host function in a stream that writes what is copied next
+ * perthread  two threads, each on its own default stream
+ * calls N    N calls without data; prints what one costs
+ * upload N D N MiB of noise in D different pieces of 16 MiB; prints what a mebibyte costs
  * busy       rounds of copies and launches from four threads, until it is killed */
 #include "fatbin.h"
 #include "workload.h"
@@ -247,6 +255,138 @@ static void run_graph(void) {
     HIP(hipStreamDestroy(stream));
 }
 
+static void run_module(void) {
+    static uint32_t out[COUNT];
+    uint32_t *device, value = 11, count = COUNT;
+    hipModule_t module;
+    hipFunction_t function;
+    void *variable, *arguments[] = {&device, &count};
+    size_t size;
+    HIP(hipMalloc((void **)&device, sizeof out));
+    HIP(hipModuleLoadData(&module, embedded_bundle));
+    HIP(hipModuleGetFunction(&function, module, "sizes_kernel"));
+    HIP(hipModuleGetGlobal(&variable, &size, module, "offset_value"));
+    HIP(hipMemcpy(variable, &value, sizeof value, hipMemcpyHostToDevice));
+    HIP(hipModuleLaunchKernel(function, 3, 1, 1, BLOCK, 1, 1, 0, NULL, arguments, NULL));
+    HIP(hipMemcpy(out, device, sizeof out, hipMemcpyDeviceToHost));
+    for (uint32_t i = 0; i < COUNT; ++i)
+        check(out[i] == i * 3 + BLOCK + 1 + value, "size", i);
+    HIP(hipModuleUnload(module));
+    HIP(hipFree(device));
+}
+
+static void run_virtual(void) {
+    const size_t size = 2 << 20;
+    void *address;
+    HIP(hipSetDevice(0));
+    HIP(hipMemAddressReserve(&address, size, 0, NULL, 0));
+    run_add(2, -1);
+    HIP(hipMemAddressFree(address, size));
+}
+
+/* Copies `value` from pageable memory and back through a kernel that doubles it and adds one, in `stream`. */
+static void overwritten(hipStream_t stream, float value) {
+    static __thread float data[COUNT], after[COUNT];
+    float *device;
+    HIP(hipMalloc((void **)&device, sizeof data));
+    for (int i = 0; i < COUNT; ++i)
+        data[i] = value;
+    HIP(hipMemcpyAsync(device, data, sizeof data, hipMemcpyHostToDevice, stream));
+    memset(data, 0, sizeof data);
+    LAUNCH(strided, linear(BLOCKS), linear(BLOCK), 0, stream, device, 1, COUNT);
+    HIP(hipMemcpyAsync(after, device, sizeof after, hipMemcpyDeviceToHost, stream));
+    HIP(hipStreamSynchronize(stream));
+    for (int i = 0; i < COUNT; ++i)
+        check(after[i] == 2 * value + 1, "copy", i);
+    HIP(hipFree(device));
+}
+
+static void run_poll(void) {
+    const hipError_t not_ready = (hipError_t)600;
+    hipEvent_t done;
+    HIP(hipEventCreate(&done));
+    for (int round = 0; round < 3; ++round) {
+        float *device, *host;
+        HIP(hipMalloc((void **)&device, COUNT * sizeof *device));
+        HIP(hipHostMalloc((void **)&host, COUNT * sizeof *host, hipHostMallocDefault));
+        HIP(hipMemset(device, 0, COUNT * sizeof *device));
+        LAUNCH(strided, linear(BLOCKS), linear(BLOCK), 0, NULL, device, 1, COUNT);
+        HIP(hipMemcpyAsync(host, device, COUNT * sizeof *host, hipMemcpyDeviceToHost, NULL));
+        HIP(hipEventRecord(done, NULL));
+        hipError_t status;
+        while ((status = hipEventQuery(done)) == not_ready)
+            ;
+        HIP(status);
+        check(host[COUNT - 1] == 1, "poll", COUNT - 1);
+        HIP(hipHostFree(host));
+        HIP(hipFree(device));
+    }
+    HIP(hipEventDestroy(done));
+}
+
+static void fill(void *data) {
+    for (int i = 0; i < COUNT; ++i)
+        ((float *)data)[i] = 3;
+}
+
+static void run_callback(void) {
+    static float data[COUNT];
+    float *device;
+    HIP(hipMalloc((void **)&device, sizeof data));
+    HIP(hipLaunchHostFunc(NULL, fill, data));
+    HIP(hipDeviceSynchronize());
+    HIP(hipMemcpy(device, data, sizeof data, hipMemcpyHostToDevice));
+    LAUNCH(strided, linear(BLOCKS), linear(BLOCK), 0, NULL, device, 1, COUNT);
+    HIP(hipMemcpy(data, device, sizeof data, hipMemcpyDeviceToHost));
+    check(data[7] == 7, "callback", 7);
+    HIP(hipFree(device));
+}
+
+static void *per_thread(void *value) {
+    const hipStream_t own = (hipStream_t)2;
+    for (int round = 0; round < 3; ++round)
+        overwritten(own, *(float *)value + (float)round);
+    return NULL;
+}
+
+static void run_per_thread(void) {
+    pthread_t other;
+    float values[2] = {10, 20};
+    if (pthread_create(&other, NULL, per_thread, &values[0]))
+        FAIL("cannot start %s", "a thread");
+    per_thread(&values[1]);
+    pthread_join(other, NULL);
+}
+
+static void run_calls(long count) {
+    HIP(hipSetDevice(0));
+    double start = seconds_now();
+    for (long i = 0; i < count; ++i)
+        HIP(hipSetDevice(0));
+    printf("%.1f ns per call\n", (seconds_now() - start) * 1e9 / (double)count);
+}
+
+static void run_upload(long mebibytes, long different) {
+    enum { PIECE = 16 << 20 };
+    uint64_t state = 88172645463325252u, *pieces;
+    void *device;
+    size_t words = (size_t)different * PIECE / sizeof *pieces;
+    if (!(pieces = malloc(words * sizeof *pieces)))
+        FAIL("no memory for %ld pieces", different);
+    for (size_t i = 0; i < words; ++i) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        pieces[i] = state ^= state << 17;
+    }
+    HIP(hipMalloc(&device, PIECE));
+    double start = seconds_now();
+    for (long i = 0; i < mebibytes / 16; ++i)
+        HIP(hipMemcpy(device, (char *)pieces + i % different * PIECE, PIECE, hipMemcpyHostToDevice));
+    printf("%.1f ns per MiB\n", (seconds_now() - start) * 1e9 / (double)mebibytes);
+    HIP(hipFree(device));
+    free(pieces);
+}
+
 static void *busy(void *argument) {
     (void)argument;
     for (;;)
@@ -274,6 +414,22 @@ int main(int argc, char **argv) {
         run_managed(number_argument(argc, argv, 2, 3));
     else if (!strcmp(mode, "graph"))
         run_graph();
+    else if (!strcmp(mode, "module"))
+        run_module();
+    else if (!strcmp(mode, "virtual"))
+        run_virtual();
+    else if (!strcmp(mode, "overwrite"))
+        overwritten(NULL, 5);
+    else if (!strcmp(mode, "poll"))
+        run_poll();
+    else if (!strcmp(mode, "callback"))
+        run_callback();
+    else if (!strcmp(mode, "perthread"))
+        run_per_thread();
+    else if (!strcmp(mode, "calls"))
+        run_calls(number_argument(argc, argv, 2, 1000000));
+    else if (!strcmp(mode, "upload"))
+        run_upload(number_argument(argc, argv, 2, 512), number_argument(argc, argv, 3, 1));
     else if (!strcmp(mode, "busy")) {
         pthread_t threads[4];
         for (int i = 0; i < 4; ++i)

@@ -72,6 +72,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
                 "--ignored",
             ]))
         })?;
+        step("captures of programs that are killed", || {
+            let words = ["--test", "e2e", "killed_fifty_times", "--", "--ignored"];
+            test::run(&words.map(str::to_owned))
+        })?;
         step("Python stacks under stress", || {
             shell::run(shell::cargo().args([
                 "test",

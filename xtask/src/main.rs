@@ -18,7 +18,7 @@ usage: cargo xtask TASK [ARGUMENTS]
   demo              build everything needed and profile the vector-ops workload on the simulator
   test [ARGUMENTS]  build, then run the tests of the whole workspace (arguments go to `cargo test`)
   ci [--long]       formatting, lints, tests and documentation, as continuous integration runs them;
-                    --long: then each fuzz target for a minute
+                    --long: then tests that take minutes, and each fuzz target for a minute
   fuzz [TARGET ...] [--seconds N]
                     run fuzz targets (all of them), each for N seconds [60]; needs a C++ compiler
   bench [ROW ...]   measure; print each figure with its target (`bench --help`)

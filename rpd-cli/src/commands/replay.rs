@@ -12,6 +12,7 @@ use rpd_replay::{
     KernelChoice, KernelRuns, Placement, Player, ReplayError, Report, Status, Step, Verify,
 };
 
+use super::capture::Opened;
 use crate::exit_status::{self, DAMAGED, DIFFERS, FAILED, SUCCESS};
 use crate::failure::Failure;
 use crate::process::backend;
@@ -39,8 +40,8 @@ enum Streams {
 /// Plays the GPU calls of a capture, without the program that made them
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The capture
-    #[arg(value_name = "DIR")]
+    /// The capture: a directory, or a capsule
+    #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
     /// Compare results from this call on; the calls before it are played all the same
     #[arg(long, value_name = "N")]
@@ -131,7 +132,52 @@ fn replacement(text: &str) -> Result<(String, PathBuf), String> {
         .ok_or_else(|| "expected a kernel and a file such as scale=scale.co".to_owned())
 }
 
-fn failure(error: ReplayError) -> Failure {
+/// A kernel's name, and the number of a launch of it, from `NAME[#N]`.
+pub(super) fn kernel(command: &str, text: &str) -> Result<(String, u64), Failure> {
+    let (name, launch) = match text.rsplit_once('#') {
+        Some((name, number)) => (name, number.parse().ok()),
+        None => (text, Some(1)),
+    };
+    match launch {
+        Some(launch) if launch > 0 && !name.is_empty() => Ok((name.to_owned(), launch)),
+        _ => Err(Failure::usage(format!(
+            "{command}: --kernel: expected a name, or a name and the number of a launch such as scale#3"
+        ))),
+    }
+}
+
+/// The HIP runtime of a replay.
+pub(super) struct Runtime {
+    pub(super) library: PathBuf,
+    /// Links to the simulated runtime, which is loaded from there.
+    _links: tempfile::TempDir,
+}
+
+impl Runtime {
+    /// Looks for the runtime; where it is the simulated one because there is no other, it says so unless `quiet`.
+    pub(super) fn choose(wanted: Backend, quiet: bool) -> Result<Runtime> {
+        let links = tempfile::tempdir()?;
+        let options = Options {
+            backend: wanted,
+            ..Options::default()
+        };
+        let provider = backend::choose(
+            &options,
+            &crate::options::default_sdk_suffixes(),
+            std::env::var_os("LD_LIBRARY_PATH").as_deref(),
+            links.path(),
+        )?;
+        if let Some(reason) = provider.fallback.as_ref().filter(|_| !quiet) {
+            eprintln!("rpd: {reason}: the replay runs on the simulated GPU");
+        }
+        Ok(Runtime {
+            library: backend::hip(&provider)?,
+            _links: links,
+        })
+    }
+}
+
+pub(super) fn failure(error: ReplayError) -> Failure {
     let status = match error.status {
         Status::Failed => FAILED,
         Status::Damaged => DAMAGED,
@@ -148,55 +194,32 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = super::parse::<Arguments>(NAME, arguments)? else {
         return Ok(SUCCESS);
     };
-    let path = rpd_capture::resolve(&given.capture);
+    let opened = Opened::new(&given.capture)?;
+    let path = opened.path();
     // Before a runtime is looked for: a capture that cannot be read needs none.
-    let manifest = rpd_capture::Manifest::read(&path).map_err(super::capture::failure)?;
-    let spare = tempfile::tempdir()?;
-    let options = Options {
-        backend: given.backend,
-        ..Options::default()
-    };
-    let provider = backend::choose(
-        &options,
-        &crate::options::default_sdk_suffixes(),
-        std::env::var_os("LD_LIBRARY_PATH").as_deref(),
-        spare.path(),
-    )?;
-    if let Some(reason) = provider.fallback.as_ref().filter(|_| !given.quiet) {
-        eprintln!("rpd: {reason}: the replay runs on the simulated GPU");
-    }
+    let manifest = rpd_capture::Manifest::read(path).map_err(super::capture::failure)?;
+    let runtime = Runtime::choose(given.backend, given.quiet)?;
     if !manifest.clean && !given.quiet {
         eprintln!(
             "rpd: {}: the capture is unclean; it is played up to its last complete call",
-            path.display()
+            given.capture.display()
         );
     }
-    let library = backend::hip(&provider)?;
-    let kernel = given.kernel.as_deref().map(|text| {
-        let (name, launch) = match text.rsplit_once('#') {
-            Some((name, number)) => (name, number.parse().ok()),
-            None => (text, Some(1)),
-        };
-        let launch = launch.filter(|launch| *launch > 0);
-        launch.map(|launch| KernelChoice {
-            name: name.to_owned(),
-            launch,
-            iterations: given.iterations,
-            warmup: given.warmup,
-            seq: None,
-        })
-    });
-    let kernel = match kernel {
-        Some(None) => {
-            return Err(Failure::usage(format!(
-                "{NAME}: --kernel: expected a name, or a name and the number of a launch such as scale#3"
-            ))
-            .into());
+    let kernel = match &given.kernel {
+        Some(text) => {
+            let (name, launch) = kernel(NAME, text)?;
+            Some(KernelChoice {
+                name,
+                launch,
+                iterations: given.iterations,
+                warmup: given.warmup,
+                seq: None,
+            })
         }
-        other => other.flatten(),
+        None => None,
     };
     let options = rpd_replay::Options {
-        library,
+        library: runtime.library,
         from: given.from,
         until: given.until,
         placement: match given.va {
@@ -217,7 +240,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         on: given.step,
         until: None,
     };
-    let report = rpd_replay::replay(&path, options, |player, call| prompt.ask(player, call))
+    let report = rpd_replay::replay(path, options, |player, call| prompt.ask(player, call))
         .map_err(failure)?;
     if let Some(json) = &given.json {
         super::write_file(json, |out| {

@@ -7,30 +7,30 @@ use rpd_tests::run::{self, Outcome, Rpd};
 use rpd_tests::{outputs::Database, workloads};
 
 /// Captures a workload into `capture` in a new folder.
-fn captured(options: &[&str], workload: &str, arguments: &[&str]) -> Outcome {
+pub(crate) fn captured(options: &[&str], workload: &str, arguments: &[&str]) -> Outcome {
     Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
         .option(options)
         .workload(workload, arguments)
 }
 
-fn capture_of(outcome: &Outcome) -> PathBuf {
+pub(crate) fn capture_of(outcome: &Outcome) -> PathBuf {
     outcome.folder.path().join("capture")
 }
 
 /// Plays a capture in a fresh process, in another folder.
-fn replayed(capture: &Path, options: &[&str]) -> Outcome {
+pub(crate) fn replayed(capture: &Path, options: &[&str]) -> Outcome {
     Rpd::plain(["replay", "--backend", "sim"])
         .option([capture])
         .option(options)
         .run()
 }
 
-fn database(capture: &Path) -> Database {
+pub(crate) fn database(capture: &Path) -> Database {
     Database::open(&capture.join("capture.sqlite"))
 }
 
 /// Captures, then plays at the addresses of the capture and at others; results must be equal.
-fn round_trip(workload: &str, arguments: &[&str], deep: bool) {
+pub(crate) fn round_trip(workload: &str, arguments: &[&str], deep: bool) {
     let run = captured(&[], workload, arguments).success();
     let capture = capture_of(&run);
     let same = replayed(&capture, &["--va", "same", "--verify", "exact"]).success();
@@ -213,14 +213,19 @@ fn killed_programs_leave_captures_that_play() {
     for milliseconds in [120, 260, 430] {
         killed_after(milliseconds, "add 1000000");
     }
+    killed_at_random(5);
 }
 
-/// Fifty times, at random moments, a program with four threads.
 #[test]
-#[ignore = "takes minutes, and about one capture in fifty differs in a result when it is played (docs/capture.md)"]
+#[ignore = "takes minutes: cargo xtask ci --long runs it"]
 fn programs_killed_fifty_times_leave_captures_that_play() {
+    killed_at_random(50);
+}
+
+/// A program with four threads, killed at so many moments.
+fn killed_at_random(times: u32) {
     let mut random = 12345u64;
-    for _ in 0..50 {
+    for _ in 0..times {
         random = random
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);

@@ -2,6 +2,8 @@
 
 mod allocations;
 mod binding;
+mod capture_conformance;
+mod capture_excerpts;
 mod captures;
 mod checks;
 mod compat;

@@ -195,7 +195,7 @@ fn recovery_after_the_front_end_was_killed() {
 
 /// Runs a script in a mount namespace of its own; None, said aloud, where that is not allowed. In the script `$1` is
 /// rpd, `$2` the folder of workloads, and ./full a file system of `kib` KiB.
-fn on_small_disk(kib: u32, script: &str) -> Option<run::Outcome> {
+pub(crate) fn on_small_disk(kib: u32, script: &str) -> Option<run::Outcome> {
     let unshare = run::tool("unshare").or_else(|| {
         skipped("a full disk", "no unshare");
         None

@@ -76,6 +76,7 @@ hipError_t hipStreamDestroy(hipStream_t stream);
 hipError_t hipStreamSynchronize(hipStream_t stream);
 hipError_t hipStreamQuery(hipStream_t stream);
 hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int flags);
+hipError_t hipEventQuery(hipEvent_t event);
 hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void *data);
 hipError_t hipEventCreate(hipEvent_t *event);
 hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream);
@@ -88,6 +89,9 @@ hipError_t hipLaunchKernel(const void *function, dim3 grid, dim3 block, void **a
 hipError_t hipModuleLoad(hipModule_t *module, const char *path);
 hipError_t hipModuleLoadData(hipModule_t *module, const void *image);
 hipError_t hipModuleUnload(hipModule_t module);
+hipError_t hipModuleGetGlobal(void **variable, size_t *size, hipModule_t module, const char *name);
+hipError_t hipMemAddressReserve(void **address, size_t size, size_t alignment, void *wanted, unsigned long long flags);
+hipError_t hipMemAddressFree(void *address, size_t size);
 hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, const char *name);
 hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                                  unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,

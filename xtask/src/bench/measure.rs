@@ -69,6 +69,13 @@ impl Bench {
         })
     }
 
+    /// `rpd` in a folder, without options.
+    pub(super) fn rpd(&self, folder: &Path) -> Command {
+        let mut rpd = Command::new(self.bin.join("rpd"));
+        rpd.current_dir(folder).stdin(Stdio::null());
+        rpd
+    }
+
     /// Runs `program` (a workload, or anything on `PATH`) to a successful end.
     pub(super) fn run(
         &self,
@@ -212,7 +219,7 @@ impl Measured {
     }
 }
 
-fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+pub(super) fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
         if path.is_dir() {
@@ -224,7 +231,7 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-fn number_before(text: &str, label: &str) -> Result<f64> {
+pub(super) fn number_before(text: &str, label: &str) -> Result<f64> {
     let before = text.split_once(label).map(|(before, _)| before);
     let word = before.and_then(|before| before.split_whitespace().next_back());
     word.and_then(|word| word.parse().ok())

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: the figures the design holds itself to, each with its target. Everything is
 //! measured from outside, on real processes.
 
+mod captures;
 mod direct;
 mod examples;
 mod measure;
@@ -32,6 +33,7 @@ Rows (all of them unless some are named):
   large     opening, each format and statistics, from recordings and databases of 2 M and 32 M records: rate and peak
             memory (32 M need 25 GB of disk space)
   walks     captures of native call stacks, with framehop's figures beside them
+  captures  captured calls and data, their size, opening a capture of 1 M calls, and replay
   python    one merged stack with 30 Python frames, in the python3 on the path
   symbols   functions and lines of 5000 addresses of one library
 

@@ -15,6 +15,7 @@ pub(super) const ALL: &[(&str, Measure)] = &[
     ("stacks", stacks),
     ("launch", launch),
     ("direct", super::direct::direct),
+    ("captures", super::captures::captures),
     ("counters", counters),
     ("jobs", jobs),
     ("idle", idle),

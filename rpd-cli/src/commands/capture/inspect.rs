@@ -1,15 +1,15 @@
-//! `rpd capture info|ls|show|check|export|diff`: works on captures, without a GPU.
+//! `rpd capture info|ls|show|check|export|diff`: works on captures and capsules, without a GPU.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Parser;
-use rpd_capture::{Capture, CaptureError, Manifest};
+use rpd_capture::{Capture, CaptureError, ExcerptOf, Manifest};
 use rpd_core::compat::Compat;
 
-use super::failure;
 use super::progress::bytes;
+use super::{Opened, failure};
 use crate::commands::write_output;
 use crate::exit_status::{DAMAGED, DIFFERS, SUCCESS};
 
@@ -32,8 +32,8 @@ pub(super) fn action(name: &str) -> Option<Action> {
 /// A capture to work on.
 #[derive(Debug, Parser)]
 struct One {
-    /// The capture
-    #[arg(value_name = "DIR")]
+    /// The capture: a directory, or a capsule
+    #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
 }
 
@@ -42,10 +42,6 @@ struct One {
 struct InfoArguments {
     #[command(flatten)]
     one: One,
-}
-
-fn open(path: &std::path::Path) -> Result<Capture> {
-    Ok(Capture::open(&rpd_capture::resolve(path)).map_err(failure)?)
 }
 
 fn info(arguments: &[OsString]) -> Result<u8> {
@@ -63,11 +59,12 @@ fn info(arguments: &[OsString]) -> Result<u8> {
         }
         return crate::print(&text);
     }
-    let capture = open(path)?;
-    crate::print(&described(&capture)?)
+    let opened = Opened::new(path)?;
+    let capture = opened.capture()?;
+    crate::print(&described(path, &capture)?)
 }
 
-fn described(capture: &Capture) -> Result<String> {
+fn described(path: &Path, capture: &Capture) -> Result<String> {
     let Manifest {
         command,
         host,
@@ -81,11 +78,15 @@ fn described(capture: &Capture) -> Result<String> {
         stored,
         stalled,
         rpd,
+        excerpt,
         ..
     } = capture.manifest();
-    let mut text = format!("{}\n", capture.path().display());
+    let mut text = format!("{}\n", path.display());
     let mut row = |name: &str, value: String| text += &format!("  {name:<12} {value}\n");
     row("program", command.join(" "));
+    if let Some(excerpt) = excerpt {
+        row("excerpt of", excerpt_of(excerpt));
+    }
     row("made by", format!("rpd {rpd} on {host}"));
     let place = if *simulated {
         "the simulated GPU"
@@ -155,6 +156,17 @@ fn described(capture: &Capture) -> Result<String> {
     Ok(text)
 }
 
+/// What an excerpt was taken of, and that it has data of the program.
+fn excerpt_of(excerpt: &ExcerptOf) -> String {
+    let ExcerptOf { calls, all, launch } = excerpt;
+    let (first, last) = calls;
+    let part = match launch {
+        Some(launch) => format!("launch {launch} (call {first} of {all})"),
+        None => format!("calls {first} to {last} of {all}"),
+    };
+    format!("{part}, with the program's data in memory before it")
+}
+
 /// Lists the calls of a capture
 #[derive(Debug, Parser)]
 struct ListArguments {
@@ -172,7 +184,8 @@ fn list(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = crate::commands::parse::<ListArguments>("capture ls", arguments)? else {
         return Ok(SUCCESS);
     };
-    let capture = open(&given.one.capture)?;
+    let opened = Opened::new(&given.one.capture)?;
+    let capture = opened.capture()?;
     let mut text = String::new();
     let last = given.until.unwrap_or(u64::MAX);
     capture
@@ -203,7 +216,8 @@ fn show(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = crate::commands::parse::<ShowArguments>("capture show", arguments)? else {
         return Ok(SUCCESS);
     };
-    let capture = open(&given.one.capture)?;
+    let opened = Opened::new(&given.one.capture)?;
+    let capture = opened.capture()?;
     let call = capture.call(given.call).map_err(failure)?;
     crate::print(&format!("{}\n", rpd_capture::describe(&call, true)))
 }
@@ -219,7 +233,8 @@ fn check(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = crate::commands::parse::<CheckArguments>("capture check", arguments)? else {
         return Ok(SUCCESS);
     };
-    let capture = open(&given.one.capture)?;
+    let opened = Opened::new(&given.one.capture)?;
+    let capture = opened.capture()?;
     let problems = rpd_capture::check(&capture).map_err(failure)?;
     for problem in &problems {
         eprintln!("rpd: {}", problem.text);
@@ -227,7 +242,7 @@ fn check(arguments: &[OsString]) -> Result<u8> {
     if problems.is_empty() {
         eprintln!(
             "rpd: {}: all data are as they were stored",
-            capture.path().display()
+            given.one.capture.display()
         );
         return Ok(SUCCESS);
     }
@@ -249,8 +264,8 @@ fn diff(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = crate::commands::parse::<DiffArguments>("capture diff", arguments)? else {
         return Ok(SUCCESS);
     };
-    let (left, right) = (open(&given.left)?, open(&given.right)?);
-    match rpd_capture::diff(&left, &right).map_err(failure)? {
+    let (left, right) = (Opened::new(&given.left)?, Opened::new(&given.right)?);
+    match rpd_capture::diff(&left.capture()?, &right.capture()?).map_err(failure)? {
         None => {
             crate::print("no difference\n")?;
             Ok(SUCCESS)
@@ -277,7 +292,8 @@ fn export(arguments: &[OsString]) -> Result<u8> {
     else {
         return Ok(SUCCESS);
     };
-    let capture = open(&given.one.capture)?;
+    let opened = Opened::new(&given.one.capture)?;
+    let capture = opened.capture()?;
     let written = write_output(given.output.as_deref(), Compat::None, |out| {
         Ok(rpd_capture::export(&capture, out)?)
     });

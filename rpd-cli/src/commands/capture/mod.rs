@@ -1,14 +1,16 @@
 //! `rpd capture`: records a program's GPU calls with their data, and works on what was recorded.
 
+mod excerpt;
 mod hiptracer;
 mod inspect;
 mod progress;
 mod run;
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use rpd_capture::{CaptureError, Class};
+use rpd_capture::{Capture, CaptureError, Class};
 
 use crate::exit_status::{DAMAGED, FAILED};
 use crate::failure::Failure;
@@ -22,10 +24,47 @@ const NAME: &str = "capture";
 /// Runs `rpd capture`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let word = arguments.first().and_then(|word| word.to_str());
-    if let Some(action) = word.and_then(inspect::action) {
+    if let Some(action) = word.and_then(|word| inspect::action(word).or(excerpt::action(word))) {
         return action(&arguments[1..]);
     }
     run::run(arguments)
+}
+
+/// A capture that the user named: a directory, or a capsule, which is unpacked until this is dropped.
+pub(crate) struct Opened {
+    path: PathBuf,
+    _unpacked: Option<tempfile::TempDir>,
+}
+
+impl Opened {
+    /// The directory of the capture that `given` names.
+    pub(crate) fn new(given: &Path) -> Result<Opened> {
+        let path = rpd_capture::resolve(given);
+        if !path.is_file() {
+            return Ok(Opened {
+                path,
+                _unpacked: None,
+            });
+        }
+        let folder = tempfile::tempdir()?;
+        // The name of the capsule, for messages about its files.
+        let path = folder.path().join(given.file_name().unwrap_or_default());
+        std::fs::create_dir(&path)?;
+        rpd_capture::unpack_capsule(given, &path).map_err(failure)?;
+        Ok(Opened {
+            path,
+            _unpacked: Some(folder),
+        })
+    }
+
+    /// The directory.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn capture(&self) -> Result<Capture> {
+        Ok(Capture::open(&self.path).map_err(failure)?)
+    }
 }
 
 /// An error of a capture, with its exit status.

@@ -59,10 +59,11 @@ pub(super) enum MemoryChoice {
 /// Records a program's GPU calls with their data, for rpd replay
 ///
 /// The program runs as always; its output and exit status are its own. What was recorded is a directory that
-/// `rpd replay DIR` plays back without the program, and that `rpd capture info|ls|show|check|export|diff DIR` works on.
+/// `rpd replay DIR` plays back without the program, and that `rpd capture info|ls|show|check|export|diff|trim|pack DIR` works
+/// on.
 #[derive(Debug, Parser)]
 #[command(
-    override_usage = "rpd capture [options] -- PROGRAM [ARGUMENT...]\n       rpd capture info|ls|show|check|export|diff ..."
+    override_usage = "rpd capture [options] -- PROGRAM [ARGUMENT...]\n       rpd capture info|ls|show|check|export|diff|trim|pack ..."
 )]
 pub(super) struct Arguments {
     /// Directory to write, which must not exist [default: rpd-capture]
@@ -218,11 +219,15 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
             eprintln!("rpd: nothing was captured: the program made no call of the HIP runtime");
             false
         }
-        Err(error) if status != 0 => {
+        Err(error) => {
+            // What cannot be written as a whole is no capture, and takes the room of others.
+            let _ = std::fs::remove_dir_all(&output);
+            if status == 0 {
+                return Err(error);
+            }
             eprintln!("rpd: {}", crate::failure::line(&error));
             false
         }
-        Err(error) => return Err(error),
     };
     Ok(match status {
         0 if !complete => FAILED,

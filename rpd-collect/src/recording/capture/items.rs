@@ -1,7 +1,7 @@
 //! The items of a record.
 
 use rpd_spool::capture::{
-    DataHeader, INLINE_BYTES, ItemHeader, NO_ARGUMENT, data_place, data_use, item,
+    DataHeader, INLINE_BYTES, ItemHeader, NO_ARGUMENT, data_place, data_use, item, push_item,
 };
 use zerocopy::IntoBytes;
 
@@ -41,9 +41,7 @@ impl Items {
     /// Adds an item with this payload.
     pub(super) fn add(&mut self, kind: u16, argument: u16, payload: &[u8]) {
         let payload = &payload[..payload.len().min(LONGEST)];
-        self.header(kind, argument, payload.len());
-        self.bytes.extend_from_slice(payload);
-        self.pad();
+        push_item(&mut self.bytes, kind, argument, payload);
     }
 
     /// Adds an item with `len` bytes of the program's memory; nothing for a null pointer.

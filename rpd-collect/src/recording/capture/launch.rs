@@ -111,6 +111,8 @@ unsafe fn add(begun: &mut Begun, function: u64, pointers: u64, extra: u64) -> Ve
         return Vec::new();
     };
     begun.items.add_kernel(found.code, &found.kernel.name);
+    // The code may have been loaded since the call began, by this or by another thread.
+    begun.entry = super::next();
     // SAFETY: by the contract of this function.
     match unsafe { pack(&found.kernel, pointers, extra) } {
         Some(packed) => {
@@ -127,19 +129,28 @@ unsafe fn add(begun: &mut Begun, function: u64, pointers: u64, extra: u64) -> Ve
     }
 }
 
+/// The stream of a launch.
+///
+/// # Safety
+/// As for [`super::begin`].
+unsafe fn stream(begun: &Begun, arguments: &[u8]) -> u64 {
+    if begun.number == number::hipLaunchKernelExC {
+        let config = begun.argument(arguments, "config") as *const u64;
+        if !config.is_null() {
+            // SAFETY: the stream is the fifth word of `hipLaunchConfig_t`.
+            return super::order::stream(unsafe { config.add(4).read_unaligned() }, false);
+        }
+    }
+    begun.stream(arguments)
+}
+
 /// Takes what a launch needs.
 ///
 /// # Safety
 /// As for [`super::begin`].
 pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
-    let mut stream = begun.stream(arguments);
-    if begun.number == number::hipLaunchKernelExC {
-        let config = begun.argument(arguments, "config") as *const u64;
-        if !config.is_null() {
-            // SAFETY: the stream is the fifth word of `hipLaunchConfig_t`.
-            stream = super::order::stream(unsafe { config.add(4).read_unaligned() }, false);
-        }
-    }
+    // SAFETY: by the contract of this function.
+    let stream = unsafe { stream(begun, arguments) };
     let capture = STATE.with(|state| state.capturing(stream)).flatten();
     if capture.is_some() {
         begun.flags |= call_flag::IN_STREAM_CAPTURE;
@@ -220,22 +231,29 @@ pub(super) unsafe fn begin_node(begun: &mut Begun, arguments: &[u8]) {
     unsafe { add(begun, function, pointers, extra) };
 }
 
-/// Remembers what a graph writes until that is complete.
-pub(super) fn end(begun: &mut Begun, arguments: &[u8]) {
+/// The call of a launch has returned: its work is under way, and a graph writes host memory until it is complete.
+///
+/// # Safety
+/// As for [`super::end`].
+pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8], failed: bool) {
     if begun.flags & call_flag::IN_STREAM_CAPTURE != 0 {
         return;
     }
-    if matches!(
-        begun.number,
-        number::hipGraphLaunch | number::hipGraphLaunch_spt
-    ) {
-        let graph = begun.argument(arguments, "graphExec");
-        let stream = begun.stream(arguments);
-        let entry = begun.entry;
-        STATE.with(|state| {
+    // SAFETY: by the contract of this function.
+    let stream = unsafe { stream(begun, arguments) };
+    let entry = begun.entry;
+    let writes_host = !failed
+        && matches!(
+            begun.number,
+            number::hipGraphLaunch | number::hipGraphLaunch_spt
+        );
+    let graph = begun.argument(arguments, "graphExec");
+    STATE.with(|state| {
+        state.launched(entry, stream, failed);
+        if writes_host {
             for range in state.graph(graph).1 {
                 state.order.pend(stream, entry, range);
             }
-        });
-    }
+        }
+    });
 }

@@ -114,6 +114,8 @@ pub(crate) struct Begun {
     items: Items,
     /// The work that the call waits for, as it is when the call begins: other threads may add more meanwhile.
     waits_for: order::Covered,
+    /// The allocation that the call frees.
+    frees: u64,
 }
 
 /// Leaves the call that this thread is in, also when a panic passes.
@@ -148,6 +150,7 @@ pub(crate) unsafe fn begin(number: u32, arguments: &[u8]) -> Option<Begun> {
         flags: 0,
         items: Items::new(),
         waits_for: order::Covered::new(),
+        frees: 0,
     };
     if operation.group != Group::Unsupported {
         // SAFETY: by the contract of this function.
@@ -203,6 +206,10 @@ unsafe fn inputs(begun: &mut Begun, arguments: &[u8]) {
         Group::Transfer => unsafe { ranges::begin(begun, arguments) },
         // SAFETY: as above.
         Group::Graph => unsafe { launch::begin_node(begun, arguments) },
+        Group::Memory => {
+            let base = begun.address(arguments);
+            begun.frees = STATE.with(|state| state.allocation(base)).unwrap_or(0);
+        }
         _ => {}
     }
 }
@@ -221,6 +228,12 @@ impl Begun {
     /// The value of the argument called `name`; 0 when there is none.
     fn argument(&self, arguments: &[u8], name: &str) -> u64 {
         let found = self.operation.argument(name);
+        found.map_or(0, |found| found.value(arguments))
+    }
+
+    /// The address that the call is about; 0 when it is about none.
+    fn address(&self, arguments: &[u8]) -> u64 {
+        let found = self.operation.with_role(Role::Address);
         found.map_or(0, |found| found.value(arguments))
     }
 
@@ -243,9 +256,13 @@ pub(crate) unsafe fn end(mut begun: Begun, arguments: &[u8], result: i32) {
     let _leave = Leave;
     let end = now();
     let exit = next();
-    if begun.operation.group != Group::Unsupported && result == 0 {
+    match begun.operation.group {
+        Group::Unsupported => {}
         // SAFETY: by the contract of this function.
-        unsafe { outputs(&mut begun, arguments) };
+        _ if result == 0 => unsafe { outputs(&mut begun, arguments) },
+        // SAFETY: as above.
+        Group::Launch => unsafe { launch::end(&mut begun, arguments, true) },
+        _ => {}
     }
     // Whether work is complete is asked in loops: answers that replay as nothing are left out.
     let asks = matches!(
@@ -324,7 +341,8 @@ unsafe fn outputs(begun: &mut Begun, arguments: &[u8]) {
         // SAFETY: by the contract of the caller.
         Group::Memory => unsafe { memory(begun, arguments) },
         Group::Transfer => ranges::end(begun, arguments),
-        Group::Launch => launch::end(begun, arguments),
+        // SAFETY: as above.
+        Group::Launch => unsafe { launch::end(begun, arguments, false) },
         // SAFETY: as above.
         Group::Order | Group::Graph => unsafe { order::end(begun, arguments) },
         // SAFETY: as above.
@@ -427,14 +445,11 @@ unsafe fn memory(begun: &mut Begun, arguments: &[u8]) {
             return;
         }
         n::hipFree | n::hipFreeAsync | n::hipHostFree | n::hipFreeHost | n::hipHostUnregister => {
-            let base = begun
-                .operation
-                .with_role(Role::Address)
-                .map_or(0, |argument| argument.value(arguments));
             if begun.number == n::hipFree {
                 order::settle(begun);
             }
-            STATE.with(|state| state.freed(base));
+            let (base, frees) = (begun.address(arguments), begun.frees);
+            STATE.with(|state| state.freed(base, frees));
             return;
         }
         _ => return,
@@ -518,8 +533,6 @@ pub(crate) fn code_loaded(load: &CodeObjectLoad<'_>) {
     if !ACTIVE.load(Ordering::Acquire) {
         return;
     }
-    let kernels = metadata::kernels(load.bytes);
-    STATE.with(|state| state.code_loaded(load.id, load.agent, kernels));
     if DEPTH.get() > 0 {
         let mut loaded = LOADED.get();
         if let Some(slot) = loaded.ids.get_mut(loaded.count) {
@@ -543,6 +556,10 @@ pub(crate) fn code_loaded(load: &CodeObjectLoad<'_>) {
         entry: next(),
     };
     append(code.as_bytes(), &[], 0, items.bytes(), len);
+    // Last: whoever launches from it, on any thread, has a later place than the record, which is there also when the program
+    // is killed then.
+    let kernels = metadata::kernels(load.bytes);
+    STATE.with(|state| state.code_loaded(load.id, load.agent, kernels));
 }
 
 /// A code object was unloaded.

@@ -24,12 +24,12 @@ pub(super) fn stream(raw: u64, per_thread: bool) -> u64 {
 
 const PER_THREAD: u64 = 1 << 63;
 
-/// How much of which stream was complete: stream, number of its work.
+/// How much of which stream was complete: stream, number of the last work.
 pub(super) type Covered = Vec<(u64, u64)>;
 
 #[derive(Default)]
 struct Stream {
-    /// Work so far.
+    /// Number of the last work that was added.
     work: u64,
     /// Work of others that its own waits for.
     follows: Covered,
@@ -47,6 +47,9 @@ struct Pending {
 /// Streams, events, and what is under way.
 #[derive(Default)]
 pub(super) struct Order {
+    /// Work that was added to any stream. The numbers are the process', not the stream's: runtimes give the handle of a destroyed
+    /// stream out again, and what a wait covers by the old handle must not include work of the new stream.
+    last_work: u64,
     streams: HashMap<u64, Stream>,
     events: HashMap<u64, Covered>,
     pending: Vec<Pending>,
@@ -70,9 +73,12 @@ impl Order {
         self.streams.insert(stream, made);
     }
 
-    /// Work was added to a stream.
-    pub(super) fn enqueue(&mut self, stream: u64) {
-        self.streams.entry(stream).or_default().work += 1;
+    /// Work was added to a stream; its number. To be called when the runtime has the work: a wait that begins before does not
+    /// cover it.
+    pub(super) fn enqueue(&mut self, stream: u64) -> u64 {
+        self.last_work += 1;
+        self.streams.entry(stream).or_default().work = self.last_work;
+        self.last_work
     }
 
     /// The last work of a stream.
@@ -110,8 +116,8 @@ impl Order {
         covered
     }
 
-    fn record(&mut self, event: u64, stream: u64) {
-        let covered = self.covered(stream);
+    /// An event was recorded; `covered` is what the stream covered before.
+    fn record(&mut self, event: u64, covered: Covered) {
         self.events.insert(event, covered);
     }
 
@@ -148,7 +154,7 @@ impl Order {
     }
 }
 
-/// Notes what a call that waits will have waited for when it returns.
+/// Notes what a call that waits will have waited for when it returns, and what an event will stand for.
 pub(super) fn begin(begun: &mut Begun, arguments: &[u8]) {
     use number as n;
     let stream = begun.stream(arguments);
@@ -163,6 +169,9 @@ pub(super) fn begin(begun: &mut Begun, arguments: &[u8]) {
             | n::hipStreamSynchronize_spt
             | n::hipStreamQuery
             | n::hipStreamQuery_spt => order.covered(stream),
+            n::hipEventRecord | n::hipEventRecord_spt | n::hipEventRecordWithFlags => {
+                order.covered(stream)
+            }
             n::hipEventSynchronize | n::hipEventQuery => {
                 order.events.get(&event).cloned().unwrap_or_default()
             }
@@ -235,8 +244,9 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
         n::hipStreamDestroy => {}
         n::hipEventRecord | n::hipEventRecord_spt | n::hipEventRecordWithFlags => {
             let event = named("event");
+            let covered = std::mem::take(&mut begun.waits_for);
             STATE.with(|state| {
-                state.order.record(event, stream);
+                state.order.record(event, covered);
                 state.event_recorded(event, stream);
             });
         }
@@ -255,6 +265,11 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
             let graph = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::Graph)) };
             STATE.with(|state| state.capture_ends(stream, graph));
         }
+        n::hipGraphCreate => {
+            // SAFETY: as above.
+            let graph = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::Graph)) };
+            STATE.with(|state| state.new_graph(graph));
+        }
         n::hipGraphInstantiate | n::hipGraphInstantiateWithFlags => {
             // SAFETY: as above.
             let exec = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::GraphExec)) };
@@ -269,7 +284,7 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
         }
         n::hipGraphAddChildGraphNode => {
             let (child, graph) = (named("childGraph"), named("graph"));
-            STATE.with(|state| state.copy_graph(child, graph));
+            STATE.with(|state| state.add_graph(child, graph));
         }
         n::hipGraphExecUpdate => {
             let (graph, exec) = (named("hGraph"), named("hGraphExec"));
@@ -313,7 +328,8 @@ mod tests {
         }
         order.enqueue(10);
         order.pend(10, 1, Range::flat(0, 1));
-        order.record(7, 10);
+        let recorded = order.covered(10);
+        order.record(7, recorded);
         order.enqueue(10);
         order.pend(10, 2, Range::flat(0, 1));
         order.wait(20, 7);
@@ -328,6 +344,28 @@ mod tests {
         );
         let covered = order.all();
         assert_eq!(copies(&mut order, &covered), [2]);
+    }
+
+    #[test]
+    fn a_wait_does_not_cover_a_stream_that_was_made_later_with_the_same_handle() {
+        let mut order = Order::default();
+        order.created(10, true);
+        for _ in 0..5 {
+            order.enqueue(10);
+        }
+        let (waits, recorded) = (order.all(), order.covered(10));
+        order.record(7, recorded);
+        // Meanwhile the stream is destroyed, and another one has its handle.
+        order.created(10, true);
+        order.enqueue(10);
+        order.pend(10, 1, Range::flat(0, 1));
+        assert!(copies(&mut order, &waits).is_empty());
+        order.created(20, true);
+        order.wait(20, 7);
+        let through_event = order.covered(20);
+        assert!(copies(&mut order, &through_event).is_empty());
+        let covered = order.covered(10);
+        assert_eq!(copies(&mut order, &covered), [1]);
     }
 
     #[test]

@@ -44,12 +44,24 @@ impl Shared {
 
 /// Live memory.
 struct Memory {
+    /// Number of the allocation, from 1.
+    number: u64,
     size: u64,
     kind: u32,
     /// Hash of its content when it was taken last; 0 when it was not.
     taken: u64,
-    /// The launch and stream that may use it now, and which of the stream's work that is.
-    used_by: Option<(u64, u64, u64)>,
+    /// The last launch that may use it now.
+    used_by: Option<Use>,
+}
+
+/// A launch that may use host-visible memory.
+#[derive(Debug, Clone, Copy)]
+struct Use {
+    /// The begin of the launch.
+    launch: u64,
+    stream: u64,
+    /// The number of the work; `None` until the runtime has it.
+    work: Option<u64>,
 }
 
 /// A kernel that can be launched.
@@ -91,6 +103,7 @@ impl HostRanges {
 pub(super) struct State {
     pub(super) order: Order,
     memory: BTreeMap<u64, Memory>,
+    last_memory: u64,
     /// Bases of the memory that launches may use.
     in_use: Vec<u64>,
     /// Device addresses of host memory, where they differ.
@@ -148,7 +161,9 @@ unsafe fn hash(address: u64, size: u64) -> u64 {
 
 impl State {
     pub(super) fn allocated(&mut self, made: AllocationItem) {
+        self.last_memory += 1;
         let memory = Memory {
+            number: self.last_memory,
             size: made.size,
             kind: made.kind,
             taken: 0,
@@ -157,8 +172,17 @@ impl State {
         self.memory.insert(made.base, memory);
     }
 
-    pub(super) fn freed(&mut self, base: u64) {
-        self.memory.remove(&base);
+    /// The number of the allocation at `base`, for [`State::freed`]; 0 when there is none.
+    pub(super) fn allocation(&self, base: u64) -> u64 {
+        self.memory.get(&base).map_or(0, |memory| memory.number)
+    }
+
+    /// The allocation `number` at `base` was freed. When the call that frees it has returned, another thread may have the address
+    /// again already.
+    pub(super) fn freed(&mut self, base: u64, number: u64) {
+        if self.allocation(base) == number {
+            self.memory.remove(&base);
+        }
     }
 
     pub(super) fn forget_memory(&mut self) {
@@ -262,36 +286,43 @@ impl State {
         launch: u64,
         stream: u64,
     ) -> Vec<Range> {
-        self.order.enqueue(stream);
-        let work = self.order.work(stream);
         let mut changed = Vec::new();
         for word in words {
             let alias = self.aliases.get(&word).copied().unwrap_or(word);
-            self.use_memory(alias, launch, stream, work, &mut changed);
+            self.use_memory(alias, launch, stream, &mut changed);
         }
         changed
     }
 
     /// As [`State::visible`], for all host-visible memory.
     pub(super) fn all_visible(&mut self, launch: u64, stream: u64) -> Vec<Range> {
-        self.order.enqueue(stream);
-        let work = self.order.work(stream);
         let bases: Vec<u64> = self.memory.keys().copied().collect();
         let mut changed = Vec::new();
         for base in bases {
-            self.use_memory(base, launch, stream, work, &mut changed);
+            self.use_memory(base, launch, stream, &mut changed);
         }
         changed
     }
 
-    fn use_memory(
-        &mut self,
-        address: u64,
-        launch: u64,
-        stream: u64,
-        work: u64,
-        changed: &mut Vec<Range>,
-    ) {
+    /// The call of a launch has returned: what it may use is in use until that work is complete, or, when it has `failed`,
+    /// the work that the stream had before.
+    pub(super) fn launched(&mut self, launch: u64, stream: u64, failed: bool) {
+        let work = match failed {
+            true => self.order.work(stream),
+            false => self.order.enqueue(stream),
+        };
+        for base in &self.in_use {
+            let used = self
+                .memory
+                .get_mut(base)
+                .and_then(|memory| memory.used_by.as_mut());
+            if let Some(used) = used.filter(|used| used.launch == launch) {
+                used.work = Some(work);
+            }
+        }
+    }
+
+    fn use_memory(&mut self, address: u64, launch: u64, stream: u64, changed: &mut Vec<Range>) {
         let Some((base, memory)) = self.memory_at(address) else {
             return;
         };
@@ -308,7 +339,11 @@ impl State {
                 changed.push(Range::flat(base, memory.size));
             }
         }
-        memory.used_by = Some((launch, stream, work));
+        memory.used_by = Some(Use {
+            launch,
+            stream,
+            work: None,
+        });
         if begins {
             self.in_use.push(base);
         }
@@ -334,19 +369,20 @@ impl State {
             let Some(memory) = self.memory.get_mut(base) else {
                 return false;
             };
-            let Some((launch, stream, work)) = memory.used_by else {
+            let Some(used) = memory.used_by else {
                 return false;
             };
-            if !covered
-                .iter()
-                .any(|&(known, done)| known == stream && work <= done)
-            {
+            let is_done = used.work.is_some_and(|work| {
+                let mut covered = covered.iter();
+                covered.any(|&(stream, done)| stream == used.stream && work <= done)
+            });
+            if !is_done {
                 return true;
             }
             memory.used_by = None;
             // SAFETY: live memory of the host.
             memory.taken = unsafe { hash(*base, memory.size) };
-            changed.push((launch, Range::flat(*base, memory.size)));
+            changed.push((used.launch, Range::flat(*base, memory.size)));
             false
         });
         changed
@@ -408,8 +444,13 @@ impl State {
             .add(source, destination);
     }
 
+    /// The graph was made; its handle may be that of an older one.
+    pub(super) fn new_graph(&mut self, graph: u64) {
+        self.graphs.remove(&graph);
+    }
+
     /// What `from` copies, `to` copies as well.
-    pub(super) fn copy_graph(&mut self, from: u64, to: u64) {
+    pub(super) fn add_graph(&mut self, from: u64, to: u64) {
         let ranges = self.graphs.get(&from).cloned().unwrap_or_default();
         let into = self.graphs.entry(to).or_default();
         for range in ranges.sources {
@@ -418,6 +459,12 @@ impl State {
         for range in ranges.destinations {
             into.add(None, Some(range));
         }
+    }
+
+    /// `to` copies what `from` does, and nothing else.
+    pub(super) fn copy_graph(&mut self, from: u64, to: u64) {
+        let ranges = self.graphs.get(&from).cloned().unwrap_or_default();
+        self.graphs.insert(to, ranges);
     }
 
     /// The host memory that a graph reads and writes.

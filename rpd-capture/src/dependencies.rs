@@ -1,0 +1,188 @@
+//! Which earlier calls some calls need: those that made their streams, events, graphs, modules and memory.
+
+use std::collections::{BTreeSet, HashSet};
+
+use rpd_spool::capture::{Group, HandleKind, Operation, Role, call_flag, item, number as n};
+
+use crate::{Call, Capture, CaptureError};
+
+/// Collects calls from the last to the first.
+struct Needs<'a> {
+    kept: BTreeSet<u64>,
+    handles: HashSet<(HandleKind, u64)>,
+    /// Streams whose capture into a graph is kept from here back to its begin.
+    captures: Vec<u64>,
+    /// Whether memory at an address is part of the excerpt.
+    has_memory: &'a dyn Fn(u64) -> bool,
+}
+
+/// The calls before `first` that the calls `wanted` from there on need, and the wanted ones. `has_memory` tells
+/// whether the memory or variable at an address is needed as well.
+///
+/// # Errors
+/// When the capture cannot be read.
+pub(crate) fn dependencies(
+    capture: &Capture,
+    wanted: (u64, u64),
+    has_memory: &dyn Fn(u64) -> bool,
+) -> Result<BTreeSet<u64>, CaptureError> {
+    let (first, last) = wanted;
+    let freed: HashSet<u64> = {
+        let memory = capture.memory()?;
+        let gone = memory
+            .iter()
+            .filter(|one| one.life.1.is_some_and(|freed| freed < first));
+        gone.map(|one| one.life.0).collect()
+    };
+    let mut needs = Needs {
+        kept: BTreeSet::new(),
+        handles: HashSet::new(),
+        captures: Vec::new(),
+        has_memory,
+    };
+    capture.calls_backwards(1, last, |call| -> Result<bool, CaptureError> {
+        let Some(operation) = call.operation() else {
+            return Ok(true);
+        };
+        let is_wanted = call.seq >= first;
+        if is_wanted
+            || call.result == 0 && !freed.contains(&call.seq) && needs.keeps(&call, operation)
+        {
+            needs.keep(&call, operation);
+        }
+        Ok(true)
+    })?;
+    Ok(needs.kept)
+}
+
+/// The handles that the call makes.
+fn made<'a>(
+    call: &'a Call,
+    operation: &'static Operation,
+) -> impl Iterator<Item = (HandleKind, u64)> + 'a {
+    call.items()
+        .filter(|item| item.kind == item::OUT)
+        .flat_map(move |item| {
+            let argument = operation.arguments().get(usize::from(item.argument));
+            let words = item.payload.as_chunks::<8>().0;
+            let (kind, words) = match argument.map(|argument| argument.role) {
+                Some(Role::HandleOut(kind)) => (kind, &words[..words.len().min(1)]),
+                Some(Role::NodesOut) => (HandleKind::Node, words),
+                _ => (HandleKind::Node, &words[..0]),
+            };
+            words
+                .iter()
+                .map(move |word| (kind, u64::from_le_bytes(*word)))
+        })
+}
+
+/// The handles that the call uses.
+fn used(call: &Call, operation: &'static Operation) -> Vec<(HandleKind, u64)> {
+    let mut found = Vec::new();
+    for (position, argument) in operation.arguments().iter().enumerate() {
+        let payload = || {
+            call.items()
+                .find(|item| item.kind == item::IN && usize::from(item.argument) == position)
+                .map_or(&[][..], |item| item.payload.as_chunks::<8>().0)
+        };
+        match argument.role {
+            // A replay launches by the name of the kernel.
+            Role::Handle(HandleKind::Function) => {}
+            Role::Handle(kind) => found.push((kind, argument.value(&call.arguments))),
+            Role::Array(..) if operation.group == Group::Graph => {
+                let nodes = payload().iter();
+                found.extend(nodes.map(|word| (HandleKind::Node, u64::from_le_bytes(*word))));
+            }
+            // `hipLaunchConfig_t`: the stream is the fifth word.
+            Role::Struct(_) if call.api == n::hipLaunchKernelExC => {
+                let stream = payload().get(4).copied().unwrap_or_default();
+                found.push((HandleKind::Stream, u64::from_le_bytes(stream)));
+            }
+            _ => {}
+        }
+    }
+    // No handle, and the default streams.
+    found.retain(|(kind, raw)| *raw > if *kind == HandleKind::Stream { 2 } else { 0 });
+    found
+}
+
+impl Needs<'_> {
+    /// Whether a call before the wanted ones is needed.
+    fn keeps(&self, call: &Call, operation: &'static Operation) -> bool {
+        let needed = |kind: HandleKind, raw: u64| self.handles.contains(&(kind, raw));
+        if made(call, operation).any(|(kind, raw)| needed(kind, raw)) {
+            return true;
+        }
+        let in_stream_capture = !self.captures.is_empty()
+            && (call.flags & call_flag::IN_STREAM_CAPTURE != 0
+                || matches!(
+                    call.api,
+                    n::hipEventRecord
+                        | n::hipEventRecord_spt
+                        | n::hipEventRecordWithFlags
+                        | n::hipStreamWaitEvent
+                        | n::hipStreamWaitEvent_spt
+                        | n::hipStreamBeginCapture
+                        | n::hipStreamBeginCapture_spt
+                        | n::hipStreamEndCapture
+                        | n::hipStreamEndCapture_spt
+                ));
+        if in_stream_capture {
+            return true;
+        }
+        let address = operation
+            .with_role(Role::Address)
+            .map_or(0, |argument| argument.value(&call.arguments));
+        let stored = operation.with_role(Role::AddressOut).and_then(|argument| {
+            let mut items = call.items();
+            let found = items.find(|item| {
+                item.kind == item::OUT
+                    && operation
+                        .arguments()
+                        .get(usize::from(item.argument))
+                        .is_some_and(|one| one.role == argument.role)
+            });
+            found?.word()
+        });
+        match operation.group {
+            Group::Context => true,
+            // What changes a graph that is needed.
+            Group::Graph => used(call, operation).iter().any(|&(kind, raw)| {
+                matches!(kind, HandleKind::Graph | HandleKind::GraphExec) && needed(kind, raw)
+            }),
+            Group::Memory => match (call.allocation(), stored) {
+                (Some(made), _) => (self.has_memory)(made.base),
+                (None, Some(stored)) => (self.has_memory)(stored) || (self.has_memory)(address),
+                // Frees of what is needed do not come before it; the rest sets up pools.
+                (None, None) => {
+                    address == 0
+                        && used(call, operation)
+                            .iter()
+                            .all(|&(kind, raw)| needed(kind, raw))
+                }
+            },
+            Group::Code => stored.is_some_and(|stored| (self.has_memory)(stored)),
+            Group::Transfer => match call.api {
+                n::hipMemAdvise => (self.has_memory)(address),
+                _ => false,
+            },
+            Group::Launch | Group::Order | Group::Query | Group::Unsupported => false,
+        }
+    }
+
+    fn keep(&mut self, call: &Call, operation: &'static Operation) {
+        self.kept.insert(call.seq);
+        for handle in made(call, operation) {
+            self.handles.remove(&handle);
+        }
+        self.handles.extend(used(call, operation));
+        let stream = call.argument("stream");
+        match call.api {
+            n::hipStreamEndCapture | n::hipStreamEndCapture_spt => self.captures.push(stream),
+            n::hipStreamBeginCapture | n::hipStreamBeginCapture_spt => {
+                self.captures.retain(|known| *known != stream);
+            }
+            _ => {}
+        }
+    }
+}

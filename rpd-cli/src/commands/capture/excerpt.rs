@@ -1,0 +1,198 @@
+//! `rpd capture trim|pack`: makes a smaller capture of a part of another one, by playing what comes before it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::Parser;
+use rpd_core::options::Backend;
+use rpd_replay::{Excerpt, KernelChoice, Options, Part, Placement, Verify};
+
+use super::inspect::Action;
+use super::progress::bytes;
+use super::{Opened, failure};
+use crate::commands::replay::{self, Runtime};
+use crate::exit_status::SUCCESS;
+use crate::failure::Failure;
+
+/// The action of this name.
+pub(super) fn action(name: &str) -> Option<Action> {
+    Some(match name {
+        "trim" => trim,
+        "pack" => pack,
+        _ => return None,
+    })
+}
+
+/// How the calls before the part are played.
+#[derive(Debug, Parser)]
+struct Playing {
+    /// Leave out calls that cannot be replayed
+    #[arg(long)]
+    force: bool,
+    /// Where to play the calls before the part: rocm, sim or auto
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = super::parse_backend)]
+    backend: Backend,
+    /// Print nothing but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl Playing {
+    fn options(&self, runtime: &Runtime) -> Options {
+        Options {
+            library: runtime.library.clone(),
+            from: None,
+            until: None,
+            placement: Placement::Same,
+            serial: false,
+            verify: Verify::Exact,
+            devices: Default::default(),
+            force: self.force,
+            deep: false,
+            guess: true,
+            kernel: None,
+            replace: Vec::new(),
+        }
+    }
+
+    /// Writes the part of the capture that `given` names into `target`.
+    fn excerpt(&self, given: &Path, part: &Part, target: &Path) -> Result<Excerpt> {
+        let opened = Opened::new(given)?;
+        rpd_capture::Manifest::read(opened.path()).map_err(failure)?;
+        let runtime = Runtime::choose(self.backend, self.quiet)?;
+        let options = self.options(&runtime);
+        let made =
+            rpd_replay::excerpt(opened.path(), options, part, target).map_err(replay::failure)?;
+        for note in made.notes.iter().filter(|_| !self.quiet) {
+            eprintln!("rpd: {note}");
+        }
+        Ok(made)
+    }
+}
+
+/// Makes a capture of some calls of another one, with the memory that they find
+///
+/// The calls before them are played once; those that the part needs (allocations, streams, graphs) stay in it. Calls keep
+/// their numbers.
+#[derive(Debug, Parser)]
+struct TrimArguments {
+    /// The capture
+    #[arg(value_name = "CAPTURE")]
+    capture: PathBuf,
+    /// Directory to write, which must not exist
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// First call of the part
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    from: u64,
+    /// Last call of the part [default: the last]
+    #[arg(long, value_name = "N")]
+    until: Option<u64>,
+    #[command(flatten)]
+    playing: Playing,
+}
+
+fn trim(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = crate::commands::parse::<TrimArguments>("capture trim", arguments)? else {
+        return Ok(SUCCESS);
+    };
+    let output = &given.output;
+    if output.exists() {
+        return Err(Failure::failed(format!(
+            "{} exists; -o names another directory",
+            output.display()
+        ))
+        .into());
+    }
+    let parent = std::path::absolute(output)?;
+    let parent = parent.parent().unwrap_or(Path::new("/"));
+    let folder = tempfile::Builder::new()
+        .prefix(".rpd-capture-")
+        .tempdir_in(parent)
+        .with_context(|| format!("{} cannot be made", output.display()))?;
+    let last = match given.until {
+        Some(last) => last,
+        None => {
+            let opened = Opened::new(&given.capture)?;
+            opened.capture()?.last()
+        }
+    };
+    let part = Part::Calls(given.from, last);
+    // Temporary directories are for their owner alone, captures are not.
+    let fresh = folder.path().join("capture");
+    std::fs::create_dir(&fresh)?;
+    let made = given.playing.excerpt(&given.capture, &part, &fresh)?;
+    std::fs::rename(&fresh, output)
+        .with_context(|| format!("{} cannot be made", output.display()))?;
+    if !given.playing.quiet {
+        eprintln!("{}", told(output, &made));
+    }
+    Ok(SUCCESS)
+}
+
+/// Packs one launch with its memory, code and arguments into one file, for rpd replay
+///
+/// The file has data of the program: what is in the memory that the launch can reach, before and after it. Of the environment
+/// it has the variables that the capture kept.
+#[derive(Debug, Parser)]
+struct PackArguments {
+    /// The capture
+    #[arg(value_name = "CAPTURE")]
+    capture: PathBuf,
+    /// The launch: a kernel by name, and which launch of it
+    #[arg(long, value_name = "NAME[#N]")]
+    kernel: String,
+    /// File to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Take all memory of the program, not only what can be reached from the arguments and variables
+    #[arg(long)]
+    all_memory: bool,
+    #[command(flatten)]
+    playing: Playing,
+}
+
+fn pack(arguments: &[OsString]) -> Result<u8> {
+    let Some(given) = crate::commands::parse::<PackArguments>("capture pack", arguments)? else {
+        return Ok(SUCCESS);
+    };
+    let (name, launch) = replay::kernel("capture pack", &given.kernel)?;
+    let folder = tempfile::tempdir()?;
+    let part = Part::Launch {
+        choice: KernelChoice {
+            name,
+            launch,
+            iterations: 0,
+            warmup: 0,
+            seq: None,
+        },
+        all_memory: given.all_memory,
+    };
+    let made = given
+        .playing
+        .excerpt(&given.capture, &part, folder.path())?;
+    crate::commands::write_file(&given.output, |out| {
+        Ok(rpd_capture::pack_capsule(folder.path(), out).map_err(failure)?)
+    })?;
+    if !given.playing.quiet {
+        eprintln!("{}", told(&given.output, &made));
+    }
+    Ok(SUCCESS)
+}
+
+fn told(output: &Path, made: &Excerpt) -> String {
+    let (first, last) = made.calls;
+    let (pieces, size) = made.memory;
+    let part = match &made.launch {
+        Some(launch) => format!("launch {launch} (call {first})"),
+        None => format!("calls {first} to {last}"),
+    };
+    format!(
+        "rpd: wrote {}: {part}, {} calls in all, {pieces} pieces of memory with {}, {} stored; it has data of the program",
+        output.display(),
+        made.summary.calls,
+        bytes(size),
+        bytes(made.summary.data.1)
+    )
+}

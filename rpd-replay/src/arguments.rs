@@ -1,0 +1,283 @@
+//! The arguments of a call: handles and addresses of the capture become those of the replay.
+
+use std::ffi::CString;
+
+use rpd_capture::Call;
+use rpd_spool::capture::{Argument, Group, HandleKind, Operation, Role, item};
+
+use crate::error::ReplayError;
+use crate::hip::word_of;
+use crate::host;
+use crate::player::Player;
+
+/// What a call's pointers lead to while it is made.
+#[derive(Default)]
+pub(crate) struct Behind {
+    texts: Vec<CString>,
+    buffers: Vec<Box<[u64]>>,
+    /// Where handles and addresses are stored: position of the argument and slot.
+    slots: Vec<(usize, Box<u64>)>,
+}
+
+impl Behind {
+    /// The address of a copy of `bytes`.
+    pub(crate) fn copy(&mut self, bytes: &[u8]) -> u64 {
+        let mut buffer = vec![0u64; bytes.len().div_ceil(8).max(1)].into_boxed_slice();
+        for (word, part) in buffer.iter_mut().zip(bytes.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..part.len()].copy_from_slice(part);
+            *word = u64::from_le_bytes(whole);
+        }
+        let address = buffer.as_ptr() as u64;
+        self.buffers.push(buffer);
+        address
+    }
+
+    pub(crate) fn slot(&mut self, position: usize, value: u64) -> u64 {
+        let mut slot = Box::new(value);
+        let address = word_of(&mut *slot);
+        self.slots.push((position, slot));
+        address
+    }
+
+    pub(crate) fn stored(&self, position: usize) -> Option<u64> {
+        let found = self.slots.iter().find(|(known, _)| *known == position);
+        // SAFETY: the slot is alive; the runtime may have written it through its address.
+        found.map(|(_, slot)| unsafe { std::ptr::from_ref::<u64>(slot).read_volatile() })
+    }
+}
+
+pub(crate) fn word(bytes: &[u8], index: usize) -> u64 {
+    let found = bytes.get(index * 8..index * 8 + 8);
+    found.map_or(0, |found| {
+        u64::from_le_bytes(found.try_into().unwrap_or_default())
+    })
+}
+
+fn set_word(bytes: &mut [u8], index: usize, value: u64) {
+    if let Some(place) = bytes.get_mut(index * 8..index * 8 + 8) {
+        place.copy_from_slice(&value.to_le_bytes());
+    }
+}
+
+/// The first word that the call stored behind an argument.
+pub(crate) fn out_word(call: &Call, position: u16) -> Option<u64> {
+    call.items()
+        .find(|item| item.kind == item::OUT && item.argument == position)?
+        .word()
+}
+
+impl Player {
+    /// The stream of a call.
+    pub(crate) fn stream(&mut self, call: &Call, operation: &Operation) -> u64 {
+        let handle = Role::Handle(HandleKind::Stream);
+        let raw = operation
+            .with_role(handle)
+            .map_or(0, |argument| argument.value(&call.arguments));
+        self.stream_of(call, raw, operation.name().ends_with("_spt"))
+            .unwrap_or(0)
+    }
+
+    pub(crate) fn stream_of(
+        &mut self,
+        call: &Call,
+        raw: u64,
+        per_thread: bool,
+    ) -> Result<u64, ReplayError> {
+        if self.options.serial {
+            return Ok(0);
+        }
+        match raw {
+            0 if !per_thread => Ok(0),
+            1 => Ok(0),
+            0 | 2 => {
+                if let Some(found) = self.thread_streams.get(&call.tid) {
+                    return Ok(*found);
+                }
+                let mut made = 0u64;
+                self.hip.check("hipStreamCreate", &[word_of(&mut made)])?;
+                self.thread_streams.insert(call.tid, made);
+                Ok(made)
+            }
+            handle => self.handle(HandleKind::Stream, handle),
+        }
+    }
+
+    pub(crate) fn handle(&self, kind: HandleKind, raw: u64) -> Result<u64, ReplayError> {
+        if raw == 0 {
+            return Ok(0);
+        }
+        self.handles.get(&(kind, raw)).copied().ok_or_else(|| {
+            ReplayError::damaged(format!(
+                "the capture does not say where the {} {raw:#x} comes from",
+                kind.name()
+            ))
+        })
+    }
+
+    /// Where an address of the capture is now: memory of the runtime, or a buffer for host memory.
+    pub(crate) fn address(&mut self, call: &Call, address: u64) -> u64 {
+        if address == 0 {
+            return 0;
+        }
+        if let Some(now) = self.translation.find(address) {
+            return now;
+        }
+        let known = call
+            .data()
+            .filter(|data| data.address == address)
+            .map(|data| host::span(&data))
+            .max();
+        // Results of work under way are data of a later call.
+        let size = ["sizeBytes", "count", "size"]
+            .iter()
+            .map(|name| call.argument(name))
+            .find(|size| *size > 0)
+            .unwrap_or(8);
+        let pitch = call.argument("dpitch").max(call.argument("spitch"));
+        let rows = pitch * call.argument("height");
+        self.host
+            .buffer(address, size.max(rows).max(known.unwrap_or(0)))
+    }
+
+    /// The word of an argument.
+    pub(crate) fn word_for(
+        &mut self,
+        call: &Call,
+        operation: &Operation,
+        position: usize,
+        argument: &Argument,
+        behind: &mut Behind,
+    ) -> Result<u64, ReplayError> {
+        let value = argument.value(&call.arguments);
+        let read = call
+            .items()
+            .find(|item| item.kind == item::IN && usize::from(item.argument) == position)
+            .map(|item| item.payload.to_vec());
+        let wrote = call
+            .items()
+            .find(|item| item.kind == item::OUT && usize::from(item.argument) == position)
+            .map(|item| item.payload.to_vec());
+        let missing = || ReplayError::damaged(format!("{} is not in the capture", argument.name()));
+        Ok(match argument.role {
+            Role::Value => match argument.name() {
+                "dstDeviceId" | "srcDeviceId" | "srcDevice" | "deviceId" | "peerDeviceId"
+                | "device" => u64::from(self.place(value as i32).cast_unsigned()),
+                _ => value,
+            },
+            Role::Handle(HandleKind::Stream) => {
+                self.stream_of(call, value, operation.name().ends_with("_spt"))?
+            }
+            Role::Handle(kind) => self.handle(kind, value)?,
+            Role::HandleOut(_) | Role::AddressOut => match value {
+                0 => 0,
+                _ => behind.slot(position, 0),
+            },
+            Role::Text => {
+                let text = CString::new(read.ok_or_else(missing)?).map_err(|_| missing())?;
+                let address = text.as_ptr() as u64;
+                behind.texts.push(text);
+                address
+            }
+            Role::Address => self.address(call, value),
+            Role::Struct(_) => match value {
+                0 => 0,
+                _ => behind.copy(&read.ok_or_else(missing)?),
+            },
+            Role::Array(..) => match (value, read) {
+                (0, _) | (_, None) => 0,
+                (_, Some(mut bytes)) => {
+                    if operation.group == Group::Graph {
+                        for index in 0..bytes.len() / 8 {
+                            let node = self.handle(HandleKind::Node, word(&bytes, index))?;
+                            set_word(&mut bytes, index, node);
+                        }
+                    }
+                    behind.copy(&bytes)
+                }
+            },
+            Role::Copy2d => {
+                let mut bytes = read.ok_or_else(missing)?;
+                for (kind, host, device) in [(2, 3, 4), (9, 10, 11)] {
+                    // Host, device or unified memory; arrays are refused when they are made.
+                    let at = if word(&bytes, kind) as u32 == 0 {
+                        host
+                    } else {
+                        device
+                    };
+                    // Pitch times rows, with those before the rectangle.
+                    let (pitch, before) = (word(&bytes, kind + 4), word(&bytes, kind - 1));
+                    let size = pitch * (before + word(&bytes, 15)) + word(&bytes, 14);
+                    let now = self.base_of(word(&bytes, at), size);
+                    set_word(&mut bytes, at, now);
+                }
+                behind.copy(&bytes)
+            }
+            Role::Copy3d => {
+                let mut bytes = read.ok_or_else(missing)?;
+                for at in [4, 12] {
+                    // Pitch, rows of a slice, and slices with those before the box.
+                    let (pitch, rows) = (word(&bytes, at + 1), word(&bytes, at + 3));
+                    let slices = word(&bytes, at - 1) + word(&bytes, 18);
+                    let rows = rows.max(word(&bytes, at - 2) + word(&bytes, 17));
+                    let size = pitch * rows * slices + word(&bytes, 16);
+                    let now = self.base_of(word(&bytes, at), size);
+                    set_word(&mut bytes, at, now);
+                }
+                behind.copy(&bytes)
+            }
+            Role::KernelNode => {
+                let mut bytes = read.ok_or_else(missing)?;
+                let kernel = self.kernel(call)?;
+                let packed = self.packed(call, &kernel);
+                let values = behind.copy(&packed);
+                let mut pointers = Vec::new();
+                for (offset, ..) in kernel.arguments.iter() {
+                    pointers.extend_from_slice(&(values + u64::from(*offset)).to_le_bytes());
+                }
+                // extra, func, kernelParams.
+                set_word(&mut bytes, 2, 0);
+                set_word(&mut bytes, 3, kernel.function);
+                let pointers = behind.copy(&pointers);
+                set_word(&mut bytes, 6, pointers);
+                behind.copy(&bytes)
+            }
+            Role::MemsetNode => {
+                let mut bytes = read.ok_or_else(missing)?;
+                let now = self.address(call, word(&bytes, 0));
+                set_word(&mut bytes, 0, now);
+                behind.copy(&bytes)
+            }
+            Role::NodesOut => match wrote {
+                Some(nodes) if value != 0 => behind.copy(&vec![0; nodes.len()]),
+                _ => 0,
+            },
+            Role::Count => match wrote {
+                Some(count) if value != 0 => behind.copy(&count),
+                _ => 0,
+            },
+            Role::Scratch => match value {
+                0 => 0,
+                _ => self.scratch.as_mut_ptr() as u64,
+            },
+            Role::Ignored
+            | Role::Symbol
+            | Role::Kernel
+            | Role::Arguments
+            | Role::Extra
+            | Role::StructOut(_)
+            | Role::Pitched => 0,
+        })
+    }
+
+    /// Where the base address of a rectangle is now, which has at most `size` bytes from there.
+    pub(crate) fn base_of(&mut self, base: u64, size: u64) -> u64 {
+        if base == 0 {
+            return 0;
+        }
+        match self.translation.find(base) {
+            Some(now) => now,
+            None => self.host.buffer(base, size),
+        }
+    }
+}

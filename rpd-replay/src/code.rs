@@ -1,0 +1,165 @@
+//! Modules and device variables.
+
+use std::ffi::CString;
+
+use rpd_capture::Call;
+use rpd_spool::capture::{HandleKind, Operation, item};
+
+use crate::arguments::out_word;
+use crate::error::ReplayError;
+use crate::hip::word_of;
+use crate::player::Player;
+
+impl Player {
+    /// Loads a module of the program: its code object for the current device.
+    pub(crate) fn load(&mut self, call: &Call) -> Result<(), ReplayError> {
+        let ids = call
+            .items()
+            .find(|item| item.kind == item::CODE)
+            .map(|item| item.payload.as_chunks::<8>().0.to_vec())
+            .unwrap_or_default();
+        let codes = ids
+            .into_iter()
+            .filter_map(|id| self.code_at(u64::from_le_bytes(id), call.seq));
+        let Some(code) = codes.into_iter().next_back() else {
+            return Err(ReplayError::damaged(
+                "the capture does not have the module's code",
+            ));
+        };
+        // The same module that launches use, so that they share its variables.
+        let module = self.module(code)?;
+        if let Some(old) = out_word(call, 0) {
+            self.handles.insert((HandleKind::Module, old), module);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn unload(&mut self, call: &Call) -> Result<(), ReplayError> {
+        let raw = call.argument("module");
+        let module = self.handle(HandleKind::Module, raw)?;
+        self.handles.remove(&(HandleKind::Module, raw));
+        let unloaded = self.modules.extract_if(|_, loaded| *loaded == module);
+        let keys: Vec<(i64, i32)> = unloaded.map(|(key, _)| key).collect();
+        self.functions
+            .retain(|(code, device, _), _| !keys.contains(&(*code, *device)));
+        self.hip.check("hipModuleUnload", &[module])
+    }
+
+    pub(crate) fn global(&mut self, call: &Call) -> Result<(), ReplayError> {
+        let module = self.handle(HandleKind::Module, call.argument("hmod"))?;
+        let name = call.items().find(|item| item.kind == item::IN);
+        let name = name.and_then(|item| CString::new(item.payload).ok());
+        let Some(name) = name else {
+            return Err(ReplayError::damaged(
+                "the name of the variable is not in the capture",
+            ));
+        };
+        let (address, size) = self.variable(module, &name)?;
+        if let Some(old) = out_word(call, 0) {
+            self.translation.insert(old, size, address);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn variable(
+        &mut self,
+        module: u64,
+        name: &CString,
+    ) -> Result<(u64, u64), ReplayError> {
+        let (mut address, mut size) = (0u64, 0u64);
+        let words = [
+            word_of(&mut address),
+            word_of(&mut size),
+            module,
+            name.as_ptr() as u64,
+        ];
+        self.hip.check("hipModuleGetGlobal", &words)?;
+        Ok((address, size))
+    }
+
+    /// Sets the device variables that an excerpt begins with.
+    pub(crate) fn set_variables(&mut self, call: &Call) -> Result<(), ReplayError> {
+        for item in call.items().filter(|item| item.kind == item::VARIABLE) {
+            let parsed = item
+                .variable()
+                .and_then(|(head, name)| Some((head, CString::new(name).ok()?)));
+            let Some((head, name)) = parsed else {
+                return Err(ReplayError::damaged("the content of a variable is cut"));
+            };
+            let bytes = self.capture.bytes(head.data)?;
+            let device = i32::try_from(head.device).unwrap_or(-1);
+            self.set_device(device)?;
+            let module = self.module(head.code)?;
+            let (now, size) = self.variable(module, &name)?;
+            if bytes.len() as u64 != size {
+                return Err(ReplayError::damaged(format!(
+                    "the variable {} has {size} bytes, and its content {}",
+                    name.to_string_lossy(),
+                    bytes.len()
+                )));
+            }
+            self.copy(now, bytes.as_ptr() as u64, size)?;
+        }
+        match call.device == self.device {
+            true => Ok(()),
+            false => self.set_device(call.device),
+        }
+    }
+
+    /// Address and size of the device variable of a call.
+    pub(crate) fn symbol(&mut self, call: &Call) -> Result<(u64, u64), ReplayError> {
+        let name = call.items().find(|item| item.kind == item::SYMBOL);
+        let name = name.and_then(|item| CString::new(item.payload).ok());
+        let Some(name) = name else {
+            return Err(ReplayError::damaged(
+                "the name of the variable is not in the capture",
+            ));
+        };
+        // The code object that has it, the first first: those of the program are loaded before modules.
+        let codes: Vec<i64> = self.codes.iter().map(|row| row.id).collect();
+        for code in codes {
+            let Some(row) = self.codes.iter().find(|row| row.id == code).cloned() else {
+                continue;
+            };
+            let bytes = self.capture.bytes(row.blob)?;
+            let has_it = rpd_gfx::codeobj::CodeObject::parse(&bytes).is_ok_and(|object| {
+                let mut variables = object.variables();
+                variables.any(|variable| variable.name.as_bytes() == name.as_bytes())
+            });
+            if has_it {
+                let module = self.module(code)?;
+                return self.variable(module, &name);
+            }
+        }
+        Err(ReplayError::damaged(format!(
+            "no code object of the capture has the variable {}",
+            name.to_string_lossy()
+        )))
+    }
+
+    pub(crate) fn copy_symbol(
+        &mut self,
+        call: &Call,
+        operation: &'static Operation,
+    ) -> Result<(), ReplayError> {
+        let (variable, _) = self.symbol(call)?;
+        let variable = variable + call.argument("offset");
+        let to = operation.name().contains("ToSymbol");
+        let other = call.argument(if to { "src" } else { "dst" });
+        let other = self.address(call, other);
+        let (size, kind) = (call.argument("sizeBytes"), call.argument("kind"));
+        let (destination, source) = if to {
+            (variable, other)
+        } else {
+            (other, variable)
+        };
+        if operation.name().contains("Async") {
+            let stream = self.stream(call, operation);
+            return self
+                .hip
+                .check("hipMemcpyAsync", &[destination, source, size, kind, stream]);
+        }
+        self.hip
+            .check("hipMemcpy", &[destination, source, size, kind])
+    }
+}

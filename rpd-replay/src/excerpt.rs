@@ -1,0 +1,301 @@
+//! Makes captures of some calls of another one: plays what comes before them and takes the memory that they find.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::path::Path;
+
+use rpd_capture::{Call, Capture, ExcerptSummary, ExcerptWriter, Memory};
+use rpd_spool::capture::{data_use, item, memory_kind};
+
+use crate::Placement;
+use crate::error::{ReplayError, Status};
+use crate::kernel::{KernelChoice, Saved};
+use crate::player::{self, Options, Player, Step};
+
+/// Bytes of memory that are read at once when pointers are looked for.
+const PART: u64 = 16 << 20;
+
+/// The calls that an excerpt is about.
+#[derive(Debug, Clone)]
+pub enum Part {
+    /// From the first to the last, with all memory.
+    Calls(u64, u64),
+    /// One launch.
+    Launch {
+        /// Which.
+        choice: KernelChoice,
+        /// Take all memory, not only what can be reached from the arguments and the variables of the kernel's code.
+        all_memory: bool,
+    },
+}
+
+/// What was taken.
+#[derive(Debug, Clone)]
+pub struct Excerpt {
+    /// The first and the last call that it is about.
+    pub calls: (u64, u64),
+    /// The launch that it is about, as `NAME#N`.
+    pub launch: Option<String>,
+    /// Pieces of memory, and their bytes.
+    pub memory: (u64, u64),
+    /// What the files hold.
+    pub summary: ExcerptSummary,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Writes an excerpt of the capture in `path` into the directory `target`, which exists and is empty. Memory has the
+/// addresses of the capture, because its content may have pointers.
+///
+/// # Errors
+/// As for a replay; also when a result before the part differs from the capture, since then its memory would too.
+pub fn excerpt(
+    path: &Path,
+    mut options: Options,
+    part: &Part,
+    target: &Path,
+) -> Result<Excerpt, ReplayError> {
+    let capture = Capture::open(path)?;
+    options.placement = Placement::Same;
+    match part {
+        Part::Calls(first, last) => {
+            if *first < 1 || first > last || *last > capture.last() {
+                return Err(ReplayError::failed(format!(
+                    "{}: its calls are 1 to {}, not {first} to {last}",
+                    path.display(),
+                    capture.last()
+                )));
+            }
+            options.until = Some(*last);
+        }
+        Part::Launch { choice, .. } => options.kernel = Some(choice.clone()),
+    }
+    player::check(&capture, &options)?;
+    let mut player = Player::new(capture, options)?;
+    // From here on the launch is a call as any other.
+    let launch = player.options.kernel.take();
+    let (first, last) = match (part, launch.as_ref().and_then(|launch| launch.seq)) {
+        (Part::Calls(first, last), _) => (*first, *last),
+        (Part::Launch { .. }, seq) => (seq.unwrap_or(player.last), player.last),
+    };
+    let rows = Capture::open(path)?;
+    player.play_calls(&rows, (1, first - 1), |_, _| Ok(Step::Go))?;
+    if let Some(mismatch) = player.report.mismatches.first() {
+        return Err(ReplayError::new(
+            Status::Differs,
+            format!("{mismatch}: what is in memory at call {first} is not what the program had"),
+        ));
+    }
+    let mut taker = Taker {
+        writer: ExcerptWriter::new(&rows, (first, last), target)?,
+        memory: rows.memory()?,
+        chosen: BTreeMap::new(),
+        bytes: 0,
+    };
+    let call = rows.call(first)?;
+    let name = launch.map(|launch| format!("{}#{}", player.kernel_name(&call), launch.launch));
+    taker.take_state(&mut player, part, &call)?;
+    let saved = match name.is_some() || !has_results(&rows, first, last)? {
+        true => player.save()?,
+        false => Vec::new(),
+    };
+    player.play_calls(&rows, (first, last), |_, _| Ok(Step::Go))?;
+    taker.take_results(&mut player, saved, name.is_some())?;
+    let memory = (taker.chosen.len() as u64, taker.bytes);
+    let chosen = taker.chosen;
+    let summary = taker.writer.finish(
+        &mut player.capture,
+        &|address| at(&chosen, address).is_some(),
+        name.clone(),
+    )?;
+    Ok(Excerpt {
+        calls: (first, last),
+        launch: name,
+        memory,
+        summary,
+        notes: player.report.notes,
+    })
+}
+
+/// The memory of `ranges` (bytes by base) that an address lies in: its base.
+fn at(ranges: &BTreeMap<u64, u64>, address: u64) -> Option<u64> {
+    let (&base, &size) = ranges.range(..=address).next_back()?;
+    (address - base < size).then_some(base)
+}
+
+/// Whether calls copy something to the host that a replay of them alone can be compared with.
+fn has_results(capture: &Capture, first: u64, last: u64) -> Result<bool, ReplayError> {
+    let mut found = false;
+    capture.calls(first, last, |call| -> Result<bool, ReplayError> {
+        found |= call
+            .data()
+            .any(|data| data.purpose == data_use::OUTPUT && (data.copy == 0 || data.copy >= first));
+        Ok(!found)
+    })?;
+    Ok(found)
+}
+
+/// Takes memory out of a replay.
+struct Taker {
+    writer: ExcerptWriter,
+    memory: Vec<Memory>,
+    /// Bytes of the memory that is part of the excerpt, by its base.
+    chosen: BTreeMap<u64, u64>,
+    bytes: u64,
+}
+
+impl Taker {
+    /// Takes the memory and the variables that the first call finds.
+    fn take_state(
+        &mut self,
+        player: &mut Player,
+        part: &Part,
+        call: &Call,
+    ) -> Result<(), ReplayError> {
+        let codes: Vec<(i64, i32)> = match part {
+            Part::Calls(..) => player.modules.keys().copied().collect(),
+            Part::Launch { .. } => rpd_capture::code_objects(call)
+                .filter_map(|provider| player.code_at(provider, call.seq))
+                .map(|code| (code, call.device))
+                .collect(),
+        };
+        let mut words = Vec::new();
+        for (code, device) in codes {
+            self.take_variables(player, code, device, &mut words)?;
+        }
+        player.set_device(call.device)?;
+        match part {
+            Part::Launch {
+                all_memory: false, ..
+            } => {
+                let arguments = call
+                    .items()
+                    .filter(|item| item.kind == item::KERNEL_ARGUMENTS);
+                words.extend(arguments.flat_map(|item| words_of(item.payload)));
+                self.chosen = reachable(player, words)?;
+            }
+            _ => {
+                let all = player.translation.all();
+                self.chosen = all.map(|(base, size, _)| (base, size)).collect();
+            }
+        }
+        for (&base, &size) in &self.chosen {
+            let Some((_, _, now)) = player.translation.memory(base) else {
+                continue;
+            };
+            let live = |one: &&Memory| {
+                one.base == base
+                    && one.life.0 < call.seq
+                    && one.life.1.is_none_or(|freed| freed >= call.seq)
+            };
+            let is_visible = self
+                .memory
+                .iter()
+                .find(live)
+                .is_some_and(|one| memory_kind::is_host_visible(one.kind));
+            let purpose = match is_visible {
+                true => data_use::UPDATE,
+                false => data_use::MEMORY,
+            };
+            self.bytes += size;
+            self.writer.memory(base, size, purpose, true, |at, bytes| {
+                player.copy(bytes.as_mut_ptr() as u64, now + at, bytes.len() as u64)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Takes the variables of a code object, and adds the words of their content to `words`.
+    fn take_variables(
+        &mut self,
+        player: &mut Player,
+        code: i64,
+        device: i32,
+        words: &mut Vec<u64>,
+    ) -> Result<(), ReplayError> {
+        let Some(blob) = player
+            .codes
+            .iter()
+            .find(|row| row.id == code)
+            .map(|row| row.blob)
+        else {
+            return Ok(());
+        };
+        player.set_device(device)?;
+        let module = player.module(code)?;
+        for name in rpd_capture::variables(&mut player.capture, blob)? {
+            let Ok(text) = CString::new(name.as_bytes()) else {
+                continue;
+            };
+            match player.variable(module, &text) {
+                Ok((now, size)) => {
+                    let mut bytes = vec![0u8; size as usize];
+                    player.copy(bytes.as_mut_ptr() as u64, now, size)?;
+                    words.extend(words_of(&bytes));
+                    self.writer
+                        .variable(code, device, name.as_bytes(), &bytes)?;
+                }
+                Err(error) => player.note(format!(
+                    "the variable {name} has the value that its code object gives it: {}",
+                    error.message
+                )),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what differs from the copies in `saved`: with `keep` the content, otherwise its hash.
+    fn take_results(
+        &mut self,
+        player: &mut Player,
+        mut saved: Vec<Saved>,
+        keep: bool,
+    ) -> Result<(), ReplayError> {
+        saved.retain(|one| {
+            self.chosen.contains_key(&one.base)
+                && player.translation.memory(one.base) == Some((one.base, one.size, one.now))
+        });
+        player.find_written(&mut saved)?;
+        for one in &saved {
+            for &(offset, size) in &one.written {
+                let (address, now) = (one.base + offset, one.now + offset);
+                self.writer
+                    .memory(address, size, data_use::RESULT, keep, |at, bytes| {
+                        player.copy(bytes.as_mut_ptr() as u64, now + at, bytes.len() as u64)
+                    })?;
+            }
+        }
+        player.release(saved)
+    }
+}
+
+fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    let words = bytes.as_chunks::<8>().0.iter();
+    words.map(|word| u64::from_le_bytes(*word))
+}
+
+/// The live memory that `words` point to, and what its own content points to: bytes by base. Every word that looks like an
+/// address counts as one.
+fn reachable(player: &mut Player, mut words: Vec<u64>) -> Result<BTreeMap<u64, u64>, ReplayError> {
+    let mut found = BTreeMap::new();
+    while let Some(word) = words.pop() {
+        let Some((base, size, now)) = player.translation.memory(word) else {
+            continue;
+        };
+        if found.insert(base, size).is_some() {
+            continue;
+        }
+        let mut at = 0;
+        while at < size {
+            let mut bytes = vec![0u8; PART.min(size - at) as usize];
+            player.copy(bytes.as_mut_ptr() as u64, now + at, bytes.len() as u64)?;
+            let pointers = words_of(&bytes).filter(|word| {
+                let target = player.translation.memory(*word);
+                target.is_some_and(|(base, ..)| !found.contains_key(&base))
+            });
+            words.extend(pointers);
+            at += PART;
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,223 @@
+//! Launches: the kernel, its arguments, and the call.
+
+use std::ffi::CString;
+use std::sync::Arc;
+
+use rpd_capture::Call;
+use rpd_spool::capture::{HandleKind, Operation, item, number as n};
+
+use crate::arguments::word;
+use crate::error::ReplayError;
+use crate::hip::word_of;
+use crate::player::{Launchable, Player, broken};
+
+impl Player {
+    /// Number of the code object that a provider's number means at a call: numbers may be given out again.
+    pub(crate) fn code_at(&self, provider: u64, seq: u64) -> Option<i64> {
+        let mut found = self
+            .codes
+            .iter()
+            .rev()
+            .filter(|row| row.provider_id == provider && row.load_seq <= seq);
+        found.next().map(|row| row.id)
+    }
+
+    /// Whether the call launches a kernel whose code object the capture lacks.
+    pub(crate) fn lacks_code(&self, call: &Call) -> bool {
+        let found = call.items().find(|item| item.kind == item::KERNEL);
+        let provider = found.and_then(|item| item.word());
+        provider.is_some_and(|provider| self.code_at(provider, call.seq).is_none())
+    }
+
+    /// The kernel of a call.
+    pub(crate) fn kernel(&mut self, call: &Call) -> Result<Launchable, ReplayError> {
+        let found = call.items().find(|item| item.kind == item::KERNEL);
+        let Some((item, provider)) = found.and_then(|item| Some((item, item.word()?))) else {
+            return Err(ReplayError::damaged("the capture does not have its kernel"));
+        };
+        let name = item.payload.get(8..).unwrap_or_default();
+        let code = self.code_at(provider, call.seq).ok_or_else(|| {
+            ReplayError::damaged(format!("the capture lacks code object {provider}"))
+        })?;
+        let key = (code, self.device, name.to_vec());
+        if let Some(known) = self.functions.get(&key) {
+            return Ok(known.clone());
+        }
+        let shown = String::from_utf8_lossy(name).into_owned();
+        let module = match self.replaced(&shown, code)? {
+            Some(module) => module,
+            None => self.module(code)?,
+        };
+        let text =
+            CString::new(name).map_err(|_| ReplayError::damaged("a kernel's name has a NUL"))?;
+        let mut function = 0u64;
+        let words = [word_of(&mut function), module, text.as_ptr() as u64];
+        self.hip.check("hipModuleGetFunction", &words)?;
+        let arguments: String = self
+            .capture
+            .database()
+            .query_row(
+                "SELECT args FROM kernel WHERE code = ? AND name = ?",
+                (code, &shown),
+                |row| row.get(0),
+            )
+            .map_err(broken)?;
+        let found = Launchable {
+            function,
+            arguments: Arc::new(explicit(&arguments)),
+        };
+        self.functions.insert(key, found.clone());
+        Ok(found)
+    }
+
+    /// The explicit argument bytes of a launch, translated.
+    pub(crate) fn packed(&mut self, call: &Call, kernel: &Launchable) -> Vec<u8> {
+        let mut packed = call
+            .items()
+            .find(|item| item.kind == item::KERNEL_ARGUMENTS)
+            .map(|item| item.payload.to_vec())
+            .unwrap_or_default();
+        for (offset, size, certain) in kernel.arguments.iter() {
+            let (offset, size) = (*offset as usize, *size as usize);
+            // With the same addresses only those of variables differ, which are few.
+            if !*certain && !self.options.guess {
+                continue;
+            }
+            for at in (offset..offset + size / 8 * 8).step_by(8) {
+                let Some(place) = packed.get_mut(at..at + 8) else {
+                    continue;
+                };
+                let value = u64::from_le_bytes(place.try_into().unwrap_or_default());
+                if value == 0 {
+                    continue;
+                }
+                if let Some(now) = self.translation.find(value)
+                    && now != value
+                {
+                    place.copy_from_slice(&now.to_le_bytes());
+                    match certain {
+                        true => self.translation.certain += 1,
+                        false => self.translation.probable += 1,
+                    }
+                }
+            }
+        }
+        packed
+    }
+
+    pub(crate) fn launch(
+        &mut self,
+        call: &Call,
+        operation: &'static Operation,
+    ) -> Result<(), ReplayError> {
+        let kernel = self.kernel(call)?;
+        let packed = self.packed(call, &kernel);
+        let (grid, block, shared) = rpd_capture::geometry(operation, &call.arguments, &call.items);
+        let stream = match call.api {
+            n::hipLaunchKernelExC => {
+                let config = call.items().find(|item| item.kind == item::IN);
+                let raw = config.map_or(0, |item| word(item.payload, 4));
+                self.stream_of(call, raw, false)?
+            }
+            _ => self.stream(call, operation),
+        };
+        self.launch_kernel(
+            call,
+            operation,
+            &kernel,
+            &packed,
+            (grid, block, shared),
+            stream,
+        )
+    }
+
+    /// Launches a kernel.
+    pub(crate) fn launch_kernel(
+        &mut self,
+        call: &Call,
+        operation: &Operation,
+        kernel: &Launchable,
+        packed: &[u8],
+        (grid, block, shared): ([u32; 3], [u32; 3], u64),
+        stream: u64,
+    ) -> Result<(), ReplayError> {
+        const POINTER: u64 = 1;
+        const SIZE: u64 = 2;
+        const END: u64 = 3;
+        let mut size = packed.len() as u64;
+        let size_at = word_of(&mut size);
+        let extra = [POINTER, packed.as_ptr() as u64, SIZE, size_at, END];
+        let [gx, gy, gz] = grid.map(u64::from);
+        let [bx, by, bz] = block.map(u64::from);
+        let events = ["startEvent", "stopEvent"].map(|name| call.argument(name));
+        if operation.name().contains("Cooperative") {
+            let pointers: Vec<u64> = kernel
+                .arguments
+                .iter()
+                .map(|(offset, ..)| packed.as_ptr() as u64 + u64::from(*offset))
+                .collect();
+            let words = [
+                kernel.function,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                shared,
+                stream,
+                pointers.as_ptr() as u64,
+            ];
+            return self.hip.check("hipModuleLaunchCooperativeKernel", &words);
+        }
+        if events != [0, 0] {
+            let start = self.handle(HandleKind::Event, events[0])?;
+            let stop = self.handle(HandleKind::Event, events[1])?;
+            let words = [
+                kernel.function,
+                gx * bx,
+                gy * by,
+                gz * bz,
+                bx,
+                by,
+                bz,
+                shared,
+                stream,
+                0,
+                extra.as_ptr() as u64,
+                start,
+                stop,
+                0,
+            ];
+            return self.hip.check("hipExtModuleLaunchKernel", &words);
+        }
+        let words = [
+            kernel.function,
+            gx,
+            gy,
+            gz,
+            bx,
+            by,
+            bz,
+            shared,
+            stream,
+            0,
+            extra.as_ptr() as u64,
+        ];
+        self.hip.check("hipModuleLaunchKernel", &words)
+    }
+}
+
+/// Offset, size and certainty of the explicit arguments, from the description in the database.
+fn explicit(text: &str) -> Vec<(u32, u32, bool)> {
+    let all: Vec<serde_json::Value> = serde_json::from_str(text).unwrap_or_default();
+    let number =
+        |value: &serde_json::Value| u32::try_from(value.as_u64().unwrap_or(0)).unwrap_or(0);
+    all.iter()
+        .filter(|one| one["hidden"].as_bool() != Some(true))
+        .map(|one| {
+            let certain = one["kind"].as_str() == Some("GlobalBuffer");
+            (number(&one["offset"]), number(&one["size"]), certain)
+        })
+        .collect()
+}

@@ -1,0 +1,256 @@
+//! The conformance cases of captures, by number, and those that are not in the other modules on captures.
+//!
+//! | cases | where |
+//! |---|---|
+//! | 1, 2, 3, 4, 5, 8, 12, 14 to 17, 20, 21, 25 to 27, 32, 35, 36, 39 to 41, 43, 44, 51, 52, 57, 59 to 63, 68 | `captures` |
+//! | 49, 50, 56 | `capture_excerpts` |
+//! | 7, 9, 10, 13, 18, 23, 34, 37, 38, 46, 54, 58 | here |
+//! | 19, 22 | units of `rpd-gfx`: metadata whose segment is too small, bundles with several targets |
+//! | 28, 30, 31 | units of `rpd-replay`: addresses behind memory, addresses that are taken, memory that shares a page |
+//! | 33 | `captures`, in the shallow replay of pointers: data are changed only with `--deep` |
+//!
+//! What has no test:
+//!
+//! | case | reason |
+//! |---|---|
+//! | 6 | a copy of 3 GiB needs more memory and time than a test may take; sizes have 64 bits in every layer |
+//! | 11 | there is no exact mode for pinned memory that changes after the call; the manual names this limit |
+//! | 24 | the simulated GPUs have no xnack |
+//! | 29 | no runtime here answers a reservation with another address than the one that is free |
+//! | 42 | the library interface is not replayed; its calls are counted as unsupported (case 46) |
+//! | 45 | there is no page guard; a file that is read into pinned memory is seen at the next launch that uses it |
+//! | 47 | no runtime here has more functions than the tables |
+//! | 48 | interception goes through the runtime's own table, wherever its library lies (`transparency`, `binding`) |
+//! | 53 | kernels are deterministic; the search for written memory is repeated every 64 runs |
+//! | 55 | there is no comparison of a replay with itself; `--verify tol` is for such kernels |
+//! | 64 | tools beside rpd are tested without captures (`providers`): the wrappers are the same |
+//! | 65 to 67 | they need GPUs |
+
+use rpd_tests::outputs::Database;
+use rpd_tests::run::Rpd;
+use rpd_tests::{install, workloads};
+
+use crate::captures::{capture_of, captured, database, replayed, round_trip};
+use crate::sudden_ends::on_small_disk;
+
+/// Case 13, smaller.
+#[test]
+fn zeros_take_no_room() {
+    let run = captured(&[], "capture", &["upload", "64", "1"]).success();
+    let noise = database(&capture_of(&run)).number("SELECT sum(stored) FROM chunk");
+    assert!(noise >= 16 << 20, "{noise}");
+    let run = captured(&[], "capture", &["calls", "10"]).success();
+    assert_eq!(
+        database(&capture_of(&run))
+            .number("SELECT count(*) FROM chunk WHERE codec <> 2 AND stored > 1 << 20"),
+        0
+    );
+}
+
+/// Case 18.
+#[test]
+fn kernels_without_arguments_come_back() {
+    let run = captured(&[], "launch-loop", &["50"]).success();
+    let capture = capture_of(&run);
+    let lengths = database(&capture).rows(
+        "SELECT DISTINCT length(l.args) FROM launch l JOIN kernel k ON k.id = l.kernel WHERE k.explicit_size = 0",
+    );
+    assert_eq!(lengths, [["0"]]);
+    let _ = replayed(&capture, &[]).success();
+}
+
+/// Cases 7, 9 and 34: handles beyond 32 bits, streams of threads, memory that is freed and allocated again.
+#[test]
+fn default_streams_of_threads_come_back() {
+    round_trip("capture", &["perthread"], false);
+    let run = captured(&[], "capture", &["streams", "5"]).success();
+    let database = database(&capture_of(&run));
+    assert!(database.number("SELECT min(raw) FROM object WHERE kind = 'stream'") > 1 << 32);
+    assert!(database.number("SELECT count(*) - count(DISTINCT va) FROM alloc") > 0);
+}
+
+/// Case 10.
+#[test]
+fn data_that_are_overwritten_after_the_call_come_back() {
+    round_trip("capture", &["overwrite"], false);
+}
+
+/// Case 37.
+#[test]
+fn questions_become_one_wait() {
+    round_trip("capture", &["poll"], false);
+    let run = captured(&[], "capture", &["poll"]).success();
+    let asked = database(&capture_of(&run))
+        .number("SELECT count(*) FROM call WHERE name = 'hipEventQuery'");
+    assert_eq!(asked, 3);
+}
+
+/// Case 38.
+#[test]
+fn host_functions_are_not_called_again() {
+    round_trip("capture", &["callback"], false);
+}
+
+#[test]
+fn variables_of_modules_come_back() {
+    round_trip("capture", &["module"], false);
+}
+
+/// Case 23.
+#[test]
+fn code_for_another_gpu_is_refused() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let refused = Rpd::plain(["replay", "--backend", "sim"])
+        .env("RPD_SIM_GPU", "gfx942")
+        .option([capture_of(&run)])
+        .run()
+        .expect_code(5);
+    assert!(
+        refused.stderr.contains(
+            "code for gfx90a does not run on GPU 0 here; the capture has code for gfx90a"
+        ),
+        "{}",
+        refused.stderr
+    );
+}
+
+/// Case 46.
+#[test]
+fn calls_that_cannot_be_replayed_are_named() {
+    let run = captured(&[], "capture", &["virtual"]).success();
+    assert!(
+        run.stderr
+            .contains("rpd: hipMemAddressReserve was called 1 times and cannot be replayed"),
+        "{}",
+        run.stderr
+    );
+    let capture = capture_of(&run);
+    let info = Rpd::plain(["capture", "info"])
+        .option([&capture])
+        .run()
+        .success();
+    for name in ["hipMemAddressFree", "hipMemAddressReserve"] {
+        let row = format!("unsupported  {name}: 1 calls, which a replay leaves out (--force)");
+        assert!(info.stdout.contains(&row), "{}", info.stdout);
+    }
+    let refused = replayed(&capture, &[]).expect_code(6);
+    assert!(
+        refused.stderr.contains(
+            "hipMemAddressFree (called 1 times) and 1 other functions cannot be replayed"
+        ),
+        "{}",
+        refused.stderr
+    );
+    let _ = replayed(&capture, &["--force"]).success();
+}
+
+/// Case 54, and another build of a kernel.
+#[test]
+fn kernels_are_replaced() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let bundle = workloads::path("kernels").join("capture.hipfb");
+    let replace = |name: &str, file: &std::path::Path| {
+        let text = format!("{name}={}", file.display());
+        replayed(&capture, &["--replace", &text])
+    };
+    let _ = replace("add_kernel", &bundle).success();
+    let other = workloads::path("kernels").join("module.hipfb");
+    let refused = replace("add_kernel", &other).expect_code(1);
+    assert!(
+        refused
+            .stderr
+            .contains("module.hipfb: it has no kernel of this name"),
+        "{}",
+        refused.stderr
+    );
+}
+
+/// Case 58.
+#[test]
+fn children_are_captured_when_asked_for() {
+    let captures = |options: &[&str]| {
+        let run = captured(options, "fork-exec", &["tree"]).success();
+        let entries = std::fs::read_dir(run.folder.path())
+            .expect("a folder")
+            .flatten();
+        entries
+            .filter(|entry| entry.path().join("capture.json").exists())
+            .count()
+    };
+    assert_eq!(captures(&[]), 1);
+    assert!(captures(&["--children"]) > 1);
+}
+
+/// Counters and samples of one launch that is run many times, each in one command.
+#[test]
+fn one_launch_is_counted_and_sampled() {
+    let captured = captured(&[], "capture", &["strided"]).success();
+    let capture = capture_of(&captured);
+    let under = |options: &[&str]| {
+        Rpd::new(options)
+            .target([
+                install::rpd().into_os_string(),
+                "replay".into(),
+                "--quiet".into(),
+                capture.clone().into(),
+                "--kernel".into(),
+                "strided_kernel#2".into(),
+                "--iterations".into(),
+                "20".into(),
+                "--warmup".into(),
+                "0".into(),
+            ])
+            .success()
+    };
+    let counted = under(&["--pmc", "SQ_WAVES", "SQ_INSTS_VALU", "-f", "csv"]);
+    let table = counted.csv("counter_collection");
+    // Two counters of the launch before it, of one that shows what is written, of twenty, and of the launch in its place. What
+    // puts memory back between them is counted as well, where the runtime copies with kernels.
+    assert_eq!(table.count("Kernel_Name", "strided_kernel"), 2 * 23);
+    let sampled = under(&[
+        "--pc-sampling-beta-enabled",
+        "--pc-sampling-method",
+        "host_trap",
+        "--pc-sampling-unit",
+        "time",
+        "--pc-sampling-interval",
+        "10",
+        "-f",
+        "csv",
+    ]);
+    let samples = sampled.csv("pc_sampling_host_trap");
+    assert!(!samples.rows.is_empty());
+}
+
+/// A full disk ends the capture, not the program.
+#[test]
+fn full_disks_end_the_capture() {
+    for kib in [300, 1500, 4000] {
+        let Some(outcome) = on_small_disk(
+            kib,
+            "\"$1\" capture --backend sim -o full/capture -- \"$2/capture\" upload 64 4; code=$?
+             mkdir out; cp -r full/. out/; exit $code",
+        ) else {
+            return;
+        };
+        assert!(
+            outcome.stdout.ends_with("ok\n"),
+            "{kib} KiB: {}",
+            outcome.stderr
+        );
+        assert_eq!(outcome.code(), 1, "{kib} KiB: {}", outcome.stderr);
+        let said = outcome.stderr.to_lowercase();
+        assert!(
+            said.contains("space") || said.contains("full"),
+            "{kib} KiB: {said}"
+        );
+        assert!(!said.contains("panicked"), "{kib} KiB: {said}");
+        // What is there under its name is whole.
+        let database = outcome.out().join("capture/capture.sqlite");
+        if database.exists() {
+            let database = Database::open(&database);
+            assert_eq!(database.rows("PRAGMA integrity_check"), [["ok"]]);
+        }
+    }
+}

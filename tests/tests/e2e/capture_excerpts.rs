@@ -1,0 +1,332 @@
+//! Parts of captures: trimmed ones, and capsules.
+
+use std::path::{Path, PathBuf};
+
+use rpd_tests::outputs::Database;
+use rpd_tests::run::{Outcome, Rpd};
+
+use crate::captures::{capture_of, captured, database, replayed};
+
+/// Packs a launch into `capsule.rpdk` in the folder of the outcome.
+fn packed(capture: &Path, kernel: &str) -> Outcome {
+    Rpd::plain(["capture", "pack", "--backend", "sim", "-o", "capsule.rpdk"])
+        .option(["--kernel", kernel])
+        .option([capture])
+        .run()
+}
+
+fn capsule_of(outcome: &Outcome) -> PathBuf {
+    outcome.folder.path().join("capsule.rpdk")
+}
+
+fn size_of(path: &Path) -> u64 {
+    let found = std::fs::metadata(path).expect("a file");
+    if !found.is_dir() {
+        return found.len();
+    }
+    let entries = std::fs::read_dir(path).expect("a folder");
+    entries
+        .map(|entry| size_of(&entry.expect("an entry").path()))
+        .sum()
+}
+
+/// Numbers of the launches of a capture.
+fn launches(capture: &Path) -> Vec<String> {
+    let rows = database(capture).rows("SELECT seq FROM launch ORDER BY seq");
+    rows.into_iter().map(|mut row| row.remove(0)).collect()
+}
+
+#[test]
+fn a_launch_replays_from_one_file() {
+    let run = captured(&[], "capture", &["add", "3"]).success();
+    let capture = capture_of(&run);
+    let launch = launches(&capture)[1].clone();
+    let pack = packed(&capture, "add_kernel#2").success();
+    for expected in [
+        &format!("launch add_kernel#2 (call {launch}), "),
+        "3 pieces of memory with 58.6 KiB",
+        "it has data of the program",
+    ] {
+        assert!(
+            pack.stderr.contains(expected),
+            "{expected}: {}",
+            pack.stderr
+        );
+    }
+    std::fs::remove_dir_all(&capture).expect("removed");
+    let capsule = capsule_of(&pack);
+    for options in [["--va", "same"], ["--va", "remap"]] {
+        let played = replayed(&capsule, &options).success();
+        let equal = "rpd: played 4 calls with 1 launches in ";
+        assert!(played.stderr.contains(equal), "{}", played.stderr);
+        // Twenty thousand bytes in whole pages are what the kernel writes.
+        assert!(
+            played.stderr.contains("; 1 of 1 results are equal"),
+            "{}",
+            played.stderr
+        );
+    }
+    let many = replayed(&capsule, &["--kernel", "add_kernel", "--iterations", "5"]).success();
+    assert!(
+        many.stderr.contains("add_kernel: 5 runs"),
+        "{}",
+        many.stderr
+    );
+    let read = |action: &str, more: &[&str]| {
+        Rpd::plain(["capture", action])
+            .option([&capsule])
+            .option(more)
+            .run()
+            .success()
+    };
+    let info = read("info", &[]).stdout;
+    assert!(
+        info.contains(&format!(
+            "excerpt of   launch add_kernel#2 (call {launch} of "
+        )),
+        "{info}"
+    );
+    assert!(info.contains("with the program's data in memory"), "{info}");
+    let shown = read("show", &[&launch]).stdout;
+    assert!(shown.contains("kernel       add_kernel"), "{shown}");
+    assert!(shown.contains("memory       20000 bytes at "), "{shown}");
+    let _ = read("check", &[]);
+    assert_eq!(read("ls", &[]).stdout.lines().count(), 4);
+}
+
+/// What a launch can reach is packed with it, and nothing else: pointers in structures, in device memory, and variables.
+#[test]
+fn capsules_have_what_the_launch_reaches() {
+    let run = captured(&[], "capture", &["pointers"]).success();
+    let table = packed(&capture_of(&run), "table_kernel").success();
+    assert!(
+        table.stderr.contains("5 pieces of memory"),
+        "{}",
+        table.stderr
+    );
+    let _ = replayed(&capsule_of(&table), &["--va", "same"]).success();
+    let _ = replayed(&capsule_of(&table), &["--va", "remap", "--deep"]).success();
+    let inner = packed(&capture_of(&run), "struct_kernel").success();
+    assert!(
+        inner.stderr.contains("2 pieces of memory"),
+        "{}",
+        inner.stderr
+    );
+    let _ = replayed(&capsule_of(&inner), &["--va", "remap"]).success();
+    let run = captured(&[], "capture", &["hidden"]).success();
+    let variable = packed(&capture_of(&run), "sizes_kernel#2").success();
+    let _ = replayed(&capsule_of(&variable), &[]).success();
+    let run = captured(&[], "capture", &["managed"]).success();
+    let managed = packed(&capture_of(&run), "struct_kernel#2").success();
+    let _ = replayed(&capsule_of(&managed), &[]).success();
+}
+
+/// Case 56.
+#[test]
+fn a_capsule_with_another_result_is_told() {
+    let run = captured(&[], "capture", &["add", "3"]).success();
+    let pack = packed(&capture_of(&run), "add_kernel#2").success();
+    let unpacked = pack.folder.path().join("unpacked");
+    std::fs::create_dir(&unpacked).expect("a folder");
+    let tar = std::process::Command::new("tar")
+        .args(["xf", "../capsule.rpdk"])
+        .current_dir(&unpacked)
+        .status()
+        .expect("tar");
+    assert!(tar.success());
+    let _ = replayed(&unpacked, &[]).success();
+    // Another input in the same memory: the data of the first array take the place of those of the second.
+    let edited = rusqlite::Connection::open(unpacked.join("capture.sqlite")).expect("a database");
+    let blobs: Vec<i64> = edited
+        .prepare("SELECT id FROM blob WHERE size = 20000 ORDER BY id")
+        .and_then(|mut rows| rows.query_map([], |row| row.get(0))?.collect())
+        .expect("blobs");
+    let sql =
+        "UPDATE blob_part SET chunk = (SELECT chunk FROM blob_part WHERE blob = ?) WHERE blob = ?";
+    edited
+        .execute(sql, [blobs[0], blobs[1]])
+        .expect("an update");
+    drop(edited);
+    let changed = replayed(&unpacked, &[]).expect_code(2);
+    assert!(
+        changed
+            .stderr
+            .contains("capture.sqlite is damaged: it does not have the content that was written"),
+        "{}",
+        changed.stderr
+    );
+    // Without the hash of the database the replay itself finds it (case 56).
+    let manifest = unpacked.join("capture.json");
+    let text = std::fs::read_to_string(&manifest).expect("a description");
+    let mut description: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    description["database"] = "".into();
+    std::fs::write(&manifest, description.to_string()).expect("written");
+    let differs = replayed(&unpacked, &[]).expect_code(4);
+    for expected in [
+        "20000 bytes at ",
+        " differ from the capture, first at byte ",
+        " 32-bit elements in all, as floats by at most ",
+        "0 of 1 results are equal",
+    ] {
+        assert!(
+            differs.stderr.contains(expected),
+            "{expected}: {}",
+            differs.stderr
+        );
+    }
+}
+
+#[test]
+fn hostile_capsules_are_refused_in_one_line() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let pack = packed(&capture_of(&run), "add_kernel").success();
+    let good = std::fs::read(capsule_of(&pack)).expect("a capsule");
+    let file = pack.folder.path().join("bad.rpdk");
+    let refused = |bytes: &[u8], status: i32| {
+        std::fs::write(&file, bytes).expect("written");
+        let played = replayed(&file, &[]).expect_code(status);
+        assert_eq!(played.stderr.lines().count(), 1, "{}", played.stderr);
+        assert!(played.stderr.contains("bad.rpdk"), "{}", played.stderr);
+        assert!(!played.stderr.contains("panicked"), "{}", played.stderr);
+    };
+    refused(b"", 1);
+    refused(b"no capsule at all", 1);
+    for len in [600, good.len() / 2, good.len() - 1024] {
+        refused(&good[..len], 2);
+    }
+    for part in 1..40 {
+        let mut bytes = good.clone();
+        bytes[good.len() / 40 * part] ^= 0x10;
+        std::fs::write(&file, &bytes).expect("written");
+        let played = replayed(&file, &[]);
+        // Padding, and names of the command line, may change without harm.
+        assert!(
+            matches!(played.code(), 0..=2),
+            "byte {}: {}",
+            good.len() / 40 * part,
+            played.stderr
+        );
+        assert!(!played.stderr.contains("panicked"), "{}", played.stderr);
+    }
+}
+
+#[test]
+fn packing_names_what_is_wrong() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let none = packed(&capture, "nothing").expect_code(1);
+    assert!(
+        none.stderr
+            .contains("--kernel nothing: the capture launches no such kernel"),
+        "{}",
+        none.stderr
+    );
+    assert!(!capsule_of(&none).exists());
+    let run = captured(&[], "capture", &["graph"]).success();
+    let node = packed(&capture_of(&run), "add_kernel").expect_code(1);
+    assert!(
+        node.stderr.contains("--kernel add_kernel#1: call ")
+            && node.stderr.contains(" only adds the kernel to a graph"),
+        "{}",
+        node.stderr
+    );
+    let odd = packed(&capture, "add_kernel#x").expect_code(2);
+    assert!(
+        odd.stderr
+            .contains("capture pack: --kernel: expected a name"),
+        "{}",
+        odd.stderr
+    );
+    let far = packed(&capture, "add_kernel#3").expect_code(1);
+    assert!(
+        far.stderr
+            .contains("--kernel add_kernel#3: the capture launches it 2 times"),
+        "{}",
+        far.stderr
+    );
+}
+
+/// Trims a capture to the calls around some of its launches, and plays what remains.
+fn trimmed(mode: &[&str], from: usize, until: usize) -> (u64, u64) {
+    let run = captured(&[], "capture", mode).success();
+    let whole = capture_of(&run);
+    let launches = launches(&whole);
+    let out = run.folder.path().join("part");
+    let trim = Rpd::plain(["capture", "trim", "--backend", "sim", "--from"])
+        .option([&launches[from], "--until", &launches[until]])
+        .option([whole.as_os_str(), "-o".as_ref(), out.as_os_str()])
+        .run()
+        .success();
+    assert!(trim.stderr.contains("wrote "), "{}", trim.stderr);
+    let checked = Rpd::plain(["capture", "check"]).option([&out]).run();
+    let _ = checked.success();
+    for options in [["--va", "same"], ["--va", "remap"]] {
+        let played = replayed(&out, &options).success();
+        assert!(
+            played.stderr.contains("results are equal"),
+            "{mode:?} {options:?}: {}",
+            played.stderr
+        );
+    }
+    // Calls keep their numbers.
+    let part: Vec<Vec<String>> =
+        Database::open(&out.join("capture.sqlite")).rows("SELECT seq FROM launch ORDER BY seq");
+    let expected = &launches[from..=until];
+    assert!(
+        part.iter()
+            .map(|row| &row[0])
+            .rev()
+            .zip(expected.iter().rev())
+            .all(|(a, b)| a == b),
+        "{mode:?}: {part:?} {expected:?}"
+    );
+    (size_of(&whole), size_of(&out))
+}
+
+/// Cases 49 and 50.
+#[test]
+fn parts_of_captures_play_alone() {
+    let (whole, part) = trimmed(&["add", "40"], 19, 20);
+    assert!(part < whole / 2, "{part} of {whole} bytes");
+    let _ = trimmed(&["streams", "4"], 2, 3);
+    let _ = trimmed(&["managed", "4"], 1, 3);
+    let _ = trimmed(&["graph"], 2, 3);
+    let _ = trimmed(&["strided"], 1, 2);
+    let _ = trimmed(&["hidden"], 1, 1);
+}
+
+#[test]
+fn parts_that_are_none_are_refused() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let last = database(&capture).number("SELECT max(seq) FROM call");
+    let out = run.folder.path().join("part");
+    let beyond = (last + 1).to_string();
+    let refused = Rpd::plain(["capture", "trim", "--backend", "sim", "--until", &beyond])
+        .option([capture.as_os_str(), "-o".as_ref(), out.as_os_str()])
+        .run()
+        .expect_code(1);
+    let text = format!("its calls are 1 to {last}, not 1 to {beyond}");
+    assert!(refused.stderr.contains(&text), "{}", refused.stderr);
+    assert!(!out.exists());
+    let over = Rpd::plain(["capture", "trim", "--backend", "sim"])
+        .option([capture.as_os_str(), "-o".as_ref(), capture.as_os_str()])
+        .run()
+        .expect_code(1);
+    assert!(
+        over.stderr.contains("-o names another directory"),
+        "{}",
+        over.stderr
+    );
+    let left: Vec<_> = std::fs::read_dir(run.folder.path())
+        .expect("a folder")
+        .flatten()
+        .filter(|entry| {
+            entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with(".rpd-capture-")
+        })
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
