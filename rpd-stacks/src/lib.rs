@@ -20,6 +20,7 @@
 
 mod capture;
 pub mod facts;
+pub mod flags;
 mod interner;
 mod merge;
 mod native;
@@ -29,7 +30,7 @@ pub mod python;
 mod region;
 mod tree;
 
-pub use capture::{Captured, Stacks, ThreadStacks, flags};
+pub use capture::{Captured, Stacks, ThreadStacks};
 pub use facts::{Location, LocationKind, Module, Node, PythonCode, Sink};
 pub use native::walk::Counts;
 pub use options::{Mode, Options};

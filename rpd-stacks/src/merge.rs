@@ -6,8 +6,8 @@
 //! are matched as well. 3.8 and 3.9 have no anchors; there the frames of the evaluator are told by their addresses, and
 //! are taken in order if there are as many as Python frames.
 
-use crate::capture::flags;
 use crate::facts::{LocationKind, Sink};
+use crate::flags;
 use crate::interner::NoNumber;
 use crate::native::walk::Frame;
 use crate::path::Path;

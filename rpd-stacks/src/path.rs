@@ -1,7 +1,7 @@
 //! The path of a stack through the call tree, and how much of it stays from one capture to the next.
 
-use crate::capture::flags;
 use crate::facts::{LocationKind, Sink};
+use crate::flags;
 use crate::interner::NoNumber;
 use crate::region::{Region, Zeroed};
 use crate::tree::Tree;

@@ -4,8 +4,8 @@
 //! keeps the frames of its last walk. When the new walk reaches a frame with the same registers, and the words that led
 //! from there to the callers have not changed, the callers are the same; this is exact, and costs two loads per frame.
 
-use crate::capture::flags;
 use crate::facts::{LocationKind, Sink};
+use crate::flags;
 use crate::interner::NoNumber;
 use crate::native::cfi::{self, Context, Memory, UCONTEXT_RBP, UCONTEXT_RIP, UCONTEXT_RSP};
 use crate::native::memory::{OwnStack, Readable, is_readable};
