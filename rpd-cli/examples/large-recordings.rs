@@ -1,9 +1,11 @@
-//! Measures opening and writing of large recordings: `large-recordings [RECORDS [DIRECTORY [STEP...]]]` makes a recording in a
-//! temporary folder of the directory and carries out every step (or those named) in a process of its own, from the recording
-//! and from the database that is made of it. One line per step: records per second and peak memory.
+//! Measures opening and writing of large recordings: `large-recordings [--texts] [RECORDS [DIRECTORY [STEP...]]]` makes a
+//! recording in a temporary folder of the directory and carries out every step (or those named) in a process of its own, from
+//! the recording and from the database that is made of it; commands from the database only. One line per step: records per
+//! second and peak memory. With `--texts` each marker has a message of its own, of 1 KiB.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use rpd_core::naming::Target;
@@ -24,15 +26,101 @@ const OPEN: &str = "open";
 const STATISTICS: &str = "statistics";
 const EXPORT: &str = "export";
 
-fn main() -> Outcome {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+/// The name by which a process of this program is the command.
+const COMMAND: &str = "rpd";
+
+/// Commands that read a database, and their words; `DB` stands for it and `OUT` for the folder of outputs.
+const COMMANDS: [(&str, &[&str]); 5] = [
+    (
+        "query",
+        &[
+            "query",
+            "DB",
+            "SELECT name, COUNT(*), SUM(duration) FROM regions GROUP BY name",
+        ],
+    ),
+    (
+        "query, all rows",
+        &[
+            "query",
+            "DB",
+            "SELECT * FROM regions",
+            "-f",
+            "csv",
+            "-d",
+            "OUT",
+            "-o",
+            "regions",
+        ],
+    ),
+    ("summary", &["summary", "DB"]),
+    ("diff", &["diff", "DB", "DB"]),
+    ("merge", &["merge", "-o", "OUT/merged.db", "DB"]),
+];
+
+fn main() -> ExitCode {
+    if std::env::args().next().as_deref() == Some(COMMAND) {
+        let status = rpd_cli::main();
+        eprintln!("{PEAK}{}", peak_memory());
+        return status;
+    }
+    match measure() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("large-recordings: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What stands before the peak memory of a command, in KiB.
+const PEAK: &str = "peak memory in KiB: ";
+
+/// Runs a command in a process of its own. Returns its peak memory in KiB.
+fn run_command(words: &[&str], database: &Path, outputs: &Path) -> Outcome<u64> {
+    let place = |text: &str| -> Outcome<String> {
+        let outputs = outputs.to_str().ok_or("the path of outputs is no text")?;
+        let database = database
+            .to_str()
+            .ok_or("the path of the database is no text")?;
+        Ok(match text {
+            "DB" => database.to_owned(),
+            other => other.replacen("OUT", outputs, usize::from(other.starts_with("OUT"))),
+        })
+    };
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| place(word))
+        .collect::<Outcome<_>>()?;
+    let output = Command::new(std::env::current_exe()?)
+        .arg0(COMMAND)
+        .args(words)
+        .stdout(Stdio::null())
+        .output()?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    match errors.lines().find_map(|line| line.strip_prefix(PEAK)) {
+        Some(peak) if output.status.success() => Ok(peak.parse()?),
+        _ => Err(one_line(&errors).into()),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().collect::<Vec<_>>().join("; ")
+}
+
+fn measure() -> Outcome {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [flag, step, source, directory] = arguments.as_slice()
         && flag == "--step"
     {
         return carry_out(step, Path::new(source), Path::new(directory));
     }
+    let has_texts = arguments.first().is_some_and(|word| word == "--texts");
+    if has_texts {
+        arguments.remove(0);
+    }
     let mut arguments = arguments.into_iter();
-    let records = arguments
+    let records: u64 = arguments
         .next()
         .map_or(Ok(2_000_000), |text| text.parse())?;
     let parent = arguments.next().map_or(".".into(), PathBuf::from);
@@ -41,7 +129,7 @@ fn main() -> Outcome {
     let outputs = directory.path().join("outputs");
     std::fs::create_dir(&outputs)?;
     let spool = SpoolDirectory::create(directory.path())?;
-    record(&spool, records);
+    record(&spool, records, has_texts);
 
     let database = directory.path().join("recording.db");
     for source in [spool.path(), &database] {
@@ -67,7 +155,10 @@ fn main() -> Outcome {
                 String::from_utf8_lossy(&output.stdout)
             );
             if !output.status.success() {
-                println!("failed: {}", String::from_utf8_lossy(&output.stderr));
+                println!(
+                    "failed: {}",
+                    one_line(&String::from_utf8_lossy(&output.stderr))
+                );
             }
             if is_needed {
                 std::fs::rename(outputs.join("large_results.db"), &database)?;
@@ -76,7 +167,29 @@ fn main() -> Outcome {
             std::fs::create_dir(&outputs)?;
         }
     }
+    for (name, words) in COMMANDS {
+        if !wanted.is_empty() && !wanted.iter().any(|word| word == name) {
+            continue;
+        }
+        let begin = Instant::now();
+        match run_command(words, &database, &outputs) {
+            Ok(peak) => print_figures(&format!("database, {name}: "), records, begin, peak),
+            Err(error) => println!("database, {name}: failed: {error}"),
+        }
+        std::fs::remove_dir_all(&outputs)?;
+        std::fs::create_dir(&outputs)?;
+    }
     Ok(())
+}
+
+/// Prints a line of the output: records per second since `begin`, and `peak` in KiB.
+fn print_figures(name: &str, records: u64, begin: Instant, peak: u64) {
+    let seconds = begin.elapsed().as_secs_f64();
+    println!(
+        "{name}{:.2} M records/s, peak {} MiB",
+        records as f64 / seconds / 1e6,
+        peak / 1024
+    );
 }
 
 fn carry_out(step: &str, source: &Path, directory: &Path) -> Outcome {
@@ -118,12 +231,7 @@ fn carry_out(step: &str, source: &Path, directory: &Path) -> Outcome {
         }
         None => {}
     }
-    let seconds = begin.elapsed().as_secs_f64();
-    println!(
-        "{:.2} M records/s, peak {} MiB",
-        session.len() as f64 / seconds / 1e6,
-        peak_memory() / 1024
-    );
+    print_figures("", session.len() as u64, begin, peak_memory());
     Ok(())
 }
 
@@ -147,8 +255,9 @@ const FIRST_INSTANCE: u64 = 100;
 const INSTANCES: u64 = 4;
 
 /// Writes a recording of four threads: of 16 records 11 are calls, two of them with arguments, one is a marker, two are
-/// dispatches, one is a copy and one a dispatch with four counted values.
-fn record(directory: &std::sync::Arc<SpoolDirectory>, records: u64) {
+/// dispatches, one is a copy and one a dispatch with four counted values. With `has_texts` no two markers have the same
+/// message.
+fn record(directory: &std::sync::Arc<SpoolDirectory>, records: u64, has_texts: bool) {
     let mut meta = StreamWriter::new(directory, "meta".to_owned(), stream::META, 0);
     let mut process = format::Process::new_zeroed();
     process.pid = 1;
@@ -213,8 +322,17 @@ fn record(directory: &std::sync::Arc<SpoolDirectory>, records: u64) {
                     marker.flags = api_flag::MESSAGE;
                     (marker.start, marker.end) = (start, start + 500);
                     marker.correlation = number;
-                    let message = counted_text(&format!("step {}", index % 1000));
-                    append(&mut writer, tag::API, MARKERS, marker, &[&message]);
+                    let message = match has_texts {
+                        true => format!("{number:>1024}"),
+                        false => format!("step {}", index % 1000),
+                    };
+                    append(
+                        &mut writer,
+                        tag::API,
+                        MARKERS,
+                        marker,
+                        &[&counted_text(&message)],
+                    );
                 }
                 12..14 => append(
                     &mut writer,

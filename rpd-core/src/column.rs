@@ -57,7 +57,7 @@ impl Storage {
     }
 
     /// A new file without a name: the kernel deletes it when it is closed, also at a crash.
-    fn file(&self) -> io::Result<File> {
+    pub(crate) fn file(&self) -> io::Result<File> {
         let made = match &self.directory {
             Some(directory) => {
                 let number = directory.as_raw_fd();

@@ -27,7 +27,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 }
 
 /// As [`shown`], of a text with line breaks of its own: they and tabulators stay. For tables and documents whose parts
-/// have been looked at one by one, as a second look.
+/// went through [`shown`] one by one, as a second check.
 pub fn shown_lines(text: &str) -> Cow<'_, str> {
     let foreign = |character: char| is_dangerous(character) && !matches!(character, '\n' | '\t');
     if !text.chars().any(foreign) {

@@ -24,7 +24,7 @@ impl<'a> KernelLabels<'a> {
             .iter()
             .map(|symbol| (symbol.id, formatted(&symbol.name, names).into_owned()))
             .collect();
-        // Kernels that were never registered go by their number, as the original's unknown kernel 0 does.
+        // Kernels that were not registered are named after their number, as the original's unknown kernel 0 is.
         let counted = &session.counted.dispatches;
         for &kernel in session.dispatches.kernel.iter().chain(&counted.kernel) {
             formatted_names

@@ -6,6 +6,7 @@ pub mod column;
 pub mod compat;
 pub mod domain;
 pub mod foreign;
+pub mod growing;
 pub mod ids;
 pub mod kernel_name;
 pub mod lookup;

@@ -21,7 +21,6 @@ pub mod rpd_file;
 pub mod settings;
 mod streams;
 pub mod table;
-mod texts;
 
 pub use output::{Output, WriteError};
 pub use registry::write;

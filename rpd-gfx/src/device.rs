@@ -3,7 +3,7 @@
 //! They are data: `data/<name>.toml`, from which `build.rs` makes [`DEVICES`], and a table of counters beside it.
 
 use crate::codeobj::{Target, Toggle};
-use crate::isa::InstructionSet;
+use crate::instruction_set::InstructionSet;
 
 /// All devices that are described, by name.
 pub static DEVICES: &[Device] = include!(concat!(env!("OUT_DIR"), "/devices.rs"));

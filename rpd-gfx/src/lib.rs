@@ -8,5 +8,6 @@ pub mod check;
 pub mod codeobj;
 pub mod device;
 pub mod disasm;
+mod instruction_set;
 pub mod isa;
 pub mod perf;

@@ -7,7 +7,6 @@
 //! cooperation from the writer.
 
 pub mod agent;
-pub mod capture;
 pub mod demangle;
 pub mod environment;
 pub mod format;
@@ -16,12 +15,13 @@ pub mod kernel_name;
 mod mapping;
 pub mod options;
 pub mod reader;
-pub mod record;
 pub mod regular_file;
 pub mod sampling;
 pub mod stacks;
 pub mod thread_trace;
 pub mod writer;
+
+pub use format::{capture, record};
 
 /// Name of the file in a run's directory that holds the resolved options (JSON).
 pub const OPTIONS_FILE: &str = "options.json";

@@ -5,13 +5,14 @@
 use std::collections::HashMap;
 
 use polars::prelude::*;
-use polars::series::IsSorted;
 use rpd_core::domain::Domain;
-use rpd_core::ids::Nanoseconds;
+use rpd_core::ids::{Nanoseconds, StringId};
 use rpd_core::kernel_name;
 use rpd_core::options::KernelNames;
-use rpd_core::session::{DispatchTable, Session, Table};
+use rpd_core::session::{DispatchTable, ExtendedStrings, Session, Table};
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
+
+use crate::groups::{Groups, merged_figures};
 
 /// Statistics could not be computed.
 #[derive(Debug, thiserror::Error)]
@@ -32,9 +33,9 @@ pub enum SummaryError {
 
 /// The durations of one session, grouped by domain and name: what all tables are computed from.
 #[derive(Debug)]
-pub struct Statistics {
-    /// One text per name id, unique.
-    names: Vec<String>,
+pub struct Statistics<'a> {
+    /// The names: strings of the session keep their ids, whatever table a name comes from.
+    names: ExtendedStrings<'a>,
     /// Domains that have records, in summary order.
     domains: Vec<Domain>,
     /// One row per `domain` (index into [`Domain::ALL`]) and `name` (index into `names`), with the [`figures`] of its
@@ -42,112 +43,14 @@ pub struct Statistics {
     frame: DataFrame,
 }
 
-/// Gives each text one id, whatever table it comes from: strings of the session keep theirs.
-struct Names<'a> {
-    session: &'a Session,
-    extra: Vec<String>,
-    index: HashMap<String, u32>,
-}
-
-impl<'a> Names<'a> {
-    fn new(session: &'a Session, kernels: bool) -> Names<'a> {
-        // Only kernel names are not among the session's strings; without kernels nothing is looked up.
-        let index = if kernels {
-            (0..)
-                .zip(session.strings.iter())
-                .map(|(id, text)| (text.to_owned(), id))
-                .collect()
-        } else {
-            HashMap::new()
-        };
-        Names {
-            session,
-            extra: Vec::new(),
-            index,
-        }
-    }
-
-    fn id(&mut self, text: &str) -> u32 {
-        if let Some(&id) = self.index.get(text) {
-            return id;
-        }
-        let id = u32::try_from(self.session.strings.len() + self.extra.len()).unwrap_or(u32::MAX);
-        self.extra.push(text.to_owned());
-        self.index.insert(text.to_owned(), id);
-        id
-    }
-
-    fn into_texts(self) -> Vec<String> {
-        let mut texts: Vec<String> = self.session.strings.iter().map(str::to_owned).collect();
-        texts.extend(self.extra);
-        texts
-    }
-}
-
-/// The figures of a group of durations: how many there are (`calls`), their sum (`total`), the shortest (`min`) and the longest
-/// (`max`), and the sum of their squared distances from their mean (`spread`).
-fn figures() -> [Expr; 5] {
-    let duration = || col("duration");
-    let calls = len().cast(DataType::UInt64);
-    [
-        calls.clone().alias("calls"),
-        duration().sum().alias("total"),
-        duration().min().alias("min"),
-        duration().max().alias("max"),
-        (duration().var(0) * calls.cast(DataType::Float64)).alias("spread"),
-    ]
-}
-
-/// The figures of groups whose rows have the [`figures`] of smaller groups.
-fn merged_figures() -> [Expr; 5] {
-    let float = |name: &str| col(name).cast(DataType::Float64);
-    let own_mean = float("total") / float("calls");
-    let mean =
-        col("total").sum().cast(DataType::Float64) / col("calls").sum().cast(DataType::Float64);
-    let distance = own_mean - mean;
-    [
-        col("calls").sum(),
-        col("total").sum(),
-        col("min").min(),
-        col("max").max(),
-        // The distances from the common mean: those from each group's own mean, and those of these means.
-        (col("spread") + float("calls") * distance.clone() * distance)
-            .sum()
-            .alias("spread"),
-    ]
-}
-
-/// Durations that polars groups at once: enough that its work for each batch does not count, and 16 MiB.
-const ROWS: usize = 1 << 20;
-
 /// The number of a domain takes the lowest bits of a key, the name the others.
 const DOMAIN_BITS: u32 = 8;
 
-/// Groups durations by key in batches, so that memory does not grow with the number of records.
-struct Groups {
-    /// Keys and durations of the batch.
-    rows: Vec<(u64, u64)>,
-    /// Sum of all durations so far.
-    sum: u64,
-    /// The figures of batches, by key.
-    parts: Vec<LazyFrame>,
-    /// Number of rows in `parts`.
-    part_rows: usize,
-    /// Rows of `parts` when they were merged the last time.
-    merged_rows: usize,
-}
+/// Groups the durations of a session by domain and name.
+#[derive(Default)]
+struct Records(Groups);
 
-impl Groups {
-    fn new() -> Groups {
-        Groups {
-            rows: Vec::new(),
-            sum: 0,
-            parts: Vec::new(),
-            part_rows: 0,
-            merged_rows: 0,
-        }
-    }
-
+impl Records {
     #[inline]
     fn push(
         &mut self,
@@ -156,15 +59,8 @@ impl Groups {
         start: Nanoseconds,
         end: Nanoseconds,
     ) -> PolarsResult<()> {
-        // All durations together are less than 2^64, so no sum of them overflows. Only damaged recordings have more.
-        let duration = end.0.saturating_sub(start.0).min(u64::MAX - self.sum);
-        self.sum += duration;
         let key = u64::from(name) << DOMAIN_BITS | domain as u64;
-        self.rows.push((key, duration));
-        if self.rows.len() == ROWS {
-            self.group()?;
-        }
-        Ok(())
+        self.0.push(key, start, end)
     }
 
     fn push_calls(&mut self, session: &Session) -> PolarsResult<()> {
@@ -182,7 +78,7 @@ impl Groups {
         session: &Session,
         dispatches: &DispatchTable,
         kernels: KernelNames,
-        names: &mut Names<'_>,
+        names: &mut ExtendedStrings<'_>,
     ) -> PolarsResult<()> {
         let mut shown: HashMap<(u64, u32), u32> = HashMap::new();
         for index in dispatches.indices() {
@@ -199,9 +95,10 @@ impl Groups {
                 match (renamed, session.kernel_symbol(kernel)) {
                     (Some(region), _) => region.message.0,
                     (None, Some(symbol)) => {
-                        names.id(&kernel_name::formatted(&symbol.name, kernels))
+                        let name = kernel_name::formatted(&symbol.name, kernels);
+                        names.intern(&name).0
                     }
-                    (None, None) => names.id(&kernel.to_string()),
+                    (None, None) => names.intern(&kernel.to_string()).0,
                 }
             });
             let (start, end) = (dispatches.start[index], dispatches.end[index]);
@@ -210,50 +107,12 @@ impl Groups {
         Ok(())
     }
 
-    fn group(&mut self) -> PolarsResult<()> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        // Groups that are slices of columns cost polars a third of those whose rows it has to find.
-        self.rows.sort_unstable_by_key(|row| row.0);
-        let (keys, durations): (Vec<u64>, Vec<u64>) = self.rows.drain(..).unzip();
-        let mut keys = UInt64Chunked::from_vec("key".into(), keys);
-        keys.set_sorted_flag(IsSorted::Ascending);
-        let frame = DataFrame::new_infer_height(vec![
-            keys.into_column(),
-            Column::new("duration".into(), durations),
-        ])?;
-        let part = frame.lazy().group_by([col("key")]).agg(figures());
-        let part = part.collect()?;
-        self.part_rows += part.height();
-        self.parts.push(part.lazy());
-        // Twice what is needed at most, however many names there are.
-        if self.part_rows > ROWS.max(2 * self.merged_rows) {
-            self.merge()?;
-        }
-        Ok(())
-    }
-
-    fn merge(&mut self) -> PolarsResult<()> {
-        let parts = concat(std::mem::take(&mut self.parts), UnionArgs::default())?;
-        let merged = parts
-            .group_by([col("key")])
-            .agg(merged_figures())
-            .collect()?;
-        self.part_rows = merged.height();
-        self.merged_rows = self.part_rows;
-        self.parts.push(merged.lazy());
-        Ok(())
-    }
-
     /// One row per domain and name that has records, as [`Statistics`] has them, and these domains.
-    fn finish(mut self) -> PolarsResult<(DataFrame, Vec<Domain>)> {
-        self.group()?;
-        if self.parts.is_empty() {
-            return Ok((DataFrame::empty(), Vec::new()));
+    fn finish(self) -> PolarsResult<(DataFrame, Vec<Domain>)> {
+        let mut frame = self.0.finish()?;
+        if frame.height() == 0 {
+            return Ok((frame, Vec::new()));
         }
-        self.merge()?;
-        let mut frame = concat(self.parts, UnionArgs::default())?.collect()?;
         let keys = frame.column("key")?.u64()?.clone();
         let numbers = |of: fn(u64) -> u64| -> Vec<u32> {
             let keys = keys.iter().map(Option::unwrap_or_default);
@@ -273,29 +132,29 @@ impl Groups {
 
 /// Pushes the records of a table whose records are named after their operations.
 macro_rules! push_operations {
-    ($groups:expr, $session:expr, $table:expr) => {
+    ($records:expr, $session:expr, $table:expr) => {
         for index in $table.indices() {
             let operation = &$session.operations[$table.operation[index]];
             let (start, end) = ($table.start[index], $table.end[index]);
-            $groups.push(operation.domain(), operation.name.0, start, end)?;
+            $records.push(operation.domain(), operation.name.0, start, end)?;
         }
     };
 }
 
-impl Statistics {
+impl<'a> Statistics<'a> {
     /// Copies the durations from a session. `kernels` selects the form of kernel names.
     ///
     /// # Errors
     /// When polars cannot build the frames.
-    pub fn new(session: &Session, kernels: KernelNames) -> Result<Statistics, SummaryError> {
+    pub fn new(session: &'a Session, kernels: KernelNames) -> Result<Self, SummaryError> {
         Statistics::of(session, &session.dispatches, kernels)
     }
 
     /// As [`Statistics::new`], for a session from a database, where dispatches that were counted and not traced count as kernels.
     pub(crate) fn of_database(
-        session: &Session,
+        session: &'a Session,
         kernels: KernelNames,
-    ) -> Result<Statistics, SummaryError> {
+    ) -> Result<Self, SummaryError> {
         let dispatches = match session.dispatches.is_empty() {
             true => &session.counted.dispatches,
             false => &session.dispatches,
@@ -304,21 +163,21 @@ impl Statistics {
     }
 
     fn of(
-        session: &Session,
+        session: &'a Session,
         dispatches: &DispatchTable,
         kernels: KernelNames,
-    ) -> Result<Statistics, SummaryError> {
-        let mut names = Names::new(session, !dispatches.is_empty());
-        let mut groups = Groups::new();
+    ) -> Result<Self, SummaryError> {
+        let mut names = ExtendedStrings::new(&session.strings);
+        let mut records = Records::default();
         for table in Table::ALL {
             match table {
-                Table::Calls => groups.push_calls(session)?,
+                Table::Calls => records.push_calls(session)?,
                 Table::Dispatches => {
-                    groups.push_dispatches(session, dispatches, kernels, &mut names)?;
+                    records.push_dispatches(session, dispatches, kernels, &mut names)?;
                 }
-                Table::Copies => push_operations!(groups, session, session.copies),
-                Table::Allocations => push_operations!(groups, session, session.allocations),
-                Table::Scratch => push_operations!(groups, session, session.scratch),
+                Table::Copies => push_operations!(records, session, session.copies),
+                Table::Allocations => push_operations!(records, session, session.allocations),
+                Table::Scratch => push_operations!(records, session, session.scratch),
                 // These statistics are about durations, which those that were traced have as well.
                 Table::Counted => {}
                 // Samples have no durations.
@@ -326,9 +185,9 @@ impl Statistics {
             }
         }
 
-        let (frame, domains) = groups.finish()?;
+        let (frame, domains) = records.finish()?;
         Ok(Statistics {
-            names: names.into_texts(),
+            names,
             domains,
             frame,
         })
@@ -346,8 +205,8 @@ impl Statistics {
     /// When polars cannot compute it.
     pub fn table(&self, title: &str, domains: &[Domain]) -> Result<StatTable, SummaryError> {
         let name = |row: &Grouped| {
-            let name = usize::try_from(row.key).ok();
-            name.and_then(|name| self.names.get(name)).cloned()
+            let id = u32::try_from(row.key).ok()?;
+            Some(self.names.get(StringId(id)).to_owned())
         };
         let rows = self.grouped("name", domains)?;
         let rows = rows.iter().map(|row| row.stats(name(row)));

@@ -6,6 +6,7 @@
 pub mod database;
 pub mod diff;
 mod frames;
+mod groups;
 mod summaries;
 pub mod text;
 

@@ -39,7 +39,7 @@ impl Group {
     }
 }
 
-impl Statistics {
+impl Statistics<'_> {
     /// The tables that `request` asks for: those per domain, those of groups, the one over all domains. There are
     /// none without rows.
     ///

@@ -281,7 +281,8 @@ fn counted_dispatches_have_no_statistics_but_in_databases() {
     assert_eq!(tables, traced);
     let durations = || {
         let mut durations = Durations::default();
-        durations.add(&session, KernelNames::default());
+        let added = durations.add(&session, KernelNames::default());
+        added.expect("grouped");
         durations
     };
     let rows = differences(durations(), durations()).expect("differences");

@@ -6,7 +6,14 @@ use std::sync::OnceLock;
 use std::{env, fs, io};
 
 /// The packages that make up what is installed.
-pub const PACKAGES: [&str; 4] = ["rpd-cli", "rpd-collect", "rpd-register", "rpd-sim"];
+pub const PACKAGES: [&str; 5] = [
+    "rpd-cli",
+    "rpd-collect",
+    "rpd-register",
+    "rpd-sim",
+    // Its C library, which nothing links.
+    "rpd-att",
+];
 
 /// Selects what to build so that dependencies get the features that `cargo test --workspace` gives them. With another
 /// selection some features differ, and everything that depends on them, polars included, is built a second time.

@@ -8,7 +8,9 @@ use clap::Parser;
 use rpd_core::compat::Compat;
 use rpd_core::session::LoadOptions;
 use rpd_formats::table::{Cell, Printer, TableFormat};
-use rpd_summary::diff::{Change, Difference, Durations, Group, Measure, Side, differences, group};
+use rpd_summary::diff::{
+    Change, Difference, Durations, Group, Measure, QUANTILE_ERROR, Side, differences, group,
+};
 
 use super::{Form, Naming, each_recording, expand, parse, spread, write_output};
 use crate::exit_status;
@@ -27,7 +29,9 @@ const JUDGED: [Group; 3] = [Group::Kernel, Group::Copy, Group::Region];
     after_help = "A run is one of the words that name databases; a directory is one run, with all its processes. Rows are \
     ordered by how much they changed the total time. Typical is the mean of the faster half of a run's calls, in the \
     median run; Spread is by how much it differs between runs of the same side, and a change is beyond chance when it \
-    is more than four times the spread.\n\n\
+    is more than four times the spread. Of runs with more than 65,536 records, medians, typical durations and 95th \
+    percentiles are within 0.4 % of the exact figures: durations are counted in buckets of that width. Means and totals \
+    are exact.\n\n\
     Exit status: 0, or 3 when something is slower than --fail-above, --fail-mean-above or --fail-total-above allows."
 )]
 struct Arguments {
@@ -130,6 +134,17 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     }
     if rows.is_empty() {
         eprintln!("rpd: diff: neither side has records to compare");
+    }
+    let is_approximate =
+        |side: &Option<Side>| side.as_ref().is_some_and(|side| side.is_approximate);
+    if shown
+        .iter()
+        .any(|row| is_approximate(&row.before) || is_approximate(&row.after))
+    {
+        eprintln!(
+            "rpd: diff: medians, typical durations and 95th percentiles are within {:.1} % of the exact figures",
+            QUANTILE_ERROR * 100.0
+        );
     }
     verdict.print();
     Ok(match verdict.slower.is_empty() {
@@ -257,11 +272,10 @@ fn durations(paths: &[PathBuf], naming: &Naming) -> Result<Durations> {
         ..LoadOptions::default()
     };
     for path in paths {
-        durations.next_run();
+        durations.next_run()?;
         let databases = expand(&[path])?;
         each_recording(&databases, load, None, |_, _, session, settings| {
-            durations.add(&session, naming.over(&settings));
-            Ok(())
+            Ok(durations.add(&session, naming.over(&settings))?)
         })?;
     }
     Ok(durations)

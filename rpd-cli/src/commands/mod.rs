@@ -31,7 +31,7 @@ use rpd_formats::table::TableFormat;
 
 use crate::failure::Failure;
 
-/// Parses the words behind a sub-command; `None` when help was asked for, which is printed.
+/// Parses the arguments of a sub-command; `None` after `--help`, whose text is printed.
 fn parse<T: Parser>(name: &str, arguments: &[OsString]) -> Result<Option<T>> {
     let program = OsString::from(format!("rpd {name}"));
     let words = std::iter::once(program).chain(arguments.iter().cloned());
@@ -174,7 +174,7 @@ struct Naming {
 }
 
 impl Naming {
-    /// What was asked for, else what the database shows.
+    /// The setting of the command line, or else that of the database.
     fn over(&self, settings: &Settings) -> KernelNames {
         let stored = settings.kernel_names;
         let is_given = self.truncate_kernels || self.mangled_kernels;
@@ -278,7 +278,7 @@ fn write_output(
     tell_written(path, compat)
 }
 
-/// Tells that a file was written, in the words of the tool that is asked for.
+/// Reports that a file was written, in the form of the tool whose behaviour is selected.
 fn tell_written(path: &Path, compat: Compat) -> Result<()> {
     if compat.has(Difference::RocpdWords) {
         let path = std::path::absolute(path)?;
@@ -289,7 +289,7 @@ fn tell_written(path: &Path, compat: Compat) -> Result<()> {
     Ok(())
 }
 
-/// What the original's database commands call their files, when they are told nothing.
+/// Name of the files of the original's database commands when no option gives one.
 const ROCPD_FILE: &str = "out";
 /// The original's default for the directory of files that its database commands write.
 const ROCPD_DIRECTORY: &str = "rocpd-output-data";
@@ -316,7 +316,7 @@ fn with_ending(directory: &Path, name: &OsStr, ending: &str) -> PathBuf {
     directory.join(file)
 }
 
-/// Whether writing failed because nobody reads on.
+/// Whether writing failed because the reader closed the pipe.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause

@@ -1,4 +1,4 @@
-//! Counters as they are asked for: words, names, groups.
+//! Counters as options and job files give them: words, names, groups.
 
 use rpd_core::options::CounterRequest;
 

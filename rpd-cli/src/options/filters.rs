@@ -74,7 +74,7 @@ fn nanoseconds(text: &str, unit: &str) -> Option<u64> {
     }
     let value: f64 = text.parse().ok()?;
     let product = value * factor as f64;
-    // Beyond this, 2^63, no time that a clock tells.
+    // No clock reaches 2^63 ns.
     (product.is_finite() && (0.0..9.2e18).contains(&product)).then_some(product as u64)
 }
 

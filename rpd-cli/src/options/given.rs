@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::exit_status::{FAILED, USAGE};
 use crate::failure::Failure;
+use crate::options::table::OPTIONS;
 
 /// What was given for one option.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,36 +73,45 @@ pub(crate) struct OptionValues {
 }
 
 impl OptionValues {
+    /// What was given for the option with this long name, which must be in the table of options.
+    fn value(&self, long: &str) -> Option<&Value> {
+        debug_assert!(
+            OPTIONS.iter().any(|spec| spec.long == long),
+            "--{long} is not in the table of options"
+        );
+        self.values.get(long)
+    }
+
     pub(crate) fn bool(&self, long: &str) -> Option<bool> {
-        match self.values.get(long) {
+        match self.value(long) {
             Some(Value::Bool(value)) => Some(*value),
             _ => None,
         }
     }
 
     pub(crate) fn text(&self, long: &str) -> Option<&str> {
-        match self.values.get(long) {
+        match self.value(long) {
             Some(Value::Text(value)) => Some(value),
             _ => None,
         }
     }
 
     pub(crate) fn integer(&self, long: &str) -> Option<i64> {
-        match self.values.get(long) {
+        match self.value(long) {
             Some(Value::Integer(value)) => Some(*value),
             _ => None,
         }
     }
 
     pub(crate) fn list(&self, long: &str) -> Option<&[String]> {
-        match self.values.get(long) {
+        match self.value(long) {
             Some(Value::List(values)) => Some(values),
             _ => None,
         }
     }
 
     pub(crate) fn groups(&self, long: &str) -> Option<&[Vec<String>]> {
-        match self.values.get(long) {
+        match self.value(long) {
             Some(Value::Groups(groups)) => Some(groups),
             _ => None,
         }
@@ -109,7 +119,7 @@ impl OptionValues {
 
     /// Whether the option was given otherwise than by switching it off.
     pub(crate) fn asks(&self, long: &str) -> bool {
-        !matches!(self.values.get(long), None | Some(Value::Bool(false)))
+        !matches!(self.value(long), None | Some(Value::Bool(false)))
     }
 
     /// The inherited variable that gave the option its value.

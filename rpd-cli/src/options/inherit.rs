@@ -9,7 +9,7 @@ use super::resolve::Environment;
 use super::table::{Form, Group, Inherit, OPTIONS, Spec};
 use crate::failure::Failure;
 
-/// A variable that is set, and the option that it bears on.
+/// A variable that is set, and the option that it gives a default.
 #[derive(Debug, Clone, Copy)]
 struct Inherited<'a> {
     spec: &'static Spec,

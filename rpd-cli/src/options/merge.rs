@@ -125,7 +125,7 @@ fn flags(given: &mut OptionValues) -> Result<Vec<CounterGroup>, Failure> {
     Ok(groups)
 }
 
-/// Puts the command line and a job together. Nobody wins: what both say must be the same.
+/// Puts the command line and a job together. Neither has priority: an option that both give must have the same value.
 fn merge(given: &OptionValues, mut job: OptionValues) -> Result<Draft, Failure> {
     let counters = match job.values.remove("pmc") {
         Some(Value::List(words)) => {

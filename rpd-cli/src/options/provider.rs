@@ -40,7 +40,7 @@ fn needs_sdk(
 /// The provider to use, of what was given.
 ///
 /// # Errors
-/// It was asked for by name, and something was asked for that it does not have.
+/// The provider was selected by name, and lacks something that other options need.
 pub(super) fn resolve(
     given: &OptionValues,
     traces: &Traces,

@@ -27,11 +27,11 @@ pub(super) struct Ranks {
     pub(super) unprofiled: Option<String>,
     /// Variables that tell names of outputs which variables were looked at.
     pub(super) naming: Vec<(String, String)>,
-    /// How many ranks are profiled, if this is the one to speak for them.
+    /// How many ranks are profiled; set in the one rank that reports it.
     pub(super) spoken_for: Option<i64>,
 }
 
-/// Finds out. A rank that nothing tells is profiled.
+/// Reads the variables of the launcher. A process without a known rank is profiled.
 pub(super) fn resolve(given: &OptionValues, environment: &Environment) -> Result<Ranks, Failure> {
     let chosen = match (given.text(RANK), given.text(SIZE)) {
         (Some(rank), Some(size)) => Some((rank, size)),

@@ -27,7 +27,7 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// Those of this process. Variables that are not text bear on no option and are left out.
+    /// The variables of this process. Those that are not UTF-8 give no option a value and are left out.
     pub(crate) fn current(compat: Compat) -> Result<Environment, Failure> {
         Ok(Environment {
             variables: std::env::vars_os()
@@ -188,7 +188,7 @@ pub(super) struct Resolver<'a> {
     variables: Variables<'a>,
     pub(super) command: Vec<String>,
     pub(super) launch_time: u64,
-    /// Variables that bear on names of outputs.
+    /// Variables that names of outputs are made of.
     pub(super) naming: BTreeMap<String, String>,
     /// Texts of files with counter definitions.
     pub(super) extra_counters: HashMap<String, String>,
@@ -239,7 +239,7 @@ impl<'a> Resolver<'a> {
                 }
             }
         }
-        // Variables with counters count only where no others were asked for.
+        // Counters in variables are used only when no option or job names counters.
         let counting = self
             .environment
             .get("ROCPROF_COUNTER_COLLECTION")

@@ -35,7 +35,7 @@ const DETAILS: [&str; 8] = [
     INTERPRETER_FRAMES,
 ];
 
-/// What is asked for, and what has to be said about it.
+/// The resolved options of call stacks, and warnings about them.
 pub(super) struct Resolved {
     pub(super) collector: StackOptions,
     pub(super) output: StackOutput,
@@ -188,7 +188,7 @@ fn duration(text: &str) -> Result<u64, String> {
         .parse()
         .map_err(|_| format!("'{text}' is no time such as 50us"))?;
     let nanoseconds = value * f64::from(factor);
-    // Beyond this, 2^63, no time that a clock tells.
+    // No clock reaches 2^63 ns.
     match (0.0..9.2e18).contains(&nanoseconds) {
         true => Ok(nanoseconds as u64),
         false => Err(format!("'{text}' is too long")),

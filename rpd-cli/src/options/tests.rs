@@ -7,6 +7,7 @@ mod passes;
 mod ranks;
 mod sampling;
 mod stacks;
+mod table;
 mod thread_trace;
 mod traces;
 
@@ -595,57 +596,6 @@ fn what_this_build_lacks_is_refused_by_name() {
             matches!(run_with(&format!("-s -f {format} -- a"), &[]), Got::Plan(_)),
             "{format}"
         );
-    }
-}
-
-#[test]
-fn the_help_names_every_option_that_works_and_no_other() {
-    let Ok(Parsed::Help(help)) = parse(&words("--help")) else {
-        panic!("help");
-    };
-    for spec in OPTIONS {
-        let named = help
-            .split_whitespace()
-            .any(|word| word.trim_end_matches(',') == format!("--{}", spec.long));
-        assert_eq!(named, !spec.hidden, "--{}", spec.long);
-    }
-    for line in help.lines() {
-        assert!(line.chars().count() <= 120, "{line}");
-    }
-}
-
-#[test]
-fn the_manual_lists_the_same_options() {
-    let manual = include_str!("../../../docs/command-line.md");
-    for spec in OPTIONS.iter().filter(|spec| !spec.hidden) {
-        assert!(
-            manual.contains(&format!("`--{}`", spec.long)),
-            "--{} is not in the manual",
-            spec.long
-        );
-    }
-    let row = manual
-        .lines()
-        .find(|line| line.contains("`--output-format`"));
-    for format in Format::WORDS {
-        let word = format!("`{format}`");
-        assert!(
-            row.is_some_and(|row| row.contains(&word)),
-            "{format} is not in the manual"
-        );
-    }
-    for word in manual.split('`').skip(1).step_by(2) {
-        if let Some(long) = word.strip_prefix("--")
-            && long
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
-            && !matches!(long, "" | "help")
-        {
-            assert!(
-                super::table::find(long).is_some_and(|spec| spec.support == Support::Works),
-                "the manual knows --{long}"
-            );
-        }
     }
 }
 

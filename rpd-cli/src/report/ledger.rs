@@ -1,5 +1,5 @@
 //! The ledger: what was seen of each process, what was lost, and where it went. One line per process, so that
-//! "nothing happened", "not asked for" and "lost" can never look alike.
+//! "nothing happened", "not selected" and "lost" have different texts.
 
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,7 @@ impl Outcome {
         self.errors.is_empty()
     }
 
-    /// Whether everything that happened was recorded, as far as is known.
+    /// Whether no loss of records is known.
     pub(super) fn lossless(&self) -> bool {
         let session = self.session.as_ref();
         session.is_none_or(|session| {
@@ -117,7 +117,7 @@ pub(super) fn of_process(
         parts.push(format!("ended by {signal}"));
     }
     parts.push(counts(session, options));
-    // Said where it is not what always happens.
+    // Only when it differs from the usual case.
     if session.process.provider == Provider::Direct {
         parts.push("provider direct".to_owned());
     } else if options.collector.provider != ProviderChoice::Sdk && session.ledger.runtime_seen {
@@ -437,7 +437,7 @@ pub(super) fn print(lines: Vec<String>, idle: Vec<String>) {
             "rpd: {idle_count} other processes made no GPU call\n"
         ));
     }
-    // Standard error may be closed; there is nobody to tell then.
+    // Standard error may be closed; the message is dropped then.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
 }
 

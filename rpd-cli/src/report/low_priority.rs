@@ -1,6 +1,6 @@
 //! A thread that leaves processors and disks to others.
 
-/// The value of `nice` for work that nobody waits for.
+/// The value of `nice` for work in the background.
 const NICE: libc::c_int = 10;
 /// Class "best effort", its lowest priority; see ioprio_set(2).
 const LOWEST_IO: libc::c_int = 2 << 13 | 7;

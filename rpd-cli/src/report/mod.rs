@@ -191,7 +191,7 @@ impl Report<'_> {
         outcome
     }
 
-    /// Looks up the names of the frames of call stacks, if that is asked for now. Returns how many addresses were left out.
+    /// Looks up the names of the frames of call stacks, if the options select this run for it. Returns how many addresses were left out.
     fn look_up(&self, session: &mut Session) -> Result<usize> {
         if session.stacks.is_empty() {
             return Ok(0);
@@ -259,7 +259,7 @@ impl Report<'_> {
             return Ok(());
         }
         let target = self.target(recording, session, state)?;
-        // Before the first file: whoever reports the rest of this run must not use these names again.
+        // Before the first file: a later report of this run must not use these names again.
         self.run.set_state(state)?;
         if let Err(error) = self.thread_traces(session, &target, outcome) {
             outcome.errors.push(line(&error));
@@ -343,7 +343,7 @@ fn records(session: &Session) -> u64 {
     records as u64
 }
 
-/// A path as users like to see it: relative where it lies below the current directory.
+/// A path for messages: relative if it lies below the current directory.
 pub(crate) fn shown(path: &Path) -> String {
     let relative = std::env::current_dir()
         .ok()

@@ -287,7 +287,7 @@ fn decode_engine(
 
 /// Decodes the traces of a dispatch, and writes their results below `into`.
 ///
-/// A trace that cannot be decoded is told in the notes, and the others are decoded.
+/// A trace that cannot be decoded is reported in the notes; the others are decoded.
 ///
 /// # Errors
 /// When files cannot be read or written.

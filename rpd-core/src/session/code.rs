@@ -27,7 +27,7 @@ pub struct Sampling {
 /// The bytes of code objects, which several may share.
 #[derive(Debug, Clone)]
 pub struct CodeImage {
-    /// Names the bytes: others have another name.
+    /// A hash of the bytes, by which records refer to them.
     pub content: [u64; 2],
     /// The bytes: an ELF file.
     pub bytes: Arc<Column<u8>>,
@@ -135,7 +135,7 @@ impl Code {
     }
 }
 
-/// Finds instructions again and again: most samples are at instructions that were asked for before.
+/// Finds instructions by address; results are cached, because most samples are at few instructions.
 #[derive(Debug)]
 pub struct InstructionIndex<'a> {
     code: &'a Code,

@@ -2,7 +2,6 @@
 //! order, and the parts are merged at the end.
 
 use std::io;
-use std::path::Path;
 
 use super::{Session, Table, order};
 use crate::column::Storage;
@@ -24,14 +23,10 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Files go into `directory`. A table has `rows` rows in memory, or a number that is good for speed.
-    pub fn new(directory: &Path, rows: Option<usize>) -> Growth {
-        let storage = Storage::new(directory);
+    /// Long tables go to files in `storage`.
+    pub fn new(storage: Storage) -> Growth {
         Growth {
-            storage: match rows {
-                Some(rows) => storage.with_rows(rows),
-                None => storage,
-            },
+            storage,
             parts: Default::default(),
             until_check: 0,
         }

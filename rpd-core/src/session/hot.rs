@@ -179,7 +179,7 @@ pub struct HotBuilder {
 }
 
 impl HotBuilder {
-    /// Adds what was sampled in a recording, of the kernels that `wanted` says yes to.
+    /// Adds what was sampled in a recording, of the kernels that `wanted` accepts.
     pub fn add(
         &mut self,
         session: &Session,

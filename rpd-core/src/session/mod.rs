@@ -4,6 +4,8 @@
 //! rocpd database. Tables are ordered by start ascending, end descending, then name.
 
 pub mod code;
+mod columns;
+mod dispatch_kernels;
 mod growth;
 pub mod hot;
 mod load;
@@ -12,11 +14,14 @@ mod order;
 pub mod samples;
 pub mod shown;
 pub mod stacks;
+mod strings;
 mod tables;
 pub mod totals;
 pub mod traces;
 mod window;
 
+pub use columns::{Batches, Columns, Indices};
+pub use dispatch_kernels::DispatchKernels;
 pub use growth::Growth;
 pub use load::{LoadError, LoadOptions};
 pub use operations::{
@@ -24,9 +29,10 @@ pub use operations::{
 };
 pub use rpd_spool::record::Table;
 pub use stacks::{StackRef, Stacks};
+pub use strings::{ExtendedStrings, Strings};
 pub use tables::{
-    AllocationTable, ApiTable, ArgsRef, Batches, Columns, CopyTable, CountedTable, CounterValue,
-    DispatchTable, Indices, SampleTable, ScratchTable, ValueRange,
+    AllocationTable, ApiTable, ArgsRef, CopyTable, CountedTable, CounterValue, DispatchTable,
+    SampleTable, ScratchTable, ValueRange,
 };
 pub use window::Window;
 
@@ -38,60 +44,10 @@ use crate::ids::{
     ProcessId, StringId, ThreadId,
 };
 
-/// Interned text. Id 0 is the empty string.
-#[derive(Debug, Default, Clone)]
-pub struct Strings {
-    texts: Vec<Box<str>>,
-    index: std::collections::HashMap<Box<str>, u32>,
-}
-
-impl Strings {
-    /// An empty table: only the empty string.
-    pub fn new() -> Strings {
-        let mut strings = Strings {
-            texts: Vec::new(),
-            index: std::collections::HashMap::new(),
-        };
-        strings.intern("");
-        strings
-    }
-
-    /// The id of `text`, made when it is new.
-    pub fn intern(&mut self, text: &str) -> StringId {
-        if let Some(&id) = self.index.get(text) {
-            return StringId(id);
-        }
-        let id = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
-        self.texts.push(text.into());
-        self.index.insert(text.into(), id);
-        StringId(id)
-    }
-
-    /// The text of `id`; empty for an id that was never given out.
-    pub fn get(&self, id: StringId) -> &str {
-        self.texts.get(id.0 as usize).map_or("", |text| text)
-    }
-
-    /// How many texts there are, the empty one included.
-    pub fn len(&self) -> usize {
-        self.texts.len()
-    }
-
-    /// Whether there is no text but the empty one.
-    pub fn is_empty(&self) -> bool {
-        self.texts.len() <= 1
-    }
-
-    /// All texts in id order.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.texts.iter().map(|text| &**text)
-    }
-}
-
-/// Where the events of a process are from.
+/// What reports the events of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Provider {
-    /// rocprofiler-sdk, or nowhere: there were none.
+    /// rocprofiler-sdk; also when there were no events.
     #[default]
     Sdk,
     /// The runtimes' own dispatch tables.
@@ -103,25 +59,25 @@ pub enum Provider {
 pub struct Process {
     /// Process id.
     pub pid: ProcessId,
-    /// Parent.
+    /// Process id of its parent.
     pub ppid: ProcessId,
-    /// Process group.
+    /// Id of its process group.
     pub pgid: ProcessId,
-    /// Session.
+    /// Id of its session, as `getsid` has it.
     pub sid: ProcessId,
-    /// Kernel start ticks; with `pid` it names a process for ever.
+    /// When it was started, in clock ticks since boot: with `pid` this identifies a process until the next boot.
     pub start_ticks: u64,
     /// When the collector was loaded.
     pub init_time: Nanoseconds,
-    /// End of recording: as the collector said, or the latest time in any record.
+    /// End of recording: as the collector wrote it, or the latest time in any record.
     pub fini_time: Nanoseconds,
     /// Unix time in ns at `init_time`.
     pub real_time: u64,
-    /// Fork without exec made it.
+    /// Whether it was made by `fork`, without an `exec` after that.
     pub forked: bool,
-    /// Children of its parent when it started.
+    /// Number of children that its parent had when it started.
     pub psize: u32,
-    /// Where its events are from.
+    /// What reported its events.
     pub provider: Provider,
     /// Its arguments, program first. These, the paths and values below are escaped text: [`crate::os_text`].
     pub command: Vec<String>,
@@ -138,17 +94,17 @@ pub struct Process {
 pub struct CodeObject {
     /// Id, from 1.
     pub id: CodeObjectId,
-    /// Agent it was loaded for.
+    /// The agent that it was loaded for.
     pub agent: AgentHandle,
-    /// Where it came from.
+    /// The URI of its bytes, as the provider reported it: a file or a part of memory.
     pub uri: String,
-    /// Load address.
+    /// Address at which it was loaded.
     pub load_base: u64,
-    /// Bytes at the load address.
+    /// Bytes that it takes there.
     pub load_size: u64,
     /// Difference between load address and ELF address.
     pub load_delta: i64,
-    /// 1 file, 2 memory.
+    /// Where its bytes were: 1 is a file, 2 is memory.
     pub storage_type: u32,
     /// Address of the ELF image in memory.
     pub memory_base: u64,
@@ -177,21 +133,21 @@ pub struct KernelSymbol {
     pub name: String,
     /// Descriptor address.
     pub kernel_object: u64,
-    /// Bytes of arguments.
+    /// Size of its arguments in bytes.
     pub kernarg_size: u32,
-    /// Their alignment.
+    /// Alignment of its arguments in bytes.
     pub kernarg_align: u32,
-    /// Static LDS bytes.
+    /// Static LDS of a workgroup in bytes.
     pub group_size: u32,
-    /// Static scratch bytes per work item.
+    /// Static scratch memory of a work item in bytes.
     pub private_size: u32,
-    /// SGPRs.
+    /// Scalar registers of a wave.
     pub sgpr_count: u32,
-    /// Architected VGPRs.
+    /// Architected vector registers of a work item.
     pub arch_vgpr_count: u32,
-    /// Accumulation VGPRs.
+    /// Accumulation vector registers of a work item.
     pub accum_vgpr_count: u32,
-    /// Offset from descriptor to code.
+    /// Offset from the descriptor to the code in bytes.
     pub entry_offset: i64,
     /// Address of the code.
     pub kernel_address: u64,
@@ -211,13 +167,13 @@ impl KernelSymbol {
 pub struct HostFunction {
     /// Id, from 1.
     pub id: u64,
-    /// Its kernel.
+    /// The kernel that it launches.
     pub kernel: KernelId,
-    /// Its code object.
+    /// The code object of that kernel.
     pub code_object: CodeObjectId,
     /// Address of the stub.
     pub address: u64,
-    /// Name.
+    /// Name of the stub.
     pub name: String,
 }
 
@@ -226,7 +182,7 @@ pub struct HostFunction {
 pub struct CounterDimension {
     /// The provider's id.
     pub id: u64,
-    /// Positions along it.
+    /// Number of positions along it.
     pub size: u64,
     /// Name, `DIMENSION_INSTANCE` or the like.
     pub name: String,
@@ -246,9 +202,9 @@ pub struct CounterInstance {
 pub struct Counter {
     /// Id. Agents of one architecture may share it.
     pub id: CounterId,
-    /// Agent.
+    /// The agent that has it.
     pub agent: AgentHandle,
-    /// Name.
+    /// Name of the counter.
     pub name: String,
     /// What it counts.
     pub description: String,
@@ -256,11 +212,11 @@ pub struct Counter {
     pub block: String,
     /// How it is computed; empty for what the hardware counts.
     pub expression: String,
-    /// A property of the agent.
+    /// Whether it is a property of the agent that does not change.
     pub is_constant: bool,
-    /// Computed from others.
+    /// Whether it is computed from other counters.
     pub is_derived: bool,
-    /// Dimensions.
+    /// The dimensions of its values.
     pub dimensions: Vec<CounterDimension>,
     /// The values it yields.
     pub instances: Vec<CounterInstance>,
@@ -269,7 +225,7 @@ pub struct Counter {
 /// A region that renames kernels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
-    /// Message.
+    /// Message of its ranges.
     pub message: StringId,
     /// Correlation id of the first range with this message: the external id of the kernels it renames.
     pub correlation: CorrelationId,
@@ -288,7 +244,7 @@ pub enum ResourceKind {
     HsaAgent,
 }
 
-/// A name given through ROCTx.
+/// A name that the program gave to a resource through ROCTx.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceName {
     /// What was named.
@@ -302,54 +258,54 @@ pub struct ResourceName {
 /// A call that had not returned when recording ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenCall {
-    /// Function.
+    /// Name of the function; of a range its message.
     pub name: StringId,
-    /// Thread.
+    /// The calling thread.
     pub thread: ThreadId,
-    /// Begin.
+    /// When it began.
     pub start: Nanoseconds,
 }
 
-/// What is known about how complete the recording is.
+/// What is missing from a recording, and what else the user is told about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// Records that the collector could not store.
     pub dropped: u64,
     /// Bytes of spool segments that could not be read, with the reason; empty when all was well.
     pub damage: Vec<String>,
-    /// Recording ended in good order.
+    /// Whether recording ended normally: the collector wrote its last record.
     pub ended: bool,
-    /// Texts from the collector for the user.
+    /// Notes of the collector for the user, one sentence each.
     pub notes: Vec<String>,
     /// Calls that had not returned, innermost last per thread.
     pub open_calls: Vec<OpenCall>,
-    /// Calls with an argument or a message that was longer than the collector keeps: its beginning is there.
+    /// Number of calls with an argument or a message that the collector cut off because of its length.
     pub cut_calls: u64,
-    /// Dispatches that were to be counted and whose values never came.
+    /// Number of dispatches that were to be counted and for which the provider reported no values.
     pub uncounted: u64,
-    /// Dispatches that were submitted to be recorded and that the provider never called complete.
+    /// Number of dispatches that were submitted to be recorded and whose completion was not reported.
     pub unfinished_dispatches: u64,
-    /// Copies that were submitted to be recorded and that the provider never called complete.
+    /// Number of copies that were submitted to be recorded and whose completion was not reported.
     pub unfinished_copies: u64,
-    /// Dispatches that are not recorded because the program had paused recording.
+    /// Number of dispatches that are not recorded because the program had paused recording.
     pub paused_dispatches: u64,
-    /// Processes forked off by this one that could not open a recording of their own.
+    /// Number of forked children that could not open a recording of their own.
     pub lost_processes: u64,
-    /// Records of those processes.
+    /// Number of records that these children lost.
     pub lost_records: u64,
-    /// PC samples that the provider called unusable.
+    /// Number of PC samples that the provider marked as invalid.
     pub invalid_samples: u64,
-    /// PC samples that the provider had no room for.
+    /// Number of PC samples that the provider dropped because its buffer was full.
     pub lost_samples: u64,
-    /// PC samples of a layout that the collector does not know.
+    /// Number of PC samples in a layout that the collector does not know.
     pub unknown_samples: u64,
-    /// Bytes of records read.
+    /// Number of bytes of the records that were read.
     pub bytes: u64,
-    /// A runtime (HIP, HSA, ROCTx, ...) was initialised in this process.
+    /// Whether a runtime (HIP, HSA, ROCTx, ...) was initialised in this process.
     pub runtime_seen: bool,
 }
 
-/// Where a session came from that was read from a database: what keeps it the same recording when it is written again.
+/// Identity of a recording that was read from a database: a copy that is written of it keeps these.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
     /// Id of the recording.
@@ -381,9 +337,9 @@ pub struct Session {
     pub origin: Option<Origin>,
     /// The process.
     pub process: Process,
-    /// Texts.
+    /// Interned texts: names, messages, paths.
     pub strings: Strings,
-    /// What the records of calls, copies, allocations and scratch are records of.
+    /// The operations that the records of calls, copies, allocations and scratch refer to.
     pub operations: Operations,
     /// Agents in the provider's order.
     pub agents: Vec<Agent>,
@@ -414,7 +370,7 @@ pub struct Session {
     pub scratch: ScratchTable,
     /// Counters that were asked for, by id, then agent.
     pub counters: Vec<Counter>,
-    /// What was counted.
+    /// Dispatches with values of counters.
     pub counted: CountedTable,
     /// How agents were sampled.
     pub sampling: Vec<code::Sampling>,
@@ -422,11 +378,11 @@ pub struct Session {
     pub samples: SampleTable,
     /// Thread traces.
     pub thread_traces: traces::ThreadTraces,
-    /// Code of the GPU.
+    /// Code objects' bytes, instructions and source lines, of kernels that were sampled or traced.
     pub code: code::Code,
     /// Call stacks of calls, markers and allocations.
     pub stacks: Stacks,
-    /// How complete it is.
+    /// What is missing from the recording.
     pub ledger: Ledger,
     /// Where long tables have their files; `None` keeps them in memory.
     pub storage: Option<Storage>,
@@ -469,13 +425,13 @@ impl Session {
         self.strings.get(self.operations[operation].name)
     }
 
-    /// What call `index` of [`Session::api`] is a record of.
+    /// The operation of call `index` of [`Session::api`].
     #[inline]
     pub fn call(&self, index: usize) -> &Operation {
         &self.operations[self.api.operation[index]]
     }
 
-    /// Number of calls and markers whose operation is one that `wanted` says yes to.
+    /// Number of calls and markers whose operation `wanted` accepts.
     pub fn count_calls(&self, wanted: impl Fn(&Operation) -> bool) -> usize {
         let is_wanted = self.operations.select(wanted);
         let calls = self.api.operation.iter();

@@ -236,7 +236,7 @@ impl Operations {
         self.list.iter()
     }
 
-    /// By id: whether the operation is one that `wanted` says yes to. For looking at every record.
+    /// By id: whether `wanted` accepts the operation. To be used for every record of a table.
     pub fn select(&self, wanted: impl Fn(&Operation) -> bool) -> Vec<bool> {
         self.iter().map(wanted).collect()
     }

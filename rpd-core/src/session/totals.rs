@@ -7,10 +7,10 @@
 
 use std::collections::HashMap;
 
-use super::Session;
 use super::code::InstructionIndex;
 use super::samples::Issue;
-use crate::ids::{AgentHandle, CodeObjectId, DispatchId, KernelId, StringId};
+use super::{DispatchKernels, Session};
+use crate::ids::{AgentHandle, CodeObjectId, KernelId, StringId};
 use crate::spool::options::SamplingUnit;
 
 /// How often ticks are drawn again.
@@ -178,8 +178,8 @@ impl Totals {
         for index in samples.indices() {
             let object = samples.object[index];
             let offset = samples.offset[index];
-            let kernel = match kernels.of_dispatch.get(&samples.dispatch[index]) {
-                Some(kernel) => *kernel,
+            let kernel = match kernels.of_dispatch.get(samples.dispatch[index]) {
+                Some(kernel) => kernel,
                 None => instructions
                     .find(object, offset)
                     .map_or(KernelId(0), |found| {
@@ -272,24 +272,16 @@ impl Totals {
 
 /// Which kernel a sample is of.
 struct Kernels {
-    of_dispatch: HashMap<DispatchId, KernelId>,
+    of_dispatch: DispatchKernels,
     /// By code object and name.
     of_symbol: HashMap<(CodeObjectId, String), KernelId>,
 }
 
 impl Kernels {
     fn new(session: &Session) -> Kernels {
-        let table = match session.dispatches.is_empty() {
-            true => &session.counted.dispatches,
-            false => &session.dispatches,
-        };
-        let mut of_dispatch = HashMap::with_capacity(table.len());
-        for index in table.indices() {
-            of_dispatch.insert(table.dispatch[index], table.kernel[index]);
-        }
         let symbols = session.kernel_symbols.iter();
         Kernels {
-            of_dispatch,
+            of_dispatch: DispatchKernels::new(session),
             of_symbol: symbols
                 .map(|symbol| {
                     let name = symbol.name.trim_end_matches(".kd").to_owned();

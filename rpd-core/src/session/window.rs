@@ -2,8 +2,8 @@
 
 use std::io;
 
+use super::columns::span_of;
 use super::order::put_in_order;
-use super::tables::span_of;
 use super::{Batches, Session, Table};
 use crate::column::Column;
 use crate::ids::Nanoseconds;

@@ -59,11 +59,17 @@ pub(super) fn write_rows(
     }
 }
 
-/// Texts in quotes, made once per text.
+/// Texts in quotes that are kept for further use.
+const KEPT_TEXTS: usize = 1 << 16;
+
+/// Texts in quotes: the first of the session are made once, those behind them whenever they are needed.
 struct Quoted<'a> {
     session: &'a Session,
     safe: bool,
+    /// By id, those that were needed so far.
     texts: Vec<Option<Box<[u8]>>>,
+    /// A text whose id is behind those of `texts`.
+    other: Vec<u8>,
 }
 
 impl<'a> Quoted<'a> {
@@ -71,7 +77,8 @@ impl<'a> Quoted<'a> {
         Quoted {
             session,
             safe: shape.safe,
-            texts: vec![None; session.strings.len()],
+            texts: vec![None; session.strings.len().min(KEPT_TEXTS)],
+            other: Vec::new(),
         }
     }
 
@@ -83,7 +90,11 @@ impl<'a> Quoted<'a> {
                 quote_free(&mut quoted, self.session.strings.get(id), self.safe);
                 quoted.into()
             }),
-            None => b"\"\"",
+            None => {
+                self.other.clear();
+                quote_free(&mut self.other, self.session.strings.get(id), self.safe);
+                &self.other
+            }
         }
     }
 }

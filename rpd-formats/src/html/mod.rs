@@ -5,6 +5,7 @@ mod code;
 mod tables;
 mod timeline;
 mod traces;
+mod tracks;
 
 use std::path::PathBuf;
 
@@ -117,7 +118,7 @@ fn quoted(text: &str) -> String {
     json
 }
 
-/// What a reader must know before believing the rest.
+/// Warnings about the recording, which the page shows first.
 fn notes(session: &Session) -> Vec<String> {
     let ledger = &session.ledger;
     let mut notes = Vec::new();

@@ -1,25 +1,21 @@
 //! Tracks of the timeline: exact slices when there are few records, else bins over the whole time.
 
 use std::collections::{BTreeSet, HashMap};
-use std::hash::Hash;
 use std::io;
 
 use rpd_core::domain::Domain;
-use rpd_core::ids::AgentHandle;
+use rpd_core::ids::{AgentHandle, StringId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
 use rpd_core::session::shown::{ShownFrame, expand};
-use rpd_core::session::{DispatchTable, Session};
+use rpd_core::session::{DispatchTable, ExtendedStrings, Session};
 use rpd_core::sorted::{Sorted, Sorter};
 
+use super::tracks::{BINS, Bins, Keys, Track};
 use crate::json::Object;
-use crate::texts::Texts;
 
 /// With no more records than this, slices are shown as they are.
 const EXACT: usize = 12_000;
-
-/// Bins of a track, more than a wide screen has columns.
-const BINS: usize = 4096;
 
 /// Tracks of threads that are shown, those with the most records first.
 const THREADS: usize = 16;
@@ -42,156 +38,10 @@ pub(super) struct Gap {
     pub(super) after: u32,
 }
 
-/// What lies on one track.
-struct Track {
-    label: String,
-    count: usize,
-    /// Start, end, name; by start.
-    slices: Vec<(u64, u64, u32)>,
-    /// Stacks of the slices, 0 for none; empty when there are none at all.
-    stacks: Vec<u32>,
-    bins: Bins,
-}
-
-/// How busy a track is, and with what.
-struct Bins {
-    origin: u64,
-    width: u64,
-    busy: Vec<u64>,
-    /// Name and weight: whose weight is left when all others are taken from it has the most, or nearly.
-    top: Vec<(u32, u64)>,
-    covered_until: u64,
-}
-
-impl Bins {
-    fn new(origin: u64, length: u64) -> Bins {
-        Bins {
-            origin,
-            width: length.div_ceil(BINS as u64).max(1),
-            busy: vec![0; BINS],
-            top: vec![(0, 0); BINS],
-            covered_until: 0,
-        }
-    }
-
-    /// Calls `visit` with each bin that `start..end` touches and the time within it.
-    fn each(&self, start: u64, end: u64, mut visit: impl FnMut(usize, u64)) {
-        let (mut at, end) = (start - self.origin, end - self.origin);
-        while at < end {
-            let bin = at / self.width;
-            let stop = ((bin + 1) * self.width).min(end);
-            visit((bin as usize).min(BINS - 1), stop - at);
-            at = stop;
-        }
-    }
-
-    fn add(&mut self, start: u64, end: u64, name: u32) {
-        let mut top = std::mem::take(&mut self.top);
-        self.each(start, end, |bin, time| {
-            let (best, weight) = &mut top[bin];
-            if *best == name {
-                *weight += time;
-            } else if time > *weight {
-                (*best, *weight) = (name, time - *weight);
-            } else {
-                *weight -= time;
-            }
-        });
-        self.top = top;
-        let from = start.max(self.covered_until);
-        if from < end {
-            let mut busy = std::mem::take(&mut self.busy);
-            self.each(from, end, |bin, time| busy[bin] += time);
-            self.busy = busy;
-            self.covered_until = end;
-        }
-    }
-}
-
-impl Track {
-    /// Adds a record; they come in order of start.
-    #[inline]
-    fn add(&mut self, exact: bool, start: u64, end: u64, name: u32) {
-        let end = end.max(start);
-        self.count += 1;
-        if exact {
-            self.slices.push((start, end, name));
-        } else {
-            self.bins.add(start, end, name);
-        }
-    }
-}
-
-/// The keys by which records are divided among tracks, in the order in which they come first, with their numbers of
-/// records.
-struct Keys<K> {
-    list: Vec<(K, usize)>,
-    positions: HashMap<K, usize>,
-    last: usize,
-}
-
-impl<K: Copy + Eq + Hash + Ord> Keys<K> {
-    fn new() -> Keys<K> {
-        Keys {
-            list: Vec::new(),
-            positions: HashMap::new(),
-            last: 0,
-        }
-    }
-
-    #[inline]
-    fn count(&mut self, key: K) {
-        if self.list.get(self.last).is_none_or(|(of, _)| *of != key) {
-            self.last = *self.positions.entry(key).or_insert_with(|| {
-                self.list.push((key, 0));
-                self.list.len() - 1
-            });
-        }
-        self.list[self.last].1 += 1;
-    }
-
-    /// The keys in their own order.
-    fn ordered(&self) -> Vec<K> {
-        let mut keys: Vec<K> = self.list.iter().map(|(key, _)| *key).collect();
-        keys.sort();
-        keys
-    }
-
-    /// Tracks of some of them.
-    fn tracks(&self, of: impl Iterator<Item = (K, Track)>) -> Tracks<K> {
-        let (keys, list): (Vec<K>, Vec<Track>) = of.unzip();
-        Tracks {
-            positions: keys.into_iter().zip(0..).collect(),
-            list,
-            last: None,
-        }
-    }
-}
-
-/// Tracks by key.
-struct Tracks<K> {
-    positions: HashMap<K, usize>,
-    list: Vec<Track>,
-    last: Option<(K, Option<usize>)>,
-}
-
-impl<K: Copy + Eq + Hash> Tracks<K> {
-    /// The track of a key; `None` when it is left out.
-    #[inline]
-    fn of(&mut self, key: K) -> Option<&mut Track> {
-        let position = match self.last {
-            Some((of, position)) if of == key => position,
-            _ => self.positions.get(&key).copied(),
-        };
-        self.last = Some((key, position));
-        self.list.get_mut(position?)
-    }
-}
-
 /// All tracks.
 pub(super) struct Timeline<'a> {
     session: &'a Session,
-    names: Texts,
+    names: ExtendedStrings<'a>,
     origin: u64,
     end: u64,
     exact: bool,
@@ -228,7 +78,7 @@ impl<'a> Timeline<'a> {
             });
         let mut timeline = Timeline {
             session,
-            names: Texts::new(),
+            names: ExtendedStrings::new(&session.strings),
             origin: origin.min(end),
             end,
             exact: session.api.len() + dispatches.len() + session.copies.len() <= EXACT,
@@ -238,10 +88,6 @@ impl<'a> Timeline<'a> {
             gaps: Vec::new(),
             gap_count: 0,
         };
-        // Strings keep their numbers.
-        for text in session.strings.iter() {
-            timeline.names.id(text);
-        }
         timeline.device_tracks(options)?;
         timeline.thread_tracks();
         Ok(timeline)
@@ -273,7 +119,7 @@ impl<'a> Timeline<'a> {
     }
 
     pub(super) fn name(&self, id: u32) -> &str {
-        self.names.get(id)
+        self.names.get(StringId(id))
     }
 
     /// A track without records.
@@ -305,7 +151,7 @@ impl<'a> Timeline<'a> {
             let key = (dispatches.kernel[index], dispatches.region[index]);
             let name = *known
                 .entry(key)
-                .or_insert_with(|| self.names.id(label(index)));
+                .or_insert_with(|| self.names.intern(label(index)).0);
             let agent = dispatches.agent[index];
             queues.count((agent, dispatches.queue[index]));
             work.push([
@@ -460,7 +306,7 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// What is to be said about the timeline.
+    /// A sentence about what the timeline shows and leaves out.
     pub(super) fn detail(&self) -> String {
         let mut text = if self.exact {
             String::from("Every record is shown.")
@@ -482,7 +328,7 @@ impl<'a> Timeline<'a> {
     /// Names, by number.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         // Names that no track shows would only make the page longer.
-        let mut used = vec![false; self.names.iter().len()];
+        let mut used = vec![false; self.names.len()];
         let mut mark = |name: u32| {
             if let Some(used) = used.get_mut(name as usize) {
                 *used = true;
@@ -622,19 +468,5 @@ mod tests {
         for (bytes, text) in ["", "M", "Ma", "Man", "ManM"].into_iter().zip(texts) {
             assert_eq!(base64(bytes.as_bytes()), text);
         }
-    }
-
-    #[test]
-    fn bins_add_up_without_counting_twice() {
-        let mut bins = Bins::new(1000, BINS as u64 * 10);
-        bins.add(1000, 1025, 1);
-        bins.add(1005, 1015, 2);
-        bins.add(1020, 1040, 3);
-        assert_eq!(bins.busy[..5], [10, 10, 10, 10, 0]);
-        let names: Vec<u32> = bins.top[..4].iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, [1, 1, 3, 3]);
-        // To the very end, and nothing behind it.
-        bins.add(1000 + BINS as u64 * 10 - 1, 1000 + BINS as u64 * 10, 1);
-        assert_eq!(bins.busy[BINS - 1], 1);
     }
 }

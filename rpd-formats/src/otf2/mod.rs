@@ -14,10 +14,9 @@ use rpd_core::ids::{AgentHandle, Nanoseconds, OperationId, QueueId, ThreadId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::naming::{self, Target};
 use rpd_core::options::Options;
-use rpd_core::session::{Batches, Columns, Operation, OperationClass, Session};
+use rpd_core::session::{Batches, Columns, Operation, OperationClass, Session, Strings};
 use rpd_core::sorted::Sorter;
 
-use crate::texts::Texts;
 use crate::{Output, WriteError, progress};
 use library::{Archive, Definitions, Failure, GroupType, Library, LocationType, Paradigm, Role};
 use tracks::{Description, Location, Slice};
@@ -172,7 +171,7 @@ struct Trace<'a> {
     archive: &'a Archive<'a>,
     session: &'a Session,
     options: &'a Options,
-    texts: Texts,
+    texts: Strings,
     regions: Vec<RegionDefinition>,
     /// By string reference of the name.
     region_ids: HashMap<u32, u32>,
@@ -196,11 +195,15 @@ struct AgentWork<'a> {
 impl<'a> Trace<'a> {
     fn new(archive: &'a Archive<'a>, session: &'a Session, options: &'a Options) -> Trace<'a> {
         let groups = (1..).zip(&session.agents);
+        let mut texts = Strings::new();
+        if let Some(storage) = &session.storage {
+            texts.spill_to(storage);
+        }
         Trace {
             archive,
             session,
             options,
-            texts: Texts::new(),
+            texts,
             regions: Vec::new(),
             region_ids: HashMap::new(),
             groups: groups.map(|(id, agent)| (agent.handle, id)).collect(),
@@ -216,7 +219,7 @@ impl<'a> Trace<'a> {
 
     /// The region called `name`. The first caller's description is used.
     fn region(&mut self, name: &str, role: Role, paradigm: Paradigm) -> u32 {
-        let name = self.texts.id(name);
+        let name = self.texts.intern(name).0;
         *self.region_ids.entry(name).or_insert_with(|| {
             self.regions.push(RegionDefinition {
                 name,
@@ -247,7 +250,7 @@ impl<'a> Trace<'a> {
         group: u32,
         slices: impl Iterator<Item = Slice>,
     ) -> Result<(), Failure> {
-        let name = self.texts.id(name);
+        let name = self.texts.intern(name).0;
         let description = Description { name, kind, group };
         let (mut first, mut last, mut count) = (self.first, self.last, 0);
         let slices = slices.inspect(|slice| {
@@ -267,7 +270,7 @@ impl<'a> Trace<'a> {
         let api = &session.api;
         let mut categories = [0; 32];
         for kind in Kind::all().filter(|kind| kind.is_api()) {
-            categories[kind as usize] = self.texts.id(category(kind.domain()));
+            categories[kind as usize] = self.texts.intern(category(kind.domain())).0;
         }
         let mut regions: Vec<Option<u32>> = vec![None; session.strings.len()];
         let mut groups = Groups::new(session);
@@ -357,7 +360,7 @@ impl<'a> Trace<'a> {
         role: Role,
         what: &str,
     ) -> Result<(), Failure> {
-        let category = self.texts.id(category(domain));
+        let category = self.texts.intern(category(domain)).0;
         let regions = self.operations(work.operations, role);
         let mut groups = Groups::new(self.session);
         for index in Batches::new(work.table).flatten() {
@@ -397,7 +400,7 @@ impl<'a> Trace<'a> {
     fn write_dispatches(&mut self) -> Result<(), Failure> {
         let session = self.session;
         let table = &session.dispatches;
-        let category = self.texts.id(category(Domain::KernelDispatch));
+        let category = self.texts.intern(category(Domain::KernelDispatch)).0;
         let labels = KernelLabels::new(session, self.options.kernel_names);
         let mut known = HashMap::new();
         let mut groups = Groups::new(session);
@@ -431,21 +434,21 @@ impl<'a> Trace<'a> {
 
     fn define(&mut self, definitions: &Definitions<'_>) -> Result<(), Failure> {
         let process = &self.session.process;
-        let attribute = self.texts.id("category");
-        let description = self.texts.id("tracing category");
+        let attribute = self.texts.intern("category").0;
+        let description = self.texts.intern("tracing category").0;
         let executable = match process.command.first() {
             Some(argument) => argument,
             None => &process.executable,
         };
-        let executable = self.texts.id(executable);
+        let executable = self.texts.intern(executable).0;
         let host = match &self.session.origin {
-            Some(origin) => self.texts.id(&origin.hostname),
-            None => self.texts.id(&naming::hostname()),
+            Some(origin) => self.texts.intern(&origin.hostname).0,
+            None => self.texts.intern(&naming::hostname()).0,
         };
         let agents = &self.session.agents;
         let agents: Vec<u32> = agents
             .iter()
-            .map(|agent| self.texts.id(&agent.name))
+            .map(|agent| self.texts.intern(&agent.name).0)
             .collect();
 
         let first = self.first.min(self.last);

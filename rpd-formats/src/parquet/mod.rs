@@ -12,16 +12,14 @@ use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 
-use polars::prelude::{NamedFrom, StringChunked};
 use rpd_core::agent::Agent;
 use rpd_core::domain::Kind;
 use rpd_core::ids::{AgentHandle, KernelId, OperationId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
-use rpd_core::session::{DispatchTable, Session, Table as Records};
+use rpd_core::session::{DispatchTable, ExtendedStrings, Session, Table as Records};
 
 use crate::rocpd::identity::{self, Node};
-use crate::texts::Texts;
 use crate::{Output, WriteError};
 
 /// Writes `<prefix>_<table>.parquet` for every table that has rows, and returns their names: `regions`, `kernels`,
@@ -52,7 +50,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let height = rows(session);
         if height > 0 {
             let path = target.file(&format!("{name}.parquet"));
-            files.push(table::write(path, height, &context.pool, |rows| {
+            files.push(table::write(path, height, &context.texts, |rows| {
                 context.release();
                 columns(&context, rows)
             })?);
@@ -74,7 +72,7 @@ struct Context<'a> {
     options: &'a Options,
     node: Node,
     /// All texts that columns hold. Strings of the session keep their numbers.
-    pool: StringChunked,
+    texts: ExtendedStrings<'a>,
     guid_text: u32,
     /// Dictionary ids of the categories, by kind.
     categories: [u32; 32],
@@ -103,13 +101,10 @@ impl<'a> Context<'a> {
             Some(origin) => origin.guid.clone(),
             None => identity::guid(&session.process, &node),
         };
-        let mut texts = Texts::new();
-        for text in session.strings.iter() {
-            texts.id(text);
-        }
+        let mut texts = ExtendedStrings::new(&session.strings);
         let mut categories = [0; 32];
         for kind in Kind::all() {
-            categories[kind as usize] = texts.id(kind.file_name());
+            categories[kind as usize] = texts.intern(kind.file_name()).0;
         }
         let labels = KernelLabels::new(session, options.kernel_names);
         let dispatches = &session.dispatches;
@@ -117,17 +112,17 @@ impl<'a> Context<'a> {
         for index in dispatches.indices() {
             known
                 .entry((dispatches.kernel[index], dispatches.region[index]))
-                .or_insert_with(|| texts.id(labels.dispatch(index)));
+                .or_insert_with(|| texts.intern(labels.dispatch(index)).0);
         }
         let counted = &session.counted.dispatches;
         for index in counted.indices() {
             known
                 .entry((counted.kernel[index], counted.region[index]))
-                .or_insert_with(|| texts.id(labels.counted(index)));
+                .or_insert_with(|| texts.intern(labels.counted(index)).0);
         }
         let counter_names = session.counters.iter();
         let counter_names = counter_names
-            .map(|counter| texts.id(&counter.name))
+            .map(|counter| texts.intern(&counter.name).0)
             .collect();
         let agents = session
             .agents
@@ -135,8 +130,8 @@ impl<'a> Context<'a> {
             .map(|agent| {
                 let known = AgentTexts {
                     agent,
-                    name: texts.id(&agent.name),
-                    kind: texts.id(agent.agent_type.label()),
+                    name: texts.intern(&agent.name).0,
+                    kind: texts.intern(agent.agent_type.label()).0,
                 };
                 (agent.handle, known)
             })
@@ -144,20 +139,19 @@ impl<'a> Context<'a> {
         let operations = session.operations.iter();
         let memory = operations.map(|operation| match operation.class.memory() {
             Some((level, action)) => (
-                action.map(|action| texts.id(action.label())),
-                Some(texts.id(level.label())),
+                action.map(|action| texts.intern(action.label()).0),
+                Some(texts.intern(level.label()).0),
             ),
             None => (None, None),
         });
         let memory = memory.collect();
-        let guid_text = texts.id(&guid);
+        let guid_text = texts.intern(&guid).0;
         let samples = samples::SampleTexts::new(session, &mut texts);
-        let all: Vec<&str> = texts.iter().collect();
         Ok(Context {
             session,
             options,
             node,
-            pool: StringChunked::new("".into(), all),
+            texts,
             guid_text,
             categories,
             kernels: known,

@@ -1,17 +1,14 @@
 //! Parquet table of PC samples.
 
-use std::collections::HashMap;
-
-use rpd_core::ids::{DispatchId, KernelId, StringId};
-use rpd_core::session::Session;
+use rpd_core::ids::StringId;
 use rpd_core::session::code::CodeLine;
 use rpd_core::session::samples::{Issue, STALL_REASON};
+use rpd_core::session::{DispatchKernels, ExtendedStrings, Session};
 use rpd_core::spool::format::sample_flag;
 
 use super::records::Result;
 use super::table::Rows;
 use super::{Context, Table};
-use crate::texts::Texts;
 
 pub(super) const TABLES: [Table; 1] = [("pc_samples", |session| session.samples.len(), samples)];
 
@@ -22,24 +19,20 @@ pub(super) struct SampleTexts {
     /// Reasons of stalls, by number.
     reasons: Vec<u32>,
     methods: [u32; 2],
-    kernels: HashMap<DispatchId, KernelId>,
+    kernels: DispatchKernels,
 }
 
 impl SampleTexts {
-    pub(super) fn new(session: &Session, texts: &mut Texts) -> SampleTexts {
+    pub(super) fn new(session: &Session, texts: &mut ExtendedStrings<'_>) -> SampleTexts {
         use rpd_core::session::samples::{CLASSES, REASONS};
-        let dispatches = &session.dispatches;
         let kernels = match session.samples.is_empty() {
-            true => HashMap::new(),
-            false => dispatches
-                .indices()
-                .map(|index| (dispatches.dispatch[index], dispatches.kernel[index]))
-                .collect(),
+            true => DispatchKernels::default(),
+            false => DispatchKernels::new(session),
         };
         SampleTexts {
-            classes: CLASSES.iter().map(|text| texts.id(text)).collect(),
-            reasons: REASONS.iter().map(|text| texts.id(text)).collect(),
-            methods: ["host_trap", "stochastic"].map(|text| texts.id(text)),
+            classes: CLASSES.iter().map(|text| texts.intern(text).0).collect(),
+            reasons: REASONS.iter().map(|text| texts.intern(text).0).collect(),
+            methods: ["host_trap", "stochastic"].map(|text| texts.intern(text).0),
             kernels,
         }
     }
@@ -59,7 +52,7 @@ fn samples<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
     let known = |id: StringId| (id != StringId(0)).then_some(id.0);
     let is_stochastic = |row: usize| table.flags[row] & sample_flag::STOCHASTIC != 0;
     let issue = |row: usize| Issue::of(table.flags[row], table.snapshot[row]);
-    let kernel = |row: usize| texts.kernels.get(&table.dispatch[row]);
+    let kernel = |row: usize| texts.kernels.get(table.dispatch[row]);
     let [x, y, z] = [0, 1, 2].map(|axis| move |row: usize| u64::from(table.workgroup[row][axis]));
     Ok(rows
         .texts("guid", |_| Some(context.guid_text))?

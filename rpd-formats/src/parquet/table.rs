@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use polars::prelude::*;
 use polars_io::prelude::*;
+use rpd_core::ids::StringId;
+use rpd_core::session::ExtendedStrings;
 
 use crate::file::PendingFile;
 use crate::{WriteError, progress};
@@ -12,10 +14,15 @@ use crate::{WriteError, progress};
 /// Rows of a group: enough for encodings to pay, few enough for columns to be small.
 const GROUP: usize = 1 << 18;
 
+/// The place of texts that a column does not have.
+const NOWHERE: IdxSize = IdxSize::MAX;
+
 /// A group of rows in the making.
 pub(super) struct Rows<'p> {
     range: Range<usize>,
-    pool: &'p StringChunked,
+    texts: &'p ExtendedStrings<'p>,
+    /// By id of a text: its place in the column that is being made, or [`NOWHERE`].
+    places: &'p mut [IdxSize],
     columns: Vec<Column>,
 }
 
@@ -55,15 +62,29 @@ impl Rows<'_> {
         self.integers(name, |_| value.cast_unsigned())
     }
 
-    /// A column of texts, given by their numbers in the pool.
+    /// A column of texts, given by their ids.
     pub(super) fn texts(
         mut self,
         name: &str,
         id: impl Fn(usize) -> Option<u32>,
     ) -> PolarsResult<Self> {
-        let ids: Vec<Option<IdxSize>> = self.range.clone().map(id).collect();
-        let ids = IdxCa::new("".into(), ids);
-        let mut texts = self.pool.take(&ids)?;
+        // Each text once: rows share its bytes.
+        let mut used: Vec<u32> = Vec::new();
+        let rows = self.range.clone().map(|row| {
+            let id = id(row)?;
+            let place = &mut self.places[id as usize];
+            if *place == NOWHERE {
+                *place = used.len() as IdxSize;
+                used.push(id);
+            }
+            Some(*place)
+        });
+        let rows = IdxCa::new("".into(), rows.collect::<Vec<Option<IdxSize>>>());
+        for &id in &used {
+            self.places[id as usize] = NOWHERE;
+        }
+        let used = used.into_iter().map(|id| self.texts.get(StringId(id)));
+        let mut texts = StringChunked::from_iter_values("".into(), used).take(&rows)?;
         texts.rename(name.into());
         self.columns.push(texts.into_column());
         Ok(self)
@@ -81,11 +102,11 @@ impl Rows<'_> {
 pub(super) fn write(
     path: PathBuf,
     height: usize,
-    pool: &StringChunked,
+    texts: &ExtendedStrings<'_>,
     columns: impl for<'p> Fn(Rows<'p>) -> PolarsResult<Rows<'p>>,
 ) -> Result<PathBuf, WriteError> {
     let mut file = PendingFile::create(path)?;
-    let result = fill(&mut file, height, pool, columns);
+    let result = fill(&mut file, height, texts, columns);
     match result {
         Ok(()) => file.finish(),
         Err(source) => Err(WriteError::Parquet {
@@ -98,14 +119,16 @@ pub(super) fn write(
 fn fill(
     file: &mut PendingFile,
     height: usize,
-    pool: &StringChunked,
+    texts: &ExtendedStrings<'_>,
     columns: impl for<'p> Fn(Rows<'p>) -> PolarsResult<Rows<'p>>,
 ) -> PolarsResult<()> {
-    let frame = |range: Range<usize>| -> PolarsResult<DataFrame> {
+    let mut places = vec![NOWHERE; texts.len()];
+    let mut frame = |range: Range<usize>| -> PolarsResult<DataFrame> {
         let height = range.len();
         let rows = columns(Rows {
             range,
-            pool,
+            texts,
+            places: &mut places,
             columns: Vec::new(),
         })?;
         DataFrame::new(height, rows.columns)

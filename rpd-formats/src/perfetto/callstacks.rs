@@ -1,4 +1,4 @@
-//! Call stacks of slices. What they refer to is told before the first slice that has it.
+//! Call stacks of slices. Frames and mappings are written before the first slice that refers to them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use rpd_core::session::{Session, StackRef};
 use super::proto::{field, nested, uint};
 use super::trace::Trace;
 
-/// The stacks of a session, and which of them a trace has been told of.
+/// The stacks of a session, and which of them a trace has.
 pub(super) struct Callstacks<'a> {
     session: &'a Session,
     expanded: Expanded,
@@ -69,7 +69,7 @@ impl<'a> Callstacks<'a> {
         is_there.then_some(u64::from(stack))
     }
 
-    /// Tells the trace of a stack; false when nothing is known of it.
+    /// Writes what a stack refers to into the trace; false when nothing is known of the stack.
     #[cold]
     fn tell(&mut self, trace: &mut Trace, stack: u32) -> bool {
         let frames = self.expanded.stacks.get(&stack).cloned();

@@ -77,7 +77,7 @@ annotations! {
 /// A trace in the making.
 pub(super) struct Trace {
     pub(super) file: TextFile,
-    /// What tells this process's tracks and flows from those of others when traces are put together.
+    /// Part of the ids of tracks and flows, which makes them unique when traces of several processes are put together.
     pub(super) process: u64,
     /// Sequence and flags, as they stand in every packet.
     sequence: Vec<u8>,

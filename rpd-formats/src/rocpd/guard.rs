@@ -165,7 +165,7 @@ pub(super) enum Exhausted {
 }
 
 impl Guard {
-    /// Puts a connection under guard. Until told otherwise its statements are trusted.
+    /// Installs the limits on a connection. Until they are switched on its statements are trusted.
     pub(super) fn watch(connection: &mut Connection) -> Result<Arc<Guard>> {
         let guard = Arc::new(Guard {
             trust: AtomicU8::new(Trust::Own as u8),
@@ -206,7 +206,7 @@ impl Guard {
         self.begin_within(Some(Duration::from_secs(SECONDS + mib * SECONDS_PER_MIB)));
     }
 
-    /// Starts the clock for SQL of the user, who may ask for more than reading takes.
+    /// Starts the time limit for the user's SQL, which is longer than the one for reading.
     pub(super) fn begin_for_user(&self) {
         let mib = self.bytes.load(Ordering::Relaxed) >> 20;
         self.begin_within(Some(Duration::from_secs(60 + mib * 10)));

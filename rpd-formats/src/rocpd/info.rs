@@ -8,7 +8,7 @@ use rpd_core::ids::{AgentHandle, KernelId, QueueId, StreamId, StringId, ThreadId
 use rpd_core::kernel_name::{KernelSpellings, spellings};
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
-use rpd_core::session::{ResourceKind, Session};
+use rpd_core::session::{ExtendedStrings, ResourceKind, Session};
 use rusqlite::{Connection, params};
 
 use super::bulk::Bulk;
@@ -21,7 +21,7 @@ use crate::{describe, settings};
 /// Ids of described things in the database.
 pub(super) struct Ids {
     /// Row ids of the strings, by [`StringId`].
-    strings: Vec<i64>,
+    strings: Vec<u32>,
     kinds: HashMap<Kind, i64>,
     agents: HashMap<AgentHandle, i64>,
     /// By index of the counter.
@@ -34,7 +34,7 @@ impl Ids {
     #[inline]
     pub(super) fn string(&self, id: StringId) -> i64 {
         let found = self.strings.get(id.0 as usize);
-        found.copied().unwrap_or(self.empty)
+        found.map_or(self.empty, |&row| row.into())
     }
 
     /// Id of the name of a kind.
@@ -98,56 +98,51 @@ fn write_strings(
     names: &Names,
     session: &Session,
     kernels: &[KernelSpellings],
-) -> rusqlite::Result<(Vec<i64>, HashMap<Kind, i64>, i64)> {
-    let mut texts: Vec<&str> = vec![""];
-    texts.extend(session.strings.iter());
-    texts.extend(Kind::all().map(|kind| kind.file_name()));
+) -> rusqlite::Result<(Vec<u32>, HashMap<Kind, i64>, i64)> {
+    let mut texts = ExtendedStrings::new(&session.strings);
+    let mut add = |text: &str| {
+        texts.intern(text);
+    };
+    add("");
+    Kind::all().for_each(|kind| add(kind.file_name()));
     for (kind, operations) in &session.provider_names {
-        texts.push(kind);
-        texts.extend(operations.iter().map(String::as_str));
+        add(kind);
+        operations.iter().for_each(|operation| add(operation));
     }
     for agent in &session.agents {
-        texts.extend([
-            &*agent.name,
-            &*agent.vendor_name,
-            &*agent.product_name,
-            &*agent.model_name,
-        ]);
+        add(&agent.name);
+        add(&agent.vendor_name);
+        add(&agent.product_name);
+        add(&agent.model_name);
     }
     for counter in &session.counters {
-        texts.push(&counter.name);
-        texts.extend(counter.dimensions.iter().map(|of| &*of.name));
+        add(&counter.name);
+        counter.dimensions.iter().for_each(|of| add(&of.name));
     }
-    texts.extend(session.code_objects.iter().map(|code| &*code.uri));
+    session.code_objects.iter().for_each(|code| add(&code.uri));
     for (symbol, names) in session.kernel_symbols.iter().zip(kernels) {
-        texts.extend([
-            &*symbol.name,
-            &*names.formatted,
-            &*names.demangled,
-            &*names.truncated,
-        ]);
+        add(&symbol.name);
+        add(&names.formatted);
+        add(&names.demangled);
+        add(&names.truncated);
     }
-    texts.sort_unstable();
-    texts.dedup();
+    let sorted = texts.in_order();
 
     let mut bulk = Bulk::new(connection, &names.table("rocpd_string"), &["id", "string"])?;
-    for (id, text) in (1..).zip(&texts) {
-        bulk.integer(id).text(text).end_row()?;
+    let mut rows = vec![0_u32; texts.len()];
+    for (row, id) in (1..).zip(&sorted) {
+        bulk.integer(row.into()).text(texts.get(*id)).end_row()?;
+        rows[id.0 as usize] = row;
     }
     bulk.finish()?;
-    // Every text asked for is in the list.
-    let id = |text: &str| {
-        texts
-            .binary_search(&text)
-            .map_or(1, |index| index as i64 + 1)
-    };
-    Ok((
-        session.strings.iter().map(id).collect(),
-        Kind::all()
-            .map(|kind| (kind, id(kind.file_name())))
-            .collect(),
-        1,
-    ))
+    let kinds = Kind::all().map(|kind| {
+        let id = texts.find(kind.file_name());
+        let row = id.map_or(1, |id| rows[id.0 as usize]);
+        (kind, row.into())
+    });
+    let kinds = kinds.collect();
+    rows.truncate(session.strings.len());
+    Ok((rows, kinds, 1))
 }
 
 /// Required texts are NULL when there is none.
@@ -356,7 +351,7 @@ fn write_agents(
         ])?;
         ids.insert(agent.handle, i64::from(agent.node_id));
     }
-    // Records of an agent that nobody described must not vanish from the views.
+    // An agent without a description needs a row, or the views leave its records out.
     let mut next = ids.values().max().map_or(0, |id| id + 1);
     let used = session.dispatches.agent.iter();
     for &handle in used
@@ -439,7 +434,7 @@ fn write_code(
             describe::kernel_symbol(symbol, spellings),
         ])?;
     }
-    // Nor must dispatches of kernels that nobody registered.
+    // Likewise kernels that were not registered.
     let counted = &session.counted.dispatches.kernel;
     for &kernel in session.dispatches.kernel.iter().chain(counted) {
         if known.insert(kernel) {

@@ -123,7 +123,7 @@ impl Combined {
             if !is_alone && COMPATIBLE.contains(&&*view) {
                 continue;
             }
-            // Compiling it tells the columns, and whether it does what no view of a recording does.
+            // Compiling it gives the columns, and shows whether it does what no view of a recording does.
             let sql = format!("SELECT * FROM {name}.{}", identifier(&view));
             let columns: Vec<String> = match connection.prepare(&sql) {
                 Ok(statement) => statement.column_names().map(str::to_owned).collect(),

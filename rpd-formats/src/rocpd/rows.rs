@@ -20,7 +20,7 @@ use super::{dispatches, stacks};
 use crate::json::Object;
 use crate::progress;
 
-/// Events after which the progress is told.
+/// Events between two updates of the progress.
 pub(super) const BATCH: i64 = 8192;
 
 /// The domains of calls in the order of their events.

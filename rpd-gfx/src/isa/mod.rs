@@ -26,7 +26,6 @@ mod mubuf;
 mod operand;
 mod program;
 mod schedule;
-mod set;
 mod smem;
 mod sop;
 mod stats;
@@ -40,12 +39,12 @@ mod vop3;
 mod vop3p;
 mod vopc;
 
+pub use crate::instruction_set::InstructionSet;
 pub use dispatch::{follow_dispatch, run_dispatch, watch_dispatch};
 pub use facts::{Facts, Registers};
 pub use gws::WaveSync;
 pub use kind::{Kind, Matrix, MatrixElement, Operation, Valu, Vmem};
 pub use program::Program;
-pub use set::InstructionSet;
 pub use stats::{Class, Stats};
 pub use trace::{Probe, Space, Step, Transfer, Workgroup};
 

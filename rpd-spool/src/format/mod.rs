@@ -5,25 +5,27 @@
 //! may follow. Readers count what has a tag they do not know.
 
 mod calls;
+pub mod capture;
 mod counters;
 mod device;
 mod facts;
 mod process;
+pub mod record;
 mod sampling;
 mod stacks;
 mod thread_trace;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-pub use crate::capture::{CaptureCall, CaptureCode};
-pub use crate::record::tag;
 pub use calls::{ApiCall, RangeBegin, RangeEnd, api_flag};
+pub use capture::{CaptureCall, CaptureCode};
 pub use counters::{CountedDispatch, CountedValue, Counter, CounterInstance, Selected};
 pub use device::{Allocation, Copy, Dispatch, Scratch};
 pub use facts::{
     AgentRecord, CodeObject, HostFunction, KernelSymbol, Name, NamedResource, Region, space,
 };
 pub use process::{PROVIDER_DIRECT, Process, RuntimeInit, TimedText, Totals};
+pub use record::tag;
 pub use sampling::{CodeBytes, CodeContent, PcSample, PcSampling, sample_flag};
 pub use stacks::{
     StackCode, StackLocation, StackModule, StackNode, StackRef, StackSource, location_kind,

@@ -11,11 +11,23 @@ use crate::shell;
 /// Runs an example and returns what it printed.
 fn example(settings: &Settings, package: &str, name: &str, arguments: &[&str]) -> Result<String> {
     let mut cargo = shell::cargo();
-    cargo.args(["run", "--quiet", "--package", package, "--example", name]);
-    if settings.release {
-        cargo.arg("--release");
-    }
-    shell::output(cargo.arg("--").args(arguments))
+    cargo.args(["build", "--quiet", "--example", name]);
+    let profile = match settings.release {
+        true => {
+            cargo.args(["--release", "--package", package]);
+            "release"
+        }
+        false => {
+            cargo.arg(install::SAME_DEPENDENCIES);
+            "debug"
+        }
+    };
+    shell::run(&mut cargo)?;
+    let program = install::target_dir()
+        .join(profile)
+        .join("examples")
+        .join(name);
+    shell::output(Command::new(program).args(arguments))
 }
 
 /// The number that stands before `after` in `text`.
@@ -151,7 +163,7 @@ const WRITERS: [(&str, f64); 6] = [
 
 pub(super) fn formats(settings: &Settings) -> Result<Vec<Row>> {
     let records = settings.records.to_string();
-    let text = example(settings, "rpd-formats", "throughput", &[&records])?;
+    let text = example(settings, "rpd-formats", "write-throughput", &[&records])?;
     let mut rows = Vec::new();
     for line in text.lines() {
         let Some((name, figures)) = line.split_once(": ") else {
@@ -175,31 +187,39 @@ pub(super) fn formats(settings: &Settings) -> Result<Vec<Row>> {
 const PEAK: f64 = 256.0;
 
 pub(super) fn large(settings: &Settings) -> Result<Vec<Row>> {
-    let largest = settings.largest.then_some(128);
     let mut rows = Vec::new();
-    for millions in [2, 32].into_iter().chain(largest) {
-        let records = (millions * 1_000_000).to_string();
-        let folder = install::target_dir();
-        let folder = folder.to_str().context("the path of target/ is no text")?;
-        let text = example(settings, "rpd-cli", "large-recordings", &[&records, folder])?;
-        for line in text.lines() {
-            let (step, figures) = line.split_once(": ").unwrap_or((line, ""));
-            let what = format!("{millions} M records, {step}");
-            rows.push(Row::new(
-                what.clone(),
-                number_before(figures, " M records/s")?,
-                "M/s",
-                Target::None,
-            ));
-            rows.push(Row::new(
-                what + ": peak memory",
-                number_before(figures, " MiB")?,
-                "MiB",
-                Target::AtMost(PEAK),
-            ));
+    for millions in &settings.millions {
+        for texts in [&[][..], &["--texts"]] {
+            let records = (millions * 1_000_000).to_string();
+            let folder = install::target_dir();
+            let folder = folder.to_str().context("the path of target/ is no text")?;
+            let arguments = [texts, &[&records, folder]].concat();
+            let text = example(settings, "rpd-cli", "large-recordings", &arguments)?;
+            let recorded = match texts.is_empty() {
+                true => format!("{millions} M records"),
+                false => format!("{millions} M records, own texts"),
+            };
+            for line in text.lines() {
+                let (step, figures) = line.split_once(": ").unwrap_or((line, ""));
+                rows.extend(large_step(format!("{recorded}, {step}"), figures));
+            }
         }
     }
     Ok(rows)
+}
+
+/// Rate and peak memory of a step. One that failed has no figures, and misses its target.
+fn large_step(what: String, figures: &str) -> [Row; 2] {
+    if figures.starts_with("failed") {
+        eprintln!("{what}: {figures}");
+    }
+    let figure = |unit| number_before(figures, unit).unwrap_or(f64::NAN);
+    let rate = figure(" M records/s");
+    let peak = figure(" MiB");
+    [
+        Row::new(what.clone(), rate, "M/s", Target::None),
+        Row::new(what + ": peak memory", peak, "MiB", Target::AtMost(PEAK)),
+    ]
 }
 
 /// Names of the lines that the example prints, and the most that each may take in nanoseconds.

@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use crate::shell;
 
 const USAGE: &str = "\
-usage: cargo xtask bench [--release] [--records N] [--largest] [--strict] [ROW ...]
+usage: cargo xtask bench [--release] [--records N] [--large] [--largest] [--strict] [ROW ...]
 
 Rows (all of them unless some are named):
   call      one traced API call over the floor that an empty SDK tool sets
@@ -30,15 +30,16 @@ Rows (all of them unless some are named):
   open      opening a session of 10 M records
   stats     statistics over 10 M records
   formats   each writer alone, on synthetic records
-  large     opening, each format and statistics, from recordings and databases of 2 M and 32 M records: rate and peak
-            memory (32 M need 25 GB of disk space)
+  large     opening, each format, statistics and each command that reads databases, for 2 M records, with few texts
+            and with long ones that all differ: rate and peak memory
   walks     captures of native call stacks, with framehop's figures beside them
   captures  captured calls and data, their size, opening a capture of 1 M calls, and replay
   python    one merged stack with 30 Python frames, in the python3 on the path
   symbols   functions and lines of 5000 addresses of one library
 
   --records N  records in the rows exit, writers and formats (default 2000000)
-  --largest    128 M records as well in the row large, which need 100 GB of disk space
+  --large      32 M records as well in the row large (25 GB of disk space, 2 hours)
+  --largest    32 M and 128 M records as well in the row large (100 GB of disk space, 8 hours)
   --release    measure a release build (default: the dev profile, whose hot crates are optimised)
   --strict     fail when a figure misses its target
 ";
@@ -110,15 +111,15 @@ impl Row {
 struct Settings {
     release: bool,
     records: u64,
-    /// 128 M records, too.
-    largest: bool,
+    /// Millions of records in the row large.
+    millions: Vec<u64>,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut settings = Settings {
         release: false,
         records: 2_000_000,
-        largest: false,
+        millions: vec![2],
     };
     let mut strict = false;
     let mut wanted = Vec::new();
@@ -131,7 +132,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             }
             "--release" => settings.release = true,
             "--strict" => strict = true,
-            "--largest" => settings.largest = true,
+            "--large" => settings.millions = vec![2, 32],
+            "--largest" => settings.millions = vec![2, 32, 128],
             "--records" => match arguments.next().map(|value| value.parse()) {
                 Some(Ok(records)) if records > 0 => settings.records = records,
                 _ => bail!("--records needs a positive number"),

@@ -380,7 +380,7 @@ fn listed(
     Ok(all)
 }
 
-/// Names that no GPU has are refused: an empty answer would look like a counter without a description.
+/// Refuses names that no GPU has: an empty listing would not differ from that of a counter without a description.
 fn unknown(
     provider: &ProviderCounters,
     only: &BTreeSet<&str>,

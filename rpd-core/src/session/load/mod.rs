@@ -7,6 +7,7 @@
 
 mod counters;
 mod meta;
+mod ranges;
 mod records;
 mod samples;
 mod stacks;
@@ -16,9 +17,10 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use super::columns::span_of;
 use super::growth::Growth;
-use super::tables::span_of;
 use super::{Session, Table};
+use crate::column::Storage;
 use crate::ids::Nanoseconds;
 use crate::spool::format;
 use crate::spool::reader::ProcessSpool;
@@ -107,17 +109,23 @@ impl Session {
             source,
         })?;
         // The path by which the directory was listed: nobody can put another in its place.
-        let mut tables = Growth::new(spool.path(), options.rows);
+        let storage = Storage::new(spool.path());
+        let storage = match options.rows {
+            Some(rows) => storage.with_rows(rows),
+            None => storage,
+        };
+        let mut tables = Growth::new(storage.clone());
         let failed = |source| LoadError::Storage {
             path: directory.to_owned(),
             source,
         };
         let mut meta = Meta::default();
-        let mut rows = Rows::new(options);
+        let mut rows = Rows::new(options, &storage);
         let mut contents = samples::Contents::default();
         let mut streams = traces::Streams::default();
         let mut strange = Strange::default();
         let mut session = Session::default();
+        session.strings.spill_to(&storage);
         session.strings.intern("");
         let mut has_records = false;
 
@@ -139,9 +147,12 @@ impl Session {
                         rows.take_call(&record, stream.tid, &mut meta, &mut session)
                     }
                     RecordKind::RangeBegin => {
-                        rows.take_range(&record, stream.tid, &mut meta, &mut session)
+                        let stored = rows.take_range(&record, stream.tid, &mut meta, &mut session);
+                        stored.transpose().map_err(failed)?
                     }
-                    RecordKind::RangeEnd => rows.take_range_end(&record),
+                    RecordKind::RangeEnd => {
+                        rows.ranges.take_end(&record).transpose().map_err(failed)?
+                    }
                     RecordKind::Dispatch => records::take_dispatch(&record, &mut session),
                     RecordKind::Copy => records::take_copy(&record, &mut meta, &mut session),
                     RecordKind::Allocation => {
@@ -180,10 +191,8 @@ impl Session {
                     },
                     RecordKind::CodeContent => contents.take_content(&record),
                     RecordKind::CodeBytes => {
-                        match contents.take_bytes(&record, &mut session, tables.storage()) {
-                            Some(stored) => Some(stored.map_err(failed)?),
-                            None => None,
-                        }
+                        let stored = contents.take_bytes(&record, &mut session, &storage);
+                        stored.transpose().map_err(failed)?
                     }
                     // Read by whoever makes the capture.
                     RecordKind::CaptureCall => record.parse::<format::CaptureCall>().map(drop),
@@ -193,7 +202,7 @@ impl Session {
                     strange.short(kind);
                 }
                 tables.taken(&mut session).map_err(failed)?;
-                rows.counters.taken(tables.storage()).map_err(failed)?;
+                rows.counters.taken(&storage).map_err(failed)?;
             }
             let ledger = &mut session.ledger;
             ledger.dropped = ledger.dropped.saturating_add(records.dropped());
@@ -216,7 +225,9 @@ impl Session {
                 },
             });
         }
-        let counters = rows.finish(&meta, &mut session);
+        let counters = rows
+            .finish(&meta, &mut session, &mut tables)
+            .map_err(failed)?;
         contents.finish(&mut session);
         streams
             .finish(&mut session, tables.storage())
@@ -224,12 +235,9 @@ impl Session {
         strange.finish(&mut session.ledger.damage);
         let said = meta.end_time;
         tables.finish(&mut session).map_err(failed)?;
-        counters
-            .finish(&mut session, tables.storage())
-            .map_err(failed)?;
-        meta.finish(&mut session, tables.storage())
-            .map_err(failed)?;
-        stacks::finish(&mut session, tables.storage()).map_err(failed)?;
+        counters.finish(&mut session, &storage).map_err(failed)?;
+        meta.finish(&mut session, &storage).map_err(failed)?;
+        stacks::finish(&mut session, &storage).map_err(failed)?;
         tables.put_in_order(&mut session).map_err(failed)?;
         session.process.fini_time = end_of_recording(&session, said);
         Ok(session)

@@ -1,50 +1,40 @@
 //! Records that become rows: calls, ranges and work of devices.
 
-use std::collections::HashMap;
+use std::io;
 
 use zerocopy::FromBytes;
 
-use super::super::{ArgsRef, DispatchTable, OpenCall, Session};
+use super::super::{ArgsRef, DispatchTable, Growth, OpenCall, Session};
 use super::LoadOptions;
 use super::counters::Counters;
 use super::meta::Meta;
 use super::note_damage;
+use super::ranges::{Ranges, StartedRange};
+use crate::column::Storage;
 use crate::domain::Kind;
 use crate::ids::{
-    AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, OperationId, QueueId, StreamId,
-    StringId, ThreadId,
+    AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, QueueId, StreamId, StringId,
+    ThreadId,
 };
 use crate::spool::format::{self, StackRef, api_flag};
 use crate::spool::reader::{ByteStrings, Record, split_stack};
 
-/// A process range that was started.
-struct StartedRange {
-    operation: OperationId,
-    message: StringId,
-    start: u64,
-    thread: u32,
-    correlation: u64,
-    ancestor: u64,
-    stack: StackRef,
-}
-
 /// Takes records and fills the columns of a session.
-#[derive(Default)]
-pub(super) struct Rows {
+pub(super) struct Rows<'a> {
     options: LoadOptions,
-    started: Vec<StartedRange>,
-    /// End times by correlation id.
-    stopped: HashMap<u64, u64>,
+    pub(super) ranges: Ranges<'a>,
     pub(super) counters: Counters,
     /// Records of kinds without a name.
     nameless: u64,
 }
 
-impl Rows {
-    pub(super) fn new(options: LoadOptions) -> Rows {
+impl<'a> Rows<'a> {
+    pub(super) fn new(options: LoadOptions, storage: &'a Storage) -> Rows<'a> {
         Rows {
             options,
-            ..Rows::default()
+            ranges: Ranges::new(storage),
+            counters: Counters::default(),
+            nameless: 0,
         }
     }
 
@@ -107,21 +97,22 @@ impl Rows {
         Some(())
     }
 
+    /// Takes the begin of a process range. The error is that of [`Ranges::start`].
     pub(super) fn take_range(
         &mut self,
         record: &Record<'_>,
         thread: u32,
         meta: &mut Meta,
         session: &mut Session,
-    ) -> Option<()> {
+    ) -> Option<io::Result<()>> {
         let (range, tail) = record.parse::<format::RangeBegin>()?;
         let (stack, tail) = split_stack(range.flags, tail);
         note_cut(range.flags, session);
         let Some(operation) = meta.call(record.header.aux, range.operation, session) else {
             self.nameless += 1;
-            return Some(());
+            return Some(Ok(()));
         };
-        self.started.push(StartedRange {
+        Some(self.ranges.start(StartedRange {
             operation,
             message: if range.flags & api_flag::NULL_MESSAGE != 0 {
                 StringId(0)
@@ -133,21 +124,20 @@ impl Rows {
             correlation: range.correlation,
             ancestor: range.ancestor,
             stack,
-        });
-        Some(())
-    }
-
-    pub(super) fn take_range_end(&mut self, record: &Record<'_>) -> Option<()> {
-        let (range, _) = record.parse::<format::RangeEnd>()?;
-        self.stopped.insert(range.correlation, range.end);
-        Some(())
+        }))
     }
 
     /// Joins the ranges and reports what could not be used. Ranges that were never stopped are no rows. Returns the
     /// counters, which are finished when all rows can be read.
-    pub(super) fn finish(self, meta: &Meta, session: &mut Session) -> Counters {
-        for range in self.started {
-            let Some(&end) = self.stopped.get(&range.correlation) else {
+    pub(super) fn finish(
+        self,
+        meta: &Meta,
+        session: &mut Session,
+        tables: &mut Growth,
+    ) -> io::Result<Counters> {
+        let options = self.options;
+        self.ranges.join(|range, end| {
+            let Some(end) = end else {
                 session.ledger.open_calls.push(OpenCall {
                     name: if range.message.0 == 0 {
                         session.operations[range.operation].name
@@ -157,7 +147,7 @@ impl Rows {
                     thread: ThreadId(range.thread),
                     start: Nanoseconds(range.start),
                 });
-                continue;
+                return Ok(());
             };
             let api = &mut session.api;
             api.operation.push(range.operation);
@@ -168,13 +158,14 @@ impl Rows {
             api.correlation.push(CorrelationId(range.correlation));
             api.ancestor.push(CorrelationId(range.ancestor));
             api.args.push(ArgsRef::default());
-            if self.options.args {
+            if options.args {
                 api.retval.push(0);
             }
             if meta.has_stacks {
                 api.stack.push(range.stack);
             }
-        }
+            tables.taken(session)
+        })?;
         let damage = &mut session.ledger.damage;
         if self.nameless > 0 {
             let why = if meta.is_stale() {
@@ -187,7 +178,7 @@ impl Rows {
                 format!("{} calls are of an unknown kind: {why}", self.nameless),
             );
         }
-        self.counters
+        Ok(self.counters)
     }
 }
 

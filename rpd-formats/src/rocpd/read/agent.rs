@@ -35,7 +35,7 @@ fn object<T: Default>(json: &Value, of: &str, properties: &[Property<T>]) -> T {
     let mut object = T::default();
     for property in properties {
         let name = property.name;
-        // The value it has now tells of what sort it is.
+        // The present value has the property's type.
         let value = match (property.get)(&object) {
             agent::Value::Unsigned(_) => agent::Value::Unsigned(match bit_fields(of, name) {
                 Some(fields) => pack(&json[name], fields).into(),

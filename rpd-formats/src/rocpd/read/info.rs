@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use rpd_core::agent::{Agent, AgentType};
+use rpd_core::column::Storage;
+use rpd_core::growing::Growing;
 use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, Nanoseconds, ProcessId, StringId};
 use rpd_core::kernel_name::formatted;
 use rpd_core::options::KernelNames;
 use rpd_core::session::{
-    CodeObject, KernelSymbol, Origin, Provider, ResourceKind, ResourceName, Session,
+    CodeObject, KernelSymbol, Origin, Provider, ResourceKind, ResourceName, Session, Strings,
 };
 use rusqlite::Result;
 use serde_json::Value;
@@ -18,18 +20,22 @@ use super::agent::{from_json, number};
 use super::scan::{Source, bits, integer, text, word};
 use super::{Recording, Settings};
 
-/// String ids from here on are those of a damaged database.
-const MAX_STRINGS: i64 = 1 << 24;
-/// What our databases call agents that nobody described; the handle follows.
+/// String ids from here on are those of a damaged database, unless it has about as many texts.
+const MAX_IDS: usize = 1 << 24;
+const MAX_IDS_PER_TEXT: usize = 16;
+/// Name in our databases of agents without a description; the handle follows.
 const UNKNOWN_AGENT: &str = "unknown agent ";
 
 /// A session in the making.
 #[derive(Default)]
 pub(super) struct Info {
     pub(super) session: Session,
-    /// Texts by their id in the database, and the session's id for those in use.
-    texts: Vec<Option<Box<str>>>,
-    interned: Vec<Option<StringId>>,
+    /// Texts of the database, whether the session uses them or not.
+    texts: Strings,
+    /// By id in the database: the text's id in `texts`; 0 for ids that no text has.
+    text_ids: Growing<u32>,
+    /// By id in the database: 1 more than the session's id for texts in use, otherwise 0.
+    used: Growing<u32>,
     /// Agents by their id in the database.
     pub(super) agents: HashMap<i64, AgentHandle>,
     /// Dispatches were counted and not traced.
@@ -39,19 +45,21 @@ pub(super) struct Info {
 impl Info {
     /// The text with this id in the database.
     pub(super) fn text(&self, id: u32) -> &str {
-        let text = self.texts.get(id as usize);
-        text.and_then(Option::as_deref).unwrap_or_default()
+        let text = self.text_ids.get(id as usize);
+        self.texts.get(StringId(text.copied().unwrap_or(0)))
     }
 
     /// The session's id of a text.
     #[inline]
     pub(super) fn string(&mut self, id: u32) -> StringId {
-        match self.interned.get_mut(id as usize) {
-            Some(Some(known)) => *known,
-            Some(slot) => {
-                let text = self.texts[id as usize].as_deref().unwrap_or_default();
-                *slot.insert(self.session.strings.intern(text))
+        match self.used.get(id as usize) {
+            Some(0) => {
+                let text = self.texts.get(StringId(self.text_ids[id as usize]));
+                let string = self.session.strings.intern(text);
+                self.used[id as usize] = string.0 + 1;
+                string
             }
+            Some(known) => StringId(known - 1),
             None => StringId(0),
         }
     }
@@ -67,13 +75,20 @@ pub(super) fn json(text: &str) -> Value {
 }
 
 /// Reads it all.
-pub(super) fn read(source: &Source<'_>, recording: &Recording) -> Result<(Info, Settings)> {
+pub(super) fn read(
+    source: &Source<'_>,
+    recording: &Recording,
+    storage: &Storage,
+) -> Result<(Info, Settings)> {
     let mut info = Info::default();
-    info.session.strings.intern("");
+    for strings in [&mut info.session.strings, &mut info.texts] {
+        strings.spill_to(storage);
+        strings.intern("");
+    }
     info.session.ledger.ended = true;
     info.session.ledger.runtime_seen = true;
     let mut settings = process(source, recording, &mut info)?;
-    strings(source, &mut info)?;
+    strings(source, &mut info, storage)?;
     agents(source, &mut info)?;
     settings.kernel_names = KernelNames {
         rename: settings.kernel_names.rename,
@@ -154,22 +169,25 @@ fn process(source: &Source<'_>, recording: &Recording, info: &mut Info) -> Resul
     Ok(settings)
 }
 
-fn strings(source: &Source<'_>, info: &mut Info) -> Result<()> {
+fn strings(source: &Source<'_>, info: &mut Info, storage: &Storage) -> Result<()> {
     // Texts that views put together are none of the recording's, and take long.
     let stored = format!("(SELECT * FROM rocpd_string WHERE id < {FIRST_MADE_UP})");
     source.each("id, string", &stored, |row| {
         let id = integer(row, 0);
-        if (0..MAX_STRINGS).contains(&id) {
-            let index = id as usize;
-            if index >= info.texts.len() {
-                info.texts.resize(index + 1, None);
+        let most = MAX_IDS.max(MAX_IDS_PER_TEXT * info.texts.len());
+        let Some(index) = usize::try_from(id).ok().filter(|&index| index < most) else {
+            return Ok(());
+        };
+        let new = (index + 1).saturating_sub(info.text_ids.len());
+        for ids in [&mut info.text_ids, &mut info.used] {
+            ids.append(&vec![0; new]);
+            if ids.len() >= storage.rows() {
+                source.stored(ids.move_to_file(storage))?;
             }
-            info.texts[index] = Some(text(row, 1).into());
         }
+        info.text_ids[index] = info.texts.intern(&text(row, 1)).0;
         Ok(())
-    })?;
-    info.interned = vec![None; info.texts.len()];
-    Ok(())
+    })
 }
 
 fn agents(source: &Source<'_>, info: &mut Info) -> Result<()> {
@@ -242,7 +260,7 @@ fn code(source: &Source<'_>, session: &mut Session) -> Result<KernelNames> {
         let (raw, display) = (text(row, 2), text(row, 3));
         let json = json(&text(row, 12));
         if json["kernel_id"].is_null() && raw == integer(row, 0).to_string() {
-            // A kernel that was never registered goes by its number.
+            // A kernel that was not registered is named after its number.
             return Ok(());
         }
         session.kernel_symbols.push(KernelSymbol {

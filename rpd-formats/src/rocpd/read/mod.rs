@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use super::connection::Guarded;
 use super::sql::identifier;
+use rpd_core::column::Storage;
 use rpd_core::options::KernelNames;
 use rpd_core::session::stacks::ShownFrames;
 use rpd_core::session::totals::Totals;
@@ -28,6 +29,10 @@ use rpd_core::session::{LoadOptions, Session};
 
 pub use super::error::{Problem, ReadError};
 pub use rpd::{RpdCall, RpdStacks};
+
+/// Rows of a table that are kept in memory. Fewer than from a spool, because SQLite and the columns of events take memory at
+/// the same time.
+const ROWS: usize = 1 << 18;
 
 /// Views without which a database cannot be read.
 const VIEWS: [&str; 18] = [
@@ -120,11 +125,8 @@ impl Database {
         recording: &Recording,
         options: LoadOptions,
     ) -> Result<(Session, Settings), ReadError> {
-        let path = self.path.canonicalize();
-        let folder = path.iter().find_map(|path| path.parent());
-        let folder = folder.unwrap_or(Path::new(".")).to_owned();
-        let read = self.read(recording, |source, info| {
-            records::read(source, info, options, &folder)
+        let read = self.read(recording, options, |source, info, storage| {
+            records::read(source, info, options, storage)
         });
         read.map(|(session, settings, ())| (session, settings))
     }
@@ -133,7 +135,8 @@ impl Database {
     fn read<T>(
         &self,
         recording: &Recording,
-        read: impl FnOnce(&scan::Source<'_>, &mut info::Info) -> rusqlite::Result<T>,
+        options: LoadOptions,
+        read: impl FnOnce(&scan::Source<'_>, &mut info::Info, &Storage) -> rusqlite::Result<T>,
     ) -> Result<(Session, Settings, T), ReadError> {
         let source = scan::Source {
             path: &self.path,
@@ -142,9 +145,13 @@ impl Database {
             guid: (self.recordings.len() > 1).then_some(&*recording.guid),
             problem: RefCell::default(),
         };
+        let path = self.path.canonicalize();
+        let folder = path.iter().find_map(|path| path.parent());
+        let storage =
+            Storage::new(folder.unwrap_or(Path::new("."))).with_rows(options.rows.unwrap_or(ROWS));
         self.connection.begin();
-        let found = info::read(&source, recording).and_then(|(mut info, settings)| {
-            let more = read(&source, &mut info)?;
+        let found = info::read(&source, recording, &storage).and_then(|(mut info, settings)| {
+            let more = read(&source, &mut info, &storage)?;
             Ok((info.session, settings, more))
         });
         found.map_err(|error| {
@@ -159,7 +166,9 @@ impl Database {
     /// # Errors
     /// When SQLite finds the file damaged or locked.
     pub fn samples(&self, recording: &Recording) -> Result<(Session, Settings, Totals), ReadError> {
-        self.read(recording, samples::totals)
+        self.read(recording, LoadOptions::default(), |source, info, _| {
+            samples::totals(source, info)
+        })
     }
 
     fn check(&self) -> Result<(), Problem> {

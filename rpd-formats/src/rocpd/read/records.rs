@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::path::Path;
 
+use rpd_core::column::Storage;
 use rpd_core::domain::Kind;
 use rpd_core::ids::{
     AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, OperationId, QueueId, StreamId,
@@ -29,29 +29,24 @@ use super::stacks::{self, StackOf};
 const GET_THREAD_ID: &str = "roctxGetThreadId";
 const MARK: &str = "roctxMarkA";
 
-/// Rows of a table that are kept in memory. Fewer than from a spool, because SQLite and the columns of events take memory at
-/// the same time.
-const ROWS: usize = 1 << 18;
-
-/// Reads all records into `info.session`. Tables that are long go to files in `folder`.
+/// Reads all records into `info.session`. Tables that are long go to files in `storage`.
 pub(super) fn read(
     source: &Source<'_>,
     info: &mut Info,
     options: LoadOptions,
-    folder: &Path,
+    storage: &Storage,
 ) -> Result<()> {
-    let mut growth = Growth::new(folder, Some(options.rows.unwrap_or(ROWS)));
-    let storage = growth.storage().clone();
-    let events = Events::read(source, info, &storage)?;
-    let stack_of = stacks::read(source, info, &storage)?;
+    let mut growth = Growth::new(storage.clone());
+    let events = Events::read(source, info, storage)?;
+    let stack_of = stacks::read(source, info, storage)?;
     let arguments = match options.args {
-        true => Arguments::read(source, &storage)?,
+        true => Arguments::read(source, storage)?,
         false => Arguments::default(),
     };
     calls(source, info, &mut growth, &events, &stack_of, &arguments)?;
     source.stored(growth.complete(&mut info.session, Table::Calls))?;
     info.session.api.arena = arguments.into_arena();
-    let ranges = counters::read(source, info, &storage)?;
+    let ranges = counters::read(source, info, storage)?;
     dispatches(source, info, &mut growth, &events, &ranges)?;
     drop(ranges);
     source.stored(growth.complete(&mut info.session, Table::Dispatches))?;

@@ -1,4 +1,4 @@
-//! Measures the writers: `throughput [RECORDS] [DIRECTORY] [FORMAT...]` writes that many synthetic records with each format,
+//! Measures the writers: `write-throughput [RECORDS] [DIRECTORY] [FORMAT...]` writes that many synthetic records with each format,
 //! or with those named, and prints one line per writer: name, records per second, bytes per record.
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,102 @@
+//! Ranges of a process: started and stopped in any thread, and joined by their correlation ids.
+
+use std::io;
+
+use crate::column::Storage;
+use crate::ids::{OperationId, StringId};
+use crate::sorted::Sorter;
+use crate::spool::format::{self, StackRef};
+use crate::spool::reader::Record;
+
+/// A process range that was started.
+pub(super) struct StartedRange {
+    pub(super) operation: OperationId,
+    pub(super) message: StringId,
+    pub(super) start: u64,
+    pub(super) thread: u32,
+    pub(super) correlation: u64,
+    pub(super) ancestor: u64,
+    pub(super) stack: StackRef,
+}
+
+impl StartedRange {
+    fn to_row(&self) -> [u64; 6] {
+        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        [
+            self.correlation,
+            self.start,
+            self.ancestor,
+            self.thread.into(),
+            pair(self.operation.0, self.message.0),
+            pair(self.stack.stack, self.stack.flags),
+        ]
+    }
+
+    fn from_row([correlation, start, ancestor, thread, names, stack]: [u64; 6]) -> StartedRange {
+        StartedRange {
+            operation: OperationId((names >> 32) as u32),
+            message: StringId(names as u32),
+            start,
+            thread: thread as u32,
+            correlation,
+            ancestor,
+            stack: StackRef {
+                stack: (stack >> 32) as u32,
+                flags: stack as u32,
+            },
+        }
+    }
+}
+
+/// The starts and the stops of ranges, in files when there are many.
+pub(super) struct Ranges<'a> {
+    /// Rows of [`StartedRange::to_row`].
+    started: Sorter<'a, 6, 1>,
+    /// Correlation ids and end times.
+    stopped: Sorter<'a, 2, 1>,
+}
+
+impl<'a> Ranges<'a> {
+    pub(super) fn new(storage: &'a Storage) -> Ranges<'a> {
+        Ranges {
+            started: Sorter::new(Some(storage)),
+            stopped: Sorter::new(Some(storage)),
+        }
+    }
+
+    /// Adds a start.
+    ///
+    /// # Errors
+    /// When the file cannot be made or written.
+    pub(super) fn start(&mut self, range: StartedRange) -> io::Result<()> {
+        self.started.push(range.to_row())
+    }
+
+    /// Takes a record that stops a range. The error is that of the file, as in [`Ranges::start`].
+    pub(super) fn take_end(&mut self, record: &Record<'_>) -> Option<io::Result<()>> {
+        let (range, _) = record.parse::<format::RangeEnd>()?;
+        Some(self.stopped.push([range.correlation, range.end]))
+    }
+
+    /// Calls `found` for every range, in the order of correlation ids, with its end: that of the last stop, `None` without
+    /// any.
+    ///
+    /// # Errors
+    /// Those of `found`, and those of the file.
+    pub(super) fn join(
+        self,
+        mut found: impl FnMut(StartedRange, Option<u64>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut stopped = self.stopped.finish()?.peekable();
+        let mut last: Option<[u64; 2]> = None;
+        for row in self.started.finish()? {
+            let range = StartedRange::from_row(row);
+            while let Some(stop) = stopped.next_if(|[stop, _]| *stop <= range.correlation) {
+                last = Some(stop);
+            }
+            let end = last.filter(|[stop, _]| *stop == range.correlation);
+            found(range, end.map(|[_, end]| end))?;
+        }
+        Ok(())
+    }
+}

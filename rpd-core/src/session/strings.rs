@@ -1,0 +1,349 @@
+//! Interned texts, which move to files when there are many.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::column::Storage;
+use crate::growing::Growing;
+use crate::ids::StringId;
+
+/// Bytes of [`limit`] for each row that a table may have in memory: 64 MiB with the usual number of rows.
+const BYTES_PER_ROW: usize = 128;
+
+/// Bytes that the kernel maps when one of them is read.
+const WINDOW: usize = 64 << 10;
+
+/// Windows of files that are read before their memory is given back: 16 MiB.
+const WINDOWS: u32 = 256;
+
+/// Interned text: each text once. Id 0 is the empty string.
+///
+/// Texts are in memory, or in files when there are many and [`Strings::spill_to`] was called.
+#[derive(Debug, Default)]
+pub struct Strings {
+    /// All texts, one after the other.
+    bytes: Growing<u8>,
+    /// By id: end of the text in `bytes`.
+    ends: Growing<u64>,
+    /// A hash table with linear probing, at most half full: ids plus 1 in the lower half, hashes in the upper; 0 is free. Its
+    /// length is a power of two.
+    slots: Growing<u64>,
+    hasher: RandomState,
+    storage: Option<Storage>,
+    /// The window of `bytes` that was read last.
+    window: AtomicUsize,
+    /// Windows read since memory was given back.
+    windows: AtomicU32,
+}
+
+impl Strings {
+    /// A table with the empty string only.
+    pub fn new() -> Strings {
+        let mut strings = Strings::default();
+        strings.intern("");
+        strings
+    }
+
+    /// Texts go to files in `storage` when there are many. If that fails they stay in memory.
+    pub fn spill_to(&mut self, storage: &Storage) {
+        self.storage = Some(storage.clone());
+    }
+
+    /// Whether texts are in files.
+    pub fn is_spilled(&self) -> bool {
+        self.bytes.is_in_file()
+    }
+
+    /// The id of `text`, made when it is new.
+    pub fn intern(&mut self, text: &str) -> StringId {
+        let hash = self.hash(text);
+        match self.position(hash, text) {
+            Ok(id) => id,
+            Err(_) => self.insert(hash, text),
+        }
+    }
+
+    /// The id of `text`, if it was interned.
+    pub fn find(&self, text: &str) -> Option<StringId> {
+        self.position(self.hash(text), text).ok()
+    }
+
+    fn hash(&self, text: &str) -> u32 {
+        self.hasher.hash_one(text) as u32
+    }
+
+    /// The id of a text with this hash, or the slot that it would have.
+    fn position(&self, hash: u32, text: &str) -> Result<StringId, usize> {
+        if self.slots.is_empty() {
+            return Err(0);
+        }
+        let mask = self.slots.len() - 1;
+        let mut place = hash as usize & mask;
+        if self.slots.is_in_file() {
+            self.visit(place * size_of::<u64>());
+        }
+        loop {
+            let slot = self.slots[place];
+            if slot == 0 {
+                return Err(place);
+            }
+            let id = StringId(slot as u32 - 1);
+            if (slot >> 32) as u32 == hash && self.get(id) == text {
+                return Ok(id);
+            }
+            place = (place + 1) & mask;
+        }
+    }
+
+    #[cold]
+    fn insert(&mut self, hash: u32, text: &str) -> StringId {
+        if 2 * (self.len() + 1) > self.slots.len() {
+            self.double_slots();
+        }
+        let Err(place) = self.position(hash, text) else {
+            unreachable!("the text is new");
+        };
+        let id = u32::try_from(self.len()).unwrap_or(u32::MAX - 1);
+        self.slots[place] = u64::from(hash) << 32 | u64::from(id + 1);
+        self.bytes.append(text.as_bytes());
+        self.ends.append(&[self.bytes.len() as u64]);
+        self.spill_if_long();
+        StringId(id)
+    }
+
+    /// Doubles the number of slots.
+    fn double_slots(&mut self) {
+        const FEWEST: usize = 64;
+        let len = FEWEST.max(2 * self.slots.len());
+        let is_long = |storage: &&Storage| 2 * len * size_of::<u64>() >= limit(storage);
+        let storage = self.storage.as_ref().filter(is_long);
+        let mut slots = storage
+            .and_then(|storage| Growing::zeros_in_file(len, storage).ok())
+            .unwrap_or_else(|| Growing::zeros(len));
+        for (place, &slot) in self.slots.iter().enumerate() {
+            if slot == 0 {
+                continue;
+            }
+            let mut new = (slot >> 32) as usize & (len - 1);
+            while slots[new] != 0 {
+                new = (new + 1) & (len - 1);
+            }
+            slots[new] = slot;
+            if place.is_multiple_of(WINDOWS as usize) {
+                slots.release();
+                self.slots.release();
+            }
+        }
+        self.slots = slots;
+    }
+
+    /// Moves the texts to files when they are long.
+    fn spill_if_long(&mut self) {
+        let Some(storage) = self.storage.as_ref().filter(|_| !self.is_spilled()) else {
+            return;
+        };
+        let bytes = self.bytes.len() + size_of::<u64>() * (self.ends.len() + self.slots.len());
+        if bytes < limit(storage) {
+            return;
+        }
+        let moved = self.ends.move_to_file(storage);
+        if moved
+            .and_then(|()| self.bytes.move_to_file(storage))
+            .is_err()
+        {
+            self.ends.move_to_memory();
+            self.storage = None;
+        }
+    }
+
+    /// The text of `id`; empty for an id that was never given out.
+    pub fn get(&self, id: StringId) -> &str {
+        let id = id.0 as usize;
+        let Some(&end) = self.ends.get(id) else {
+            return "";
+        };
+        let begin = match id {
+            0 => 0,
+            _ => self.ends[id - 1] as usize,
+        };
+        self.visit(begin);
+        // SAFETY: these bytes were appended as one text.
+        unsafe { std::str::from_utf8_unchecked(&self.bytes[begin..end as usize]) }
+    }
+
+    /// Gives back the memory of files when much of them was read.
+    #[inline]
+    fn visit(&self, place: usize) {
+        if !self.is_spilled() {
+            return;
+        }
+        let window = place / WINDOW;
+        if self.window.swap(window, Ordering::Relaxed) == window {
+            return;
+        }
+        if self.windows.fetch_add(1, Ordering::Relaxed) >= WINDOWS {
+            self.windows.store(0, Ordering::Relaxed);
+            self.bytes.release();
+            self.ends.release();
+            self.slots.release();
+        }
+    }
+
+    /// How many texts there are, the empty one included.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no text but the empty one.
+    pub fn is_empty(&self) -> bool {
+        self.len() <= 1
+    }
+
+    /// All texts in id order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.len() as u32).map(|id| self.get(StringId(id)))
+    }
+}
+
+/// The texts of a session, which keep their ids, and further ones behind them.
+#[derive(Debug)]
+pub struct ExtendedStrings<'a> {
+    strings: &'a Strings,
+    more: Strings,
+}
+
+impl<'a> ExtendedStrings<'a> {
+    /// The texts of a session.
+    pub fn new(strings: &'a Strings) -> ExtendedStrings<'a> {
+        ExtendedStrings {
+            strings,
+            more: Strings::default(),
+        }
+    }
+
+    /// The id of `text`, made when it is new.
+    pub fn intern(&mut self, text: &str) -> StringId {
+        self.strings.find(text).unwrap_or_else(|| {
+            let own = self.more.intern(text);
+            StringId(own.0 + self.strings.len() as u32)
+        })
+    }
+
+    /// The id of `text`, if there is such a text.
+    pub fn find(&self, text: &str) -> Option<StringId> {
+        self.strings.find(text).or_else(|| {
+            let own = self.more.find(text)?;
+            Some(StringId(own.0 + self.strings.len() as u32))
+        })
+    }
+
+    /// The text of `id`; empty for an id that was never given out.
+    pub fn get(&self, id: StringId) -> &str {
+        match id.0.checked_sub(self.strings.len() as u32) {
+            Some(own) => self.more.get(StringId(own)),
+            None => self.strings.get(id),
+        }
+    }
+
+    /// How many texts there are.
+    pub fn len(&self) -> usize {
+        self.strings.len() + self.more.len()
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All texts in id order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.strings.iter().chain(self.more.iter())
+    }
+
+    /// The ids in the order of the texts' bytes. Texts in files are sorted in parts, which are merged: then each is read
+    /// a few times, most often beside the one that was read before.
+    pub fn in_order(&self) -> Vec<StringId> {
+        let part = match self.strings.is_spilled() {
+            true => PART,
+            false => self.len().max(1),
+        };
+        let mut ids: Vec<StringId> = (0..self.len() as u32).map(StringId).collect();
+        for part in ids.chunks_mut(part) {
+            part.sort_by(|a, b| self.get(*a).cmp(self.get(*b)));
+        }
+        let mut rest: Vec<_> = ids.chunks(part).map(|part| part.iter()).collect();
+        if rest.len() < 2 {
+            return ids;
+        }
+        let first = |rest: &mut std::slice::Iter<'_, StringId>, part: usize| {
+            let id = *rest.next()?;
+            Some(Reverse((self.get(id).to_owned(), part, id)))
+        };
+        let mut heads: BinaryHeap<_> = (0..)
+            .zip(&mut rest)
+            .filter_map(|(part, rest)| first(rest, part))
+            .collect();
+        let mut merged = Vec::with_capacity(self.len());
+        while let Some(Reverse((_, part, id))) = heads.pop() {
+            merged.push(id);
+            heads.extend(first(&mut rest[part], part));
+        }
+        merged
+    }
+}
+
+/// Texts that are sorted at once when they are in files.
+const PART: usize = 1 << 14;
+
+/// Bytes of texts, with what finds them, that are kept in memory.
+fn limit(storage: &Storage) -> usize {
+    BYTES_PER_ROW.saturating_mul(storage.rows())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ids do not depend on where texts are, and nothing is lost when they move.
+    #[test]
+    fn each_text_has_one_id() {
+        let directory = tempfile::tempdir().expect("a directory");
+        // 2 KiB of texts in memory.
+        let storage = Storage::new(directory.path()).with_rows(16);
+        let text = |number: u32| "x".repeat((number % 50) as usize) + &number.to_string();
+        for storage in [None, Some(&storage)] {
+            let mut strings = Strings::new();
+            if let Some(storage) = storage {
+                strings.spill_to(storage);
+            }
+            for round in 0..2 {
+                for number in 0..20_000 {
+                    let id = strings.intern(&text(number));
+                    assert_eq!(id, StringId(number + 1), "round {round}");
+                }
+            }
+            assert_eq!(strings.is_spilled(), storage.is_some());
+            assert_eq!(strings.len(), 20_001);
+            assert_eq!(strings.intern(""), StringId(0));
+            for (number, kept) in (0..).zip(strings.iter().skip(1)) {
+                assert_eq!(kept, text(number));
+            }
+            assert_eq!(strings.find(&text(777)), Some(StringId(778)));
+            assert_eq!(strings.find("another"), None);
+            assert_eq!(strings.get(StringId(20_001)), "");
+
+            let mut extended = ExtendedStrings::new(&strings);
+            assert_eq!(extended.intern(&text(777)), StringId(778));
+            assert_eq!(extended.intern("another"), StringId(20_001));
+            assert_eq!(extended.find("another"), Some(StringId(20_001)));
+            assert_eq!(extended.get(StringId(20_001)), "another");
+            assert_eq!(extended.iter().last(), Some("another"));
+            let sorted = extended.in_order();
+            assert_eq!(sorted.len(), 20_002);
+            let texts = sorted.iter().map(|id| extended.get(*id));
+            assert!(texts.is_sorted_by(|a, b| a < b));
+        }
+    }
+}

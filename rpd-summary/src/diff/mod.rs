@@ -1,0 +1,310 @@
+//! Two sets of recordings compared, name by name.
+
+mod durations;
+
+pub use durations::{Durations, QUANTILE_ERROR};
+
+use crate::SummaryError;
+
+/// The kinds of records that are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Group {
+    /// Kernel dispatches by kernel.
+    Kernel,
+    /// API calls by function name.
+    Api,
+    /// Marker ranges by message.
+    Region,
+    /// Memory copies by direction.
+    Copy,
+}
+
+impl Group {
+    /// Its label in tables.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Group::Kernel => "kernel",
+            Group::Api => "api",
+            Group::Region => "region",
+            Group::Copy => "copy",
+        }
+    }
+
+    const ALL: [Group; 4] = [Group::Kernel, Group::Api, Group::Region, Group::Copy];
+
+    /// The groups of whose time a name's share is taken. Copies that take little time beside kernels matter little.
+    const fn shared_with(self) -> &'static [Group] {
+        match self {
+            Group::Kernel => &[Group::Kernel],
+            Group::Copy => &[Group::Kernel, Group::Copy],
+            Group::Api => &[Group::Api],
+            Group::Region => &[Group::Region],
+        }
+    }
+}
+
+/// The figures of one name in one run. Times in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Run {
+    /// Mean of the faster half of the durations (of an odd number, the one in the middle included). A busy machine makes calls longer, never
+    /// shorter, and mostly not all of them: of all robust figures this one differs least from run to run.
+    pub typical: f64,
+    /// Median of the durations.
+    pub median: f64,
+    /// Mean duration in nanoseconds.
+    pub mean: f64,
+    /// Sum of durations in nanoseconds.
+    pub total: f64,
+}
+
+/// Figures of one side. Times in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Side {
+    /// Number of records.
+    pub calls: u64,
+    /// Sum of durations in nanoseconds.
+    pub total: u64,
+    /// Share of the time of its group on this side, 0 to 100; of a copy, of the time of copies and kernels.
+    pub share: f64,
+    /// Mean over the recordings.
+    pub mean: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// The runs in which the name occurs, in the order in which they were added.
+    pub runs: Vec<Run>,
+    /// Whether `p95` and the `typical` and `median` of runs may differ from the exact ones, by [`QUANTILE_ERROR`] at most.
+    pub is_approximate: bool,
+}
+
+/// A figure of which each run has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// The mean of the faster half of a run's durations.
+    Typical,
+    /// The median of a run's durations.
+    Median,
+    /// The mean of a run's durations.
+    Mean,
+    /// The sum of a run's durations.
+    Total,
+}
+
+impl Measure {
+    const ALL: [Measure; 4] = [
+        Measure::Typical,
+        Measure::Median,
+        Measure::Mean,
+        Measure::Total,
+    ];
+
+    /// Its name in messages.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Measure::Typical => "typical",
+            Measure::Median => "median",
+            Measure::Mean => "mean",
+            Measure::Total => "total",
+        }
+    }
+
+    const fn of(self, run: &Run) -> f64 {
+        match self {
+            Measure::Typical => run.typical,
+            Measure::Median => run.median,
+            Measure::Mean => run.mean,
+            Measure::Total => run.total,
+        }
+    }
+}
+
+/// A measure on both sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Change {
+    /// Median of the runs before.
+    pub before: f64,
+    /// Median of the runs after.
+    pub after: f64,
+    /// How much runs of the same program differ, in percent; `None` with one run on a side: then chance is unknown.
+    pub spread: Option<f64>,
+}
+
+impl Change {
+    /// Change in percent of the median before; `None` when that is 0.
+    pub fn percent(&self) -> Option<f64> {
+        (self.before > 0.0).then(|| (self.after - self.before) * 100.0 / self.before)
+    }
+
+    /// Whether it is more than chance explains: more than four times the spread. `None` when chance is unknown.
+    pub fn is_beyond_chance(&self) -> Option<bool> {
+        let spread = self.spread?;
+        Some(self.percent()?.abs() > BEYOND * spread)
+    }
+
+    /// The smallest change in percent that is beyond chance; `None` when chance is unknown.
+    pub fn detectable(&self) -> Option<f64> {
+        Some(BEYOND * self.spread?)
+    }
+}
+
+/// One row of the comparison: a name before and after.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// The kind of records.
+    pub group: Group,
+    /// Name of the function, kernel or direction.
+    pub name: String,
+    /// Figures of the recordings before the change; `None` without records.
+    pub before: Option<Side>,
+    /// Figures of the recordings after the change; `None` without records.
+    pub after: Option<Side>,
+    /// Spreads of its group by measure, when chance is known.
+    of_group: [Option<GroupSpread>; Measure::ALL.len()],
+}
+
+impl Difference {
+    /// A measure on both sides; `None` unless the name occurs on both.
+    pub fn change(&self, measure: Measure) -> Option<Change> {
+        let (before, after) = (self.before.as_ref()?, self.after.as_ref()?);
+        let own = spread(before, after, measure);
+        let freedom = (before.runs.len() + after.runs.len()).saturating_sub(2);
+        // The noise of a machine is in all names. That of one name, from a few runs, may be small by chance.
+        let least = self.of_group[measure as usize].map_or(0.0, |group| {
+            group.percent * uncertainty(freedom as f64 * group.names)
+        });
+        Some(Change {
+            before: before.middle(measure)?,
+            after: after.middle(measure)?,
+            spread: own.map(|own| own.max(least)),
+        })
+    }
+
+    /// Its share (see [`Side::share`]) on the side where that is greater, 0 to 100.
+    pub fn share(&self) -> f64 {
+        let sides = [&self.before, &self.after];
+        let shares = sides.into_iter().flatten().map(|side| side.share);
+        shares.fold(0.0, f64::max)
+    }
+
+    /// Change of the total in nanoseconds: by it differences are ordered.
+    pub fn effect(&self) -> f64 {
+        let total = |side: &Option<Side>| side.as_ref().map_or(0.0, |side| side.total as f64);
+        total(&self.after) - total(&self.before)
+    }
+}
+
+/// A change of at least this many spreads is significant.
+const BEYOND: f64 = 4.0;
+
+impl Side {
+    /// Median of the runs.
+    pub fn middle(&self, measure: Measure) -> Option<f64> {
+        let mut values: Vec<f64> = self.runs.iter().map(|run| measure.of(run)).collect();
+        values.sort_by(f64::total_cmp);
+        let half = values.len() / 2;
+        match values.len() {
+            0 => None,
+            count if count % 2 == 1 => Some(values[half]),
+            _ => Some((values[half - 1] + values[half]) / 2.0),
+        }
+    }
+}
+
+/// Standard deviation between the runs of the same side, pooled over both, in percent of what was before.
+fn spread(before: &Side, after: &Side, measure: Measure) -> Option<f64> {
+    if before.runs.len() < 2 || after.runs.len() < 2 {
+        return None;
+    }
+    let squares = |side: &Side| -> f64 {
+        let count = side.runs.len() as f64;
+        let mean = side.runs.iter().map(|run| measure.of(run)).sum::<f64>() / count;
+        let distance = |run: &Run| (measure.of(run) - mean).powi(2);
+        side.runs.iter().map(distance).sum()
+    };
+    let freedom = before.runs.len() + after.runs.len() - 2;
+    let deviation = ((squares(before) + squares(after)) / freedom as f64).sqrt();
+    let base = before.middle(measure)?;
+    (base > 0.0).then(|| deviation * 100.0 / base)
+}
+
+/// By how much a standard deviation of so many degrees of freedom may be too small: the factor that leads to its upper
+/// 75 % bound (Wilson and Hilferty's approximation of the chi-squared distribution).
+fn uncertainty(freedom: f64) -> f64 {
+    const QUARTILE: f64 = 0.674_49;
+    let part = 2.0 / (9.0 * freedom.max(1.0));
+    (1.0 - part - QUARTILE * part.sqrt()).powf(-1.5)
+}
+
+/// Compares the two sides; rows are sorted by their change of the total time, largest first.
+///
+/// # Errors
+/// When polars cannot compute the figures.
+pub fn differences(before: Durations, after: Durations) -> Result<Vec<Difference>, SummaryError> {
+    let (mut before, after) = (before.sides()?, after.sides()?);
+    let mut found: Vec<Difference> = Vec::new();
+    for ((group, name), side) in after {
+        found.push(Difference {
+            group,
+            before: before.remove(&(group, name.clone())),
+            name,
+            after: Some(side),
+            of_group: [None; Measure::ALL.len()],
+        });
+    }
+    found.extend(before.into_iter().map(|((group, name), side)| Difference {
+        group,
+        name,
+        before: Some(side),
+        after: None,
+        of_group: [None; Measure::ALL.len()],
+    }));
+    for group in Group::ALL {
+        let spreads = Measure::ALL.map(|measure| group_spread(&found, group, measure));
+        let of_group = found.iter_mut().filter(|row| row.group == group);
+        of_group.for_each(|row| row.of_group = spreads);
+    }
+    found.sort_by(|a, b| {
+        let effects = b.effect().abs().total_cmp(&a.effect().abs());
+        effects.then_with(|| (a.group, &a.name).cmp(&(b.group, &b.name)))
+    });
+    Ok(found)
+}
+
+/// The spread of a group's names between runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct GroupSpread {
+    /// Root mean square of the names' spreads in percent, each with the weight of its share.
+    percent: f64,
+    /// The number of names of equal weight that would be as significant.
+    names: f64,
+}
+
+fn group_spread(found: &[Difference], group: Group, measure: Measure) -> Option<GroupSpread> {
+    let of_group = found.iter().filter(|row| row.group == group);
+    let (mut squares, mut weights, mut squared_weights) = (0.0, 0.0, 0.0);
+    for row in of_group {
+        if let (Some(before), Some(after)) = (&row.before, &row.after)
+            && let Some(own) = spread(before, after, measure)
+        {
+            let weight = row.share();
+            squares += own * own * weight;
+            weights += weight;
+            squared_weights += weight * weight;
+        }
+    }
+    (weights > 0.0).then(|| GroupSpread {
+        percent: (squares / weights).sqrt(),
+        names: match group {
+            Group::Kernel | Group::Copy => weights * weights / squared_weights,
+            // Calls and ranges lie within one another: what delays one delays those around it.
+            Group::Api | Group::Region => 1.0,
+        },
+    })
+}
+
+/// The groups by label.
+pub fn group(label: &str) -> Option<Group> {
+    Group::ALL.into_iter().find(|group| group.label() == label)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+//! Tests of the comparison.
+
+use std::collections::HashMap;
+
+use super::*;
+use rpd_core::domain::Kind;
+use rpd_core::ids::{CorrelationId, Nanoseconds, StringId, ThreadId};
+use rpd_core::options::KernelNames;
+use rpd_core::session::ArgsRef;
+use rpd_core::session::Session;
+
+fn session(calls: &[(&str, u64)]) -> Session {
+    let mut session = Session::default();
+    session.strings.intern("");
+    for &(name, duration) in calls {
+        let operation = session.add_operation(Kind::HipRuntime, name);
+        let api = &mut session.api;
+        api.operation.push(operation);
+        api.message.push(StringId(0));
+        api.start.push(Nanoseconds(1));
+        api.end.push(Nanoseconds(1 + duration));
+        api.thread.push(ThreadId(1));
+        api.correlation.push(CorrelationId(1));
+        api.ancestor.push(CorrelationId(0));
+        api.args.push(ArgsRef::default());
+    }
+    session
+}
+
+/// A side of one run for each list.
+fn side(runs: &[&[(&str, u64)]]) -> Durations {
+    let mut durations = Durations::default();
+    for calls in runs {
+        durations.next_run().expect("figures");
+        durations
+            .add(&session(calls), KernelNames::default())
+            .expect("grouped");
+    }
+    durations
+}
+
+fn change(before: &[u64], after: &[u64]) -> Change {
+    let runs = |values: &[u64]| {
+        let calls: Vec<[(&str, u64); 1]> = values.iter().map(|&value| [("a", value)]).collect();
+        side(&calls.iter().map(|call| &call[..]).collect::<Vec<_>>())
+    };
+    let found = differences(runs(before), runs(after)).expect("figures");
+    found[0].change(Measure::Median).expect("on both sides")
+}
+
+#[test]
+fn what_changed_most_comes_first() -> Result<(), SummaryError> {
+    let before = side(&[&[("a", 100), ("a", 102), ("a", 98), ("b", 10), ("gone", 5)]]);
+    let after = side(&[&[("a", 200), ("a", 201), ("a", 199), ("b", 10), ("new", 7)]]);
+    let found = differences(before, after)?;
+    let names: Vec<&str> = found.iter().map(|row| &*row.name).collect();
+    assert_eq!(names, ["a", "new", "gone", "b"]);
+    let a = &found[0];
+    let change = a.change(Measure::Median).expect("on both sides");
+    assert_eq!(change.percent(), Some(100.0));
+    assert_eq!(
+        change.is_beyond_chance(),
+        None,
+        "the spread of one run is unknown"
+    );
+    let before = a.before.as_ref().expect("it was there");
+    assert_eq!((before.calls, before.total), (3, 300));
+    assert!((before.share - 300.0 * 100.0 / 315.0).abs() < 1e-9);
+    assert_eq!(found[1].change(Measure::Median), None);
+    Ok(())
+}
+
+#[test]
+fn a_run_counts_once_however_many_calls_it_has() -> Result<(), SummaryError> {
+    let before = side(&[
+        &[("a", 100); 9],
+        &[("a", 110)],
+        &[("a", 120), ("a", 1000), ("a", 10)],
+    ]);
+    let after = side(&[&[("a", 110)], &[("a", 110)]]);
+    let found = differences(before, after)?;
+    let medians = found[0].change(Measure::Median).expect("on both sides");
+    assert_eq!((medians.before, medians.after), (110.0, 110.0));
+    let totals = found[0].change(Measure::Total).expect("on both sides");
+    assert_eq!((totals.before, totals.after), (900.0, 110.0));
+    Ok(())
+}
+
+#[test]
+fn chance_is_what_runs_differ_by() {
+    let found = change(&[100, 101, 99], &[110, 111, 109]);
+    // Both sides deviate by 1; four degrees of freedom.
+    assert!(
+        (found.spread.expect("three runs") - 1.437).abs() < 5e-3,
+        "{found:?}"
+    );
+    assert_eq!(found.is_beyond_chance(), Some(true));
+    assert_eq!(
+        change(&[100, 101, 99], &[105, 106, 104]).is_beyond_chance(),
+        Some(false)
+    );
+    assert_eq!(
+        change(&[100, 130, 70], &[150, 200, 120]).is_beyond_chance(),
+        Some(false)
+    );
+    assert_eq!(change(&[100], &[110, 111, 109]).is_beyond_chance(), None);
+    assert_eq!(
+        change(&[100, 100], &[101, 101]).is_beyond_chance(),
+        Some(true)
+    );
+}
+
+#[test]
+fn one_name_that_repeats_by_chance_has_the_spread_of_its_group() -> Result<(), SummaryError> {
+    let before = side(&[
+        &[("still", 100), ("noisy", 100)],
+        &[("still", 100), ("noisy", 150)],
+    ]);
+    let after = side(&[
+        &[("still", 110), ("noisy", 100)],
+        &[("still", 110), ("noisy", 150)],
+    ]);
+    for row in differences(before, after)? {
+        let change = row.change(Measure::Median).expect("on both sides");
+        assert_eq!(change.is_beyond_chance(), Some(false), "{}", row.name);
+    }
+    Ok(())
+}
+
+#[test]
+fn delayed_calls_do_not_change_what_is_typical() -> Result<(), SummaryError> {
+    let quiet = [
+        ("a", 100),
+        ("a", 101),
+        ("a", 102),
+        ("a", 103),
+        ("a", 104),
+        ("a", 105),
+    ];
+    let mut busy = quiet;
+    for (_, duration) in &mut busy[3..] {
+        *duration *= 9;
+    }
+    let found = differences(side(&[&quiet]), side(&[&busy]))?;
+    let change = |measure| found[0].change(measure).expect("on both sides");
+    let typical = change(Measure::Typical);
+    assert_eq!((typical.before, typical.after), (101.0, 101.0));
+    let median = change(Measure::Median);
+    assert_eq!((median.before, median.after), (102.5, 514.5));
+    let one = differences(side(&[&[("a", 7)]]), side(&[&[("a", 7), ("a", 9)]]))?;
+    let typical = one[0].change(Measure::Typical).expect("on both sides");
+    assert_eq!((typical.before, typical.after), (7.0, 7.0));
+    Ok(())
+}
+
+#[test]
+fn the_spread_of_many_names_is_less_uncertain() -> Result<(), SummaryError> {
+    let side = |group, runs: [u64; 3]| {
+        let mut durations = Durations::default();
+        for duration in runs {
+            durations.next_run().expect("figures");
+            for name in ["a", "b", "c", "d"] {
+                let key = durations.key(group, name);
+                let pushed = durations.push(key, Nanoseconds(0), Nanoseconds(duration));
+                pushed.expect("grouped");
+            }
+        }
+        durations
+    };
+    // Deviations of 1. Four kernels have four degrees of freedom each; ranges depend on one another.
+    for (group, expected) in [(Group::Kernel, 1.163), (Group::Region, 1.437)] {
+        let (before, after) = (side(group, [100, 101, 99]), side(group, [110, 111, 109]));
+        for row in differences(before, after)? {
+            let change = row.change(Measure::Typical).expect("on both sides");
+            let spread = change.spread.expect("three runs");
+            assert!((spread - expected).abs() < 5e-3, "{spread}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn copies_have_a_share_of_the_time_of_the_gpu() -> Result<(), SummaryError> {
+    let mut durations = Durations::default();
+    for (group, name, duration) in [
+        (Group::Kernel, "k", 60),
+        (Group::Copy, "c", 20),
+        (Group::Region, "r", 500),
+        (Group::Kernel, "l", 20),
+    ] {
+        let key = durations.key(group, name);
+        durations.push(key, Nanoseconds(0), Nanoseconds(duration))?;
+    }
+    let found = differences(durations, Durations::default())?;
+    let shares: HashMap<&str, f64> = found.iter().map(|row| (&*row.name, row.share())).collect();
+    assert_eq!(
+        [shares["k"], shares["c"], shares["l"], shares["r"]],
+        [75.0, 20.0, 25.0, 100.0]
+    );
+    Ok(())
+}
+
+#[test]
+fn a_spread_of_few_runs_is_uncertain() {
+    for (freedom, factor) in [(2.0, 1.86), (4.0, 1.44), (8.0, 1.256), (18.0, 1.147)] {
+        assert!((uncertainty(freedom) - factor).abs() < 0.02, "{freedom}");
+    }
+}
