@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use crate::format::RecordHeader;
 
 // Shared with the parser of the table that they stand in, from which this crate's table is made.
-#[path = "../../rpd-data/src/roles.rs"]
+#[path = "../../../rpd-data/src/roles.rs"]
 mod roles;
 
 pub use roles::{HandleKind, Role};
