@@ -10,3 +10,4 @@ pub mod device;
 pub mod disasm;
 pub mod isa;
 pub mod perf;
+pub mod source;

@@ -8,7 +8,6 @@
 
 pub mod agent;
 pub mod capture;
-pub mod demangle;
 pub mod environment;
 pub mod format;
 pub mod kernel_filter;
@@ -24,6 +23,8 @@ pub mod thread_trace;
 pub mod writer;
 
 /// Name of the file in a run's directory that holds the resolved options (JSON).
+pub use rpd_demangle as demangle;
+
 pub const OPTIONS_FILE: &str = "options.json";
 
 /// Environment variable through which the target finds its run's directory (absolute path).

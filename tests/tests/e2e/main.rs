@@ -8,6 +8,7 @@ mod compat;
 mod counters;
 mod database;
 mod foreign;
+mod faults;
 mod gate;
 mod main_job;
 mod names;

@@ -48,6 +48,7 @@ bundle transpose transpose.hipfb
 debug=-g
 bundle inside inside.hipfb
 bundle errors errors.hipfb
+bundle faults faults.hipfb
 debug=
 bundle capture capture.hipfb
 bundle module module.hipfb
