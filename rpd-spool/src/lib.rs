@@ -6,6 +6,7 @@
 //! stream is a series of segment files `<stream>-<number>.seg` (see [`mod@format`]); a reader needs no
 //! cooperation from the writer.
 
+pub mod access_trace;
 pub mod agent;
 pub mod capture;
 pub mod environment;
@@ -22,9 +23,9 @@ pub mod stacks;
 pub mod thread_trace;
 pub mod writer;
 
-/// Name of the file in a run's directory that holds the resolved options (JSON).
 pub use rpd_demangle as demangle;
 
+/// Name of the file in a run's directory that holds the resolved options (JSON).
 pub const OPTIONS_FILE: &str = "options.json";
 
 /// Environment variable through which the target finds its run's directory (absolute path).

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
+use super::accesses;
 use super::agents::{self, PoolKind};
 use super::aql::KernelDispatchPacket;
 use super::check;
@@ -37,7 +38,6 @@ pub(crate) struct Kernel {
     pub(crate) descriptor: KernelDescriptor,
     /// What keeps the instructions mapped while a dispatch may still run them.
     pub(crate) image: Arc<Image>,
-}
     /// The code object as it was loaded, for source lines.
     pub(crate) file: Arc<Vec<u8>>,
 }
@@ -47,6 +47,7 @@ impl Kernel {
     pub(crate) fn address_in_file(&self, address: u64) -> u64 {
         address.wrapping_sub(self.image.delta())
     }
+}
 
 /// Kernels by the address of their kernel object.
 #[derive(Default)]
@@ -247,6 +248,12 @@ pub(crate) fn run(
             isa::watch_dispatch(&dispatch, &view, &control, &mut both)
         }
         (None, Some(recorders)) => isa::follow_dispatch(&dispatch, &view, &control, recorders),
+        (None, None) if let Some(recording) = accesses::begin(&kernel, &dispatch) => {
+            let mut recorders = recording.recorders(workers);
+            let result = isa::follow_dispatch(&dispatch, &view, &control, &mut recorders);
+            recording.finish(recorders, result.is_err());
+            result
+        }
         (None, None) => isa::run_dispatch(&dispatch, &view, &control),
     };
     match result {

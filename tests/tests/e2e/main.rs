@@ -1,5 +1,6 @@
 //! The end-to-end tests: one program, so that everything is linked once; a module for each subject.
 
+mod accesses;
 mod allocations;
 mod binding;
 mod captures;
@@ -7,8 +8,8 @@ mod checks;
 mod compat;
 mod counters;
 mod database;
-mod foreign;
 mod faults;
+mod foreign;
 mod gate;
 mod main_job;
 mod names;
