@@ -77,5 +77,6 @@ mod tests {
         instructions "instructions";
         kernel_filter "kernel-filter";
         thread_trace "thread-trace";
+        accesses "accesses";
     }
 }

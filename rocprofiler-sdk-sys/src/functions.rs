@@ -216,6 +216,18 @@ functions! {
         ) -> rocprofiler_status_t;
     }
     optional {
+        /// Records what kernels access from now on into a folder, which is made: `level` 1 is instructions that access
+        /// memory, 2 all; `kernels` has `NAME` or `NAME#N` in each line, all kernels if it is empty; the recording ends
+        /// after `limit` bytes. Only rpd's simulated GPU has it.
+        ///
+        /// Errors: `INVALID_ARGUMENT`, `CONFIGURATION_LOCKED` when it records already, `ERROR` when the folder cannot be
+        /// made.
+        fn rpd_trace_accesses as rpd_trace_accesses_fn(
+            folder: *const c_char,
+            level: u32,
+            kernels: *const c_char,
+            limit: u64,
+        ) -> rocprofiler_status_t;
         /// Run-time library version in one struct.
         fn rocprofiler_get_version_triplet as rocprofiler_get_version_triplet_fn(
             info: *mut rocprofiler_version_triplet_t,

@@ -6,8 +6,8 @@
 //! stream is a series of segment files `<stream>-<number>.seg` (see [`mod@format`]); a reader needs no
 //! cooperation from the writer.
 
+pub mod access_trace;
 pub mod agent;
-pub mod demangle;
 pub mod environment;
 pub mod format;
 pub mod kernel_filter;
@@ -22,6 +22,7 @@ pub mod thread_trace;
 pub mod writer;
 
 pub use format::{capture, record};
+pub use rpd_demangle as demangle;
 
 /// Name of the file in a run's directory that holds the resolved options (JSON).
 pub const OPTIONS_FILE: &str = "options.json";

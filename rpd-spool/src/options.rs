@@ -1,5 +1,6 @@
 //! What the collector in the target is told: what to record, and its form as text.
 
+use crate::access_trace::AccessTrace;
 use crate::environment::EnvironmentSelection;
 pub use crate::sampling::{SamplingMethod, SamplingOptions, SamplingUnit};
 use crate::stacks::{StackMode, StackOptions};
@@ -138,6 +139,8 @@ pub struct CaptureOptions {
     pub staging: u64,
     /// The capture ends after so many bytes of data; `None`: it does not.
     pub max_bytes: Option<u64>,
+    /// What is recorded of the memory accesses of kernels.
+    pub accesses: AccessTrace,
 }
 
 /// Where the collector has its events from.
@@ -305,6 +308,7 @@ const SAMPLING: &str = "pc_sampling";
 const THREAD_TRACE: &str = "thread_trace";
 const CAPTURE_STAGING: &str = "capture_staging";
 const CAPTURE_MAX_BYTES: &str = "capture_max_bytes";
+const CAPTURE_ACCESSES: &str = "capture_accesses";
 
 fn joined<T>(items: &[T], separator: &str, text: impl Fn(&T) -> String) -> String {
     let texts: Vec<String> = items.iter().map(text).collect();
@@ -417,6 +421,9 @@ impl CollectorOptions {
         if let Some(bytes) = self.capture.max_bytes {
             add(CAPTURE_MAX_BYTES, bytes.to_string());
         }
+        if self.capture.accesses != AccessTrace::Off {
+            add(CAPTURE_ACCESSES, self.capture.accesses.word().to_owned());
+        }
         pairs.join(",")
     }
 
@@ -456,6 +463,9 @@ impl CollectorOptions {
                 THREAD_TRACE => options.thread_trace = ThreadTraceOptions::from_text(value),
                 CAPTURE_STAGING => options.capture.staging = value.parse().unwrap_or(0),
                 CAPTURE_MAX_BYTES => options.capture.max_bytes = value.parse().ok(),
+                CAPTURE_ACCESSES => {
+                    options.capture.accesses = AccessTrace::of_word(value).unwrap_or_default();
+                }
                 _ => {
                     if let Some((_, _, set)) = FLAGS.iter().find(|flag| flag.0 == key) {
                         set(&mut options, value != "0");
@@ -491,7 +501,7 @@ mod tests {
         let mut text = FLAGS.map(|flag| flag.0).join(",");
         text += ",counters=SQ_WAVES+GRBM_COUNT:0/TCC_HIT,group_interval=3,iterations=1:3+5:5,periods=0:10:2+1:2:0,environment=all,variables=A+B";
         text += ",stacks=merged,stack_apis=hsa_*+!roctx*,stack_depth=9,stack_every=3,stack_min_duration=70";
-        text += ",capture_staging=8,capture_max_bytes=9";
+        text += ",capture_staging=8,capture_max_bytes=9,capture_accesses=inst";
         text += ",provider=direct";
         let all_on = CollectorOptions::from_text(&text);
         assert_eq!(all_on.provider, ProviderChoice::Direct);
@@ -505,6 +515,7 @@ mod tests {
         assert_eq!(all_on.periods[1].delay, 1);
         let capture = all_on.capture;
         assert_eq!((capture.staging, capture.max_bytes), (8, Some(9)));
+        assert_eq!(capture.accesses, AccessTrace::Inst);
         assert_eq!(all_on.stacks.mode, StackMode::Merged);
         assert_eq!(all_on.stacks.apis, ["hsa_*", "!roctx*"]);
         let stacks = &all_on.stacks;

@@ -54,6 +54,8 @@ program many-threads many-threads -lhip -lroctx
 program module-load module-load -lhip
 program device-calls device-calls -lhip
 program errors errors -lhip
+program faults faults -lhip
+program accesses accesses -lhip
 program abort-midway midway -DENDING='abort()' -lhip -lroctx
 program segv-midway midway -DENDING='*(volatile int *)8 = 1' -Wno-array-bounds -lhip -lroctx
 program exit-midway midway -DENDING='_exit(3)' -lhip -lroctx

@@ -1,5 +1,6 @@
 //! The targets, each with its seeds.
 
+mod accesses;
 mod code_objects;
 mod definitions;
 mod expressions;
@@ -23,6 +24,7 @@ pub const TARGETS: &[Target] = &[
     instructions::TARGET,
     kernel_filter::TARGET,
     thread_trace::TARGET,
+    accesses::TARGET,
 ];
 
 /// Fails unless the message is one line that says something.

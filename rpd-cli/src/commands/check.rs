@@ -9,6 +9,8 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use rpd_core::options::{Backend, Options};
 use rpd_core::os_text;
+use rpd_gfx::isa::lane_numbers;
+use rpd_gfx::source;
 use rpd_spool::demangle::demangle;
 use rpd_symbols::code::CodeObject;
 use serde::Serialize;
@@ -69,7 +71,7 @@ struct Finding {
     place: Place,
     workgroup: u64,
     wave: u32,
-    /// Numbers of the lanes, ranges with a dash.
+    /// Numbers of the lanes, ranges with a dash; empty for a scalar load.
     lanes: String,
     /// Address that was accessed; of LDS an offset.
     address: u64,
@@ -152,10 +154,28 @@ fn read(folder: &Path) -> Result<Vec<Finding>> {
             .with_context(|| format!("check: {} cannot be read", file.display()))?;
         for line in text.lines() {
             // The last line of a program that was killed may be incomplete.
-            findings.extend(finding(line, &mut objects));
+            if let Some(finding) = finding(line, &mut objects) {
+                add(&mut findings, finding);
+            }
         }
     }
     Ok(findings)
+}
+
+/// Adds a finding, to one of the same lines if there is one: loops that were unrolled have several instructions for a line.
+fn add(findings: &mut Vec<Finding>, finding: Finding) {
+    fn key(finding: &Finding) -> (&str, &str, &[String], Option<&[String]>) {
+        let other = finding.other.as_ref().map(|other| &*other.place.lines);
+        (&finding.kind, &finding.kernel, &finding.place.lines, other)
+    }
+    let has_lines = !finding.place.lines.is_empty();
+    let known = findings
+        .iter_mut()
+        .find(|known| has_lines && key(known) == key(&finding));
+    match known {
+        Some(known) => known.times += finding.times,
+        None => findings.push(finding),
+    }
 }
 
 /// The code objects that the simulator saved, and the places in them that have been looked up.
@@ -187,9 +207,7 @@ impl Objects<'_> {
             return Vec::new();
         };
         let places = code.places(address).into_iter();
-        places
-            .map(|place| format!("{}:{}:{}", place.file, place.line, place.column))
-            .collect()
+        places.map(|place| place.to_string()).collect()
     }
 }
 
@@ -204,12 +222,14 @@ fn finding(line: &str, objects: &mut Objects<'_>) -> Option<Finding> {
     let address = hex(next()?)?;
     let workgroup = next()?.parse().ok()?;
     let wave = next()?.parse().ok()?;
-    let lanes = lanes(hex(next()?)?);
+    let lanes = lane_numbers(hex(next()?)?);
     let data = hex(next()?)?;
     let bytes = next()?.parse().ok()?;
     let writes = next()? == "1";
     let times = next()?.parse().ok()?;
-    let memory = memory(next()?, data);
+    let memory = Some(next()?)
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned);
     let other = match next()? {
         "" => None,
         other => Some(Other {
@@ -235,51 +255,6 @@ fn finding(line: &str, objects: &mut Objects<'_>) -> Option<Finding> {
     })
 }
 
-/// Numbers of a mask's lanes, such as `0-3, 7`.
-fn lanes(mask: u64) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    let mut lane = 0;
-    while lane < 64 {
-        if mask >> lane & 1 == 0 {
-            lane += 1;
-            continue;
-        }
-        let first = lane;
-        while lane < 64 && mask >> lane & 1 != 0 {
-            lane += 1;
-        }
-        parts.push(match lane - first {
-            1 => first.to_string(),
-            _ => format!("{first}-{}", lane - 1),
-        });
-    }
-    parts.join(", ")
-}
-
-/// What the simulator says of an address, in a sentence.
-fn memory(text: &str, address: u64) -> Option<String> {
-    if text == "nowhere" {
-        return Some(format!("{address:#x} is far from all allocations"));
-    }
-    let mut words = text.split(' ');
-    let what = words.next()?;
-    let base = u64::from_str_radix(words.next()?, 16).ok()?;
-    let size: u64 = words.next()?.parse().ok()?;
-    let whole = format!("the allocation of {size} bytes at {base:#x}");
-    Some(match what {
-        "inside" => format!("byte {} of {whole}", address - base.min(address)),
-        "freed" => format!(
-            "byte {} of {whole}, which was freed",
-            address - base.min(address)
-        ),
-        _ if address < base => format!("{} bytes before {whole}", base - address),
-        _ => match address - base {
-            offset if offset < size => format!("crosses the end of {whole}"),
-            offset => format!("{} bytes behind {whole}", offset - size),
-        },
-    })
-}
-
 fn json(findings: &[Finding]) -> Result<String> {
     serde_json::to_string_pretty(findings).context("check: the findings are no JSON")
 }
@@ -288,14 +263,15 @@ fn json(findings: &[Finding]) -> Result<String> {
 fn report(findings: &[Finding]) -> String {
     let mut text = String::new();
     for finding in findings {
-        let place = |place: &Place| match place.lines.split_first() {
-            None => format!("{:#x} (compile with -g for source lines)", place.address),
-            Some((line, [])) => line.clone(),
-            Some((line, callers)) => format!("{line} (inlined in {})", callers.join(", ")),
+        let place = |place: &Place| {
+            source::chain(&place.lines).unwrap_or_else(|| {
+                format!("{:#x} (compile with -g for source lines)", place.address)
+            })
         };
-        let lanes = match finding.lanes.contains([',', '-']) {
-            true => format!("lanes {}", finding.lanes),
-            false => format!("lane {}", finding.lanes),
+        let lanes = match finding.lanes.as_str() {
+            "" => String::new(),
+            many if many.contains([',', '-']) => format!(", lanes {many}"),
+            one => format!(", lane {one}"),
         };
         // Writing to a text cannot fail.
         let _ = writeln!(text, "rpd: {}: kernel {}", finding.kind, finding.kernel);
@@ -306,13 +282,13 @@ fn report(findings: &[Finding]) -> String {
         };
         let _ = writeln!(
             text,
-            "  {access} at {}, workgroup {}, wave {}, {lanes}",
+            "  {access} at {}, workgroup {}, wave {}{lanes}",
             place(&finding.place),
             finding.workgroup,
             finding.wave,
         );
         if let Some(memory) = &finding.memory {
-            let _ = writeln!(text, "  {memory}");
+            let _ = writeln!(text, "  address {:#x}: {memory}", finding.address);
         } else if finding.kind.contains("LDS") {
             let _ = writeln!(text, "  byte {} of LDS", finding.address);
         }
@@ -345,36 +321,6 @@ fn report(findings: &[Finding]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lanes_are_ranges() {
-        assert_eq!(lanes(0b1000_1111), "0-3, 7");
-        assert_eq!(lanes(u64::MAX), "0-63");
-        assert_eq!(lanes(1 << 63), "63");
-    }
-
-    #[test]
-    fn addresses_are_described() {
-        let said = |text, address| memory(text, address).expect("a place");
-        assert_eq!(
-            said("outside 1000 256", 0x1110),
-            "16 bytes behind the allocation of 256 bytes at 0x1000"
-        );
-        assert_eq!(
-            said("outside 1000 256", 0xff8),
-            "8 bytes before the allocation of 256 bytes at 0x1000"
-        );
-        assert_eq!(
-            said("outside 1000 256", 0x10fe),
-            "crosses the end of the allocation of 256 bytes at 0x1000"
-        );
-        assert_eq!(
-            said("freed 1000 256", 0x1004),
-            "byte 4 of the allocation of 256 bytes at 0x1000, which was freed"
-        );
-        assert_eq!(said("nowhere", 0x10), "0x10 is far from all allocations");
-        assert_eq!(memory("", 0), None);
-    }
 
     #[test]
     fn incomplete_lines_are_left_out() {

@@ -14,12 +14,14 @@
 //! | `pc_sampling` | program counters of waves |
 //! | `thread_trace` | streams of shader engines: the instructions of waves |
 //! | `intercept` | captures: wrappers in the runtimes' dispatch tables |
+//! | `access_trace` | captures: recordings of memory accesses that the provider makes |
 //! | `code_object`, `code_bytes`, `runtime`, `agents` | facts that records refer to |
 //! | `forked_end` | the end of a forked child whose provider waits for a thread that it does not have |
 //! | `setup`, `trace`, `query` | configuration of services; their records; queries that answer through a callback |
 //! | `names` | kinds and operations by name |
 //! | `provider`, `payload` | functions and structs of the ABI |
 
+mod access_trace;
 mod agents;
 mod api;
 mod code_bytes;

@@ -1,6 +1,7 @@
 //! Parquet: one file per table, for engines that read columns. Names of columns are those of the views of the rocpd
 //! database; marks are rows of the regions, and scratch operations have a file of their own.
 
+mod cells;
 mod counters;
 mod info;
 mod records;
@@ -21,6 +22,8 @@ use rpd_core::session::{DispatchTable, ExtendedStrings, Session, Table as Record
 
 use crate::rocpd::identity::{self, Node};
 use crate::{Output, WriteError};
+
+pub use cells::write_cells;
 
 /// Writes `<prefix>_<table>.parquet` for every table that has rows, and returns their names: `regions`, `kernels`,
 /// `memory_copies`, `memory_allocations`, `scratch_memory`, `pc_samples`, `thread_trace_instructions`, `thread_trace_waves`, and what describes them: `processes`, `agents`,

@@ -57,6 +57,28 @@ impl Rows<'_> {
         self
     }
 
+    /// A column of floating numbers that may be absent.
+    pub(super) fn optional_floats(
+        mut self,
+        name: &str,
+        value: impl Fn(usize) -> Option<f64>,
+    ) -> Self {
+        let values: Vec<Option<f64>> = self.range.clone().map(value).collect();
+        self.columns.push(Column::new(name.into(), values));
+        self
+    }
+
+    /// A column of texts that may be absent.
+    pub(super) fn optional_texts(
+        mut self,
+        name: &str,
+        text: impl Fn(usize) -> Option<String>,
+    ) -> Self {
+        let texts: Vec<Option<String>> = self.range.clone().map(text).collect();
+        self.columns.push(Column::new(name.into(), texts));
+        self
+    }
+
     /// The same number in every row.
     pub(super) fn constant(self, name: &str, value: i64) -> Self {
         self.integers(name, |_| value.cast_unsigned())

@@ -1,6 +1,13 @@
 //! Which access comes before which: a clock for each wave, and for each wave the last times of others that it has seen.
+//!
+//! What a wave did is visible in another workgroup once it is performed (`s_waitcnt vmcnt`) before it is published, and once the
+//! other has invalidated its first-level cache after it read what was published. Waves of a workgroup share that cache,
+//! which keeps their accesses in order.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+
+/// Vector memory instructions of a wave that may be under way; the next one waits for the first of them.
+const MOST_UNDER_WAY: usize = 63;
 
 /// A moment of a wave.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -9,61 +16,130 @@ pub(super) struct Stamp {
     pub(super) wave: u32,
     /// Its clock, which starts at 1; 0 stands for no access.
     pub(super) time: u32,
+    /// What it had done by this time of its clock was performed at that moment.
+    pub(super) performed: u32,
 }
 
 #[derive(Debug, Default)]
 struct Clock {
+    group: u64,
     now: u32,
+    performed: u32,
+    /// Times of vector memory instructions that may be under way.
+    under_way: VecDeque<u32>,
     seen: HashMap<u32, u32>,
+    /// Seen, once the first-level cache is invalidated.
+    pending: HashMap<u32, u32>,
+}
+
+impl Clock {
+    fn performed(&self) -> u32 {
+        if self.under_way.is_empty() {
+            self.now
+        } else {
+            self.performed
+        }
+    }
+}
+
+/// Times of a wave that an atomic published: for its workgroup and for others.
+#[derive(Debug, Clone, Copy, Default)]
+struct Published {
+    near: u32,
+    far: u32,
 }
 
 /// The clocks of a dispatch.
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
     waves: Vec<Clock>,
-    /// What the atomics on an address have seen.
-    addresses: HashMap<u64, HashMap<u32, u32>>,
+    /// What the atomics on an address have published.
+    addresses: HashMap<u64, HashMap<u32, Published>>,
+}
+
+fn raise(times: &mut HashMap<u32, u32>, wave: u32, time: u32) {
+    let known = times.entry(wave).or_default();
+    *known = time.max(*known);
 }
 
 fn join(to: &mut HashMap<u32, u32>, from: &HashMap<u32, u32>) {
     for (&wave, &time) in from {
-        let known = to.entry(wave).or_default();
-        *known = time.max(*known);
+        raise(to, wave, time);
     }
 }
 
 impl Clocks {
-    /// Adds a wave; its number.
-    pub(super) fn add(&mut self) -> u32 {
+    /// Adds a wave of a workgroup; its number.
+    pub(super) fn add(&mut self, group: u64) -> u32 {
         self.waves.push(Clock {
+            group,
             now: 1,
-            seen: HashMap::new(),
+            ..Clock::default()
         });
         self.waves.len() as u32 - 1
     }
 
     /// The wave's time.
     pub(super) fn stamp(&self, wave: u32) -> Stamp {
+        let clock = &self.waves[wave as usize];
         Stamp {
             wave,
-            time: self.waves[wave as usize].now,
+            time: clock.now,
+            performed: clock.performed(),
         }
     }
 
-    /// Whether what happened then is ordered before what the wave does now.
-    pub(super) fn ordered(&self, before: Stamp, wave: u32) -> bool {
+    /// The wave begins a vector memory instruction.
+    pub(super) fn issue(&mut self, wave: u32) {
+        let clock = &mut self.waves[wave as usize];
+        clock.now += 1;
+        clock.under_way.push_back(clock.now);
+        self.wait(wave, MOST_UNDER_WAY);
+    }
+
+    /// The wave waits until at most so many vector memory instructions are under way.
+    pub(super) fn wait(&mut self, wave: u32, left: usize) {
+        let clock = &mut self.waves[wave as usize];
+        while clock.under_way.len() > left {
+            if let Some(time) = clock.under_way.pop_front() {
+                clock.performed = time;
+            }
+        }
+    }
+
+    /// The first-level cache that the wave reads through is invalidated.
+    pub(super) fn invalidate(&mut self, wave: u32) {
+        let clock = &mut self.waves[wave as usize];
+        let pending = std::mem::take(&mut clock.pending);
+        join(&mut clock.seen, &pending);
+    }
+
+    /// Whether what happened then is ordered before what the wave does now; `coherent`: with an access that bypasses
+    /// the first-level cache.
+    pub(super) fn ordered(&self, before: Stamp, wave: u32, coherent: bool) -> bool {
+        let clock = &self.waves[wave as usize];
+        let saw = |times: &HashMap<u32, u32>| {
+            let time = times.get(&before.wave);
+            time.is_some_and(|&time| time >= before.time)
+        };
         before.time == 0
             || before.wave == wave
-            || self.waves[wave as usize]
-                .seen
-                .get(&before.wave)
-                .is_some_and(|&time| time >= before.time)
+            || saw(&clock.seen)
+            || coherent && saw(&clock.pending)
     }
 
     /// The wave goes on behind all earlier atomics on the address.
     pub(super) fn acquire(&mut self, wave: u32, address: u64) {
-        if let Some(seen) = self.addresses.get(&address) {
-            join(&mut self.waves[wave as usize].seen, seen);
+        let Some(published) = self.addresses.get(&address) else {
+            return;
+        };
+        let group = self.waves[wave as usize].group;
+        for (&other, times) in published {
+            if self.waves[other as usize].group == group {
+                raise(&mut self.waves[wave as usize].seen, other, times.near);
+            } else {
+                raise(&mut self.waves[wave as usize].pending, other, times.far);
+            }
         }
     }
 
@@ -71,17 +147,29 @@ impl Clocks {
     pub(super) fn release(&mut self, wave: u32, address: u64) {
         let clock = &self.waves[wave as usize];
         let entry = self.addresses.entry(address).or_default();
-        join(entry, &clock.seen);
-        entry.insert(wave, clock.now);
+        let mut publish = |wave: u32, near: u32, far: u32| {
+            let known = entry.entry(wave).or_default();
+            known.near = known.near.max(near);
+            known.far = known.far.max(far);
+        };
+        for (&other, &time) in &clock.seen {
+            publish(other, time, time);
+        }
+        publish(wave, clock.now, clock.performed());
     }
 
     /// The wave goes on behind a moment of another one, and what that has seen.
     pub(super) fn follow(&mut self, wave: u32, before: Stamp) {
-        let seen = self.waves[before.wave as usize].seen.clone();
-        let mine = &mut self.waves[wave as usize].seen;
-        join(mine, &seen);
-        let known = mine.entry(before.wave).or_default();
-        *known = before.time.max(*known);
+        let other = &self.waves[before.wave as usize];
+        let (seen, same) = (other.seen.clone(), other.group);
+        let mine = &mut self.waves[wave as usize];
+        let (to, time) = if mine.group == same {
+            (&mut mine.seen, before.time)
+        } else {
+            (&mut mine.pending, before.performed)
+        };
+        join(to, &seen);
+        raise(to, before.wave, time);
     }
 
     /// What the wave does from now on is not covered by what others have seen.
@@ -91,15 +179,17 @@ impl Clocks {
 
     /// A barrier of these waves.
     pub(super) fn meet(&mut self, waves: &[u32]) {
-        let mut all = HashMap::new();
+        let (mut seen, mut pending) = (HashMap::new(), HashMap::new());
         for &wave in waves {
             let clock = &self.waves[wave as usize];
-            join(&mut all, &clock.seen);
-            all.insert(wave, clock.now);
+            join(&mut seen, &clock.seen);
+            join(&mut pending, &clock.pending);
+            seen.insert(wave, clock.now);
         }
         for &wave in waves {
             let clock = &mut self.waves[wave as usize];
-            clock.seen.clone_from(&all);
+            clock.seen.clone_from(&seen);
+            clock.pending.clone_from(&pending);
             clock.now += 1;
         }
     }

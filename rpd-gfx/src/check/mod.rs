@@ -2,46 +2,24 @@
 //! accesses outside of allocations, misaligned atomics, and barriers that a part of a wave passes by.
 //!
 //! A [`Checker`] watches one dispatch. Two accesses of different waves race if they touch the same bytes, at least one writes, they are not both
-//! atomic, and nothing orders them: a barrier of their workgroup, or atomics (each orders what is before it in one wave and behind the next one on the
-//! same address in another). Loads that bypass the first-level cache count as atomic, since spinning on a flag is
-//! written with them. The lanes of a wave execute in step and do not race with each other.
+//! atomic, and nothing orders them: a barrier of their workgroup or of the grid, or atomics. An atomic on an address and a later one there order what
+//! the first wave had performed (`s_waitcnt` behind its accesses, which is what a release is in the code) before what the second does
+//! once it has invalidated its first-level cache (an acquire), or past that cache. Within a workgroup they need neither. Loads that
+//! bypass the first-level cache count as atomic, since spinning on a flag is written with them. The lanes of a wave execute in
+//! step and do not race with each other.
 
 mod clocks;
+mod place;
 mod shadow;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use crate::isa::{Kind, Operation, Probe, Space, Step, Transfer, Workgroup};
+use crate::isa::{Kind, Operation, Probe, Space, Step, Transfer, Workgroup, lanes};
 use clocks::Clocks;
+pub use place::Place;
 use shadow::{Access, Global, Lds};
-
-/// What an address of global memory is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// In an allocation.
-    Inside {
-        /// Its first byte.
-        base: u64,
-        /// Its size in bytes.
-        size: u64,
-        /// Whether it is known which of its bytes have been written.
-        tracked: bool,
-    },
-    /// In no allocation; the nearest one, if it is near.
-    Outside {
-        /// First byte and size of the nearest allocation.
-        nearest: Option<(u64, u64)>,
-    },
-    /// In memory that was freed.
-    Freed {
-        /// First byte of the former allocation.
-        base: u64,
-        /// Its size in bytes.
-        size: u64,
-    },
-}
 
 /// The memory that kernels access, over all dispatches.
 pub trait Heap {
@@ -64,6 +42,8 @@ pub enum FindingKind {
     UninitialisedRead,
     /// A read of LDS that no wave of the workgroup has written.
     UninitialisedLds,
+    /// An access behind the LDS of the workgroup.
+    LdsOutOfBounds,
     /// An access outside of all allocations.
     OutOfBounds,
     /// An access to memory that was freed.
@@ -82,6 +62,7 @@ impl FindingKind {
             Self::LdsRace => "data race in LDS",
             Self::UninitialisedRead => "read of uninitialised global memory",
             Self::UninitialisedLds => "read of uninitialised LDS",
+            Self::LdsOutOfBounds => "access outside of LDS",
             Self::OutOfBounds => "access outside of allocations",
             Self::UseAfterFree => "access to freed memory",
             Self::MisalignedAtomic => "misaligned atomic",
@@ -112,7 +93,7 @@ pub struct Finding {
     pub group: u64,
     /// Wave in it.
     pub wave: u32,
-    /// Lanes of the wave.
+    /// Lanes of the wave; none if it is a scalar load.
     pub lanes: u64,
     /// Offset of the instruction in its code object.
     pub offset: u64,
@@ -136,6 +117,8 @@ struct Wave {
     id: u32,
     /// Offset of the last barrier and the lanes that were active there, until lanes are seen that were not.
     barrier: Option<(u64, u64)>,
+    /// Whether its last instruction waited for other workgroups.
+    waited: bool,
 }
 
 /// A workgroup that executes.
@@ -157,14 +140,22 @@ pub struct Checker<'h> {
     known: HashMap<(FindingKind, u64, Option<u64>), usize>,
     /// The allocation of the last access.
     last: Option<(u64, u64, bool)>,
+    /// Plain stores to what a wave has read past its cache, unordered, by address and the number of that wave: races, unless the
+    /// wave looks again, as one that waits for the store does.
+    looks: BTreeMap<(u64, u32), Finding>,
+    /// Bytes of LDS that a workgroup has.
+    lds_bytes: u64,
 }
+
+/// Entries of [`Checker::looks`]; further ones are reported at once.
+const MOST_LOOKS: usize = 1 << 16;
 
 /// Different findings of a dispatch; more are not kept.
 const MOST: usize = 1000;
 
 impl<'h> Checker<'h> {
-    /// A checker of a dispatch whose waves have so many lanes.
-    pub fn new(heap: &'h dyn Heap, wave_size: u32) -> Self {
+    /// A checker of a dispatch whose waves have so many lanes, and whose workgroups have so many bytes of LDS.
+    pub fn new(heap: &'h dyn Heap, wave_size: u32, lds_bytes: u32) -> Self {
         Self {
             heap,
             wave_size: wave_size.max(1),
@@ -175,11 +166,16 @@ impl<'h> Checker<'h> {
             findings: Vec::new(),
             known: HashMap::new(),
             last: None,
+            looks: BTreeMap::new(),
+            lds_bytes: lds_bytes.into(),
         }
     }
 
     /// What was found, in the order in which it was seen first.
-    pub fn findings(self) -> Vec<Finding> {
+    pub fn findings(mut self) -> Vec<Finding> {
+        for race in std::mem::take(&mut self.looks).into_values() {
+            self.report(race);
+        }
         self.findings
     }
 
@@ -238,13 +234,22 @@ impl<'h> Checker<'h> {
     }
 
     fn global_access(&mut self, step: &Step<'_>, transfer: &Transfer, id: u32) {
+        let seen = Seen::of(transfer.operation, step.kind);
         let Seen {
             reads,
             writes,
             atomic,
-        } = Seen::of(transfer.operation, step.kind);
+        } = seen;
         let finding = |kind, lane: usize| finding(kind, step, transfer, lane, writes);
-        for lane in lanes_of(transfer.lanes) {
+        let places = if atomic {
+            distinct(transfer)
+        } else {
+            Vec::new()
+        };
+        for &address in &places {
+            self.clocks.acquire(id, address);
+        }
+        for lane in lanes(transfer.lanes) {
             let (address, bytes) = (transfer.addresses[lane], transfer.bytes);
             let tracked = match self.place(address, bytes) {
                 Ok(tracked) => tracked,
@@ -272,41 +277,44 @@ impl<'h> Checker<'h> {
                 // Reported once: what is computed from it is not looked at.
                 self.heap.wrote(address, bytes);
             }
-            if atomic {
-                self.clocks.acquire(id, address);
-            }
             let access = Access {
                 stamp: self.clocks.stamp(id),
                 offset: step.offset as u32,
             };
             let clocks = &self.clocks;
-            let conflict =
-                self.global
-                    .access(address, bytes, access, (reads, writes, atomic), |before| {
-                        clocks.ordered(before, id)
-                    });
-            if let Some((before, wrote)) = conflict {
+            let how = (reads, writes, atomic);
+            let conflict = self.global.access(address, bytes, access, how, |before| {
+                clocks.ordered(before, id, atomic)
+            });
+            if atomic && !writes {
+                self.looks.remove(&(address, id));
+            }
+            if let Some(before) = conflict {
+                let race = || Finding {
+                    other: Some(self.other(&before.access, before.writes)),
+                    place: Some(self.heap.place(address)),
+                    ..finding(FindingKind::GlobalRace, lane)
+                };
                 if atomic && !writes {
                     // A flag that was stored plainly: its reader goes on behind the store.
-                    self.clocks.follow(id, before.stamp);
+                    self.clocks.follow(id, before.access.stamp);
+                } else if before.atomic && !before.writes && self.looks.len() < MOST_LOOKS {
+                    let reader = (address, before.access.stamp.wave);
+                    let race = race();
+                    self.looks.entry(reader).or_insert(race);
                 } else {
-                    let other = Some(self.other(&before, wrote));
-                    let place = Some(self.heap.place(address));
-                    self.report(Finding {
-                        other,
-                        place,
-                        ..finding(FindingKind::GlobalRace, lane)
-                    });
+                    let race = race();
+                    self.report(race);
                 }
             }
             if writes {
                 self.heap.wrote(address, bytes);
             }
-            if atomic && writes {
-                self.clocks.release(id, address);
-            }
         }
         if atomic && writes {
+            for &address in &places {
+                self.clocks.release(id, address);
+            }
             self.clocks.advance(id);
         }
     }
@@ -319,12 +327,22 @@ impl<'h> Checker<'h> {
             writes,
             atomic,
         } = Seen::of(transfer.operation, step.kind);
+        let finding = |kind, lane: usize| finding(kind, step, transfer, lane, writes);
+        let places = if atomic {
+            distinct(transfer)
+        } else {
+            Vec::new()
+        };
+        let sync = |address: u64| !(step.group << GROUP_SHIFT | address);
+        for &address in &places {
+            self.clocks.acquire(id, sync(address));
+        }
         let mut found: Vec<Finding> = Vec::new();
-        for lane in lanes_of(transfer.lanes) {
+        for lane in lanes(transfer.lanes) {
             let (address, bytes) = (transfer.addresses[lane], transfer.bytes);
-            let sync = !(step.group << GROUP_SHIFT | address);
-            if atomic {
-                self.clocks.acquire(id, sync);
+            if address + u64::from(bytes) > self.lds_bytes {
+                found.push(finding(FindingKind::LdsOutOfBounds, lane));
+                continue;
             }
             let access = Access {
                 stamp: self.clocks.stamp(id),
@@ -335,41 +353,57 @@ impl<'h> Checker<'h> {
                 return;
             };
             if reads && !group.lds.is_written(address, bytes) {
-                found.push(finding(
-                    FindingKind::UninitialisedLds,
-                    step,
-                    transfer,
-                    lane,
-                    writes,
-                ));
+                found.push(finding(FindingKind::UninitialisedLds, lane));
                 group.lds.wrote(address, bytes);
             }
-            let conflict =
-                group
-                    .lds
-                    .access(address, bytes, access, (reads, writes, atomic), |before| {
-                        clocks.ordered(before, id)
-                    });
+            let how = (reads, writes, atomic);
+            let conflict = group.lds.access(address, bytes, access, how, |before| {
+                clocks.ordered(before, id, atomic)
+            });
             if writes {
                 group.lds.wrote(address, bytes);
             }
-            if let Some((before, wrote)) = conflict {
+            if let Some(before) = conflict {
                 found.push(Finding {
-                    other: Some(self.other(&before, wrote)),
-                    ..finding(FindingKind::LdsRace, step, transfer, lane, writes)
+                    other: Some(self.other(&before.access, before.writes)),
+                    ..finding(FindingKind::LdsRace, lane)
                 });
-            }
-            if atomic {
-                self.clocks.release(id, sync);
             }
         }
         for finding in found {
             self.report(finding);
         }
         if atomic {
+            for &address in &places {
+                self.clocks.release(id, sync(address));
+            }
             self.clocks.advance(id);
         }
     }
+
+    /// A wave waits for those of other workgroups, or goes on behind them.
+    fn grid_barrier(&mut self, id: u32, arrives: bool) {
+        /// Stands for all barriers of the grid among the addresses of atomics, where no atomic is.
+        const ADDRESS: u64 = u64::MAX;
+        if arrives {
+            self.clocks.wait(id, 0);
+            self.clocks.release(id, ADDRESS);
+            self.clocks.advance(id);
+        } else {
+            self.clocks.acquire(id, ADDRESS);
+            self.clocks.invalidate(id);
+        }
+    }
+}
+
+/// The different addresses of an access.
+fn distinct(transfer: &Transfer) -> Vec<u64> {
+    let mut addresses: Vec<u64> = lanes(transfer.lanes)
+        .map(|lane| transfer.addresses[lane])
+        .collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    addresses
 }
 
 /// How an instruction accesses memory.
@@ -414,7 +448,7 @@ fn finding(
         kind,
         group: step.group,
         wave: step.wave as u32,
-        lanes: 1 << lane,
+        lanes: if step.scalar.is_empty() { 1 << lane } else { 0 },
         offset: step.offset,
         address: transfer.addresses[lane],
         bytes: transfer.bytes,
@@ -425,18 +459,14 @@ fn finding(
     }
 }
 
-/// Numbers of the lanes in a mask.
-fn lanes_of(mask: u64) -> impl Iterator<Item = usize> {
-    (0..64).filter(move |lane| mask >> lane & 1 != 0)
-}
-
 impl Probe for Checker<'_> {
     fn started(&mut self, group: &Workgroup) {
         let waves = (0..group.items.div_ceil(self.wave_size)).map(|wave| {
             self.names.push((group.id, wave));
             Wave {
-                id: self.clocks.add(),
+                id: self.clocks.add(group.id),
                 barrier: None,
+                waited: false,
             }
         });
         let group_state = Group {
@@ -455,6 +485,7 @@ impl Probe for Checker<'_> {
             return;
         };
         let id = wave.id;
+        let waited = std::mem::replace(&mut wave.waited, step.kind == Kind::Gds);
         if let Some((offset, lanes)) = wave.barrier
             && step.exec & !lanes != 0
         {
@@ -483,6 +514,26 @@ impl Probe for Checker<'_> {
             && let Some(group) = self.groups.get_mut(&step.group)
         {
             group.waves[step.wave].barrier = Some((step.offset, step.exec));
+        }
+        if waited {
+            self.grid_barrier(id, false);
+        }
+        match step.kind {
+            Kind::Vmem(_) => self.clocks.issue(id),
+            Kind::Wait(left, _) => self.clocks.wait(id, left as usize),
+            Kind::Invalidate => self.clocks.invalidate(id),
+            Kind::Gds => self.grid_barrier(id, true),
+            _ => {}
+        }
+        for &(address, bytes) in step.scalar {
+            let transfer = Transfer {
+                space: Space::Global,
+                operation: Operation::Load,
+                bytes: bytes as u32,
+                lanes: 1,
+                addresses: [address; 64],
+            };
+            self.global_access(step, &transfer, id);
         }
         for transfer in step.transfers {
             match transfer.space {

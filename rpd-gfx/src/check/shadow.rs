@@ -13,6 +13,17 @@ pub(super) struct Access {
     pub(super) offset: u32,
 }
 
+/// An earlier access that races with one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Conflict {
+    /// The earlier access.
+    pub(super) access: Access,
+    /// Whether it writes.
+    pub(super) writes: bool,
+    /// Whether it is an atomic, or a load that bypasses the first-level cache.
+    pub(super) atomic: bool,
+}
+
 /// An access and the bytes of the unit that it touched.
 #[derive(Debug, Clone, Copy, Default)]
 struct Part {
@@ -35,26 +46,28 @@ struct Cell {
 }
 
 impl Cell {
-    /// Notes an access; the earlier one that it races with and whether that writes.
+    /// Notes an access; the earlier one that it races with.
     fn access(
         &mut self,
         bytes: u8,
         access: Access,
         (reads, writes, atomic): (bool, bool, bool),
         ordered: &impl Fn(Stamp) -> bool,
-    ) -> Option<(Access, bool)> {
+    ) -> Option<Conflict> {
         let free = |part: &Part| {
             !part.touches(bytes) || (atomic && part.atomic) || ordered(part.access.stamp)
         };
         let mut conflict = None;
+        let with = |part: &Part, writes| Conflict {
+            access: part.access,
+            writes,
+            atomic: part.atomic,
+        };
         if !free(&self.write) {
-            conflict = Some((self.write.access, true));
+            conflict = Some(with(&self.write, true));
         } else if writes {
-            conflict = self
-                .reads
-                .iter()
-                .find(|part| !free(part))
-                .map(|part| (part.access, false));
+            let read = self.reads.iter().find(|part| !free(part));
+            conflict = read.map(|part| with(part, false));
         }
         let part = Part {
             access,
@@ -101,7 +114,7 @@ pub(super) struct Global {
 }
 
 impl Global {
-    /// Notes an access; the earlier one that it races with and whether that writes.
+    /// Notes an access; the earlier one that it races with.
     pub(super) fn access(
         &mut self,
         address: u64,
@@ -109,7 +122,7 @@ impl Global {
         access: Access,
         how: (bool, bool, bool),
         ordered: impl Fn(Stamp) -> bool,
-    ) -> Option<(Access, bool)> {
+    ) -> Option<Conflict> {
         let mut conflict = None;
         for (unit, mask) in units(address, bytes) {
             let page = self
@@ -155,7 +168,7 @@ impl Lds {
         }
     }
 
-    /// Notes an access; the earlier one that it races with and whether that writes.
+    /// Notes an access; the earlier one that it races with.
     pub(super) fn access(
         &mut self,
         address: u64,
@@ -163,7 +176,7 @@ impl Lds {
         access: Access,
         how: (bool, bool, bool),
         ordered: impl Fn(Stamp) -> bool,
-    ) -> Option<(Access, bool)> {
+    ) -> Option<Conflict> {
         let mut conflict = None;
         for (unit, mask) in units(address, bytes) {
             self.reach(unit as usize + 1);

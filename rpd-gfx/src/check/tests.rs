@@ -43,6 +43,16 @@ impl Heap for Memory {
 const LOAD: Operation = Operation::Load;
 const STORE: Operation = Operation::Store;
 const ATOMIC: Operation = Operation::Atomic(true);
+/// Waits for all vector memory instructions.
+const WAIT: Kind = Kind::Wait(0, 15);
+
+/// Memory of which the words at 0x10000 and 0x10100 are written.
+fn written() -> Memory {
+    let memory = Memory::default();
+    memory.wrote(0x10000, 4);
+    memory.wrote(0x10100, 4);
+    memory
+}
 
 struct Run<'h> {
     checker: Checker<'h>,
@@ -52,7 +62,7 @@ struct Run<'h> {
 impl<'h> Run<'h> {
     /// Two workgroups of two waves.
     fn new(memory: &'h Memory) -> Self {
-        let mut checker = Checker::new(memory, 64);
+        let mut checker = Checker::new(memory, 64, 4096);
         for id in 0..2 {
             checker.started(&Workgroup { id, items: 128 });
         }
@@ -86,6 +96,29 @@ impl<'h> Run<'h> {
         let transfer = Transfer {
             space,
             operation,
+            bytes: 4,
+            lanes: 8,
+            addresses: [address; 64],
+        };
+        self.step(who, kind, u64::MAX, &[transfer]);
+    }
+
+    /// An instruction without accesses.
+    fn plain(&mut self, who: (u64, usize), kind: Kind) {
+        self.step(who, kind, u64::MAX, &[]);
+    }
+
+    /// A load of lane 3 that bypasses the first-level cache.
+    fn look(&mut self, who: (u64, usize), address: u64) {
+        let kind = Kind::Vmem(Vmem {
+            flat: true,
+            operation: LOAD,
+            dwords: 1,
+            coherent: true,
+        });
+        let transfer = Transfer {
+            space: Space::Global,
+            operation: LOAD,
             bytes: 4,
             lanes: 8,
             addresses: [address; 64],
@@ -146,7 +179,7 @@ fn workgroups_have_local_memory_of_their_own() {
 }
 
 #[test]
-fn workgroups_are_ordered_by_atomics_alone() {
+fn barriers_of_workgroups_do_not_order_others() {
     let memory = Memory::default();
     let mut run = Run::new(&memory);
     run.access((0, 0), Space::Global, STORE, 0x10000);
@@ -154,16 +187,112 @@ fn workgroups_are_ordered_by_atomics_alone() {
     run.checker.released(1);
     run.access((1, 0), Space::Global, LOAD, 0x10000);
     assert_eq!(run.kinds(), [FindingKind::GlobalRace]);
+}
 
+/// A wave stores and counts, one of another workgroup counts and loads, with these instructions before and behind.
+fn passed_on(release: &[Kind], acquire: &[Kind]) -> Vec<FindingKind> {
+    let memory = written();
     let mut run = Run::new(&memory);
-    memory.wrote(0x10100, 4);
     run.access((0, 0), Space::Global, STORE, 0x10000);
+    release.iter().for_each(|&kind| run.plain((0, 0), kind));
     run.access((0, 0), Space::Global, ATOMIC, 0x10100);
     run.access((1, 0), Space::Global, ATOMIC, 0x10100);
+    acquire.iter().for_each(|&kind| run.plain((1, 0), kind));
     run.access((1, 0), Space::Global, LOAD, 0x10000);
+    run.kinds()
+}
+
+#[test]
+fn atomics_order_with_release_and_acquire() {
+    assert_eq!(passed_on(&[WAIT], &[WAIT, Kind::Invalidate]), []);
+    for (release, acquire) in [
+        (&[][..], &[WAIT, Kind::Invalidate][..]),
+        (&[WAIT], &[WAIT]),
+        (&[], &[]),
+        // One access may still be under way.
+        (&[Kind::Wait(1, 15)], &[Kind::Invalidate]),
+    ] {
+        assert_eq!(passed_on(release, acquire), [FindingKind::GlobalRace]);
+    }
     // What the first workgroup does behind its atomic is not ordered.
+    let memory = written();
+    let mut run = Run::new(&memory);
+    run.access((0, 0), Space::Global, ATOMIC, 0x10100);
+    run.access((1, 0), Space::Global, ATOMIC, 0x10100);
+    run.plain((1, 0), Kind::Invalidate);
+    run.access((1, 0), Space::Global, LOAD, 0x10000);
     run.access((0, 0), Space::Global, STORE, 0x10000);
     assert_eq!(run.kinds(), [FindingKind::GlobalRace]);
+}
+
+#[test]
+fn loads_past_the_cache_need_no_invalidation() {
+    let memory = written();
+    let mut run = Run::new(&memory);
+    run.access((0, 0), Space::Global, STORE, 0x10000);
+    run.plain((0, 0), WAIT);
+    run.access((0, 0), Space::Global, ATOMIC, 0x10100);
+    run.access((1, 0), Space::Global, ATOMIC, 0x10100);
+    run.look((1, 0), 0x10000);
+    run.access((1, 0), Space::Global, STORE, 0x10004);
+    assert_eq!(run.kinds(), []);
+}
+
+#[test]
+fn waves_of_a_workgroup_share_a_cache() {
+    let memory = written();
+    let mut run = Run::new(&memory);
+    run.access((0, 0), Space::Global, STORE, 0x10000);
+    run.access((0, 0), Space::Global, ATOMIC, 0x10100);
+    run.access((0, 1), Space::Global, ATOMIC, 0x10100);
+    run.access((0, 1), Space::Global, LOAD, 0x10000);
+    assert_eq!(run.kinds(), []);
+}
+
+#[test]
+fn a_wave_that_waits_for_a_plain_store_looks_again() {
+    for (looks, expected) in [(1, &[FindingKind::GlobalRace][..]), (2, &[])] {
+        let memory = written();
+        let mut run = Run::new(&memory);
+        run.look((0, 0), 0x10100);
+        run.access((1, 0), Space::Global, STORE, 0x10000);
+        run.plain((1, 0), WAIT);
+        run.access((1, 0), Space::Global, STORE, 0x10100);
+        if looks == 2 {
+            run.look((0, 0), 0x10100);
+            run.plain((0, 0), Kind::Invalidate);
+            run.access((0, 0), Space::Global, LOAD, 0x10000);
+        }
+        assert_eq!(run.kinds(), expected);
+    }
+}
+
+#[test]
+fn barriers_of_the_grid_order_workgroups() {
+    let memory = written();
+    let mut run = Run::new(&memory);
+    run.access((0, 0), Space::Global, STORE, 0x10000);
+    run.plain((0, 0), Kind::Gds);
+    run.plain((1, 0), Kind::Gds);
+    run.plain((1, 0), WAIT);
+    run.access((1, 0), Space::Global, LOAD, 0x10000);
+    assert_eq!(run.kinds(), []);
+}
+
+#[test]
+fn local_memory_ends_where_it_was_declared_to() {
+    let memory = Memory::default();
+    let mut run = Run::new(&memory);
+    run.access((0, 0), Space::Lds, STORE, 4092);
+    run.access((0, 0), Space::Lds, STORE, 4094);
+    run.access((0, 0), Space::Lds, STORE, 4096);
+    let findings = run.checker.findings();
+    assert_eq!(findings.len(), 2, "{findings:?}");
+    assert!(
+        findings
+            .iter()
+            .all(|finding| finding.kind == FindingKind::LdsOutOfBounds)
+    );
 }
 
 #[test]

@@ -1,10 +1,5 @@
 //! Atomic read-modify-write operations on memory.
 
-#![expect(
-    clippy::needless_range_loop,
-    reason = "lanes index several registers and a mask at once"
-)]
-
 use super::Access;
 use super::exec::{Exec, Lanes64};
 use super::float::{f16_to_f32, f64_to_f16, max64, min64};
@@ -152,7 +147,7 @@ pub(super) fn atomic<const WIDE: bool>(
         }
         let address = addresses[l];
         if !x.mem.allows(address, bytes, true) || !address.is_multiple_of(bytes) {
-            return x.memory_fault(i, address, bytes as u32, Access::Atomic);
+            return x.memory_fault(i, addresses, mask, bytes as u32, Access::Atomic);
         }
         let dword = |n: u16| x.vgpr(i.src[1] + n)[l];
         if WIDE {

@@ -4,7 +4,7 @@ use super::inst::{EXEC, Inst, M0, VCC};
 use super::memory::Cache;
 use super::program::PAGE;
 use super::trace::Trace;
-use super::{Access, Dispatch, Fault, Stats};
+use super::{Dispatch, Fault, Stats};
 use std::sync::atomic::{Ordering, fence};
 
 /// A vector register: one value for each lane.
@@ -100,6 +100,8 @@ pub(super) struct Exec<'d> {
     pub(super) fault: Option<Fault>,
     /// Number of the workgroup that the wave belongs to.
     pub(super) group: u64,
+    /// Number of the wave in it.
+    pub(super) wave: u32,
     /// The dispatch that the wave belongs to.
     pub(super) d: &'d Dispatch<'d>,
     /// The kernel's first instruction.
@@ -119,6 +121,7 @@ impl<'d> Exec<'d> {
             own_clock: false,
             fault: None,
             group: 0,
+            wave: 0,
             d,
             entry,
         }
@@ -211,10 +214,8 @@ impl Exec<'_> {
                 page = program.page(page_number).unwrap_or_default();
             }
             let Some(inst) = page.get(index % PAGE) else {
-                self.fail(Fault::Jump {
-                    pc: self.w.pc,
-                    kernel: self.d.kernel.to_owned(),
-                });
+                let site = self.site(self.w.pc, 0);
+                self.fail(Fault::Jump { site });
                 return most - budget;
             };
             if WATCHED {
@@ -242,50 +243,6 @@ impl Exec<'_> {
             }
         }
         most - budget
-    }
-
-    /// Stops the wave with a fault.
-    #[cold]
-    pub(super) fn fail(&mut self, fault: Fault) {
-        self.w.state = State::Faulted;
-        self.fault.get_or_insert(fault);
-    }
-
-    /// Offset of the instruction in execution from the kernel's first.
-    pub(super) fn code_offset(&self, inst: &Inst) -> i64 {
-        self.w
-            .pc
-            .wrapping_sub(u64::from(inst.words) * 4)
-            .wrapping_sub(self.entry) as i64
-    }
-
-    /// Stops the wave at an access that may not be.
-    #[cold]
-    pub(super) fn memory_fault(&mut self, inst: &Inst, address: u64, bytes: u32, access: Access) {
-        let fault = Fault::Memory {
-            address,
-            bytes,
-            access,
-            kernel: self.d.kernel.to_owned(),
-            offset: self.code_offset(inst),
-        };
-        self.fail(fault);
-    }
-
-    /// Handler of unknown instructions.
-    #[cold]
-    pub(super) fn unknown_instruction(&mut self, inst: &Inst) {
-        let offset = self.code_offset(inst);
-        let words = self.d.program.words(self.entry.wrapping_add_signed(offset));
-        let fault = Fault::Instruction {
-            name: inst.refused(self.d.device.name),
-            words: words[..2].to_vec(),
-            format: inst.format.name(),
-            opcode: u32::from(inst.opcode),
-            kernel: self.d.kernel.to_owned(),
-            offset,
-        };
-        self.fail(fault);
     }
 
     /// Counts a VALU instruction's lanes.

@@ -111,6 +111,7 @@ fn facts(i: &Inst) -> Facts {
                 | Kind::Barrier
                 | Kind::Wait(..)
                 | Kind::Sleep(_)
+                | Kind::Invalidate
                 | Kind::Other
         ),
         indirect,

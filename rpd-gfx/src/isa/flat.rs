@@ -1,12 +1,9 @@
 //! FLAT, GLOBAL and SCRATCH memory instructions.
 
 use super::exec::{Exec, Lanes64, PRIVATE_APERTURE, SHARED_APERTURE};
-use super::inst::{AGPR, Format, GLC, Inst, OFFEN, SCALAR_OFFSET, VGPR};
+use super::inst::{AGPR, FLAT_SCRATCH, Format, GLC, Inst, OFFEN, SCALAR_OFFSET, VGPR};
 use super::memory::{Addressing, handler, swizzle, to_lds};
 use super::{Class, InstructionSet};
-
-/// First register of the flat scratch base.
-const FLAT_SCRATCH: u16 = 102;
 
 /// Decodes a FLAT instruction of any segment.
 pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
@@ -63,7 +60,10 @@ pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
         i.src[2] = scalar;
         i.flags |= SCALAR_OFFSET;
     }
-    if w >> 16 & 1 != 0 {
+    // Of loads the bit says that they bypass the first-level cache; in the newer set another one says so as well, for all
+    // waves of the device.
+    let is_load = matches!(opcode, 0x10..=0x17 | 0x20..=0x2a);
+    if w >> 16 & 1 != 0 || newer && is_load && w >> 25 & 1 != 0 {
         i.flags |= GLC;
     }
     if newer && w >> 13 & 1 != 0 {

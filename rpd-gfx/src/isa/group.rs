@@ -1,12 +1,9 @@
 //! A workgroup in execution: the initial state of its waves, and their turns.
 
 use super::exec::{Exec, State, Wave};
-use super::inst::EXEC;
+use super::inst::{EXEC, FLAT_SCRATCH};
 use super::schedule::Schedule;
 use super::{Dispatch, Extent, Fault, Workgroup};
-
-/// First register of the flat scratch base.
-const FLAT_SCRATCH: u16 = 102;
 
 /// Properties that all workgroups of a dispatch share.
 pub(super) struct Layout {
@@ -202,6 +199,7 @@ impl Group {
                     if let Some(trace) = &mut x.trace {
                         trace.wave = number;
                     }
+                    x.wave = number as u32;
                     let turn = schedule.turn(self.count);
                     std::mem::swap(wave, &mut x.w);
                     if self.followed {

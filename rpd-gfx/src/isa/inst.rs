@@ -2,6 +2,7 @@
 
 use super::Class;
 use super::exec::Exec;
+use super::fault::unknown_instruction;
 
 /// The type of functions that execute an instruction.
 pub(super) type Handler = fn(&mut Exec<'_>, &Inst);
@@ -80,6 +81,8 @@ pub(super) const VGPR: u16 = 256;
 pub(super) const AGPR: u16 = 512;
 /// Operand code of a literal constant.
 pub(super) const LITERAL: u16 = 255;
+/// Operand code of the first register of the flat scratch base.
+pub(super) const FLAT_SCRATCH: u16 = 102;
 /// Operand code of VCC.
 pub(super) const VCC: u16 = 106;
 /// Operand code of M0.
@@ -150,13 +153,7 @@ impl Inst {
 
     /// The instruction for an encoding that is not known.
     pub(super) fn unknown(format: Format, opcode: u32) -> Self {
-        Self::new(
-            |x, i| x.unknown_instruction(i),
-            format,
-            Class::Other,
-            opcode,
-            1,
-        )
+        Self::new(unknown_instruction, format, Class::Other, opcode, 1)
     }
 
     /// The name of an instruction that is not executed, if the processor has it.

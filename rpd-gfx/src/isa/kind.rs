@@ -32,7 +32,9 @@ pub enum Kind {
     Wait(u32, u32),
     /// `s_sleep`: units of 64 cycles.
     Sleep(u32),
-    /// No-ops, priorities, modes and cache controls.
+    /// Invalidation of the first-level cache.
+    Invalidate,
+    /// No-ops, priorities, modes and other cache controls.
     Other,
 }
 
@@ -169,6 +171,10 @@ pub(super) fn kind(i: &Inst) -> Kind {
             0x17..=0x1a => Kind::Branch,
             _ => Kind::Other,
         },
+        // `buffer_wbinvl1`, `buffer_wbinvl1_vol`; `buffer_invl2`, which is `buffer_inv` on gfx942.
+        Class::Other if i.format == Format::Mubuf && matches!(i.opcode, 0x29 | 0x3e | 0x3f) => {
+            Kind::Invalidate
+        }
         Class::Other => Kind::Other,
     }
 }

@@ -8,11 +8,6 @@
 //! waits for the store (`s_waitcnt vmcnt`) or writes the caches back (`buffer_wbl2`): these are fences of the host,
 //! see [`Exec::order_stores`].
 
-#![expect(
-    clippy::needless_range_loop,
-    reason = "lanes index several registers and a mask at once"
-)]
-
 use super::atomics::atomic;
 use super::exec::{Exec, Lanes64};
 use super::inst::{Handler, Inst};
@@ -331,7 +326,7 @@ pub(super) fn load<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes
             }
             let address = addresses[l];
             if !x.mem.allows(address, bytes, false) {
-                return x.memory_fault(i, address, bytes as u32, Access::Read);
+                return x.memory_fault(i, addresses, mask, bytes as u32, Access::Read);
             }
             let mut values = [0; N];
             // SAFETY: just allowed.
@@ -365,7 +360,7 @@ pub(super) fn store<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lane
             }
             let address = addresses[l];
             if !x.mem.allows(address, bytes, true) {
-                return x.memory_fault(i, address, bytes as u32, Access::Write);
+                return x.memory_fault(i, addresses, mask, bytes as u32, Access::Write);
             }
             let values: [u32; N] = std::array::from_fn(|n| x.vgpr(i.src[1] + n as u16)[l]);
             // SAFETY: just allowed.
@@ -429,7 +424,7 @@ pub(super) fn load_small<const BYTES: usize>(
         }
         let address = addresses[l];
         if !x.mem.allows(address, BYTES as u64, false) {
-            return x.memory_fault(i, address, BYTES as u32, Access::Read);
+            return x.memory_fault(i, addresses, mask, BYTES as u32, Access::Read);
         }
         // SAFETY: just allowed.
         let value = u32::from(unsafe {
@@ -464,7 +459,7 @@ pub(super) fn store_small<const BYTES: usize>(
         }
         let address = addresses[l];
         if !x.mem.allows(address, BYTES as u64, true) {
-            return x.memory_fault(i, address, BYTES as u32, Access::Write);
+            return x.memory_fault(i, addresses, mask, BYTES as u32, Access::Write);
         }
         let value = x.vgpr(i.src[1])[l] >> shift;
         // SAFETY: just allowed.
@@ -511,7 +506,7 @@ fn load_to_lds(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
         }
         let address = addresses[l];
         if !x.mem.allows(address, bytes as u64, false) {
-            return x.memory_fault(i, address, bytes as u32, Access::Read);
+            return x.memory_fault(i, addresses, mask, bytes as u32, Access::Read);
         }
         // SAFETY: just allowed.
         let value = unsafe {

@@ -5,6 +5,7 @@
 
 use super::InstructionSet;
 use super::exec::{Exec, Lanes};
+use super::fault::unknown_instruction;
 use super::float::{f16_to_f32, fma32};
 use super::gfx942::{F8, decode_f8};
 use super::inst::{GFX942, Handler, Inst, VGPR};
@@ -299,7 +300,7 @@ fn single(
     add: fn(&Lanes, &Lanes, &Lanes, &mut Lanes),
 ) {
     let Some(shape) = Shape::of_inst(i) else {
-        return x.unknown_instruction(i);
+        return unknown_instruction(x, i);
     };
     let flushes =
         matches!(shape.element, MatrixElement::F16 | MatrixElement::Bf16) && !i.has(GFX942);
@@ -343,7 +344,7 @@ fn single(
 /// Operations in double precision.
 fn double(x: &mut Exec<'_>, i: &Inst) {
     let Some(shape) = Shape::of_inst(i) else {
-        return x.unknown_instruction(i);
+        return unknown_instruction(x, i);
     };
     let wide = |code: u16, n: u16| -> [f64; 64] {
         if code < VGPR {

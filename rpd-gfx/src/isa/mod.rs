@@ -13,6 +13,7 @@ mod dispatch;
 mod ds;
 mod exec;
 mod facts;
+mod fault;
 mod flat;
 mod float;
 mod gfx942;
@@ -20,6 +21,7 @@ mod group;
 mod gws;
 mod inst;
 mod kind;
+mod lanes;
 mod memory;
 mod mfma;
 mod mubuf;
@@ -42,8 +44,10 @@ mod vopc;
 pub use crate::instruction_set::InstructionSet;
 pub use dispatch::{follow_dispatch, run_dispatch, watch_dispatch};
 pub use facts::{Facts, Registers};
+pub use fault::{Access, Aim, Fault, Refused, Site};
 pub use gws::WaveSync;
 pub use kind::{Kind, Matrix, MatrixElement, Operation, Valu, Vmem};
+pub use lanes::{lane_numbers, lanes};
 pub use program::Program;
 pub use stats::{Class, Stats};
 pub use trace::{Probe, Space, Step, Transfer, Workgroup};
@@ -157,108 +161,4 @@ pub struct Executed {
     /// How long that took, without the time in which its threads had to wait for a CPU: what they computed, spread evenly
     /// over them.
     pub time: Duration,
-}
-
-/// Why a dispatch ended early.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// An instruction that the interpreter does not execute.
-    #[error(
-        "{} {} ({format} opcode {opcode:#x}) in kernel `{kernel}` at offset {} of its code",
-        name.map_or_else(|| "unknown instruction".to_owned(), |name| format!("the simulator does not execute `{name}`:")),
-        hex(words),
-        signed(*offset)
-    )]
-    Instruction {
-        /// Name of the instruction, if the device has it.
-        name: Option<&'static str>,
-        /// The instruction and the dword that follows.
-        words: Vec<u32>,
-        /// The encoding of the instruction.
-        format: &'static str,
-        /// Opcode of the instruction in that encoding.
-        opcode: u32,
-        /// Name of the kernel.
-        kernel: String,
-        /// Bytes from the kernel's first instruction.
-        offset: i64,
-    },
-    /// An access to memory that the kernel has no right to.
-    #[error("kernel `{kernel}` at offset {} of its code ({access} of {bytes} bytes)", signed(*offset))]
-    Memory {
-        /// Address of the first byte.
-        address: u64,
-        /// Size of the access in bytes.
-        bytes: u32,
-        /// Load, store or atomic.
-        access: Access,
-        /// Name of the kernel.
-        kernel: String,
-        /// Bytes from the kernel's first instruction.
-        offset: i64,
-    },
-    /// The kernel trapped (`s_trap`): a failed assertion, `__builtin_trap` or `abort`.
-    #[error("trap {id} in kernel `{kernel}` at offset {} of its code", signed(*offset))]
-    Trap {
-        /// Trap id; 2 is `llvm.trap`.
-        id: u32,
-        /// Name of the kernel.
-        kernel: String,
-        /// Bytes from the kernel's first instruction.
-        offset: i64,
-    },
-    /// The program counter left the program.
-    #[error("kernel `{kernel}` jumped to {pc:#x}, which is not code of its code object")]
-    Jump {
-        /// Address of the instruction.
-        pc: u64,
-        /// Name of the kernel.
-        kernel: String,
-    },
-    /// The dispatch needs more of a resource than the device has.
-    #[error("kernel `{kernel}` cannot be dispatched: {why}")]
-    Launch {
-        /// Name of the kernel.
-        kernel: String,
-        /// Description of the error.
-        why: String,
-    },
-    /// [`Control::stop`] became true.
-    #[error("kernel `{kernel}` was stopped")]
-    Stopped {
-        /// Name of the kernel.
-        kernel: String,
-    },
-}
-
-/// Kind of a memory access.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// A load.
-    Read,
-    /// A store.
-    Write,
-    /// An atomic read-modify-write.
-    Atomic,
-}
-
-impl std::fmt::Display for Access {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Atomic => "atomic",
-        })
-    }
-}
-
-/// An offset, with its sign: code that a kernel calls may lie before it.
-fn signed(offset: i64) -> String {
-    let sign = if offset < 0 { "-" } else { "" };
-    format!("{sign}{:#x}", offset.unsigned_abs())
-}
-
-fn hex(words: &[u32]) -> String {
-    let words: Vec<String> = words.iter().map(|w| format!("{w:08x}")).collect();
-    words.join(" ")
 }

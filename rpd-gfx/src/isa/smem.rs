@@ -1,9 +1,9 @@
 //! SMEM: scalar loads.
 
+use super::Class;
 use super::exec::Exec;
 use super::inst::{Format, Handler, Inst, SCALAR_OFFSET};
 use super::memory::read;
-use super::{Access, Class};
 
 /// Immediate offset in use besides the scalar one.
 const IMMEDIATE: u8 = super::inst::OFFEN;
@@ -107,7 +107,7 @@ fn buffer_load(x: &mut Exec<'_>, i: &Inst, dwords: u16) {
 fn fetch(x: &mut Exec<'_>, i: &Inst, address: u64, dwords: u16) {
     let bytes = 4 * u64::from(dwords);
     if !x.mem.allows(address, bytes, false) {
-        return x.memory_fault(i, address, bytes as u32, Access::Read);
+        return x.scalar_fault(i, address, bytes as u32);
     }
     if let Some(trace) = &mut x.trace {
         trace.scalar(address, bytes);

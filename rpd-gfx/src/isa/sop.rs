@@ -611,10 +611,6 @@ fn trap(x: &mut Exec<'_>, i: &Inst, id: u32) {
     if id == 3 {
         return;
     }
-    let fault = Fault::Trap {
-        id,
-        kernel: x.d.kernel.to_owned(),
-        offset: x.code_offset(i),
-    };
-    x.fail(fault);
+    let site = x.site(x.address_of(i), x.exec());
+    x.fail(Fault::Trap { id, site });
 }

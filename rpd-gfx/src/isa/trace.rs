@@ -20,7 +20,7 @@ pub enum Space {
 }
 
 /// The accesses of one instruction's lanes to one memory.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
     /// The address space.
     pub space: Space,

@@ -7,20 +7,20 @@ const BANKS: usize = 32;
 
 /// What an access cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Cost {
+pub(crate) struct Cost {
     /// Cycles in all.
-    pub(super) active: u64,
+    pub(crate) active: u64,
     /// Of these, because lanes wanted different dwords of a bank.
-    pub(super) bank_conflict: u64,
+    pub(crate) bank_conflict: u64,
     /// Of these, because lanes changed the same dword.
-    pub(super) address_conflict: u64,
+    pub(crate) address_conflict: u64,
     /// Cycles in which old values were returned.
-    pub(super) atomic_return: u64,
+    pub(crate) atomic_return: u64,
 }
 
 /// The cost of an access: as many lanes at a time as 32 dwords suffice for, each such group as many cycles as
 /// the busiest bank needs. Reading or writing the same dword is no conflict, changing it is.
-pub(super) fn cost(transfer: &Transfer) -> Cost {
+pub(crate) fn cost(transfer: &Transfer) -> Cost {
     let dwords = (transfer.bytes.div_ceil(4) as usize).max(1);
     let at_once = (BANKS / dwords.next_power_of_two()).max(1);
     let atomic = matches!(transfer.operation, Operation::Atomic(_));

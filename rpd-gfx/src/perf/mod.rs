@@ -11,9 +11,10 @@
 mod both;
 mod cache;
 mod catalogue;
+mod compute_unit;
 mod counts;
 mod hierarchy;
-mod lds;
+pub(crate) mod lds;
 mod model;
 mod numbering;
 mod pages;

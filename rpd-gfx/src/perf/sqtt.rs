@@ -405,6 +405,7 @@ fn token_type(issued: &Issued) -> u8 {
         | Kind::Barrier
         | Kind::Wait(..)
         | Kind::Sleep(_)
+        | Kind::Invalidate
         | Kind::Other => 15,
     }
 }

@@ -1,17 +1,16 @@
 //! Errors of kernels, found while they execute and written to a folder that `RPD_SIM_CHECK` names.
 //!
 //! Every dispatch is then watched on one thread, allocations have guard zones around them, and freed memory is not used again. The folder gets
-//! `findings-<pid>`, a line for each finding ([`Session::report`]), and `object-<pid>-<address>.co`, the loaded code objects.
+//! `findings-<pid>`, a line for each finding ([`Session::report`]), and `object-<pid>-<address>.co`, the code objects of kernels with findings.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::agents::PoolKind;
+use super::exec::Kernel;
 use super::machine::machine;
-use super::memory::Use;
 use rpd_gfx::check::{Finding, FindingKind, Heap, Place};
 
 /// Bytes without memory before and behind each allocation; accesses that far away are attributed to it.
@@ -27,8 +26,6 @@ pub(crate) struct Session {
     findings: Mutex<Findings>,
     /// Bytes of device memory that have been written, a bit each, by page.
     written: Mutex<HashMap<u64, Box<[u64; 64]>>>,
-    /// Sizes of freed allocations, by address.
-    freed: Mutex<BTreeMap<u64, u64>>,
 }
 
 #[derive(Default)]
@@ -36,6 +33,8 @@ struct Findings {
     process: u32,
     file: Option<File>,
     known: HashSet<(FindingKind, u64, Option<u64>)>,
+    /// Files of code objects that have been written.
+    saved: HashSet<String>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -52,34 +51,24 @@ pub(crate) fn session() -> Option<&'static Session> {
                 folder: folder.into(),
                 findings: Mutex::default(),
                 written: Mutex::default(),
-                freed: Mutex::default(),
             })
         })
         .as_ref()
 }
 
-/// A kernel whose findings are reported.
-pub(crate) struct Reported<'a> {
-    /// Name as compiled.
-    pub(crate) kernel: &'a str,
-    /// Address at which its code object is loaded, which names the saved file.
-    pub(crate) object: u64,
-    /// Address in the code object's file of offset 0.
-    pub(crate) first: u64,
-}
-
 impl Session {
-    /// Saves a code object that has been loaded at an address.
-    pub(crate) fn save(&self, base: u64, bytes: &[u8]) {
-        let path = self
-            .folder
-            .join(format!("object-{}-{base:x}.co", std::process::id()));
-        if let Err(error) = std::fs::write(&path, bytes) {
+    /// Saves the code object of a kernel that has findings; the name of its file.
+    fn save(&self, findings: &mut Findings, kernel: &Kernel) -> String {
+        let name = format!("object-{}-{:x}.co", findings.process, kernel.image.base());
+        if findings.saved.insert(name.clone())
+            && let Err(error) = std::fs::write(self.folder.join(&name), &*kernel.file)
+        {
             eprintln!(
-                "rpd-sim: {}: {error}; findings have no source lines",
-                path.display()
+                "rpd-sim: {}/{name}: {error}; findings have no source lines",
+                self.folder.display()
             );
         }
+        name
     }
 
     /// Notes that bytes of memory are written.
@@ -101,15 +90,10 @@ impl Session {
         }
     }
 
-    /// Notes that an allocation has been freed.
-    pub(crate) fn freed(&self, base: usize, size: usize) {
-        lock(&self.freed).insert(base as u64, size as u64);
-    }
-
     /// Appends findings that are new. A line has, separated by tabs: kind, kernel, code object, address of the instruction, workgroup, wave, lanes, address of the access, its
-    /// bytes, whether it writes, times, place of the address, and of the other instruction address, workgroup, wave and whether it
+    /// bytes, whether it writes, times, what the address is in words, and of the other instruction address, workgroup, wave and whether it
     /// writes.
-    pub(crate) fn report(&self, kernel: &Reported<'_>, list: &[Finding]) {
+    pub(crate) fn report(&self, kernel: &Kernel, list: &[Finding]) {
         let mut findings = lock(&self.findings);
         // A forked child has a file of its own.
         let process = std::process::id();
@@ -119,16 +103,18 @@ impl Session {
                 ..Findings::default()
             };
         }
-        let address = |offset: u64| kernel.first.wrapping_add(offset);
+        let first = kernel.address_in_file(kernel.program.base());
+        let address = |offset: u64| first.wrapping_add(offset);
         for finding in list {
             let key = (
                 finding.kind,
-                kernel.object.wrapping_add(finding.offset),
+                kernel.image.base().wrapping_add(finding.offset),
                 finding.other.map(|other| other.offset),
             );
             if findings.known.len() >= MOST || !findings.known.insert(key) {
                 continue;
             }
+            let object = self.save(&mut findings, kernel);
             let other = finding.other.map_or_else(String::new, |other| {
                 format!(
                     "{:x}\t{}\t{}\t{}",
@@ -139,10 +125,9 @@ impl Session {
                 )
             });
             let line = format!(
-                "{}\t{}\tobject-{process}-{:x}.co\t{:x}\t{}\t{}\t{:x}\t{:x}\t{}\t{}\t{}\t{}\t{other}\n",
+                "{}\t{}\t{object}\t{:x}\t{}\t{}\t{:x}\t{:x}\t{}\t{}\t{}\t{}\t{other}\n",
                 finding.kind.words(),
-                kernel.kernel,
-                kernel.object,
+                kernel.name,
                 address(finding.offset),
                 finding.group,
                 finding.wave,
@@ -151,7 +136,9 @@ impl Session {
                 finding.bytes,
                 u8::from(finding.writes),
                 finding.times,
-                finding.place.map_or_else(String::new, place),
+                finding
+                    .place
+                    .map_or_else(String::new, |place| place.describe(finding.address)),
             );
             if let Err(error) = self.append(&mut findings, line.as_bytes()) {
                 eprintln!(
@@ -174,39 +161,9 @@ impl Session {
     }
 }
 
-/// A place in the words of a finding's line.
-fn place(place: Place) -> String {
-    match place {
-        Place::Inside { base, size, .. } => format!("inside {base:x} {size}"),
-        Place::Outside {
-            nearest: Some((base, size)),
-        } => format!("outside {base:x} {size}"),
-        Place::Outside { nearest: None } => "nowhere".to_owned(),
-        Place::Freed { base, size } => format!("freed {base:x} {size}"),
-    }
-}
-
 impl Heap for Session {
     fn place(&self, address: u64) -> Place {
-        let memory = &machine().memory;
-        if let Some(block) = memory.find(address as usize) {
-            let (base, size) = (block.base as u64, block.size as u64);
-            // Reads of the pad behind the last byte are found by the size.
-            return Place::Inside {
-                base,
-                size,
-                tracked: block.purpose == Use::Program && block.pool.kind == PoolKind::DeviceCoarse,
-            };
-        }
-        let freed = lock(&self.freed);
-        if let Some((&base, &size)) = freed.range(..=address).next_back()
-            && address < base + size
-        {
-            return Place::Freed { base, size };
-        }
-        Place::Outside {
-            nearest: memory.nearest(address as usize, GUARD),
-        }
+        machine().memory.place(address)
     }
 
     fn is_written(&self, address: u64, bytes: u32) -> bool {

@@ -260,7 +260,7 @@ fn move_bytes(shape: &Shape, agent: &Agent) -> Result<(), Fault> {
         let known = span.and_then(|span| memory.check(plane.first, span, 0));
         if let Err(reason) = known {
             let whom = format!("a copy engine of GPU node {} {what}", agent.index);
-            return Err(Fault::memory(&whom, plane.first as u64, reason));
+            return Err(Fault::copy(&whom, plane.first as u64, reason));
         }
     }
     // SAFETY: both sides were just found to be allocated over their whole span.

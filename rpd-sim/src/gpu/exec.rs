@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
+use super::accesses;
 use super::agents::{self, PoolKind};
 use super::aql::KernelDispatchPacket;
-use super::check::{self, Reported};
+use super::check;
 use super::clock;
 use super::fault::Fault;
 use super::machine::machine;
-use super::memory::{AccessError, Use};
+use super::memory::Use;
 use super::observe::{self, Recording, ScratchEvent, ScratchInfo};
 use super::queue::Queue;
 use rpd_gfx::check::Checker;
@@ -37,6 +38,15 @@ pub(crate) struct Kernel {
     pub(crate) descriptor: KernelDescriptor,
     /// What keeps the instructions mapped while a dispatch may still run them.
     pub(crate) image: Arc<Image>,
+    /// The code object as it was loaded, for source lines.
+    pub(crate) file: Arc<Vec<u8>>,
+}
+
+impl Kernel {
+    /// Where an address of its code is in the code object's file.
+    pub(crate) fn address_in_file(&self, address: u64) -> u64 {
+        address.wrapping_sub(self.image.delta())
+    }
 }
 
 /// Kernels by the address of their kernel object.
@@ -224,14 +234,12 @@ pub(crate) fn run(
         selection.map(|selection| Recorder::for_threads(&dispatch, selection, workers));
     let result = match (&mut model, &mut recorders) {
         (None, None) if let Some(session) = check::session() => {
-            let mut checker = Checker::new(session, device.code.wave_size);
+            let lds = packet
+                .group_segment_size
+                .max(kernel.descriptor.group_segment_size);
+            let mut checker = Checker::new(session, device.code.wave_size, lds);
             let result = isa::watch_dispatch(&dispatch, &view, &control, &mut checker);
-            let reported = Reported {
-                kernel: name,
-                object: kernel.image.base(),
-                first: kernel.program.base().wrapping_sub(kernel.image.delta()),
-            };
-            session.report(&reported, &checker.findings());
+            session.report(&kernel, &checker.findings());
             result
         }
         (Some(model), None) => isa::watch_dispatch(&dispatch, &view, &control, model),
@@ -240,6 +248,12 @@ pub(crate) fn run(
             isa::watch_dispatch(&dispatch, &view, &control, &mut both)
         }
         (None, Some(recorders)) => isa::follow_dispatch(&dispatch, &view, &control, recorders),
+        (None, None) if let Some(recording) = accesses::begin(&kernel, &dispatch) => {
+            let mut recorders = recording.recorders(workers);
+            let result = isa::follow_dispatch(&dispatch, &view, &control, &mut recorders);
+            recording.finish(recorders, result.is_err());
+            result
+        }
         (None, None) => isa::run_dispatch(&dispatch, &view, &control),
     };
     match result {
@@ -278,26 +292,7 @@ pub(crate) fn run(
             })
         }
         Err(isa::Fault::Stopped { .. }) => Ok(Outcome::GivenUp),
-        Err(fault) => Err(translate(name, agent.bit(), fault)),
-    }
-}
-
-fn translate(kernel: &str, mask: u64, fault: isa::Fault) -> Fault {
-    let text = fault.to_string();
-    match fault {
-        isa::Fault::Instruction { .. } | isa::Fault::Jump { .. } => {
-            Fault::instruction(kernel, &text)
-        }
-        isa::Fault::Memory { address, .. } => {
-            let reason = machine().memory.check(address as usize, 1, mask);
-            Fault::memory(
-                &text,
-                address,
-                reason.err().unwrap_or(AccessError::NotPresent),
-            )
-        }
-        isa::Fault::Trap { .. } | isa::Fault::Stopped { .. } => Fault::exception(kernel, &text),
-        isa::Fault::Launch { .. } => Fault::dimensions(kernel, &text),
+        Err(fault) => Err(Fault::of_kernel(&kernel, agent.bit(), &fault)),
     }
 }
 

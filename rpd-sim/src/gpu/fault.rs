@@ -2,9 +2,15 @@
 
 use std::sync::PoisonError;
 
+use rpd_demangle::demangle;
+use rpd_gfx::check::Place;
+use rpd_gfx::isa::{self, Site};
+use rpd_gfx::source::{self, CodeObject};
+
 use super::agents::Agent;
+use super::exec::Kernel;
 use super::machine::machine;
-use super::memory::AccessError;
+use super::memory::{AccessError, GRANULE};
 use super::queue::Queue;
 
 /// Statuses for a queue's error callback, as in `hsa.h` and `hsa_ext_amd.h`.
@@ -73,31 +79,71 @@ impl Fault {
         Self::new(status::INVALID_CODE_OBJECT, what.to_owned())
     }
 
-    /// An instruction the device does not execute.
-    pub(crate) fn instruction(kernel: &str, what: &str) -> Self {
-        Self::new(
-            status::ILLEGAL_INSTRUCTION,
-            format!("illegal instruction in kernel {kernel}: {what}"),
-        )
-    }
-
-    /// A trap or an exception that a wave raised.
-    pub(crate) fn exception(kernel: &str, what: &str) -> Self {
-        Self::new(
-            status::EXCEPTION,
-            format!("exception in kernel {kernel}: {what}"),
-        )
-    }
-
-    /// An access to memory the agent cannot reach.
-    pub(crate) fn memory(whom: &str, address: u64, reason: AccessError) -> Self {
-        let why = match reason {
-            AccessError::NotPresent => "nothing is mapped for the device there",
-            AccessError::NotAllowed => "the agent has no access to this allocation",
+    /// What stopped a kernel, which an agent's bit in `mask` executed.
+    pub(crate) fn of_kernel(kernel: &Kernel, mask: u64, fault: &isa::Fault) -> Self {
+        let name = demangle(&kernel.name);
+        let (status, what, site) = match fault {
+            isa::Fault::Instruction { instruction, site } => (
+                status::ILLEGAL_INSTRUCTION,
+                format!("illegal instruction in kernel {name}: {instruction}"),
+                site,
+            ),
+            isa::Fault::Jump { site } => (
+                status::ILLEGAL_INSTRUCTION,
+                format!(
+                    "kernel {name} jumped to {:#x}, which is not code of its code object",
+                    site.pc
+                ),
+                site,
+            ),
+            isa::Fault::Trap { id: 2, site } => (
+                status::EXCEPTION,
+                format!("kernel {name} ended itself (assert, abort or __builtin_trap)"),
+                site,
+            ),
+            isa::Fault::Trap { id, site } => (
+                status::EXCEPTION,
+                format!("kernel {name} raised trap {id}"),
+                site,
+            ),
+            &isa::Fault::Memory {
+                address,
+                bytes,
+                access,
+                aim,
+                ref site,
+            } => {
+                let reason = machine()
+                    .memory
+                    .check(address as usize, bytes as usize, mask);
+                let missed = aim.describe();
+                let why = missed.unwrap_or_else(|| explain(address, bytes, reason.err()));
+                let message = format!(
+                    "memory access fault in kernel {name}: {access} of {bytes} bytes at {address:#x}: {why}{}",
+                    place(kernel, site)
+                );
+                return Self {
+                    status: status::MEMORY_FAULT,
+                    message,
+                    memory: Some((address, reason.err().unwrap_or(AccessError::NotPresent))),
+                };
+            }
+            isa::Fault::Launch { why, .. } => return Self::dimensions(&name, why),
+            isa::Fault::Stopped { .. } => {
+                return Self::new(status::EXCEPTION, format!("kernel {name} was stopped"));
+            }
         };
+        Self::new(status, what + &place(kernel, site))
+    }
+
+    /// An access of a copy engine to memory that it cannot reach.
+    pub(crate) fn copy(whom: &str, address: u64, reason: AccessError) -> Self {
         Self {
             status: status::MEMORY_FAULT,
-            message: format!("memory access fault on address {address:#x} by {whom}: {why}"),
+            message: format!(
+                "memory access fault on address {address:#x} by {whom}: {}",
+                explain(address, 1, Some(reason))
+            ),
             memory: Some((address, reason)),
         }
     }
@@ -125,6 +171,52 @@ impl Fault {
             }
             None => std::process::abort(),
         }
+    }
+}
+
+/// Why an access failed: what is known of the address.
+fn explain(address: u64, bytes: u32, reason: Option<AccessError>) -> String {
+    let place = match machine().memory.place(address) {
+        Place::Inside { base, size, .. } if address + u64::from(bytes) > base + size => {
+            Place::Outside {
+                nearest: Some((base, size)),
+            }
+        }
+        place => place,
+    };
+    let what = place.describe(address);
+    match (reason, place) {
+        (None, _) if !address.is_multiple_of(bytes.max(1).into()) => {
+            format!("{what}; the address of an atomic is a multiple of its size")
+        }
+        (Some(AccessError::NotAllowed), _) => {
+            format!("{what}, to which the agent has no access (hipDeviceEnablePeerAccess gives it)")
+        }
+        (_, Place::Outside { nearest: None }) if is_mapped(address) => "memory of the host that the device cannot access (hipHostMalloc and hipHostRegister make such memory accessible)".to_owned(),
+        _ => what,
+    }
+}
+
+/// Whether the process has memory at an address.
+fn is_mapped(address: u64) -> bool {
+    let page = address & !(GRANULE as u64 - 1);
+    let mut resident = 0;
+    // SAFETY: the system tells whether the page is there, and writes one byte.
+    unsafe { libc::mincore(page as *mut _, 1, &mut resident) == 0 }
+}
+
+/// The line of a message that says where in a kernel something happened.
+fn place(kernel: &Kernel, site: &Site) -> String {
+    let lines = CodeObject::parse(&kernel.file).map(|object| {
+        let places = object.places(kernel.address_in_file(site.pc));
+        places.iter().map(ToString::to_string).collect::<Vec<_>>()
+    });
+    match source::chain(&lines.unwrap_or_default()) {
+        Some(chain) => format!("\n  at {chain}, {}", site.describe()),
+        None => format!(
+            "\n  at {} (compile with -g for source lines)",
+            site.describe()
+        ),
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::agents::{self, Pool, PoolKind};
 use super::check;
+use rpd_gfx::check::Place;
 
 /// Smallest unit of allocation of the pools, in bytes.
 pub(crate) const GRANULE: usize = 4096;
@@ -121,6 +122,32 @@ struct Lock {
 struct Maps {
     allocations: BTreeMap<usize, Arc<Allocation>>,
     locks: BTreeMap<usize, Vec<Lock>>,
+    /// Sizes of freed allocations of the program whose addresses have not been used again, by address.
+    freed: BTreeMap<usize, usize>,
+}
+
+/// Freed allocations that are remembered.
+const MOST_FREED: usize = 1 << 16;
+/// An address this far from an allocation is attributed to it.
+const NEAR: usize = check::GUARD;
+
+impl Maps {
+    /// Remembers an allocation that has been freed.
+    fn note_freed(&mut self, allocation: &Allocation) {
+        if self.freed.len() == MOST_FREED {
+            self.freed.pop_first();
+        }
+        self.freed.insert(allocation.base, allocation.size);
+    }
+
+    /// Forgets what was freed where an allocation is now.
+    fn reuse(&mut self, base: usize, size: usize) {
+        while let Some((&known, &bytes)) = self.freed.range(..base + size).next_back()
+            && known + bytes > base
+        {
+            self.freed.remove(&known);
+        }
+    }
 }
 
 /// Registry of all memory that the devices may access, with accounting by agent.
@@ -216,9 +243,10 @@ impl Memory {
             user_data: AtomicU64::new(0),
             callbacks: Mutex::default(),
         });
-        self.write()
-            .allocations
-            .insert(base, Arc::clone(&allocation));
+        let mut maps = self.write();
+        maps.reuse(base, size);
+        maps.allocations.insert(base, Arc::clone(&allocation));
+        drop(maps);
         allocation
     }
 
@@ -227,7 +255,13 @@ impl Memory {
         let allocation = {
             let mut maps = self.write();
             match maps.allocations.get(&base) {
-                Some(found) if found.purpose == purpose => maps.allocations.remove(&base),
+                Some(found) if found.purpose == purpose => {
+                    let found = maps.allocations.remove(&base);
+                    if let Some(found) = found.as_ref().filter(|_| purpose == Use::Program) {
+                        maps.note_freed(found);
+                    }
+                    found
+                }
                 _ => None,
             }
         };
@@ -242,14 +276,11 @@ impl Memory {
             self.unaccount(allocation.pool, allocation.mapped);
             match check::session().filter(|_| purpose == Use::Program) {
                 // Nothing else shall be there later.
-                Some(session) => {
-                    session.freed(base, allocation.size);
-                    // SAFETY: the range was mapped by `map` and is no longer registered.
-                    unsafe {
-                        libc::madvise(base as *mut _, allocation.mapped, libc::MADV_DONTNEED);
-                        libc::mprotect(base as *mut _, allocation.mapped, libc::PROT_NONE);
-                    }
-                }
+                // SAFETY: the range was mapped by `map` and is no longer registered.
+                Some(_) => unsafe {
+                    libc::madvise(base as *mut _, allocation.mapped, libc::MADV_DONTNEED);
+                    libc::mprotect(base as *mut _, allocation.mapped, libc::PROT_NONE);
+                },
                 // SAFETY: the range was mapped by `map`, is no longer registered, and is unmapped only here.
                 None => unsafe {
                     libc::munmap(base as *mut _, allocation.mapped);
@@ -310,19 +341,49 @@ impl Memory {
         true
     }
 
-    /// First byte and size of the allocation that is nearest to an address in none, if it is no farther than `most`.
-    pub(crate) fn nearest(&self, address: usize, most: usize) -> Option<(u64, u64)> {
+    /// What an address is.
+    pub(crate) fn place(&self, address: u64) -> Place {
+        let address = address as usize;
+        if let Some(block) = self.find(address) {
+            return Place::Inside {
+                base: block.base as u64,
+                // Reads of the pad behind the last byte are found by the size.
+                size: block.size as u64,
+                tracked: block.purpose == Use::Program && block.pool.kind == PoolKind::DeviceCoarse,
+            };
+        }
         let maps = self.maps.read().unwrap_or_else(PoisonError::into_inner);
-        let before = maps.allocations.range(..=address).next_back();
-        let behind = maps.allocations.range(address..).next();
-        let before = before.map(|(_, found)| (address.saturating_sub(found.end()), found));
-        let behind = behind.map(|(&base, found)| (base - address, found));
-        [before, behind]
+        if let Some((&base, &size)) = maps.freed.range(..=address).next_back()
+            && address < base + size
+        {
+            return Place::Freed {
+                base: base as u64,
+                size: size as u64,
+            };
+        }
+        // The runtime's own memory says nothing to the program's author.
+        let shown = |found: &&Arc<Allocation>| found.purpose != Use::Internal;
+        let before = maps
+            .allocations
+            .range(..=address)
+            .rev()
+            .map(|(_, found)| found);
+        let behind = maps.allocations.range(address..).map(|(_, found)| found);
+        let near = |found: &Arc<Allocation>| {
+            let distance = match address < found.base {
+                true => found.base - address,
+                false => address.saturating_sub(found.end()),
+            };
+            (distance <= NEAR).then_some((distance, found.base as u64, found.size as u64))
+        };
+        let nearest = [before.clone().find(shown), behind.clone().find(shown)]
             .into_iter()
             .flatten()
-            .filter(|&(distance, _)| distance <= most)
-            .min_by_key(|&(distance, _)| distance)
-            .map(|(_, found)| (found.base as u64, found.size as u64))
+            .filter_map(near)
+            .min();
+        Place::Outside {
+            nearest: nearest.map(|(_, base, size)| (base, size)),
+        }
     }
 
     /// The range that contains an address.

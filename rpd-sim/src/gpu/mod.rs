@@ -1,6 +1,7 @@
 //! The simulated machine: agents and their memory, queues and the processors that consume them, copy
 //! engines, signals, and the thread that delivers completions.
 
+pub(crate) mod accesses;
 pub(crate) mod agents;
 pub(crate) mod aql;
 pub(crate) mod check;

@@ -11,7 +11,6 @@ use super::support::{Outcome, agent, api, ensure, put, text};
 use super::symbol::{Kind, Symbol};
 use super::types::{Status, status};
 use crate::gpu::agents::{self, Agent, PoolKind};
-use crate::gpu::check;
 use crate::gpu::exec::Kernel;
 use crate::gpu::machine::machine;
 use crate::gpu::memory::Use;
@@ -250,7 +249,7 @@ fn load(
     memory
         .account(pool, bytes)
         .map_err(|_| status::ERROR_OUT_OF_RESOURCES)?;
-    insert_kernels(&image, &kernels).inspect_err(|_| memory.unaccount(pool, bytes))?;
+    insert_kernels(&image, &reader, &kernels).inspect_err(|_| memory.unaccount(pool, bytes))?;
     let access = agent.bit() | agents::cpu_agent().bit();
     memory.adopt(
         pool,
@@ -259,9 +258,6 @@ fn load(
         Use::CodeObject,
         access,
     );
-    if let Some(session) = check::session() {
-        session.save(image.base(), &reader.bytes);
-    }
     let handle = state().handle();
     let in_memory = reader.file < 0;
     let info = CodeObjectInfo {
@@ -365,7 +361,11 @@ fn describe(
     Ok((symbols, kernels))
 }
 
-fn insert_kernels(image: &Arc<Image>, kernels: &[(KernelInfo, KernelDescriptor)]) -> Outcome {
+fn insert_kernels(
+    image: &Arc<Image>,
+    reader: &Reader,
+    kernels: &[(KernelInfo, KernelDescriptor)],
+) -> Outcome {
     let start = image.code().iter().map(|range| range.0).min();
     let end = image.code().iter().map(|range| range.0 + range.1).max();
     let Some((start, end)) = start.zip(end) else {
@@ -381,6 +381,7 @@ fn insert_kernels(image: &Arc<Image>, kernels: &[(KernelInfo, KernelDescriptor)]
             program: Arc::clone(&program),
             descriptor: *descriptor,
             image: Arc::clone(image),
+            file: Arc::clone(&reader.bytes),
         };
         machine().kernels.insert(info.kernel_object, kernel);
     }

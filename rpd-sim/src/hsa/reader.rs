@@ -15,7 +15,7 @@ use crate::gpu::observe::CodeObjectStorage;
 /// A code object's bytes, read once.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: Arc<Vec<u8>>,
     pub(super) storage: CodeObjectStorage,
     /// Address of the program's memory; zero for files.
     pub(super) memory_base: u64,
@@ -51,7 +51,7 @@ pub(crate) unsafe extern "C" fn hsa_code_object_reader_create_from_memory(
         let bytes = unsafe { std::slice::from_raw_parts(code_object.cast::<u8>(), size) };
         let base = code_object as u64;
         let reader = Reader {
-            bytes: bytes.to_vec(),
+            bytes: Arc::new(bytes.to_vec()),
             storage: CodeObjectStorage::Memory,
             memory_base: base,
             file: -1,
@@ -92,7 +92,7 @@ pub(super) fn from_file(file: i32, offset: u64, size: Option<u64>, result: *mut 
         uri += &format!("#offset={offset}&size={size}");
     }
     let reader = Reader {
-        bytes,
+        bytes: Arc::new(bytes),
         storage: CodeObjectStorage::File,
         memory_base: 0,
         file,

@@ -9,6 +9,7 @@
 // Those are exported by symbol name, whatever the module tree says.
 #![allow(unreachable_pub)]
 
+pub(crate) mod access_trace;
 pub(crate) mod activation;
 pub(crate) mod agents;
 pub(crate) mod allocation;

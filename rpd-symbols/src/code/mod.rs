@@ -1,6 +1,6 @@
 //! Code of the GPU: from the bytes of code objects to instructions and lines of source code.
 
-mod object;
+mod accesses;
 #[cfg(test)]
 mod tests;
 
@@ -12,7 +12,8 @@ use rpd_core::session::code::{Code, CodeLine, Instruction, SourceFile};
 use rpd_gfx::codeobj;
 use rpd_gfx::disasm::Disassembler;
 
-pub use object::{CodeObject, Function, SourcePlace};
+pub use accesses::{AccessReport, LineAccesses, access_report};
+pub use rpd_gfx::source::{CodeObject, Function, SourcePlace};
 
 /// Bytes of a source file that is copied into results; longer ones are left out.
 const LARGEST_SOURCE: u64 = 8 << 20;

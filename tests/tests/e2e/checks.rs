@@ -24,6 +24,12 @@ fn kernels_without_errors_are_clean() {
         "count_clean",
         "last_block_clean",
         "early_return_clean",
+        "tiles_clean",
+        "message_clean",
+        "lock_clean",
+        "wait_clean",
+        "halo_clean",
+        "histogram_clean",
     ] {
         let output = check(&[kernel]);
         assert_eq!(report(&output), "rpd: no errors found\n", "{kernel}");
@@ -34,7 +40,7 @@ fn kernels_without_errors_are_clean() {
 
 #[test]
 fn errors_are_found_at_their_lines() {
-    let cases: [(&[&str], &str, &str); 10] = [
+    let cases: [(&[&str], &str, &str); 22] = [
         (
             &["sum_without_barrier"],
             "data race in LDS",
@@ -80,6 +86,62 @@ fn errors_are_found_at_their_lines() {
             &["sum_clean", "freed"],
             "access to freed memory",
             "part[id] = in[block_x() * BLOCK + id];",
+        ),
+        (
+            &["tiles_without_barrier"],
+            "data race in LDS",
+            "tile[id] = in[n * BLOCK + id];",
+        ),
+        (
+            &["rows_with_one_more"],
+            "access outside of allocations",
+            "total += in[row * BLOCK + id];",
+        ),
+        (
+            &["message_relaxed"],
+            "data race in global memory",
+            "out[8 + block_x()] = out[1];",
+        ),
+        (
+            &["message_without_acquire"],
+            "data race in global memory",
+            "out[8 + block_x()] = out[1];",
+        ),
+        (
+            &["lock_relaxed"],
+            "data race in global memory",
+            "out[1] += 1;",
+        ),
+        (
+            &["reduction_tail"],
+            "read of uninitialised LDS",
+            "part[id] += part[id + half];",
+        ),
+        (&["same_value"], "data race in global memory", "out[0] = 1;"),
+        (
+            &["halo_too_small"],
+            "access outside of LDS",
+            "out[first + id] = tile[id] + tile[id + 2];",
+        ),
+        (
+            &["odd_atomic_64"],
+            "misaligned atomic",
+            "__hip_atomic_fetch_add((unsigned long *)(out + 1)",
+        ),
+        (
+            &["barrier_in_loop"],
+            "barrier in divergent code",
+            "__builtin_amdgcn_s_barrier();",
+        ),
+        (
+            &["steps_without_grid_barrier"],
+            "data race in global memory",
+            "if (out[(id + BLOCK) % (4 * BLOCK)] > 4 * BLOCK)",
+        ),
+        (
+            &["histogram_without_barrier"],
+            "data race in LDS",
+            "out[block_x() * BLOCK + id] = bins[id / 16];",
         ),
     ];
     let folder = install::source_root().join("tests/workloads/kernels");

@@ -1,5 +1,6 @@
 //! The end-to-end tests: one program, so that everything is linked once; a module for each subject.
 
+mod accesses;
 mod allocations;
 mod binding;
 mod capture_conformance;
@@ -9,6 +10,7 @@ mod checks;
 mod compat;
 mod counters;
 mod database;
+mod faults;
 mod foreign;
 mod gate;
 mod main_job;

@@ -50,6 +50,8 @@ bundle transpose transpose.hipfb
 debug=-g
 bundle inside inside.hipfb
 bundle errors errors.hipfb
+bundle faults faults.hipfb
+bundle accesses accesses.hipfb
 debug=
 bundle capture capture.hipfb
 bundle module module.hipfb

@@ -202,14 +202,16 @@ fn list(arguments: &[OsString]) -> Result<u8> {
     crate::print(&text)
 }
 
-/// Shows one call of a capture with its arguments and data
+/// Shows one call of a capture with its arguments and data, or what its kernels accessed in memory
 #[derive(Debug, Parser)]
 struct ShowArguments {
     #[command(flatten)]
     one: One,
-    /// Number of the call
+    /// Number of the call; without it recorded memory accesses (rpd capture --trace) are summed up by line of source code
     #[arg(value_name = "N")]
-    call: u64,
+    call: Option<u64>,
+    #[command(flatten)]
+    table: super::accesses::TableOptions,
 }
 
 fn show(arguments: &[OsString]) -> Result<u8> {
@@ -218,7 +220,10 @@ fn show(arguments: &[OsString]) -> Result<u8> {
     };
     let opened = Opened::new(&given.one.capture)?;
     let capture = opened.capture()?;
-    let call = capture.call(given.call).map_err(failure)?;
+    let Some(call) = given.call else {
+        return super::accesses::show(capture.path(), &given.table);
+    };
+    let call = capture.call(call).map_err(failure)?;
     crate::print(&format!("{}\n", rpd_capture::describe(&call, true)))
 }
 

@@ -1,5 +1,6 @@
 //! `rpd capture`: records a program's GPU calls with their data, and works on what was recorded.
 
+mod accesses;
 mod excerpt;
 mod hiptracer;
 mod inspect;

@@ -96,6 +96,8 @@ pub(super) struct Arguments {
     /// Where the program runs: rocm, sim or auto
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = parse_backend)]
     pub(super) backend: Backend,
+    #[command(flatten)]
+    pub(super) accesses: super::accesses::TraceOptions,
     /// Print no progress and no summary
     #[arg(long)]
     pub(super) quiet: bool,
@@ -252,6 +254,7 @@ fn options(given: &Arguments) -> Options {
         snapshot: given.memory == MemoryChoice::Snapshot,
         staging: given.staging,
         max_bytes: given.max_bytes,
+        accesses: given.accesses.choice(),
     };
     options
 }
@@ -297,6 +300,7 @@ fn start(
     if let Some(reason) = provider.fallback.as_ref().filter(|_| !given.quiet) {
         eprintln!("rpd: {reason}: the target runs on the simulated GPU");
     }
+    given.accesses.prepare(&provider, &spool)?;
     let changes = environment::changes(options, &provider, &spool, true, &inherited)?;
     let signals = Signals::hold()?;
     let target = spawn::start(file, &options.command, &changes, &signals)?;
@@ -429,6 +433,7 @@ impl Captures {
             }
             let manifest = self.manifest(options, provider, found.pid, status);
             let made = found.recorder.finish(manifest).map_err(failure)?;
+            super::accesses::keep(&self.spool.join(&name), &found.folder)?;
             if is_first {
                 // Into the directory that was asked for, the description last.
                 for entry in std::fs::read_dir(&found.folder)? {
@@ -541,4 +546,11 @@ fn tell(given: &Arguments, output: &Path, summary: &Summary) {
             "; the program did not end in good order"
         }
     );
+    if let Some(size) = super::accesses::recorded(output) {
+        eprintln!(
+            "rpd: recorded memory accesses, {}: rpd capture show {}",
+            bytes(size),
+            output.display()
+        );
+    }
 }

@@ -3,6 +3,7 @@
 
 use super::fp8::{F8, decode};
 use crate::isa::exec::{Exec, Lanes};
+use crate::isa::fault::unknown_instruction;
 use crate::isa::float::f16_to_f32;
 use crate::isa::inst::{Handler, Inst};
 use crate::isa::{Matrix, MatrixElement};
@@ -88,7 +89,7 @@ fn number(element: Element, registers: &[Lanes], lane: usize, n: usize) -> f32 {
 
 fn multiply(x: &mut Exec<'_>, i: &Inst) {
     let Some(shape) = shape(i.opcode) else {
-        return x.unknown_instruction(i);
+        return unknown_instruction(x, i);
     };
     let rows = shape.rows;
     let left: [Lanes; 2] = std::array::from_fn(|n| *x.vgpr(i.src[0] + n as u16));

@@ -92,14 +92,19 @@ fn flat_addresses_reach_all_of_the_lds_given_out() {
     for offset in [509, 512, 4096, 65536] {
         let mut out = vec![0; 2];
         let fault = run("flat_lds", &mut out, offset, 0).unwrap_err();
+        let missed = Aim::Lds {
+            byte: offset.into(),
+            size: 512,
+        };
         assert!(
             matches!(
                 fault,
                 Fault::Memory {
                     access: Access::Write,
                     bytes: 4,
+                    aim,
                     ..
-                }
+                } if aim == missed
             ),
             "offset {offset}: {fault}"
         );

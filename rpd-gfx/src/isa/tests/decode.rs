@@ -123,11 +123,12 @@ fn refused_instructions_are_named() {
     };
     assert_eq!(
         said(&machine::sample("s_store_dword")),
-        "the simulator does not execute `s_store_dword`: c0420202 00000010 (SMEM opcode 0x10) in kernel `snippet` at \
-         offset 0x0 of its code"
+        "the simulator does not execute `s_store_dword`: c0420202 00000010 (SMEM opcode 0x10) in kernel `snippet`, \
+         offset 0x0 of the kernel, workgroup 0, wave 0, lanes 0-63"
     );
     assert_eq!(
         said(&[0xbf80_0000, 0xbeff_ff00, 0]),
-        "unknown instruction beffff00 00000000 (SOP1 opcode 0xff) in kernel `snippet` at offset 0x4 of its code"
+        "unknown instruction beffff00 00000000 (SOP1 opcode 0xff) in kernel `snippet`, offset 0x4 of the kernel, \
+         workgroup 0, wave 0, lanes 0-63"
     );
 }

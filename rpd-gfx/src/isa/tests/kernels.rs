@@ -731,7 +731,8 @@ fn faults_name_kernel_and_address() {
             .run("wild", [64, 1, 1], [64, 1, 1], 0, &[&0x10u64.to_le_bytes()])
             .unwrap_err();
         assert!(
-            matches!(&fault, Fault::Memory { address: 0x10, access: Access::Write, kernel, .. } if kernel == "wild"),
+            matches!(&fault, Fault::Memory { address: 0x10, access: Access::Write, site, .. }
+                if site.kernel == "wild" && site.lanes == u64::MAX),
             "{fault}"
         );
         let fault = m.run("fail", [64, 1, 1], [64, 1, 1], 0, &[]).unwrap_err();

@@ -519,13 +519,7 @@ fn wrong_fields_are_refused() {
         let code = encoded(&CASES[last(name)], fields);
         let fault = execute(&code, &Everything, |_| {}, |x| x.fault.clone()).unwrap();
         assert!(
-            matches!(
-                fault,
-                Fault::Instruction {
-                    format: "VOP3P",
-                    ..
-                }
-            ),
+            matches!(&fault, Fault::Instruction { instruction, .. } if instruction.format == "VOP3P"),
             "{fault}"
         );
     }

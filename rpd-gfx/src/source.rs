@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use gimli::{AttributeValue, EndianSlice, LittleEndian, Unit, UnitOffset};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
-use rpd_spool::demangle::demangle;
+use rpd_demangle::demangle;
 
 /// A function, as the symbol table has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,20 @@ pub struct SourcePlace {
     pub line: u32,
     /// Column in that, from 1; 0 when it is not known.
     pub column: u32,
+}
+
+impl std::fmt::Display for SourcePlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// The lines of an instruction in a report: its own, and the calls that were inlined there. `None` without lines.
+pub fn chain(lines: &[String]) -> Option<String> {
+    Some(match lines.split_first()? {
+        (line, []) => line.clone(),
+        (line, callers) => format!("{line} (inlined in {})", callers.join(", ")),
+    })
 }
 
 type Reader<'data> = EndianSlice<'data, LittleEndian>;

@@ -1,0 +1,324 @@
+//! Memory accesses of kernels in a capture: recording them, and the tables of what each line of source code did.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use rpd_core::compat::Compat;
+use rpd_formats::parquet;
+use rpd_formats::table::{Cell, Printer, TableFormat};
+use rpd_gfx::access::{FILE, KernelChoice, Problem, Stride};
+use rpd_spool::access_trace::{AccessTrace, FOLDER, KERNELS_FILE};
+use rpd_spool::demangle::demangle;
+use rpd_symbols::code::{AccessReport, LineAccesses, access_report};
+
+use crate::commands::{Form, write_output};
+use crate::exit_status::{DAMAGED, FAILED, SUCCESS};
+use crate::failure::Failure;
+use crate::process::backend;
+
+/// What to record of the memory accesses of kernels.
+#[derive(Debug, Default, Args)]
+pub(super) struct TraceOptions {
+    /// Record what kernels access, on the simulated GPU: mem (instructions that access memory, with all addresses) or inst (all
+    /// instructions)
+    #[arg(long, value_name = "WHAT", value_parser = trace_word)]
+    pub(super) trace: Option<AccessTrace>,
+    /// Record accesses of kernels with this name or part of a name only; NAME#N is the Nth dispatch of it
+    #[arg(long, value_name = "NAME[#N]", requires = "trace", value_parser = kernel_word)]
+    pub(super) kernel: Vec<String>,
+}
+
+fn trace_word(text: &str) -> Result<AccessTrace, String> {
+    AccessTrace::of_word(text)
+        .filter(|choice| *choice != AccessTrace::Off)
+        .ok_or_else(|| "expected mem or inst".to_owned())
+}
+
+fn kernel_word(text: &str) -> Result<String, String> {
+    match KernelChoice::parse(text) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err(
+            "expected a name, or a name and the number of a dispatch such as scale#3".to_owned(),
+        ),
+    }
+}
+
+impl TraceOptions {
+    /// What the collector is told.
+    pub(super) fn choice(&self) -> AccessTrace {
+        self.trace.unwrap_or_default()
+    }
+
+    /// Checks that the provider can record accesses, and puts the choice of kernels where the collector reads it.
+    pub(super) fn prepare(&self, provider: &backend::Provider, spool: &Path) -> Result<()> {
+        if self.trace.is_none() {
+            return Ok(());
+        }
+        if !provider.simulated {
+            return Err(Failure::failed(
+                "capture: --trace needs the simulated GPU (--backend sim): hardware does not tell what instructions access. Capture \
+                 without it, and play a kernel there: rpd capture --trace mem --backend sim -- rpd replay DIR --backend sim \
+                 --kernel NAME",
+            )
+            .into());
+        }
+        let path = spool.join(KERNELS_FILE);
+        std::fs::write(&path, self.kernel.join("\n"))
+            .with_context(|| format!("{} cannot be written", path.display()))
+    }
+}
+
+/// Moves the recording of a process into its capture.
+pub(super) fn keep(process: &Path, capture: &Path) -> Result<()> {
+    let from = process.join(FOLDER);
+    if !from.is_dir() {
+        return Ok(());
+    }
+    let to = capture.join(FOLDER);
+    std::fs::rename(&from, &to).with_context(|| format!("{} cannot be made", to.display()))
+}
+
+/// Bytes of the recording in a capture, if it has one.
+pub(super) fn recorded(capture: &Path) -> Option<u64> {
+    let found = std::fs::metadata(capture.join(FOLDER).join(FILE)).ok()?;
+    Some(found.len())
+}
+
+/// How the table of accesses is written.
+#[derive(Debug, Args)]
+pub(super) struct TableOptions {
+    /// Memory accesses of kernels with this name or part of a name only; NAME#N is the Nth dispatch of it
+    #[arg(long, value_name = "NAME[#N]", conflicts_with = "call", value_parser = kernel_word)]
+    kernel: Vec<String>,
+    /// How the table of memory accesses looks
+    #[arg(
+        short = 'f',
+        long,
+        value_enum,
+        default_value = "table",
+        conflicts_with = "call"
+    )]
+    format: Form,
+    /// Write the table to FILE
+    #[arg(short, long, value_name = "FILE", conflicts_with = "call")]
+    output: Option<PathBuf>,
+    /// Write the table to FILE as Parquet
+    #[arg(long, value_name = "FILE", conflicts_with = "call")]
+    parquet: Option<PathBuf>,
+}
+
+/// Shows what the lines of kernels accessed; returns the exit status.
+pub(super) fn show(capture: &Path, options: &TableOptions) -> Result<u8> {
+    let folder = capture.join(FOLDER);
+    if !folder.join(FILE).is_file() {
+        return Err(Failure::failed(format!(
+            "{}: no memory accesses were recorded (rpd capture --trace mem); a number shows a call",
+            capture.display()
+        ))
+        .into());
+    }
+    let choices: Vec<KernelChoice> = options
+        .kernel
+        .iter()
+        .filter_map(|text| KernelChoice::parse(text))
+        .collect();
+    let report = access_report(&folder, |dispatch| {
+        let takes = |choice: &KernelChoice| choice.takes(&dispatch.kernel, dispatch.nth);
+        choices.is_empty() || choices.iter().any(takes)
+    })
+    .map_err(|problem| damaged(&folder, &problem))?;
+    for note in &report.notes {
+        eprintln!("rpd: {}: {note}", capture.display());
+    }
+    if report.lines.is_empty() {
+        eprintln!("rpd: {}: no accesses of such kernels", capture.display());
+        return Ok(FAILED);
+    }
+    let look = options.format.look();
+    if let Some(path) = &options.parquet {
+        parquet::write_cells(path.clone(), &COLUMNS, &rows(&report))?;
+        eprintln!("rpd: wrote {}", crate::report::shown(path));
+    }
+    if options.output.is_some() || options.parquet.is_none() {
+        write_output(options.output.as_deref(), Compat::None, |out| {
+            Ok(print(&report, look, out)?)
+        })?;
+    }
+    Ok(SUCCESS)
+}
+
+fn damaged(folder: &Path, problem: &Problem) -> Failure {
+    let status = match problem {
+        Problem::Damaged { .. } => DAMAGED,
+        Problem::Io(_) => FAILED,
+    };
+    Failure::new(
+        status,
+        format!("{}: {problem}", folder.join(FILE).display()),
+    )
+}
+
+/// The columns of tables for programs.
+const COLUMNS: [&str; 18] = [
+    "kernel",
+    "dispatches",
+    "file",
+    "line",
+    "space",
+    "access",
+    "instructions",
+    "executions",
+    "lanes",
+    "bytes",
+    "cache_lines",
+    "ideal_cache_lines",
+    "distinct_cache_lines",
+    "coalescing",
+    "lds_cycles",
+    "conflict_cycles",
+    "stride",
+    "stride_share",
+];
+
+/// A row for each line; its cells are those of [`COLUMNS`].
+fn rows(report: &AccessReport) -> Vec<Vec<Cell>> {
+    let row = |line: &LineAccesses| {
+        let totals = &line.totals;
+        let (is_memory, is_lds) = (!line.space.is_empty(), line.space == "lds");
+        let number = |shown: bool, value: u64| if shown { value.into() } else { Cell::Null };
+        let text = |text: &str| {
+            if text.is_empty() {
+                Cell::Null
+            } else {
+                text.into()
+            }
+        };
+        let stride = totals.stride();
+        let dispatches = report.dispatches.get(&line.kernel).copied();
+        vec![
+            Cell::Text(demangle(&line.kernel).into_owned()),
+            dispatches.unwrap_or(0).into(),
+            line.file.as_str().into(),
+            number(line.line > 0, line.line.into()),
+            text(line.space),
+            text(line.access),
+            (line.instructions as u64).into(),
+            totals.executions.into(),
+            totals.lanes.into(),
+            number(is_memory, totals.bytes),
+            number(is_memory && !is_lds, totals.lines),
+            number(is_memory && !is_lds, totals.ideal_lines),
+            number(is_memory && !is_lds, totals.unique_lines()),
+            totals.coalescing().map_or(Cell::Null, Cell::Float),
+            number(is_lds, totals.lds_cycles),
+            number(is_lds, totals.conflict_cycles),
+            match stride {
+                Some((Stride::Constant(bytes), _)) => Cell::Integer(bytes),
+                _ => Cell::Null,
+            },
+            stride.map_or(Cell::Null, |(_, share)| Cell::Float(share)),
+        ]
+    };
+    report.lines.iter().map(row).collect()
+}
+
+fn print(report: &AccessReport, look: TableFormat, out: &mut dyn Write) -> io::Result<()> {
+    if look == TableFormat::Console {
+        return print_for_people(report, out);
+    }
+    let columns = COLUMNS.iter().map(ToString::to_string).collect();
+    let mut table = Printer::new(look, columns, out)?;
+    for row in rows(report) {
+        table.row(row)?;
+    }
+    table.finish()
+}
+
+/// A table for each kernel.
+fn print_for_people(report: &AccessReport, out: &mut dyn Write) -> io::Result<()> {
+    for (nth, lines) in report
+        .lines
+        .chunk_by(|a, b| a.kernel == b.kernel)
+        .enumerate()
+    {
+        let kernel = &lines[0].kernel;
+        let dispatches = report.dispatches.get(kernel).copied().unwrap_or(0);
+        let gap = if nth > 0 { "\n" } else { "" };
+        let plural = if dispatches == 1 { "" } else { "es" };
+        writeln!(
+            out,
+            "{gap}{}: {dispatches} dispatch{plural}",
+            demangle(kernel)
+        )?;
+        let columns = [
+            "source",
+            "access",
+            "executed",
+            "lanes",
+            "bytes",
+            "cache lines",
+            "distinct",
+            "coalesced",
+            "bank conflicts",
+            "stride",
+        ];
+        let columns = columns.iter().map(ToString::to_string).collect();
+        let mut table = Printer::new(TableFormat::Console, columns, &mut *out)?;
+        for line in lines {
+            table.row(shown(line))?;
+        }
+        table.finish()?;
+    }
+    Ok(())
+}
+
+fn shown(line: &LineAccesses) -> Vec<Cell> {
+    let totals = &line.totals;
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let is_lds = line.space == "lds";
+    let cached = |value: u64| {
+        let shown = !line.space.is_empty() && !is_lds;
+        if shown {
+            value.into()
+        } else {
+            Cell::Text("-".to_owned())
+        }
+    };
+    let or_dash = |text: Option<String>| Cell::Text(text.unwrap_or_else(|| "-".to_owned()));
+    let conflicts = is_lds.then(|| {
+        let share = totals.conflict_cycles as f64 / totals.lds_cycles.max(1) as f64;
+        format!(
+            "{} of {} cycles ({})",
+            totals.conflict_cycles,
+            totals.lds_cycles,
+            percent(share)
+        )
+    });
+    let stride = totals.stride().map(|(stride, share)| match stride {
+        Stride::Constant(0) => format!("same address ({})", percent(share)),
+        Stride::Constant(bytes) => format!("{bytes} bytes ({})", percent(share)),
+        Stride::Irregular => format!("irregular ({})", percent(share)),
+    });
+    let place = match line.line {
+        0 => line.file.clone(),
+        number => format!("{}:{number}", line.file),
+    };
+    vec![
+        Cell::Text(place),
+        or_dash((!line.space.is_empty()).then(|| format!("{} {}", line.space, line.access))),
+        totals.executions.into(),
+        totals.lanes.into(),
+        if line.space.is_empty() {
+            or_dash(None)
+        } else {
+            totals.bytes.into()
+        },
+        cached(totals.lines),
+        cached(totals.unique_lines()),
+        or_dash(totals.coalescing().map(percent)),
+        or_dash(conflicts),
+        or_dash(stride),
+    ]
+}

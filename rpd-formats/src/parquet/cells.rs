@@ -1,0 +1,75 @@
+//! A table of any columns as Parquet.
+
+use std::path::PathBuf;
+
+use polars::prelude::*;
+
+use super::table;
+use crate::WriteError;
+use crate::table::Cell;
+
+/// Writes a table whose rows have a cell for each of `columns`, and returns the name of the file. A column holds integers, floating
+/// numbers or texts: the widest of these that its cells have.
+///
+/// # Errors
+/// When it cannot be written; nothing is left under its name then.
+pub fn write_cells(
+    path: PathBuf,
+    columns: &[&str],
+    rows: &[Vec<Cell>],
+) -> Result<PathBuf, WriteError> {
+    let pool = StringChunked::default();
+    table::write(path, rows.len(), &pool, |mut group| {
+        for (index, name) in columns.iter().enumerate() {
+            let cell = |row: usize| rows[row].get(index).unwrap_or(&Cell::Null);
+            let all = || rows.iter().filter_map(|row| row.get(index));
+            let has_text = all().any(|cell| matches!(cell, Cell::Text(_)));
+            let has_float = all().any(|cell| matches!(cell, Cell::Float(_)));
+            group = match (has_text, has_float) {
+                (true, _) => group.optional_texts(name, |row| match cell(row) {
+                    Cell::Text(text) => Some(text.clone()),
+                    Cell::Integer(value) => Some(value.to_string()),
+                    Cell::Float(value) => Some(value.to_string()),
+                    Cell::Null => None,
+                }),
+                (false, true) => group.optional_floats(name, |row| match cell(row) {
+                    Cell::Float(value) => Some(*value),
+                    Cell::Integer(value) => Some(*value as f64),
+                    _ => None,
+                }),
+                (false, false) => group.optional_integers(name, |row| match cell(row) {
+                    Cell::Integer(value) => Some(*value),
+                    _ => None,
+                }),
+            };
+        }
+        Ok(group)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use polars_io::prelude::*;
+
+    #[test]
+    fn columns_have_the_type_of_their_cells() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("table.parquet");
+        let rows = [
+            vec!["a".into(), 1_u64.into(), Cell::Null, Cell::Null],
+            vec![Cell::Null, Cell::Null, 0.5.into(), Cell::Null],
+        ];
+        let columns = ["text", "number", "share", "nothing"];
+        write_cells(path.clone(), &columns, &rows).expect("written");
+        let file = std::fs::File::open(path).expect("a file");
+        let read = ParquetReader::new(file).finish().expect("Parquet");
+        let expected = df!(
+            "text" => [Some("a"), None],
+            "number" => [Some(1_i64), None],
+            "share" => [None, Some(0.5)],
+            "nothing" => [None::<i64>, None],
+        );
+        assert!(read.equals_missing(&expected.expect("a frame")), "{read}");
+    }
+}

@@ -1,0 +1,48 @@
+//! Which dispatches are meant.
+
+use rpd_demangle::demangle;
+
+/// A kernel, or one dispatch of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelChoice {
+    name: String,
+    nth: Option<u64>,
+}
+
+impl KernelChoice {
+    /// Reads `NAME` or `NAME#N`: the name as compiled, or a part of the name in C++, and which dispatch of it, from 1. `None` for
+    /// another number.
+    pub fn parse(text: &str) -> Option<KernelChoice> {
+        let (name, nth) = match text.rsplit_once('#') {
+            Some((name, number)) => (name, Some(number.parse().ok().filter(|n| *n > 0)?)),
+            None => (text, None),
+        };
+        Some(KernelChoice {
+            name: name.to_owned(),
+            nth,
+        })
+    }
+
+    /// Whether the `nth` dispatch of a kernel is meant.
+    pub fn takes(&self, kernel: &str, nth: u64) -> bool {
+        self.nth.is_none_or(|wanted| wanted == nth)
+            && (self.name == kernel || demangle(kernel).contains(&self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_name_kernels_and_their_dispatches() {
+        let choice = |text| KernelChoice::parse(text).expect("a choice");
+        assert!(choice("scale").takes("_Z5scalePf", 7));
+        assert!(choice("scale(float*)#2").takes("_Z5scalePf", 2));
+        assert!(!choice("scale#2").takes("_Z5scalePf", 1));
+        assert!(choice("_Z5scalePf").takes("_Z5scalePf", 1));
+        assert!(!choice("copy").takes("_Z5scalePf", 1));
+        assert_eq!(KernelChoice::parse("scale#0"), None);
+        assert_eq!(KernelChoice::parse("scale#x"), None);
+    }
+}

@@ -1,0 +1,220 @@
+//! Reads recordings. Nothing of a file is believed: lengths are checked, and a block that makes no sense is an error that says where.
+
+use std::io::{self, Read};
+
+use super::encoding::{self, State, Step, decode};
+use super::{Ending, HEAD, Kind, LARGEST, Level, MAGIC};
+
+/// A recorded dispatch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dispatch {
+    /// Its number in the file.
+    pub number: u32,
+    /// Name of the kernel, as compiled.
+    pub kernel: String,
+    /// Which of the kernel's dispatches it is, in the order in which they began, from 1.
+    pub nth: u64,
+    /// File with the code object, beside the recording.
+    pub object: String,
+    /// Address in that file of the instruction with offset 0.
+    pub first: u64,
+    /// Work-items in each dimension.
+    pub grid: [u32; 3],
+    /// Work-items of a workgroup in each dimension.
+    pub workgroup: [u32; 3],
+    /// What was recorded.
+    pub level: Level,
+    /// Name of the device.
+    pub device: String,
+}
+
+/// The next part of a recording.
+#[derive(Debug)]
+pub enum Item<'r> {
+    /// A dispatch begins.
+    Dispatch(Dispatch),
+    /// Steps of a dispatch.
+    Steps(Steps<'r>),
+    /// A dispatch ended.
+    End {
+        /// Its number.
+        dispatch: u32,
+        /// How.
+        ending: Ending,
+    },
+}
+
+/// Steps of a dispatch that follow each other on a thread.
+#[derive(Debug)]
+pub struct Steps<'r> {
+    /// Number of the dispatch.
+    pub dispatch: u32,
+    rest: &'r [u8],
+    state: State,
+    at: u64,
+}
+
+/// Why a recording cannot be read on.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// What it holds is no recording.
+    #[error("not a recording of memory accesses, or damaged at byte {at}: {what}")]
+    Damaged {
+        /// Offset in the file.
+        at: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+/// Reads a recording from its begin to its end.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    /// Bytes that were read.
+    at: u64,
+    content: Vec<u8>,
+    cut: bool,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the begin of a recording.
+    ///
+    /// # Errors
+    /// When it cannot be read or is none.
+    pub fn new(mut input: R) -> Result<Reader<R>, Problem> {
+        let mut magic = [0; MAGIC.len()];
+        let there = fill(&mut input, &mut magic)?;
+        if magic != MAGIC {
+            return Err(Problem::Damaged {
+                at: 0,
+                what: "it does not begin with RPDACC1",
+            });
+        }
+        Ok(Reader {
+            input,
+            at: there as u64,
+            content: Vec::new(),
+            cut: false,
+        })
+    }
+
+    /// Whether the last block was incomplete: the program that wrote it was killed.
+    pub fn is_cut_off(&self) -> bool {
+        self.cut
+    }
+
+    /// The next part, `None` at the end.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is damaged.
+    pub fn next_item(&mut self) -> Result<Option<Item<'_>>, Problem> {
+        let at = self.at;
+        let damaged = |what| Problem::Damaged { at, what };
+        let mut head = [0; HEAD];
+        match fill(&mut self.input, &mut head)? {
+            HEAD => {}
+            there => {
+                self.cut = there > 0;
+                return Ok(None);
+            }
+        }
+        let word =
+            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let kind = Kind::of_number(word(0)).ok_or(damaged("a block of unknown kind"))?;
+        let dispatch = word(4);
+        let length = u64::from(word(8)) | u64::from(word(12)) << 32;
+        if length > LARGEST as u64 {
+            return Err(damaged("a block that is too long"));
+        }
+        self.content.resize(length as usize, 0);
+        if fill(&mut self.input, &mut self.content)? < self.content.len() {
+            self.cut = true;
+            return Ok(None);
+        }
+        self.at += HEAD as u64 + length;
+        let mut rest = self.content.as_slice();
+        Ok(Some(match kind {
+            Kind::Dispatch => {
+                let described = describe(dispatch, &mut rest);
+                Item::Dispatch(described.ok_or(damaged("the description of a dispatch"))?)
+            }
+            Kind::Steps => Item::Steps(Steps {
+                dispatch,
+                rest,
+                state: State::default(),
+                at: at + HEAD as u64,
+            }),
+            Kind::End => {
+                let ending = encoding::take(&mut rest).and_then(Ending::of_number);
+                let ending = ending.ok_or(damaged("the end of a dispatch"))?;
+                Item::End { dispatch, ending }
+            }
+        }))
+    }
+}
+
+impl Steps<'_> {
+    /// Puts the next step into `step`; false at the end.
+    ///
+    /// # Errors
+    /// When the block is damaged.
+    pub fn next_step(&mut self, step: &mut Step) -> Result<bool, Problem> {
+        if self.rest.is_empty() {
+            return Ok(false);
+        }
+        let before = self.rest.len();
+        let damaged = Problem::Damaged {
+            at: self.at,
+            what: "a step",
+        };
+        decode(&mut self.rest, &mut self.state, step).ok_or(damaged)?;
+        self.at += (before - self.rest.len()) as u64;
+        Ok(true)
+    }
+}
+
+/// Reads until the buffer is full or the input ends; the bytes that were read.
+fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut there = 0;
+    while there < buffer.len() {
+        match input.read(&mut buffer[there..]) {
+            Ok(0) => break,
+            Ok(more) => there += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(there)
+}
+
+fn describe(number: u32, rest: &mut &[u8]) -> Option<Dispatch> {
+    let mut text = || {
+        let length = usize::try_from(encoding::take(rest)?).ok()?;
+        let (text, behind) = rest.split_at_checked(length)?;
+        *rest = behind;
+        Some(String::from_utf8_lossy(text).into_owned())
+    };
+    let (kernel, object, device) = (text()?, text()?, text()?);
+    let nth = encoding::take(rest)?;
+    let first = encoding::take(rest)?;
+    let mut sizes = [0; 6];
+    for size in &mut sizes {
+        *size = u32::try_from(encoding::take(rest)?).ok()?;
+    }
+    let level = u32::try_from(encoding::take(rest)?).ok()?;
+    Some(Dispatch {
+        number,
+        kernel,
+        nth,
+        object,
+        first,
+        grid: [sizes[0], sizes[1], sizes[2]],
+        workgroup: [sizes[3], sizes[4], sizes[5]],
+        level: Level::of_number(level)?,
+        device,
+    })
+}

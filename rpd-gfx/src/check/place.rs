@@ -1,0 +1,98 @@
+//! What an address is, in the words of reports.
+
+/// What an address of global memory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In an allocation.
+    Inside {
+        /// Its first byte.
+        base: u64,
+        /// Its size in bytes.
+        size: u64,
+        /// Whether it is known which of its bytes have been written.
+        tracked: bool,
+    },
+    /// In no allocation; the nearest one, if it is near.
+    Outside {
+        /// First byte and size of the nearest allocation.
+        nearest: Option<(u64, u64)>,
+    },
+    /// In memory that was freed.
+    Freed {
+        /// First byte of the former allocation.
+        base: u64,
+        /// Its size in bytes.
+        size: u64,
+    },
+}
+
+/// Addresses below this come from a null pointer.
+const NULL_PAGE: u64 = 4096;
+
+impl Place {
+    /// What `address`, which is this place, is.
+    pub fn describe(self, address: u64) -> String {
+        let whole = |base: u64, size: u64| format!("the allocation of {size} bytes at {base:#x}");
+        match self {
+            Self::Inside { base, size, .. } => {
+                let offset = address.saturating_sub(base);
+                format!("byte {offset} of {}", whole(base, size))
+            }
+            Self::Freed { base, size } => {
+                let offset = address.saturating_sub(base);
+                format!("byte {offset} of {}, which was freed", whole(base, size))
+            }
+            Self::Outside {
+                nearest: Some((base, size)),
+            } => match address.checked_sub(base) {
+                None => format!("{} bytes before {}", base - address, whole(base, size)),
+                Some(offset) if offset < size => {
+                    format!("crosses the end of {}", whole(base, size))
+                }
+                Some(offset) => format!("{} bytes behind {}", offset - size, whole(base, size)),
+            },
+            Self::Outside { nearest: None } if address < NULL_PAGE => {
+                format!("a null pointer with an offset of {address} bytes")
+            }
+            Self::Outside { nearest: None } => "far from all allocations".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_described() {
+        let outside = Place::Outside {
+            nearest: Some((0x1000, 256)),
+        };
+        assert_eq!(
+            outside.describe(0x1110),
+            "16 bytes behind the allocation of 256 bytes at 0x1000"
+        );
+        assert_eq!(
+            outside.describe(0xff8),
+            "8 bytes before the allocation of 256 bytes at 0x1000"
+        );
+        assert_eq!(
+            outside.describe(0x10fe),
+            "crosses the end of the allocation of 256 bytes at 0x1000"
+        );
+        let freed = Place::Freed {
+            base: 0x1000,
+            size: 256,
+        };
+        assert_eq!(
+            freed.describe(0x1004),
+            "byte 4 of the allocation of 256 bytes at 0x1000, which was freed"
+        );
+        let nowhere = Place::Outside { nearest: None };
+        assert_eq!(
+            nowhere.describe(0x10),
+            "a null pointer with an offset of 16 bytes"
+        );
+        assert_eq!(nowhere.describe(0x7000_0000), "far from all allocations");
+    }
+}

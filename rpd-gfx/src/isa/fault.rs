@@ -1,0 +1,307 @@
+//! What ends a dispatch early, and where in the kernel it happened.
+
+use super::exec::{Exec, Lanes64, PRIVATE_APERTURE, SHARED_APERTURE};
+use super::inst::{FLAT_SCRATCH, Format, Inst};
+use super::lane_numbers;
+
+/// Why a dispatch ended early.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// An instruction that the interpreter does not execute.
+    #[error("{instruction} in {site}")]
+    Instruction {
+        /// The instruction.
+        instruction: Refused,
+        /// Where it is.
+        site: Box<Site>,
+    },
+    /// An access to memory that the kernel has no right to.
+    #[error("{access} of {bytes} bytes at {address:#x}{} in {site}", own(aim))]
+    Memory {
+        /// Address of the first byte; of LDS as flat accesses have it.
+        address: u64,
+        /// Size of the access in bytes.
+        bytes: u32,
+        /// Load, store or atomic.
+        access: Access,
+        /// The memory that the address belongs to.
+        aim: Aim,
+        /// Where the instruction is; the lanes are those whose access failed.
+        site: Box<Site>,
+    },
+    /// The kernel trapped (`s_trap`): a failed assertion, `__builtin_trap` or `abort`.
+    #[error("trap {id} in {site}")]
+    Trap {
+        /// Trap id; 2 is `llvm.trap`.
+        id: u32,
+        /// Where the instruction is.
+        site: Box<Site>,
+    },
+    /// The program counter left the program.
+    #[error("jump to {:#x}, which is not code of its code object, in {site}", site.pc)]
+    Jump {
+        /// The place that the wave jumped to.
+        site: Box<Site>,
+    },
+    /// The dispatch needs more of a resource than the device has.
+    #[error("kernel `{kernel}` cannot be dispatched: {why}")]
+    Launch {
+        /// Name of the kernel.
+        kernel: String,
+        /// Description of the error.
+        why: String,
+    },
+    /// [`super::Control::stop`] became true.
+    #[error("kernel `{kernel}` was stopped")]
+    Stopped {
+        /// Name of the kernel.
+        kernel: String,
+    },
+}
+
+/// An instruction that the interpreter does not execute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Its name, if the device has it.
+    pub name: Option<&'static str>,
+    /// The instruction and the dword that follows.
+    pub words: [u32; 2],
+    /// Its encoding.
+    pub format: &'static str,
+    /// Its opcode in that encoding.
+    pub opcode: u32,
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.name {
+            Some(name) => write!(f, "the simulator does not execute `{name}`:")?,
+            None => f.write_str("unknown instruction")?,
+        }
+        let [first, second] = self.words;
+        let (format, opcode) = (self.format, self.opcode);
+        write!(f, " {first:08x} {second:08x} ({format} opcode {opcode:#x})")
+    }
+}
+
+/// The place of a wave in a kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Site {
+    /// Name of the kernel, as compiled.
+    pub kernel: String,
+    /// Address of the instruction.
+    pub pc: u64,
+    /// Bytes from the kernel's first instruction; negative in code that a kernel calls and that lies before it.
+    pub offset: i64,
+    /// Number of the workgroup.
+    pub group: u64,
+    /// The wave's number in it.
+    pub wave: u32,
+    /// Lanes concerned; none if it is a scalar instruction.
+    pub lanes: u64,
+}
+
+impl Site {
+    /// The offset with its sign, and the wave with its lanes.
+    pub fn describe(&self) -> String {
+        let sign = if self.offset < 0 { "-" } else { "" };
+        let offset = self.offset.unsigned_abs();
+        let (group, wave) = (self.group, self.wave);
+        let text =
+            format!("offset {sign}{offset:#x} of the kernel, workgroup {group}, wave {wave}");
+        match self.lanes.count_ones() {
+            0 => text,
+            1 => format!("{text}, lane {}", lane_numbers(self.lanes)),
+            _ => format!("{text}, lanes {}", lane_numbers(self.lanes)),
+        }
+    }
+}
+
+impl std::fmt::Display for Site {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "kernel `{}`, {}", self.kernel, self.describe())
+    }
+}
+
+/// Kind of a memory access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+    /// An atomic read-modify-write.
+    Atomic,
+}
+
+impl std::fmt::Display for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Atomic => "atomic",
+        })
+    }
+}
+
+/// The memory that an address belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aim {
+    /// Memory of the device or the host.
+    Global,
+    /// LDS of the workgroup.
+    Lds {
+        /// The first byte of it.
+        byte: u64,
+        /// Bytes that the workgroup has.
+        size: u64,
+    },
+    /// Scratch of the work-item.
+    Scratch {
+        /// The first byte of it; negative before its begin.
+        byte: i64,
+        /// Bytes that the work-item has.
+        size: u64,
+    },
+}
+
+impl Aim {
+    /// What it is in words, if it is memory of the wave's own.
+    pub fn describe(self) -> Option<String> {
+        Some(match self {
+            Self::Global => return None,
+            Self::Lds { byte, size } => {
+                format!("byte {byte} of LDS, of which the workgroup has {size} bytes")
+            }
+            Self::Scratch { byte, size } => {
+                format!("byte {byte} of scratch, of which a work-item has {size} bytes")
+            }
+        })
+    }
+}
+
+fn own(aim: &Aim) -> String {
+    aim.describe()
+        .map_or_else(String::new, |text| format!(" ({text})"))
+}
+
+impl Exec<'_> {
+    /// Stops the wave with a fault.
+    #[cold]
+    pub(super) fn fail(&mut self, fault: Fault) {
+        self.w.state = super::exec::State::Faulted;
+        self.fault.get_or_insert(fault);
+    }
+
+    /// The place of an instruction in execution and some lanes of the wave.
+    pub(super) fn site(&self, pc: u64, lanes: u64) -> Box<Site> {
+        Box::new(Site {
+            kernel: self.d.kernel.to_owned(),
+            pc,
+            offset: pc.wrapping_sub(self.entry) as i64,
+            group: self.group,
+            wave: self.wave,
+            lanes,
+        })
+    }
+
+    /// Address of the instruction in execution.
+    pub(super) fn address_of(&self, inst: &Inst) -> u64 {
+        self.w.pc.wrapping_sub(u64::from(inst.words) * 4)
+    }
+
+    /// Stops the wave at an access of the lanes of `mask`, of which one at least may not be.
+    #[cold]
+    pub(super) fn memory_fault(
+        &mut self,
+        inst: &Inst,
+        addresses: &Lanes64,
+        mask: u64,
+        bytes: u32,
+        access: Access,
+    ) {
+        let write = access != Access::Read;
+        let mut lanes = 0_u64;
+        for (lane, &address) in addresses.iter().enumerate() {
+            let aligned = access != Access::Atomic || address.is_multiple_of(bytes.into());
+            if mask >> lane & 1 != 0 && !(aligned && self.mem.allows(address, bytes.into(), write))
+            {
+                lanes |= 1 << lane;
+            }
+        }
+        let lane = lanes.trailing_zeros() as usize & 63;
+        let aim = self.aim(inst, addresses[lane], lane);
+        let address = match aim {
+            Aim::Lds { byte, .. } => u64::from(SHARED_APERTURE) << 32 | byte,
+            _ => addresses[lane],
+        };
+        let fault = Fault::Memory {
+            address,
+            bytes,
+            access,
+            aim,
+            site: self.site(self.address_of(inst), lanes),
+        };
+        self.fail(fault);
+    }
+
+    /// Stops the wave at a scalar load that may not be.
+    #[cold]
+    pub(super) fn scalar_fault(&mut self, inst: &Inst, address: u64, bytes: u32) {
+        let fault = Fault::Memory {
+            address,
+            bytes,
+            access: Access::Read,
+            aim: Aim::Global,
+            site: self.site(self.address_of(inst), 0),
+        };
+        self.fail(fault);
+    }
+
+    /// The memory that a lane's address belongs to.
+    fn aim(&self, inst: &Inst, address: u64, lane: usize) -> Aim {
+        let scratch = match inst.format {
+            Format::Scratch => true,
+            // A descriptor with swizzling is that of scratch.
+            Format::Mubuf => self.s32(inst.sdst + 1, 0) >> 31 != 0,
+            // What begins in LDS has an address of the host there.
+            Format::Flat => match self.vgpr(inst.src[0] + 1)[lane] {
+                SHARED_APERTURE => {
+                    let low = i64::from(self.vgpr(inst.src[0])[lane]);
+                    return Aim::Lds {
+                        byte: low.wrapping_add(inst.offset()) as u64 & 0xffff_ffff,
+                        size: self.lds.len() as u64,
+                    };
+                }
+                high => high == PRIVATE_APERTURE,
+            },
+            _ => false,
+        };
+        if !scratch {
+            return Aim::Global;
+        }
+        // Dwords of the lanes lie side by side.
+        let distance = address.wrapping_sub(self.pair(FLAT_SCRATCH)) as i64;
+        let own = self.d.descriptor.private_segment_size;
+        Aim::Scratch {
+            byte: (distance >> 8) * 4 + (distance & 3),
+            size: self.d.private_segment_size.max(own).into(),
+        }
+    }
+}
+
+/// Handler of unknown instructions. There is one of it, by which they are told from others.
+#[cold]
+#[inline(never)]
+pub(super) fn unknown_instruction(x: &mut Exec<'_>, inst: &Inst) {
+    let pc = x.address_of(inst);
+    let [first, second, _] = x.d.program.words(pc);
+    let instruction = Refused {
+        name: inst.refused(x.d.device.name),
+        words: [first, second],
+        format: inst.format.name(),
+        opcode: u32::from(inst.opcode),
+    };
+    let site = x.site(pc, x.exec());
+    x.fail(Fault::Instruction { instruction, site });
+}

@@ -1,0 +1,39 @@
+//! Masks of lanes.
+
+/// The lanes in a mask.
+pub fn lanes(mask: u64) -> impl Iterator<Item = usize> + Clone {
+    (0..64).filter(move |lane| mask >> lane & 1 != 0)
+}
+
+/// Numbers of the lanes in a mask, such as `0-3, 7`.
+pub fn lane_numbers(mask: u64) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut lane = 0;
+    while lane < 64 {
+        if mask >> lane & 1 == 0 {
+            lane += 1;
+            continue;
+        }
+        let first = lane;
+        while lane < 64 && mask >> lane & 1 != 0 {
+            lane += 1;
+        }
+        parts.push(match lane - first {
+            1 => first.to_string(),
+            _ => format!("{first}-{}", lane - 1),
+        });
+    }
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_are_ranges() {
+        assert_eq!(lane_numbers(0b1000_1111), "0-3, 7");
+        assert_eq!(lane_numbers(u64::MAX), "0-63");
+        assert_eq!(lane_numbers(1 << 63), "63");
+    }
+}

@@ -1,0 +1,567 @@
+//! The model of a compute unit: when it issues the instructions that its waves executed.
+
+use std::collections::{HashSet, VecDeque};
+
+use super::record::{Entry, GroupRecord, RELEASED, UnitRecord};
+use super::timeline::{Issued, PORTS, Pipe, QUAD, Reason, Timeline, WaveTimeline};
+use crate::device::Device;
+use crate::isa::{Facts, Kind, Program, Registers};
+
+/// Quads from the issue of vector arithmetic until an instruction that needs the result can be issued.
+const ARITHMETIC: u64 = 2;
+/// Quads until the instructions behind a taken branch are there.
+const BRANCH: u64 = 4;
+/// Quads from the start of a wave to its first instruction.
+const START: u64 = 4;
+/// Quads of vector memory requests that a compute unit takes before its address unit has sent them.
+const ADDRESS_QUEUE: u64 = 16;
+/// The same of LDS.
+const LDS_QUEUE: u64 = 8;
+/// Bytes of a line of the instruction cache.
+const CODE_LINE: u64 = 64;
+
+/// Instructions that were looked at, each in the place that its offset has.
+pub(super) struct FactsCache<'p> {
+    program: &'p Program,
+    known: Vec<Option<(u32, Facts)>>,
+}
+
+impl<'p> FactsCache<'p> {
+    const PLACES: usize = 4096;
+
+    /// Nothing is known yet.
+    pub(super) fn new(program: &'p Program) -> Self {
+        Self {
+            program,
+            known: vec![None; Self::PLACES],
+        }
+    }
+
+    fn get(&mut self, offset: u32) -> Option<Facts> {
+        let place = &mut self.known[(offset >> 2) as usize % Self::PLACES];
+        if place.is_none_or(|known| known.0 != offset) {
+            *place = self
+                .program
+                .facts(u64::from(offset))
+                .map(|facts| (offset, facts));
+        }
+        place.map(|known| known.1)
+    }
+}
+
+/// A wave in execution.
+struct Wave<'r> {
+    group: usize,
+    number: u32,
+    simd: usize,
+    slot: u8,
+    entries: &'r [Entry],
+    /// First entries of windows, those to come last.
+    windows: Vec<(u64, usize)>,
+    /// Number of the window that it is in.
+    window: u64,
+    next: usize,
+    start: u64,
+    head: u64,
+    state: State,
+    /// What is at the head.
+    current: Option<Current>,
+    /// The first release of a barrier that it has yet to come to is not before this entry.
+    release: usize,
+    /// When a register can be read.
+    registers: Vec<u64>,
+    vector: VecDeque<u64>,
+    scalar: VecDeque<u64>,
+    /// When the next instruction is there.
+    fetched: u64,
+    /// The line of code fetched last.
+    line: u64,
+    issued: Vec<Issued>,
+}
+
+impl Wave<'_> {
+    /// The barrier that it will wait at next.
+    fn next_barrier(&mut self) -> Option<u32> {
+        self.release = self.release.max(self.next);
+        loop {
+            let entry = self.entries.get(self.release)?;
+            if entry.offset == RELEASED {
+                return Some(entry.detail);
+            }
+            self.release += 1;
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    /// At the barrier of this number, since then.
+    Barrier(u32),
+    Ended,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Current {
+    head: u64,
+    facts: Facts,
+    entry: Entry,
+    pipe: Pipe,
+    ready: u64,
+    reason: Reason,
+}
+
+/// A workgroup in execution.
+struct Resident<'r> {
+    record: &'r GroupRecord,
+    slot: u32,
+    waves: Vec<usize>,
+}
+
+/// A compute unit.
+pub(super) struct Machine<'d> {
+    device: &'d Device,
+    resident: usize,
+    /// When each port of each SIMD takes the next instruction, and when it took the last.
+    ports: Vec<[(u64, u64); PORTS]>,
+    address: u64,
+    lds: u64,
+    code: HashSet<u64>,
+    /// Whether a wave came to the end of a window since it was asked for last.
+    passed: bool,
+}
+
+impl<'d> Machine<'d> {
+    /// A unit that has done nothing, with room for so many workgroups.
+    pub(super) fn new(device: &'d Device, resident: u64) -> Self {
+        Self {
+            device,
+            resident: resident as usize,
+            ports: vec![[(0, 0); PORTS]; device.layout.simds_per_unit as usize],
+            address: 0,
+            lds: 0,
+            code: HashSet::new(),
+            passed: false,
+        }
+    }
+
+    /// Executes what was recorded of a unit.
+    pub(super) fn run(
+        mut self,
+        unit: usize,
+        recorded: &UnitRecord,
+        facts: &mut FactsCache<'_>,
+    ) -> Timeline {
+        let simds = self.device.layout.simds_per_unit as usize;
+        let mut waiting: VecDeque<&GroupRecord> = recorded.groups.iter().collect();
+        let mut residents: Vec<Option<Resident<'_>>> = Vec::new();
+        residents.resize_with(self.resident.max(1), || None);
+        let mut waves: Vec<Wave<'_>> = Vec::new();
+        let mut running: Vec<Vec<usize>> = vec![Vec::new(); simds];
+        // The first that each SIMD issues next, where that is known.
+        let mut first: Vec<Option<(u64, u64, usize)>> = vec![None; simds];
+        let (mut now, mut dealt, mut done) = (0, 0, Vec::new());
+        loop {
+            // Workgroups start where there is room.
+            for (slot, resident) in residents.iter_mut().enumerate() {
+                if resident.is_some() {
+                    continue;
+                }
+                let Some(record) = waiting.pop_front() else {
+                    break;
+                };
+                let mut group = Resident {
+                    record,
+                    slot: slot as u32,
+                    waves: Vec::new(),
+                };
+                for (number, wave) in record.waves.iter().enumerate() {
+                    let simd = dealt % simds;
+                    dealt += 1;
+                    let mut used = 0u64;
+                    for &other in &running[simd] {
+                        used |= 1 << waves[other].slot;
+                    }
+                    group.waves.push(waves.len());
+                    running[simd].push(waves.len());
+                    let mut windows = wave.windows.clone();
+                    windows.reverse();
+                    waves.push(Wave {
+                        group: slot,
+                        number: number as u32,
+                        simd,
+                        slot: (!used).trailing_zeros() as u8,
+                        entries: &wave.entries,
+                        windows,
+                        window: 0,
+                        next: 0,
+                        start: now,
+                        head: now,
+                        state: State::Running,
+                        current: None,
+                        registers: vec![0; Registers::COUNT],
+                        release: 0,
+                        vector: VecDeque::new(),
+                        scalar: VecDeque::new(),
+                        fetched: now + START,
+                        line: u64::MAX,
+                        issued: Vec::with_capacity(wave.entries.len()),
+                    });
+                }
+                *resident = Some(group);
+            }
+            let best = self.choose(&running, &mut waves, &mut first, facts);
+            if std::mem::take(&mut self.passed) {
+                for resident in residents.iter().flatten() {
+                    release(resident, &mut waves);
+                }
+                first.fill(None);
+                continue;
+            }
+            let Some((time, at)) = best else {
+                // Waves wait at barriers that the others did not record.
+                if !resume(&residents, &mut waves, now) {
+                    break;
+                }
+                first.fill(None);
+                continue;
+            };
+            now = now.max(time);
+            let slot = waves[at].group;
+            self.issue(&mut waves[at], time);
+            first[waves[at].simd] = None;
+            match waves[at].state {
+                State::Running => {}
+                State::Barrier(_) => {
+                    if let Some(resident) = &residents[slot] {
+                        release(resident, &mut waves);
+                        first.fill(None);
+                    }
+                }
+                State::Ended => {
+                    let simd = waves[at].simd;
+                    running[simd].retain(|&other| other != at);
+                    if let Some(resident) = &residents[slot] {
+                        release(resident, &mut waves);
+                        let left = resident
+                            .waves
+                            .iter()
+                            .any(|&w| waves[w].state != State::Ended);
+                        if !left {
+                            finish(resident, &mut waves, &mut done);
+                            residents[slot] = None;
+                        }
+                        first.fill(None);
+                    }
+                }
+            }
+        }
+        done.sort_by_key(|wave: &WaveTimeline| (wave.start, wave.group, wave.number));
+        Timeline {
+            unit,
+            busy: 0.0,
+            batches: recorded.batches.max(1),
+            end: done.iter().map(|wave| wave.end).max().unwrap_or(0),
+            waves: done,
+        }
+    }
+
+    /// The wave that issues next, and when: of those that can at the same time the one that waited longest.
+    fn choose(
+        &mut self,
+        running: &[Vec<usize>],
+        waves: &mut [Wave<'_>],
+        first: &mut [Option<(u64, u64, usize)>],
+        facts: &mut FactsCache<'_>,
+    ) -> Option<(u64, usize)> {
+        loop {
+            for (simd, first) in first.iter_mut().enumerate().filter(|f| f.1.is_none()) {
+                for &at in &running[simd] {
+                    let wave = &mut waves[at];
+                    if wave.state != State::Running {
+                        continue;
+                    }
+                    if wave.current.is_none() {
+                        self.prepare(wave, facts);
+                    }
+                    let found = (self.issue_time(wave), wave.head, at);
+                    if first.is_none_or(|known| found < known) {
+                        *first = Some(found);
+                    }
+                }
+            }
+            let (time, _, at) = first.iter().flatten().min().copied()?;
+            // What SIMDs share may be taken meanwhile.
+            let wave = &waves[at];
+            if self.issue_time(wave) == time {
+                return Some((time, at));
+            }
+            first[wave.simd] = None;
+        }
+    }
+
+    /// Takes the next instruction to the head of the wave.
+    fn prepare(&mut self, wave: &mut Wave<'_>, facts: &mut FactsCache<'_>) {
+        loop {
+            while let Some(&(number, first)) = wave.windows.last()
+                && first <= wave.next
+            {
+                wave.windows.pop();
+                // What lies between two windows was not recorded; what was in flight has ended.
+                if number > wave.window + 1 {
+                    wave.vector.clear();
+                    wave.scalar.clear();
+                    wave.fetched = 0;
+                }
+                wave.window = number;
+            }
+            let Some(&entry) = wave.entries.get(wave.next) else {
+                wave.current = None;
+                return;
+            };
+            wave.next += 1;
+            if entry.offset == RELEASED {
+                // Others may have waited until it came here.
+                self.passed = true;
+                continue;
+            }
+            let Some(facts) = facts.get(entry.offset) else {
+                continue;
+            };
+            let (mut ready, mut reason) = (wave.head, Reason::Fetch);
+            let fetched = self.fetch(wave, &entry, &facts);
+            if fetched > ready {
+                ready = fetched;
+            }
+            let mut later = |time: u64, why: Reason| {
+                if time > ready {
+                    (ready, reason) = (time, why);
+                }
+            };
+            for register in facts.reads {
+                for number in register.numbers() {
+                    later(wave.registers[number], Reason::Dependency);
+                }
+            }
+            if let Kind::Wait(vector, scalar) = facts.kind {
+                for (queue, most) in [(&mut wave.vector, vector), (&mut wave.scalar, scalar)] {
+                    while queue.len() > most as usize
+                        && let Some(end) = queue.pop_front()
+                    {
+                        later(end, Reason::Counter);
+                    }
+                }
+            }
+            let pipe = Pipe::of(facts.kind);
+            wave.current = Some(Current {
+                head: wave.head,
+                facts,
+                entry,
+                pipe,
+                ready,
+                reason,
+            });
+            return;
+        }
+    }
+
+    /// When an instruction is there: after taken branches, and where the unit executes a line of code for the first time:
+    /// at the begin, for between two windows it may have done so.
+    fn fetch(&mut self, wave: &mut Wave<'_>, entry: &Entry, facts: &Facts) -> u64 {
+        let mut there = wave.fetched;
+        let (first, last) = (
+            u64::from(entry.offset),
+            u64::from(entry.offset + facts.length - 1),
+        );
+        for line in first / CODE_LINE..=last / CODE_LINE {
+            if std::mem::replace(&mut wave.line, line) != line
+                && self.code.insert(line)
+                && wave.window == 0
+            {
+                let cycles = self.device.cycles.fetch + self.device.cycles.second;
+                there = there.max(wave.head + cycles / QUAD);
+            }
+        }
+        there
+    }
+
+    /// When what is at the head of a wave can be issued.
+    fn issue_time(&self, wave: &Wave<'_>) -> u64 {
+        let Some(current) = &wave.current else {
+            return wave.head;
+        };
+        let mut time = current.ready;
+        if current.pipe != Pipe::Internal {
+            time = time.max(self.ports[wave.simd][current.pipe.port()].0);
+            time = match current.pipe {
+                Pipe::Vmem | Pipe::Flat => time.max(self.address.saturating_sub(ADDRESS_QUEUE)),
+                Pipe::Lds => time.max(self.lds.saturating_sub(LDS_QUEUE)),
+                _ => time,
+            };
+        }
+        time
+    }
+
+    fn issue(&mut self, wave: &mut Wave<'_>, time: u64) {
+        let Some(current) = wave.current.take() else {
+            wave.state = State::Ended;
+            return;
+        };
+        let Current {
+            head,
+            facts,
+            entry,
+            pipe,
+            ready,
+            reason,
+        } = current;
+        let port = &mut self.ports[wave.simd][pipe.port()];
+        let since = port.1;
+        let cycles = &self.device.cycles;
+        let detail = u64::from(entry.detail);
+        let mut taken = false;
+        let mut busy = 1;
+        wave.head = time + 1;
+        wave.fetched = 0;
+        match facts.kind {
+            Kind::Valu(kind) => {
+                busy = if kind.is_transcendental() { 4 } else { 1 };
+                write(&mut wave.registers, &facts, time + busy - 1 + ARITHMETIC);
+            }
+            Kind::Matrix(matrix) => {
+                busy = u64::from(matrix.cycles) / QUAD;
+                write(&mut wave.registers, &facts, time + busy - 1 + ARITHMETIC);
+            }
+            Kind::Salu => write(&mut wave.registers, &facts, time + 1),
+            Kind::Smem(_) => later(&mut wave.scalar, time + detail.div_ceil(QUAD)),
+            Kind::Vmem(_) => {
+                let (latency, requests) = (detail & 0xffff, detail >> 16);
+                self.address = self.address.max(time) + requests.div_ceil(QUAD);
+                later(&mut wave.vector, self.address + latency.div_ceil(QUAD));
+            }
+            Kind::Lds | Kind::Gds => {
+                self.lds = self.lds.max(time) + detail.div_ceil(QUAD);
+                later(&mut wave.scalar, self.lds + cycles.lds.div_ceil(QUAD));
+            }
+            Kind::Branch => {
+                taken = entry.detail != 0;
+                if taken {
+                    wave.fetched = time + 1 + BRANCH;
+                }
+            }
+            Kind::Barrier => {
+                let release = wave.entries.get(wave.next).filter(|e| e.offset == RELEASED);
+                if let Some(release) = release {
+                    wave.state = State::Barrier(release.detail);
+                }
+            }
+            Kind::Sleep(units) => wave.head = time + 1 + 64 * u64::from(units) / QUAD,
+            Kind::End => wave.state = State::Ended,
+            Kind::Message | Kind::Wait(..) | Kind::Invalidate | Kind::Other => {}
+        }
+        let mut chosen = time;
+        if pipe != Pipe::Internal {
+            // Since then no other wave was issued through the pipe.
+            chosen = ready.max(since).min(time);
+            *port = (time + busy, time + 1);
+        }
+        wave.issued.push(Issued {
+            head,
+            ready,
+            chosen,
+            issue: time,
+            offset: entry.offset,
+            reason,
+            pipe,
+            taken,
+            indirect: facts.indirect,
+            wide: facts.wide,
+            kind: facts.kind,
+            exec: entry.exec,
+        });
+    }
+}
+
+fn write(registers: &mut [u64], facts: &Facts, time: u64) {
+    for register in facts.writes {
+        registers[register.numbers()].fill(time);
+    }
+}
+
+/// Adds an operation in flight; those of a queue end in order.
+fn later(queue: &mut VecDeque<u64>, end: u64) {
+    let last = queue.back().copied().unwrap_or(0);
+    queue.push_back(last.max(end));
+    // Counters of operations in flight do not reach further.
+    if queue.len() > 64 {
+        queue.pop_front();
+    }
+}
+
+/// Lets the waves of a workgroup go on that wait at a barrier which no other wave has yet to reach.
+fn release(resident: &Resident<'_>, waves: &mut [Wave<'_>]) {
+    let barriers = resident
+        .waves
+        .iter()
+        .filter_map(|&at| match waves[at].state {
+            State::Barrier(barrier) => Some(barrier),
+            _ => None,
+        });
+    // Waves pass barriers in order.
+    let Some(barrier) = barriers.min() else {
+        return;
+    };
+    for &at in &resident.waves {
+        let wave = &mut waves[at];
+        let next = if wave.state == State::Running {
+            wave.next_barrier()
+        } else {
+            None
+        };
+        if next.is_some_and(|next| next <= barrier) {
+            return;
+        }
+    }
+    let here = |wave: &&usize| waves[**wave].state == State::Barrier(barrier);
+    let all: Vec<usize> = resident.waves.iter().filter(here).copied().collect();
+    let last = all.iter().map(|&at| waves[at].head).max().unwrap_or(0);
+    for at in all {
+        waves[at].state = State::Running;
+        waves[at].head = last + 1;
+    }
+}
+
+/// Lets all waves at barriers go on. Whether there were any.
+fn resume(residents: &[Option<Resident<'_>>], waves: &mut [Wave<'_>], now: u64) -> bool {
+    let mut some = false;
+    for &at in residents
+        .iter()
+        .flatten()
+        .flat_map(|resident| &resident.waves)
+    {
+        if let State::Barrier(_) = waves[at].state {
+            waves[at].state = State::Running;
+            waves[at].head = waves[at].head.max(now + 1);
+            some = true;
+        }
+    }
+    some
+}
+
+/// The waves of a workgroup that has ended.
+fn finish(resident: &Resident<'_>, waves: &mut [Wave<'_>], done: &mut Vec<WaveTimeline>) {
+    for &at in &resident.waves {
+        let wave = &mut waves[at];
+        done.push(WaveTimeline {
+            group: resident.record.id,
+            group_slot: resident.slot,
+            number: wave.number,
+            simd: wave.simd as u8,
+            slot: wave.slot,
+            start: wave.start,
+            end: wave.head.max(wave.start + 1),
+            issued: std::mem::take(&mut wave.issued),
+        });
+        wave.registers = Vec::new();
+    }
+}

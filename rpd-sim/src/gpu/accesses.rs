@@ -1,0 +1,183 @@
+//! Records the memory accesses of dispatches into a folder: `accesses.bin`, and the code objects of the kernels.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use rpd_gfx::access::{self, Block, Ending, FILE, KernelChoice, Level, MAGIC, Recorder, Sink};
+use rpd_gfx::isa;
+
+use super::exec::Kernel;
+
+/// Names of the runtime's own kernels, for copies and fills, begin with this. They are recorded only when they are named.
+const OWN_KERNELS: &str = "__amd_rocclr_";
+
+/// The recording of this process.
+struct Session {
+    folder: PathBuf,
+    level: Level,
+    kernels: Vec<KernelChoice>,
+    /// A forked child has no recording.
+    process: u32,
+    output: Mutex<Output>,
+    full: AtomicBool,
+}
+
+struct Output {
+    file: File,
+    /// Bytes that may still be written.
+    left: u64,
+    /// Dispatches of each kernel that have begun.
+    begun: HashMap<String, u64>,
+    /// Dispatches that have been recorded.
+    count: u32,
+    /// Code objects that have been saved.
+    saved: HashSet<String>,
+}
+
+static SESSION: OnceLock<Session> = OnceLock::new();
+
+/// Begins a recording in a folder, which is made; false if there is one already.
+pub(crate) fn start(
+    folder: &Path,
+    level: Level,
+    kernels: Vec<KernelChoice>,
+    limit: u64,
+) -> io::Result<bool> {
+    if SESSION.get().is_some() {
+        return Ok(false);
+    }
+    std::fs::create_dir_all(folder)?;
+    let mut file = File::create_new(folder.join(FILE))?;
+    file.write_all(&MAGIC)?;
+    let session = Session {
+        folder: folder.to_owned(),
+        level,
+        kernels,
+        process: std::process::id(),
+        output: Mutex::new(Output {
+            file,
+            left: limit,
+            begun: HashMap::new(),
+            count: 0,
+            saved: HashSet::new(),
+        }),
+        full: AtomicBool::new(false),
+    };
+    Ok(SESSION.set(session).is_ok())
+}
+
+/// A dispatch that is recorded.
+pub(crate) struct Recording {
+    session: &'static Session,
+    number: u32,
+}
+
+/// Begins the recording of a dispatch, if it is one that was chosen.
+pub(crate) fn begin(kernel: &Kernel, dispatch: &isa::Dispatch<'_>) -> Option<Recording> {
+    let session = SESSION.get()?;
+    if session.process != std::process::id() || session.full.load(Ordering::Relaxed) {
+        return None;
+    }
+    let mut output = session
+        .output
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let begun = output.begun.entry(kernel.name.clone()).or_default();
+    *begun += 1;
+    let nth = *begun;
+    let is_chosen = if session.kernels.is_empty() {
+        !kernel.name.starts_with(OWN_KERNELS)
+    } else {
+        let takes = |choice: &KernelChoice| choice.takes(&kernel.name, nth);
+        session.kernels.iter().any(takes)
+    };
+    if !is_chosen {
+        return None;
+    }
+    output.count += 1;
+    let number = output.count;
+    let object = format!("object-{:x}.co", kernel.image.base());
+    if output.saved.insert(object.clone())
+        && let Err(error) = std::fs::write(session.folder.join(&object), &*kernel.file)
+    {
+        eprintln!(
+            "rpd-sim: {}/{object}: {error}; its instructions have no source lines",
+            session.folder.display()
+        );
+    }
+    let described = access::Dispatch {
+        number,
+        kernel: kernel.name.clone(),
+        nth,
+        object,
+        first: kernel.address_in_file(kernel.program.base()),
+        grid: dispatch.grid,
+        workgroup: dispatch.workgroup.map(u32::from),
+        level: session.level,
+        device: dispatch.device.name.to_owned(),
+    };
+    drop(output);
+    session
+        .write(described.block().finish())
+        .then_some(Recording { session, number })
+}
+
+impl Recording {
+    /// A probe for each of so many threads.
+    pub(crate) fn recorders(&self, threads: usize) -> Vec<Recorder<'static>> {
+        (0..threads)
+            .map(|_| Recorder::new(self.session, self.number, self.session.level))
+            .collect()
+    }
+
+    /// Stores what is left, and how the dispatch ended.
+    pub(crate) fn finish(self, recorders: Vec<Recorder<'_>>, faulted: bool) {
+        // Each has something to store, whatever became of the others.
+        let stored: Vec<bool> = recorders.into_iter().map(Recorder::finish).collect();
+        let ending = match stored.contains(&false) {
+            true => Ending::Full,
+            false if faulted => Ending::Fault,
+            false => Ending::Complete,
+        };
+        let mut end = Block::end(self.number, ending);
+        self.session.append(end.finish(), true);
+    }
+}
+
+impl Session {
+    /// Appends a block; one that is `needed` even when there is no more room for others.
+    fn append(&self, block: &[u8], needed: bool) -> bool {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = block.len() as u64;
+        if !needed {
+            if self.full.load(Ordering::Relaxed) {
+                return false;
+            }
+            if length > output.left {
+                self.full.store(true, Ordering::Relaxed);
+                return false;
+            }
+            output.left -= length;
+        }
+        if let Err(error) = output.file.write_all(block) {
+            if !self.full.swap(true, Ordering::Relaxed) {
+                eprintln!(
+                    "rpd-sim: {}/{FILE}: {error}; the recording of memory accesses ends here",
+                    self.folder.display()
+                );
+            }
+            return false;
+        }
+        true
+    }
+}
+
+impl Sink for Session {
+    fn write(&self, block: &[u8]) -> bool {
+        self.append(block, false)
+    }
+}

@@ -1,0 +1,47 @@
+//! What a capture records of the memory accesses of kernels, where the provider can follow their instructions.
+
+/// The instructions whose executions are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+pub enum AccessTrace {
+    /// None.
+    #[default]
+    Off,
+    /// Those that access memory.
+    Mem,
+    /// All.
+    Inst,
+}
+
+impl AccessTrace {
+    /// Every choice with its word on the command line and its number for the provider.
+    pub const WORDS: [(AccessTrace, &'static str, u32); 3] = [
+        (AccessTrace::Off, "off", 0),
+        (AccessTrace::Mem, "mem", 1),
+        (AccessTrace::Inst, "inst", 2),
+    ];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        let found = Self::WORDS.iter().find(|(choice, ..)| *choice == self);
+        found.map_or("", |(_, word, _)| word)
+    }
+
+    /// Its number.
+    pub fn number(self) -> u32 {
+        let found = Self::WORDS.iter().find(|(choice, ..)| *choice == self);
+        found.map_or(0, |(.., number)| *number)
+    }
+
+    /// The choice with this word.
+    pub fn of_word(word: &str) -> Option<AccessTrace> {
+        let found = Self::WORDS.iter().find(|(_, known, _)| *known == word);
+        found.map(|(choice, ..)| *choice)
+    }
+}
+
+/// Name of the file in a run's directory with the kernels that are recorded: `NAME` or `NAME#N` in each line. Without it all are.
+pub const KERNELS_FILE: &str = "access-kernels";
+/// Name of the folder with the recording, in the directory of a process and in a capture.
+pub const FOLDER: &str = "accesses";
