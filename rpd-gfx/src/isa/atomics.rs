@@ -8,45 +8,50 @@ use super::kind::Operation;
 use super::memory::watch;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+/// Declares the operations on integers of one width: the new value by the low bits of the opcode (0x40 for buffer and flat),
+/// `None` for what is no integer operation.
+macro_rules! integers {
+    ($name:ident, $unsigned:ty, $signed:ty) => {
+        fn $name(
+            op: u16,
+            old: $unsigned,
+            data: $unsigned,
+            compare: $unsigned,
+        ) -> Option<$unsigned> {
+            Some(match op {
+                0x0 => data,
+                0x1 if old == compare => data,
+                0x1 => old,
+                0x2 => old.wrapping_add(data),
+                0x3 => old.wrapping_sub(data),
+                0x4 => (old as $signed).min(data as $signed) as $unsigned,
+                0x5 => old.min(data),
+                0x6 => (old as $signed).max(data as $signed) as $unsigned,
+                0x7 => old.max(data),
+                0x8 => old & data,
+                0x9 => old | data,
+                0xa => old ^ data,
+                // Increments and decrements wrap at the operand.
+                0xb if old >= data => 0,
+                0xb => old + 1,
+                0xc if old == 0 || old > data => data,
+                0xc => old - 1,
+                _ => return None,
+            })
+        }
+    };
+}
+
+integers!(integer32, u32, i32);
+integers!(integer64, u64, i64);
+
 /// The new value of a 32-bit atomic operation, by the low bits of the opcode (0x40 for buffer and flat).
 pub(super) fn atomic32(op: u16, old: u32, data: u32, compare: u32) -> u32 {
-    let float = |f: fn(f32, f32) -> f32| f(f32::from_bits(old), f32::from_bits(data)).to_bits();
-    match op {
-        0x0 => data,
-        0x1 => {
-            if old == compare {
-                data
-            } else {
-                old
-            }
-        }
-        0x2 => old.wrapping_add(data),
-        0x3 => old.wrapping_sub(data),
-        0x4 => (old as i32).min(data as i32) as u32,
-        0x5 => old.min(data),
-        0x6 => (old as i32).max(data as i32) as u32,
-        0x7 => old.max(data),
-        0x8 => old & data,
-        0x9 => old | data,
-        0xa => old ^ data,
-        0xb => {
-            if old >= data {
-                0
-            } else {
-                old + 1
-            }
-        }
-        0xc => {
-            if old == 0 || old > data {
-                data
-            } else {
-                old - 1
-            }
-        }
-        0xd => float(|a, b| a + b),
+    integer32(op, old, data, compare).unwrap_or_else(|| match op {
+        0xd => (f32::from_bits(old) + f32::from_bits(data)).to_bits(),
         0x12 => add_brains(old, data),
         _ => add_halves(old, data),
-    }
+    })
 }
 
 /// Sums of two halves each.
@@ -87,42 +92,11 @@ fn brain(value: f64) -> u32 {
 /// The new value of a 64-bit atomic operation, by the low bits of the opcode; floats at 0x10.
 pub(super) fn atomic64(op: u16, old: u64, data: u64, compare: u64) -> u64 {
     let float = |f: fn(f64, f64) -> f64| f(f64::from_bits(old), f64::from_bits(data)).to_bits();
-    match op {
-        0x0 => data,
-        0x1 => {
-            if old == compare {
-                data
-            } else {
-                old
-            }
-        }
-        0x2 => old.wrapping_add(data),
-        0x3 => old.wrapping_sub(data),
-        0x4 => (old as i64).min(data as i64) as u64,
-        0x5 => old.min(data),
-        0x6 => (old as i64).max(data as i64) as u64,
-        0x7 => old.max(data),
-        0x8 => old & data,
-        0x9 => old | data,
-        0xa => old ^ data,
-        0xb => {
-            if old >= data {
-                0
-            } else {
-                old + 1
-            }
-        }
-        0xc => {
-            if old == 0 || old > data {
-                data
-            } else {
-                old - 1
-            }
-        }
+    integer64(op, old, data, compare).unwrap_or_else(|| match op {
         0x10 => float(|a, b| a + b),
         0x11 => float(min64),
         _ => float(max64),
-    }
+    })
 }
 
 /// An atomic operation by each lane of `mask`, in order; WIDE: on 64 bits.

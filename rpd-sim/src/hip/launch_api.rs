@@ -16,7 +16,7 @@ use super::stream::{self, Stream};
 use super::types::{Dim3, Handle, LaunchParams};
 use crate::api::types::Dim3 as ApiDim3;
 
-type Params = *mut *mut c_void;
+pub(super) type Params = *mut *mut c_void;
 
 fn dim(d: ApiDim3) -> Dim3 {
     Dim3::new(d.x, d.y, d.z)

@@ -31,7 +31,7 @@ pub(crate) mod pool;
 mod printf;
 mod props;
 mod queue;
-mod runtime;
+pub(crate) mod runtime;
 mod settings;
 mod signal;
 mod stream;

@@ -39,9 +39,10 @@ pub(crate) struct SharedMemory {
     attached: HashMap<usize, usize>,
 }
 
-fn memory_file(size: usize) -> Option<File> {
+/// A file in memory of that many bytes.
+pub(super) fn memory_file(size: usize) -> Option<File> {
     // SAFETY: the name is a C string; the result is checked.
-    let file = unsafe { libc::memfd_create(c"rpd-sim shared memory".as_ptr(), libc::MFD_CLOEXEC) };
+    let file = unsafe { libc::memfd_create(c"rpd-sim memory".as_ptr(), libc::MFD_CLOEXEC) };
     if file < 0 {
         return None;
     }

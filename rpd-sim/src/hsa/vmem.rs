@@ -2,7 +2,9 @@
 
 use core::ffi::c_void;
 use std::collections::{BTreeMap, HashMap};
+use std::os::fd::IntoRawFd;
 
+use super::shared::memory_file;
 use super::state::{lock, state};
 use super::support::{agent, api, array, ensure, pool, put};
 use super::types::{MemoryAccessDesc, Status, status};
@@ -187,25 +189,15 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_handle_create(
         memory
             .account(pool, size)
             .map_err(|_| status::ERROR_OUT_OF_RESOURCES)?;
-        // SAFETY: the name is a C string; the results are checked.
-        let file = unsafe {
-            let file = libc::memfd_create(c"rpd-sim memory".as_ptr(), libc::MFD_CLOEXEC);
-            if file >= 0 && libc::ftruncate(file, size as libc::off_t) != 0 {
-                libc::close(file);
-                -1
-            } else {
-                file
-            }
-        };
-        if file < 0 {
+        let Some(file) = memory_file(size) else {
             memory.unaccount(pool, size);
             return Err(status::ERROR_OUT_OF_RESOURCES);
-        }
+        };
         let handle = state().handle();
         let physical = Physical {
             pool,
             size,
-            file,
+            file: file.into_raw_fd(),
             kind,
             references: 0,
             released: false,

@@ -3,6 +3,7 @@
 mod common;
 mod cooperative;
 mod counting;
+mod hiprtc;
 mod hsa_names;
 mod inside;
 mod lifecycle;

@@ -6,6 +6,7 @@ mod direct;
 mod examples;
 mod measure;
 mod rows;
+mod simulator;
 
 use anyhow::{Result, bail};
 
@@ -23,6 +24,7 @@ Rows (all of them unless some are named):
   jobs      an input file of 10000 jobs
   idle      collector loaded, nothing enabled, over the bare program
   start     start to end of a small GPU program, over the bare one; on ROCm as well where it is installed
+  sim       the simulated GPU: instructions a second, a program with kernels, start of a program
   load      collector load and initialisation in a program that never uses the GPU
   exit      what we add between the end of main() and the end of the process
   spool     bytes of spool for one API record

@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use super::measure::{Bench, Mode};
-use super::{Row, Settings, Target, examples};
+use super::{Row, Settings, Target, examples, simulator};
 
 type Measure = fn(&Bench, &Settings) -> Result<Vec<Row>>;
 
@@ -20,6 +20,7 @@ pub(super) const ALL: &[(&str, Measure)] = &[
     ("jobs", jobs),
     ("idle", idle),
     ("start", start),
+    ("sim", simulator::rows),
     ("load", load),
     ("exit", exit),
     ("spool", spool),

@@ -1,0 +1,239 @@
+//! Calls clang.
+
+use std::collections::HashMap;
+use std::ffi::{CString, OsStr};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::hip::runtime;
+
+/// The compilers that are tried, in this order.
+const COMPILERS: [&str; 7] = [
+    "/opt/rocm/llvm/bin/clang",
+    "clang-22",
+    "clang-21",
+    "clang-20",
+    "clang-19",
+    "clang-18",
+    "clang",
+];
+/// What stands in for HIP's headers.
+const DEVICE_HEADER: &str = include_str!("device.h");
+/// Names under which programs include it.
+const HEADERS: [&str; 6] = [
+    "hip/hip_runtime.h",
+    "hip/hip_runtime_api.h",
+    "hip/hip_vector_types.h",
+    "hip/hip_fp16.h",
+    "hip/math_functions.h",
+    "hip/device_functions.h",
+];
+/// The variables that hold name expressions.
+const LOWERED: &str = "rpd_sim_lowered_name_";
+
+/// What is compiled.
+pub(super) struct Source {
+    pub(super) text: CString,
+    pub(super) name: CString,
+    /// Names and texts.
+    pub(super) headers: Vec<(CString, CString)>,
+    pub(super) expressions: Vec<CString>,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub(super) struct Compiled {
+    /// The code object, if there was no error.
+    pub(super) code: Option<Vec<u8>>,
+    pub(super) log: CString,
+    /// Lowered names by expression.
+    pub(super) names: HashMap<CString, CString>,
+}
+
+/// A folder that is removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> io::Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("rpd-sim-hiprtc-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
+    }
+
+    fn write(&self, name: &Path, text: &[u8]) -> io::Result<()> {
+        if name.components().any(|part| part == Component::ParentDir) || name.is_absolute() {
+            let text = format!(
+                "{}: a header's name must be a path below a folder",
+                name.display()
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(&self.0))?;
+        fs::write(path, text)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left in the folder for temporary files harms nobody.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Compiles a program for the current device.
+pub(super) fn compile(source: &Source, options: &[CString]) -> Compiled {
+    match try_compile(source, options) {
+        Ok(compiled) => compiled,
+        Err(error) => Compiled {
+            log: text(format!("rpd-sim: {error}\n").into_bytes()),
+            ..Compiled::default()
+        },
+    }
+}
+
+/// A C string of a text that may have zeros in it.
+fn text(mut bytes: Vec<u8>) -> CString {
+    bytes.retain(|byte| *byte != 0);
+    CString::new(bytes).unwrap_or_default()
+}
+
+fn try_compile(source: &Source, options: &[CString]) -> io::Result<Compiled> {
+    let folder = Folder::new()?;
+    for name in HEADERS {
+        folder.write(Path::new(name), b"#pragma once\n")?;
+    }
+    folder.write(Path::new("rpd-sim-device.h"), DEVICE_HEADER.as_bytes())?;
+    for (name, header) in &source.headers {
+        folder.write(
+            Path::new(OsStr::from_bytes(name.to_bytes())),
+            header.to_bytes(),
+        )?;
+    }
+    let mut program = source.text.to_bytes().to_vec();
+    for (number, expression) in source.expressions.iter().enumerate() {
+        program.extend_from_slice(b"\n__attribute__((device, used)) const void *");
+        program.extend_from_slice(format!("{LOWERED}{number} = (const void *)&").as_bytes());
+        program.extend_from_slice(expression.to_bytes());
+        program.push(b';');
+    }
+    program.push(b'\n');
+    // Messages name the program, not the file.
+    let mut named = b"#line 1 \"".to_vec();
+    named.extend_from_slice(source.name.to_bytes());
+    named.extend_from_slice(b"\"\n");
+    named.extend_from_slice(&program);
+    folder.write(Path::new("program.hip"), &named)?;
+
+    let output = run(&folder, options, "program.co", &[])?;
+    let log = text(output.stderr);
+    if !output.status.success() {
+        return Ok(Compiled {
+            log,
+            ..Compiled::default()
+        });
+    }
+    let code = fs::read(folder.0.join("program.co"))?;
+    let mut names = HashMap::new();
+    if !source.expressions.is_empty() {
+        run(&folder, options, "program.ll", &["-S", "-emit-llvm"])?;
+        let listing = fs::read_to_string(folder.0.join("program.ll"))?;
+        for (number, expression) in source.expressions.iter().enumerate() {
+            if let Some(name) = lowered(&listing, number) {
+                names.insert(expression.clone(), text(name.into_bytes()));
+            }
+        }
+    }
+    let code = Some(code);
+    Ok(Compiled { code, log, names })
+}
+
+/// Runs the compiler on the program of a folder.
+fn run(folder: &Folder, options: &[CString], result: &str, more: &[&str]) -> io::Result<Output> {
+    for compiler in COMPILERS {
+        let mut command = Command::new(compiler);
+        command
+            .args(["-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib"])
+            .args([
+                "--no-gpu-bundle-output",
+                "-mcode-object-version=5",
+                "-O3",
+                "-fuse-cuid=none",
+            ])
+            .arg("-std=c++17")
+            .arg("-include")
+            .arg(folder.0.join("rpd-sim-device.h"))
+            .arg("-I")
+            .arg(&folder.0)
+            .arg(format!("--offload-arch={}", target()?));
+        for option in options {
+            let bytes = option.to_bytes();
+            let architecture = ["--gpu-architecture", "--offload-arch", "-arch"];
+            // The simulated device is the only one there is.
+            if architecture
+                .iter()
+                .any(|name| bytes.starts_with(name.as_bytes()))
+            {
+                continue;
+            }
+            command.arg(OsStr::from_bytes(bytes));
+        }
+        command
+            .args(more)
+            .arg("-o")
+            .arg(folder.0.join(result))
+            .arg(folder.0.join("program.hip"))
+            // The compiler is no part of what is profiled.
+            .env_remove("LD_PRELOAD")
+            .env_remove("LD_LIBRARY_PATH")
+            .env_remove("ROCP_TOOL_LIBRARIES");
+        match command.output() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            output => return output,
+        }
+    }
+    let missing = "hiprtc needs clang with the AMDGPU target and lld: install clang-19 and lld-19";
+    eprintln!("rpd-sim: {missing}");
+    Err(io::Error::new(io::ErrorKind::NotFound, missing))
+}
+
+/// The current device, with its features.
+fn target() -> io::Result<&'static str> {
+    let device = runtime::current()
+        .map_err(|code| io::Error::other(format!("there is no device: HIP error {code:?}")))?;
+    Ok(&device.figures.target)
+}
+
+/// What the variable of a name expression is initialised with, in a listing of LLVM.
+fn lowered(listing: &str, number: usize) -> Option<String> {
+    let begin = format!("@{LOWERED}{number} = ");
+    let line = listing.lines().find(|line| line.starts_with(&begin))?;
+    let (_, name) = line[begin.len()..].split_once('@')?;
+    if let Some(quoted) = name.strip_prefix('"') {
+        return Some(quoted.split_once('"')?.0.to_owned());
+    }
+    let end = name.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '$'));
+    Some(name[..end.unwrap_or(name.len())].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_a_listing() {
+        let listing = "@rpd_sim_lowered_name_0 = addrspace(1) global ptr @_Z3addIfEvPT_, align 8\n\
+             @rpd_sim_lowered_name_1 = global ptr addrspacecast (ptr addrspace(4) @\"odd name\" to ptr)\n";
+        assert_eq!(lowered(listing, 0).as_deref(), Some("_Z3addIfEvPT_"));
+        assert_eq!(lowered(listing, 1).as_deref(), Some("odd name"));
+        assert_eq!(lowered(listing, 2), None);
+    }
+}
