@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use polars::prelude::*;
+use rpd_core::session::{ExtendedStrings, Strings};
 
 use super::table;
 use crate::WriteError;
@@ -18,8 +18,9 @@ pub fn write_cells(
     columns: &[&str],
     rows: &[Vec<Cell>],
 ) -> Result<PathBuf, WriteError> {
-    let pool = StringChunked::default();
-    table::write(path, rows.len(), &pool, |mut group| {
+    let no_texts = Strings::default();
+    let texts = ExtendedStrings::new(&no_texts);
+    table::write(path, rows.len(), &texts, |mut group| {
         for (index, name) in columns.iter().enumerate() {
             let cell = |row: usize| rows[row].get(index).unwrap_or(&Cell::Null);
             let all = || rows.iter().filter_map(|row| row.get(index));
