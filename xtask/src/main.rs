@@ -2,6 +2,8 @@
 
 mod bench;
 mod ci;
+#[cfg(test)]
+mod crates;
 mod demo;
 mod dist;
 mod fuzz;

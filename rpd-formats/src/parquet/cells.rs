@@ -51,6 +51,7 @@ pub fn write_cells(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use polars::prelude::*;
     use polars_io::prelude::*;
 
     #[test]
