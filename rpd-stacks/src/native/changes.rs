@@ -3,10 +3,14 @@
 //! glibc counts loads in a variable of its loader and tells the count to callbacks of `dl_iterate_phdr`, which takes the
 //! loader's lock. The same two variables can be read without the lock: `_rtld_global` is exported, starts with the list
 //! of the first namespace (a pointer, then the number of objects in it), and contains the count of loads, which is found
-//! once by its value. Where it is not found (another C library), `dl_iterate_phdr` is asked.
+//! once by its value and its place behind the loader's locks. Where it is not found (another C library),
+//! `dl_iterate_phdr` is asked.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Attempts to find the counters.
+const ATTEMPTS: u32 = 100;
 
 /// Loads so far, and loads minus objects that are loaded now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +39,9 @@ unsafe impl Sync for Changes {}
 impl Changes {
     /// Finds the counters.
     pub(crate) fn watch() -> Changes {
-        let counters = iterate();
-        let (loads, objects) = find(counters).unwrap_or((std::ptr::null(), std::ptr::null()));
+        // An attempt fails when another thread loads an object meanwhile.
+        let found = (0..ATTEMPTS).find_map(|_| find(iterate()));
+        let (loads, objects) = found.unwrap_or((std::ptr::null(), std::ptr::null()));
         let changes = Changes {
             loads,
             objects,
@@ -124,7 +129,7 @@ fn iterate() -> Counters {
     counters
 }
 
-/// Where the loader keeps its counters, if exactly one place has their present values.
+/// Where the loader keeps its counters, if that is certain.
 fn find(counters: Counters) -> Option<(*const AtomicU64, *const AtomicU32)> {
     const SYMBOL_ENTRY: c_int = 1;
     unsafe extern "C" {
@@ -159,17 +164,34 @@ fn find(counters: Counters) -> Option<(*const AtomicU64, *const AtomicU32)> {
     if counters.loads.wrapping_sub(counters.unloads) != u64::from(loaded) {
         return None;
     }
-    // The first half or so is the array of namespaces, which has small numbers in it; the count stands behind its locks.
-    let mut places = (16..size / 8)
-        .map(|word| global.wrapping_byte_add(word * 8) as *const AtomicU64)
-        .filter(|place| {
-            // SAFETY: inside the symbol, aligned.
-            unsafe { (**place).load(Ordering::Relaxed) == counters.loads }
-        });
-    match (places.next(), places.next()) {
-        (Some(place), None) if iterate() == counters => Some((place, objects)),
-        _ => None,
-    }
+    let word = |index: usize| {
+        let place = global.wrapping_byte_add(index * 8) as *const AtomicU64;
+        // SAFETY: inside the symbol, aligned.
+        unsafe { (*place).load(Ordering::Relaxed) }
+    };
+    let place = find_count(counters.loads, size / 8, word)?;
+    let place = global.wrapping_byte_add(place * 8) as *const AtomicU64;
+    (iterate() == counters).then_some((place, objects))
+}
+
+/// Which of the loader's `len` words is the count of loads, whose value is `count`: the only word with this value, or
+/// the only one of several that stands behind a lock, as the count does.
+fn find_count(count: u64, len: usize, word: impl Fn(usize) -> u64) -> Option<usize> {
+    // The first words are those of the array of namespaces, which has small numbers in it.
+    let equal = || (16..len).filter(|&index| word(index) == count);
+    // The end of a recursive mutex: its kind (beside counters of spins), and two null pointers.
+    let locked = |&index: &usize| {
+        word(index - 3) as u32 == libc::PTHREAD_MUTEX_RECURSIVE as u32
+            && word(index - 2) == 0
+            && word(index - 1) == 0
+    };
+    only(equal()).or_else(|| only(equal().filter(locked)))
+}
+
+/// The only item.
+fn only(mut items: impl Iterator<Item = usize>) -> Option<usize> {
+    let first = items.next()?;
+    items.next().is_none().then_some(first)
 }
 
 #[cfg(test)]
@@ -179,9 +201,22 @@ mod tests {
 
     #[test]
     fn the_counters_are_found_without_the_lock() {
-        // Other tests may load objects at this moment; one of several attempts is undisturbed.
-        assert!((0..100).any(|_| find(iterate()).is_some()));
         let changes = Changes::watch();
+        assert!(!changes.loads.is_null());
+        // Other tests may load objects at this moment; one of several attempts is undisturbed.
         assert!((0..100).any(|_| changes.read() == iterate()));
+    }
+    #[test]
+    fn a_number_that_occurs_twice_is_the_count_behind_a_lock() {
+        let mut words = [0_u64; 64];
+        words[33] = 1;
+        words[36] = 9;
+        let find = |words: &[u64]| find_count(9, words.len(), |index| words[index]);
+        assert_eq!(find(&words), Some(36));
+        words[50] = 9;
+        assert_eq!(find(&words), Some(36));
+        words[47] = 1;
+        assert_eq!(find(&words), None, "two places are possible");
+        assert_eq!(find_count(7, words.len(), |index| words[index]), None);
     }
 }
