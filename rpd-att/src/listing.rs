@@ -79,7 +79,7 @@ impl Listing {
             if instruction.stall > 0 {
                 let operands = |index: u32| &self.operands[index as usize];
                 let before = [vector, scalar].into_iter().flatten().map(operands);
-                let reason = operands(index).reason(before);
+                let reason = operands(index).reason(instruction.stall, before);
                 let stalls = &mut self.lines[index as usize].stalls;
                 stalls.add(reason, u64::from(instruction.stall));
             }

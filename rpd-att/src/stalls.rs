@@ -3,6 +3,9 @@
 
 use rpd_gfx::disasm::{Category, Instruction};
 
+/// Cycles after which the result of any instruction but those of the matrix cores can be read.
+const MAX_COMPUTING: u32 = 32;
+
 /// Why an instruction waited. The numbers are those of the reasons of PC samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -136,8 +139,18 @@ impl Operands {
         written.is_some_and(|written| self.read.iter().any(|read| read.overlaps(&written)))
     }
 
-    /// Why it waited. `before`: the last instructions of the wave that computed registers.
-    pub(crate) fn reason<'a>(&self, before: impl IntoIterator<Item = &'a Operands>) -> StallReason {
+    /// Whether an instruction behind it may wait for `cycles` until its result can be read.
+    fn delays(&self, cycles: u32) -> bool {
+        cycles <= MAX_COMPUTING || self.category == Some(Category::Matrix)
+    }
+
+    /// Why it waited for `cycles`. `before`: the last instructions of the wave that computed registers.
+    pub(crate) fn reason<'a>(
+        &self,
+        cycles: u32,
+        before: impl IntoIterator<Item = &'a Operands>,
+    ) -> StallReason {
+        let waits_for = |before: &Operands| self.reads(before) && before.delays(cycles);
         match self.category {
             None | Some(Category::Unknown) => StallReason::Other,
             Some(Category::Wait) => StallReason::Memory,
@@ -145,9 +158,7 @@ impl Operands {
             Some(Category::Internal | Category::Message | Category::End | Category::Hint) => {
                 StallReason::Internal
             }
-            Some(_) if before.into_iter().any(|before| self.reads(before)) => {
-                StallReason::Dependency
-            }
+            Some(_) if before.into_iter().any(waits_for) => StallReason::Dependency,
             Some(Category::Valu | Category::Salu | Category::Branch | Category::Jump) => {
                 StallReason::NotChosen
             }
@@ -204,10 +215,16 @@ mod tests {
             ("s_barrier", &fma, StallReason::Barrier),
             ("s_sleep 3", &fma, StallReason::Internal),
         ] {
-            assert_eq!(operands(text).reason([before]), reason, "{text}");
+            assert_eq!(operands(text).reason(8, [before]), reason, "{text}");
         }
         let chain = operands("v_mfma_f32_32x32x1f32 a[0:31], v4, v5, a[0:31]");
-        assert_eq!(chain.reason([&chain]), StallReason::Dependency);
-        assert_eq!(Operands::default().reason([&fma]), StallReason::Other);
+        assert_eq!(chain.reason(64, [&chain]), StallReason::Dependency);
+        assert_eq!(Operands::default().reason(8, [&fma]), StallReason::Other);
+        let read = operands("ds_read_b32 v3, v0");
+        assert_eq!(
+            read.reason(250, [&fma]),
+            StallReason::Busy,
+            "longer than the result took"
+        );
     }
 }
