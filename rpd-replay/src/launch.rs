@@ -149,6 +149,8 @@ impl Player {
         let extra = [POINTER, packed.as_ptr() as u64, SIZE, size_at, END];
         let [gx, gy, gz] = grid.map(u64::from);
         let [bx, by, bz] = block.map(u64::from);
+        // What all functions that launch begin with.
+        let launch = |[x, y, z]: [u64; 3]| [kernel.function, x, y, z, bx, by, bz, shared, stream];
         let events = ["startEvent", "stopEvent"].map(|name| call.argument(name));
         if operation.name().contains("Cooperative") {
             let pointers: Vec<u64> = kernel
@@ -156,54 +158,18 @@ impl Player {
                 .iter()
                 .map(|(offset, ..)| packed.as_ptr() as u64 + u64::from(*offset))
                 .collect();
-            let words = [
-                kernel.function,
-                gx,
-                gy,
-                gz,
-                bx,
-                by,
-                bz,
-                shared,
-                stream,
-                pointers.as_ptr() as u64,
-            ];
+            let words = [&launch([gx, gy, gz])[..], &[pointers.as_ptr() as u64]].concat();
             return self.hip.check("hipModuleLaunchCooperativeKernel", &words);
         }
         if events != [0, 0] {
             let start = self.handle(HandleKind::Event, events[0])?;
             let stop = self.handle(HandleKind::Event, events[1])?;
-            let words = [
-                kernel.function,
-                gx * bx,
-                gy * by,
-                gz * bz,
-                bx,
-                by,
-                bz,
-                shared,
-                stream,
-                0,
-                extra.as_ptr() as u64,
-                start,
-                stop,
-                0,
-            ];
+            let work_items = [gx * bx, gy * by, gz * bz];
+            let rest = [0, extra.as_ptr() as u64, start, stop, 0];
+            let words = [&launch(work_items)[..], &rest].concat();
             return self.hip.check("hipExtModuleLaunchKernel", &words);
         }
-        let words = [
-            kernel.function,
-            gx,
-            gy,
-            gz,
-            bx,
-            by,
-            bz,
-            shared,
-            stream,
-            0,
-            extra.as_ptr() as u64,
-        ];
+        let words = [&launch([gx, gy, gz])[..], &[0, extra.as_ptr() as u64]].concat();
         self.hip.check("hipModuleLaunchKernel", &words)
     }
 }
