@@ -117,17 +117,10 @@ fn session(records: u64, with_arguments: bool, mixed: bool) -> Session {
         id: KernelId(1),
         code_object: rpd_core::ids::CodeObjectId(1),
         name: "_Z15addition_kernelIfEvPT_PKS0_S3_ii.kd".to_owned(),
-        kernel_object: 0,
-        kernarg_size: 0,
-        kernarg_align: 0,
-        group_size: 0,
-        private_size: 0,
         sgpr_count: 16,
         arch_vgpr_count: 8,
-        accum_vgpr_count: 0,
-        entry_offset: 0,
-        kernel_address: 0,
         size: 88,
+        ..Default::default()
     });
     let names = [
         "hipMemcpyAsync",

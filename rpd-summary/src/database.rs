@@ -8,6 +8,7 @@ use rpd_core::domain::Domain;
 use rpd_core::options::KernelNames;
 use rpd_core::session::{Operation, Session};
 
+use crate::groups::integers;
 use crate::{Statistics, SummaryError};
 
 /// Durations of all records that share a name. Times in nanoseconds.
@@ -229,14 +230,7 @@ impl DatabaseSummary {
             len().alias("parts"),
         ])
         .collect()?;
-        let integers = |name: &str| -> PolarsResult<Vec<u64>> {
-            let column = frame.column(name)?.cast(&DataType::UInt64)?;
-            Ok(column
-                .u64()?
-                .iter()
-                .map(Option::unwrap_or_default)
-                .collect())
-        };
+        let integers = |name: &str| integers(&frame, name);
         let (ranks, views) = (integers("rank")?, integers("view")?);
         let (calls, totals) = (integers("calls")?, integers("total")?);
         let (mins, maxs) = (integers("min")?, integers("max")?);

@@ -4,6 +4,16 @@ use polars::prelude::*;
 use polars::series::IsSorted;
 use rpd_core::ids::Nanoseconds;
 
+/// A column of integers; 0 where it has no value.
+pub(crate) fn integers(frame: &DataFrame, name: &str) -> PolarsResult<Vec<u64>> {
+    let column = frame.column(name)?.cast(&DataType::UInt64)?;
+    Ok(column
+        .u64()?
+        .iter()
+        .map(Option::unwrap_or_default)
+        .collect())
+}
+
 /// The figures of a group of durations: how many there are (`calls`), their sum (`total`), the shortest (`min`) and the longest
 /// (`max`), and the sum of their squared distances from their mean (`spread`).
 fn figures() -> [Expr; 5] {

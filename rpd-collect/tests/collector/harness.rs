@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use rpd_spool::format::{
     Allocation, ApiCall, Copy, Dispatch, Process, Region, Scratch, TimedText, Totals, tag,
 };
-use rpd_spool::reader::{ProcessSpool, processes};
+use rpd_spool::reader::{ProcessSpool, Record, processes};
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 use tempfile::TempDir;
 
@@ -181,6 +181,25 @@ pub(crate) fn run(options: &str, arguments: &[&str]) -> (ExitStatus, String, Vec
         .map(|directory| read(directory))
         .collect();
     (status, printed, recorded)
+}
+
+/// Hands every record that the processes below `run` left to `take`.
+pub(crate) fn each_record(run: &Path, mut take: impl FnMut(&Record<'_>)) {
+    for directory in processes(run).expect("listed") {
+        let spool = ProcessSpool::open(&directory).expect("readable");
+        for stream in &spool.streams {
+            let mut records = stream.records();
+            while let Some(record) = records.next() {
+                take(&record);
+            }
+        }
+    }
+}
+
+/// The text of a note.
+pub(crate) fn note_text(record: &Record<'_>) -> String {
+    let note = record.parse_text(|note: &rpd_spool::format::TimedText| note.text_len);
+    note.expect("whole").1.into_owned()
 }
 
 /// As [`run`], for scenarios of one process that end well.

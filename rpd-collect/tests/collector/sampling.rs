@@ -3,10 +3,9 @@
 use std::process::Command;
 
 use rpd_spool::format::{CodeBytes, CodeContent, PcSample, PcSampling, Totals, sample_flag, tag};
-use rpd_spool::reader::{ProcessSpool, processes};
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 
-use super::harness::{collector, provider};
+use super::harness::{collector, each_record, note_text, provider};
 
 /// What a run says about samples.
 #[derive(Default)]
@@ -42,36 +41,26 @@ fn run_with(options: &str, words: &[&str], change: impl Fn(&mut Command)) -> Sam
         printed: String::from_utf8_lossy(&output.stdout).into_owned(),
         ..Sampled::default()
     };
-    for directory in processes(run.path()).expect("listed") {
-        let spool = ProcessSpool::open(&directory).expect("readable");
-        for stream in &spool.streams {
-            let mut records = stream.records();
-            while let Some(record) = records.next() {
-                match record.header.tag {
-                    tag::PC_SAMPLE => found.samples.push(record.parse().expect("whole").0),
-                    tag::PC_SAMPLING => found.sampling.push(record.parse().expect("whole").0),
-                    tag::TOTALS => found.totals = Some(record.parse().expect("whole").0),
-                    tag::CODE_CONTENT => {
-                        let (content, _) = record.parse::<CodeContent>().expect("whole");
-                        found.contents.push((content.code_object, content.content));
-                    }
-                    tag::CODE_BYTES => {
-                        let (part, tail) = record.parse::<CodeBytes>().expect("whole");
-                        let bytes = tail[..part.len as usize].to_vec();
-                        found
-                            .parts
-                            .push((part.content, part.size, part.offset, bytes));
-                    }
-                    tag::NOTE => {
-                        let note =
-                            record.parse_text(|note: &rpd_spool::format::TimedText| note.text_len);
-                        found.notes.push(note.expect("whole").1.into_owned());
-                    }
-                    _ => {}
-                }
-            }
+    each_record(run.path(), |record| match record.header.tag {
+        tag::PC_SAMPLE => found.samples.push(record.parse().expect("whole").0),
+        tag::PC_SAMPLING => found.sampling.push(record.parse().expect("whole").0),
+        tag::TOTALS => found.totals = Some(record.parse().expect("whole").0),
+        tag::CODE_CONTENT => {
+            let (content, _) = record.parse::<CodeContent>().expect("whole");
+            found.contents.push((content.code_object, content.content));
         }
-    }
+        tag::CODE_BYTES => {
+            let (part, tail) = record.parse::<CodeBytes>().expect("whole");
+            let bytes = tail[..part.len as usize].to_vec();
+            found
+                .parts
+                .push((part.content, part.size, part.offset, bytes));
+        }
+        tag::NOTE => {
+            found.notes.push(note_text(record));
+        }
+        _ => {}
+    });
     found
 }
 

@@ -4,10 +4,9 @@ use std::path::Path;
 use std::process::Command;
 
 use rpd_spool::format::{ThreadTracing, TracePart, TracedDispatch, tag, trace_flag};
-use rpd_spool::reader::{ProcessSpool, processes};
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 
-use super::harness::{collector, provider, provider_without_tracing};
+use super::harness::{collector, each_record, note_text, provider, provider_without_tracing};
 
 /// What a run says about traces.
 #[derive(Default)]
@@ -35,34 +34,24 @@ fn run_as(provider: &Path, version: &str, options: &str, words: &[&str]) -> Trac
         printed: String::from_utf8_lossy(&output.stdout).into_owned(),
         ..Traced::default()
     };
-    for directory in processes(run.path()).expect("listed") {
-        let spool = ProcessSpool::open(&directory).expect("readable");
-        for stream in &spool.streams {
-            let mut records = stream.records();
-            while let Some(record) = records.next() {
-                match record.header.tag {
-                    tag::THREAD_TRACING => {
-                        let (fixed, tail) = record.parse::<ThreadTracing>().expect("whole");
-                        let names = String::from_utf8_lossy(&tail[..fixed.len as usize]);
-                        found.tracing.push((fixed, names.into_owned()));
-                    }
-                    tag::TRACED_DISPATCH => {
-                        found.dispatches.push(record.parse().expect("whole").0);
-                    }
-                    tag::TRACE_PART => {
-                        let (part, tail) = record.parse::<TracePart>().expect("whole");
-                        found.parts.push((part, tail[..part.len as usize].to_vec()));
-                    }
-                    tag::NOTE => {
-                        let note =
-                            record.parse_text(|note: &rpd_spool::format::TimedText| note.text_len);
-                        found.notes.push(note.expect("whole").1.into_owned());
-                    }
-                    _ => {}
-                }
-            }
+    each_record(run.path(), |record| match record.header.tag {
+        tag::THREAD_TRACING => {
+            let (fixed, tail) = record.parse::<ThreadTracing>().expect("whole");
+            let names = String::from_utf8_lossy(&tail[..fixed.len as usize]);
+            found.tracing.push((fixed, names.into_owned()));
         }
-    }
+        tag::TRACED_DISPATCH => {
+            found.dispatches.push(record.parse().expect("whole").0);
+        }
+        tag::TRACE_PART => {
+            let (part, tail) = record.parse::<TracePart>().expect("whole");
+            found.parts.push((part, tail[..part.len as usize].to_vec()));
+        }
+        tag::NOTE => {
+            found.notes.push(note_text(record));
+        }
+        _ => {}
+    });
     found
 }
 

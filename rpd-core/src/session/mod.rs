@@ -123,7 +123,7 @@ impl CodeObject {
 }
 
 /// A kernel symbol.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KernelSymbol {
     /// Id, from 1.
     pub id: KernelId,

@@ -52,17 +52,10 @@ fn session(records: u64) -> Session {
             id: KernelId(id),
             code_object: rpd_core::ids::CodeObjectId(1),
             name: format!("kernel_{id}.kd"),
-            kernel_object: 0,
-            kernarg_size: 0,
-            kernarg_align: 0,
-            group_size: 0,
-            private_size: 0,
             sgpr_count: 16,
             arch_vgpr_count: 8,
-            accum_vgpr_count: 0,
-            entry_offset: 0,
-            kernel_address: 0,
             size: 88,
+            ..Default::default()
         });
     }
     let copy = session.add_operation(Kind::MemoryCopy, "MEMORY_COPY_HOST_TO_DEVICE");

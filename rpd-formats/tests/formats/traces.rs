@@ -34,17 +34,9 @@ fn session() -> Session {
         id: KernelId(1),
         code_object: CodeObjectId(1),
         name: "loads.kd".to_owned(),
-        kernel_object: 0,
-        kernarg_size: 0,
-        kernarg_align: 0,
-        group_size: 0,
-        private_size: 0,
         sgpr_count: 16,
         arch_vgpr_count: 8,
-        accum_vgpr_count: 0,
-        entry_offset: 0,
-        kernel_address: 0,
-        size: 0,
+        ..Default::default()
     });
     let file = session.strings.intern("loads.hip");
     let texts = ["s_load_dword s0, s[4:5], 0x0", "s_waitcnt lgkmcnt(0)"];

@@ -11,7 +11,7 @@ use rpd_core::session::Session;
 
 use super::{Group, Run, Side};
 use crate::SummaryError;
-use crate::groups::Groups;
+use crate::groups::{Groups, integers};
 
 /// Bits of a duration that tell its bucket, after the first that is set.
 const BITS: u32 = 8;
@@ -300,15 +300,8 @@ impl Durations {
 
 /// Adds the groups of a run to the histograms of their names.
 fn add_buckets(frame: &DataFrame, names: &mut BTreeMap<u32, Histogram>) -> PolarsResult<()> {
-    let column = |name: &str| -> PolarsResult<Vec<u64>> {
-        let column = frame.column(name)?.cast(&DataType::UInt64)?;
-        Ok(column
-            .u64()?
-            .iter()
-            .map(Option::unwrap_or_default)
-            .collect())
-    };
-    let [keys, calls, totals, min, max] = ["key", "calls", "total", "min", "max"].map(column);
+    let [keys, calls, totals, min, max] =
+        ["key", "calls", "total", "min", "max"].map(|name| integers(frame, name));
     let (keys, calls, totals, min, max) = (keys?, calls?, totals?, min?, max?);
     for (index, key) in keys.into_iter().enumerate() {
         let bucket = Bucket {
