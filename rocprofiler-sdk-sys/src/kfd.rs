@@ -1,4 +1,4 @@
-//! Events of the kernel driver: operations and records. Events are single points, the other records pair begin and end.
+//! Events of the kernel driver: operations and records. Events are single points, the other records pair start and end.
 
 use crate::ids::{rocprofiler_address_t, rocprofiler_agent_id_t, rocprofiler_timestamp_t};
 use crate::kinds::rocprofiler_buffer_tracing_kind_t;
@@ -265,7 +265,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// A page migration, begin and end paired.
+    /// A page migration, start and end paired.
     struct rocprofiler_buffer_tracing_kfd_page_migrate_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
@@ -297,7 +297,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// A page fault, begin and end paired.
+    /// A page fault, start and end paired.
     struct rocprofiler_buffer_tracing_kfd_page_fault_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,

@@ -69,7 +69,7 @@ c_enum! {
         KFD_PAGE_FAULT = 30 => c"ROCPROFILER_BUFFER_TRACING_KFD_PAGE_FAULT",
         /// Queue evictions, paired.
         KFD_QUEUE = 31 => c"ROCPROFILER_BUFFER_TRACING_KFD_QUEUE",
-        /// ROCTx ranges, begin and end joined.
+        /// ROCTx ranges, start and end joined.
         MARKER_CORE_RANGE_API = 32 => c"ROCPROFILER_BUFFER_TRACING_MARKER_CORE_RANGE_API",
         /// End marker of this version of the list.
         LAST = 33 => c"ROCPROFILER_BUFFER_TRACING_LAST",
@@ -121,7 +121,7 @@ c_enum! {
         ROCJPEG_API = 19 => c"ROCPROFILER_CALLBACK_TRACING_ROCJPEG_API",
         /// HIP streams; as a buffer kind nothing is delivered.
         HIP_STREAM = 20 => c"ROCPROFILER_CALLBACK_TRACING_HIP_STREAM",
-        /// ROCTx ranges, begin and end joined.
+        /// ROCTx ranges, start and end joined.
         MARKER_CORE_RANGE_API = 21 => c"ROCPROFILER_CALLBACK_TRACING_MARKER_CORE_RANGE_API",
         /// End marker of this version of the list.
         LAST = 22 => c"ROCPROFILER_CALLBACK_TRACING_LAST",
@@ -167,7 +167,7 @@ c_enum! {
         ROCDECODE_API = 16 => c"ROCPROFILER_EXTERNAL_CORRELATION_REQUEST_ROCDECODE_API",
         /// rocJPEG calls.
         ROCJPEG_API = 17 => c"ROCPROFILER_EXTERNAL_CORRELATION_REQUEST_ROCJPEG_API",
-        /// ROCTx ranges, begin and end joined.
+        /// ROCTx ranges, start and end joined.
         MARKER_CORE_RANGE_API = 18 => c"ROCPROFILER_EXTERNAL_CORRELATION_REQUEST_MARKER_CORE_RANGE_API",
         /// End marker of this version of the list.
         LAST = 19 => c"ROCPROFILER_EXTERNAL_CORRELATION_REQUEST_LAST",

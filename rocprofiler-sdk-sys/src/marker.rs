@@ -57,7 +57,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// Operations of the marker range kind, where begin and end of a range are one operation.
+    /// Operations of the marker range kind, where start and end of a range are one operation.
     rocprofiler_marker_core_range_api_id_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_MARKER_CORE_RANGE_API_ID_NONE",

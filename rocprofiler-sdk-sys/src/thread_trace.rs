@@ -212,7 +212,7 @@ c_struct! {
         pub simd: u8,
         /// Wave slot.
         pub slot: u8,
-        /// Bit 0: 1 for a begin, 0 for an end.
+        /// Bit 0: 1 for a start, 0 for an end.
         pub start_bits: u32,
     }
 }
@@ -274,7 +274,7 @@ c_struct! {
         pub _rsvd2: u32,
         /// Reserved.
         pub _rsvd3: u32,
-        /// Shader clock at the begin.
+        /// Shader clock at the start.
         pub begin_time: i64,
         /// Shader clock at the end.
         pub end_time: i64,
@@ -344,7 +344,7 @@ c_struct! {
         pub agent_id: rocprofiler_agent_id_t,
         /// A sum of [`Self::END`], [`Self::GPU_BUFFER_FULL`] and [`Self::CPU_BUFFER_FULL`].
         pub flags: i32,
-        /// Clocks at the begin of the part.
+        /// Clocks at the start of the part.
         pub start: rocprofiler_thread_trace_clocks_t,
         /// Clocks at its end.
         pub end: rocprofiler_thread_trace_clocks_t,

@@ -66,7 +66,7 @@ pub enum Token {
     Gfx9(Gfx9Token),
     /// Of a later generation.
     Rdna {
-        /// Its type.
+        /// Type of the token.
         kind: RdnaKind,
         /// Its bits; for NEW_PC of GFX12 those behind the first eight.
         word: u64,

@@ -1,4 +1,4 @@
-//! The first eight bytes of a stream: which hardware wrote it, and what it was told to trace.
+//! The first eight bytes of a stream: which hardware wrote it, and what it was configured to trace.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ impl Generation {
 /// What a stream's first eight bytes say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// The format.
+    /// Format of the tokens.
     pub generation: Generation,
     /// GFX9: 4 (MI200 and older), 5 (MI300) or 6 (MI350). Otherwise the stream's version.
     pub version: u8,

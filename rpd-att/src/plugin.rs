@@ -37,27 +37,27 @@ pub enum PluginError {
     /// It cannot be loaded.
     #[error("cannot load {path}: {reason}")]
     NotAvailable {
-        /// The library.
+        /// Path of the library.
         path: String,
-        /// What the loader says.
+        /// Message of the dynamic loader.
         reason: String,
     },
     /// It lacks a function.
     #[error("{path} is no trace decoder that can be used here: it lacks {symbol}")]
     IncompatibleAbi {
-        /// The library.
+        /// Path of the library.
         path: String,
-        /// What it lacks.
+        /// Name of the missing function.
         symbol: &'static str,
     },
     /// It did not decode the stream.
     #[error("{path} says: {text} (status {status})")]
     Failed {
-        /// The library.
+        /// Path of the library.
         path: String,
-        /// Its status.
+        /// Status that the library returned.
         status: Status,
-        /// Its text for it.
+        /// The library's text for the status.
         text: String,
     },
 }
@@ -155,7 +155,7 @@ impl Library {
         })
     }
 
-    /// Where it is.
+    /// Path of the library.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -30,7 +30,7 @@ macro_rules! numbered {
             /// All of them, in the order of their numbers.
             pub const ALL: &'static [$name] = &[$($name::$item),*];
 
-            /// Its name in outputs.
+            /// The word for it in outputs.
             pub fn name(self) -> &'static str {
                 match self {
                     $($name::$item => $text,)*
@@ -163,16 +163,16 @@ pub struct Instruction {
     pub duration: i32,
     /// The part of `duration` before it was issued.
     pub stall: u32,
-    /// What it is.
+    /// Kind of instruction.
     pub category: Category,
 }
 
 /// A span of a wave's time in one state; cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// The state.
+    /// What the wave did during the span.
     pub state: State,
-    /// How long.
+    /// Length of the span in cycles.
     pub duration: i32,
 }
 
@@ -263,7 +263,7 @@ pub struct Realtime {
 pub struct ShaderData {
     /// When, in cycles.
     pub time: i64,
-    /// The value.
+    /// The value that the shader wrote.
     pub value: u64,
     /// Compute unit, or shader array (bit 7) and WGP.
     pub cu: u8,
@@ -286,7 +286,7 @@ pub struct OtherSimd {
     pub cycles: u16,
     /// Shader array (bit 7) and WGP.
     pub wgp: u8,
-    /// What it is.
+    /// Kind of instruction.
     pub category: Category,
 }
 
@@ -295,7 +295,7 @@ pub struct OtherSimd {
 pub struct Event {
     /// When, in cycles.
     pub time: i64,
-    /// What.
+    /// Kind of event.
     pub kind: EventKind,
     /// Micro engine.
     pub me: u8,

@@ -31,7 +31,7 @@ const OPCODE_CODE_OBJECT: u32 = 4;
 const OPCODE_REALTIME: u32 = 5;
 const OPCODE_AGENT: u32 = 6;
 
-/// Engines and pipes are told apart by one bit and two.
+/// The engine is one bit, the pipe two.
 const PIPES: usize = 8;
 
 /// Code objects that are kept in mind; a stream that announces more is not believed.
@@ -102,7 +102,7 @@ struct Announced {
     due: Option<u32>,
 }
 
-/// What a write told about code objects.
+/// The effect of a write on code objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
     Nothing,

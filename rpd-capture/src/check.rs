@@ -8,7 +8,7 @@ use crate::{BLOBS, Capture, CaptureError};
 /// Something that is wrong with a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The file.
+    /// Path of the damaged file.
     pub path: PathBuf,
     /// What is wrong, and where.
     pub text: String,

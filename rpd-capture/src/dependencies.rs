@@ -10,7 +10,7 @@ use crate::{Call, Capture, CaptureError};
 struct Needs<'a> {
     kept: BTreeSet<u64>,
     handles: HashSet<(HandleKind, u64)>,
-    /// Streams whose capture into a graph is kept from here back to its begin.
+    /// Streams whose capture into a graph is kept from here back to its start.
     captures: Vec<u64>,
     /// Whether memory at an address is part of the excerpt.
     has_memory: &'a dyn Fn(u64) -> bool,

@@ -18,23 +18,23 @@ pub enum CaptureError {
     /// A file cannot be read or written.
     #[error("{path}: {source}")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The directory is no capture.
     #[error("{path} is no capture: {reason}")]
     NoCapture {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
-        /// What is missing.
+        /// The file or entry that is missing.
         reason: String,
     },
     /// Part of the capture is damaged.
     #[error("{path} is damaged: {reason}")]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong, and where.
         reason: String,
@@ -42,25 +42,25 @@ pub enum CaptureError {
     /// Made by a newer version.
     #[error("{path} has format version {found}; this rpd reads up to {known}: use a newer rpd")]
     Newer {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its version.
+        /// Version of the format that the file has.
         found: u32,
         /// The newest that is known.
         known: u32,
     },
-    /// The database.
+    /// SQLite cannot read or write the database.
     #[error("{path}: {source}")]
     Database {
-        /// The file.
+        /// Path of the database.
         path: PathBuf,
-        /// What SQLite said.
+        /// Error of SQLite.
         source: rusqlite::Error,
     },
     /// None of the calls can be played.
     #[error("{path}: none of the calls {} to {} can be played", calls.0, calls.1)]
     EmptyExcerpt {
-        /// The capture.
+        /// Path of the capture.
         path: PathBuf,
         /// The first and the last.
         calls: (u64, u64),
@@ -68,9 +68,9 @@ pub enum CaptureError {
     /// The capture has no such call.
     #[error("{path} has no call {seq}; the last is {last}")]
     NoCall {
-        /// The capture.
+        /// Path of the capture.
         path: PathBuf,
-        /// What was asked for.
+        /// Number of the call that was requested.
         seq: u64,
         /// The last one.
         last: u64,

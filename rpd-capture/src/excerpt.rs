@@ -1,7 +1,7 @@
 //! Excerpts: captures of some calls of another one, with the state of memory before them.
 //!
 //! Calls keep their numbers. What the first call finds in memory, and what memory holds behind the last one, are items of
-//! these calls; whoever makes an excerpt gets them from a replay.
+//! these calls; a replay finds them when an excerpt is made.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -426,7 +426,7 @@ pub fn code_objects(call: &Call) -> impl Iterator<Item = u64> + '_ {
 /// The device variables of a code object, by name.
 ///
 /// # Errors
-/// When its bytes are damaged or understood by nobody.
+/// When its bytes are damaged or not a code object.
 pub fn variables(source: &mut Capture, blob: i64) -> Result<Vec<String>, CaptureError> {
     let bytes = source.bytes(blob)?;
     let object = CodeObject::parse(&bytes)

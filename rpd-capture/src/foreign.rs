@@ -9,7 +9,7 @@ use crate::CaptureError;
 /// A database of HIPTracer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignDatabase {
-    /// Its tables and their rows.
+    /// Names of the tables, with their numbers of rows.
     pub tables: Vec<(String, u64)>,
 }
 

@@ -21,8 +21,8 @@ struct Position {
     file: Option<File>,
 }
 
-/// Reads the records of a process' directory as they are written. Damage ends a stream without a word: whoever reads the
-/// recording when it is complete describes it.
+/// Reads the records of a process' directory as they are written. Damage ends a stream without a message: it
+/// is reported when the complete recording is read.
 #[derive(Debug)]
 pub struct LiveReader {
     directory: PathBuf,

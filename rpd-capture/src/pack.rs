@@ -62,7 +62,7 @@ pub struct Chunk {
     pub size: u32,
     /// Bytes in the pack.
     pub stored: u32,
-    /// How it is stored.
+    /// How the bytes are stored: as they are, compressed, or all zero.
     pub codec: Codec,
 }
 

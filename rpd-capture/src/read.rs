@@ -21,13 +21,13 @@ pub struct Call {
     pub device: i32,
     /// Number of the operation.
     pub api: u32,
-    /// What it returned.
+    /// The status that the call returned.
     pub result: i32,
     /// When it began and ended, `CLOCK_BOOTTIME` ns.
     pub time: (u64, u64),
     /// [`rpd_spool::capture::call_flag`].
     pub flags: u32,
-    /// Its argument struct.
+    /// Bytes of the argument struct.
     pub arguments: Vec<u8>,
     /// Its items. In data, the offset is the number of the data in this capture, 0 when they are not there, and the copy is
     /// the number of a call, 0 for this one.
@@ -35,7 +35,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// What was called.
+    /// The function that was called; `None` for one that this version does not know.
     pub fn operation(&self) -> Option<&'static Operation> {
         operation(self.api)
     }
@@ -47,7 +47,7 @@ impl Call {
             .map_or(0, |argument| argument.value(&self.arguments))
     }
 
-    /// Its items.
+    /// The items recorded with the call.
     pub fn items(&self) -> Items<'_> {
         Items(&self.items)
     }
@@ -70,7 +70,7 @@ impl Call {
 /// Memory that was allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
-    /// Its number.
+    /// Number of the memory in the capture.
     pub number: i64,
     /// [`rpd_spool::capture::memory_kind`].
     pub kind: u32,
@@ -89,7 +89,7 @@ pub struct Memory {
 /// A code object.
 #[derive(Debug, Clone)]
 pub struct CodeRow {
-    /// Its number in the capture.
+    /// Number of the code object in the capture.
     pub id: i64,
     /// The number by which calls name it.
     pub provider_id: u64,
@@ -97,7 +97,7 @@ pub struct CodeRow {
     pub agent: u64,
     /// Number of its data.
     pub blob: i64,
-    /// Its target.
+    /// Target triple with processor and features.
     pub triple: String,
     /// Bytes.
     pub size: u64,
@@ -110,11 +110,11 @@ pub struct CodeRow {
 /// A kernel.
 #[derive(Debug, Clone)]
 pub struct KernelRow {
-    /// Its number.
+    /// Number of the kernel in the capture.
     pub id: i64,
-    /// Its code object.
+    /// Number of its code object.
     pub code: i64,
-    /// Its name.
+    /// Mangled name.
     pub name: String,
     /// Launches of it.
     pub launches: u64,
@@ -179,12 +179,12 @@ impl Capture {
         })
     }
 
-    /// Where it is.
+    /// Path of the capture.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What was captured.
+    /// The description of the program and the recording.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }

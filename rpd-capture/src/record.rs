@@ -183,7 +183,7 @@ impl Recorder {
         self.consumed += room;
         if let Some(control) = &self.control {
             let offset = offset_of!(StageControl, consumed) as u64;
-            // Nobody else writes these eight bytes; the target only compares them.
+            // Only this process writes these eight bytes; the target compares them.
             let _ = control.write_all_at(&self.consumed.to_le_bytes(), offset);
         }
     }

@@ -55,7 +55,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) last_code: i64,
     pub(crate) kernels: HashMap<(i64, Vec<u8>), Kernel>,
     pub(crate) last_kernel: i64,
-    /// Rows by begin of the call.
+    /// Rows by start of the call.
     pub(crate) seq_of: HashMap<u64, i64>,
     pub(crate) unsupported: BTreeMap<u32, u64>,
     pub(crate) seq: i64,

@@ -5,7 +5,7 @@
 //! makes files and tables of what was recorded, `recover` does the same for a run whose front end is gone, `commands` work
 //! on results and on the provider.
 
-// Those of the standard library panic where nobody reads standard error any more (`rpd ... 2>&1 | head`). Words may be lost
+// Those of the standard library panic when standard error is a closed pipe (`rpd ... 2>&1 | head`). Messages may be lost
 // then; passes and files may not.
 // One line each: what of it comes from elsewhere cannot begin another or move the cursor.
 macro_rules! eprintln {

@@ -435,7 +435,7 @@ impl<T: Copy + IntoBytes + Immutable> Map<T> {
             return Ok(None);
         }
         // SAFETY: a new mapping at an address that the kernel chooses. The file has no name and its descriptor is closed
-        // after this, so nobody can cut it short or write to it.
+        // after this, so no other process can cut it short or write to it.
         let begin = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),

@@ -145,7 +145,7 @@ impl<T: Copy + FromBytes + IntoBytes + Immutable> Mapping<T> {
         let bytes = file_size::<T>(capacity);
         allocate(&file, bytes)?;
         // SAFETY: a new mapping at an address that the kernel chooses. The file has no name and only this value has its
-        // descriptor, so nobody else can cut it short or write to it.
+        // descriptor, so nothing else can cut it short or write to it.
         let begin = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),

@@ -97,7 +97,7 @@ pub enum Symbolize {
     /// When the run is over, before outputs are written.
     #[default]
     Stop,
-    /// Later, by the user, who is told how.
+    /// Later, by `rpd symbolize`; a message names the command.
     Post,
     /// Not by this run.
     Off,
@@ -154,7 +154,7 @@ pub enum Backend {
     Auto,
     /// The ROCm installation.
     Rocm,
-    /// The simulator.
+    /// The simulated GPU.
     Sim,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! On Linux these are bytes, nearly always UTF-8 but not necessarily. rpd keeps them as escaped text: the text itself,
 //! where a byte that is no part of valid UTF-8 is written `\xNN` (two lower-case hexadecimal digits), and a backslash that
-//! the reader would take for the begin of such an escape is written `\x5c`. Other backslashes stay as they are, so that
+//! the reader would take for the start of such an escape is written `\x5c`. Other backslashes stay as they are, so that
 //! nearly every text is its own escaped form. Escaped text is what JSON files and databases hold; [`unescape`] gives the
 //! bytes back, which is what programs are started with and files are named by.
 
@@ -72,7 +72,7 @@ pub fn unescape_path(escaped: &str) -> PathBuf {
     PathBuf::from(unescape(escaped))
 }
 
-/// An escaped text to which another is going to be appended: a backslash near its end must not become the begin of an
+/// An escaped text to which another is going to be appended: a backslash near its end must not become the start of an
 /// escape with what follows.
 pub(crate) fn sealed(escaped: &str) -> Cow<'_, str> {
     let bytes = escaped.as_bytes();
@@ -91,7 +91,7 @@ pub(crate) fn sealed(escaped: &str) -> Cow<'_, str> {
     }
 }
 
-/// The byte that an escape at the begin of `bytes` stands for.
+/// The byte that an escape at the start of `bytes` stands for.
 fn escaped_byte(bytes: &[u8]) -> Option<u8> {
     let digits = bytes.strip_prefix(b"\\x")?.get(..2)?;
     let digit = |byte: u8| char::from(byte).to_digit(16);

@@ -23,7 +23,7 @@ pub enum Abi {
     I64,
     /// `float`.
     F32,
-    /// A struct that whoever uses the table defines, by name, size and alignment in the argument union.
+    /// A struct that the user of the table defines, by name, size and alignment in the argument union.
     Struct(&'static str, usize, usize),
 }
 

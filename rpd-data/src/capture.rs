@@ -12,7 +12,7 @@ const CALLS: &str = include_str!("../../data/capture-calls.csv");
 /// A call of the HIP runtime.
 #[derive(Debug, Clone)]
 pub struct CaptureCall {
-    /// Its name.
+    /// Name of the function.
     pub operation: &'static str,
     /// `launch`, `code`, `memory`, `transfer`, `order`, `graph`, `context`, `query` (neither recorded nor
     /// replayed) or `unsupported` (recorded, and not replayed).

@@ -14,7 +14,7 @@ pub struct Param {
     pub name: String,
     /// C type as the argument unions have it.
     pub c_type: String,
-    /// How it is passed.
+    /// How the parameter is passed.
     pub abi: abi::Abi,
 }
 
@@ -162,7 +162,7 @@ impl Function {
     }
 }
 
-/// Rust source that describes every function to macros of whoever includes it: for each domain, by slot,
+/// Rust source that describes every function to macros of the including file: for each domain, by slot,
 /// `api_fn!(KIND, slot, name, (parameter: type, ...) -> result);`, then `api_domain!(KIND, count, [name, ...]);`.
 pub fn macro_calls(domains: &[Domain]) -> String {
     let mut out = String::new();

@@ -73,7 +73,7 @@ pub struct Argument {
     pub offset: u32,
     /// Bytes.
     pub size: u32,
-    /// How it becomes text.
+    /// How the value is converted to text.
     pub form: Form,
 }
 

@@ -1,7 +1,7 @@
 //! Facts about the traced interfaces, from the tables in `data/`: which operations a kind has, which arguments an
 //! operation has, what each C type is, and the short names of enumerators.
 //!
-//! A build dependency of whoever needs them: build scripts turn what they need into Rust source, so that nothing parses
+//! A build dependency: build scripts turn what they need into Rust source, so that nothing parses
 //! tables at run time, least of all in the target. A table that is not understood fails the build.
 
 pub mod abi;
@@ -109,9 +109,9 @@ pub fn parameters() -> Result<Vec<Parameter>, Malformed> {
 /// An enumerator of a C type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Enumerator {
-    /// The type.
+    /// Name of the C enum.
     pub declared: &'static str,
-    /// Its value.
+    /// The enumerator's value.
     pub value: i32,
     /// Its name without the common prefix.
     pub text: &'static str,

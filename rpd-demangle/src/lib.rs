@@ -96,7 +96,7 @@ fn without_local_return_types(mut text: String) -> String {
         if text[..=at].ends_with("(anonymous namespace)") {
             continue;
         }
-        // Back to the begin of the template argument, parameter or text that the scope belongs to, and to the last
+        // Back to the start of the template argument, parameter or text that the scope belongs to, and to the last
         // blank in between that is outside of all brackets.
         let (mut depth, mut blank, mut start) = (0_u32, None, 0);
         for (index, &byte) in text.as_bytes()[..=at].iter().enumerate().rev() {

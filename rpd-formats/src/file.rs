@@ -1,7 +1,7 @@
 //! Files that appear under their final name only when they are complete.
 //!
-//! Until then they have a temporary name beside it that tells which process writes them, so that what a killed process leaves
-//! can be told from what another one is writing, and is removed.
+//! Until then they have a temporary name beside it that names the process, so that the files of a killed process
+//! are recognised and removed.
 
 use std::collections::HashSet;
 use std::fs::{File, Metadata, Permissions};

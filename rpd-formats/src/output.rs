@@ -27,17 +27,17 @@ pub enum WriteError {
     /// The file system refused.
     #[error("cannot write {path}: {source}")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// SQLite refused.
     #[error("cannot write {path}: {source}")]
     Sqlite {
-        /// The file.
+        /// Path of the database.
         path: PathBuf,
-        /// What SQLite said.
+        /// Error of SQLite.
         source: rusqlite::Error,
     },
     /// libotf2 cannot be loaded.
@@ -46,27 +46,27 @@ pub enum WriteError {
          --otf2-library names a file): {reason}"
     )]
     Otf2Missing {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the loader said.
+        /// Message of the dynamic loader.
         reason: String,
     },
     /// libotf2 refused.
     #[error("cannot write {path}: {function}: {reason}")]
     Otf2 {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its function.
+        /// Function of the library that failed.
         function: &'static str,
-        /// What it said.
+        /// The library's text for the error.
         reason: String,
     },
     /// The writer of Parquet files refused.
     #[error("cannot write {path}: {source}")]
     Parquet {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it said.
+        /// Error of polars.
         source: polars::error::PolarsError,
     },
 }

@@ -23,17 +23,17 @@ pub struct Device {
     pub code: Code,
     /// Kind of its memory.
     pub layout: Layout,
-    /// Its memory.
+    /// Size and type of the memory.
     pub memory: Memory,
-    /// Its clocks.
+    /// Frequencies of the clocks.
     pub clocks: Clocks,
-    /// How it identifies itself.
+    /// Ids by which software recognises the device.
     pub identity: Identity,
-    /// Its queues and copy engines.
+    /// Numbers of queues and copy engines.
     pub queues: Queues,
     /// Limits of what a dispatch may use.
     pub limits: Limits,
-    /// Its caches.
+    /// Sizes of the caches.
     pub caches: Caches,
     /// How long operations take.
     pub cycles: Cycles,

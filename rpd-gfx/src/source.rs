@@ -14,7 +14,7 @@ use rpd_demangle::demangle;
 pub struct Function {
     /// Name, mangled.
     pub name: String,
-    /// Its address in the file.
+    /// Virtual address in the ELF file.
     pub address: u64,
     /// Bytes.
     pub size: u64,
@@ -431,7 +431,7 @@ fn path(
         path.push(text(folder));
     }
     path.push(text(file.path_name()));
-    // A compiler that was told to write `.` for its folder means a path from the source tree.
+    // A compilation directory `.` (an option of compilers) means a path from the source tree.
     let parts = path.components();
     let path: std::path::PathBuf = parts
         .filter(|part| *part != std::path::Component::CurDir)

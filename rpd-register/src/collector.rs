@@ -15,7 +15,7 @@ const TOOLS: &str = "ROCP_TOOL_LIBRARIES";
 /// The open collector; never closed.
 pub(crate) struct Collector {
     handle: *mut c_void,
-    /// Its entry point for an SDK.
+    /// The collector's `rocprofiler_configure`.
     pub(crate) configure: rocprofiler_configure_func_t,
     end: Option<unsafe extern "C" fn()>,
     note: Option<unsafe extern "C" fn(*const c_char)>,

@@ -370,7 +370,7 @@ mod tests {
         translation.insert(1100, 100, 9000);
         assert_eq!(translation.find(1000), Some(5000));
         assert_eq!(translation.find(1050), Some(5050), "inside");
-        assert_eq!(translation.find(1100), Some(9000), "the begin of the next");
+        assert_eq!(translation.find(1100), Some(9000), "the start of the next");
         assert_eq!(translation.find(1200), Some(9100), "one past the end");
         assert_eq!(translation.find(1201), None);
         assert_eq!(translation.find(999), None);

@@ -25,7 +25,7 @@ pub enum Status {
 pub struct ReplayError {
     /// What went wrong, where, and what to do.
     pub message: String,
-    /// Its kind.
+    /// Exit status that the error leads to.
     pub status: Status,
 }
 

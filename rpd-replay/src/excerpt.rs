@@ -20,7 +20,7 @@ const PART: u64 = 16 << 20;
 pub enum Part {
     /// From the first to the last, with all memory.
     Calls(u64, u64),
-    /// One launch.
+    /// One launch with the memory that it needs.
     Launch {
         /// Which.
         choice: KernelChoice,
@@ -29,7 +29,7 @@ pub enum Part {
     },
 }
 
-/// What was taken.
+/// The content of an excerpt.
 #[derive(Debug, Clone)]
 pub struct Excerpt {
     /// The first and the last call that it is about.

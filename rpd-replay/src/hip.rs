@@ -43,7 +43,7 @@ pub(crate) struct Extent(pub(crate) [u64; 3]);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PitchedPtr(pub(crate) [u64; 4]);
 
-/// The runtime.
+/// A loaded HIP runtime.
 pub(crate) struct Hip {
     library: Library,
     functions: HashMap<&'static str, usize>,
@@ -89,7 +89,7 @@ impl Hip {
         let mut all = [0; WORDS];
         all[..words.len()].copy_from_slice(words);
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = all;
-        // SAFETY: the function takes words as described above; whoever calls passes what it needs.
+        // SAFETY: the function takes words as described above; the caller passes the arguments that it needs.
         Ok(unsafe {
             let function = std::mem::transmute::<usize, Function>(address);
             function(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)

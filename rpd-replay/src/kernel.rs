@@ -37,7 +37,7 @@ pub struct KernelChoice {
 pub struct KernelRuns {
     /// Name of the kernel.
     pub name: String,
-    /// The call.
+    /// Number of the launching call.
     pub seq: u64,
     /// Milliseconds of each run, in order.
     pub milliseconds: Vec<f64>,
@@ -77,7 +77,7 @@ impl KernelRuns {
 
 /// A copy of some memory.
 pub(crate) struct Saved {
-    /// Its address in the capture.
+    /// Address of the memory in the capture.
     pub(crate) base: u64,
     pub(crate) now: u64,
     pub(crate) size: u64,

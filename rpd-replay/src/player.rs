@@ -526,7 +526,7 @@ impl Player {
         Ok(Some(bytes))
     }
 
-    /// The capture.
+    /// The capture that is played.
     pub fn capture(&self) -> &Capture {
         &self.capture
     }

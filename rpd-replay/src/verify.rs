@@ -24,9 +24,9 @@ pub struct Mismatch {
     pub copy: u64,
     /// The call after which it was compared.
     pub seq: u64,
-    /// Its address in the capture.
+    /// Address in the capture.
     pub address: u64,
-    /// Its bytes.
+    /// Number of compared bytes.
     pub size: u64,
     /// The first byte that differs, and how many 32-bit elements differ; only where the content was captured.
     pub first: Option<(u64, u64)>,

@@ -22,13 +22,13 @@ impl AccessTrace {
         (AccessTrace::Inst, "inst", 2),
     ];
 
-    /// Its word.
+    /// The level's word on the command line.
     pub fn word(self) -> &'static str {
         let found = Self::WORDS.iter().find(|(choice, ..)| *choice == self);
         found.map_or("", |(_, word, _)| word)
     }
 
-    /// Its number.
+    /// The level's number in recordings.
     pub fn number(self) -> u32 {
         let found = Self::WORDS.iter().find(|(choice, ..)| *choice == self);
         found.map_or(0, |(.., number)| *number)

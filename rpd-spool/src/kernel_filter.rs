@@ -261,7 +261,7 @@ mod pattern {
                         }
                         None => self.made.push_str(r"\["),
                     },
-                    // A literal at the begin. Two dashes elsewhere would be an operation on classes; they end a range.
+                    // A literal at the start. Two dashes elsewhere would be an operation on classes; they end a range.
                     '-' if self.at == first + 1 => self.made.push_str(r"\-"),
                     '-' if self.starts_with("-") => {
                         self.at += 1;

@@ -1,4 +1,4 @@
-//! What the collector in the target is told: what to record, and its form as text.
+//! The collector's options: what to record, and their form as text.
 
 use crate::access_trace::AccessTrace;
 use crate::environment::EnvironmentSelection;
@@ -52,7 +52,7 @@ impl Traces {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CounterRequest {
-    /// Its name.
+    /// Name of the counter.
     pub name: String,
     /// Count on this GPU alone, numbered among the GPUs; `None` is every GPU.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -83,7 +83,7 @@ pub struct IterationRange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CollectionPeriod {
-    /// Nanoseconds without recording, at the begin of every round.
+    /// Nanoseconds without recording, at the start of every round.
     pub delay: u64,
     /// Nanoseconds of recording.
     pub duration: u64,
@@ -165,7 +165,7 @@ impl ProviderChoice {
         (ProviderChoice::Direct, "direct"),
     ];
 
-    /// Its word on the command line.
+    /// The provider's word on the command line.
     pub fn word(self) -> &'static str {
         let found = Self::WORDS.iter().find(|(choice, _)| *choice == self);
         found.map_or("", |(_, word)| word)
@@ -178,13 +178,13 @@ impl ProviderChoice {
     }
 }
 
-/// What the collector in the target is told. Small and text-encodable: it travels in [`crate::COLLECT_VARIABLE`]
+/// The collector's options. Small and text-encodable: they travel in [`crate::COLLECT_VARIABLE`]
 /// as `key=value` pairs joined by `,`, so that the target needs no JSON reader.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct CollectorOptions {
-    /// What to count.
+    /// Counters to collect.
     pub counters: CounterOptions,
     /// When to record, one after the other; empty is always.
     pub periods: Vec<CollectionPeriod>,
@@ -192,7 +192,7 @@ pub struct CollectorOptions {
     pub selected_regions: bool,
     /// Nested pairs of resume and pause are balanced.
     pub selected_regions_ref_count: bool,
-    /// What to trace.
+    /// Kinds of records to trace.
     pub traces: Traces,
     /// Record arguments of HIP calls.
     pub hip_args: bool,
@@ -219,7 +219,7 @@ pub struct CollectorOptions {
     pub sampling: Option<SamplingOptions>,
     /// How kernels are traced; none: they are not.
     pub thread_trace: Option<ThreadTraceOptions>,
-    /// What to capture.
+    /// Calls and data to capture.
     pub capture: CaptureOptions,
     /// Where events are from.
     pub provider: ProviderChoice,

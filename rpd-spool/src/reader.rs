@@ -81,7 +81,7 @@ pub enum DamageKind {
 #[derive(Debug, thiserror::Error)]
 #[error("{path} {kind}")]
 pub struct Damage {
-    /// The file.
+    /// Path of the damaged file.
     pub path: PathBuf,
     /// What was wrong with it.
     #[source]
@@ -91,7 +91,7 @@ pub struct Damage {
 /// One record: its head, and all its bytes (head and padding included).
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
-    /// The head.
+    /// Kind and length of the record.
     pub header: RecordHeader,
     /// The whole record.
     pub bytes: &'a [u8],
@@ -104,7 +104,7 @@ impl<'a> Record<'a> {
         T::read_from_prefix(self.bytes).ok()
     }
 
-    /// The fixed part as `T` and the text of `len` bytes at the begin of the tail, lossily decoded if `len` lies.
+    /// The fixed part as `T` and the text of `len` bytes at the start of the tail, lossily decoded if `len` lies.
     pub fn parse_text<T: FromBytes + KnownLayout + Immutable>(
         &self,
         len: impl FnOnce(&T) -> u32,
@@ -191,7 +191,7 @@ impl Stream {
         }
     }
 
-    /// The files.
+    /// Paths of the stream's segment files.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.segments.iter().map(|segment| segment.path.as_path())
     }
@@ -219,7 +219,7 @@ impl ProcessSpool {
         Self::list(directory, directory, None)
     }
 
-    /// Lists the streams in a directory that is open already, so that nobody can put another in its place. Messages
+    /// Lists the streams in a directory that is open already, so that it cannot be replaced in between. Messages
     /// name it `shown`.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TracedCounter {
-    /// Its name.
+    /// Name of the counter.
     pub name: String,
     /// SIMDs it is counted on, one bit each.
     pub simds: u8,

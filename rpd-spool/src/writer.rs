@@ -62,7 +62,7 @@ pub struct SpoolDirectory {
     path: PathBuf,
     pid: u32,
     streams: AtomicU32,
-    /// Records of streams that never got a segment; whoever owns the meta stream moves it there.
+    /// Records of streams that never got a segment; the owner of the meta stream moves the number there.
     unstored: AtomicU64,
 }
 
@@ -83,7 +83,7 @@ impl SpoolDirectory {
         }))
     }
 
-    /// Where it is.
+    /// Path of the spool's directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -288,7 +288,7 @@ impl StreamWriter {
             return 0;
         };
         // SAFETY: `used + len` does not exceed the mapping, which was checked or is what `grow` did; the bytes behind
-        // `used` are nobody else's, and zero because the file is new.
+        // `used` belong to no other reference, and are zero because the file is new.
         let (address, bytes) = unsafe {
             let address = current.base().as_ptr().add(self.used);
             (address, std::slice::from_raw_parts_mut(address, len))
@@ -388,7 +388,7 @@ impl StreamWriter {
             created: now(),
             capacity: len as u64,
         };
-        // SAFETY: the mapping is longer than a header, and new, so nobody else refers to it.
+        // SAFETY: the mapping is longer than a header, and new, so nothing else refers to it.
         unsafe {
             std::slice::from_raw_parts_mut(mapping.base().as_ptr(), SEGMENT_HEADER)
                 .copy_from_slice(header.as_bytes());

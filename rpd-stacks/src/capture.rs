@@ -218,8 +218,8 @@ impl Stacks {
         self.python.interpreter()
     }
 
-    /// To be called in the child of a fork, before its first capture: ids start again, and everything is told again to
-    /// the child's sinks as it is met again.
+    /// To be called in the child of a fork, before its first capture: ids start again, and facts are reported again to
+    /// the child's sinks when stacks refer to them.
     pub fn forked(&self) {
         self.tree.clear();
         self.python.clear();

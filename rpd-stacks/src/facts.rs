@@ -1,4 +1,4 @@
-//! What a captured stack refers to, as it is told to the recorder.
+//! What a captured stack refers to, as it is reported to the recorder.
 //!
 //! Ids are numbers from 1 upwards, per kind and per process; 0 stands for "none". In the child of a fork they start again.
 
@@ -15,14 +15,14 @@ pub struct Module<'a> {
     pub bias: u64,
     /// First address that is mapped.
     pub start: u64,
-    /// Address after the last that is mapped. A module that is told later and overlaps this range has replaced it.
+    /// Address after the last that is mapped. A module that is reported later and overlaps this range has replaced it.
     pub end: u64,
 }
 
 /// A Python code object, by content.
 #[derive(Clone, Copy, Debug)]
 pub struct PythonCode<'a> {
-    /// Its id.
+    /// Id of the code object.
     pub id: u32,
     /// `co_filename`, UTF-8.
     pub file: &'a [u8],
@@ -65,9 +65,9 @@ pub enum LocationKind {
 /// A place in code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// Its id.
+    /// Id of the location.
     pub id: u32,
-    /// What it is.
+    /// Kind of code at the location.
     pub kind: LocationKind,
     /// The [`Module`] of a native location, else 0.
     pub module: u32,
@@ -94,19 +94,19 @@ pub struct Node {
 
 /// Receives what captured stacks refer to.
 ///
-/// Each fact is told before an id that refers to it is returned to any caller on any thread, by the thread that met it
-/// first. When two threads meet the same thing at the same moment both tell it, under two ids; one of the ids is never
+/// Each fact is reported before an id that refers to it is returned to any caller on any thread, by the thread that met it
+/// first. When two threads meet the same thing at the same moment both report it, under two ids; one of the ids is never
 /// referred to.
 ///
 /// Every function returns whether the fact was stored. If it was not, nothing refers to it: the capture ends without a
-/// stack and with [`flags::LOST`](crate::flags::LOST), and the fact is told again when it is met again.
+/// stack and with [`flags::LOST`](crate::flags::LOST), and the fact is reported again when it is met again.
 pub trait Sink {
     /// A module whose code is on a stack.
     fn module(&mut self, module: &Module<'_>) -> bool;
     /// A Python code object that is on a stack.
     fn code(&mut self, code: &PythonCode<'_>) -> bool;
-    /// A location; its module or code has been told.
+    /// A location; its module or code has been reported.
     fn location(&mut self, location: &Location) -> bool;
-    /// A node; its parent and location have been told.
+    /// A node; its parent and location have been reported.
     fn node(&mut self, node: &Node) -> bool;
 }

@@ -1,4 +1,4 @@
-//! Bits of [`Captured::flags`](crate::Captured::flags). The upper 16 bits are those of whoever records the stacks.
+//! Bits of [`Captured::flags`](crate::Captured::flags). The upper 16 bits belong to the recorder of the stacks.
 
 /// The walk ended before the outermost frame; the root of the stack is a
 /// [`LocationKind::Truncated`](crate::LocationKind::Truncated).

@@ -1,13 +1,13 @@
 //! Call stacks of the calling thread: native frames, Python frames, or both merged, as one number per stack.
 //!
 //! [`Stacks::capture`] walks the stack of the thread that calls it, and returns the id of a node of a call tree that is
-//! shared by the whole process. What the ids mean (modules, Python code objects, locations, nodes) is told once to the
+//! shared by the whole process. What the ids mean (modules, Python code objects, locations, nodes) is reported once to the
 //! [`Sink`] that the caller supplies; nothing is looked up by name in the process. A capture takes no lock that another
 //! thread could hold and, once a thread has made its first capture, allocates nothing.
 //!
 //! Layers, each uses only those above it:
 //!
-//! - [`facts`]: what is told to the sink;
+//! - [`facts`]: what is reported to the sink;
 //! - [`options`]: what is captured;
 //! - [`flags`]: what a capture was like;
 //! - `region`, `interner`: memory and numbers, shared without locks;

@@ -3,7 +3,7 @@
 //! Each activation of the evaluator keeps something on its native stack that the interpreter's structures point to, its
 //! anchor. The native frame whose part of the stack contains the anchor of a group of Python frames is the one that runs
 //! them: the group stands directly inside it. No names are compared, so that stripped, split or replaced evaluators
-//! are matched as well. 3.8 and 3.9 have no anchors; there the frames of the evaluator are told by their addresses, and
+//! are matched as well. 3.8 and 3.9 have no anchors; there the frames of the evaluator are recognised by their addresses, and
 //! are taken in order if there are as many as Python frames.
 
 use crate::facts::{LocationKind, Sink};

@@ -81,7 +81,7 @@ impl Weight {
 /// A function that was called with a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Use {
-    /// The stack.
+    /// Number of the stack.
     pub stack: u32,
     /// The function, or the operation of an allocation without a traced call.
     pub function: StringId,

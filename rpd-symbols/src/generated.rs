@@ -1,4 +1,4 @@
-//! Generated Python files: their texts are kept, since the files may be gone when somebody reads the stacks.
+//! Generated Python files: their texts are kept, since the files may be gone when the stacks are read.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -19,7 +19,7 @@ const ALL: u64 = 64 << 20;
 const INDUCTOR: &str = "torchinductor_";
 
 /// Reads the generated Python files that stacks have code of into `session.stacks.generated_files`: those that Inductor wrote
-/// (`cache_dir` is its directory, if the user gave it one), and those that the program told the sources of. Returns how
+/// (`cache_dir` is its directory, if the user gave it one), and those whose sources the program registered. Returns how
 /// many could not be kept: files that are gone, and long ones.
 pub fn keep_files(session: &mut Session, cache_dir: Option<&Path>) -> usize {
     let told: BTreeSet<StringId> = session

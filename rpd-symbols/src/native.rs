@@ -12,7 +12,7 @@ use crate::object_file::SymbolTable;
 use crate::search::{Files, Finder, Search};
 use crate::{Evidence, Frame, Module, NoFile};
 
-/// Longest name of a function, in bytes. Names of templates reach megabytes; nobody reads them, and every frame of a stack
+/// Longest name of a function, in bytes. Names of templates reach megabytes, and every frame of a stack
 /// repeats them.
 pub const LONGEST_FUNCTION: usize = 4096;
 

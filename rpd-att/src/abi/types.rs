@@ -167,7 +167,7 @@ pub struct Realtime {
 pub struct ShaderData {
     /// Cycles.
     pub time: i64,
-    /// The value.
+    /// The value that the shader wrote.
     pub value: u64,
     /// Compute unit.
     pub cu: u8,

@@ -46,7 +46,7 @@ pub struct Place {
     pub slot: u8,
 }
 
-/// One token.
+/// A token of a GFX9 stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gfx9Token {
     /// Time and state of the trace.
@@ -68,7 +68,7 @@ pub enum Gfx9Token {
     },
     /// A wave begins.
     WaveStart {
-        /// Where.
+        /// The wave's place on the GPU.
         place: Place,
         /// Micro engine, as in the token.
         me: u8,
@@ -116,7 +116,7 @@ pub enum Gfx9Token {
     ShaderData {
         /// Which wave.
         place: Place,
-        /// The value.
+        /// The value that the shader wrote.
         data: u32,
     },
     /// What each wave of a SIMD did in this cycle.

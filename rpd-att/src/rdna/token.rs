@@ -40,7 +40,7 @@ pub enum RdnaKind {
 /// How a type of token looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TokenForm {
-    /// The type.
+    /// Type of the token.
     pub(crate) kind: RdnaKind,
     /// Value of the lowest `pattern_bits` bits.
     pub(crate) pattern: u8,

@@ -21,7 +21,7 @@ use crate::process::spawn::{self, Signals};
 use crate::process::{backend, environment, program};
 
 const NAME: &str = "check";
-/// The variable by which the simulator is told to check, and where to write what it finds.
+/// The variable that makes the simulator check: the folder for its findings.
 const VARIABLE: &str = "RPD_SIM_CHECK";
 
 /// Run a program on the simulated GPU and report errors of its kernels

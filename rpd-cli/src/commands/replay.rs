@@ -350,7 +350,7 @@ impl Prompt {
             let _ = out.flush();
             let mut line = String::new();
             if std::io::stdin().lock().read_line(&mut line).unwrap_or(0) == 0 {
-                // Nobody is there to ask.
+                // Standard input has ended.
                 self.on = false;
                 return Ok(Step::Go);
             }

@@ -8,7 +8,7 @@ const AUTO: &str = "auto:";
 /// What stands between two names, beside blanks.
 const SEPARATORS: &str = "!@#$%&(),*+-./;<>?{}^`~|";
 
-/// One group.
+/// Counters that are collected in one pass.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct CounterGroup {
     /// In alphabetical order, each once.

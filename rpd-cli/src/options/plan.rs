@@ -39,7 +39,7 @@ pub(crate) struct Pass {
     pub(crate) sdk_suffixes: Vec<String>,
 }
 
-/// What to do.
+/// The passes to run, and what comes after them.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     /// In the order in which they run.

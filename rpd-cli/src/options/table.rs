@@ -59,7 +59,7 @@ pub(crate) enum Form {
     Flag,
     /// An optional truth word; unset, true or false.
     Bool,
-    /// One text.
+    /// One text of any form.
     Text,
     /// One path, any bytes; its value is escaped text ([`rpd_core::os_text`]).
     Path,
@@ -80,7 +80,7 @@ pub(crate) enum Form {
 /// How an inherited variable gives an option its default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inherit {
-    /// It does not.
+    /// The option is not inherited.
     No,
     /// By its value.
     Value(&'static str),
@@ -91,7 +91,7 @@ pub(crate) enum Inherit {
 /// Whether this build can do what the option asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Support {
-    /// It can.
+    /// The option works in this build.
     Works,
     /// It cannot; what the option needs.
     Missing(&'static str),
@@ -99,7 +99,7 @@ pub(crate) enum Support {
     NewerKind,
 }
 
-/// One option.
+/// An option of the command line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spec {
     pub(crate) long: &'static str,

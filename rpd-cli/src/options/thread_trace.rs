@@ -36,7 +36,7 @@ const ACTIVITY_COUNTERS: [&str; 8] = [
     "SQ_ACTIVE_INST_MISC",
 ];
 
-/// What is asked for.
+/// The resolved thread trace options.
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
     /// Thread traces; none without `--att`.

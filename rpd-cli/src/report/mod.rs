@@ -196,7 +196,7 @@ impl Report<'_> {
         if session.stacks.is_empty() {
             return Ok(0);
         }
-        // A recording that somebody else made names any file, and texts of files are copied.
+        // A recording from elsewhere may name any file, and the texts of files are copied.
         if self.confined.is_none() {
             let inductors = std::env::var_os("TORCHINDUCTOR_CACHE_DIR").map(PathBuf::from);
             rpd_symbols::keep_files(session, inductors.as_deref());
@@ -240,7 +240,7 @@ impl Report<'_> {
         }
         self.progress.step("disassembling", 0, 0);
         isolated("code of PC samples and thread traces", || {
-            // A recording that somebody else made names any file.
+            // A recording from elsewhere may name any file.
             rpd_symbols::look_up_code(session, self.confined.is_none());
             Ok(())
         })

@@ -23,7 +23,7 @@ struct State {
     weight: u64,
     /// Records that the step writes; 0 when it does not report its progress.
     expected: u64,
-    /// The count of written records at the begin of the step.
+    /// The count of written records at the start of the step.
     counted: u64,
 }
 

@@ -40,7 +40,7 @@ impl Folder {
         })
     }
 
-    /// Its path when it was opened.
+    /// The path by which the folder was opened.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

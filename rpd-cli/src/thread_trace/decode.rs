@@ -13,7 +13,7 @@ use rpd_symbols::code::CodeObject;
 
 use super::files::{TraceFile, TraceKey, Traces};
 
-/// What is written.
+/// The outputs that are made of traces.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
     /// `stats_*.csv`.
@@ -28,7 +28,7 @@ pub(crate) struct Wanted {
 
 /// How traces are decoded, and where what is found goes.
 pub(crate) struct Decoding<'a> {
-    /// What is written.
+    /// The outputs to make.
     pub(crate) wanted: Wanted,
     /// Names of the counters in the trace.
     pub(crate) counters: &'a [String],
@@ -90,7 +90,7 @@ impl Outputs {
 /// What was found about a shader engine.
 #[derive(Debug)]
 pub(crate) struct EngineReport {
-    /// Its number.
+    /// Number of the shader engine.
     pub(crate) engine: u32,
     /// Bytes, waves, and what is wrong.
     pub(crate) diagnosis: Diagnosis,

@@ -15,7 +15,7 @@ const DEEPEST: usize = 4;
 pub(crate) struct TraceFile {
     /// Number of the shader engine.
     pub(crate) engine: u32,
-    /// Where it is.
+    /// Path of the file.
     pub(crate) path: PathBuf,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct TraceFile {
 pub(crate) struct CodeFile {
     /// Number of the code object.
     pub(crate) id: u64,
-    /// Where it is.
+    /// Path of the file.
     pub(crate) path: PathBuf,
 }
 

@@ -18,7 +18,7 @@ use crate::agent;
 pub(super) struct Known {
     /// The runtime's handle.
     handle: u64,
-    /// Its handle in records.
+    /// Handle of the agent in records.
     pub(super) id: u64,
     pub(super) is_gpu: bool,
     /// Like `gfx90a`.
@@ -101,7 +101,7 @@ unsafe fn get<T: Default>(agent: u64, attribute: u32) -> T {
 
 /// A text attribute.
 fn text(agent: u64, attribute: u32) -> &'static CStr {
-    // Room for the longest, and a zero that nobody writes.
+    // Room for the longest, and the terminating zero.
     let mut bytes = [0_u8; 129];
     // SAFETY: texts have at most 64 bytes.
     unsafe { hsa::agent_info(agent, attribute, &mut bytes) };

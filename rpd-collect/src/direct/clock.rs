@@ -30,7 +30,7 @@ pub(super) fn times(start: u64, end: u64) -> (u64, u64) {
 }
 
 /// Moves the times of work into the interval from its submission until now, where the clocks disagree, as the SDK does: an
-/// end after now first, then a begin before the submission.
+/// end after now first, then a start before the submission.
 pub(super) fn bounded((start, end): (u64, u64), submitted: u64, now: u64) -> (u64, u64) {
     let late = end.saturating_sub(now);
     let (start, end) = (start.saturating_sub(late), end - late);

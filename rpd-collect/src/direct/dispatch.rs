@@ -44,7 +44,7 @@ pub(super) struct Queue {
     /// It is the agent's queue for cooperative launches.
     cooperative: Option<Cooperative>,
     id: u64,
-    /// Its work.
+    /// Work of the queue that is not complete.
     pub(super) pending: Pending,
     next: AtomicPtr<Queue>,
 }
@@ -88,8 +88,8 @@ type Callback = *const c_void;
 /// `HSA_QUEUE_TYPE_COOPERATIVE`.
 const COOPERATIVE: u32 = 2;
 
-/// What is known of the queue for cooperative launches, where the runtime has one for each agent (HSA 1.18 does): whoever asks
-/// for it gets that, and it ends when each of them has destroyed it.
+/// What is known of the queue for cooperative launches, where the runtime has one for each agent (HSA 1.18 does): every
+/// request gets the same queue, which ends when each has destroyed it.
 ///
 /// A queue that passes its packets to us takes the queue below it for its own and deletes it, which the agent does as well.
 /// So it is never destroyed, and the one below it is, by the handle that it has without the other.

@@ -7,9 +7,9 @@ use crate::tables::{Code, Slot};
 pub(super) struct Hook {
     /// The kind of the table.
     pub(super) kind: &'static str,
-    /// The slot.
+    /// Slot of the table.
     pub(super) slot: usize,
-    /// The function.
+    /// Function that goes into the slot.
     pub(super) function: Code,
 }
 

@@ -49,7 +49,7 @@ pub(super) fn signal_load(signal: u64) -> i64 {
     runtime!(HSA_CORE_API::hsa_signal_load_scacquire(u64) -> i64, (signal), 1)
 }
 
-/// Sets the value of a signal that nobody waits for.
+/// Sets the value of a signal without waiters.
 #[inline]
 pub(super) fn signal_reset(signal: u64) {
     runtime!(HSA_CORE_API::hsa_signal_store_relaxed(u64, i64) -> (), (signal, 1), ());

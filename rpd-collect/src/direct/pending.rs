@@ -72,7 +72,7 @@ impl Node {
         self.state.load(Ordering::Acquire) != RUNNING
     }
 
-    /// Reads begin and end from a completed signal; false when they are not there.
+    /// Reads start and end from a completed signal; false when they are not there.
     pub(super) fn read_times(&self, signal: u64) -> bool {
         // SAFETY: of the threads that share the node, this one alone deals with it now: the one that polls, or one that
         // holds the lock of its entry.
@@ -114,7 +114,7 @@ impl Node {
 
     /// Writes the record of complete work.
     fn record(&self) {
-        // SAFETY: nobody else deals with a node that is settled.
+        // SAFETY: only this thread uses a node that is settled.
         match unsafe { &*self.work.get() } {
             Work::Dispatch(_, record) => device_work::dispatch_complete(*record),
             Work::Copy(record) => device_work::copy_complete(*record),

@@ -105,7 +105,7 @@ macro_rules! api_fn {
             // SAFETY: the arguments are the caller's.
             let result = unsafe { function($(args.$a),*) };
             std::mem::forget(unwinding);
-            // SAFETY: as at the begin of the call.
+            // SAFETY: as at the start of the call.
             unsafe {
                 calls::exit(&frame, &api::$kind, $n, (&raw const args).cast(), result.word());
             }

@@ -245,7 +245,7 @@ fn end_by(number: c_int) {
 
 /// Uses only atomics and system calls, since it may interrupt any code.
 unsafe extern "C" fn on_signal(number: c_int, _info: *mut libc::siginfo_t, _context: *mut c_void) {
-    // SAFETY: takes no arguments. Not what the C library remembers: between vfork and exec, a child uses this memory.
+    // SAFETY: takes no arguments. The C library's cached id may be wrong: between vfork and exec, a child shares this memory.
     let pid = unsafe { libc::syscall(libc::SYS_getpid) };
     let process = process::existing();
     let idle = process.is_none_or(|process| process.totals.have_ended(process.totals.begun()));

@@ -23,7 +23,7 @@ pub(crate) struct Call {
     pub(crate) correlation: u64,
     /// Correlation id of the call that it was made in; 0 for none.
     pub(crate) ancestor: u64,
-    /// Its stack is recorded.
+    /// Whether the call's stack is recorded.
     pub(crate) has_stack: bool,
 }
 
@@ -96,7 +96,7 @@ impl Call {
     }
 }
 
-/// Completes the record of a call that returned `retval` (its first eight bytes) at `returned`. Nothing when its begin
+/// Completes the record of a call that returned `retval` (its first eight bytes) at `returned`. Nothing when its start
 /// could not be stored.
 #[inline]
 pub(crate) fn end(record: OpenRecord, retval: u64, returned: u64) {

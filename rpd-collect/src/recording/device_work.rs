@@ -1,6 +1,6 @@
 //! Work of the device: dispatches, copies, allocations, scratch memory.
 //!
-//! Written when it is complete, on the thread on which the provider learns that: a target that ends suddenly loses only
+//! Written when it is complete, on the thread on which the provider reports it: a target that ends suddenly loses only
 //! what its runtime has not reported. How much was submitted is counted, so that the ledger can say how much that was.
 //! Work that began before this process was forked belongs to the parent and is not recorded.
 

@@ -23,7 +23,7 @@ pub(crate) static FORK: ForkHook = ForkHook::new().lock(&LOCK);
 /// A kernel that was registered or dispatched.
 #[derive(Clone, Copy)]
 struct Kernel {
-    /// Its name passes the filters.
+    /// Whether the kernel's name passes the filters.
     selected: bool,
     /// Its dispatches so far, if it is.
     launches: u64,

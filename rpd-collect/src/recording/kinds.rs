@@ -6,9 +6,9 @@ use super::{header, meta};
 
 /// A kind and its operations.
 pub(crate) struct KindNames {
-    /// Its number in records.
+    /// Number of the kind in records.
     pub(crate) number: u32,
-    /// Its name.
+    /// Name of the kind.
     pub(crate) name: String,
     /// Number and name of each operation.
     pub(crate) operations: Vec<(i32, String)>,

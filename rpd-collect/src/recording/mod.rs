@@ -5,7 +5,7 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `call` | begin and end of a recorded call |
+//! | `call` | start and end of a recorded call |
 //! | `markers` | ROCTx marks, ranges and names of resources |
 //! | `device_work` | dispatches, copies, allocations, scratch memory |
 //! | `stacks` | call stacks: which calls have one, and what stacks refer to |

@@ -19,7 +19,7 @@ const META_SEGMENT: usize = 4096;
 
 /// What is known about this process image. Never freed.
 pub(crate) struct Process {
-    /// What to record.
+    /// The options from the front end.
     pub(crate) options: CollectorOptions,
     /// Where to write.
     pub(crate) directory: Arc<SpoolDirectory>,

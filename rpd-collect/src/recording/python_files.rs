@@ -2,7 +2,7 @@
 //! were made from.
 //!
 //! A thread that meets a file for the first time while it takes a stack only appends the name to a log: it takes no lock
-//! and waits for nobody. A thread of the package waits for the names.
+//! and never waits. A thread of the package waits for the names.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use super::{header, meta};
 
 /// Words of the log; names of some thousand files.
 const WORDS: usize = 1 << 16;
-/// Slots of the table that tells which files were told.
+/// Slots of the table of files that are in the log.
 const SEEN: usize = 1 << 12;
 /// Bytes of what one call may say about a file.
 const LONGEST_SOURCE: usize = 1 << 20;
@@ -28,7 +28,7 @@ struct Log {
     used: AtomicUsize,
     /// Words that were read.
     read: AtomicUsize,
-    /// Hashes of names that were told, each in the slot that it selects. A name that lost its slot is told again.
+    /// Hashes of logged names, each in the slot that it selects. A name that lost its slot is logged again.
     seen: [AtomicU64; SEEN],
     /// Changes with every name; readers wait for that.
     signal: AtomicU32,
@@ -278,7 +278,7 @@ mod tests {
             found.collect()
         });
         all.sort_unstable();
-        // A name whose slot another took in between is told again.
+        // A name whose slot another took in between is logged again.
         all.dedup();
         let expected = (0..4).flat_map(|thread| (0..100).map(move |number| thread * 1000 + number));
         assert_eq!(all, expected.collect::<Vec<u32>>());

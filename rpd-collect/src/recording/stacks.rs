@@ -26,7 +26,7 @@ static RECORDER: OnceLock<Recorder> = OnceLock::new();
 
 /// [`StackOptions::min_duration`].
 static MIN_DURATION: AtomicU64 = AtomicU64::new(0);
-/// In a forked child what stacks refer to is told again, to streams of its own.
+/// A forked child records what its stacks refer to again, in streams of its own.
 static FORK: ForkHook = ForkHook::new().in_child(forked);
 
 struct Recorder {

@@ -47,7 +47,7 @@ static RECORDING: OnceLock<Recording> = OnceLock::new();
 static RESUMED: AtomicU64 = AtomicU64::new(0);
 /// Within a collection period, or there are none.
 static IN_PERIOD: AtomicBool = AtomicBool::new(true);
-/// Begins and ends of collection periods so far, and when the next one is due.
+/// Starts and ends of collection periods so far, and when the next one is due.
 static STEP: AtomicU64 = AtomicU64::new(0);
 static DUE: AtomicU64 = AtomicU64::new(0);
 

@@ -27,7 +27,7 @@ pub(super) type RegionNumbers = HashMap<Box<[u8]>, u32>;
 pub(crate) struct Thread {
     /// A writer of this thread is at work; set while a signal handler may interrupt it.
     busy: AtomicBool,
-    /// Its id in the kernel.
+    /// Thread id in the kernel.
     tid: u32,
     /// Calls and markers of this thread, and device work that the provider reports on it.
     pub(super) records: StreamWriter,
@@ -195,7 +195,7 @@ impl Thread {
         (self.regions.last().copied().unwrap_or(0), self.stream())
     }
 
-    /// Its id in the kernel.
+    /// Thread id in the kernel.
     pub(crate) fn tid(&self) -> u32 {
         self.tid
     }

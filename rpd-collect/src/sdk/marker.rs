@@ -83,7 +83,7 @@ pub(super) unsafe fn message<'a>(record: &Record) -> Message<'a> {
     }
 }
 
-/// Writes the begin of a call without message; the slot for [`end`].
+/// Writes the start of a call without message; the slot for [`end`].
 fn begin(call: &Call) -> u64 {
     call.begin(0, 0, |_| {}).0
 }

@@ -49,7 +49,7 @@ fn configure_kind<T: Tracer>(
     }
 }
 
-/// Stores the begin of an event in its slot; at its end, begin and end by our own clock.
+/// Stores the start of an event in its slot; at its end, start and end by our own clock.
 fn own_times(phase: Phase, slot: &mut u64) -> Option<(u64, u64)> {
     let time = now();
     match phase {

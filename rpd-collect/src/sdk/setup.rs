@@ -15,7 +15,7 @@ const OPTIONAL: [&str; 3] = ["RCCL_API", "ROCDECODE_API", "ROCJPEG_API"];
 
 /// What the services need while they are set up.
 pub(super) struct Setup<'a> {
-    /// The provider.
+    /// The SDK's functions.
     pub(super) functions: &'static Functions,
     /// What is to be recorded.
     pub(super) options: &'a CollectorOptions,

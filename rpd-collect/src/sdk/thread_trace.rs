@@ -373,7 +373,7 @@ impl Window {
     }
 }
 
-/// Has the begin and the end of every kernel reported, on a context of its own.
+/// Has the start and the end of every kernel reported, on a context of its own.
 fn watch_kernels(setup: &Setup<'_>) {
     let Some(kind) = setup.callback_kind(dispatch::KIND) else {
         return;

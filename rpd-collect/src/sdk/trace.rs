@@ -45,7 +45,7 @@ unsafe extern "C" fn on_record<T: Tracer>(
     });
 }
 
-/// The call that a record of its begin describes. `stacks`: the operations of its kind whose stacks are recorded.
+/// The call that a record of its start describes. `stacks`: the operations of its kind whose stacks are recorded.
 #[inline]
 pub(super) fn call_of(kind: u16, record: &Record, stacks: Option<&Selection>) -> Call {
     Call {

@@ -14,7 +14,7 @@ use crate::spool::options::{SamplingMethod, SamplingUnit};
 /// How an agent was sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampling {
-    /// The agent.
+    /// Handle of the agent.
     pub agent: AgentHandle,
     /// How samples were taken.
     pub method: SamplingMethod,
@@ -70,7 +70,7 @@ pub struct Instruction {
 pub struct SourceFile {
     /// Its path, as debug information has it.
     pub path: StringId,
-    /// Its text.
+    /// Content of the file.
     pub text: String,
 }
 

@@ -12,7 +12,7 @@ const CHECK_INTERVAL: usize = 1024;
 /// Bytes of arguments that are kept in memory.
 const ARENA: usize = 8 << 20;
 
-/// The parts of a session's tables that are in files. Whoever fills the tables calls [`Growth::taken`] after each record,
+/// The parts of a session's tables that are in files. Code that fills the tables calls [`Growth::taken`] after each record,
 /// then [`Growth::finish`] and [`Growth::put_in_order`].
 #[derive(Debug)]
 pub struct Growth {

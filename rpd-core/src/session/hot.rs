@@ -10,7 +10,7 @@ use crate::ids::{CodeObjectId, KernelId, StringId};
 use crate::kernel_name::KernelLabels;
 use crate::options::KernelNames;
 
-/// What was sampled.
+/// Counts of PC samples or thread trace cycles at an instruction, or their sums over lines and kernels.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     /// Samples.
@@ -128,7 +128,7 @@ pub struct HotInstruction {
     pub offset: u64,
     /// Text; empty when it could not be decoded.
     pub text: String,
-    /// What was sampled.
+    /// Counts at the instruction.
     pub tally: Tally,
 }
 
@@ -137,7 +137,7 @@ pub struct HotInstruction {
 pub struct HotLine {
     /// The line, then those of the calls that were inlined there, innermost first; empty when nothing is known.
     pub chain: Vec<HotPlace>,
-    /// What was sampled.
+    /// Sums over the line.
     pub tally: Tally,
     /// Its instructions, hottest first.
     pub instructions: Vec<HotInstruction>,
@@ -148,7 +148,7 @@ pub struct HotLine {
 pub struct HotKernel {
     /// Name, as it is to be shown.
     pub name: String,
-    /// What was sampled.
+    /// Sums over the kernel.
     pub tally: Tally,
     /// Its lines, hottest first.
     pub lines: Vec<HotLine>,
@@ -157,9 +157,9 @@ pub struct HotKernel {
 /// All kernels with samples.
 #[derive(Debug, Clone, Default)]
 pub struct Hot {
-    /// What is counted.
+    /// Unit of the counts: samples or cycles.
     pub measure: Measure,
-    /// What was sampled.
+    /// Sums over all kernels.
     pub tally: Tally,
     /// Kernels, hottest first.
     pub kernels: Vec<HotKernel>,
@@ -297,7 +297,7 @@ pub struct ListedInstruction {
     pub text: String,
     /// Its line, then those of the calls that were inlined there, innermost first.
     pub chain: Vec<HotPlace>,
-    /// What was sampled.
+    /// Counts at the instruction.
     pub tally: Tally,
 }
 
@@ -310,9 +310,9 @@ pub struct Listing {
     pub function: String,
     /// Code object.
     pub object: CodeObjectId,
-    /// What is counted.
+    /// Unit of the counts: samples or cycles.
     pub measure: Measure,
-    /// What was sampled.
+    /// Sums over the kernel.
     pub tally: Tally,
     /// All of its instructions.
     pub instructions: Vec<ListedInstruction>,

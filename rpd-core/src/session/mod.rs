@@ -83,7 +83,7 @@ pub struct Process {
     pub command: Vec<String>,
     /// Working directory at the start.
     pub cwd: String,
-    /// Its program file.
+    /// Path of the executable.
     pub executable: String,
     /// Environment at the start, in its order.
     pub environment: Vec<(String, String)>,
@@ -127,7 +127,7 @@ impl CodeObject {
 pub struct KernelSymbol {
     /// Id, from 1.
     pub id: KernelId,
-    /// Its code object.
+    /// Code object that has the kernel.
     pub code_object: CodeObjectId,
     /// Name as registered, normally ending in `.kd`.
     pub name: String,
@@ -206,7 +206,7 @@ pub struct Counter {
     pub agent: AgentHandle,
     /// Name of the counter.
     pub name: String,
-    /// What it counts.
+    /// Description of what the counter counts.
     pub description: String,
     /// Hardware block; empty for derived counters.
     pub block: String,
@@ -247,11 +247,11 @@ pub enum ResourceKind {
 /// A name that the program gave to a resource through ROCTx.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceName {
-    /// What was named.
+    /// Kind of the named object.
     pub kind: ResourceKind,
     /// Thread id, device number, stream pointer or agent handle.
     pub resource: u64,
-    /// The name.
+    /// Name that the program gave it.
     pub name: String,
 }
 
@@ -266,7 +266,7 @@ pub struct OpenCall {
     pub start: Nanoseconds,
 }
 
-/// What is missing from a recording, and what else the user is told about it.
+/// What is missing from a recording, and other messages about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// Records that the collector could not store.
@@ -335,7 +335,7 @@ pub struct Origin {
 pub struct Session {
     /// Set when it was read from a database.
     pub origin: Option<Origin>,
-    /// The process.
+    /// The recorded process.
     pub process: Process,
     /// Interned texts: names, messages, paths.
     pub strings: Strings,

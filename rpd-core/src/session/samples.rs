@@ -14,7 +14,7 @@ pub struct BitField {
 }
 
 impl BitField {
-    /// Its value in a word.
+    /// The value of the field in `word`.
     #[inline]
     pub const fn of(self, word: u64) -> u64 {
         (word >> self.shift) & ((1 << self.bits) - 1)

@@ -27,9 +27,9 @@ pub enum FrameKind {
 /// A frame of a stack.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ShownFrame {
-    /// What it is.
+    /// Kind of frame.
     pub kind: FrameKind,
-    /// Its location.
+    /// Number of the frame's location.
     pub location: u32,
     /// 0 for the innermost function at the location.
     pub inline_depth: u32,

@@ -58,14 +58,14 @@ macro_rules! location_kinds {
             /// Every kind.
             pub const ALL: &'static [LocationKind] = &[$(LocationKind::$kind,)*];
 
-            /// Its number in recordings.
+            /// The kind's number in recordings.
             pub const fn number(self) -> u16 {
                 match self {
                     $(LocationKind::$kind => location_kind::$constant,)*
                 }
             }
 
-            /// Its word in databases.
+            /// The kind's word in databases.
             pub const fn word(self) -> &'static str {
                 match self {
                     $(LocationKind::$kind => $word,)*
@@ -130,7 +130,7 @@ impl LocationKind {
 pub struct StackLocation {
     /// Id, from 1.
     pub id: u32,
-    /// What it is.
+    /// Kind of code at the location.
     pub kind: LocationKind,
     /// Id of the module or the code object; 0 when there is none.
     pub owner: u32,
@@ -145,7 +145,7 @@ pub struct StackNode {
     pub id: u32,
     /// The calling frame; 0 for the outermost.
     pub parent: u32,
-    /// Its location.
+    /// Number of the frame's location.
     pub location: u32,
     /// Frames outside of it.
     pub depth: u32,
@@ -154,7 +154,7 @@ pub struct StackNode {
 /// What was found at a location when symbols were looked up. Those of a location are one inlined into the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackFrame {
-    /// The location.
+    /// Number of the frame's location.
     pub location: u32,
     /// 0 for the innermost inlined function, the greatest for the function that has the code.
     pub inline_depth: u32,
@@ -205,7 +205,7 @@ pub struct GeneratedLines {
 pub struct GeneratedFile {
     /// Its path, as code objects have it.
     pub file: StringId,
-    /// Its text.
+    /// Content of the file.
     pub text: String,
 }
 
@@ -434,8 +434,8 @@ pub fn is_interpreter(path: &str) -> bool {
 }
 
 impl super::Session {
-    /// Leaves out of [`super::Session::stacks`] what no record's stack is made of: what was told for nothing, and what
-    /// records referred to that were cut out.
+    /// Removes from [`super::Session::stacks`] the nodes, locations and modules that no record refers to, because it was
+    /// cut out or never recorded.
     pub(super) fn drop_unused_stacks(&mut self) {
         let stacks = &self.stacks;
         let (mut nodes, mut locations) = (BTreeSet::new(), BTreeSet::new());

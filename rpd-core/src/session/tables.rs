@@ -406,7 +406,7 @@ pub struct CounterValue {
     pub counter: u32,
     /// Index into [`super::Counter::instances`].
     pub instance: u32,
-    /// The value.
+    /// The counted or computed value.
     pub value: f64,
 }
 
@@ -416,7 +416,7 @@ pub struct CounterValue {
 pub struct ValueRange {
     /// Index of the first.
     pub first: u64,
-    /// How many there are.
+    /// Number of values.
     pub count: u64,
 }
 

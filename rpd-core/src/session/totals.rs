@@ -151,7 +151,7 @@ impl Measure {
 /// PC samples, or cycles of thread traces, added up.
 #[derive(Debug, Clone, Default)]
 pub struct Totals {
-    /// What they count.
+    /// Unit of the counts: samples or cycles.
     pub measure: Measure,
     /// By place.
     pub places: HashMap<Place, PlaceTotals>,

@@ -9,7 +9,7 @@ use crate::ids::{AgentHandle, CodeObjectId, DispatchId, KernelId};
 /// How an agent was traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracing {
-    /// The agent.
+    /// Handle of the agent.
     pub agent: AgentHandle,
     /// Bytes that each traced shader engine could write.
     pub capacity: u64,
@@ -25,16 +25,16 @@ pub struct Tracing {
 pub struct ChosenDispatch {
     /// The agent that it ran on.
     pub agent: AgentHandle,
-    /// Its number.
+    /// Number of the dispatch.
     pub dispatch: DispatchId,
-    /// Its kernel.
+    /// The dispatched kernel.
     pub kernel: KernelId,
 }
 
 /// The stream of a shader engine, as the GPU wrote it.
 #[derive(Debug, Clone)]
 pub struct TraceStream {
-    /// The agent.
+    /// Handle of the agent.
     pub agent: AgentHandle,
     /// Number of the trace: see [`Tracing::whole_agent`].
     pub trace: u64,
@@ -44,14 +44,14 @@ pub struct TraceStream {
     pub full: bool,
     /// Bytes between those that are there, or at the end, are missing: the program ended while they were delivered.
     pub incomplete: bool,
-    /// The bytes.
+    /// Bytes as the hardware wrote them.
     pub bytes: Arc<Column<u8>>,
 }
 
 /// What was found in the stream of a shader engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceSummary {
-    /// The agent.
+    /// Handle of the agent.
     pub agent: AgentHandle,
     /// Number of the trace.
     pub trace: u64,
@@ -121,7 +121,7 @@ pub struct TracedLine {
     pub hits: u64,
     /// Cycles of its durations.
     pub latency: u64,
-    /// Cycles between the instructions before it and its begin.
+    /// Cycles between the instructions before it and its start.
     pub idle: u64,
     /// Cycles before it was issued, by reason, ascending; part of `latency`.
     pub stalls: Vec<(Issue, u64)>,

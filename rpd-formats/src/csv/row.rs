@@ -133,7 +133,7 @@ pub(crate) fn quote(buffer: &mut Vec<u8>, text: &str) {
 pub(crate) fn quote_free(buffer: &mut Vec<u8>, text: &str, safe: bool) {
     let begin = buffer.len();
     quote(buffer, text);
-    // Spreadsheets drop tabulators and carriage returns at the begin.
+    // Spreadsheets drop tabulators and carriage returns at the start.
     if safe && text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         buffer.insert(begin + 1, b'\'');
     }

@@ -1,6 +1,6 @@
 //! `<prefix>_results.pftrace`: a Perfetto trace, streamed.
 //!
-//! All packets are of one sequence. Records of a track are written in their order, each as begin and end; readers sort
+//! All packets are of one sequence. Records of a track are written in their order, each as start and end; readers sort
 //! packets by time and keep the order of the file among equals, which nests them as they were.
 
 mod callstacks;

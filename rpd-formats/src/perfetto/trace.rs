@@ -193,8 +193,8 @@ impl Trace {
         });
     }
 
-    /// The number of an annotation for the argument `name`. Arguments that are called as annotations of ours are told
-    /// apart from them.
+    /// The number of an annotation for the argument `name`. An argument with the name of one of our annotations
+    /// gets a number of its own.
     pub(super) fn argument_name(&mut self, name: &str) -> u64 {
         let told_apart;
         let name = if ANNOTATIONS.contains(&name) {

@@ -34,7 +34,7 @@ pub struct WavePlace {
 /// A span of a wave's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaveSpan<'a> {
-    /// What it is.
+    /// Name of the slice.
     pub name: &'a str,
     /// First cycle.
     pub begin: u64,

@@ -10,7 +10,7 @@ use super::guard::LARGEST_VALUE;
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct ReadError {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
     /// What is wrong with it.
     pub problem: Problem,
@@ -77,7 +77,7 @@ pub enum Problem {
         "is no rocpd database: it is an SQLite file without rocpd tables; name one that ends in _results.db"
     )]
     NotRocpd,
-    /// Its end is missing.
+    /// The end of the file is missing.
     #[error("is truncated: {found} of {expected} bytes are there; copy it again or record again")]
     Truncated {
         /// Bytes that the header promises.

@@ -136,7 +136,7 @@ const PRAGMAS_WITHOUT_VALUE: &[&str] = &[
 #[derive(Debug)]
 pub(super) struct Guard {
     trust: AtomicU8,
-    /// What was refused last.
+    /// The action that was refused last.
     refused: Mutex<Option<String>>,
     limits: Mutex<Limits>,
     /// Bytes of the files on this connection.

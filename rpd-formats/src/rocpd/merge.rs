@@ -26,19 +26,19 @@ pub enum MergeError {
     /// Two of them hold the same recording.
     #[error("{} and {} both hold the recording {guid}; name each recording once", first.display(), second.display())]
     SharedGuid {
-        /// The recording.
+        /// Identifier of the recording.
         guid: String,
         /// A file that holds it.
         first: PathBuf,
-        /// The other.
+        /// The other database with this recording.
         second: PathBuf,
     },
     /// Their schema versions differ.
     #[error("{} has schema version {found}, the others have {expected}; only equal versions can be merged", path.display())]
     Versions {
-        /// The file.
+        /// Path of the database.
         path: PathBuf,
-        /// Its version.
+        /// Version of the schema in the database.
         found: String,
         /// That of the first.
         expected: String,

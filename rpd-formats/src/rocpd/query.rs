@@ -37,7 +37,7 @@ pub enum QueryError {
     /// SQLite does not accept the statement.
     #[error("{message}{}", position.as_ref().map(|at| format!(" at {at}")).unwrap_or_default())]
     Sql {
-        /// What it said.
+        /// Message of SQLite.
         message: String,
         /// Where: line, column, and the text there.
         position: Option<String>,
@@ -220,7 +220,7 @@ impl Combined {
         self.make_views(Some(window))
     }
 
-    /// First begin and last end of all records.
+    /// First start and last end of all records.
     ///
     /// # Errors
     /// When a database is damaged.

@@ -41,7 +41,7 @@ impl Level {
     pub const ALL: [(Level, &'static str, u32); 2] =
         [(Level::Memory, "mem", 1), (Level::Instructions, "inst", 2)];
 
-    /// Its number.
+    /// The level's number in files.
     pub fn number(self) -> u32 {
         let found = Self::ALL.iter().find(|(level, ..)| *level == self);
         found.map_or(0, |(_, _, number)| *number)
@@ -72,7 +72,7 @@ enum Kind {
     Dispatch = 1,
     /// Steps of it.
     Steps = 2,
-    /// Its end.
+    /// The end of a dispatch.
     End = 3,
 }
 

@@ -8,7 +8,7 @@ use super::{Ending, HEAD, Kind, LARGEST, Level, MAGIC};
 /// A recorded dispatch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dispatch {
-    /// Its number in the file.
+    /// Number of the dispatch in the file.
     pub number: u32,
     /// Name of the kernel, as compiled.
     pub kernel: String,
@@ -22,7 +22,7 @@ pub struct Dispatch {
     pub grid: [u32; 3],
     /// Work-items of a workgroup in each dimension.
     pub workgroup: [u32; 3],
-    /// What was recorded.
+    /// Which instructions were recorded.
     pub level: Level,
     /// Name of the device.
     pub device: String,
@@ -37,9 +37,9 @@ pub enum Item<'r> {
     Steps(Steps<'r>),
     /// A dispatch ended.
     End {
-        /// Its number.
+        /// Number of the dispatch.
         dispatch: u32,
-        /// How.
+        /// How the dispatch ended.
         ending: Ending,
     },
 }
@@ -65,12 +65,12 @@ pub enum Problem {
     Damaged {
         /// Offset in the file.
         at: u64,
-        /// What is wrong.
+        /// Description of the damage.
         what: &'static str,
     },
 }
 
-/// Reads a recording from its begin to its end.
+/// Reads a recording from its start to its end.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
@@ -81,7 +81,7 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the begin of a recording.
+    /// Reads the start of a recording.
     ///
     /// # Errors
     /// When it cannot be read or is none.

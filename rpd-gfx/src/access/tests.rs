@@ -222,7 +222,7 @@ fn damage_is_an_error_and_no_panic() {
         for value in [0, 0x7f, 0x80, 0xff] {
             let mut bytes = whole.clone();
             bytes[at] = value;
-            let mut reader = Reader::new(bytes.as_slice()).expect("the begin is sound");
+            let mut reader = Reader::new(bytes.as_slice()).expect("the start is sound");
             let mut totals = Totals::default();
             let mut step = Step::default();
             loop {

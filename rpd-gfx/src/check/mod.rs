@@ -31,14 +31,14 @@ pub trait Heap {
     fn wrote(&self, address: u64, bytes: u32);
 }
 
-/// What was found.
+/// Kinds of errors of kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FindingKind {
     /// Two accesses to global memory that nothing orders.
     GlobalRace,
     /// Two accesses to LDS that nothing orders.
     LdsRace,
-    /// A read of global memory that nobody has written.
+    /// A read of global memory that was never written.
     UninitialisedRead,
     /// A read of LDS that no wave of the workgroup has written.
     UninitialisedLds,
@@ -87,7 +87,7 @@ pub struct Other {
 /// An error of a kernel, as it was seen first.
 #[derive(Debug, Clone, Copy)]
 pub struct Finding {
-    /// What it is.
+    /// Kind of error.
     pub kind: FindingKind,
     /// Workgroup.
     pub group: u64,
@@ -320,7 +320,7 @@ impl<'h> Checker<'h> {
     }
 
     fn lds_access(&mut self, step: &Step<'_>, transfer: &Transfer, id: u32) {
-        /// Addresses of LDS are told from others in the clocks of atomics by the workgroup above these bits.
+        /// The clocks of atomics keep addresses of LDS apart from others by the workgroup's number above these bits.
         const GROUP_SHIFT: u32 = 20;
         let Seen {
             reads,

@@ -5,9 +5,9 @@
 pub enum Place {
     /// In an allocation.
     Inside {
-        /// Its first byte.
+        /// Address of the first byte.
         base: u64,
-        /// Its size in bytes.
+        /// Size of the allocation in bytes.
         size: u64,
         /// Whether it is known which of its bytes have been written.
         tracked: bool,
@@ -21,7 +21,7 @@ pub enum Place {
     Freed {
         /// First byte of the former allocation.
         base: u64,
-        /// Its size in bytes.
+        /// Size of the allocation in bytes.
         size: u64,
     },
 }

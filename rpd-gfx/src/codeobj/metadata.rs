@@ -68,14 +68,14 @@ impl Kernel {
     }
 }
 
-/// One argument.
+/// An argument of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arg {
     /// Offset in the argument segment.
     pub offset: u32,
     /// Bytes.
     pub size: u32,
-    /// What it is.
+    /// How the argument is passed.
     pub kind: ArgKind,
     /// Name in the source, if the compiler kept it.
     pub name: Option<String>,
@@ -155,7 +155,7 @@ pub struct Metadata {
     pub version: (u32, u32),
     /// `amdhsa.target`, such as `amdgcn-amd-amdhsa--gfx90a`.
     pub target: String,
-    /// The kernels.
+    /// The kernels of the code object.
     pub kernels: Vec<Kernel>,
 }
 

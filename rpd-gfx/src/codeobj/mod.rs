@@ -24,7 +24,7 @@ pub enum Error {
     /// The data ends before the end of a part that its headers declare.
     #[error("{what} reaches beyond the end of the data (needs {needed} bytes, {available} there)")]
     Truncated {
-        /// What was being read.
+        /// The part that was being read.
         what: &'static str,
         /// Bytes it needs, from the start of the data.
         needed: u64,
@@ -34,7 +34,7 @@ pub enum Error {
     /// A fixed marker was not found.
     #[error("not {what}: starts with {found:02x?}")]
     Magic {
-        /// What was expected.
+        /// The structure that was expected.
         what: &'static str,
         /// The first bytes found.
         found: Vec<u8>,
@@ -42,15 +42,15 @@ pub enum Error {
     /// A header names a version or method this build does not know.
     #[error("{what} {value} is not supported")]
     Unsupported {
-        /// The field.
+        /// Name of the field.
         what: &'static str,
-        /// Its value.
+        /// Value of the field.
         value: String,
     },
     /// A field contradicts another one or the format.
     #[error("malformed {what}: {why}")]
     Malformed {
-        /// The structure.
+        /// Name of the structure.
         what: &'static str,
         /// What is wrong with it.
         why: String,
@@ -74,7 +74,7 @@ pub enum Error {
     Allocation {
         /// Requested bytes.
         bytes: u64,
-        /// What the system said.
+        /// Error of the operating system.
         error: std::io::Error,
     },
 }

@@ -40,7 +40,7 @@ pub struct Symbol {
     pub value: u64,
     /// Bytes.
     pub size: u64,
-    /// What it names.
+    /// Kind of symbol.
     pub kind: SymbolKind,
 }
 

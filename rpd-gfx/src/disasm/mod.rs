@@ -32,7 +32,7 @@ pub struct Instruction {
     pub text: String,
     /// Its length in bytes; 0 only at the end of the code.
     pub bytes: u32,
-    /// Its kind.
+    /// Kind of instruction.
     pub category: Category,
     /// Where execution goes on.
     pub flow: Flow,

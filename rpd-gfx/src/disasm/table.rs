@@ -43,7 +43,7 @@ impl Modifiers {
     }
 }
 
-/// The encodings.
+/// Encodings of instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Encoding {
     Sop1,
@@ -251,7 +251,7 @@ impl Row {
         self.modifiers.has(modifier)
     }
 
-    /// Its operand from a field.
+    /// The operand that `field` encodes; `None` when the instruction has no such field.
     pub(super) fn operand(&self, field: Field) -> Option<&'static Operand> {
         self.operands.iter().find(|operand| operand.field == field)
     }

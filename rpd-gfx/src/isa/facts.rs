@@ -7,7 +7,7 @@ use super::program::{PAGE, Program};
 /// Registers in a row: scalar ones at their operand codes below 128, vector ones from 256 on, accumulation ones from 512.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Registers {
-    /// The first.
+    /// Number of the first register.
     pub first: u16,
     /// How many; 0 for none.
     pub count: u16,
@@ -36,7 +36,7 @@ impl Registers {
 /// An instruction as it stands in the program.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
-    /// Its kind.
+    /// Kind of instruction.
     pub kind: Kind,
     /// Bytes.
     pub length: u32,

@@ -10,9 +10,9 @@ pub enum Fault {
     /// An instruction that the interpreter does not execute.
     #[error("{instruction} in {site}")]
     Instruction {
-        /// The instruction.
+        /// The refused instruction.
         instruction: Refused,
-        /// Where it is.
+        /// Where the instruction is, and which wave executed it.
         site: Box<Site>,
     },
     /// An access to memory that the kernel has no right to.
@@ -66,9 +66,9 @@ pub struct Refused {
     pub name: Option<&'static str>,
     /// The instruction and the dword that follows.
     pub words: [u32; 2],
-    /// Its encoding.
+    /// Name of the encoding.
     pub format: &'static str,
-    /// Its opcode in that encoding.
+    /// Opcode in that encoding.
     pub opcode: u32,
 }
 
@@ -158,7 +158,7 @@ pub enum Aim {
     },
     /// Scratch of the work-item.
     Scratch {
-        /// The first byte of it; negative before its begin.
+        /// The first byte of it; negative before its start.
         byte: i64,
         /// Bytes that the work-item has.
         size: u64,
@@ -290,7 +290,7 @@ impl Exec<'_> {
     }
 }
 
-/// Handler of unknown instructions. There is one of it, by which they are told from others.
+/// Handler of unknown instructions. Its address marks them in decoded code.
 #[cold]
 #[inline(never)]
 pub(super) fn unknown_instruction(x: &mut Exec<'_>, inst: &Inst) {

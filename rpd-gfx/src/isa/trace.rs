@@ -121,7 +121,7 @@ impl<'d> Trace<'d> {
         }
     }
 
-    /// Reports the begin of an instruction.
+    /// Reports the start of an instruction.
     pub(super) fn begin(&mut self, offset: u64, exec: u64) {
         self.offset = offset;
         self.exec = exec;

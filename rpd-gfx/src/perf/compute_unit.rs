@@ -366,7 +366,7 @@ impl<'d> Machine<'d> {
     }
 
     /// When an instruction is there: after taken branches, and where the unit executes a line of code for the first time:
-    /// at the begin, for between two windows it may have done so.
+    /// at the start, for between two windows it may have done so.
     fn fetch(&mut self, wave: &mut Wave<'_>, entry: &Entry, facts: &Facts) -> u64 {
         let mut there = wave.fetched;
         let (first, last) = (

@@ -67,7 +67,7 @@ pub(super) const RELEASED: u32 = u32::MAX;
 pub(super) struct WaveRecord {
     /// Numbers of the recorded windows, with the first entry of each.
     pub(super) windows: Vec<(u64, usize)>,
-    /// The instructions.
+    /// The executed instructions, in order.
     pub(super) entries: Vec<Entry>,
 }
 
@@ -89,9 +89,9 @@ impl WaveRecord {
 /// What a workgroup executed.
 #[derive(Debug, Clone)]
 pub(super) struct GroupRecord {
-    /// Its number in the dispatch.
+    /// Number of the workgroup in the dispatch.
     pub(super) id: u64,
-    /// Its waves.
+    /// The waves of the workgroup.
     pub(super) waves: Vec<WaveRecord>,
     /// Releases of barriers, and ends of windows while waves waited.
     barriers: u32,

@@ -23,13 +23,13 @@ pub enum Method {
 /// A sample of a wave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// Nanoseconds since the begin of the dispatch.
+    /// Nanoseconds since the start of the dispatch.
     pub time: u64,
     /// Compute unit: its number in the device.
     pub unit: usize,
     /// SIMD of the wave.
     pub simd: u8,
-    /// Its slot there.
+    /// Slot of the wave on the SIMD.
     pub slot: u8,
     /// Number of its workgroup in the dispatch.
     pub group: u64,

@@ -73,7 +73,7 @@ impl TraceCounter {
 /// A code object as packets in the trace announce it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TracedObject {
-    /// Its id.
+    /// Id of the code object.
     pub id: u64,
     /// Lowest device address.
     pub address: u64,
@@ -142,7 +142,7 @@ impl Event<'_> {
 }
 
 impl Trace {
-    /// An empty trace; `clock` is the time of its begin.
+    /// An empty trace; `clock` is the time of its start.
     pub fn new(settings: TraceSettings, clock: u64) -> Self {
         let mut trace = Self {
             bytes: Vec::new(),
@@ -170,7 +170,7 @@ impl Trace {
         self.full
     }
 
-    /// The bytes.
+    /// The bytes of the trace.
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }

@@ -120,17 +120,17 @@ pub struct WaveTimeline {
     pub group: u64,
     /// Place of the workgroup among those that run together.
     pub group_slot: u32,
-    /// Its number in the workgroup.
+    /// Number of the wave in the workgroup.
     pub number: u32,
-    /// Its SIMD.
+    /// SIMD that runs the wave.
     pub simd: u8,
-    /// Its slot there.
+    /// Slot of the wave on the SIMD.
     pub slot: u8,
     /// When it started, in quads.
     pub start: u64,
     /// When it had ended.
     pub end: u64,
-    /// What it executed.
+    /// The executed instructions with their times.
     pub issued: Vec<Issued>,
 }
 

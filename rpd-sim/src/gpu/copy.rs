@@ -83,7 +83,7 @@ impl Shape {
 
 /// A copy for an engine.
 pub(crate) struct Copy {
-    /// What to move.
+    /// Addresses and extents of the bytes to move.
     pub(crate) shape: Shape,
     /// Agent that owns the destination.
     pub(crate) dst_agent: &'static Agent,

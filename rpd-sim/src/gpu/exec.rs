@@ -110,7 +110,7 @@ impl isa::Memory for View {
 pub(crate) struct Watch {
     /// Whether it is counted.
     pub(crate) counted: bool,
-    /// What is recorded.
+    /// The instructions whose executions are recorded, if any.
     pub(crate) records: Option<Selection>,
     /// Number of the hardware queue that runs it.
     pub(crate) hardware_queue: u32,

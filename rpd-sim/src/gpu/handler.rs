@@ -27,13 +27,13 @@ pub(crate) type PlainCallback = unsafe extern "C" fn(*mut core::ffi::c_void);
 pub(crate) enum Work {
     /// A packet is done; its signal is still to be decremented.
     Retire {
-        /// Its queue.
+        /// Queue of the dispatch.
         queue: &'static Queue,
-        /// Its completion signal.
+        /// Completion signal of the dispatch.
         signal: Option<Signal>,
         /// The observer's token, or zero.
         token: Token,
-        /// What it counted.
+        /// Counts of the dispatch, if it was counted.
         counts: Option<Box<Counts>>,
         /// What was recorded of it.
         recording: Option<Box<Recording>>,
@@ -42,7 +42,7 @@ pub(crate) enum Work {
     },
     /// A copy is done; its signal is still to be decremented.
     Copied {
-        /// Its completion signal.
+        /// Completion signal of the copy.
         signal: Option<Signal>,
         /// The observer's token.
         token: Token,
@@ -60,9 +60,9 @@ pub(crate) enum Work {
     },
     /// The program's function.
     Call {
-        /// The function.
+        /// The function to call.
         callback: PlainCallback,
-        /// Its data.
+        /// Argument of the function.
         data: usize,
     },
 }

@@ -112,7 +112,7 @@ impl Machine {
 static MACHINE: AtomicPtr<Machine> = AtomicPtr::new(std::ptr::null_mut());
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// The machine.
+/// The simulated machine of this process.
 #[inline]
 pub(crate) fn machine() -> &'static Machine {
     let machine = MACHINE.load(Ordering::Acquire);

@@ -42,7 +42,7 @@ pub(crate) struct Allocation {
     pub(crate) size: usize,
     /// Bytes mapped and accounted for.
     pub(crate) mapped: usize,
-    /// What it is for.
+    /// What the memory is used for.
     pub(crate) purpose: Use,
     /// The pool it came from; locked memory counts as coarse system memory.
     pub(crate) pool: &'static Pool,
@@ -443,7 +443,7 @@ impl Memory {
 
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, Maps> {
         let maps = self.maps.write().unwrap_or_else(PoisonError::into_inner);
-        // Before the change: whoever reads the new number asks again, and waits for this lock.
+        // Before the change: a reader of the new number asks again, and waits for this lock.
         self.changes.fetch_add(1, Ordering::Release);
         maps
     }

@@ -87,9 +87,9 @@ pub(crate) struct Recording {
     pub(crate) groups: [u32; 3],
     /// Number of the hardware queue.
     pub(crate) hardware_queue: u32,
-    /// The packet.
+    /// The dispatch packet.
     pub(crate) packet: KernelDispatchPacket,
-    /// Its address.
+    /// Address of the packet in the queue.
     pub(crate) packet_address: u64,
     /// The kernel's resource registers.
     pub(crate) resources: [u32; 3],

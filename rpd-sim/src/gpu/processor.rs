@@ -311,7 +311,7 @@ fn retire(
     if let Some(signal) = signal {
         signal.set_times(ticks.0, ticks.1);
     }
-    // What an observer has yet to hear of must not be overtaken by a later completion of the same queue.
+    // A completion must not overtake an earlier one of the same queue that the observers have not been given yet.
     if token != 0 || queue.deferred.load(Ordering::Acquire) != 0 {
         queue.deferred.fetch_add(1, Ordering::AcqRel);
         machine().handler.submit(Work::Retire {

@@ -181,7 +181,7 @@ impl Signal {
         self.0.watchers.fetch_and(!(1 << thread), Ordering::SeqCst);
     }
 
-    /// Records the begin and end of the work that it signals, in device ticks.
+    /// Records the start and end of the work that it signals, in device ticks.
     pub(crate) fn set_times(self, start: u64, end: u64) {
         self.0.amd.start_ts.store(start, Ordering::Relaxed);
         self.0.amd.end_ts.store(end, Ordering::Relaxed);
@@ -240,7 +240,7 @@ impl Signal {
 /// One term of a wait for several signals.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Term {
-    /// The signal.
+    /// The signal to wait for.
     pub(crate) signal: Signal,
     /// What its value must do.
     pub(crate) condition: Condition,

@@ -36,7 +36,7 @@ const HEADERS: [&str; 6] = [
 /// The variables that hold name expressions.
 const LOWERED: &str = "rpd_sim_lowered_name_";
 
-/// What is compiled.
+/// The text that is compiled, with its headers.
 pub(super) struct Source {
     pub(super) text: CString,
     pub(super) name: CString,
@@ -84,7 +84,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left in the folder for temporary files harms nobody.
+        // An error leaves files in the folder for temporary files, which is harmless.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

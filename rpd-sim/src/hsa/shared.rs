@@ -46,7 +46,7 @@ pub(super) fn memory_file(size: usize) -> Option<File> {
     if file < 0 {
         return None;
     }
-    // SAFETY: a fresh descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     let file = unsafe { File::from_raw_fd(file) };
     file.set_len(size as u64).ok()?;
     Some(file)
@@ -203,7 +203,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_import_shareable_handle(
         // SAFETY: any number may be passed; the result is checked.
         let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
         ensure(copy >= 0, status::ERROR_INVALID_ARGUMENT)?;
-        // SAFETY: a fresh descriptor that nobody else owns.
+        // SAFETY: a new descriptor without another owner.
         let file = unsafe { File::from_raw_fd(copy) };
         let size = file
             .metadata()

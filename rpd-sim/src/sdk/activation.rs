@@ -4,7 +4,7 @@ use rocprofiler_sdk_sys::{rocprofiler_context_id_t as ContextId, rocprofiler_sta
 
 use super::{context, counting, state, thread_trace};
 
-/// Stops all contexts of a client; `remove` also forgets them.
+/// Stops all contexts of a client; `remove` also removes them.
 pub(super) fn stop_client(client: u32, remove: bool) {
     for context in context::deactivate_client(client, remove) {
         counting::stopped(context);

@@ -150,7 +150,7 @@ pub(crate) fn find(id: ContextId) -> Option<&'static Context> {
 }
 
 impl Context {
-    /// Its handle.
+    /// Handle of the context.
     pub(crate) fn id(&self) -> ContextId {
         ContextId {
             handle: offset() + self.index as u64,
@@ -242,7 +242,7 @@ pub(super) fn deactivate(id: ContextId) -> Option<&'static Context> {
     (ACTIVE.fetch_and(!bit, Ordering::AcqRel) & bit != 0).then_some(context)
 }
 
-/// Deactivates all contexts of a client; `remove` also forgets them. Those that were active.
+/// Deactivates all contexts of a client; `remove` also removes them. Returns those that were active.
 pub(super) fn deactivate_client(
     client: u32,
     remove: bool,

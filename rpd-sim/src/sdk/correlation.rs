@@ -121,9 +121,9 @@ pub(crate) fn current() -> Option<(u64, u64)> {
 
 /// A use of an id by asynchronous work.
 pub(crate) struct Use {
-    /// The id.
+    /// Internal correlation id.
     pub(crate) internal: u64,
-    /// Its ancestor.
+    /// Internal id of the call around it, 0 if none.
     pub(crate) ancestor: u64,
     shared: *const Shared,
 }

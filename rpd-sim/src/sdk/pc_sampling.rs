@@ -125,7 +125,7 @@ pub(crate) fn selection(agent: usize, kernel: u64) -> Option<perf::Selection> {
 pub(crate) struct Dispatch {
     /// Index of its agent.
     pub(crate) agent: usize,
-    /// Its id.
+    /// Id of the dispatch.
     pub(crate) id: u64,
     /// Id of its kernel.
     pub(crate) kernel: u64,

@@ -25,7 +25,7 @@ pub(super) struct ScratchWork {
     pub(super) start: u64,
 }
 
-/// The operation of an event, and what the runtime calls its begin and its end.
+/// The operation of an event, and what the runtime calls its start and its end.
 pub(super) fn operation(event: ScratchEvent) -> (ScratchOperation, ToolEvent, ToolEvent) {
     match event {
         ScratchEvent::Alloc => (

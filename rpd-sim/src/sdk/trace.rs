@@ -80,7 +80,7 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// Nobody does.
+    /// Whether no context selected it.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.callbacks | self.records | self.extended == 0
@@ -110,7 +110,7 @@ pub(crate) fn select(domain: &Domain, operation: usize) -> Selected {
     Selected {
         callbacks: active & context::want_callbacks(domain.callback.0 as usize, operation),
         records: active & context::want_records(domain.buffer.0 as usize, operation),
-        // Nobody configures kind NONE.
+        // No context can configure kind NONE.
         extended: active & context::want_records(domain.extended.0 as usize, operation),
     }
 }

@@ -31,7 +31,7 @@ pub const CONTROL_BYTES: usize = 4096;
 pub const INLINE_BYTES: usize = 1024;
 
 impl HandleKind {
-    /// Its name in outputs.
+    /// The kind's name in outputs.
     pub const fn name(self) -> &'static str {
         match self {
             HandleKind::Stream => "stream",
@@ -84,7 +84,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// Its name in outputs.
+    /// The group's name in outputs.
     pub const fn name(self) -> &'static str {
         match self {
             Group::Launch => "launch",
@@ -109,12 +109,12 @@ pub struct Argument {
     pub offset: u16,
     /// Bytes in the argument struct.
     pub size: u16,
-    /// What it is.
+    /// What a replay does with the argument.
     pub role: Role,
 }
 
 impl Argument {
-    /// Its name.
+    /// Name of the argument.
     pub fn name(&self) -> &'static str {
         text(self.name, self.name_len)
     }
@@ -137,7 +137,7 @@ impl Argument {
 pub struct Operation {
     name: u16,
     name_len: u8,
-    /// What it is about.
+    /// Group of functions that it belongs to.
     pub group: Group,
     /// Bytes of its argument struct.
     pub size: u16,
@@ -146,7 +146,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Its name.
+    /// Name of the function.
     pub fn name(&self) -> &'static str {
         text(self.name, self.name_len)
     }
@@ -209,7 +209,7 @@ pub struct CaptureCall {
     pub operation: u32,
     /// [`call_flag`].
     pub flags: u32,
-    /// Place among all begins and ends of calls of the process at which it began.
+    /// Place among all starts and ends of calls of the process at which it began.
     pub entry: u64,
     /// Place at which it ended.
     pub exit: u64,
@@ -217,7 +217,7 @@ pub struct CaptureCall {
     pub start: u64,
     /// When it ended, `CLOCK_BOOTTIME` ns.
     pub end: u64,
-    /// What it returned.
+    /// The status that the call returned.
     pub result: i32,
     /// The current device of the thread.
     pub device: i32,
@@ -245,7 +245,7 @@ pub struct CaptureCode {
     pub load_base: u64,
     /// Bytes there.
     pub load_size: u64,
-    /// Place among all begins and ends of calls.
+    /// Place among all starts and ends of calls.
     pub entry: u64,
 }
 
@@ -358,9 +358,9 @@ pub struct AllocationItem {
 pub struct VariableItem {
     /// The code object.
     pub code: i64,
-    /// The data.
+    /// Number of the data.
     pub data: i64,
-    /// The device.
+    /// Number of the device.
     pub device: i64,
 }
 

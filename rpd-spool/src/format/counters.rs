@@ -63,6 +63,6 @@ pub struct Selected {
 pub struct CountedValue {
     /// [`CounterInstance::id`].
     pub instance: u64,
-    /// The value.
+    /// The counted value.
     pub value: f64,
 }

@@ -78,7 +78,7 @@ pub struct KernelSymbol {
     pub header: RecordHeader,
     /// Kernel id, from 1.
     pub id: u64,
-    /// Its code object.
+    /// Id of the code object that has the kernel.
     pub code_object: u64,
     /// Kernel object (descriptor) address.
     pub kernel_object: u64,

@@ -43,8 +43,8 @@ pub const VERSION: u32 = 1;
 pub mod stream {
     /// Process, names, agents, code objects and other rare facts: one per process, file `meta`.
     pub const META: u16 = 1;
-    /// Calls and markers of one thread, and what the provider told on it about finished work, which names the thread
-    /// that submitted it itself. File `t<tid>`.
+    /// Calls and markers of one thread, and records of finished work that the provider delivered on it, which name
+    /// the thread that submitted the work. File `t<tid>`.
     pub const THREAD: u16 = 2;
 }
 

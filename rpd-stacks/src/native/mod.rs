@@ -40,7 +40,7 @@ pub(crate) const PAGE: u64 = 4096;
 /// time. The second argument receives three base addresses.
 type FindEntry = unsafe extern "C" fn(*const c_void, *mut [*const c_void; 3]) -> *const c_void;
 
-/// Is told of the modules whose code is on a stack.
+/// Receives the modules whose code is on a stack.
 pub(crate) trait ModuleObserver {
     /// A module was met. Called again for modules that were met before.
     ///
@@ -54,7 +54,7 @@ pub(crate) trait ModuleObserver {
 pub(crate) struct Shared<'a> {
     pub(crate) native: &'a Native,
     pub(crate) tree: &'a Tree,
-    /// Modules are told once in each session.
+    /// Modules are reported once in each session.
     pub(crate) session: u32,
     pub(crate) observer: Option<&'a dyn ModuleObserver>,
 }

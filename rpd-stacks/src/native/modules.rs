@@ -29,7 +29,7 @@ struct Slot {
     frame_header: AtomicU64,
     frame_segment: [AtomicU64; 2],
     fingerprint: AtomicU64,
-    /// The session in which it was told, 0 for none.
+    /// The session in which it was reported, 0 for none.
     told: AtomicU32,
 }
 
@@ -192,7 +192,7 @@ impl Modules {
         self.slots[index as usize].bias.load(Ordering::Relaxed)
     }
 
-    /// Tells the sink a module that has code at `pc` on the stack, unless it has been told in this session.
+    /// Reports a module that has code at `pc` on the stack to the sink, once in a session.
     pub(crate) fn tell(
         &self,
         index: u32,

@@ -50,7 +50,7 @@ fn jit_step(
 ) -> Option<Step> {
     match native.registered_entry(at.pc) {
         Some(entry) if is_readable(entry) => {
-            // SAFETY: libgcc returned an entry that covers the address; whoever registered it keeps it while the code
+            // SAFETY: libgcc returned an entry that covers the address; its owner keeps it while the code
             // runs, and it runs on this stack.
             let rule = unsafe { cfi::rule_from_entry(context, entry, at.pc, NO_MODULE) };
             Some(match rule.map(|rule| (rule, rule.kind())) {

@@ -10,7 +10,7 @@ pub(super) const FRAMES: usize = 1 << 16;
 /// A Python frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// Its code object.
+    /// Address of the code object.
     pub(crate) code: usize,
     /// Byte offset of the instruction, -1 before the first one; in frames from the public interface the line.
     pub(crate) lasti: i64,
@@ -98,8 +98,8 @@ impl Chain {
         Ok(())
     }
 
-    /// Reads the chain of the thread with this state. `first` is told once, after the first pointer was read from the
-    /// state; the chain is read on if it agrees.
+    /// Reads the chain of the thread with this state. `first` is called once, after the first pointer was read from the
+    /// state; the rest of the chain is read if it returns true.
     #[inline(always)]
     pub(super) fn read<M: Memory>(
         &mut self,

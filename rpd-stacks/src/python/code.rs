@@ -117,7 +117,7 @@ impl<'a> Content<'a> {
         [low.finish(), high.finish()]
     }
 
-    /// What is told to the sink.
+    /// The fact for the sink.
     pub(super) fn fact(&self, id: u32, version: u32) -> PythonCode<'_> {
         PythonCode {
             id,

@@ -45,7 +45,7 @@ use runtime::{Thread, Trust};
 const MODULES: usize = NO_MODULE as usize;
 /// Distinct code objects of a process.
 const CODES: usize = 1 << 18;
-/// Code objects of which a thread remembers the number.
+/// Code objects whose numbers a thread caches.
 const CACHE: usize = 4096;
 /// Frames of the first stack that are checked before the layout is believed.
 const PROOF: usize = 256;
@@ -160,7 +160,7 @@ impl Python {
         match runtime.layout.map(|layout| layout.grouping) {
             Some(Grouping::Each) => Placing::Count {
                 runtime,
-                // Which of several interpreters a frame belongs to cannot be told.
+                // With several interpreters it is not known to which a frame belongs.
                 exactly: runtime.has_sub_interpreters(),
             },
             Some(Grouping::EachWithCFrame | Grouping::EntryFrame)
@@ -246,7 +246,7 @@ impl ThreadPython {
         found.iter().map(|found| found.location)
     }
 
-    /// Forgets what it remembers: ids start again.
+    /// Empties the caches: ids start again.
     pub(crate) fn clear(&mut self) {
         self.found_count = 0;
         self.cache.discard();
@@ -429,7 +429,7 @@ impl ThreadPython {
     }
 }
 
-/// The number of a code object, if the thread remembers it.
+/// The number of a code object, if the thread has it in its cache.
 #[inline(always)]
 fn cached(cache: &[Cached], code: usize, identity: u64) -> Option<u32> {
     let set = cache.get(set_of(code)..set_of(code) + WAYS)?;

@@ -64,7 +64,7 @@ pub(crate) enum Trust {
 pub(crate) enum Thread {
     /// The thread runs no Python, or Python has ended.
     None,
-    /// Its thread state.
+    /// Address of the thread's Python state.
     State(usize),
 }
 

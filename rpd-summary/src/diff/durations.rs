@@ -44,7 +44,7 @@ struct Bucket {
     calls: u64,
     /// Sum of durations in nanoseconds.
     total: u64,
-    /// Its durations differ.
+    /// Whether the bucket has different durations.
     is_mixed: bool,
 }
 

@@ -20,7 +20,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// Its label in tables.
+    /// The group's label in tables.
     pub const fn label(self) -> &'static str {
         match self {
             Group::Kernel => "kernel",
@@ -97,7 +97,7 @@ impl Measure {
         Measure::Total,
     ];
 
-    /// Its name in messages.
+    /// The measure's name in messages.
     pub const fn label(self) -> &'static str {
         match self {
             Measure::Typical => "typical",

@@ -26,7 +26,7 @@ pub struct LineAccesses {
     pub access: &'static str,
     /// Instructions of the line that do so.
     pub instructions: usize,
-    /// What they did.
+    /// Sums of the line's accesses.
     pub totals: Totals,
 }
 
@@ -37,7 +37,7 @@ pub struct AccessReport {
     pub lines: Vec<LineAccesses>,
     /// Dispatches of each kernel that are summed up, by name.
     pub dispatches: BTreeMap<String, u64>,
-    /// What is missing.
+    /// One sentence for each thing that is missing.
     pub notes: Vec<String>,
 }
 

@@ -28,7 +28,7 @@ pub enum Kind {
 /// A frame of a stack. Frames are one in the graph when they are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frame {
-    /// What it is.
+    /// Kind of frame.
     pub kind: Kind,
     /// Name of the function, or what else is to be read there.
     pub name: String,

@@ -17,7 +17,7 @@ pub(super) enum Mode<'a> {
     Bare,
     /// With an SDK tool that subscribes to these callback kinds and does nothing in them.
     EmptyTool(&'a str),
-    /// With the collector in the process, but not told to record.
+    /// With the collector in the process, but without anything to record.
     Idle,
     /// Under `rpd` with these options.
     Rpd(&'a [&'a str]),

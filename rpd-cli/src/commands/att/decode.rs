@@ -17,7 +17,7 @@ use crate::thread_trace::files::{TraceKey, Traces};
 /// Lines that are printed for each dispatch.
 const HOTTEST: usize = 10;
 
-/// What is written.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// `stats_*.csv`: lines of code with hits, latency, stall and idle cycles

@@ -16,7 +16,7 @@ use crate::thread_trace::files::Traces;
 /// Compares rpd's decoder with another trace decoder library, wave by wave
 #[derive(Debug, Parser)]
 #[command(
-    after_help = "Compared are occupancy, and begin, end and instructions (kind, time, duration, stall, address) of each wave. \
+    after_help = "Compared are occupancy, and start, end and instructions (kind, time, duration, stall, address) of each wave. \
     The status is 1 when something differs."
 )]
 struct Arguments {

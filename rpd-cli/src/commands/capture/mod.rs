@@ -58,7 +58,7 @@ impl Opened {
         })
     }
 
-    /// The directory.
+    /// Path of the capture's directory.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

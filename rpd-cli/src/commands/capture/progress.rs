@@ -8,7 +8,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// Time between two lines where standard error is no terminal.
 const PLAIN_TICK: Duration = Duration::from_secs(10);
 
-/// The line.
+/// The progress line on standard error.
 pub(super) struct Progress {
     terminal: bool,
     quiet: bool,

@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 use super::ranges::Range;
 use super::{options, stage};
 
-/// Longest struct, text or array that is taken; a call with a longer one is not replayed right, and nobody makes one.
+/// Longest struct, text or array that is taken; a call with a longer one is not replayed right; none is known.
 const LONGEST: usize = 1 << 20;
 
 /// Items, one after the other.
@@ -64,7 +64,7 @@ impl Items {
         self.pad();
     }
 
-    /// Adds bytes of host memory. `copy` is the begin of the copy that wrote them, 0 for this call. `always` takes them also
+    /// Adds bytes of host memory. `copy` is the start of the copy that wrote them, 0 for this call. `always` takes them also
     /// when data are not wanted. False when they could not be read or stored.
     pub(super) fn add_data(
         &mut self,

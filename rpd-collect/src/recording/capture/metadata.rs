@@ -4,7 +4,7 @@
 /// A kernel of a code object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Kernel {
-    /// Its name.
+    /// Mangled name of the kernel.
     pub(super) name: Vec<u8>,
     /// Offset and size of its explicit arguments, in order.
     pub(super) arguments: Vec<(u32, u32)>,

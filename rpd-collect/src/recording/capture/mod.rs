@@ -43,7 +43,7 @@ pub(crate) use self::state::{register_function, register_variable};
 
 /// Calls are captured.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
-/// Begins and ends of calls so far.
+/// Starts and ends of calls so far.
 static SEQUENCE: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
@@ -524,7 +524,7 @@ pub(crate) struct CodeObjectLoad<'a> {
     pub(crate) agent: u64,
     /// Where it is loaded, and how many bytes.
     pub(crate) load: (u64, u64),
-    /// Its file.
+    /// Content of the ELF file.
     pub(crate) bytes: &'a [u8],
 }
 
@@ -556,8 +556,8 @@ pub(crate) fn code_loaded(load: &CodeObjectLoad<'_>) {
         entry: next(),
     };
     append(code.as_bytes(), &[], 0, items.bytes(), len);
-    // Last: whoever launches from it, on any thread, has a later place than the record, which is there also when the program
-    // is killed then.
+    // Last: a launch from this code object, on any thread, then comes after its record, which is kept even when the
+    // program is killed.
     let kernels = metadata::kernels(load.bytes);
     STATE.with(|state| state.code_loaded(load.id, load.agent, kernels));
 }

@@ -252,7 +252,7 @@ pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
     }
 }
 
-/// Takes the host data that the copy wrote, or remembers them until the copy is done.
+/// Takes the host data that the copy wrote, or notes the range until the copy is done.
 pub(super) fn end(begun: &mut Begun, arguments: &[u8]) {
     let stream = begun.stream(arguments);
     if begun.flags & call_flag::IN_STREAM_CAPTURE != 0 {

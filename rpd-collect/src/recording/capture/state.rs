@@ -57,7 +57,7 @@ struct Memory {
 /// A launch that may use host-visible memory.
 #[derive(Debug, Clone, Copy)]
 struct Use {
-    /// The begin of the launch.
+    /// The start of the launch.
     launch: u64,
     stream: u64,
     /// The number of the work; `None` until the runtime has it.

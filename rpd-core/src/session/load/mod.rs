@@ -45,29 +45,29 @@ pub enum LoadError {
     /// The directory cannot be listed.
     #[error("cannot list {path}: {source}")]
     Unreadable {
-        /// The directory.
+        /// Path of the recording's directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// Tables that are too long for memory cannot be stored.
     #[error("{path}: cannot store the records beside the recording: {source}")]
     Storage {
-        /// The directory.
+        /// Path of the recording's directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The directory holds no record, and nothing that is damaged: the process ended before it wrote its first.
     #[error("{path} holds no records: the process ended before it wrote one")]
     NothingRecorded {
-        /// The directory.
+        /// Path of the recording's directory.
         path: PathBuf,
     },
     /// The directory holds no readable process description.
     #[error("{path} holds no recording of a process: {reason}")]
     NotASpool {
-        /// The directory.
+        /// Path of the recording's directory.
         path: PathBuf,
         /// What was wrong with it.
         reason: String,
@@ -86,7 +86,7 @@ impl Session {
         Self::load(directory, ProcessSpool::open(directory), options)
     }
 
-    /// As [`Session::open`], with a directory that is open already, so that nobody can put another in its place. Messages
+    /// As [`Session::open`], with a directory that is open already, so that it cannot be replaced in between. Messages
     /// name it `shown`.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl Session {
             path: directory.to_owned(),
             source,
         })?;
-        // The path by which the directory was listed: nobody can put another in its place.
+        // The path by which the directory was listed: it cannot be replaced in between.
         let storage = Storage::new(spool.path());
         let storage = match options.rows {
             Some(rows) => storage.with_rows(rows),
@@ -194,7 +194,7 @@ impl Session {
                         let stored = contents.take_bytes(&record, &mut session, &storage);
                         stored.transpose().map_err(failed)?
                     }
-                    // Read by whoever makes the capture.
+                    // Read when the capture is made.
                     RecordKind::CaptureCall => record.parse::<format::CaptureCall>().map(drop),
                     RecordKind::CaptureCode => record.parse::<format::CaptureCode>().map(drop),
                 };

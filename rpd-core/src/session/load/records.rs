@@ -97,7 +97,7 @@ impl<'a> Rows<'a> {
         Some(())
     }
 
-    /// Takes the begin of a process range. The error is that of [`Ranges::start`].
+    /// Takes the start of a process range. The error is that of [`Ranges::start`].
     pub(super) fn take_range(
         &mut self,
         record: &Record<'_>,

@@ -403,7 +403,7 @@ fn devices_work_is_read() {
             .collect::<Vec<_>>(),
         [2, 1]
     );
-    // A region that nobody described is none; an end before the start is moved to it.
+    // A region without a description is none; an end before the start is moved to it.
     assert_eq!(session.dispatches.region, [0, 1]);
     assert_eq!(session.dispatches.end[1].0, 9);
     assert_eq!(session.regions[0].correlation, CorrelationId(33));

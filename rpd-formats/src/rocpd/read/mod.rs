@@ -106,7 +106,7 @@ impl Database {
         })
     }
 
-    /// Its file.
+    /// Path of the database.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -391,7 +391,7 @@ struct Allocation {
     start: Nanoseconds,
     end: Nanoseconds,
     thread: ThreadId,
-    /// Its id in the database.
+    /// Row id of the agent.
     agent: i64,
     address: u64,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! Call stacks in files of RPD (ROCm/rocmProfileData), whoever wrote them.
+//! Call stacks in files of RPD (ROCm/rocmProfileData), written by RPD or by `rpd export --rpd`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub struct RpdStacks {
 /// A call in such a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RpdCall {
-    /// The function.
+    /// Name of the called function.
     pub function: String,
     /// How long it took, in nanoseconds.
     pub duration: u64,
@@ -60,7 +60,7 @@ impl RpdStacks {
         }))
     }
 
-    /// Its file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

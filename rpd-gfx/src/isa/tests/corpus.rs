@@ -409,7 +409,7 @@ fn groups() -> Vec<(&'static str, Expected)> {
     ]
 }
 
-/// Numbers at the begin of a page, so that counts do not depend on the allocator.
+/// Numbers at the start of a page, so that counts do not depend on the allocator.
 #[repr(align(4096))]
 struct Numbers([u32; N]);
 

@@ -29,7 +29,7 @@ pub(crate) enum Source {
     Event {
         /// The block that counts it.
         block: &'static Block,
-        /// Its number within the block.
+        /// Number of the event in the block.
         event: u64,
     },
     /// Computed from others.
@@ -46,7 +46,7 @@ pub(crate) struct Counter {
     pub(crate) name: String,
     /// Text for people.
     pub(crate) description: String,
-    /// What it is.
+    /// Where values come from.
     pub(crate) source: Source,
     /// Dimensions and extents.
     pub(crate) shape: Shape,
@@ -125,7 +125,7 @@ pub(crate) struct Need {
     pub(crate) block: &'static Block,
     /// Event within it.
     pub(crate) event: u64,
-    /// How it is accumulated.
+    /// How values are accumulated.
     pub(crate) resolution: Resolution,
 }
 

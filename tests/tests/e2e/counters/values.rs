@@ -13,7 +13,7 @@ use super::{VECTOR_OPS, by_kernel, json, pmc, rows, values};
 /// 256 x 256 work-items in groups of 64, a wave each.
 const WAVES: f64 = 1024.0;
 
-/// Instructions of a wave that runs a kernel of `vector-ops` from begin to end, all lanes within the matrix:
+/// Instructions of a wave that runs a kernel of `vector-ops` from start to end, all lanes within the matrix:
 /// vector, scalar, scalar memory, loads, stores, branches.
 const INSTRUCTIONS: [(&str, [f64; 6]); 4] = [
     (VECTOR_OPS[0], [18.0, 6.0, 4.0, 2.0, 1.0, 1.0]),
