@@ -1,10 +1,13 @@
 //! Call stacks: the call tree, what its nodes stand for, and what is known of the code there.
 
+mod runtimes;
+
 use std::collections::{BTreeSet, HashMap};
 
 use crate::ids::{Nanoseconds, StringId};
 use crate::spool::format::location_kind;
 pub use crate::spool::format::{StackRef, stack_flag};
+pub use runtimes::{ShownFrames, is_interpreter, is_runtime};
 
 /// A file with code that was mapped into the process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -393,46 +396,6 @@ impl Stacks {
     }
 }
 
-/// Which frames of stacks are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(default)]
-pub struct ShownFrames {
-    /// Those of GPU runtimes and of the profiler, between the program and the call.
-    pub runtime: bool,
-    /// Native frames of the Python interpreter in stacks that have Python frames.
-    pub interpreter: bool,
-}
-
-/// Beginnings of the file names of what stands between a program and the record of its call.
-const RUNTIMES: [&str; 8] = [
-    "librpd_",
-    "librocprofiler-",
-    "libamdhip64.",
-    "libhsa-runtime64.",
-    "libroctx64.",
-    "libroctracer64.",
-    "libhsa-amd-aqlprofile64.",
-    "libkokkosp_",
-];
-
-/// Whether a file belongs to the profiler, the GPU runtimes or what lies between them.
-pub fn is_runtime(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    RUNTIMES.iter().any(|runtime| name.starts_with(runtime))
-}
-
-/// Whether a file is a Python interpreter: `python3.11`, `libpython3.11.so.1.0`.
-pub fn is_interpreter(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let name = name.strip_prefix("lib").unwrap_or(name);
-    name.strip_prefix("python").is_some_and(|rest| {
-        let version = rest.split(".so").next().unwrap_or_default();
-        version
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || b".tdm".contains(&byte))
-    })
-}
-
 impl super::Session {
     /// Removes from [`super::Session::stacks`] the nodes, locations and modules that no record refers to, because it was
     /// cut out or never recorded.
@@ -586,35 +549,6 @@ mod tests {
         stacks.settle();
         let ends: Vec<_> = stacks.modules.iter().map(|module| module.seen_to).collect();
         assert_eq!(ends, [Some(Nanoseconds(7)), None, None]);
-    }
-
-    #[test]
-    fn runtimes_and_interpreters_are_known_by_their_files() {
-        for path in ["/opt/rocm/lib/libamdhip64.so.6", "librpd_collect.so"] {
-            assert!(is_runtime(path), "{path}");
-        }
-        for path in [
-            "/opt/x/librpd/app",
-            "libamdhip64x.so",
-            "/usr/lib/librccl.so.1",
-        ] {
-            assert!(!is_runtime(path), "{path}");
-        }
-        for path in [
-            "/usr/bin/python3.11",
-            "/usr/bin/python3",
-            "libpython3.13t.so.1.0",
-            "libpython3.8d.so",
-        ] {
-            assert!(is_interpreter(path), "{path}");
-        }
-        for path in [
-            "/usr/bin/python-config",
-            "libpythonic.so",
-            "libtorch_python.so",
-        ] {
-            assert!(!is_interpreter(path), "{path}");
-        }
     }
 
     #[test]

@@ -1,0 +1,224 @@
+//! Command lines that are refused: the status and what the message says.
+
+use rpd_core::options::Format;
+
+use super::super::table::{Form, Group, OPTIONS, Spec, Support};
+use super::{Got, run_with};
+
+#[test]
+fn mistakes_have_their_status_and_say_what_is_wrong() {
+    for (case, line, status, fragment) in [
+        ("6", "--foo -- true", 2, "unrecognized arguments: --foo"),
+        ("8", "--hip-trace ./app", 1, "invalid truth value ./app"),
+        ("8", "--hip-trace ./app", 1, "rpd [options] -- ./app"),
+        (
+            "8b",
+            "--hip-trace ./app --size 5",
+            1,
+            "invalid truth value ./app",
+        ),
+        ("8c", "-s /bin/sh script", 1, "rpd [options] -- /bin/sh"),
+        ("9", "--hip-trace", 1, "No application provided"),
+        ("10", "--hip-trace --", 1, "No application provided"),
+        (
+            "11",
+            "--hip-tra --echo -- true",
+            2,
+            "did you mean --hip-trace?",
+        ),
+        (
+            "12",
+            "--HIP-TRACE --echo -- true",
+            2,
+            "did you mean --hip-trace?",
+        ),
+        (
+            "13",
+            "--hip_trace --echo -- true",
+            2,
+            "did you mean --hip-trace?",
+        ),
+        (
+            "16",
+            "--hip-trace true false --echo -- true",
+            2,
+            "unrecognized arguments: false",
+        ),
+        ("17", "-o", 2, "expected one argument"),
+        ("17b", "-o -- true", 2, "expected one argument"),
+        (
+            "18",
+            "-f --echo -- true",
+            2,
+            "expected at least one argument",
+        ),
+        ("21", "-SD --hip-trace -- true", 1, "invalid truth value D"),
+        ("25", "-f csv,json -- true", 2, "invalid choice: 'csv,json'"),
+        ("26", "-f xml -- true", 2, "invalid choice"),
+        ("28", "--log-level debug -- true", 2, "invalid choice"),
+        (
+            "29",
+            "-u SEC --summary --hip-trace -- true",
+            2,
+            "invalid choice",
+        ),
+        ("30", "--agent-index Absolute -- true", 2, "invalid choice"),
+        (
+            "31",
+            "--perfetto-backend inprocess system -- true",
+            2,
+            "unrecognized arguments: system",
+        ),
+        (
+            "32",
+            "--perfetto-buffer-size abc -- true",
+            2,
+            "invalid int value",
+        ),
+        ("33", "--perfetto-buffer-size 4194304 -- true", 2, "4194303"),
+        ("33", "--perfetto-buffer-size 0 -- true", 2, "1..4194303"),
+        ("34", "--att-resource-mode hip -- true", 2, "invalid choice"),
+        ("35", "--pid=0x10", 2, "invalid int value"),
+        (
+            "36",
+            "-P 1:2:3 --collection-period-unit MSEC -- true",
+            2,
+            "invalid choice",
+        ),
+        ("39", "--ompt-trace parallel,task -- true", 2, "spaces"),
+        (
+            "40",
+            "--ompt-trace paralel -- true",
+            2,
+            "all, thread, parallel, task",
+        ),
+        (
+            "46",
+            "--hip-trace=maybe -- true",
+            1,
+            "invalid truth value maybe",
+        ),
+        ("65", "--stats --echo -- true", 1, "for --stats option"),
+        (
+            "61",
+            "--sys-trace --hip-trace=no --hsa-trace=no --marker-trace=no --kernel-trace=no --memory-copy-trace=no \
+             --memory-allocation-trace=no --scratch-memory-trace=no --rccl-trace=no --rocdecode-trace=no \
+             --rocjpeg-trace=no --summary --echo -- true",
+            1,
+            "No tracing options were enabled for --summary option",
+        ),
+        (
+            "61b",
+            "-u usec -D -- true",
+            1,
+            "for --summary-per-domain option",
+        ),
+        (
+            "61c",
+            "--summary-output-file x -- true",
+            1,
+            "for --summary-output-file option",
+        ),
+        (
+            "29",
+            "-u SEC --summary --hip-trace -- true",
+            2,
+            "invalid choice: 'SEC'",
+        ),
+        (
+            "75b",
+            "--summary-groups *._API -s -- true",
+            1,
+            "--summary-groups: *._API: not a regular",
+        ),
+        (
+            "75c",
+            "--summary-groups -s -- true",
+            2,
+            "at least one argument",
+        ),
+        ("93", "-E missing.yaml --pmc A -- true", 1, "No such file"),
+        ("i", "-i missing.json -s -- true", 1, "No such file"),
+        (
+            "placeholder",
+            "-d out/%nonsense% -s -- true",
+            2,
+            "`%nonsense%` is no placeholder",
+        ),
+        (
+            "placeholder",
+            "-o {word} -s -- true",
+            2,
+            "`{word}` is no placeholder",
+        ),
+    ] {
+        match run_with(line, &[]) {
+            Got::Failure(failure) => {
+                assert_eq!(failure.status, status, "case {case}: {line}: {failure}");
+                assert!(
+                    failure.message.contains(fragment),
+                    "case {case}: {line}: {failure}"
+                );
+                assert!(!failure.message.contains('\n'), "case {case}: one line");
+            }
+            _ => panic!("case {case}: {line} was accepted"),
+        }
+    }
+}
+
+#[test]
+fn what_this_build_lacks_is_refused_by_name() {
+    // These ask for one another; `sampling` tests them.
+    let together = [
+        "pc-sampling-unit",
+        "pc-sampling-method",
+        "pc-sampling-interval",
+    ];
+    let alone = |spec: &&Spec| !spec.key_only && !together.contains(&spec.long);
+    for spec in OPTIONS.iter().filter(alone) {
+        let line = match spec.form {
+            Form::Bool | Form::Flag | Form::Categories(_) => format!("--{} -s -- a", spec.long),
+            Form::Integer(low, _) => format!("--{} {} -s -- a", spec.long, low.max(1)),
+            Form::Choice(known, _) | Form::Choices(known) => {
+                format!("--{} {} -s -- a", spec.long, known[0])
+            }
+            Form::Text | Form::Path | Form::List(_) | Form::Groups => {
+                let value = match spec.long {
+                    "kernel-iteration-range" => "1-2",
+                    "collection-period" => "1:1:1",
+                    "profile-mpi-ranks" => "0",
+                    "mpi-world-rank-variable" => "R --mpi-world-size-variable S",
+                    "mpi-world-size-variable" => "S --mpi-world-rank-variable R",
+                    "stacks-apis" => "hip*",
+                    "stacks-min-duration" | "stacks-symbolize-limit" => "1us",
+                    "input" => continue,
+                    _ if spec.group == Group::ThreadTrace => "1",
+                    _ => "/dev/null",
+                };
+                format!("--{} {value} -s -- a", spec.long)
+            }
+        };
+        match (spec.support, run_with(&line, &[])) {
+            (Support::Works, Got::Failure(failure)) => panic!("{line}: {failure}"),
+            (Support::Works, _) => {}
+            (_, Got::Failure(failure)) => {
+                assert_eq!(failure.status, 1, "{line}: {failure}");
+                assert!(
+                    failure.message.contains(&format!("--{}", spec.long)),
+                    "{failure}"
+                );
+            }
+            (_, _) => panic!("{line} was silently accepted"),
+        }
+        if spec.form == Form::Bool {
+            let line = format!("--{}=no -s -- a", spec.long);
+            assert!(matches!(run_with(&line, &[]), Got::Plan(_)), "{line}");
+        }
+    }
+    for format in Format::WORDS {
+        assert!(
+            matches!(run_with(&format!("-s -f {format} -- a"), &[]), Got::Plan(_)),
+            "{format}"
+        );
+    }
+}

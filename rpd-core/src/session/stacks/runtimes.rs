@@ -1,0 +1,75 @@
+//! Files whose frames stacks are shown without: GPU runtimes, the profiler, Python interpreters.
+
+/// Which frames of stacks are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct ShownFrames {
+    /// Those of GPU runtimes and of the profiler, between the program and the call.
+    pub runtime: bool,
+    /// Native frames of the Python interpreter in stacks that have Python frames.
+    pub interpreter: bool,
+}
+
+/// Beginnings of the file names of what stands between a program and the record of its call.
+const RUNTIMES: [&str; 8] = [
+    "librpd_",
+    "librocprofiler-",
+    "libamdhip64.",
+    "libhsa-runtime64.",
+    "libroctx64.",
+    "libroctracer64.",
+    "libhsa-amd-aqlprofile64.",
+    "libkokkosp_",
+];
+
+/// Whether a file belongs to the profiler, the GPU runtimes or what lies between them.
+pub fn is_runtime(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    RUNTIMES.iter().any(|runtime| name.starts_with(runtime))
+}
+
+/// Whether a file is a Python interpreter: `python3.11`, `libpython3.11.so.1.0`.
+pub fn is_interpreter(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let name = name.strip_prefix("lib").unwrap_or(name);
+    name.strip_prefix("python").is_some_and(|rest| {
+        let version = rest.split(".so").next().unwrap_or_default();
+        version
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || b".tdm".contains(&byte))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runtimes_and_interpreters_are_known_by_their_files() {
+        for path in ["/opt/rocm/lib/libamdhip64.so.6", "librpd_collect.so"] {
+            assert!(is_runtime(path), "{path}");
+        }
+        for path in [
+            "/opt/x/librpd/app",
+            "libamdhip64x.so",
+            "/usr/lib/librccl.so.1",
+        ] {
+            assert!(!is_runtime(path), "{path}");
+        }
+        for path in [
+            "/usr/bin/python3.11",
+            "/usr/bin/python3",
+            "libpython3.13t.so.1.0",
+            "libpython3.8d.so",
+        ] {
+            assert!(is_interpreter(path), "{path}");
+        }
+        for path in [
+            "/usr/bin/python-config",
+            "libpythonic.so",
+            "libtorch_python.so",
+        ] {
+            assert!(!is_interpreter(path), "{path}");
+        }
+    }
+}

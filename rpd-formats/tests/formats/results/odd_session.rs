@@ -1,0 +1,227 @@
+//! A session with records and texts that occur seldom.
+
+use rpd_core::domain::Kind;
+use rpd_core::ids::{
+    AgentHandle, CodeObjectId, CorrelationId, DispatchId, KernelId, Nanoseconds, ProcessId,
+    QueueId, StreamId, ThreadId,
+};
+use rpd_core::session::{ArgsRef, KernelSymbol, Region, ResourceKind, ResourceName, Session};
+use rpd_core::spool::format::api_flag;
+
+use super::ODD;
+
+pub(super) fn call(
+    session: &mut Session,
+    kind: Kind,
+    name: &str,
+    message: &str,
+    (start, end): (u64, u64),
+) {
+    let operation = session.add_operation(kind, name);
+    let message = session.strings.intern(message);
+    let api = &mut session.api;
+    let correlation = api.start.len() as u64 + 1;
+    api.operation.push(operation);
+    api.message.push(message);
+    api.start.push(Nanoseconds(start));
+    api.end.push(Nanoseconds(end));
+    api.thread.push(ThreadId(42));
+    api.correlation.push(CorrelationId(correlation));
+    api.ancestor.push(CorrelationId(0));
+    api.args.push(ArgsRef::default());
+    api.retval.push(u64::MAX);
+}
+
+pub(super) fn arguments(session: &mut Session, flags: u32, bytes: &[u8]) {
+    let api = &mut session.api;
+    let offset = api.arena.len() as u64;
+    api.arena.extend(bytes);
+    *api.args.last_mut().expect("a call") = ArgsRef {
+        offset,
+        len: bytes.len() as u32,
+        flags,
+    };
+}
+
+pub(super) fn dispatch(
+    session: &mut Session,
+    (start, end): (u64, u64),
+    correlation: u64,
+    region: u32,
+) {
+    let table = &mut session.dispatches;
+    table.start.push(Nanoseconds(start));
+    table.end.push(Nanoseconds(end));
+    table.thread.push(ThreadId(43));
+    table.correlation.push(CorrelationId(correlation));
+    table.agent.push(AgentHandle(77));
+    table.queue.push(QueueId(9));
+    table.stream.push(StreamId(3));
+    table.region.push(region);
+    table.kernel.push(KernelId(start % 2 + 1));
+    table.dispatch.push(DispatchId(start));
+    table.private_size.push(0);
+    table.group_size.push(u32::MAX);
+    table.workgroup.push([u32::MAX; 3]);
+    table.grid.push([1, 2, 3]);
+}
+
+fn copy(session: &mut Session, (start, end): (u64, u64)) {
+    let operation = session.add_operation(Kind::MemoryCopy, "MEMORY_COPY_HOST_TO_DEVICE");
+    let table = &mut session.copies;
+    table.operation.push(operation);
+    table.start.push(Nanoseconds(start));
+    table.end.push(Nanoseconds(end));
+    table.thread.push(ThreadId(43));
+    table.correlation.push(CorrelationId(0));
+    table.dst_agent.push(AgentHandle(77));
+    table.src_agent.push(AgentHandle(78));
+    table.bytes.push(1 << 20);
+    table.dst_address.push(0);
+    table.src_address.push(0);
+    table.stream.push(StreamId(3));
+    table.region.push(0);
+}
+
+fn allocation(session: &mut Session, operation: &str, at: u64, address: u64, bytes: u64) {
+    let operation = session.add_operation(Kind::MemoryAllocation, operation);
+    let table = &mut session.allocations;
+    table.operation.push(operation);
+    table.start.push(Nanoseconds(at));
+    table.end.push(Nanoseconds(at + 10));
+    table.thread.push(ThreadId(42));
+    table.correlation.push(CorrelationId(0));
+    table.ancestor.push(CorrelationId(0));
+    table
+        .agent
+        .push(AgentHandle(if bytes == 0 { 0 } else { 77 }));
+    table.address.push(address);
+    table.bytes.push(bytes);
+    table.stream.push(StreamId(0));
+}
+
+/// Crossing ranges, overlapping work, odd texts, unknown agents, scratch, no provider's names.
+pub(super) fn odd_session() -> Session {
+    let mut session = Session::default();
+    session.strings.intern("");
+    session.process.pid = ProcessId(42);
+    session.process.init_time = Nanoseconds(1_000_000);
+    session.process.real_time = 1_700_000_000_000_000_000;
+    session.process.command = vec!["/bin/odd one".to_owned(), ODD.to_owned()];
+    session.kernel_symbols.push(KernelSymbol {
+        id: KernelId(2),
+        code_object: CodeObjectId(7),
+        name: ODD.to_owned(),
+        kernel_object: u64::MAX,
+        kernarg_size: 16,
+        kernarg_align: 8,
+        group_size: 513,
+        private_size: 0,
+        sgpr_count: 16,
+        arch_vgpr_count: 8,
+        accum_vgpr_count: 4,
+        entry_offset: -64,
+        kernel_address: 1,
+        size: 88,
+    });
+    session.resource_names.push(ResourceName {
+        kind: ResourceKind::Thread,
+        resource: 43,
+        name: "worker".to_owned(),
+    });
+    let range = Kind::MarkerCoreRange;
+    call(
+        &mut session,
+        range,
+        "roctxProcessRangeA",
+        "outer",
+        (1_000_100, 1_000_300),
+    );
+    call(
+        &mut session,
+        range,
+        "roctxProcessRangeA",
+        "crossing",
+        (1_000_200, 1_000_400),
+    );
+    call(
+        &mut session,
+        range,
+        "roctxMarkA",
+        ODD,
+        (1_000_300, 1_000_300),
+    );
+    call(
+        &mut session,
+        Kind::HipRuntime,
+        "hipModuleLaunchKernel",
+        "",
+        (1_000_300, 1_000_350),
+    );
+    call(
+        &mut session,
+        Kind::HipRuntime,
+        "hipFromTheFuture",
+        "",
+        (1_000_350, 1_000_400),
+    );
+    let mut texts = Vec::new();
+    // Longer than lengths of two bytes can say, and named as an annotation of ours.
+    for text in ["i", "kind", &"x".repeat(40_000), "PKc", ODD, ODD] {
+        texts.extend((text.len() as u32).to_le_bytes());
+        texts.extend(text.as_bytes());
+    }
+    arguments(&mut session, api_flag::ARGUMENT_TEXTS, &texts);
+    call(
+        &mut session,
+        Kind::HipRuntime,
+        "hipFree",
+        "",
+        (1_000_400, 1_000_400),
+    );
+    arguments(&mut session, api_flag::ARGUMENTS, &0x1000_u64.to_le_bytes());
+    let message = session.strings.intern(ODD);
+    session.regions.push(Region {
+        message,
+        correlation: CorrelationId(3),
+    });
+    dispatch(&mut session, (1_000_500, 1_000_600), 4, 0);
+    dispatch(&mut session, (1_000_501, 1_000_550), 5, 1);
+    copy(&mut session, (1_000_540, 1_000_700));
+    copy(&mut session, (1_000_600, 1_000_650));
+    allocation(
+        &mut session,
+        "MEMORY_ALLOCATION_ALLOCATE",
+        1_000_100,
+        1,
+        4096,
+    );
+    allocation(
+        &mut session,
+        "MEMORY_ALLOCATION_VMEM_ALLOCATE",
+        1_000_200,
+        2,
+        1 << 40,
+    );
+    allocation(&mut session, "MEMORY_ALLOCATION_FREE", 1_000_300, 3, 0);
+    allocation(&mut session, "MEMORY_ALLOCATION_FREE", 1_000_400, 1, 0);
+    for (at, operation, bytes) in [
+        (1_000_500, "SCRATCH_MEMORY_ALLOC", 8192),
+        (1_000_600, "SCRATCH_MEMORY_ASYNC_RECLAIM", 0),
+        (1_000_700, "SCRATCH_MEMORY_FREE", 0),
+    ] {
+        let operation = session.add_operation(Kind::ScratchMemory, operation);
+        let table = &mut session.scratch;
+        table.operation.push(operation);
+        table.start.push(Nanoseconds(at));
+        table.end.push(Nanoseconds(at + 10));
+        table.thread.push(ThreadId(42));
+        table.correlation.push(CorrelationId(0));
+        table.ancestor.push(CorrelationId(0));
+        table.agent.push(AgentHandle(77));
+        table.queue.push(QueueId(9));
+        table.bytes.push(bytes);
+        table.flags.push(2);
+    }
+    session
+}
