@@ -365,6 +365,18 @@ impl Capture {
         )
     }
 
+    /// The last launch before a call: its call and its kernel.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn launch_before(&self, seq: u64) -> Result<Option<(u64, String)>, CaptureError> {
+        let sql = format!(
+            "SELECT l.seq, k.name FROM launch l JOIN kernel k ON k.id = l.kernel WHERE l.seq < {seq} ORDER BY l.seq DESC LIMIT 1"
+        );
+        let found = self.all(&sql, |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?)))?;
+        Ok(found.into_iter().next())
+    }
+
     /// Calls that cannot be replayed: name and count.
     ///
     /// # Errors

@@ -163,6 +163,8 @@ impl Recorder {
     /// Takes data out of the staging file.
     fn take(&mut self, data: &DataHeader) {
         if self.staged.contains_key(&data.offset) {
+            // The same bytes as in an earlier call: the program did not stage them again.
+            self.data += data.size;
             return;
         }
         let Some(stage) = &self.stage else { return };

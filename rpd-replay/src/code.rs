@@ -10,6 +10,13 @@ use crate::error::ReplayError;
 use crate::hip::word_of;
 use crate::player::Player;
 
+/// A device variable of a code object.
+pub(crate) struct Variable {
+    pub(crate) name: CString,
+    /// Address and bytes.
+    pub(crate) place: (u64, u64),
+}
+
 impl Player {
     /// Loads a module of the program: its code object for the current device.
     pub(crate) fn load(&mut self, call: &Call) -> Result<(), ReplayError> {
@@ -75,6 +82,35 @@ impl Player {
         ];
         self.hip.check("hipModuleGetGlobal", &words)?;
         Ok((address, size))
+    }
+
+    /// The device variables of a code object on a device, which is the current one afterwards.
+    pub(crate) fn variables(
+        &mut self,
+        code: i64,
+        device: i32,
+    ) -> Result<Vec<Variable>, ReplayError> {
+        let row = self.codes.iter().find(|row| row.id == code);
+        let Some(blob) = row.map(|row| row.blob) else {
+            return Ok(Vec::new());
+        };
+        self.set_device(device)?;
+        let module = self.module(code)?;
+        let mut found = Vec::new();
+        for name in rpd_capture::variables(&mut self.capture, blob)? {
+            let Ok(name) = CString::new(name) else {
+                continue;
+            };
+            match self.variable(module, &name) {
+                Ok(place) => found.push(Variable { name, place }),
+                Err(error) => self.note(format!(
+                    "the content of the variable {} cannot be read: {}",
+                    name.to_string_lossy(),
+                    error.message
+                )),
+            }
+        }
+        Ok(found)
     }
 
     /// Sets the device variables that an excerpt begins with.

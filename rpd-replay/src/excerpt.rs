@@ -1,13 +1,13 @@
 //! Makes captures of some calls of another one: plays what comes before them and takes the memory that they find.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
 use std::path::Path;
 
 use rpd_capture::{Call, Capture, ExcerptSummary, ExcerptWriter, Memory};
 use rpd_spool::capture::{data_use, item, memory_kind};
 
 use crate::Placement;
+use crate::code::Variable;
 use crate::error::{ReplayError, Status};
 use crate::kernel::{KernelChoice, Saved};
 use crate::player::{self, Options, Player, Step};
@@ -213,33 +213,16 @@ impl Taker {
         device: i32,
         words: &mut Vec<u64>,
     ) -> Result<(), ReplayError> {
-        let Some(blob) = player
-            .codes
-            .iter()
-            .find(|row| row.id == code)
-            .map(|row| row.blob)
-        else {
-            return Ok(());
-        };
-        player.set_device(device)?;
-        let module = player.module(code)?;
-        for name in rpd_capture::variables(&mut player.capture, blob)? {
-            let Ok(text) = CString::new(name.as_bytes()) else {
-                continue;
-            };
-            match player.variable(module, &text) {
-                Ok((now, size)) => {
-                    let mut bytes = vec![0u8; size as usize];
-                    player.copy(bytes.as_mut_ptr() as u64, now, size)?;
-                    words.extend(words_of(&bytes));
-                    self.writer
-                        .variable(code, device, name.as_bytes(), &bytes)?;
-                }
-                Err(error) => player.note(format!(
-                    "the variable {name} has the value that its code object gives it: {}",
-                    error.message
-                )),
-            }
+        for Variable {
+            name,
+            place: (now, size),
+        } in player.variables(code, device)?
+        {
+            let mut bytes = vec![0u8; size as usize];
+            player.copy(bytes.as_mut_ptr() as u64, now, size)?;
+            words.extend(words_of(&bytes));
+            self.writer
+                .variable(code, device, name.as_bytes(), &bytes)?;
         }
         Ok(())
     }

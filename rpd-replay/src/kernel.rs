@@ -77,7 +77,7 @@ impl KernelRuns {
 
 /// A copy of some memory.
 pub(crate) struct Saved {
-    /// Address of the memory in the capture.
+    /// Address of the memory in the capture; of a variable, its address now.
     pub(crate) base: u64,
     pub(crate) now: u64,
     pub(crate) size: u64,
@@ -214,6 +214,7 @@ impl Player {
         }
         self.wait_for_all()?;
         let mut saved = self.save()?;
+        self.save_variables(&mut saved)?;
         let (mut start, mut stop) = (0u64, 0u64);
         self.hip.check("hipEventCreate", &[word_of(&mut start)])?;
         self.hip.check("hipEventCreate", &[word_of(&mut stop)])?;
@@ -229,7 +230,8 @@ impl Player {
         self.wait_for_all()?;
         self.find_written(&mut saved)?;
         self.restore(&saved, false)?;
-        for run in 0..choice.warmup.saturating_add(choice.iterations) {
+        let count = choice.warmup.saturating_add(choice.iterations);
+        for run in 0..count {
             self.hip.check("hipEventRecord", &[start, 0])?;
             self.make(call, operation)?;
             self.hip.check("hipEventRecord", &[stop, 0])?;
@@ -240,14 +242,18 @@ impl Player {
                     .check("hipEventElapsedTime", &[word_of(&mut time), start, stop])?;
                 runs.milliseconds.push(f64::from(time));
             }
-            if run % RECHECK == RECHECK - 1 {
-                let before: u64 = written(&saved);
+            // Also after the last run: what follows in the replay relies on what is put back.
+            if run % RECHECK == RECHECK - 1 || run + 1 == count {
+                let before = written(&saved);
                 self.find_written(&mut saved)?;
                 runs.unsteady |= written(&saved) != before;
             }
             self.restore(&saved, runs.unsteady)?;
         }
-        runs.restored = written(&saved);
+        runs.restored = match runs.unsteady {
+            true => runs.reachable,
+            false => written(&saved).iter().map(|(_, len)| len).sum(),
+        };
         if runs.unsteady {
             self.note(format!(
                 "call {}: what the kernel writes changes from run to run; all memory is put back",
@@ -284,20 +290,37 @@ impl Player {
             .all()
             .filter(|(_, size, _)| *size > 1)
             .collect();
-        let mut saved = Vec::new();
-        for (base, size, now) in live {
-            let mut shadow = 0u64;
-            self.hip.check("hipMalloc", &[word_of(&mut shadow), size])?;
-            self.copy(shadow, now, size)?;
-            saved.push(Saved {
-                base,
-                now,
-                size,
-                shadow,
-                written: Vec::new(),
-            });
+        live.into_iter()
+            .map(|(base, size, now)| self.save_one(base, size, now))
+            .collect()
+    }
+
+    /// As [`Player::save`], for the variables of all code objects that are loaded, unless `saved` has them.
+    fn save_variables(&mut self, saved: &mut Vec<Saved>) -> Result<(), ReplayError> {
+        let device = self.device;
+        let modules: Vec<(i64, i32)> = self.modules.keys().copied().collect();
+        for (code, device) in modules {
+            for variable in self.variables(code, device)? {
+                let (now, size) = variable.place;
+                if size > 0 && !saved.iter().any(|one| one.now == now) {
+                    saved.push(self.save_one(now, size, now)?);
+                }
+            }
         }
-        Ok(saved)
+        self.set_device(device)
+    }
+
+    fn save_one(&mut self, base: u64, size: u64, now: u64) -> Result<Saved, ReplayError> {
+        let mut shadow = 0u64;
+        self.hip.check("hipMalloc", &[word_of(&mut shadow), size])?;
+        self.copy(shadow, now, size)?;
+        Ok(Saved {
+            base,
+            now,
+            size,
+            shadow,
+            written: Vec::new(),
+        })
     }
 
     /// Frees the copies.
@@ -349,10 +372,12 @@ impl Player {
     }
 }
 
-fn written(saved: &[Saved]) -> u64 {
-    saved
-        .iter()
-        .flat_map(|one| &one.written)
-        .map(|(_, len)| len)
-        .sum()
+/// Address and length of what was written.
+fn written(saved: &[Saved]) -> Vec<(u64, u64)> {
+    let of = |one: &Saved| {
+        let base = one.now;
+        let place = move |(offset, len): &(u64, u64)| (base + offset, *len);
+        one.written.iter().map(place).collect::<Vec<_>>()
+    };
+    saved.iter().flat_map(of).collect()
 }

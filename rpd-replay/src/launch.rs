@@ -22,13 +22,6 @@ impl Player {
         found.next().map(|row| row.id)
     }
 
-    /// Whether the call launches a kernel whose code object the capture lacks.
-    pub(crate) fn lacks_code(&self, call: &Call) -> bool {
-        let found = call.items().find(|item| item.kind == item::KERNEL);
-        let provider = found.and_then(|item| item.word());
-        provider.is_some_and(|provider| self.code_at(provider, call.seq).is_none())
-    }
-
     /// The kernel of a call.
     pub(crate) fn kernel(&mut self, call: &Call) -> Result<Launchable, ReplayError> {
         let found = call.items().find(|item| item.kind == item::KERNEL);

@@ -12,6 +12,7 @@
 //! | `host` | host memory of the program |
 //! | `hip` | the runtime, loaded from a library |
 //! | `verify` | comparison of results with those that were captured |
+//! | `repeat` | results of another replay |
 //! | `kernel` | one launch, many times |
 //! | `excerpt` | captures of some calls, with the memory that they find |
 
@@ -27,13 +28,15 @@ mod kernel;
 mod launch;
 mod memory;
 mod player;
+mod repeat;
 mod verify;
 
 pub use error::{ReplayError, Status};
 pub use excerpt::{Excerpt, Part, excerpt};
 pub use kernel::{KernelChoice, KernelRuns};
 pub use player::{Options, Player, Report, Step, replay};
-pub use verify::{Mismatch, Verify};
+pub use repeat::Repeat;
+pub use verify::{Mismatch, Varying, Verify};
 
 /// Which addresses memory has in a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

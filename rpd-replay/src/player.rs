@@ -14,7 +14,8 @@ use crate::error::{ReplayError, Status};
 use crate::hip::{Hip, SUCCESS, WRONG_TARGET, word_of};
 use crate::host::{self, HostMemory};
 use crate::kernel::{KernelChoice, KernelRuns};
-use crate::verify::{self, Mismatch, Verify};
+use crate::repeat::{Repeat, Results};
+use crate::verify::{self, Mismatch, Outcome, Varying, Verify};
 
 /// What a replay does.
 #[derive(Debug, Clone)]
@@ -31,6 +32,8 @@ pub struct Options {
     pub serial: bool,
     /// How results are compared.
     pub verify: Verify,
+    /// Results of another replay.
+    pub repeat: Option<Repeat>,
     /// Devices by number in the capture; others keep their number.
     pub devices: BTreeMap<i32, i32>,
     /// Play although calls cannot be replayed, or lack something.
@@ -58,6 +61,8 @@ pub struct Report {
     pub compared: u64,
     /// Results that differ.
     pub mismatches: Vec<Mismatch>,
+    /// Results that differ from the capture and from replay to replay, within the tolerance.
+    pub varying: Vec<Varying>,
     /// Memory has the addresses of the capture.
     pub same_addresses: bool,
     /// Words that were translated as pointers, and because they look like addresses.
@@ -102,6 +107,7 @@ pub struct Player {
     pub(crate) freed: Vec<(u64, u64, u64, u64)>,
     pub(crate) last: u64,
     pub(crate) scratch: Vec<u64>,
+    results: Option<Results>,
 }
 
 /// A kernel that can be launched.
@@ -128,6 +134,9 @@ pub fn replay(
     // The rows are read by a connection of their own, so that the player can read data meanwhile.
     let rows = Capture::open(path)?;
     player.play_calls(&rows, (1, player.last), step)?;
+    if let Some(results) = player.results.take() {
+        results.finish()?;
+    }
     player.report.duration = u64::try_from(first.elapsed().as_nanos()).unwrap_or(u64::MAX);
     player.report.translated = (player.translation.certain, player.translation.probable);
     Ok(player.report)
@@ -187,6 +196,7 @@ pub(crate) fn check(capture: &Capture, options: &Options) -> Result<(), ReplayEr
 
 impl Player {
     pub(crate) fn new(capture: Capture, options: Options) -> Result<Player, ReplayError> {
+        let results = options.repeat.as_ref().map(Results::open).transpose()?;
         let memory = capture.memory()?;
         let last = options.until.unwrap_or(u64::MAX).min(capture.last());
         let mut report = Report::default();
@@ -241,6 +251,7 @@ impl Player {
             freed: Vec::new(),
             last,
             scratch: vec![0; 1 << 13],
+            results,
         };
         player.load_code()?;
         player.prepare_kernel()?;
@@ -342,13 +353,8 @@ impl Player {
         calls: (u64, u64),
         mut step: impl FnMut(&mut Player, &Call) -> Result<Step, ReplayError>,
     ) -> Result<(), ReplayError> {
-        let unclean = !rows.manifest().clean;
         rows.calls(calls.0, calls.1, |call| -> Result<bool, ReplayError> {
             if step(self, &call)? == Step::End {
-                return Ok(false);
-            }
-            // A program that was killed while one thread loaded code which another one used already.
-            if unclean && self.lacks_code(&call) {
                 return Ok(false);
             }
             self.play(&call)?;
@@ -480,12 +486,19 @@ impl Player {
                 // SAFETY: the place has the span of the data, and the work that writes it is complete.
                 unsafe { host::gather(&data, start) }
             };
+            let other = match &mut self.results {
+                Some(results) => results.exchange(call.seq, &data, &bytes)?,
+                None => None,
+            };
+            if matches!(self.results, Some(Results::Write(..))) {
+                continue;
+            }
             self.report.compared += 1;
-            let verify = self.options.verify;
-            if let Some(found) =
-                verify::compare(&mut self.capture, verify, call.seq, &data, &bytes)?
-            {
-                self.report.mismatches.push(found);
+            let (verify, other) = (self.options.verify, other.as_deref());
+            match verify::compare(&mut self.capture, verify, call.seq, &data, &bytes, other)? {
+                Outcome::Equal => {}
+                Outcome::Varies(found) => self.report.varying.push(found),
+                Outcome::Differs(found) => self.report.mismatches.push(found),
             }
         }
         Ok(())

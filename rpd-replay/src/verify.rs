@@ -13,6 +13,8 @@ pub enum Verify {
     Exact,
     /// As 32-bit floating-point numbers: largest absolute and relative error.
     Tolerance(f64, f64),
+    /// Byte by byte; a result that differs from that of another replay ([`crate::Repeat`]) with a tolerance.
+    Repeated(f64, f64),
     /// Not at all.
     Off,
 }
@@ -32,14 +34,59 @@ pub struct Mismatch {
     pub first: Option<(u64, u64)>,
     /// Largest absolute and relative error, taken as 32-bit floating-point numbers.
     pub error: Option<(f64, f64)>,
+    /// Two replays have different results too.
+    pub varies: bool,
+}
+
+/// A result that is not the same in every replay, within the tolerance.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Varying {
+    /// The call that copied it.
+    pub copy: u64,
+    /// Its address in the capture.
+    pub address: u64,
+    /// Its bytes.
+    pub size: u64,
+    /// Largest absolute and relative error, taken as 32-bit floating-point numbers.
+    pub error: (f64, f64),
+    /// The last launch before: its call and its kernel.
+    pub launch: Option<(u64, String)>,
+}
+
+impl std::fmt::Display for Varying {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (absolute, relative) = self.error;
+        write!(
+            f,
+            "call {}: {} bytes at {:#x} differ from replay to replay, as floats by at most {absolute:.3e} absolute and {relative:.3e} relative",
+            self.copy, self.size, self.address
+        )?;
+        match &self.launch {
+            Some((seq, name)) => write!(f, "; the last launch before is call {seq}, {name}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a comparison found.
+pub(crate) enum Outcome {
+    Equal,
+    Varies(Varying),
+    Differs(Mismatch),
 }
 
 impl std::fmt::Display for Mismatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "call {}: {} bytes at {:#x} differ from the capture",
-            self.copy, self.size, self.address
+            "call {}: {} bytes at {:#x} differ from the capture{}",
+            self.copy,
+            self.size,
+            self.address,
+            match self.varies {
+                true => " and from replay to replay",
+                false => "",
+            }
         )?;
         if let Some((offset, elements)) = self.first {
             write!(
@@ -57,56 +104,130 @@ impl std::fmt::Display for Mismatch {
     }
 }
 
-/// Compares the bytes of a result; `None` when they are equal or close enough.
-pub(crate) fn compare(
-    capture: &mut Capture,
-    verify: Verify,
-    seq: u64,
-    data: &DataHeader,
-    bytes: &[u8],
-) -> Result<Option<Mismatch>, ReplayError> {
-    let known = capture.data(data.offset as i64)?;
-    if verify == Verify::Off || pack::hash_bytes(bytes) == known.hash {
-        return Ok(None);
-    }
-    let mut mismatch = Mismatch {
-        copy: if data.copy == 0 { seq } else { data.copy },
-        seq,
-        address: data.address,
-        size: data.size,
-        first: None,
-        error: None,
-    };
-    if !known.kept {
-        if matches!(verify, Verify::Tolerance(..)) {
-            return Err(ReplayError::failed(
-                "--verify tol needs the results themselves: capture with --outputs full",
-            ));
-        }
-        return Ok(Some(mismatch));
-    }
-    let expected = capture.bytes(data.offset as i64)?;
+/// How two results of the same size differ.
+struct Difference {
+    /// The first byte that differs, and how many 32-bit elements differ.
+    first: (u64, u64),
+    /// Largest absolute and relative error, taken as 32-bit floating-point numbers.
+    error: (f64, f64),
+    /// Every element is within the tolerance.
+    close: bool,
+}
+
+fn difference(expected: &[u8], bytes: &[u8], tolerance: (f64, f64)) -> Difference {
     let first = expected.iter().zip(bytes).position(|(a, b)| a != b);
-    let (left, right) = (expected.as_chunks::<4>().0, bytes.as_chunks::<4>().0);
-    let different = left.iter().zip(right).filter(|(a, b)| a != b).count();
-    mismatch.first = Some((first.unwrap_or(0) as u64, different as u64));
-    let (mut absolute, mut relative, mut close) = (0f64, 0f64, true);
-    for (a, b) in left.iter().zip(right).filter(|(a, b)| a != b) {
+    let (left, right) = (expected.as_chunks::<4>(), bytes.as_chunks::<4>());
+    let differing = || left.0.iter().zip(right.0).filter(|(a, b)| a != b);
+    let (mut absolute, mut relative, mut close) = (0f64, 0f64, left.1 == right.1);
+    for (a, b) in differing() {
         let (a, b) = (
             f64::from(f32::from_le_bytes(*a)),
             f64::from(f32::from_le_bytes(*b)),
         );
         let error = (a - b).abs();
         let share = error / a.abs().max(f64::MIN_POSITIVE);
-        if let Verify::Tolerance(most, most_relative) = verify {
-            close &= error <= most || share <= most_relative;
-        }
+        close &= error <= tolerance.0 || share <= tolerance.1;
         if error.is_finite() {
             absolute = absolute.max(error);
             relative = relative.max(share);
         }
     }
-    mismatch.error = Some((absolute, relative));
-    let tolerated = matches!(verify, Verify::Tolerance(..)) && close;
-    Ok((!tolerated).then_some(mismatch))
+    Difference {
+        first: (first.unwrap_or(0) as u64, differing().count() as u64),
+        error: (absolute, relative),
+        close,
+    }
+}
+
+/// Compares the bytes of a result with those of the capture, and of `other`, another replay.
+pub(crate) fn compare(
+    capture: &mut Capture,
+    verify: Verify,
+    seq: u64,
+    data: &DataHeader,
+    bytes: &[u8],
+    other: Option<&[u8]>,
+) -> Result<Outcome, ReplayError> {
+    let known = capture.data(data.offset as i64)?;
+    if verify == Verify::Off || pack::hash_bytes(bytes) == known.hash {
+        return Ok(Outcome::Equal);
+    }
+    let copy = if data.copy == 0 { seq } else { data.copy };
+    let varies = other.is_some_and(|other| other != bytes);
+    let mut mismatch = Mismatch {
+        copy,
+        seq,
+        address: data.address,
+        size: data.size,
+        first: None,
+        error: None,
+        varies,
+    };
+    let expected = match (known.kept, other) {
+        (true, _) => capture.bytes(data.offset as i64)?,
+        (false, Some(other)) if varies => other.to_vec(),
+        (false, _) if matches!(verify, Verify::Tolerance(..)) => {
+            return Err(ReplayError::failed(
+                "--verify tol needs the results themselves: capture with --outputs full",
+            ));
+        }
+        (false, _) => return Ok(Outcome::Differs(mismatch)),
+    };
+    let tolerance = match verify {
+        Verify::Tolerance(absolute, relative) => Some((absolute, relative)),
+        Verify::Repeated(absolute, relative) if varies => Some((absolute, relative)),
+        Verify::Repeated(..) | Verify::Exact | Verify::Off => None,
+    };
+    let found = difference(&expected, bytes, tolerance.unwrap_or_default());
+    if tolerance.is_none() || !found.close {
+        mismatch.first = Some(found.first);
+        mismatch.error = Some(found.error);
+        return Ok(Outcome::Differs(mismatch));
+    }
+    if !varies {
+        return Ok(Outcome::Equal);
+    }
+    Ok(Outcome::Varies(Varying {
+        copy,
+        address: data.address,
+        size: data.size,
+        error: found.error,
+        launch: capture.launch_before(copy)?,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(values: &[f32]) -> Vec<u8> {
+        values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect()
+    }
+
+    #[test]
+    fn differences_are_measured_as_floats() {
+        let found = difference(
+            &bytes(&[1.0, 2.0, 100.0]),
+            &bytes(&[1.0, 2.5, 101.0]),
+            (0.6, 0.01),
+        );
+        assert_eq!(found.first, (6, 2));
+        assert_eq!(found.error, (1.0, 0.25));
+        assert!(found.close);
+        let strict = difference(&bytes(&[100.0]), &bytes(&[102.0]), (1.0, 0.01));
+        assert!(!strict.close);
+    }
+
+    #[test]
+    fn what_is_no_number_is_never_close() {
+        let found = difference(&bytes(&[1.0]), &bytes(&[f32::NAN]), (1e9, 1e9));
+        assert!(!found.close);
+        // Bytes behind the last whole element have to be equal.
+        let found = difference(&[0, 0, 0, 0, 1], &[0, 0, 0, 0, 2], (1e9, 1e9));
+        assert!(!found.close);
+        assert_eq!(found.first, (4, 0));
+    }
 }

@@ -45,6 +45,7 @@ program api-loop api-loop -lhip
 program launch-loop launch-loop -lhip
 program allocations allocations -rdynamic -lhip -lroctx
 program capture capture -lhip
+program capture-limits capture-limits -lhip
 program spin spin -lhip
 program stacks stacks -lhip -lroctx
 program fork-exec fork-exec -lhip

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum};
 use rpd_core::options::{Backend, Options};
 use rpd_replay::{
-    KernelChoice, KernelRuns, Placement, Player, ReplayError, Report, Status, Step, Verify,
+    KernelChoice, KernelRuns, Placement, Player, Repeat, ReplayError, Report, Status, Step, Verify,
 };
 
 use super::capture::Opened;
@@ -61,9 +61,13 @@ struct Arguments {
     /// Streams of the replay
     #[arg(long, value_enum, default_value = "keep")]
     streams: Streams,
-    /// Compare results: exact, tol:ABSOLUTE,RELATIVE or off
+    /// Compare results: exact, tol:ABSOLUTE,RELATIVE, self[:ABSOLUTE,RELATIVE] (plays twice, and tolerates that only where the two
+    /// replays differ) or off
     #[arg(long, value_name = "HOW", default_value = "exact", value_parser = verify)]
     verify: Verify,
+    /// Write the results to FILE and do not compare them: the first of the two replays of `--verify self`
+    #[arg(long, value_name = "FILE", hide = true)]
+    keep_results: Option<PathBuf>,
     /// Use another device for one of the capture; may be repeated
     #[arg(long, value_name = "OLD=NEW", value_parser = device)]
     device: Vec<(i32, i32)>,
@@ -96,27 +100,26 @@ struct Arguments {
     quiet: bool,
 }
 
+/// What results of `--verify self` may differ by where they differ from replay to replay.
+const VARYING: (f64, f64) = (1e-5, 1e-5);
+
 fn verify(text: &str) -> Result<Verify, String> {
-    match text {
-        "exact" => Ok(Verify::Exact),
-        "off" => Ok(Verify::Off),
-        other => {
-            let numbers = other
-                .strip_prefix("tol:")
-                .and_then(|rest| rest.split_once(','));
-            let parsed = numbers.and_then(|(absolute, relative)| {
-                Some((absolute.parse::<f64>().ok()?, relative.parse::<f64>().ok()?))
-            });
-            match parsed {
-                Some((absolute, relative)) if absolute >= 0.0 && relative >= 0.0 => {
-                    Ok(Verify::Tolerance(absolute, relative))
-                }
-                _ => Err(
-                    "expected exact, off or tol:ABSOLUTE,RELATIVE such as tol:1e-6,1e-5".to_owned(),
-                ),
-            }
-        }
-    }
+    let numbers = |numbers: &str| {
+        let (absolute, relative) = numbers.split_once(',')?;
+        let parsed = (absolute.parse::<f64>().ok()?, relative.parse::<f64>().ok()?);
+        (parsed.0 >= 0.0 && parsed.1 >= 0.0).then_some(parsed)
+    };
+    let known = match text.split_once(':') {
+        None if text == "exact" => Some(Verify::Exact),
+        None if text == "off" => Some(Verify::Off),
+        None if text == "self" => Some(Verify::Repeated(VARYING.0, VARYING.1)),
+        Some(("tol", rest)) => numbers(rest).map(|(a, r)| Verify::Tolerance(a, r)),
+        Some(("self", rest)) => numbers(rest).map(|(a, r)| Verify::Repeated(a, r)),
+        _ => None,
+    };
+    known.ok_or_else(|| {
+        "expected exact, off, self, self:ABSOLUTE,RELATIVE or tol:ABSOLUTE,RELATIVE such as tol:1e-6,1e-5".to_owned()
+    })
 }
 
 fn device(text: &str) -> Result<(i32, i32), String> {
@@ -189,15 +192,61 @@ pub(super) fn failure(error: ReplayError) -> Failure {
     Failure::new(status, error.message)
 }
 
+/// A replay that was made by another process, because a runtime that has played a capture cannot give the same addresses again.
+struct OtherReplay {
+    file: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl OtherReplay {
+    /// Makes a replay with the same arguments; its exit status when it did not play to its end.
+    fn make(arguments: &[OsString]) -> Result<Result<OtherReplay, u8>> {
+        let folder = tempfile::Builder::new().prefix("rpd-replay-").tempdir()?;
+        let file = folder.path().join("results");
+        let program = std::env::current_exe().context("the path of rpd")?;
+        let status = std::process::Command::new(program)
+            .arg(NAME)
+            .args(arguments)
+            .arg("--keep-results")
+            .arg(&file)
+            .status()
+            .context("cannot start the first of the two replays")?;
+        Ok(match status.success() {
+            true => Ok(OtherReplay {
+                file,
+                _folder: folder,
+            }),
+            false => Err(status
+                .code()
+                .and_then(|code| u8::try_from(code).ok())
+                .unwrap_or(FAILED)),
+        })
+    }
+}
+
 /// Runs `rpd replay`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
-    let Some(given) = super::parse::<Arguments>(NAME, arguments)? else {
+    let Some(mut given) = super::parse::<Arguments>(NAME, arguments)? else {
         return Ok(SUCCESS);
     };
+    given.quiet |= given.keep_results.is_some();
     let opened = Opened::new(&given.capture)?;
     let path = opened.path();
     // Before a runtime is looked for: a capture that cannot be read needs none.
     let manifest = rpd_capture::Manifest::read(path).map_err(super::capture::failure)?;
+    let other = match (given.verify, &given.keep_results) {
+        (Verify::Repeated(..), None) => match OtherReplay::make(arguments)? {
+            Ok(other) => Some(other),
+            // It has said why.
+            Err(status) => return Ok(status),
+        },
+        _ => None,
+    };
+    let repeat = match (&given.keep_results, &other) {
+        (Some(file), _) => Some(Repeat::Keep(file.clone())),
+        (None, Some(other)) => Some(Repeat::Compare(other.file.clone())),
+        (None, None) => None,
+    };
     let runtime = Runtime::choose(given.backend, given.quiet)?;
     if !manifest.clean && !given.quiet {
         eprintln!(
@@ -229,6 +278,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         },
         serial: given.streams == Streams::Serial,
         verify: given.verify,
+        repeat,
         devices: given.device.iter().copied().collect::<BTreeMap<_, _>>(),
         force: given.force,
         deep: given.deep,
@@ -237,11 +287,14 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         replace: given.replace.clone(),
     };
     let mut prompt = Prompt {
-        on: given.step,
+        on: given.step && given.keep_results.is_none(),
         until: None,
     };
     let report = rpd_replay::replay(path, options, |player, call| prompt.ask(player, call))
         .map_err(failure)?;
+    if given.keep_results.is_some() {
+        return Ok(SUCCESS);
+    }
     if let Some(json) = &given.json {
         super::write_file(json, |out| {
             serde_json::to_writer_pretty(&mut *out, &report).context("the report")?;
@@ -255,14 +308,17 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     })
 }
 
+/// Results that are named.
+const MOST_SHOWN: usize = 10;
+
 fn tell(given: &Arguments, report: &Report) {
-    for mismatch in report.mismatches.iter().take(10) {
+    for mismatch in report.mismatches.iter().take(MOST_SHOWN) {
         eprintln!("rpd: {mismatch}");
     }
-    if report.mismatches.len() > 10 {
+    if report.mismatches.len() > MOST_SHOWN {
         eprintln!(
             "rpd: and {} more results differ",
-            report.mismatches.len() - 10
+            report.mismatches.len() - MOST_SHOWN
         );
     }
     if given.quiet {
@@ -270,6 +326,15 @@ fn tell(given: &Arguments, report: &Report) {
     }
     for note in &report.notes {
         eprintln!("rpd: {note}");
+    }
+    for varying in report.varying.iter().take(MOST_SHOWN) {
+        eprintln!("rpd: {varying}");
+    }
+    if report.varying.len() > MOST_SHOWN {
+        eprintln!(
+            "rpd: and {} more results differ from replay to replay",
+            report.varying.len() - MOST_SHOWN
+        );
     }
     let (certain, probable) = report.translated;
     if certain + probable > 0 {
@@ -287,10 +352,15 @@ fn tell(given: &Arguments, report: &Report) {
     };
     let verified = match report.compared {
         0 => "no result was compared".to_owned(),
-        compared => format!(
-            "{} of {compared} results are equal",
-            compared - report.mismatches.len() as u64
-        ),
+        compared => {
+            let varying = report.varying.len() as u64;
+            let equal = compared - report.mismatches.len() as u64 - varying;
+            let close = match varying {
+                0 => String::new(),
+                some => format!(", {some} are equal within the tolerance"),
+            };
+            format!("{equal} of {compared} results are equal{close}")
+        }
     };
     eprintln!(
         "rpd: played {} calls with {} launches in {:.1} ms {place}; {verified}",

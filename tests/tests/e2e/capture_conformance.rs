@@ -5,6 +5,7 @@
 //! | 1, 2, 3, 4, 5, 8, 12, 14 to 17, 20, 21, 25 to 27, 32, 35, 36, 39 to 41, 43, 44, 51, 52, 57, 59 to 63, 68 | `captures` |
 //! | 49, 50, 56 | `capture_excerpts` |
 //! | 7, 9, 10, 13, 18, 23, 34, 37, 38, 46, 54, 58 | here |
+//! | 6, 45, 48, 53, 55, 64 to 66 | `capture_limits` |
 //! | 19, 22 | units of `rpd-gfx`: metadata whose segment is too small, bundles with several targets |
 //! | 28, 30, 31 | units of `rpd-replay`: addresses behind memory, addresses that are taken, memory that shares a page |
 //! | 33 | `captures`, in the shallow replay of pointers: data are changed only with `--deep` |
@@ -13,18 +14,12 @@
 //!
 //! | case | reason |
 //! |---|---|
-//! | 6 | a copy of 3 GiB needs more memory and time than a test may take; sizes have 64 bits in every layer |
 //! | 11 | there is no exact mode for pinned memory that changes after the call; the manual names this limit |
 //! | 24 | the simulated GPUs have no xnack |
 //! | 29 | no runtime here answers a reservation with another address than the one that is free |
 //! | 42 | the library interface is not replayed; its calls are counted as unsupported (case 46) |
-//! | 45 | there is no page guard; a file that is read into pinned memory is seen at the next launch that uses it |
 //! | 47 | no runtime here has more functions than the tables |
-//! | 48 | interception goes through the runtime's own table, wherever its library lies (`transparency`, `binding`) |
-//! | 53 | kernels are deterministic; the search for written memory is repeated every 64 runs |
-//! | 55 | there is no comparison of a replay with itself; `--verify tol` is for such kernels |
-//! | 64 | tools beside rpd are tested without captures (`providers`): the wrappers are the same |
-//! | 65 to 67 | they need GPUs |
+//! | 67 | it needs a GPU |
 
 use rpd_tests::outputs::Database;
 use rpd_tests::run::Rpd;

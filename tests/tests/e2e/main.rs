@@ -5,6 +5,7 @@ mod allocations;
 mod binding;
 mod capture_conformance;
 mod capture_excerpts;
+mod capture_limits;
 mod captures;
 mod checks;
 mod compat;

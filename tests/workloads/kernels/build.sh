@@ -54,6 +54,7 @@ bundle faults faults.hipfb
 bundle accesses accesses.hipfb
 debug=
 bundle capture capture.hipfb
+bundle varying varying.hipfb
 bundle module module.hipfb
 bundle module module-compressed.hipfb -compress
 bundle hostcall hostcall.hipfb

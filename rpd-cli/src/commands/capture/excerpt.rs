@@ -47,6 +47,7 @@ impl Playing {
             placement: Placement::Same,
             serial: false,
             verify: Verify::Exact,
+            repeat: None,
             devices: Default::default(),
             force: self.force,
             deep: false,

@@ -113,7 +113,7 @@ impl Items {
             self.pad();
             return true;
         }
-        let Some(offset) = stage::store(range) else {
+        let Some(offset) = stage::store(range, purpose == data_use::OUTPUT) else {
             return false;
         };
         data.offset = offset;

@@ -10,10 +10,12 @@
 //! | `order` | which work a synchronisation has waited for |
 //! | `ranges` | the host memory that a copy reads or writes |
 //! | `launch` | kernels, their arguments, and the host-visible memory that they may read |
+//! | `content` | hashes by which data that were staged before are found again |
 //! | `metadata` | the layout of kernel arguments, from code objects |
 //! | `items` | the items of a record |
 //! | `stage` | host data on the way to the front end |
 
+mod content;
 mod items;
 mod launch;
 mod metadata;
@@ -52,7 +54,7 @@ thread_local! {
     /// The current device of this thread.
     static DEVICE: Cell<i32> = const { Cell::new(0) };
     /// Code objects that were loaded in the call that this thread is in.
-    static LOADED: Cell<Loaded> = const { Cell::new(Loaded { count: 0, ids: [0; LOADED_IDS] }) };
+    static LOADED: Cell<Loaded> = const { Cell::new(Loaded::NONE) };
 }
 
 /// Code objects of one call that are kept; a fat binary has one for each device.
@@ -65,6 +67,11 @@ struct Loaded {
 }
 
 impl Loaded {
+    const NONE: Loaded = Loaded {
+        count: 0,
+        ids: [0; LOADED_IDS],
+    };
+
     fn ids(&self) -> &[u64] {
         &self.ids[..self.count.min(LOADED_IDS)]
     }
@@ -138,10 +145,7 @@ pub(crate) unsafe fn begin(number: u32, arguments: &[u8]) -> Option<Begun> {
     let operation = operation(number)?;
     DEPTH.set(1);
     let leave = Leave;
-    LOADED.set(Loaded {
-        count: 0,
-        ids: [0; LOADED_IDS],
-    });
+    LOADED.set(Loaded::NONE);
     let mut begun = Begun {
         operation,
         number,

@@ -157,28 +157,30 @@ impl Order {
 /// Notes what a call that waits will have waited for when it returns, and what an event will stand for.
 pub(super) fn begin(begun: &mut Begun, arguments: &[u8]) {
     use number as n;
-    let stream = begun.stream(arguments);
-    let event = begun.argument(arguments, "event");
-    let copies = begun.operation.group == Group::Transfer;
-    let name = begun.operation.name();
-    let found = STATE.with(|state| {
-        let order = &state.order;
-        match begun.number {
-            n::hipDeviceSynchronize | n::hipCtxSynchronize | n::hipFree => order.all(),
-            n::hipStreamSynchronize
-            | n::hipStreamSynchronize_spt
-            | n::hipStreamQuery
-            | n::hipStreamQuery_spt => order.covered(stream),
-            n::hipEventRecord | n::hipEventRecord_spt | n::hipEventRecordWithFlags => {
-                order.covered(stream)
-            }
-            n::hipEventSynchronize | n::hipEventQuery => {
-                order.events.get(&event).cloned().unwrap_or_default()
-            }
-            _ if copies && !name.contains("Async") => order.covered(stream),
-            _ => Covered::new(),
+    let covered = |stream: u64| STATE.with(|state| state.order.covered(stream));
+    // Most calls wait for nothing: for them the lock is not taken.
+    let found = match begun.number {
+        n::hipDeviceSynchronize | n::hipCtxSynchronize | n::hipFree => {
+            STATE.with(|state| state.order.all())
         }
-    });
+        n::hipStreamSynchronize
+        | n::hipStreamSynchronize_spt
+        | n::hipStreamQuery
+        | n::hipStreamQuery_spt
+        | n::hipEventRecord
+        | n::hipEventRecord_spt
+        | n::hipEventRecordWithFlags => covered(begun.stream(arguments)),
+        n::hipEventSynchronize | n::hipEventQuery => {
+            let event = begun.argument(arguments, "event");
+            STATE.with(|state| state.order.events.get(&event).cloned().unwrap_or_default())
+        }
+        _ if begun.operation.group == Group::Transfer
+            && !begun.operation.name().contains("Async") =>
+        {
+            covered(begun.stream(arguments))
+        }
+        _ => return,
+    };
     begun.waits_for = found.unwrap_or_default();
 }
 

@@ -11,7 +11,9 @@ use rpd_spool::capture::{CONTROL_BYTES, CONTROL_FILE, STAGE_FILE, StageControl, 
 use rpd_spool::options::CaptureOptions;
 use rpd_spool::writer::now;
 
+use super::content::{Content, Hasher};
 use super::ranges::Range;
+use super::state::STATE;
 use super::stop;
 
 static CONTROL: AtomicPtr<StageControl> = AtomicPtr::new(std::ptr::null_mut());
@@ -21,6 +23,8 @@ static MOST: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Data begin at multiples of this.
 const ALIGN: u64 = 64;
+/// Bytes that are copied at once: they are still in the cache when they are hashed after that.
+const PART: u64 = 256 << 10;
 /// Nanoseconds between two looks at how far the front end is.
 const PAUSE: i64 = 500_000;
 /// Nanoseconds without progress after which the front end counts as gone.
@@ -182,9 +186,33 @@ pub(super) fn read(range: &Range, into: &mut [u8]) -> bool {
     true
 }
 
-/// Stores bytes of the program in the staging file; where. `None` when that failed, which ends the capture if there is no
-/// space.
-pub(super) fn store(range: &Range) -> Option<u64> {
+/// Stores bytes of the program in the staging file, unless the same were stored before; where. `is_output`: the front end may
+/// keep their hash alone. `None` when that failed, which ends the capture if there is no space.
+pub(super) fn store(range: &Range, is_output: bool) -> Option<u64> {
+    let mut pieces = range.pieces();
+    let content = match (pieces.next(), pieces.next()) {
+        (Some((address, size)), None) => Content::of_checked(address, size),
+        _ => None,
+    };
+    let Some(content) = content else {
+        return copy(range, None);
+    };
+    let size = range.bytes();
+    let known = STATE.with(|state| state.staged.find(content, size, is_output));
+    if let Some(place) = known.flatten() {
+        return Some(place);
+    }
+    let mut copied = Hasher::new();
+    let place = copy(range, Some(&mut copied))?;
+    // Somebody may have written the memory meanwhile.
+    if copied.finish() == content {
+        STATE.with(|state| state.staged.insert(content, size, is_output, place));
+    }
+    Some(place)
+}
+
+/// Copies bytes of the program to the staging file, and adds them to the hash as they are then.
+fn copy(range: &Range, mut hasher: Option<&mut Hasher>) -> Option<u64> {
     let control = control()?;
     let size = range.bytes();
     let room = size.next_multiple_of(ALIGN);
@@ -204,7 +232,7 @@ pub(super) fn store(range: &Range) -> Option<u64> {
                 libc::pwrite(
                     file,
                     (address + done) as *const libc::c_void,
-                    (len - done) as usize,
+                    (len - done).min(PART) as usize,
                     (at + done) as libc::off_t,
                 )
             };
@@ -219,6 +247,10 @@ pub(super) fn store(range: &Range) -> Option<u64> {
                     stop(ended::NO_SPACE);
                 }
                 return None;
+            }
+            if let Some(hasher) = &mut hasher {
+                // SAFETY: the kernel has read these bytes.
+                unsafe { hasher.add(address + done, written as u64) };
             }
             done += written as u64;
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rpd_spool::capture::{AllocationItem, memory_kind};
 use rpd_spool::writer::ForkLock;
 
+use super::content::{Content, Staged};
 use super::metadata::Kernel;
 use super::order::Order;
 use super::ranges::Range;
@@ -48,8 +49,8 @@ struct Memory {
     number: u64,
     size: u64,
     kind: u32,
-    /// Hash of its content when it was taken last; 0 when it was not.
-    taken: u64,
+    /// Its content when it was taken last.
+    taken: Option<Content>,
     /// The last launch that may use it now.
     used_by: Option<Use>,
 }
@@ -102,6 +103,7 @@ impl HostRanges {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) order: Order,
+    pub(super) staged: Staged,
     memory: BTreeMap<u64, Memory>,
     last_memory: u64,
     /// Bases of the memory that launches may use.
@@ -134,31 +136,6 @@ pub(crate) fn register_variable(host: u64, name: &[u8]) {
     STATE.with(|state| state.variables.insert(host, name.into()));
 }
 
-/// A quick hash that tells changed memory.
-///
-/// # Safety
-/// The bytes can be read.
-unsafe fn hash(address: u64, size: u64) -> u64 {
-    const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
-    // SAFETY: by the contract of this function. Other threads and the device may write meanwhile; a hash of such a mixture
-    // only has the content taken once more.
-    let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, size as usize) };
-    let mut lanes = [size ^ PRIME, !size, PRIME, PRIME.rotate_left(17)];
-    let (chunks, rest) = bytes.as_chunks::<32>();
-    for chunk in chunks {
-        for (lane, word) in lanes.iter_mut().zip(chunk.as_chunks::<8>().0) {
-            *lane = (lane.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(PRIME);
-        }
-    }
-    for byte in rest {
-        lanes[0] = (lanes[0].rotate_left(23) ^ u64::from(*byte)).wrapping_mul(PRIME);
-    }
-    let sum = lanes.iter().fold(0u64, |sum, lane| {
-        (sum.rotate_left(29) ^ lane).wrapping_mul(PRIME)
-    });
-    sum.max(1)
-}
-
 impl State {
     pub(super) fn allocated(&mut self, made: AllocationItem) {
         self.last_memory += 1;
@@ -166,7 +143,7 @@ impl State {
             number: self.last_memory,
             size: made.size,
             kind: made.kind,
-            taken: 0,
+            taken: None,
             used_by: None,
         };
         self.memory.insert(made.base, memory);
@@ -333,7 +310,7 @@ impl State {
         if memory.used_by.is_none() {
             begins = true;
             // SAFETY: live memory of the host that nothing else uses now.
-            let content = unsafe { hash(base, memory.size) };
+            let content = Some(unsafe { Content::of(base, memory.size) });
             if content != memory.taken {
                 memory.taken = content;
                 changed.push(Range::flat(base, memory.size));
@@ -356,7 +333,7 @@ impl State {
             return None;
         }
         // SAFETY: live memory of the host that nothing else uses now.
-        let content = unsafe { hash(base, memory.size) };
+        let content = Some(unsafe { Content::of(base, memory.size) });
         let is_new = content != memory.taken;
         memory.taken = content;
         is_new.then(|| Range::flat(base, memory.size))
@@ -381,7 +358,7 @@ impl State {
             }
             memory.used_by = None;
             // SAFETY: live memory of the host.
-            memory.taken = unsafe { hash(*base, memory.size) };
+            memory.taken = Some(unsafe { Content::of(*base, memory.size) });
             changed.push((used.launch, Range::flat(*base, memory.size)));
             false
         });
@@ -471,26 +448,5 @@ impl State {
     pub(super) fn graph(&self, graph: u64) -> (Vec<Range>, Vec<Range>) {
         let found = self.graphs.get(&graph).cloned().unwrap_or_default();
         (found.sources, found.destinations)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hashes_tell_changes() {
-        let mut bytes = vec![0u8; 1000];
-        let of = |bytes: &[u8]| {
-            // SAFETY: a slice.
-            unsafe { hash(bytes.as_ptr() as u64, bytes.len() as u64) }
-        };
-        let before = of(&bytes);
-        for at in [0, 31, 32, 991, 999] {
-            bytes[at] = 1;
-            assert_ne!(of(&bytes), before, "{at}");
-            bytes[at] = 0;
-        }
-        assert_eq!(of(&bytes), before);
     }
 }

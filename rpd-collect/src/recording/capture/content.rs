@@ -1,0 +1,145 @@
+//! Hashes of host memory: whether it has changed, and whether the same bytes were staged before.
+
+use std::collections::HashMap;
+
+use twox_hash::XxHash3_128;
+
+/// Data that are remembered; beyond that all are forgotten, and staged again when they come back.
+const MOST: usize = 1 << 16;
+
+/// The hash of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Content(u128);
+
+impl Content {
+    /// The content of `size` bytes at `address`.
+    ///
+    /// # Safety
+    /// The bytes can be read. Other threads and the device may write meanwhile; the hash is then that of a mixture.
+    pub(super) unsafe fn of(address: u64, size: u64) -> Content {
+        // SAFETY: by the contract of this function.
+        let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, size as usize) };
+        Content(XxHash3_128::oneshot(bytes))
+    }
+
+    /// As [`Content::of`], for an address that may be wrong; `None` when the bytes cannot be read, or the kernel cannot tell.
+    pub(super) fn of_checked(address: u64, size: u64) -> Option<Content> {
+        // SAFETY: sysconf has no effects.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
+        let first = address - address % page;
+        // Fails where a load would raise a signal, and otherwise maps the pages, which the hash would do as well.
+        // SAFETY: the advice changes no content, whatever lies there.
+        let ready = unsafe {
+            libc::madvise(
+                first as *mut libc::c_void,
+                (address - first + size) as usize,
+                libc::MADV_POPULATE_READ,
+            )
+        };
+        // SAFETY: all pages could be read.
+        (ready == 0).then(|| unsafe { Content::of(address, size) })
+    }
+}
+
+/// Makes the hash of memory that is read in parts.
+pub(super) struct Hasher(XxHash3_128);
+
+impl Hasher {
+    pub(super) fn new() -> Hasher {
+        Hasher(XxHash3_128::new())
+    }
+
+    /// Adds `size` bytes at `address`.
+    ///
+    /// # Safety
+    /// As for [`Content::of`].
+    pub(super) unsafe fn add(&mut self, address: u64, size: u64) {
+        // SAFETY: by the contract of this function.
+        let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, size as usize) };
+        self.0.write(bytes);
+    }
+
+    pub(super) fn finish(&self) -> Content {
+        Content(self.0.finish_128())
+    }
+}
+
+/// Where data are in the staging file.
+#[derive(Default)]
+pub(super) struct Staged {
+    /// By content, size, and whether the front end may keep the hash alone.
+    places: HashMap<(Content, u64, bool), u64>,
+}
+
+impl Staged {
+    pub(super) fn find(&self, content: Content, size: u64, is_output: bool) -> Option<u64> {
+        self.places.get(&(content, size, is_output)).copied()
+    }
+
+    /// To be called when the bytes are in the file.
+    pub(super) fn insert(&mut self, content: Content, size: u64, is_output: bool, place: u64) {
+        if self.places.len() >= MOST {
+            self.places.clear();
+        }
+        self.places.insert((content, size, is_output), place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_tell_changes() {
+        let mut bytes = vec![0u8; 1000];
+        // SAFETY: a slice.
+        let of = |bytes: &[u8]| unsafe { Content::of(bytes.as_ptr() as u64, bytes.len() as u64) };
+        let before = of(&bytes);
+        for at in [0, 31, 32, 991, 999] {
+            bytes[at] = 1;
+            assert_ne!(of(&bytes), before, "{at}");
+            bytes[at] = 0;
+        }
+        assert_eq!(of(&bytes), before);
+    }
+
+    #[test]
+    fn memory_that_cannot_be_read_has_no_content() {
+        let bytes = [7u8; 5000];
+        let address = bytes.as_ptr() as u64;
+        // SAFETY: an array.
+        let content = unsafe { Content::of(address, 5000) };
+        assert_eq!(Content::of_checked(address, 5000), Some(content));
+        // SAFETY: a new mapping, of which the second page is removed; both are used by this test alone.
+        let start = unsafe {
+            let start = libc::mmap(
+                std::ptr::null_mut(),
+                8192,
+                libc::PROT_READ,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            assert_ne!(start, libc::MAP_FAILED);
+            assert_eq!(libc::mprotect(start.add(4096), 4096, libc::PROT_NONE), 0);
+            start as u64
+        };
+        assert!(Content::of_checked(start, 4096).is_some());
+        assert!(Content::of_checked(start, 4097).is_none());
+        assert!(Content::of_checked(start + 4000, 200).is_none());
+    }
+
+    #[test]
+    fn data_are_found_by_content_size_and_purpose() {
+        let mut staged = Staged::default();
+        let content = Content(7);
+        staged.insert(content, 100, false, 64);
+        assert_eq!(staged.find(content, 100, false), Some(64));
+        assert_eq!(staged.find(content, 99, false), None);
+        assert_eq!(staged.find(content, 100, true), None);
+        for other in 0..MOST as u128 {
+            staged.insert(Content(other << 32), 1, false, 0);
+        }
+        assert!(staged.places.len() <= MOST);
+    }
+}

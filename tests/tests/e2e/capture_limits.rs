@@ -1,0 +1,251 @@
+//! Captures of programs whose data change under way, whose results vary, that use several GPUs, or that find their runtime in
+//! another place. Numbers of cases are those of the list of conformance cases for captures.
+
+use rpd_tests::run::{self, Outcome, Rpd};
+use rpd_tests::workloads;
+
+use crate::captures::{capture_of, captured, database, replayed, round_trip};
+
+fn limits(mode: &str) -> Outcome {
+    captured(&[], "capture-limits", &[mode]).success()
+}
+
+/// Case 6.
+#[test]
+fn sizes_beyond_32_bits_are_exact() {
+    let run = captured(&["--data", "none"], "capture-limits", &["large"]).success();
+    let database = database(&capture_of(&run));
+    assert_eq!(database.rows("SELECT size FROM alloc"), [["5368709120"]]);
+    assert_eq!(database.rows("SELECT size FROM copy"), [["3221225472"]]);
+}
+
+/// Data that were staged before are not staged again, and come back all the same.
+#[test]
+fn data_seen_before_are_stored_once() {
+    let run = captured(&["--staging", "20M"], "capture", &["upload", "512", "1"]).success();
+    let capture = capture_of(&run);
+    let database = database(&capture);
+    assert_eq!(
+        database.rows("SELECT count(*), count(DISTINCT blob) FROM copy"),
+        [["32", "1"]]
+    );
+    assert_eq!(
+        database.rows("SELECT sum(size) FROM blob WHERE size > 1000000"),
+        [["16777216"]]
+    );
+    let manifest = std::fs::read(capture.join("capture.json")).expect("a description");
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).expect("JSON");
+    assert!(manifest["data"].as_u64() >= Some(512 << 20), "{manifest}");
+    assert!(manifest["stored"].as_u64() < Some(18 << 20), "{manifest}");
+    let _ = replayed(&capture, &[]).success();
+}
+
+/// Case 45.
+#[test]
+fn files_that_are_read_into_pinned_memory_come_back() {
+    round_trip("capture-limits", &["file"], false);
+}
+
+/// Case 48.
+#[test]
+fn runtimes_in_other_folders_are_captured() {
+    if run::tool("python3").is_none() {
+        run::skipped("a runtime in another folder", "python3 is not installed");
+        return;
+    }
+    let rpd = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"]);
+    let folder = rpd.folder().join("bundled/lib");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let library = folder.join("libamdhip64.so.6");
+    let simulator = std::path::Path::new(&run::simulator_path()).join("libamdhip64.so.6");
+    std::fs::copy(simulator, &library).expect("copied");
+    let script = format!(
+        "import ctypes\n\
+         hip = ctypes.CDLL('{}')\n\
+         device, data = ctypes.c_void_p(), ctypes.create_string_buffer(b'some bytes that are uploaded', 4096)\n\
+         size = ctypes.c_size_t(4096)\n\
+         assert hip.hipMalloc(ctypes.byref(device), size) == 0\n\
+         assert hip.hipMemcpy(device, data, size, 1) == 0\n\
+         assert hip.hipMemcpy(data, device, size, 2) == 0\n\
+         assert hip.hipFree(device) == 0\n",
+        library.display()
+    );
+    let run = rpd.target(["python3", "-c", &script]).success();
+    let capture = capture_of(&run);
+    let calls = database(&capture).rows("SELECT name FROM call ORDER BY seq");
+    assert_eq!(
+        calls,
+        [["hipMalloc"], ["hipMemcpy"], ["hipMemcpy"], ["hipFree"]]
+    );
+    let replay = replayed(&capture, &[]).success();
+    assert!(
+        replay.stderr.contains("1 of 1 results are equal"),
+        "{}",
+        replay.stderr
+    );
+}
+
+/// Case 51, for device variables: every run finds the value that the program had.
+#[test]
+fn variables_are_put_back_between_runs() {
+    let run = limits("counting");
+    let options = [
+        "--kernel",
+        "counting_kernel#3",
+        "--iterations",
+        "10",
+        "--until",
+        "100000",
+    ];
+    let replay = replayed(&capture_of(&run), &options).success();
+    assert!(
+        replay.stderr.contains("1 of 1 results are equal"),
+        "{}",
+        replay.stderr
+    );
+}
+
+/// Case 53.
+#[test]
+fn kernels_that_write_other_memory_in_each_run_are_found() {
+    let run = limits("moving");
+    let options = ["--kernel", "moving_kernel", "--iterations", "100"];
+    let replay = replayed(&capture_of(&run), &options).success();
+    let note = "what the kernel writes changes from run to run; all memory is put back";
+    assert!(replay.stderr.contains(note), "{}", replay.stderr);
+    assert!(
+        replay.stderr.contains(" put back before each"),
+        "{}",
+        replay.stderr
+    );
+}
+
+/// Case 55.
+#[test]
+fn results_that_vary_are_told_from_wrong_ones() {
+    let run = limits("varying");
+    let capture = capture_of(&run);
+    let exact = replayed(&capture, &["--verify", "exact"]).expect_code(4);
+    assert!(
+        exact.stderr.contains("0 of 1 results are equal"),
+        "{}",
+        exact.stderr
+    );
+    let twice = replayed(&capture, &["--verify", "self", "--json", "report"]).success();
+    for text in [
+        "16384 bytes at ",
+        " differ from replay to replay, as floats by at most ",
+        ", varying_kernel",
+        "0 of 1 results are equal, 1 are equal within the tolerance",
+    ] {
+        assert!(twice.stderr.contains(text), "{text}: {}", twice.stderr);
+    }
+    let report = std::fs::read(twice.folder.path().join("report")).expect("a report");
+    let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
+    assert_eq!(report["varying"][0]["launch"][1], "varying_kernel");
+    let strict = replayed(&capture, &["--verify", "self:0,0"]).expect_code(4);
+    assert!(
+        strict
+            .stderr
+            .contains("differ from the capture and from replay to replay, first at byte "),
+        "{}",
+        strict.stderr
+    );
+    // Where replays agree there is no tolerance.
+    let run = captured(&[], "capture", &["add"]).success();
+    let steady = replayed(&capture_of(&run), &["--verify", "self:1e9,1e9"]).success();
+    assert!(
+        steady.stderr.ends_with("2 of 2 results are equal\n"),
+        "{}",
+        steady.stderr
+    );
+}
+
+/// The options of a replay are those of both, and errors of the first are told once, with their status.
+#[test]
+fn two_replays_are_asked_for_as_one() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let refused = replayed(&capture, &["--verify", "self:1"]).expect_code(2);
+    assert!(
+        refused.stderr.contains("self:ABSOLUTE,RELATIVE"),
+        "{}",
+        refused.stderr
+    );
+    let lacks = replayed(
+        &capture,
+        &["--quiet", "--verify", "self", "--kernel", "none"],
+    );
+    let lacks = lacks.expect_code(1);
+    assert_eq!(
+        lacks.stderr.matches("launches no such kernel").count(),
+        1,
+        "{}",
+        lacks.stderr
+    );
+    let part = replayed(
+        &capture,
+        &["--verify", "self", "--va", "remap", "--from", "9"],
+    );
+    let part = part.success();
+    assert!(
+        part.stderr.contains("1 of 1 results are equal"),
+        "{}",
+        part.stderr
+    );
+}
+
+/// Case 64.
+#[test]
+fn other_tools_see_what_is_captured() {
+    let run = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
+        .env("ROCP_TOOL_LIBRARIES", workloads::path("event-log.so"))
+        .env("RPD_EVENT_LOG", "events")
+        .workload("capture", ["streams"])
+        .success();
+    let events = std::fs::read_to_string(run.folder.path().join("events")).expect("the tool's log");
+    for call in ["hipLaunchKernel", "hipMemcpyAsync", "hipStreamDestroy"] {
+        assert!(events.contains(call), "{events}");
+    }
+    let _ = replayed(&capture_of(&run), &["--verify", "exact"]).success();
+}
+
+/// Case 65.
+#[test]
+fn gpus_can_be_exchanged() {
+    let run = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
+        .env("RPD_SIM_GPUS", "2")
+        .workload("capture-limits", ["peer"])
+        .success();
+    for options in [&[][..], &["--device", "0=1", "--device", "1=0"]] {
+        for addresses in ["same", "remap"] {
+            let replay = Rpd::plain(["replay", "--backend", "sim", "--va", addresses])
+                .env("RPD_SIM_GPUS", "2")
+                .option([capture_of(&run)])
+                .option(options)
+                .run()
+                .success();
+            assert!(
+                replay.stderr.contains("1 of 1 results are equal"),
+                "{}",
+                replay.stderr
+            );
+        }
+    }
+}
+
+/// Case 66.
+#[test]
+fn kernels_that_print_and_allocate_come_back() {
+    round_trip("device-calls", &["memory"], false);
+    let run = captured(&[], "device-calls", &["print"]).success();
+    let replay = replayed(&capture_of(&run), &[]).success();
+    let lines = |text: &str| {
+        let of_program = |line: &&str| !matches!(*line, "before" | "after");
+        let mut lines: Vec<String> = text.lines().filter(of_program).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert!(!lines(&replay.stdout).is_empty());
+    assert_eq!(lines(&replay.stdout), lines(&run.stdout));
+}

@@ -1,0 +1,191 @@
+/* capture-limits MODE: programs that are hard to capture. Each checks its results, as far as they do not vary.
+ *
+ * file       pinned memory into which the kernel of the operating system reads a file, and which a kernel of the GPU reads
+ * late       pinned memory that the host changes after the call of an asynchronous copy and before the copy
+ * large      5 GiB of memory, and a copy of 3 GiB that a graph has and that is never made
+ * peer       copies between two GPUs
+ * varying    a kernel whose results differ a little from run to run
+ * moving     a kernel that writes another page in each run
+ * counting   a kernel that counts its runs in a device variable */
+#include "fatbin.h"
+#include "workload.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { COUNT = 4096, BLOCK = 64, BLOCKS = COUNT / BLOCK, PAGES = 64 };
+
+static void varying(float *out, const float *in, uint32_t count) { STUB_BODY(varying, &out, &in, &count); }
+static void moving(uint32_t *out, uint32_t pages) { STUB_BODY(moving, &out, &pages); }
+static void counting(uint32_t *out) { STUB_BODY(counting, &out); }
+static void increment(uint32_t *out, const uint32_t *in, uint32_t count) { STUB_BODY(increment, &out, &in, &count); }
+
+static uint32_t launches;
+
+EMBED_KERNELS("varying.hipfb") {
+    register_kernel((const void *)varying, "varying_kernel");
+    register_kernel((const void *)moving, "moving_kernel");
+    register_kernel((const void *)counting, "counting_kernel");
+    register_kernel((const void *)increment, "increment_kernel");
+    __hipRegisterVar(fatbin_handle, &launches, (char *)"launches", (char *)"launches", 0, sizeof launches, 0, 0);
+}
+
+static void check(int ok, const char *what, long index) {
+    if (!ok)
+        FAIL("%s: element %ld is wrong", what, index);
+}
+
+static void run_file(void) {
+    static uint32_t out[COUNT];
+    uint32_t *pinned, *device;
+    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        FAIL("cannot open %s", "the program");
+    HIP(hipHostMalloc((void **)&pinned, sizeof out, hipHostMallocDefault));
+    HIP(hipMalloc((void **)&device, sizeof out));
+    for (int round = 0; round < 3; ++round) {
+        ssize_t got = pread(file, pinned, COUNT, round * 1024);
+        if (got != COUNT)
+            FAIL("cannot read %s", "the program");
+        LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, NULL, device, pinned, COUNT);
+        HIP(hipMemcpy(out, device, sizeof out, hipMemcpyDeviceToHost));
+        for (int i = 0; i < COUNT; ++i)
+            check(out[i] == pinned[i] + 1, "file", i);
+    }
+    close(file);
+    HIP(hipHostFree(pinned));
+    HIP(hipFree(device));
+}
+
+static atomic_int changed;
+
+static void wait_for_change(void *unused) {
+    (void)unused;
+    while (!atomic_load(&changed))
+        usleep(100);
+}
+
+static void run_late(void) {
+    static uint32_t out[COUNT];
+    uint32_t *pinned, *device;
+    hipStream_t stream;
+    HIP(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+    HIP(hipHostMalloc((void **)&pinned, sizeof out, hipHostMallocDefault));
+    HIP(hipMalloc((void **)&device, sizeof out));
+    for (int round = 0; round < 2; ++round) {
+        for (int i = 0; i < COUNT; ++i)
+            pinned[i] = 1;
+        atomic_store(&changed, 0);
+        HIP(hipLaunchHostFunc(stream, wait_for_change, NULL));
+        HIP(hipMemcpyAsync(device, pinned, sizeof out, hipMemcpyHostToDevice, stream));
+        for (int i = 0; i < COUNT; ++i)
+            pinned[i] = 2 + round;
+        atomic_store(&changed, 1);
+        HIP(hipStreamSynchronize(stream));
+        HIP(hipMemcpy(out, device, sizeof out, hipMemcpyDeviceToHost));
+        for (int i = 0; i < COUNT; ++i)
+            check(out[i] == 2u + (uint32_t)round, "late", i);
+    }
+    HIP(hipHostFree(pinned));
+    HIP(hipFree(device));
+    HIP(hipStreamDestroy(stream));
+}
+
+static void run_large(void) {
+    const size_t gibibyte = (size_t)1 << 30;
+    void *device, *host = mmap(NULL, 3 * gibibyte, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    hipStream_t stream;
+    hipGraph_t graph;
+    if (host == MAP_FAILED)
+        FAIL("no room for %s", "3 GiB");
+    HIP(hipMalloc(&device, 5 * gibibyte));
+    HIP(hipStreamCreate(&stream));
+    HIP(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+    HIP(hipMemcpyAsync(device, host, 3 * gibibyte, hipMemcpyHostToDevice, stream));
+    HIP(hipStreamEndCapture(stream, &graph));
+    HIP(hipGraphDestroy(graph));
+    HIP(hipStreamDestroy(stream));
+    HIP(hipFree(device));
+}
+
+static void run_peer(void) {
+    static uint32_t data[COUNT];
+    uint32_t *first, *second;
+    int devices;
+    HIP(hipGetDeviceCount(&devices));
+    if (devices < 2)
+        FAIL("%d GPUs are too few", devices);
+    for (int i = 0; i < COUNT; ++i)
+        data[i] = (uint32_t)i;
+    HIP(hipMalloc((void **)&first, sizeof data));
+    HIP(hipMemcpy(first, data, sizeof data, hipMemcpyHostToDevice));
+    HIP(hipSetDevice(1));
+    HIP(hipMalloc((void **)&second, sizeof data));
+    HIP(hipMemcpyPeer(second, 1, first, 0, sizeof data));
+    LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, NULL, second, second, COUNT);
+    HIP(hipDeviceSynchronize());
+    HIP(hipSetDevice(0));
+    HIP(hipMemcpyPeer(first, 0, second, 1, sizeof data));
+    LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, NULL, first, first, COUNT);
+    HIP(hipMemcpy(data, first, sizeof data, hipMemcpyDeviceToHost));
+    for (int i = 0; i < COUNT; ++i)
+        check(data[i] == (uint32_t)i + 2, "peer", i);
+    HIP(hipFree(first));
+    HIP(hipFree(second));
+}
+
+static void run_varying(void) {
+    static float in[COUNT], out[COUNT];
+    float *device[2];
+    for (int i = 0; i < COUNT; ++i)
+        in[i] = 1 + (float)i / COUNT;
+    for (int i = 0; i < 2; ++i)
+        HIP(hipMalloc((void **)&device[i], sizeof in));
+    HIP(hipMemcpy(device[0], in, sizeof in, hipMemcpyHostToDevice));
+    LAUNCH(varying, linear(BLOCKS), linear(BLOCK), 0, NULL, device[1], device[0], COUNT);
+    HIP(hipMemcpy(out, device[1], sizeof out, hipMemcpyDeviceToHost));
+    for (int i = 0; i < COUNT; ++i)
+        check(out[i] - in[i] < 2e-6f, "varying", i);
+    for (int i = 0; i < 2; ++i)
+        HIP(hipFree(device[i]));
+}
+
+static void run_moving(void) {
+    uint32_t *device;
+    HIP(hipMalloc((void **)&device, PAGES * 4096));
+    HIP(hipMemset(device, 0, PAGES * 4096));
+    LAUNCH(moving, linear(1), linear(BLOCK), 0, NULL, device, PAGES);
+    HIP(hipDeviceSynchronize());
+    HIP(hipFree(device));
+}
+
+static void run_counting(void) {
+    uint32_t *device, out = 0;
+    HIP(hipMalloc((void **)&device, sizeof out));
+    for (int i = 0; i < 5; ++i)
+        LAUNCH(counting, linear(1), linear(BLOCK), 0, NULL, device);
+    HIP(hipMemcpy(&out, device, sizeof out, hipMemcpyDeviceToHost));
+    check(out == 5, "counting", 0);
+    HIP(hipFree(device));
+}
+
+int main(int argc, char **argv) {
+    const char *mode = argc > 1 ? argv[1] : "";
+    const struct {
+        const char *name;
+        void (*run)(void);
+    } modes[] = {
+        {"file", run_file},       {"late", run_late},     {"large", run_large},       {"peer", run_peer},
+        {"varying", run_varying}, {"moving", run_moving}, {"counting", run_counting},
+    };
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; ++i)
+        if (!strcmp(mode, modes[i].name)) {
+            modes[i].run();
+            puts("ok");
+            return 0;
+        }
+    FAIL("no mode %s", mode);
+}
