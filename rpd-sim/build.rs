@@ -1,7 +1,7 @@
 //! Turns the tables of API facts into dispatch tables, exported symbols and tracing wrappers.
 //!
-//! Inputs: the tables of `rpd-data` (which call has which slot, its arguments and what it returns) and the sources below `src/hip`,
-//! `src/hsa` and `src/roctx`, which are searched for implementations by name. What has none becomes a
+//! Inputs: the tables of `rpd-data` (which call has which slot, its arguments and what it returns) and the sources below some folders
+//! of `src`, which are searched for implementations by name. What has none becomes a
 //! function that says so and returns the runtime's "not supported".
 
 #[path = "build/emit.rs"]
@@ -14,17 +14,21 @@ mod scan;
 use std::{env, error::Error, fs, path::PathBuf};
 
 /// Tables of libraries that are not simulated.
-const ABSENT: [&str; 3] = ["RCCL_API", "ROCDECODE_API", "ROCJPEG_API"];
+const ABSENT: [&str; 2] = ["ROCDECODE_API", "ROCJPEG_API"];
+/// Folders of `src` with implementations of calls.
+const IMPLEMENTED_IN: [&str; 4] = ["hip", "hsa", "rccl", "roctx"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    for input in ["build.rs", "build", "src/hip", "src/hsa", "src/roctx"] {
-        println!("cargo::rerun-if-changed={input}");
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build");
+    for module in IMPLEMENTED_IN {
+        println!("cargo::rerun-if-changed=src/{module}");
     }
     let mut domains = rpd_data::functions()?;
     domains.retain(|domain| !ABSENT.contains(&domain.name));
-    let implemented = scan::find(&root, &["hip", "hsa", "roctx"], &domains)?;
+    let implemented = scan::find(&root, &IMPLEMENTED_IN, &domains)?;
     fs::write(out.join("api_counts.rs"), emit::counts(&domains)?)?;
     fs::write(out.join("api_fns.rs"), rpd_data::macro_calls(&domains))?;
     fs::write(

@@ -1,6 +1,6 @@
-//! A simulated AMD GPU behind the HIP, HSA, ROCTx and rocprofiler-sdk ABIs.
+//! A simulated AMD GPU behind the HIP, HSA, ROCTx, RCCL and rocprofiler-sdk ABIs.
 //!
-//! Layers, each knowing only the ones below: `hip`, `hiprtc` and `roctx` are what programs call, `hsa` is the
+//! Layers, each knowing only the ones below: `rccl` is written on `hip`; `hip`, `hiprtc` and `roctx` are what programs call, `hsa` is the
 //! runtime they are written on, `gpu` the device; what it executes and what its counters count is in
 //! `rpd_gfx`. `api` holds the dispatch tables between them, `sdk` is the provider side of the
 //! profiling ABI.
@@ -10,5 +10,6 @@ pub(crate) mod gpu;
 pub(crate) mod hip;
 pub(crate) mod hiprtc;
 pub(crate) mod hsa;
+pub(crate) mod rccl;
 pub(crate) mod roctx;
 pub(crate) mod sdk;

@@ -26,6 +26,7 @@ import_library() {
 import_library hip "$hip" '\(__\)\?hip[A-Z]' hip.h
 import_library roctx librocprofiler-sdk-roctx.so.1 roctx roctx.h
 import_library hsa libhsa-runtime64.so.1 hsa_ hsa.h
+import_library rccl librccl.so.1 nccl rccl.h
 
 # program NAME SOURCE OPTION...: compiled to a temporary name first, so that an old one may be running
 program() {
@@ -62,6 +63,7 @@ program segv-midway midway -DENDING='*(volatile int *)8 = 1' -Wno-array-bounds -
 program exit-midway midway -DENDING='_exit(3)' -lhip -lroctx
 program hsa-direct hsa-direct -lhsa
 program hsa-queues hsa-queues -lhsa
+program collectives collectives -lhip -lrccl -lm
 program odd odd -lhip -lroctx
 program in-flight in-flight -lhip
 program no-gpu no-gpu

@@ -7,7 +7,7 @@ use core::{ffi::c_void, sync::atomic::Ordering};
 
 use super::{
     table::{self, Library},
-    types::{ChannelFormatDesc, ControlDirectives, Dim3, Extent, IpcHandle, PitchedPtr},
+    types::{ChannelFormatDesc, ControlDirectives, Dim3, Extent, IpcHandle, PitchedPtr, UniqueId},
 };
 
 /// What to do before a call of a domain: runtimes register lazily, each at its own first call.
@@ -26,6 +26,9 @@ macro_rules! before {
     };
     (MARKER_NAME_API) => {
         table::ensure(Library::Roctx)
+    };
+    (RCCL_API) => {
+        table::ensure(Library::Rccl)
     };
     // HSA registers inside `hsa_init`.
     ($hsa:ident) => {};

@@ -8,13 +8,16 @@ use core::{
 // Which of these the list needs changes as calls get implemented.
 #[allow(unused_imports)]
 use super::types::{
-    ChannelFormatDesc, ControlDirectives, Dim3, Extent, IpcHandle, PitchedPtr, Unsupported,
+    ChannelFormatDesc, ControlDirectives, Dim3, Extent, IpcHandle, PitchedPtr, UniqueId,
+    Unsupported,
 };
 
 /// `hipErrorNotSupported`.
 pub(crate) const HIP_NOT_SUPPORTED: u32 = 801;
 /// `HSA_STATUS_ERROR`.
 pub(crate) const HSA_ERROR: u32 = 0x1000;
+/// `ncclInvalidUsage`.
+const RCCL_INVALID_USAGE: u32 = 5;
 
 macro_rules! status {
     (HSA_CORE_API) => {
@@ -28,6 +31,9 @@ macro_rules! status {
     };
     (HSA_FINALIZE_EXT_API) => {
         HSA_ERROR
+    };
+    (RCCL_API) => {
+        RCCL_INVALID_USAGE
     };
     ($other:ident) => {
         HIP_NOT_SUPPORTED

@@ -31,7 +31,7 @@ const fn slots<const N: usize>(code: &[Code; N]) -> [Slot; N] {
     out
 }
 
-/// A table of HIP or ROCTx.
+/// A table of HIP, ROCTx or RCCL.
 #[repr(C)]
 pub(crate) struct Flat<const N: usize> {
     size: u64,
@@ -122,6 +122,7 @@ pub(crate) static MARKER_CONTROL_API: Flat<{ count::MARKER_CONTROL_API }> =
     Flat::new(&imp::MARKER_CONTROL_API);
 pub(crate) static MARKER_NAME_API: Flat<{ count::MARKER_NAME_API }> =
     Flat::new(&imp::MARKER_NAME_API);
+pub(crate) static RCCL_API: Flat<{ count::RCCL_API }> = Flat::new(&imp::RCCL_API);
 pub(crate) static HSA_CORE_API: Versioned<{ count::HSA_CORE_API }> =
     Versioned::new(2, 0, &imp::HSA_CORE_API);
 pub(crate) static HSA_AMD_EXT_API: Versioned<{ count::HSA_AMD_EXT_API }> =
@@ -167,6 +168,7 @@ pub(crate) mod next {
         slots(&imp::MARKER_CONTROL_API);
     pub(crate) static MARKER_NAME_API: [Slot; count::MARKER_NAME_API] =
         slots(&imp::MARKER_NAME_API);
+    pub(crate) static RCCL_API: [Slot; count::RCCL_API] = slots(&imp::RCCL_API);
     pub(crate) static HSA_CORE_API: [Slot; count::HSA_CORE_API] = slots(&imp::HSA_CORE_API);
     pub(crate) static HSA_AMD_EXT_API: [Slot; count::HSA_AMD_EXT_API] =
         slots(&imp::HSA_AMD_EXT_API);
@@ -187,6 +189,8 @@ pub(crate) enum Library {
     HipCompiler,
     /// `roctx`.
     Roctx,
+    /// `rccl`.
+    Rccl,
 }
 
 /// The functions that the tables of each library are registered with.

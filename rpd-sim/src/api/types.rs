@@ -59,6 +59,13 @@ pub(crate) struct IpcHandle {
     pub(crate) reserved: [u8; 64],
 }
 
+/// `ncclUniqueId`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UniqueId {
+    pub(crate) bytes: [u8; 128],
+}
+
 /// `hsa_ext_control_directives_t`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]

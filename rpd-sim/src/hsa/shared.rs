@@ -40,7 +40,7 @@ pub(crate) struct SharedMemory {
 }
 
 /// A file in memory of that many bytes.
-pub(super) fn memory_file(size: usize) -> Option<File> {
+pub(crate) fn memory_file(size: usize) -> Option<File> {
     // SAFETY: the name is a C string; the result is checked.
     let file = unsafe { libc::memfd_create(c"rpd-sim memory".as_ptr(), libc::MFD_CLOEXEC) };
     if file < 0 {

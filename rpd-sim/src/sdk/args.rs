@@ -38,6 +38,7 @@ fn table(kind: CallbackKind) -> Option<&'static [&'static [Arg]]> {
         }
         CallbackKind::MARKER_CONTROL_API => &args::MARKER_CONTROL_API,
         CallbackKind::MARKER_NAME_API => &args::MARKER_NAME_API,
+        CallbackKind::RCCL_API => &args::RCCL_API,
         _ => return None,
     })
 }

@@ -57,6 +57,8 @@ pub(crate) fn tool_assumed() -> bool {
 const HSA_VERSION: u64 = 11_800;
 const HIP_VERSION: u64 = 70_000;
 const ROCTX_VERSION: u64 = 10_000;
+/// The real library registers with this.
+const RCCL_VERSION: u64 = 0;
 
 /// Offers the tables of a library of ours to tools.
 pub(crate) fn library(library: Library) {
@@ -86,6 +88,7 @@ pub(crate) fn library(library: Library) {
                 address(&table::MARKER_NAME_API),
             ],
         ),
+        Library::Rccl => ("rccl", RCCL_VERSION, vec![address(&table::RCCL_API)]),
     };
     match foreign::provider() {
         Some(provider) => foreign::hand_over(provider, name, version, 0, &mut tables),
@@ -158,6 +161,8 @@ const REGISTER_FUNCTION: usize = 3;
 static SEEN: AtomicU32 = AtomicU32::new(0);
 /// HSA's bit.
 const HSA: u32 = 3;
+/// RCCL's bit.
+const RCCL: u32 = 4;
 
 /// Wraps the tables of one runtime; `false` for a name that is unknown.
 fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> bool {
@@ -274,11 +279,17 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
             runtime::initialized(Runtime::HSA, version, instance);
             intercept::offer(InterceptTable::HSA_TABLE, version, instance, tables);
         }
-        // Known runtimes that the simulator lacks: no calls to trace, but tools may patch the tables.
         "rccl" => {
+            if first(RCCL) {
+                // SAFETY: this is what runtimes of that name hand over.
+                let slots = unsafe { Slots::flat(table, count::RCCL_API) };
+                slots.remember(&next::RCCL_API);
+                slots.wrap(&trace::RCCL_API, &wrap::RCCL_API);
+            }
             runtime::initialized(Runtime::RCCL, version, instance);
             intercept::offer(InterceptTable::RCCL_TABLE, version, instance, tables);
         }
+        // Known runtimes that the simulator lacks: no calls to trace, but tools may patch the tables.
         "rocdecode" => {
             runtime::initialized(Runtime::ROCDECODE, version, instance);
             intercept::offer(InterceptTable::ROCDECODE_TABLE, version, instance, tables);

@@ -13,6 +13,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_hsa_api_data_t as HsaPayload,
     rocprofiler_callback_tracing_kind_t as CallbackKind,
     rocprofiler_callback_tracing_marker_api_data_t as MarkerPayload,
+    rocprofiler_callback_tracing_rccl_api_data_t as RcclPayload,
     rocprofiler_callback_tracing_record_t as CallbackRecord,
     rocprofiler_correlation_id_t as CorrelationId,
     rocprofiler_external_correlation_id_request_kind_t as RequestKind,
@@ -22,7 +23,10 @@ use rocprofiler_sdk_sys::{
 use super::{clock, context, correlation::Scope, external, state, thread};
 
 /// Words of the largest payload.
-const PAYLOAD_WORDS: usize = size_of::<HsaPayload>() / 8;
+const PAYLOAD_WORDS: usize = {
+    let (hsa, rccl) = (size_of::<HsaPayload>(), size_of::<RcclPayload>());
+    (if hsa > rccl { hsa } else { rccl }) / 8
+};
 
 /// What the services call a table of functions.
 pub(crate) struct Domain {
@@ -59,6 +63,7 @@ domain!(HSA_FINALIZE_EXT_API, HsaPayload, NONE);
 domain!(MARKER_CORE_API, MarkerPayload, NONE);
 domain!(MARKER_CONTROL_API, MarkerPayload, NONE);
 domain!(MARKER_NAME_API, MarkerPayload, NONE);
+domain!(RCCL_API, RcclPayload, NONE);
 domain!(MARKER_CORE_RANGE_API, MarkerPayload, NONE);
 
 impl Domain {

@@ -7,7 +7,7 @@ use core::{ffi::c_void, sync::atomic::Ordering};
 use super::trace::{self, Call};
 use crate::api::{
     table::{Code, next},
-    types::{ChannelFormatDesc, ControlDirectives, Dim3, Extent, IpcHandle, PitchedPtr},
+    types::{ChannelFormatDesc, ControlDirectives, Dim3, Extent, IpcHandle, PitchedPtr, UniqueId},
 };
 
 macro_rules! api_fn {

@@ -8,6 +8,7 @@ mod capture_excerpts;
 mod capture_limits;
 mod captures;
 mod checks;
+mod collectives;
 mod compat;
 mod counters;
 mod database;

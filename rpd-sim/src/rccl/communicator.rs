@@ -1,0 +1,84 @@
+//! Communicators: the handles that programs have, and what each rank of this process keeps.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use super::error::{Failure, Outcome, result};
+use super::hip::{self, Handle};
+use super::segment::Segment;
+use super::work::Factor;
+
+/// A rank of a communicator.
+pub(super) struct Communicator {
+    pub(super) segment: Segment,
+    /// Ordinal of its GPU.
+    pub(super) device: i32,
+    /// The process that made it: a forked child has neither GPU nor mappings of it.
+    process: u32,
+    state: Mutex<State>,
+}
+
+/// What changes with calls.
+#[derive(Default)]
+pub(super) struct State {
+    /// The stream of its last operation.
+    pub(super) stream: Option<Handle>,
+    /// Factors that the program has made reductions of.
+    pub(super) factors: Vec<Option<Factor>>,
+    /// Splits so far.
+    pub(super) splits: u32,
+}
+
+static ALL: LazyLock<Mutex<HashMap<usize, Arc<Communicator>>>> = LazyLock::new(Mutex::default);
+
+fn all() -> MutexGuard<'static, HashMap<usize, Arc<Communicator>>> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The communicator of a handle.
+pub(super) fn find(handle: usize) -> Outcome<Arc<Communicator>> {
+    let known = all().get(&handle).cloned();
+    let known = known.ok_or_else(|| Failure::argument("the communicator is none"))?;
+    if known.process != std::process::id() {
+        let text = "the communicator was made before the process forked";
+        return Err(Failure::new(result::INVALID_USAGE, text));
+    }
+    Ok(known)
+}
+
+/// Forgets a handle.
+pub(super) fn remove(handle: usize) -> Outcome<Arc<Communicator>> {
+    let known = find(handle)?;
+    all().remove(&handle);
+    Ok(known)
+}
+
+impl Communicator {
+    /// Makes a communicator of a segment that all ranks have joined; its handle.
+    pub(super) fn make(segment: Segment, device: i32) -> usize {
+        let made = Arc::new(Self {
+            segment,
+            device,
+            process: std::process::id(),
+            state: Mutex::default(),
+        });
+        let handle = Arc::as_ptr(&made) as usize;
+        all().insert(handle, made);
+        handle
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for its operations.
+    pub(super) fn finish(&self) -> Outcome {
+        let stream = self.state().stream.take();
+        // The program may have destroyed the stream.
+        stream.map_or(Ok(()), |stream| {
+            hip::on_device(self.device, || {
+                hip::synchronize(stream).or_else(|_| hip::synchronize_device())
+            })
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! Groups of calls: what a thread asks for between `ncclGroupStart` and `ncclGroupEnd` is done at the end.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use super::communicator::Communicator;
+use super::error::{Failure, Outcome, result};
+use super::hip::Handle;
+use super::launch;
+use super::setup::{self, Wanted};
+use super::work::Work;
+
+/// Operations of a communicator with their streams.
+type Operations = (Arc<Communicator>, Vec<(Work, Handle)>);
+
+/// What a thread's group has so far.
+#[derive(Default)]
+struct Group {
+    /// Groups that have begun and not ended.
+    depth: u32,
+    wanted: Vec<Wanted>,
+    operations: Vec<Operations>,
+    /// The first failure of a call of the group.
+    failure: Option<Failure>,
+}
+
+thread_local! {
+    static GROUP: RefCell<Group> = RefCell::default();
+}
+
+/// Begins a group.
+pub(super) fn start() {
+    GROUP.with_borrow_mut(|group| group.depth += 1);
+}
+
+/// Ends a group; at the end of the outermost its calls are carried out, unless one of them has failed.
+pub(super) fn end() -> Outcome {
+    let ended = GROUP.with_borrow_mut(|group| {
+        let depth = group.depth.checked_sub(1);
+        group.depth = depth.ok_or_else(|| {
+            let text = "there is no group that could end";
+            Failure::new(result::INVALID_USAGE, text)
+        })?;
+        Ok((group.depth == 0).then(|| std::mem::take(group)))
+    })?;
+    let Some(group) = ended else {
+        return Ok(());
+    };
+    if let Some(failure) = group.failure {
+        return Err(failure);
+    }
+    setup::make(&group.wanted)?;
+    for (communicator, operations) in &group.operations {
+        launch::run(communicator, operations)?;
+    }
+    Ok(())
+}
+
+/// Does what a call asks for: in the current group, or in one of its own.
+fn within(body: impl FnOnce(&mut Group) -> Outcome) -> Outcome {
+    start();
+    let asked = GROUP.with_borrow_mut(|group| {
+        let asked = body(group);
+        if let Err(failure) = &asked {
+            group.failure.get_or_insert_with(|| failure.clone());
+        }
+        asked
+    });
+    end().and(asked)
+}
+
+/// Makes communicators.
+pub(super) fn make(wanted: impl FnOnce() -> Outcome<Vec<Wanted>>) -> Outcome {
+    within(|group| {
+        group.wanted.extend(wanted()?);
+        Ok(())
+    })
+}
+
+/// Carries out operations of a communicator on a stream.
+pub(super) fn operate(
+    communicator: &Arc<Communicator>,
+    stream: Handle,
+    works: impl FnOnce() -> Outcome<Vec<Work>>,
+) -> Outcome {
+    within(|group| {
+        let works = works()?.into_iter().map(|work| (work, stream));
+        let known = (group.operations.iter_mut()).find(|(of, _)| Arc::ptr_eq(of, communicator));
+        match known {
+            Some((_, operations)) => operations.extend(works),
+            None => {
+                let made = (Arc::clone(communicator), works.collect());
+                group.operations.push(made);
+            }
+        }
+        Ok(())
+    })
+}

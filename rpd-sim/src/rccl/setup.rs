@@ -1,0 +1,144 @@
+//! How communicators come into being. Steps that wait for other ranks come after those that others wait for, so that
+//! a thread can have several ranks.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::communicator::Communicator;
+use super::error::{Failure, Outcome};
+use super::segment::{self, MAX_RANKS, Segment};
+use super::{hip, launch};
+use crate::api::types::UniqueId;
+
+/// Where a handle is written.
+#[derive(Clone, Copy)]
+pub(super) struct Place(pub(super) *mut usize);
+
+/// A communicator that is to be made.
+pub(super) struct Wanted {
+    pub(super) device: i32,
+    pub(super) place: Place,
+    pub(super) source: Source,
+}
+
+/// What it is made of.
+pub(super) enum Source {
+    /// A unique id.
+    Id { id: UniqueId, ranks: u32, rank: u32 },
+    /// The ranks of another that have the same color, ordered by key; none for a negative color.
+    Split {
+        parent: Arc<Communicator>,
+        color: i32,
+        key: i32,
+    },
+}
+
+/// Checks number and rank.
+pub(super) fn check_rank(ranks: i32, rank: i32) -> Outcome<(u32, u32)> {
+    if !(1..=MAX_RANKS as i32).contains(&ranks) {
+        let text = format!("{ranks} ranks; there can be 1 to {MAX_RANKS}");
+        return Err(Failure::argument(text));
+    }
+    if !(0..ranks).contains(&rank) {
+        return Err(Failure::argument(format!("rank {rank} of {ranks}")));
+    }
+    Ok((ranks as u32, rank as u32))
+}
+
+/// A rank's part in a split, with its number.
+struct Part<'w> {
+    parent: &'w Communicator,
+    number: u32,
+    color: i32,
+}
+
+impl<'w> Part<'w> {
+    /// Tells the others color and key.
+    fn announce(parent: &'w Communicator, color: i32, key: i32) -> Self {
+        let mut state = parent.state();
+        state.splits += 1;
+        let number = state.splits;
+        let own = &parent.segment.member(parent.segment.rank).splits[number as usize % 2];
+        own.color.store(color, Ordering::Relaxed);
+        own.key.store(key, Ordering::Relaxed);
+        own.number.store(number, Ordering::Release);
+        Self {
+            parent,
+            number,
+            color,
+        }
+    }
+
+    fn split_of(&self, rank: u32) -> &segment::Split {
+        &self.parent.segment.member(rank).splits[self.number as usize % 2]
+    }
+
+    /// Waits for the colors of the others; the ranks with this one's, in their new order.
+    fn ranks(&self) -> Outcome<Vec<u32>> {
+        let all = 0..self.parent.segment.ranks;
+        self.parent.segment.wait(|| {
+            all.clone()
+                .all(|rank| self.split_of(rank).number.load(Ordering::Acquire) == self.number)
+        })?;
+        let mut ranks: Vec<u32> = all
+            .filter(|&rank| self.split_of(rank).color.load(Ordering::Relaxed) == self.color)
+            .collect();
+        ranks.sort_by_key(|&rank| self.split_of(rank).key.load(Ordering::Relaxed));
+        Ok(ranks)
+    }
+}
+
+/// Makes communicators; the first failure ends it.
+pub(super) fn make(wanted: &[Wanted]) -> Outcome {
+    let parts = wanted.iter().map(|wanted| match &wanted.source {
+        Source::Id { .. } => None,
+        Source::Split { parent, color, key } => Some(Part::announce(parent, *color, *key)),
+    });
+    let parts: Vec<Option<Part<'_>>> = parts.collect();
+    // The first rank of each new communicator makes its id.
+    let mut orders = Vec::new();
+    for part in &parts {
+        let order = part.as_ref().filter(|part| part.color >= 0);
+        let order = order.map(|part| part.ranks().map(|ranks| (part, ranks)));
+        let order = order.transpose()?;
+        if let Some((part, ranks)) = &order
+            && ranks[0] == part.parent.segment.rank
+        {
+            let id = segment::make_id()?;
+            part.split_of(ranks[0]).publish(part.number, &id);
+        }
+        orders.push(order);
+    }
+    let mut joined = Vec::new();
+    for (wanted, order) in wanted.iter().zip(&orders) {
+        let (id, ranks, rank) = match (&wanted.source, order) {
+            (Source::Id { id, ranks, rank }, _) => (*id, *ranks, *rank),
+            (Source::Split { .. }, None) => {
+                joined.push(None);
+                continue;
+            }
+            (Source::Split { parent, .. }, Some((part, order))) => {
+                let mut id = None;
+                parent.segment.wait(|| {
+                    id = part.split_of(order[0]).published(part.number);
+                    id.is_some()
+                })?;
+                let rank = order.iter().position(|&r| r == parent.segment.rank);
+                let missing = || Failure::argument("the split lacks this rank");
+                let (id, rank) = id.zip(rank).ok_or_else(missing)?;
+                (id, order.len() as u32, rank as u32)
+            }
+        };
+        hip::on_device(wanted.device, || launch::kernel(wanted.device))?;
+        joined.push(Some(Segment::join(&id, ranks, rank, wanted.device)?));
+    }
+    for segment in joined.iter().flatten() {
+        segment.complete()?;
+    }
+    for (wanted, segment) in wanted.iter().zip(joined) {
+        let handle = segment.map_or(0, |segment| Communicator::make(segment, wanted.device));
+        // SAFETY: the program's place, which was checked for null; it waits for this.
+        unsafe { wanted.place.0.write(handle) };
+    }
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! Operations as the kernel has them. `device/collectives.hip` has the same structures.
+
+use super::error::{Failure, Outcome};
+
+/// What an operation does.
+pub(super) mod flag {
+    pub(crate) const SEND: u32 = 1;
+    pub(crate) const RECEIVE: u32 = 2;
+    /// Only the root contributes.
+    pub(crate) const FROM_ROOT: u32 = 4;
+    /// Only the root has a result.
+    pub(crate) const TO_ROOT: u32 = 8;
+    /// Contributions have a part for each rank.
+    pub(crate) const PARTS: u32 = 16;
+    /// The result is the reduction of the contributions, not all of them in order of ranks.
+    pub(crate) const REDUCES: u32 = 32;
+    /// The factor is an address.
+    pub(crate) const DEVICE_SCALAR: u32 = 64;
+}
+
+/// Most operations of a launch.
+pub(super) const MAX_WORKS: usize = 84;
+/// Work-items of a launch.
+pub(super) const THREADS: u32 = 256;
+
+/// An operation of a rank.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Work {
+    /// What it does, of [`flag`].
+    pub(super) flags: u32,
+    /// The root, or the peer that is sent to or received from.
+    pub(super) root: u32,
+    /// `ncclDataType_t`.
+    pub(super) kind: u8,
+    /// How contributions are reduced.
+    pub(super) reduction: u8,
+    /// Bytes of an element.
+    pub(super) size: u16,
+    pub(super) unused: u32,
+    /// Address of what this rank contributes.
+    pub(super) send: u64,
+    /// Address of the result.
+    pub(super) receive: u64,
+    /// Elements of a part, or of the contribution if that has none.
+    pub(super) count: u64,
+    /// Factor of contributions, in the type of the elements, or its address.
+    pub(super) scalar: u64,
+}
+
+/// The argument of the kernel.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Arguments {
+    pub(super) segment: u64,
+    pub(super) rank: u32,
+    pub(super) ranks: u32,
+    pub(super) works: u32,
+    pub(super) unused: u32,
+    pub(super) work: [Work; MAX_WORKS],
+    pub(super) rest: [u8; 40],
+}
+
+const _: () = assert!(size_of::<Work>() == 48 && size_of::<Arguments>() == 4096);
+
+/// A type of elements (`ncclDataType_t`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DataType(u8);
+
+impl DataType {
+    const FLOAT16: u8 = 6;
+    const FLOAT32: u8 = 7;
+    const FLOAT64: u8 = 8;
+    const BFLOAT16: u8 = 9;
+
+    pub(super) fn new(number: u32) -> Outcome<Self> {
+        match number {
+            0..=11 => Ok(Self(number as u8)),
+            _ => Err(Failure::argument(format!(
+                "{number} is no type of elements"
+            ))),
+        }
+    }
+
+    /// Bytes of an element.
+    pub(super) fn size(self) -> u16 {
+        match self.0 {
+            2 | 3 | Self::FLOAT32 => 4,
+            4 | 5 | Self::FLOAT64 => 8,
+            Self::FLOAT16 | Self::BFLOAT16 => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether the kernel can reduce it.
+    fn is_reducible(self) -> bool {
+        self.0 <= Self::BFLOAT16
+    }
+
+    /// The bits of `1 / n` for a type of floating point numbers.
+    fn fraction(self, n: u32) -> Option<u64> {
+        let single = 1.0 / n as f32;
+        // The upper bits of it, rounded to the nearest even: of a normal number this is all that there is to do.
+        let upper = |dropped: u32| {
+            let bits = single.to_bits();
+            (bits + (1 << (dropped - 1)) - 1 + (bits >> dropped & 1)) >> dropped
+        };
+        match self.0 {
+            // The exponent has three bits less, and another bias.
+            Self::FLOAT16 => Some(u64::from(upper(13) - (112 << 10))),
+            Self::FLOAT32 => Some(u64::from(single.to_bits())),
+            Self::FLOAT64 => Some((1.0 / f64::from(n)).to_bits()),
+            Self::BFLOAT16 => Some(u64::from(upper(16))),
+            _ => None,
+        }
+    }
+}
+
+/// A factor that a program has made a reduction of (`ncclRedOpCreatePreMulSum`).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Factor {
+    pub(super) kind: DataType,
+    /// Its bits, or its address.
+    pub(super) scalar: u64,
+    pub(super) is_address: bool,
+}
+
+/// Reductions that every communicator has; the numbers of others begin here.
+pub(super) const REDUCTIONS: u32 = 5;
+
+impl Work {
+    /// An operation on elements of a type; nothing of it is set yet but that.
+    pub(super) fn of(kind: DataType, count: usize) -> Self {
+        Self {
+            kind: kind.0,
+            size: kind.size(),
+            count: count as u64,
+            ..Self::default()
+        }
+    }
+
+    /// Makes it a reduction: `number` is the `ncclRedOp_t`, `factors` those that programs have made.
+    pub(super) fn reduces(
+        mut self,
+        kind: DataType,
+        number: u32,
+        ranks: u32,
+        factors: &[Option<Factor>],
+    ) -> Outcome<Self> {
+        const AVERAGE: u32 = 4;
+        const PRE_MUL_SUM: u8 = 4;
+        const SUM_POST_DIV: u8 = 5;
+        if !kind.is_reducible() {
+            return Err(Failure::argument(
+                "reductions of 8-bit floats are not supported",
+            ));
+        }
+        self.flags |= flag::REDUCES;
+        self.reduction = match number {
+            AVERAGE => match kind.fraction(ranks) {
+                Some(fraction) => {
+                    self.scalar = fraction;
+                    PRE_MUL_SUM
+                }
+                None => SUM_POST_DIV,
+            },
+            0..AVERAGE => number as u8,
+            _ => {
+                let factor = (number as usize).checked_sub(REDUCTIONS as usize);
+                let factor = factor.and_then(|n| factors.get(n).copied().flatten());
+                let factor =
+                    factor.ok_or_else(|| Failure::argument(format!("{number} is no reduction")))?;
+                if factor.kind != kind {
+                    let text = format!("reduction {number} was made for another type of elements");
+                    return Err(Failure::argument(text));
+                }
+                self.scalar = factor.scalar;
+                if factor.is_address {
+                    self.flags |= flag::DEVICE_SCALAR;
+                }
+                PRE_MUL_SUM
+            }
+        };
+        Ok(self)
+    }
+
+    /// Whether it is a send or a receive.
+    pub(super) fn is_message(&self) -> bool {
+        self.flags & (flag::SEND | flag::RECEIVE) != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_are_rounded_to_their_type() {
+        let fraction = |kind, n| DataType::new(kind).expect("a type").fraction(n);
+        assert_eq!(fraction(6, 2), Some(0x3800));
+        assert_eq!(fraction(6, 3), Some(0x3555));
+        assert_eq!(fraction(6, 7), Some(0x3092));
+        assert_eq!(fraction(9, 3), Some(0x3eab));
+        assert_eq!(fraction(7, 4), Some(0x3e80_0000));
+        assert_eq!(fraction(8, 4), Some(0.25f64.to_bits()));
+        assert_eq!(fraction(2, 4), None);
+    }
+}
