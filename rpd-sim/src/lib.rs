@@ -11,5 +11,6 @@ pub(crate) mod hip;
 pub(crate) mod hiprtc;
 pub(crate) mod hsa;
 pub(crate) mod rccl;
+pub(crate) mod rocm_smi;
 pub(crate) mod roctx;
 pub(crate) mod sdk;

@@ -201,6 +201,40 @@ impl Agent {
     pub(crate) fn is_gpu(&self) -> bool {
         self.kind == AgentKind::Gpu
     }
+
+    /// The number in the UUID of a GPU.
+    pub(crate) fn unique_id(&self) -> u64 {
+        let digits = self.uuid.trim_start_matches("GPU-");
+        u64::from_str_radix(digits, 16).unwrap_or(0)
+    }
+
+    /// The link to another agent: PCIe to the host, xGMI between GPUs.
+    pub(crate) fn link_to(&self, other: &Agent) -> Link {
+        let (kind, weight) = if self.is_gpu() && other.is_gpu() {
+            (LinkKind::Xgmi, 15)
+        } else {
+            (LinkKind::Pcie, 20)
+        };
+        Link { kind, weight }
+    }
+}
+
+/// How agents are connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LinkKind {
+    /// PCI Express.
+    Pcie,
+    /// The link between GPUs.
+    Xgmi,
+}
+
+/// A link between agents, as the topology reports it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Link {
+    /// Its kind.
+    pub(crate) kind: LinkKind,
+    /// Relative cost of a transfer.
+    pub(crate) weight: u32,
 }
 
 /// Most GPUs the simulator offers.

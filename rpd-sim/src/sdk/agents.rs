@@ -106,21 +106,18 @@ fn describe(agent: &'static device::Agent, per_type: usize) -> Agent {
     let links: Vec<Link> = device::agents()
         .iter()
         .filter(|other| other.index != agent.index && (agent.is_gpu() || other.is_gpu()))
-        .map(|other| Link {
-            // PCIe to the host, xGMI between GPUs.
-            r#type: if agent.is_gpu() && other.is_gpu() {
-                HSA_IOLINKTYPE(11)
-            } else {
-                HSA_IOLINKTYPE::PCIEXPRESS
-            },
-            node_from: agent.index as u32,
-            node_to: other.index as u32,
-            weight: if agent.is_gpu() && other.is_gpu() {
-                15
-            } else {
-                20
-            },
-            ..Link::default()
+        .map(|other| {
+            let link = agent.link_to(other);
+            Link {
+                r#type: match link.kind {
+                    device::LinkKind::Pcie => HSA_IOLINKTYPE::PCIEXPRESS,
+                    device::LinkKind::Xgmi => HSA_IOLINKTYPE(11),
+                },
+                node_from: agent.index as u32,
+                node_to: other.index as u32,
+                weight: link.weight,
+                ..Link::default()
+            }
         })
         .collect();
     let (banks, caches, links) = (

@@ -7,4 +7,5 @@ mod hiprtc;
 mod hsa_names;
 mod inside;
 mod lifecycle;
+mod rocm_smi;
 mod seed;
