@@ -78,5 +78,6 @@ mod tests {
         kernel_filter "kernel-filter";
         thread_trace "thread-trace";
         accesses "accesses";
+        captures "captures";
     }
 }

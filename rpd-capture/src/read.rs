@@ -467,6 +467,9 @@ impl Capture {
         let mut bytes = Vec::with_capacity(data.size.min(1 << 30) as usize);
         for (hash, chunk) in &chunks {
             self.packs.read(hash, chunk, &mut bytes)?;
+            if bytes.len() as u64 > data.size {
+                break;
+            }
         }
         if bytes.len() as u64 != data.size {
             return Err(CaptureError::damaged(

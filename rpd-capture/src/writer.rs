@@ -18,6 +18,9 @@ use crate::pack::{self, Hash};
 use crate::record::{Recorder, Summary, data_of};
 use crate::{BLOBS, CODE, CaptureError, VERSION, database};
 
+/// What is noted of copies whose source was changed.
+const CHANGED: &str = "the host changed the source after the call and before it had waited for the copy; the data are those of the call (--pinned exact takes what the device reads)";
+
 pub(crate) enum WriteError {
     Database(rusqlite::Error),
     Capture(CaptureError),
@@ -58,6 +61,8 @@ pub(crate) struct Writer<'a> {
     /// Rows by start of the call.
     pub(crate) seq_of: HashMap<u64, i64>,
     pub(crate) unsupported: BTreeMap<u32, u64>,
+    /// Copies whose source the host changed before it had waited for them.
+    pub(crate) changed: u64,
     pub(crate) seq: i64,
     pub(crate) pid: u32,
 }
@@ -91,6 +96,7 @@ impl Writer<'_> {
             last_kernel: 0,
             seq_of: HashMap::new(),
             unsupported: BTreeMap::new(),
+            changed: 0,
             seq: 0,
             pid,
         };
@@ -110,9 +116,38 @@ impl Writer<'_> {
     }
 
     pub(crate) fn note(&mut self, severity: &str, text: &str) -> Result<(), WriteError> {
+        self.note_call(self.seq, severity, text)
+    }
+
+    fn note_call(&mut self, seq: i64, severity: &str, text: &str) -> Result<(), WriteError> {
         self.database
             .prepare_cached("INSERT INTO note VALUES (?, ?, ?)")?
-            .execute(params![self.seq, severity, text])?;
+            .execute(params![seq, severity, text])?;
+        Ok(())
+    }
+
+    /// The copy `seq` read the data `blob`, and not what was there at its call.
+    fn replace_source(&mut self, seq: i64, blob: i64) -> Result<(), WriteError> {
+        let items: Vec<u8> = self
+            .database
+            .prepare_cached("SELECT items FROM call WHERE seq = ?")?
+            .query_row([seq], |row| row.get(0))?;
+        let mut rewritten = Vec::new();
+        for item in Items(&items) {
+            match data_of(&item) {
+                Some((mut data, _)) if data.purpose == data_use::SOURCE => {
+                    data.offset = blob as u64;
+                    push_item(&mut rewritten, item.kind, item.argument, data.as_bytes());
+                }
+                _ => push_item(&mut rewritten, item.kind, item.argument, item.payload),
+            }
+        }
+        self.database
+            .prepare_cached("UPDATE call SET items = ? WHERE seq = ?")?
+            .execute(params![rewritten, seq])?;
+        self.database
+            .prepare_cached("UPDATE copy SET blob = ? WHERE seq = ?")?
+            .execute(params![blob, seq])?;
         Ok(())
     }
 
@@ -278,9 +313,20 @@ impl Writer<'_> {
         let mut lost = false;
         for item in Items(rest) {
             let Some((mut data, inline)) = data_of(&item) else {
-                if item.kind == item::MISSING {
-                    let text = String::from_utf8_lossy(item.payload).into_owned();
-                    self.note("error", &format!("{}: {text}", operation.name()))?;
+                match item.kind {
+                    item::MISSING => {
+                        let text = String::from_utf8_lossy(item.payload).into_owned();
+                        self.note("error", &format!("{}: {text}", operation.name()))?;
+                    }
+                    item::CHANGED => {
+                        let copy = item.word().and_then(|entry| self.seq_of.get(&entry));
+                        if let Some(&copy) = copy {
+                            self.changed += 1;
+                            self.note_call(copy, "warning", CHANGED)?;
+                        }
+                        continue;
+                    }
+                    _ => {}
                 }
                 push_item(&mut rewritten, item.kind, item.argument, item.payload);
                 continue;
@@ -296,6 +342,12 @@ impl Writer<'_> {
                 },
             };
             let blob = self.blob(&data, inline)?;
+            if data.purpose == data_use::DEVICE_READ {
+                if copy != 0 && blob != 0 {
+                    self.replace_source(copy, blob)?;
+                }
+                continue;
+            }
             lost |= blob == 0 && data.offset != data_place::SKIPPED;
             data.offset = blob as u64;
             data.copy = copy as u64;
@@ -367,6 +419,12 @@ impl Writer<'_> {
 
     /// The tables of data.
     fn tables(&mut self) -> Result<(), WriteError> {
+        if self.changed > 0 {
+            self.summary.notes.push(format!(
+                "{} copies from pinned memory: {CHANGED}",
+                self.changed
+            ));
+        }
         for (api, count) in &self.unsupported {
             let name = operation(*api).map_or("", Operation::name);
             self.database

@@ -6,7 +6,6 @@ use std::path::Path;
 use rpd_capture::{Call, Capture, ExcerptSummary, ExcerptWriter, Memory};
 use rpd_spool::capture::{data_use, item, memory_kind};
 
-use crate::Placement;
 use crate::code::Variable;
 use crate::error::{ReplayError, Status};
 use crate::kernel::{KernelChoice, Saved};
@@ -44,8 +43,8 @@ pub struct Excerpt {
     pub notes: Vec<String>,
 }
 
-/// Writes an excerpt of the capture in `path` into the directory `target`, which exists and is empty. Memory has the
-/// addresses of the capture, because its content may have pointers.
+/// Writes an excerpt of the capture in `path` into the directory `target`, which exists and is empty. What it has of memory are
+/// addresses of the capture, whatever those of the replay are.
 ///
 /// # Errors
 /// As for a replay; also when a result before the part differs from the capture, since then its memory would too.
@@ -56,7 +55,6 @@ pub fn excerpt(
     target: &Path,
 ) -> Result<Excerpt, ReplayError> {
     let capture = Capture::open(path)?;
-    options.placement = Placement::Same;
     match part {
         Part::Calls(first, last) => {
             if *first < 1 || first > last || *last > capture.last() {
@@ -72,6 +70,13 @@ pub fn excerpt(
     }
     player::check(&capture, &options)?;
     let mut player = Player::new(capture, options)?;
+    if !player.same {
+        player.options.deep = true;
+        player.note(
+            "pointers in memory are found by their value: words that look like addresses are changed to those of the capture"
+                .to_owned(),
+        );
+    }
     // From here on the launch is a call as any other.
     let launch = player.options.kernel.take();
     let (first, last) = match (part, launch.as_ref().and_then(|launch| launch.seq)) {
@@ -199,7 +204,7 @@ impl Taker {
             };
             self.bytes += size;
             self.writer.memory(base, size, purpose, true, |at, bytes| {
-                player.copy(bytes.as_mut_ptr() as u64, now + at, bytes.len() as u64)
+                player.read(now + at, bytes)
             })?;
         }
         Ok(())
@@ -219,7 +224,7 @@ impl Taker {
         } in player.variables(code, device)?
         {
             let mut bytes = vec![0u8; size as usize];
-            player.copy(bytes.as_mut_ptr() as u64, now, size)?;
+            player.read(now, &mut bytes)?;
             words.extend(words_of(&bytes));
             self.writer
                 .variable(code, device, name.as_bytes(), &bytes)?;
@@ -244,7 +249,7 @@ impl Taker {
                 let (address, now) = (one.base + offset, one.now + offset);
                 self.writer
                     .memory(address, size, data_use::RESULT, keep, |at, bytes| {
-                        player.copy(bytes.as_mut_ptr() as u64, now + at, bytes.len() as u64)
+                        player.read(now + at, bytes)
                     })?;
             }
         }
@@ -271,7 +276,7 @@ fn reachable(player: &mut Player, mut words: Vec<u64>) -> Result<BTreeMap<u64, u
         let mut at = 0;
         while at < size {
             let mut bytes = vec![0u8; PART.min(size - at) as usize];
-            player.copy(bytes.as_mut_ptr() as u64, now + at, bytes.len() as u64)?;
+            player.read(now + at, &mut bytes)?;
             let pointers = words_of(&bytes).filter(|word| {
                 let target = player.translation.memory(*word);
                 target.is_some_and(|(base, ..)| !found.contains_key(&base))

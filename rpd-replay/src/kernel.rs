@@ -283,6 +283,15 @@ impl Player {
         self.hip.check("hipMemcpy", &[to, from, size, BY_ADDRESS])
     }
 
+    /// Reads memory; in it, words that are addresses of the replay become those of the capture.
+    pub(crate) fn read(&mut self, from: u64, bytes: &mut [u8]) -> Result<(), ReplayError> {
+        self.copy(bytes.as_mut_ptr() as u64, from, bytes.len() as u64)?;
+        if self.options.deep {
+            self.translation.restore_words(bytes);
+        }
+        Ok(())
+    }
+
     /// Copies all live memory: what a kernel reaches through pointers in memory is not known.
     pub(crate) fn save(&mut self) -> Result<Vec<Saved>, ReplayError> {
         let live: Vec<(u64, u64, u64)> = self

@@ -180,7 +180,7 @@ pub(crate) fn check(capture: &Capture, options: &Options) -> Result<(), ReplayEr
         let why = capture
             .notes()?
             .into_iter()
-            .find(|(seq, ..)| *seq == call.seq)
+            .find(|(seq, severity, _)| *seq == call.seq && severity == "error")
             .map_or_else(|| "part of it is lost".to_owned(), |(_, _, text)| text);
         return Err(ReplayError::damaged(format!(
             "{shown}: call {} ({name}) is incomplete: {why} (--force plays without it)",
@@ -474,10 +474,7 @@ impl Player {
                 let now = self.live(&data)?;
                 self.wait_for_all()?;
                 let mut bytes = vec![0; data.size as usize];
-                self.copy(bytes.as_mut_ptr() as u64, now, data.size)?;
-                if self.options.deep {
-                    self.translation.restore_words(&mut bytes);
-                }
+                self.read(now, &mut bytes)?;
                 bytes
             } else {
                 let start = self

@@ -135,6 +135,8 @@ pub struct CaptureOptions {
     pub outputs: bool,
     /// Before a launch all host-visible memory that has changed is taken, not only what the arguments point to.
     pub snapshot: bool,
+    /// Of asynchronous copies from pinned memory what the device read is taken, not what is there when they are called.
+    pub pinned_exact: bool,
     /// Bytes of data that may wait for the front end.
     pub staging: u64,
     /// The capture ends after so many bytes of data; `None`: it does not.
@@ -255,7 +257,7 @@ macro_rules! flags {
 }
 
 /// The text form's keys. A key that is absent is off, so the common case stays short.
-const FLAGS: [Flag; 32] = flags! {
+const FLAGS: [Flag; 33] = flags! {
     "hip_runtime" => traces.hip_runtime;
     "hip_compiler" => traces.hip_compiler;
     "hsa_core" => traces.hsa_core;
@@ -288,6 +290,7 @@ const FLAGS: [Flag; 32] = flags! {
     "capture_data" => capture.data;
     "capture_outputs" => capture.outputs;
     "capture_snapshot" => capture.snapshot;
+    "capture_pinned_exact" => capture.pinned_exact;
 };
 
 /// The keys with values of their own. Lists are joined by `+`, groups by `/`, parts of an item by `:`; counter names

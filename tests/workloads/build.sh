@@ -72,6 +72,7 @@ program static no-gpu -static
 program empty-tool.so tools/empty-tool -shared -fPIC -ldl
 program event-log.so tools/event-log -shared -fPIC -ldl
 program kill-at.so tools/kill-at -shared -fPIC -ldl
+program other-addresses.so tools/other-addresses -shared -fPIC -Wl,--no-as-needed -lhip -ldl
 program exec-timer tools/exec-timer
 
 mkdir -p "$out/kernels"

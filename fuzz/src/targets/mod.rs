@@ -1,6 +1,8 @@
 //! The targets, each with its seeds.
 
 mod accesses;
+mod captures;
+mod cells;
 mod code_objects;
 mod definitions;
 mod expressions;
@@ -25,6 +27,7 @@ pub const TARGETS: &[Target] = &[
     kernel_filter::TARGET,
     thread_trace::TARGET,
     accesses::TARGET,
+    captures::TARGET,
 ];
 
 /// Fails unless the message is one line that says something.

@@ -8,9 +8,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use rusqlite::Connection;
-use rusqlite::types::Value;
 
-use super::assert_one_line;
+use super::{assert_one_line, cells};
 use crate::Target;
 
 pub(super) const TARGET: Target = Target {
@@ -23,8 +22,8 @@ pub(super) const TARGET: Target = Target {
 
 /// The input is a database file.
 const WHOLE: u8 = 0x80;
-/// Most changes that are made to a database.
-const MOST_CHANGES: usize = 16;
+/// The tables whose values are changed.
+const TABLES: &str = "rocpd%";
 
 /// A small database made from one of the tests: a few rows of each table.
 fn shrunk(original: &[u8]) -> Vec<u8> {
@@ -32,7 +31,7 @@ fn shrunk(original: &[u8]) -> Vec<u8> {
     let path = directory.path().join("seed.db");
     std::fs::write(&path, original).expect("written");
     let connection = Connection::open(&path).expect("opened");
-    for table in tables(&connection) {
+    for table in cells::tables(&connection, TABLES) {
         let keep = match table.contains("_string_") || table.contains("_info_") {
             true => continue,
             false => 4,
@@ -81,55 +80,6 @@ fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-fn tables(connection: &Connection) -> Vec<String> {
-    let mut statement = connection
-        .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'rocpd%' ORDER BY name")
-        .expect("prepared");
-    let names = statement.query_map([], |row| row.get(0)).expect("run");
-    names.collect::<Result<_, _>>().expect("names")
-}
-
-/// Gives one cell of the database another value, or removes or doubles its row. What a constraint forbids is left out.
-fn change(connection: &Connection, tables: &[String], change: &[u8; 9]) {
-    let [table, row, column, kind, number @ ..] = *change;
-    let table = &tables[usize::from(table) % tables.len()];
-    let statement = connection.prepare(&format!("SELECT * FROM \"{table}\" LIMIT 0"));
-    let names: Vec<String> = match &statement {
-        Ok(statement) => statement.column_names().map(str::to_owned).collect(),
-        Err(_) => return,
-    };
-    let column = &names[usize::from(column) % names.len()];
-    let small = i64::from(i32::from_le_bytes([
-        number[0], number[1], number[2], number[3],
-    ]));
-    let value = match kind % 10 {
-        0 => Value::Null,
-        1 => Value::Integer(small),
-        2 => Value::Integer(small << 32),
-        3 => Value::Integer(i64::MAX - i64::from(number[0])),
-        4 => Value::Integer(i64::MIN + i64::from(number[0])),
-        5 => Value::Real(f64::from_bits(u64::from(number[4]) << 56 | 0x7f_ffff)),
-        6 => Value::Text(String::from_utf8_lossy(&number).into_owned()),
-        7 => Value::Text("{\"a\": [1".repeat(usize::from(number[0]))),
-        8 => Value::Blob(number.to_vec()),
-        _ => Value::Integer(i64::from(number[0])),
-    };
-    let place = format!(
-        "rowid = (SELECT rowid FROM \"{table}\" LIMIT 1 OFFSET {})",
-        row % 8
-    );
-    let sql = match kind / 10 % 8 {
-        0 => format!("DELETE FROM \"{table}\" WHERE {place}"),
-        1 => format!("UPDATE \"{table}\" SET \"{column}\" = ?1"),
-        _ => format!("UPDATE \"{table}\" SET \"{column}\" = ?1 WHERE {place}"),
-    };
-    // The deletion has no parameter.
-    let _ = match sql.contains("?1") {
-        true => connection.execute(&sql, [value]),
-        false => connection.execute(&sql, []),
-    };
-}
-
 thread_local! {
     static DIRECTORY: RefCell<tempfile::TempDir> =
         RefCell::new(tempfile::tempdir().expect("a temporary directory"));
@@ -142,15 +92,7 @@ fn make(path: &Path, kind: u8, rest: &[u8]) {
     }
     std::fs::write(path, &good()[usize::from(kind >> 6 & 1)]).expect("written");
     let connection = Connection::open(path).expect("opened");
-    connection
-        .execute_batch(
-            "PRAGMA foreign_keys=OFF; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA ignore_check_constraints=ON;",
-        )
-        .expect("set");
-    let tables = tables(&connection);
-    for bytes in rest.as_chunks::<9>().0.iter().take(MOST_CHANGES) {
-        change(&connection, &tables, bytes);
-    }
+    cells::change_all(&connection, TABLES, rest);
 }
 
 fn run(data: &[u8]) {

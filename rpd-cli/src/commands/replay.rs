@@ -20,13 +20,23 @@ use crate::process::backend;
 const NAME: &str = "replay";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Addresses {
+pub(super) enum Addresses {
     /// Those of the capture, or nothing is played
     Same,
     /// Others; arguments are translated
     Remap,
     /// Those of the capture where they can be had
     Auto,
+}
+
+impl Addresses {
+    pub(super) fn placement(self) -> Placement {
+        match self {
+            Addresses::Same => Placement::Same,
+            Addresses::Remap => Placement::Remap,
+            Addresses::Auto => Placement::Auto,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -271,11 +281,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         library: runtime.library,
         from: given.from,
         until: given.until,
-        placement: match given.va {
-            Addresses::Same => Placement::Same,
-            Addresses::Remap => Placement::Remap,
-            Addresses::Auto => Placement::Auto,
-        },
+        placement: given.va.placement(),
         serial: given.streams == Streams::Serial,
         verify: given.verify,
         repeat,

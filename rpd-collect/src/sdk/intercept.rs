@@ -7,33 +7,16 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_code_object_load_data_t as LoadPayload,
     rocprofiler_code_object_storage_type_t as StorageType, rocprofiler_intercept_table_t as Table,
 };
+use rpd_spool::capture::number;
 
 use super::setup::Setup;
 use crate::recording::capture::{self, CodeObjectLoad};
 use crate::recording::guard::Service;
 use crate::recording::{meta, text};
+use crate::tables::types::{Dim3, Extent, IpcHandle, PitchedPtr};
+use crate::tables::{self, Slot};
 
 static SERVICE: Service = Service::new("captures");
-
-/// `dim3`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Dim3([u32; 3]);
-
-/// `hipExtent`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Extent([usize; 3]);
-
-/// `hipPitchedPtr`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct PitchedPtr([usize; 4]);
-
-/// `hipIpcMemHandle_t` and `hipIpcEventHandle_t`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct IpcHandle([u8; 64]);
 
 /// The argument struct of a call.
 #[repr(C, align(8))]
@@ -225,20 +208,16 @@ unsafe extern "C" fn on_table(
     table: Table,
     _version: u64,
     instance: u64,
-    tables: *mut *mut c_void,
+    first: *mut *mut c_void,
     count: u64,
     _data: *mut c_void,
 ) {
     SERVICE.on_event(|| {
-        if instance != 0 || tables.is_null() || count == 0 {
+        if instance != 0 || first.is_null() || count == 0 {
             return;
         }
         // SAFETY: there is at least one table; it lives as long as the process and begins with its size in bytes.
-        let slots = unsafe {
-            let table = (*tables).cast::<u64>();
-            let count = (table.read() as usize / 8).saturating_sub(1);
-            std::slice::from_raw_parts(table.add(1).cast::<AtomicPtr<c_void>>(), count)
-        };
+        let slots = unsafe { tables::flat(*first) };
         match table {
             Table::HIP_RUNTIME_TABLE => wrap_runtime(slots),
             Table::HIP_COMPILER_TABLE => {
@@ -270,7 +249,7 @@ unsafe extern "C" fn on_table(
 }
 
 /// Puts a function over a slot, once.
-fn replace(slot: &AtomicPtr<c_void>, with: *mut c_void, next: &AtomicPtr<c_void>) {
+fn replace(slot: &Slot, with: *mut c_void, next: &AtomicPtr<c_void>) {
     let before = slot.load(Ordering::Acquire);
     if before != with && !before.is_null() {
         next.store(before, Ordering::Release);
@@ -278,7 +257,7 @@ fn replace(slot: &AtomicPtr<c_void>, with: *mut c_void, next: &AtomicPtr<c_void>
     }
 }
 
-fn wrap_runtime(slots: &[AtomicPtr<c_void>]) {
+fn wrap_runtime(slots: &[Slot]) {
     static DONE: AtomicBool = AtomicBool::new(false);
     if DONE.swap(true, Ordering::AcqRel) {
         return;
@@ -286,6 +265,14 @@ fn wrap_runtime(slots: &[AtomicPtr<c_void>]) {
     if let Some(slot) = slots.get(wrappers::ATTRIBUTES) {
         capture::set_attributes_function(slot.load(Ordering::Acquire));
     }
+    let runtime = |number: u32| {
+        let slot = slots.get(number as usize);
+        slot.map_or(std::ptr::null_mut(), |slot| slot.load(Ordering::Acquire))
+    };
+    capture::set_copy_functions(
+        runtime(number::hipHostMalloc),
+        runtime(number::hipMemcpyAsync),
+    );
     for ((slot, wrapper), next) in slots.iter().zip(&WRAPPERS.0).zip(&NEXT) {
         if let Some(wrapper) = wrapper {
             replace(slot, *wrapper as *mut c_void, next);

@@ -286,6 +286,9 @@ pub mod item {
     pub const MISSING: u16 = 9;
     /// Content of a device variable before the call, in excerpts of captures: [`super::VariableItem`], then the name.
     pub const VARIABLE: u16 = 10;
+    /// The host changed the memory that an asynchronous copy reads after its call and before it had waited for the copy:
+    /// eight bytes, [`CaptureCall::entry`](super::CaptureCall) of the copy.
+    pub const CHANGED: u16 = 11;
 }
 
 /// What bytes of host memory are to a call.
@@ -302,6 +305,8 @@ pub mod data_use {
     pub const MEMORY: u32 = 4;
     /// Content of device memory when the call and all work before it are complete, in excerpts of captures.
     pub const RESULT: u32 = 5;
+    /// What the device read in an earlier copy, in place of what was there at its call.
+    pub const DEVICE_READ: u32 = 6;
 }
 
 /// Where the bytes of an item [`item::DATA`] are, in [`DataHeader::offset`].

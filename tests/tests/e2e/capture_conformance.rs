@@ -5,7 +5,7 @@
 //! | 1, 2, 3, 4, 5, 8, 12, 14 to 17, 20, 21, 25 to 27, 32, 35, 36, 39 to 41, 43, 44, 51, 52, 57, 59 to 63, 68 | `captures` |
 //! | 49, 50, 56 | `capture_excerpts` |
 //! | 7, 9, 10, 13, 18, 23, 34, 37, 38, 46, 54, 58 | here |
-//! | 6, 45, 48, 53, 55, 64 to 66 | `capture_limits` |
+//! | 6, 11, 29, 45, 48, 53, 55, 64 to 66 | `capture_limits` |
 //! | 19, 22 | units of `rpd-gfx`: metadata whose segment is too small, bundles with several targets |
 //! | 28, 30, 31 | units of `rpd-replay`: addresses behind memory, addresses that are taken, memory that shares a page |
 //! | 33 | `captures`, in the shallow replay of pointers: data are changed only with `--deep` |
@@ -14,9 +14,7 @@
 //!
 //! | case | reason |
 //! |---|---|
-//! | 11 | there is no exact mode for pinned memory that changes after the call; the manual names this limit |
 //! | 24 | the simulated GPUs have no xnack |
-//! | 29 | no runtime here answers a reservation with another address than the one that is free |
 //! | 42 | the library interface is not replayed; its calls are counted as unsupported (case 46) |
 //! | 47 | no runtime here has more functions than the tables |
 //! | 67 | it needs a GPU |

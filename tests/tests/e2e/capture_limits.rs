@@ -40,6 +40,107 @@ fn data_seen_before_are_stored_once() {
     let _ = replayed(&capture, &[]).success();
 }
 
+/// Case 11.
+#[test]
+fn pinned_memory_that_changes_before_the_copy_is_told_or_read_back() {
+    let run = limits("late");
+    let note = "2 copies from pinned memory: the host changed the source after the call and before it had waited for the copy; \
+                the data are those of the call (--pinned exact takes what the device reads)";
+    assert!(run.stderr.contains(note), "{}", run.stderr);
+    let early = replayed(&capture_of(&run), &[]).expect_code(4);
+    assert!(
+        early.stderr.contains("0 of 2 results are equal"),
+        "{}",
+        early.stderr
+    );
+    let run = captured(&["--pinned", "exact"], "capture-limits", &["late"]).success();
+    assert!(!run.stderr.contains("pinned memory"), "{}", run.stderr);
+    for addresses in ["same", "remap"] {
+        let exact = replayed(&capture_of(&run), &["--va", addresses]).success();
+        assert!(
+            exact.stderr.contains("2 of 2 results are equal"),
+            "{}",
+            exact.stderr
+        );
+    }
+    // Streams, pools and events as well.
+    let run = captured(&["--pinned", "exact"], "capture", &["streams", "5"]).success();
+    let _ = replayed(&capture_of(&run), &[]).success();
+}
+
+/// Parts of captures are the same when they are taken while memory has other addresses.
+#[test]
+fn parts_are_taken_at_other_addresses() {
+    let run = captured(&[], "capture", &["pointers"]).success();
+    let capture = capture_of(&run);
+    let take = |action: &str, addresses: &str, part: &[&str]| {
+        let taken = Rpd::plain(["capture", action, "--backend", "sim", "-o", "part"])
+            .option(["--va", addresses])
+            .option(part)
+            .option([&capture])
+            .run()
+            .success();
+        let told = "words that look like addresses are changed to those of the capture";
+        assert_eq!(taken.stderr.contains(told), addresses == "remap");
+        taken
+    };
+    for (action, part) in [
+        ("pack", &["--kernel", "struct_kernel"][..]),
+        ("pack", &["--kernel", "table_kernel"]),
+        ("trim", &["--from", "4"]),
+    ] {
+        let [same, other] = ["same", "remap"].map(|addresses| take(action, addresses, part));
+        let [same, other] = [&same, &other].map(|taken| taken.folder.path().join("part"));
+        let _ = Rpd::plain(["capture", "diff"])
+            .option([&same, &other])
+            .run()
+            .success();
+        for options in [&["--va", "same"][..], &["--va", "remap", "--deep"]] {
+            let replay = replayed(&other, options).success();
+            assert!(
+                replay.stderr.contains(" results are equal"),
+                "{}",
+                replay.stderr
+            );
+        }
+    }
+}
+
+/// Case 29.
+#[test]
+fn addresses_that_the_runtime_does_not_grant_are_named() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let replay = |addresses: &str| {
+        let rpd = Rpd::plain(["replay", "--backend", "rocm", "--va", addresses]);
+        let libraries = rpd.folder().join("rocm/lib");
+        std::fs::create_dir_all(&libraries).expect("a folder");
+        // A replay loads the HIP runtime alone.
+        std::fs::write(libraries.join("librocprofiler-sdk.so.1"), "").expect("written");
+        let runtime = libraries.join("libamdhip64.so.7");
+        std::fs::copy(workloads::path("other-addresses.so"), runtime).expect("copied");
+        let root = rpd.folder().join("rocm");
+        rpd.env("ROCM_PATH", root)
+            .env("LD_LIBRARY_PATH", run::simulator_path())
+            .option([&capture])
+            .run()
+    };
+    let other = replay("auto").success();
+    for text in [
+        "memory has other addresses than in the capture: the runtime reserved 0x",
+        "at other addresses; 2 of 2 results are equal",
+    ] {
+        assert!(other.stderr.contains(text), "{text}: {}", other.stderr);
+    }
+    let same = replay("same").expect_code(1);
+    assert!(
+        same.stderr
+            .contains("memory cannot have the addresses of the capture: the runtime reserved 0x"),
+        "{}",
+        same.stderr
+    );
+}
+
 /// Case 45.
 #[test]
 fn files_that_are_read_into_pinned_memory_come_back() {

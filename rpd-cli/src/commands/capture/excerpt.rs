@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use rpd_core::options::Backend;
-use rpd_replay::{Excerpt, KernelChoice, Options, Part, Placement, Verify};
+use rpd_replay::{Excerpt, KernelChoice, Options, Part, Verify};
 
 use super::inspect::Action;
 use super::progress::bytes;
 use super::{Opened, failure};
-use crate::commands::replay::{self, Runtime};
+use crate::commands::replay::{self, Addresses, Runtime};
 use crate::exit_status::SUCCESS;
 use crate::failure::Failure;
 
@@ -30,6 +30,9 @@ struct Playing {
     /// Leave out calls that cannot be replayed
     #[arg(long)]
     force: bool,
+    /// Addresses of memory while they are played
+    #[arg(long, value_enum, default_value = "auto")]
+    va: Addresses,
     /// Where to play the calls before the part: rocm, sim or auto
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = super::parse_backend)]
     backend: Backend,
@@ -44,7 +47,7 @@ impl Playing {
             library: runtime.library.clone(),
             from: None,
             until: None,
-            placement: Placement::Same,
+            placement: self.va.placement(),
             serial: false,
             verify: Verify::Exact,
             repeat: None,

@@ -56,6 +56,15 @@ pub(super) enum MemoryChoice {
     Snapshot,
 }
 
+/// What asynchronous copies from pinned memory are taken to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum PinnedChoice {
+    /// What is there when they are called
+    Call,
+    /// What the device read, which is copied back after each
+    Exact,
+}
+
 /// Records a program's GPU calls with their data, for rpd replay
 ///
 /// The program runs as always; its output and exit status are its own. What was recorded is a directory that
@@ -81,6 +90,9 @@ pub(super) struct Arguments {
     /// Host-visible memory to take before a launch
     #[arg(long, value_enum, default_value = "assisted")]
     pub(super) memory: MemoryChoice,
+    /// What asynchronous copies from pinned memory are taken to read
+    #[arg(long, value_enum, default_value = "call")]
+    pub(super) pinned: PinnedChoice,
     /// Compression of data: zstd, zstd:LEVEL or none
     #[arg(long, value_name = "CODEC", default_value = "zstd:1", value_parser = level)]
     pub(super) compress: Level,
@@ -252,6 +264,7 @@ fn options(given: &Arguments) -> Options {
         data: given.data != DataChoice::None,
         outputs: given.outputs != OutputsChoice::None && given.data == DataChoice::Full,
         snapshot: given.memory == MemoryChoice::Snapshot,
+        pinned_exact: given.pinned == PinnedChoice::Exact,
         staging: given.staging,
         max_bytes: given.max_bytes,
         accesses: given.accesses.choice(),
@@ -345,6 +358,7 @@ impl Captures {
                 ("data".to_owned(), word(&given.data)),
                 ("outputs".to_owned(), word(&given.outputs)),
                 ("memory".to_owned(), word(&given.memory)),
+                ("pinned".to_owned(), word(&given.pinned)),
             ]),
         }
     }

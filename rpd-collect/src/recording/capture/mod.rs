@@ -11,6 +11,7 @@
 //! | `ranges` | the host memory that a copy reads or writes |
 //! | `launch` | kernels, their arguments, and the host-visible memory that they may read |
 //! | `content` | hashes by which data that were staged before are found again |
+//! | `pinned` | copies from pinned memory, which the host may change before they are made |
 //! | `metadata` | the layout of kernel arguments, from code objects |
 //! | `items` | the items of a record |
 //! | `stage` | host data on the way to the front end |
@@ -20,6 +21,7 @@ mod items;
 mod launch;
 mod metadata;
 mod order;
+mod pinned;
 mod ranges;
 mod stage;
 mod state;
@@ -41,6 +43,7 @@ use self::state::{STATE, State};
 use super::{header, process, thread};
 
 pub(crate) use self::launch::set_attributes_function;
+pub(crate) use self::pinned::set_copy_functions;
 pub(crate) use self::state::{register_function, register_variable};
 
 /// Calls are captured.
@@ -241,13 +244,16 @@ impl Begun {
         found.map_or(0, |found| found.value(arguments))
     }
 
+    /// The stream that the call is about, as the program names it.
+    fn raw_stream(&self, arguments: &[u8]) -> u64 {
+        let handle = Role::Handle(rpd_spool::capture::HandleKind::Stream);
+        let found = self.operation.with_role(handle);
+        found.map_or(0, |argument| argument.value(arguments))
+    }
+
     /// The stream that the call is about.
     fn stream(&self, arguments: &[u8]) -> u64 {
-        let handle = Role::Handle(rpd_spool::capture::HandleKind::Stream);
-        let raw = self
-            .operation
-            .with_role(handle)
-            .map_or(0, |argument| argument.value(arguments));
+        let raw = self.raw_stream(arguments);
         order::stream(raw, self.operation.name().ends_with("_spt"))
     }
 }

@@ -8,7 +8,7 @@ use rpd_spool::writer::ForkLock;
 
 use super::ranges::Range;
 use super::state::STATE;
-use super::{Begun, stored};
+use super::{Begun, pinned, stored};
 use crate::recording::fork::ForkHook;
 use crate::recording::thread;
 
@@ -53,6 +53,13 @@ pub(super) struct Order {
     streams: HashMap<u64, Stream>,
     events: HashMap<u64, Covered>,
     pending: Vec<Pending>,
+}
+
+/// Whether this work of a stream is complete.
+pub(super) fn covers(covered: &[(u64, u64)], stream: u64, work: u64) -> bool {
+    covered
+        .iter()
+        .any(|&(known, done)| known == stream && work <= done)
 }
 
 fn merge(into: &mut Covered, other: &[(u64, u64)]) {
@@ -132,11 +139,7 @@ impl Order {
 
     /// Takes the copies that are complete out.
     fn take(&mut self, covered: &[(u64, u64)]) -> Vec<(u64, Range)> {
-        let done = |pending: &Pending| {
-            covered
-                .iter()
-                .any(|&(stream, work)| stream == pending.stream && pending.work <= work)
-        };
+        let done = |pending: &Pending| covers(covered, pending.stream, pending.work);
         let mut taken = Vec::new();
         self.pending.retain(|pending| {
             let is_done = done(pending);
@@ -215,6 +218,7 @@ pub(super) fn settle(begun: &mut Begun) {
             .items
             .add_data(&range, data_use::OUTPUT, launch, false);
     }
+    pinned::settle(begun, &covered);
 }
 
 /// Follows streams, events and stream capture.

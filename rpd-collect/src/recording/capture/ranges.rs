@@ -3,8 +3,8 @@
 use rpd_spool::capture::{Role, call_flag, data_use, number};
 
 use super::Begun;
-use super::order;
 use super::state::STATE;
+use super::{order, pinned};
 
 /// Host memory: rows of `width` bytes, `pitch` bytes apart, in slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -265,6 +265,9 @@ pub(super) fn end(begun: &mut Begun, arguments: &[u8]) {
     };
     if copy.blocks && (copy.source.is_some() || copy.destination.is_some()) {
         order::settle(begun);
+    }
+    if let Some(source) = copy.source.filter(|_| !copy.blocks) {
+        pinned::begin(begun, arguments, stream, &source);
     }
     let Some(destination) = copy.destination.filter(|range| range.bytes() > 0) else {
         return;

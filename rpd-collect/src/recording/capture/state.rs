@@ -9,7 +9,8 @@ use rpd_spool::writer::ForkLock;
 
 use super::content::{Content, Staged};
 use super::metadata::Kernel;
-use super::order::Order;
+use super::order::{Order, covers};
+use super::pinned::Uploads;
 use super::ranges::Range;
 use crate::recording::fork::ForkHook;
 
@@ -104,6 +105,7 @@ impl HostRanges {
 pub(super) struct State {
     pub(super) order: Order,
     pub(super) staged: Staged,
+    pub(super) uploads: Uploads,
     memory: BTreeMap<u64, Memory>,
     last_memory: u64,
     /// Bases of the memory that launches may use.
@@ -165,6 +167,7 @@ impl State {
     pub(super) fn forget_memory(&mut self) {
         self.memory.clear();
         self.aliases.clear();
+        self.uploads = Uploads::default();
     }
 
     pub(super) fn alias(&mut self, device: u64, host: u64) {
@@ -182,6 +185,14 @@ impl State {
     pub(super) fn is_host(&mut self, address: u64) -> bool {
         self.memory_at(address).is_none_or(|(_, memory)| {
             matches!(memory.kind, memory_kind::HOST | memory_kind::REGISTERED)
+        })
+    }
+
+    /// Whether all of this is memory of the host that the program has pinned.
+    pub(super) fn is_pinned(&mut self, address: u64, size: u64) -> bool {
+        self.memory_at(address).is_some_and(|(base, memory)| {
+            matches!(memory.kind, memory_kind::HOST | memory_kind::REGISTERED)
+                && size <= memory.size - (address - base)
         })
     }
 
@@ -349,10 +360,9 @@ impl State {
             let Some(used) = memory.used_by else {
                 return false;
             };
-            let is_done = used.work.is_some_and(|work| {
-                let mut covered = covered.iter();
-                covered.any(|&(stream, done)| stream == used.stream && work <= done)
-            });
+            let is_done = used
+                .work
+                .is_some_and(|work| covers(covered, used.stream, work));
             if !is_done {
                 return true;
             }

@@ -1,0 +1,150 @@
+//! A damaged or dishonest capture: it is read in every way, or refused.
+//!
+//! The first byte says by its highest bit what the rest is: a capsule, or changes to single values of the database of a good one
+//! (nine bytes each), whose description then has no hash of the database.
+
+use std::cell::RefCell;
+use std::path::Path;
+
+use rpd_capture::{Capture, CaptureError, DATABASE, Manifest};
+use rusqlite::Connection;
+
+use super::{assert_one_line, cells};
+use crate::Target;
+
+pub(super) const TARGET: Target = Target {
+    name: "captures",
+    run,
+    seeds,
+    longest: 256 << 10,
+    mutations: 300,
+};
+
+/// The input is a capsule.
+const WHOLE: u8 = 0x80;
+/// The tables whose values are changed.
+const TABLES: &str = "%";
+/// Longest data that are read.
+const LONGEST: u64 = 4 << 20;
+
+/// Folder of the good capture.
+const GOOD: &str = "good";
+/// A launch of `counting_kernel` of the workload `capture-limits`, made by `rpd capture pack`.
+const CAPSULE: &[u8] = include_bytes!("../../../rpd-capture/testdata/counting.rpdk");
+
+/// Unpacks the good capture into a folder `capture`, with smaller pages in its database, which has no hash.
+fn unpack_good() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let capsule = folder.path().join("capsule");
+    let capture = folder.path().join(GOOD);
+    std::fs::write(&capsule, CAPSULE).expect("written");
+    std::fs::create_dir(&capture).expect("a directory");
+    rpd_capture::unpack_capsule(&capsule, &capture).expect("unpacked");
+    let database = Connection::open(capture.join(DATABASE)).expect("opened");
+    database
+        .execute_batch("PRAGMA journal_mode=DELETE; PRAGMA page_size=1024; VACUUM;")
+        .expect("made smaller");
+    let mut manifest = Manifest::read(&capture).expect("a description");
+    manifest.database.clear();
+    manifest.write(&capture).expect("written");
+    folder
+}
+
+fn seeds() -> Vec<Vec<u8>> {
+    let mut small = vec![WHOLE];
+    FOLDER.with_borrow(|folder| {
+        rpd_capture::pack_capsule(&folder.path().join(GOOD), &mut small).expect("packed");
+    });
+    let changes = |first: u8| {
+        let values = (0..16u8).flat_map(move |n| {
+            let row = n.wrapping_mul(29).wrapping_add(first);
+            [row, n, n.wrapping_mul(3), 20 + n, 0xff, n, 0, 0, 0x80]
+        });
+        [0].into_iter().chain(values).collect::<Vec<u8>>()
+    };
+    vec![vec![0], changes(0), changes(7), changes(100), small]
+}
+
+thread_local! {
+    static FOLDER: RefCell<tempfile::TempDir> = RefCell::new(unpack_good());
+}
+
+fn run(data: &[u8]) {
+    let Some((&kind, rest)) = data.split_first() else {
+        return;
+    };
+    FOLDER.with_borrow(|folder| {
+        let capsule = folder.path().join("capsule");
+        let capture = folder.path().join("capture");
+        let good = folder.path().join(GOOD);
+        let _ = std::fs::remove_dir_all(&capture);
+        std::fs::create_dir(&capture).expect("a directory");
+        let made = if kind & WHOLE != 0 {
+            std::fs::write(&capsule, rest).expect("written");
+            rpd_capture::unpack_capsule(&capsule, &capture)
+        } else {
+            copy(&good, &capture);
+            let database = Connection::open(capture.join(DATABASE)).expect("opened");
+            cells::change_all(&database, TABLES, rest);
+            Ok(())
+        };
+        if let Err(error) = made.and_then(|()| read(&capture, &good)) {
+            assert_one_line(&error.to_string());
+        }
+    });
+}
+
+/// Copies a directory.
+fn copy(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).expect("listed") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            std::fs::create_dir(&target).expect("a directory");
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), &target).expect("copied");
+        }
+    }
+}
+
+/// Reads all of a capture, and compares it with `other`. An error of one part does not keep the others from being read.
+fn read(path: &Path, other: &Path) -> Result<(), CaptureError> {
+    let mut capture = Capture::open(path)?;
+    for problem in rpd_capture::check(&capture)? {
+        assert_one_line(&problem.text);
+    }
+    let mut blobs = Vec::new();
+    let mut calls = 0;
+    let read = capture.calls(1, u64::MAX, |call| -> Result<bool, CaptureError> {
+        for details in [false, true] {
+            let _ = rpd_capture::describe(&call, details);
+        }
+        if let Some(operation) = call.operation() {
+            let _ = rpd_capture::geometry(operation, &call.arguments, &call.items);
+        }
+        let _ = (call.allocation(), rpd_capture::code_objects(&call).count());
+        blobs.extend(call.data().map(|data| data.offset as i64));
+        calls += 1;
+        Ok(calls < 1000)
+    });
+    blobs.extend(capture.codes()?.iter().map(|code| code.blob));
+    for blob in blobs {
+        // Zeros take no room in a file.
+        if capture.data(blob).is_ok_and(|data| data.size <= LONGEST) {
+            let _ = (
+                capture.bytes(blob).is_ok(),
+                rpd_capture::variables(&mut capture, blob),
+            );
+        }
+    }
+    let (memory, kernels, launches) = (capture.memory(), capture.kernels(), capture.launches());
+    let (unsupported, notes) = (capture.unsupported(), capture.notes());
+    let before = capture.launch_before(u64::MAX >> 1);
+    let other = Capture::open(other)?;
+    let _ = rpd_capture::diff(&other, &capture)?;
+    rpd_capture::export(&capture, &mut std::io::sink())?;
+    read?;
+    let _ = (memory?, kernels?, launches?, unsupported?, notes?, before?);
+    Ok(())
+}
