@@ -175,9 +175,9 @@ fn children_are_captured_when_asked_for() {
     assert!(captures(&["--children"]) > 1);
 }
 
-/// Counters and samples of one launch that is run many times, each in one command.
+/// Counters, samples and thread traces of one launch that is run many times, each in one command.
 #[test]
-fn one_launch_is_counted_and_sampled() {
+fn one_launch_is_counted_sampled_and_traced() {
     let captured = captured(&[], "capture", &["strided"]).success();
     let capture = capture_of(&captured);
     let under = |options: &[&str]| {
@@ -214,6 +214,18 @@ fn one_launch_is_counted_and_sampled() {
     ]);
     let samples = sampled.csv("pc_sampling_host_trap");
     assert!(!samples.rows.is_empty());
+    let traced = under(&["--att", "--kernel-include-regex", "strided", "-f", "csv"]);
+    assert!(
+        traced.stderr.contains(" thread traces, 0 dropped"),
+        "{}",
+        traced.stderr
+    );
+    let statistics = traced.files_ending(".csv");
+    let mut statistics = statistics.iter().filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("stats_ui_output_agent_")
+    });
+    assert!(statistics.next().is_some(), "{:?}", traced.files());
 }
 
 /// A full disk ends the capture, not the program.

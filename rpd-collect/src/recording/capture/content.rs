@@ -1,11 +1,16 @@
 //! Hashes of host memory: whether it has changed, and whether the same bytes were staged before.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use twox_hash::XxHash3_128;
 
 /// Data that are remembered; beyond that all are forgotten, and staged again when they come back.
 const MOST: usize = 1 << 16;
+
+/// Bytes from which a range is sampled first, and how many pieces of how many bytes are taken.
+const SAMPLED: u64 = 64 << 10;
+const PIECES: u64 = 32;
+const PIECE: u64 = 64;
 
 /// The hash of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,21 +29,45 @@ impl Content {
 
     /// As [`Content::of`], for an address that may be wrong; `None` when the bytes cannot be read, or the kernel cannot tell.
     pub(super) fn of_checked(address: u64, size: u64) -> Option<Content> {
-        // SAFETY: sysconf has no effects.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
-        let first = address - address % page;
-        // Fails where a load would raise a signal, and otherwise maps the pages, which the hash would do as well.
-        // SAFETY: the advice changes no content, whatever lies there.
-        let ready = unsafe {
-            libc::madvise(
-                first as *mut libc::c_void,
-                (address - first + size) as usize,
-                libc::MADV_POPULATE_READ,
-            )
-        };
-        // SAFETY: all pages could be read.
-        (ready == 0).then(|| unsafe { Content::of(address, size) })
+        // SAFETY: all pages can be read.
+        can_be_read(address, size).then(|| unsafe { Content::of(address, size) })
     }
+
+    /// The content of some pieces of a range, which differs where the range's does, but not the other way round. Short ranges are
+    /// taken as a whole.
+    ///
+    /// # Safety
+    /// As for [`Content::of`].
+    pub(super) unsafe fn of_sample(address: u64, size: u64) -> Content {
+        if size < SAMPLED {
+            // SAFETY: by the contract of this function.
+            return unsafe { Content::of(address, size) };
+        }
+        let mut hasher = Hasher::new();
+        for piece in 0..PIECES {
+            let offset = (size - PIECE) / (PIECES - 1) * piece;
+            // SAFETY: as above; the last piece ends in the range.
+            unsafe { hasher.add(address + offset, PIECE) };
+        }
+        hasher.finish()
+    }
+}
+
+/// Whether memory can be read. Where that is so its pages are mapped afterwards.
+pub(super) fn can_be_read(address: u64, size: u64) -> bool {
+    // SAFETY: sysconf has no effects.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
+    let first = address - address % page;
+    // Fails where a load would raise a signal.
+    // SAFETY: the advice changes no content, whatever lies there.
+    let ready = unsafe {
+        libc::madvise(
+            first as *mut libc::c_void,
+            (address - first + size) as usize,
+            libc::MADV_POPULATE_READ,
+        )
+    };
+    ready == 0
 }
 
 /// Makes the hash of memory that is read in parts.
@@ -69,9 +98,19 @@ impl Hasher {
 pub(super) struct Staged {
     /// By content, size, and whether the front end may keep the hash alone.
     places: HashMap<(Content, u64, bool), u64>,
+    /// The samples of all data that were staged.
+    samples: HashSet<Content>,
 }
 
 impl Staged {
+    /// Whether no data with this sample were staged; from now on some were.
+    pub(super) fn is_new(&mut self, sample: Content) -> bool {
+        if self.samples.len() >= MOST {
+            self.samples.clear();
+        }
+        self.samples.insert(sample)
+    }
+
     pub(super) fn find(&self, content: Content, size: u64, is_output: bool) -> Option<u64> {
         self.places.get(&(content, size, is_output)).copied()
     }
@@ -130,16 +169,36 @@ mod tests {
     }
 
     #[test]
+    fn samples_are_of_the_whole_range() {
+        let mut bytes = vec![0u8; 1 << 20];
+        // SAFETY: a slice.
+        let of =
+            |bytes: &[u8]| unsafe { Content::of_sample(bytes.as_ptr() as u64, bytes.len() as u64) };
+        let before = of(&bytes);
+        for at in [0, 63, bytes.len() - 40] {
+            bytes[at] = 1;
+            assert_ne!(of(&bytes), before, "{at}");
+            bytes[at] = 0;
+        }
+        bytes[1000] = 1;
+        assert_eq!(of(&bytes), before);
+        assert_ne!(of(&bytes[..5000]), of(&vec![0; 5000]));
+    }
+
+    #[test]
     fn data_are_found_by_content_size_and_purpose() {
         let mut staged = Staged::default();
         let content = Content(7);
+        assert!(staged.is_new(content) && !staged.is_new(content));
         staged.insert(content, 100, false, 64);
         assert_eq!(staged.find(content, 100, false), Some(64));
         assert_eq!(staged.find(content, 99, false), None);
         assert_eq!(staged.find(content, 100, true), None);
         for other in 0..MOST as u128 {
             staged.insert(Content(other << 32), 1, false, 0);
+            let _ = staged.is_new(Content(other));
         }
+        assert!(staged.samples.len() <= MOST);
         assert!(staged.places.len() <= MOST);
     }
 }

@@ -11,7 +11,7 @@ use rpd_spool::capture::{CONTROL_BYTES, CONTROL_FILE, STAGE_FILE, StageControl, 
 use rpd_spool::options::CaptureOptions;
 use rpd_spool::writer::now;
 
-use super::content::{Content, Hasher};
+use super::content::{Content, Hasher, can_be_read};
 use super::ranges::Range;
 use super::state::STATE;
 use super::stop;
@@ -190,29 +190,35 @@ pub(super) fn read(range: &Range, into: &mut [u8]) -> bool {
 /// keep their hash alone. `None` when that failed, which ends the capture if there is no space.
 pub(super) fn store(range: &Range, is_output: bool) -> Option<u64> {
     let mut pieces = range.pieces();
-    let content = match (pieces.next(), pieces.next()) {
-        (Some((address, size)), None) => Content::of_checked(address, size),
-        _ => None,
+    let (address, size) = match (pieces.next(), pieces.next()) {
+        (Some((address, size)), None) if can_be_read(address, size) => (address, size),
+        _ => return copy(range, None),
     };
-    let Some(content) = content else {
+    // SAFETY: the memory can be read.
+    let sample = unsafe { Content::of_sample(address, size) };
+    // Most data are new. They are hashed when they seem to come back, and found from the next time on.
+    if STATE.with(|state| state.staged.is_new(sample)) != Some(false) {
         return copy(range, None);
-    };
-    let size = range.bytes();
+    }
+    // SAFETY: as above.
+    let content = unsafe { Content::of(address, size) };
     let known = STATE.with(|state| state.staged.find(content, size, is_output));
     if let Some(place) = known.flatten() {
         return Some(place);
     }
-    let mut copied = Hasher::new();
-    let place = copy(range, Some(&mut copied))?;
-    // Somebody may have written the memory meanwhile.
-    if copied.finish() == content {
-        STATE.with(|state| state.staged.insert(content, size, is_output, place));
+    let mut hashers = [Hasher::new(), Hasher::new()];
+    let place = copy(range, Some(&mut hashers))?;
+    let [before, after] = hashers.map(|hasher| hasher.finish());
+    // Somebody may have written the memory meanwhile; what was copied is then not known.
+    if before == after {
+        STATE.with(|state| state.staged.insert(after, size, is_output, place));
     }
     Some(place)
 }
 
-/// Copies bytes of the program to the staging file, and adds them to the hash as they are then.
-fn copy(range: &Range, mut hasher: Option<&mut Hasher>) -> Option<u64> {
+/// Copies bytes of the program to the staging file. Where hashers are given, adds the bytes to the first as they are before they are
+/// copied, and to the second as they are after that; they can be read then.
+fn copy(range: &Range, mut hashers: Option<&mut [Hasher; 2]>) -> Option<u64> {
     let control = control()?;
     let size = range.bytes();
     let room = size.next_multiple_of(ALIGN);
@@ -227,34 +233,51 @@ fn copy(range: &Range, mut hasher: Option<&mut Hasher>) -> Option<u64> {
     for (address, len) in range.pieces() {
         let mut done = 0;
         while done < len {
-            // SAFETY: the kernel checks the program's memory.
-            let written = unsafe {
-                libc::pwrite(
-                    file,
-                    (address + done) as *const libc::c_void,
-                    (len - done).min(PART) as usize,
-                    (at + done) as libc::off_t,
-                )
-            };
-            if written <= 0 {
-                // SAFETY: reading the errno of this thread.
-                let error = unsafe { *libc::__errno_location() };
-                if written < 0 && error == libc::EINTR {
-                    continue;
+            let (address, part) = (address + done, (len - done).min(PART));
+            let mut hash = |index: usize| {
+                if let Some(hashers) = &mut hashers {
+                    // SAFETY: by what the caller says.
+                    unsafe { hashers[index].add(address, part) };
                 }
+            };
+            hash(0);
+            if let Err(error) = write(file, address, part, at + done) {
                 control.abandoned.fetch_add(room, Ordering::Relaxed);
                 if error != libc::EFAULT {
                     stop(ended::NO_SPACE);
                 }
                 return None;
             }
-            if let Some(hasher) = &mut hasher {
-                // SAFETY: the kernel has read these bytes.
-                unsafe { hasher.add(address + done, written as u64) };
-            }
-            done += written as u64;
+            hash(1);
+            done += part;
         }
         at += len;
     }
     Some(offset)
+}
+
+/// Writes `len` bytes of the program's memory to the file, at `at`; the error number when that is not possible.
+fn write(file: i32, address: u64, len: u64, at: u64) -> Result<(), i32> {
+    let mut done = 0;
+    while done < len {
+        // SAFETY: the kernel checks the program's memory.
+        let written = unsafe {
+            libc::pwrite(
+                file,
+                (address + done) as *const libc::c_void,
+                (len - done) as usize,
+                (at + done) as libc::off_t,
+            )
+        };
+        if written <= 0 {
+            // SAFETY: reading the errno of this thread.
+            let error = unsafe { *libc::__errno_location() };
+            if written < 0 && error == libc::EINTR {
+                continue;
+            }
+            return Err(error);
+        }
+        done += written as u64;
+    }
+    Ok(())
 }
