@@ -216,7 +216,7 @@ fn one_launch_is_counted_sampled_and_traced() {
     assert!(!samples.rows.is_empty());
     let traced = under(&["--att", "--kernel-include-regex", "strided", "-f", "csv"]);
     assert!(
-        traced.stderr.contains(" thread traces, 0 dropped"),
+        traced.stderr.contains("1 thread trace, 0 dropped"),
         "{}",
         traced.stderr
     );
