@@ -32,7 +32,7 @@ const GOOD: &str = "good";
 /// A launch of `counting_kernel` of the workload `capture-limits`, made by `rpd capture pack`.
 const CAPSULE: &[u8] = include_bytes!("../../../rpd-capture/testdata/counting.rpdk");
 
-/// Unpacks the good capture into a folder `capture`, with smaller pages in its database, which has no hash.
+/// Unpacks the good capture into the folder [`GOOD`], with smaller pages in its database, which has no hash.
 fn unpack_good() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let capsule = folder.path().join("capsule");
