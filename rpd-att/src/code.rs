@@ -2,26 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use object::{Object as _, ObjectSymbol as _, SymbolKind};
 use rpd_gfx::codeobj::{self, CodeObject};
 use rpd_gfx::disasm::{Disassembler, Instruction};
+use rpd_gfx::source::Function;
 
 use crate::record::Pc;
 use crate::stitch::Code;
 
 /// Bytes that the longest instruction has.
 const LONGEST: usize = 20;
-
-/// A function or kernel of a code object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Function {
-    /// Name, mangled.
-    pub name: String,
-    /// Address in the file.
-    pub address: u64,
-    /// Bytes.
-    pub size: u64,
-}
 
 /// One code object.
 struct Object {
@@ -50,23 +39,7 @@ impl CodeObjects {
     /// When it is not a code object.
     pub fn add(&mut self, id: u64, bytes: &[u8]) -> Result<(), codeobj::Error> {
         let file = CodeObject::parse(bytes)?;
-        // Functions that are not kernels are in the full table only, which stripped files lack.
-        let elf = object::File::parse(file.bytes()).ok();
-        let symbols = elf
-            .iter()
-            .flat_map(|elf| elf.symbols().chain(elf.dynamic_symbols()));
-        let mut functions: Vec<Function> = symbols
-            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0)
-            .filter_map(|symbol| {
-                Some(Function {
-                    name: symbol.name().ok()?.to_owned(),
-                    address: symbol.address(),
-                    size: symbol.size(),
-                })
-            })
-            .collect();
-        functions.sort_by(|a, b| (a.address, &a.name).cmp(&(b.address, &b.name)));
-        functions.dedup_by_key(|function| function.address);
+        let functions = Function::all(file.bytes()).unwrap_or_default();
         let disassembler = Disassembler::new(&file.target().processor);
         self.objects.insert(
             id,
@@ -105,9 +78,7 @@ impl CodeObjects {
     /// The function at an address.
     pub fn function(&self, pc: Pc) -> Option<&Function> {
         let functions = &self.objects.get(&pc.code_object)?.functions;
-        let behind = functions.partition_point(|function| function.address <= pc.address);
-        let function = &functions[behind.checked_sub(1)?];
-        (pc.address - function.address < function.size).then_some(function)
+        Function::at(functions, pc.address)
     }
 
     /// The bytes of code from an address on, at most `most`.

@@ -24,7 +24,7 @@ mod ui;
 mod waits;
 mod window;
 
-pub use code::{CodeObjects, Function};
+pub use code::CodeObjects;
 pub use decoder::{Error, Token, decode, tokens};
 pub use diagnosis::Diagnosis;
 pub use gfx9::{Gfx9Token, Misc, Place};

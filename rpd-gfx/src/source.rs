@@ -20,6 +20,66 @@ pub struct Function {
     pub size: u64,
 }
 
+impl Function {
+    /// The functions of a code object, by address. Those that are not kernels are missing in stripped files.
+    ///
+    /// # Errors
+    /// When it is no ELF file; what is wrong with it.
+    pub fn all(bytes: &[u8]) -> Result<Vec<Function>, String> {
+        let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
+        Ok(functions(&file, &code_of(&file)))
+    }
+
+    /// The function that an address is in, of functions by address.
+    pub fn at(functions: &[Function], address: u64) -> Option<&Function> {
+        let behind = functions.partition_point(|function| function.address <= address);
+        let found = &functions[behind.checked_sub(1)?];
+        (address - found.address < found.size).then_some(found)
+    }
+}
+
+/// Sections of code, by address.
+fn code_of<'data>(file: &object::File<'data>) -> Vec<(u64, &'data [u8])> {
+    let sections = file.sections();
+    let mut code: Vec<(u64, &[u8])> = sections
+        .filter(|section| section.kind() == SectionKind::Text)
+        .filter_map(|section| Some((section.address(), section.data().ok()?)))
+        .collect();
+    code.sort_by_key(|(address, _)| *address);
+    code
+}
+
+/// Functions by address.
+fn functions(file: &object::File<'_>, code: &[(u64, &[u8])]) -> Vec<Function> {
+    let symbols = file.symbols().chain(file.dynamic_symbols());
+    let mut functions: Vec<Function> = symbols
+        .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+        .filter_map(|symbol| {
+            Some(Function {
+                name: symbol.name().ok()?.to_owned(),
+                address: symbol.address(),
+                size: symbol.size(),
+            })
+        })
+        .collect();
+    functions.sort_by(|a, b| (a.address, &a.name).cmp(&(b.address, &b.name)));
+    functions.dedup_by(|a, b| a.address == b.address);
+    // A symbol without a size ends where the next begins.
+    for index in 0..functions.len() {
+        if functions[index].size == 0 {
+            let address = functions[index].address;
+            let next = functions.get(index + 1).map(|next| next.address);
+            let section = code
+                .iter()
+                .map(|(start, bytes)| start.saturating_add(bytes.len() as u64))
+                .find(|end| *end > address);
+            let end = next.into_iter().chain(section).min().unwrap_or(address);
+            functions[index].size = end - address;
+        }
+    }
+    functions
+}
+
 /// A place in source code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourcePlace {
@@ -101,39 +161,8 @@ impl<'data> CodeObject<'data> {
     /// When it is no ELF file; what is wrong with it.
     pub fn parse(bytes: &'data [u8]) -> Result<CodeObject<'data>, String> {
         let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
-        let mut functions: Vec<Function> = file
-            .symbols()
-            .chain(file.dynamic_symbols())
-            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-            .filter_map(|symbol| {
-                Some(Function {
-                    name: symbol.name().ok()?.to_owned(),
-                    address: symbol.address(),
-                    size: symbol.size(),
-                })
-            })
-            .collect();
-        functions.sort_by(|a, b| (a.address, &a.name).cmp(&(b.address, &b.name)));
-        functions.dedup_by(|a, b| a.address == b.address);
-        let mut code: Vec<(u64, &[u8])> = file
-            .sections()
-            .filter(|section| section.kind() == SectionKind::Text)
-            .filter_map(|section| Some((section.address(), section.data().ok()?)))
-            .collect();
-        code.sort_by_key(|(address, _)| *address);
-        // A symbol without a size ends where the next begins.
-        for index in 0..functions.len() {
-            if functions[index].size == 0 {
-                let address = functions[index].address;
-                let next = functions.get(index + 1).map(|next| next.address);
-                let section = code
-                    .iter()
-                    .map(|(start, bytes)| start + bytes.len() as u64)
-                    .find(|end| *end > address);
-                let end = next.into_iter().chain(section).min().unwrap_or(address);
-                functions[index].size = end - address;
-            }
-        }
+        let code = code_of(&file);
+        let functions = functions(&file, &code);
         let mut problem = None;
         let load = |id: gimli::SectionId| -> Result<Reader<'data>, gimli::Error> {
             let section = file.section_by_name(id.name());
@@ -195,11 +224,7 @@ impl<'data> CodeObject<'data> {
 
     /// The function that an address is in.
     pub fn function_at(&self, address: u64) -> Option<&Function> {
-        let behind = self
-            .functions
-            .partition_point(|function| function.address <= address);
-        let found = &self.functions[behind.checked_sub(1)?];
-        (address - found.address < found.size).then_some(found)
+        Function::at(&self.functions, address)
     }
 
     /// The code from `address` on, at most `size` bytes.
