@@ -28,7 +28,17 @@ pub enum Error {
 /// `code` tells what instructions are at an address; every record goes to `sink`, the hardware's version first. Tokens that
 /// make no sense are skipped, and a stream that is cut off is decoded up to there: the diagnosis says so.
 pub fn decode<R: Read>(
-    stream: R,
+    mut stream: R,
+    code: &mut dyn Code,
+    sink: &mut dyn Sink,
+) -> Result<Diagnosis, Error> {
+    decode_from(&mut stream, code, sink)
+}
+
+/// Decodes a stream of any kind: compiled once and here, with the optimisation of this crate, not in each that decodes. Streams are read
+/// in large pieces.
+fn decode_from(
+    stream: &mut dyn Read,
     code: &mut dyn Code,
     sink: &mut dyn Sink,
 ) -> Result<Diagnosis, Error> {

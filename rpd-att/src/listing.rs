@@ -110,13 +110,13 @@ impl Listing {
             };
             self.labels.insert(first, function.name.clone());
             let mut at = function.address;
-            while at < function.address + function.size {
+            while at - function.address < function.size {
                 let here = Pc { address: at, ..pc };
                 let Some(instruction) = code.instruction(here).filter(|found| found.bytes > 0)
                 else {
                     break;
                 };
-                at += u64::from(instruction.bytes);
+                at = at.saturating_add(instruction.bytes.into());
                 self.push(here, Operands::of(&instruction), instruction.text);
             }
             if let Some(index) = self.by_pc.get(&pc) {

@@ -3,8 +3,8 @@
 use crate::diagnosis::Diagnosis;
 use crate::pending::Pending;
 use crate::record::{
-    Category, Dispatch, Event, EventKind, Info, Occupancy, OtherSimd, PerfEvent, Realtime, Record,
-    ShaderData, Sink,
+    Category, Dispatch, Event, EventKind, Info, Instruction, Occupancy, OtherSimd, PerfEvent,
+    Realtime, Record, ShaderData, Sink,
 };
 use crate::registers::Registers;
 use crate::stitch::Stitcher;
@@ -129,12 +129,8 @@ impl<'a> Output<'a> {
         }
         let count = self.stitcher.stitch(wave, count);
         let traced = &wave.instructions[..count];
-        let known = |i: &&crate::record::Instruction| i.pc.is_known();
-        let missing = traced.iter().filter(|i| !known(i)).count()
-            - traced
-                .iter()
-                .filter(|i| i.category == Category::Context && !known(i))
-                .count();
+        let is_missing = |i: &&Instruction| !i.pc.is_known() && i.category != Category::Context;
+        let missing = traced.iter().filter(is_missing).count();
         self.diagnosis.instructions += traced.len() as u64;
         // A wave without an entry point, or one outside all code objects, has nothing to be matched with.
         if missing > 0 && wave.entry.code_object != 0 {

@@ -43,6 +43,7 @@ pub(crate) struct Pending {
 }
 
 /// Limits durations to what a record holds.
+#[inline]
 pub(crate) fn cycles(value: i64) -> i32 {
     value.clamp(0, i64::from(i32::MAX)) as i32
 }
@@ -51,12 +52,43 @@ pub(crate) fn cycles(value: i64) -> i32 {
 const MAX_STALL: i64 = (1 << 24) - 1;
 
 /// Limits a stall to what a record holds.
+#[inline]
 pub(crate) fn stall(value: i64) -> u32 {
     value.clamp(0, MAX_STALL) as u32
 }
 
+/// Lists of waves that ended, for the next ones: lists that grow from nothing are copied many times.
+#[derive(Debug, Default)]
+pub(crate) struct SpareLists(Vec<(Vec<Instruction>, Vec<Span>)>);
+
+impl SpareLists {
+    /// Entries of a list up to which it is kept.
+    const MAX_ENTRIES: usize = 4096;
+    /// Lists that are kept.
+    const MAX_LISTS: usize = 64;
+
+    /// Takes the lists of a wave that was reported.
+    pub(crate) fn keep(&mut self, wave: Pending) {
+        let (mut instructions, mut timeline) = (wave.instructions, wave.timeline);
+        let entries = instructions.capacity().max(timeline.capacity());
+        if self.0.len() < Self::MAX_LISTS && entries <= Self::MAX_ENTRIES {
+            instructions.clear();
+            timeline.clear();
+            self.0.push((instructions, timeline));
+        }
+    }
+}
+
 impl Pending {
-    pub(crate) fn new(cu: u8, simd: u8, slot: u8, entry: Pc, begin: i64) -> Self {
+    pub(crate) fn new(
+        cu: u8,
+        simd: u8,
+        slot: u8,
+        entry: Pc,
+        begin: i64,
+        spare: &mut SpareLists,
+    ) -> Self {
+        let (instructions, timeline) = spare.0.pop().unwrap_or_default();
         let mut anchors = Vec::new();
         if entry.is_known() {
             anchors.push(Anchor {
@@ -80,8 +112,8 @@ impl Pending {
             part: 0,
             state: State::Idle,
             since: begin,
-            instructions: Vec::new(),
-            timeline: Vec::new(),
+            instructions,
+            timeline,
             anchors,
             cursor: Cursor::default(),
         }

@@ -55,38 +55,47 @@ enum Slot {
 /// Lines that were asked for.
 struct Lines<'a> {
     code: &'a mut dyn Code,
-    pages: Vec<Box<[Slot; PAGE]>>,
+    /// `PAGE` lines each.
+    pages: Vec<Vec<Slot>>,
     by_address: HashMap<(u64, u64), usize>,
     last: Option<((u64, u64), usize)>,
 }
 
 impl Lines<'_> {
+    #[inline]
     fn at(&mut self, pc: Pc) -> Option<Line> {
         let key = (pc.code_object, pc.address / (4 * PAGE as u64));
         let page = match self.last {
             Some((last, page)) if last == key => page,
-            _ => {
-                let pages = &mut self.pages;
-                let page = *self.by_address.entry(key).or_insert_with(|| {
-                    pages.push(Box::new([Slot::NotAsked; PAGE]));
-                    pages.len() - 1
-                });
-                self.last = Some((key, page));
-                page
-            }
+            _ => self.page(key),
         };
-        let slot = &mut self.pages[page][(pc.address / 4) as usize % PAGE];
-        match *slot {
+        match self.pages[page][(pc.address / 4) as usize % PAGE] {
             Slot::Line(line) => Some(line),
             Slot::Missing => None,
-            Slot::NotAsked => {
-                // Instructions without a size would be walked for ever.
-                let instruction = self.code.instruction(pc).filter(|found| found.bytes > 0);
-                let line = instruction.map(|instruction| Line::of(&instruction));
-                *slot = line.map_or(Slot::Missing, Slot::Line);
-                line
-            }
+            Slot::NotAsked => self.ask(page, pc),
         }
+    }
+
+    /// The number of the page with this key.
+    #[cold]
+    fn page(&mut self, key: (u64, u64)) -> usize {
+        let pages = &mut self.pages;
+        let page = *self.by_address.entry(key).or_insert_with(|| {
+            pages.push(vec![Slot::NotAsked; PAGE]);
+            pages.len() - 1
+        });
+        self.last = Some((key, page));
+        page
+    }
+
+    /// Asks for a line for the first time.
+    #[cold]
+    fn ask(&mut self, page: usize, pc: Pc) -> Option<Line> {
+        // Instructions without a size would be walked for ever.
+        let instruction = self.code.instruction(pc).filter(|found| found.bytes > 0);
+        let line = instruction.map(|instruction| Line::of(&instruction));
+        self.pages[page][(pc.address / 4) as usize % PAGE] = line.map_or(Slot::Missing, Slot::Line);
+        line
     }
 }
 

@@ -7,7 +7,7 @@ use super::token::{Gfx9Token, Misc, Place, SLOTS, delta, token_length};
 use super::wave::Running;
 use crate::header::Header;
 use crate::output::Output;
-use crate::pending::{KEEP, MAX_PENDING, Pending};
+use crate::pending::{KEEP, MAX_PENDING, Pending, SpareLists};
 use crate::record::{Event, EventKind, Occupancy, Pc, PerfEvent, ShaderData};
 use crate::registers::{CS_PARTIAL_FLUSH, DISPATCH_INITIATOR, NOWHERE, Registers, Write};
 use crate::window::Window;
@@ -85,6 +85,7 @@ struct Decoder<'a> {
     waves: [Option<Box<Running>>; 4 * SLOTS],
     /// Instructions in all of `waves`.
     pending: usize,
+    spare: SpareLists,
     /// Entry points of all running waves, by place.
     running: HashMap<u32, Pc>,
     samples: [[Sampled; 4]; 16],
@@ -105,6 +106,7 @@ pub(crate) fn decode<R: Read>(
         output,
         waves: [const { None }; 4 * SLOTS],
         pending: 0,
+        spare: SpareLists::default(),
         running: HashMap::new(),
         samples: Default::default(),
     };
@@ -170,10 +172,10 @@ impl Decoder<'_> {
                     self.output.diagnosis.invalid_token(window.offset());
                     return;
                 };
-                let target = self.target;
+                let (target, spare) = (self.target, &mut self.spare);
                 // The start of this wave was lost.
                 let wave = self.waves[at].get_or_insert_with(|| {
-                    let wave = Pending::new(target, simd, slot, Pc::default(), time);
+                    let wave = Pending::new(target, simd, slot, Pc::default(), time, spare);
                     Box::new(Running::new(wave))
                 });
                 let before = wave.wave.instructions.len();
@@ -335,7 +337,8 @@ impl Decoder<'_> {
                 return;
             }
             if self.waves[at].is_none() {
-                let mut wave = Pending::new(place.cu, place.simd, place.slot, pc, time);
+                let Place { cu, simd, slot, .. } = place;
+                let mut wave = Pending::new(cu, simd, slot, pc, time, &mut self.spare);
                 wave.me = me;
                 wave.pipe = pipe;
                 self.waves[at] = Some(Box::new(Running::new(wave)));
@@ -350,17 +353,16 @@ impl Decoder<'_> {
         let time = self.clock.time;
         if place.cu == self.target && place.sh == 0 {
             let at = usize::from(place.simd) * SLOTS + usize::from(place.slot);
-            if let Some(wave) = &mut self.waves[at] {
-                if wave.in_trap() {
-                    return;
-                }
-                let before = wave.wave.instructions.len();
+            if self.waves[at].as_ref().is_some_and(|wave| wave.in_trap()) {
+                return;
+            }
+            if let Some(mut wave) = self.waves[at].take() {
+                self.pending -= wave.wave.instructions.len();
                 wave.end(time);
-                self.pending -= before;
                 let count = wave.wave.instructions.len();
                 self.output
                     .wave(&mut wave.wave, count, true, &mut self.registers);
-                self.waves[at] = None;
+                self.spare.keep(wave.wave);
             }
         }
         match self.running.remove(&place_key(place)) {

@@ -8,7 +8,7 @@ use super::token::{RdnaKind, RdnaToken, Tokens, bits};
 use super::wave::Running;
 use crate::header::{Generation, Header};
 use crate::output::Output;
-use crate::pending::{KEEP, MAX_PENDING, Pending};
+use crate::pending::{KEEP, MAX_PENDING, Pending, SpareLists};
 use crate::record::{Event, EventKind, Occupancy, OtherSimd, Pc, Realtime, ShaderData};
 use crate::registers::{Registers, Write};
 use crate::window::Window;
@@ -34,9 +34,24 @@ struct Decoder<'a> {
     waves: [Option<Box<Running>>; SLOTS],
     /// Waves that ended and may still get an address: one for each slot.
     pending: usize,
+    spare: SpareLists,
     running: HashMap<u32, Pc>,
     saved: HashMap<u32, Pc>,
     last_clock: Option<Realtime>,
+}
+
+/// Tokens that wait for those of the same cycle, in the order of their times.
+#[derive(Debug, Default)]
+struct Held {
+    first: Option<RdnaToken>,
+    /// Those behind the first.
+    more: VecDeque<RdnaToken>,
+}
+
+impl Held {
+    fn last(&self) -> Option<&RdnaToken> {
+        self.more.back().or(self.first.as_ref())
+    }
 }
 
 /// Where a wave is, and what started it.
@@ -76,12 +91,13 @@ pub(crate) fn decode<R: Read>(
         output,
         waves: [const { None }; SLOTS],
         pending: 0,
+        spare: SpareLists::default(),
         running: HashMap::new(),
         saved: HashMap::new(),
         last_clock: None,
     };
     let mut tokens = Tokens::new(window, header.generation);
-    let mut held = VecDeque::new();
+    let mut held = Held::default();
     while let Some(token) = tokens.next_token() {
         if std::mem::take(&mut tokens.lost) {
             decoder.release(&mut held);
@@ -115,10 +131,10 @@ pub(crate) fn decode<R: Read>(
 impl Decoder<'_> {
     /// Handles tokens so that a WAVE_READY, which tells of the cycle before it, is before others of its own cycle.
     #[inline]
-    fn in_order(&mut self, mut token: RdnaToken, held: &mut VecDeque<RdnaToken>) {
+    fn in_order(&mut self, mut token: RdnaToken, held: &mut Held) {
         if token.kind == RdnaKind::WaveReady {
             token.time -= 1;
-            if held.back().is_some_and(|last| token.time < last.time) {
+            if held.last().is_some_and(|last| token.time < last.time) {
                 self.token(token);
                 return;
             }
@@ -131,28 +147,39 @@ impl Decoder<'_> {
             self.token(token);
             return;
         }
-        // Mostly there is one, of an earlier cycle.
-        if held.len() == 1 && held[0].time < token.time {
-            let first = std::mem::replace(&mut held[0], token);
-            self.token(first);
-            return;
-        }
-        while held.front().is_some_and(|first| first.time < token.time) {
-            if let Some(first) = held.pop_front() {
+        match held.first {
+            // Mostly there is one, of an earlier cycle.
+            Some(first) if first.time < token.time && held.more.is_empty() => {
+                held.first = Some(token);
                 self.token(first);
             }
+            Some(_) => self.hold(token, held),
+            None => held.first = Some(token),
         }
-        held.push_back(token);
     }
 
-    fn release(&mut self, held: &mut VecDeque<RdnaToken>) {
-        while let Some(token) = held.pop_front() {
+    /// Handles what is held of earlier cycles, and holds a token of a later one or of the same.
+    #[cold]
+    fn hold(&mut self, token: RdnaToken, held: &mut Held) {
+        while let Some(first) = held.first.filter(|first| first.time < token.time) {
+            held.first = held.more.pop_front();
+            self.token(first);
+        }
+        match held.first {
+            Some(_) => held.more.push_back(token),
+            None => held.first = Some(token),
+        }
+    }
+
+    fn release(&mut self, held: &mut Held) {
+        while let Some(token) = held.first {
+            held.first = held.more.pop_front();
             self.token(token);
         }
     }
 
     /// Adds the instructions that `act` adds to a wave to those that are pending.
-    #[inline]
+    #[inline(always)]
     fn wave(&mut self, slot: u64, act: impl FnOnce(&mut Running)) {
         if let Some(wave) = &mut self.waves[slot as usize % SLOTS] {
             if wave.wave.complete {
@@ -167,14 +194,17 @@ impl Decoder<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn token(&mut self, token: RdnaToken) {
-        let RdnaToken {
-            word, time, offset, ..
-        } = token;
+        self.handle(token.kind, token.word, token.time, token.offset);
+    }
+
+    /// Handles a token. Its fields are passed in registers: a token that was just written to memory field by field is slow to
+    /// copy as a whole.
+    fn handle(&mut self, kind: RdnaKind, word: u64, time: i64, offset: u64) {
         let field = |low, count| bits(word, low, count);
         let twelve = self.generation == Generation::Gfx12;
-        match token.kind {
+        match kind {
             RdnaKind::Inst => {
                 let (slot, op) = if twelve {
                     (field(7, 5), field(12, 8))
@@ -322,7 +352,8 @@ impl Decoder<'_> {
     }
 
     fn begin(&mut self, start: Start, pc: Pc, time: i64) {
-        let mut wave = Pending::new(start.cu, start.simd, start.slot, pc, time);
+        let Start { cu, simd, slot, .. } = start;
+        let mut wave = Pending::new(cu, simd, slot, pc, time, &mut self.spare);
         wave.me = start.me;
         wave.pipe = start.pipe;
         wave.workgroup = start.workgroup.unwrap_or(0);
@@ -336,6 +367,7 @@ impl Decoder<'_> {
             self.pending -= count.min(self.pending);
             self.output
                 .wave(&mut wave.wave, count, true, &mut self.registers);
+            self.spare.keep(wave.wave);
         }
     }
 
