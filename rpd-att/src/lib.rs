@@ -12,6 +12,7 @@ mod gfx9;
 mod header;
 mod line;
 mod listing;
+mod occupancy;
 mod output;
 mod pending;
 mod plugin;
@@ -30,6 +31,7 @@ pub use diagnosis::Diagnosis;
 pub use gfx9::{Gfx9Token, Misc, Place};
 pub use header::{Generation, Header, HeaderError};
 pub use listing::{CodeLine, Listing};
+pub use occupancy::{OccupancySums, UnitWaves};
 pub use plugin::{Library, PluginError, find_library};
 pub use rdna::RdnaKind;
 pub use record::{

@@ -6,14 +6,16 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use rpd_att::{Library, Listing, Wave};
+use rpd_att::{Library, Listing, OccupancySums, Wave};
 use rpd_core::compat::Difference;
 use rpd_core::ids::{AgentHandle, CodeObjectId, DispatchId};
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::Session;
 use rpd_core::session::samples::Issue;
-use rpd_core::session::traces::{ThreadTraces, TraceSummary, TracedLine, TracedWave};
+use rpd_core::session::traces::{
+    OccupiedTime, OccupiedUnit, ThreadTraces, TraceSummary, TracedLine, TracedWave,
+};
 
 use super::decode::{Decoded, Decoding, Wanted, decode_dispatch};
 use super::files::{TraceKey, Traces};
@@ -205,13 +207,14 @@ fn add(session: &mut Session, key: &TraceKey, agent: AgentHandle, decoded: &Deco
             bytes: found.bytes,
             capacity,
             full,
-            started: engine.started,
+            started: engine.occupancy.started(),
             waves: found.waves,
             instructions: found.instructions,
             unmatched: found.unmatched + found.without_code,
             lost: found.lost,
             incomplete_waves: found.incomplete_waves,
         });
+        add_occupancy(&mut session.thread_traces, &engine.occupancy);
     }
     let lines = lines(session, &decoded.listing, |object, offset| TracedLine {
         kernel,
@@ -229,6 +232,25 @@ fn add(session: &mut Session, key: &TraceKey, agent: AgentHandle, decoded: &Deco
         .thread_traces
         .problems
         .extend(decoded.notes.iter().cloned());
+}
+
+/// Adds the waves of the shader engine whose summary is the last one.
+fn add_occupancy(traces: &mut ThreadTraces, sums: &OccupancySums) {
+    let stream = traces.summaries.len() as u32 - 1;
+    let times = sums.times().map(|(begin, end, wave_cycles)| OccupiedTime {
+        stream,
+        begin,
+        end,
+        wave_cycles,
+    });
+    traces.occupied_times.extend(times);
+    let units = sums.units().map(|(cu, unit)| OccupiedUnit {
+        stream,
+        cu,
+        waves: unit.waves,
+        wave_cycles: unit.cycles,
+    });
+    traces.occupied_units.extend(units);
 }
 
 /// The lines that waves executed.
@@ -263,9 +285,13 @@ struct Waves(Vec<(u32, TracedWave)>);
 impl Waves {
     fn take(&mut self, engine: u32, wave: &Wave<'_>) {
         let place = (wave.cu, wave.simd, wave.slot);
-        let begun = self.0.iter_mut().rev().find(|(of, known)| {
-            wave.part > 0 && *of == engine && (known.cu, known.simd, known.slot) == place
-        });
+        let is_same = |(of, known): &&mut (u32, TracedWave)| {
+            *of == engine && (known.cu, known.simd, known.slot) == place
+        };
+        let begun = match wave.part {
+            0 => None,
+            _ => self.0.iter_mut().rev().find(is_same),
+        };
         let known = match begun {
             Some((_, known)) => known,
             None => {

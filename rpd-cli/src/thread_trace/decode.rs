@@ -5,7 +5,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use rpd_att::{CodeObjects, Diagnosis, Folder, Info, Library, Listing, Pc, Record, Wave};
+use rpd_att::{
+    CodeObjects, Diagnosis, Folder, Info, Library, Listing, OccupancySums, Pc, Record, Wave,
+};
 use rpd_formats::csv::{TracedLine, write_traced_lines};
 use rpd_formats::perfetto::{WavePlace, WaveSpan, WaveTrace};
 use rpd_spool::demangle::demangle;
@@ -94,8 +96,8 @@ pub(crate) struct EngineReport {
     pub(crate) engine: u32,
     /// Bytes, waves, and what is wrong.
     pub(crate) diagnosis: Diagnosis,
-    /// Waves that began anywhere on it.
-    pub(crate) started: u64,
+    /// Waves on all of its compute units.
+    pub(crate) occupancy: OccupancySums,
     /// The hardware's major version; 0 when the trace could not be read.
     pub(crate) gfx: u32,
 }
@@ -195,7 +197,8 @@ fn decode_engine(
         File::open(&file.path).with_context(|| format!("cannot open {}", file.path.display()))?;
     let (mut waves, mut instructions, mut bytes) = (0, 0, 0);
     let engine = file.engine;
-    let (mut started, mut gfx) = (0u64, 0);
+    let mut gfx = 0;
+    let mut occupancy = OccupancySums::default();
     let mut failed = None;
     let mut infos = Vec::new();
     let mut sink = |record: Record<'_>| match record {
@@ -206,7 +209,7 @@ fn decode_engine(
             }
         }
         Record::Occupancy(records) => {
-            started += records.iter().filter(|record| record.start).count() as u64;
+            occupancy.add(records);
             if let Some(folder) = &mut outputs.folder {
                 folder.occupancy(engine, records);
             }
@@ -277,10 +280,11 @@ fn decode_engine(
     if let Some(error) = failed {
         return Err(error);
     }
+    occupancy.finish();
     Ok(EngineReport {
         engine,
         diagnosis,
-        started,
+        occupancy,
         gfx,
     })
 }
@@ -341,7 +345,10 @@ pub(crate) fn decode_dispatch(
         }
     }
     if !engines.is_empty() && engines.iter().all(|engine| engine.diagnosis.waves == 0) {
-        let started: u64 = engines.iter().map(|engine| engine.started).sum();
+        let started: u64 = engines
+            .iter()
+            .map(|engine| engine.occupancy.started())
+            .sum();
         notes.push(format!(
             "no wave of dispatch {} ran on the traced compute unit ({started} waves ran on others of the traced shader \
              engines): there is occupancy and no instruction; another --att-target-cu, more of --att-shader-engine-mask, a \

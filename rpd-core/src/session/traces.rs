@@ -104,6 +104,32 @@ pub struct TracedWave {
     pub complete: bool,
 }
 
+/// How busy a shader engine was for a part of its trace's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OccupiedTime {
+    /// Index into [`ThreadTraces::summaries`].
+    pub stream: u32,
+    /// When this part begins, in cycles of the trace.
+    pub begin: i64,
+    /// When it ends.
+    pub end: i64,
+    /// Cycles in it of all waves on all compute units, added up.
+    pub wave_cycles: u64,
+}
+
+/// What ran on a compute unit of a traced shader engine, whether its instructions were traced or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OccupiedUnit {
+    /// Index into [`ThreadTraces::summaries`].
+    pub stream: u32,
+    /// Compute unit; for RDNA the shader array (bit 7) and WGP.
+    pub cu: u8,
+    /// Waves that began on it.
+    pub waves: u64,
+    /// Their cycles, added up.
+    pub wave_cycles: u64,
+}
+
 /// What an instruction took, over all waves of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracedLine {
@@ -151,6 +177,10 @@ pub struct ThreadTraces {
     pub summaries: Vec<TraceSummary>,
     /// Waves, by stream.
     pub waves: Vec<TracedWave>,
+    /// Waves on shader engines over time, by stream and begin; parts without waves are left out.
+    pub occupied_times: Vec<OccupiedTime>,
+    /// Compute units with waves, by stream and number.
+    pub occupied_units: Vec<OccupiedUnit>,
     /// Instructions.
     pub lines: Vec<TracedLine>,
     /// What is wrong with the traces, for the user: one sentence each.

@@ -24,7 +24,14 @@ pub(crate) const FILE: &str = "report.html";
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n(() => {\n",
+    include_str!("page.js"),
+    include_str!("view.js"),
+    include_str!("timeline.js"),
+    include_str!("traces.js"),
+    "})();\n"
+);
 
 /// Open calls that are named.
 const OPEN_CALLS: usize = 5;

@@ -440,7 +440,8 @@ pub(super) fn agent_name(session: &Session, handle: AgentHandle, options: &Optio
     }
 }
 
-fn base64(bytes: &[u8]) -> String {
+/// Bytes as text.
+pub(super) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {

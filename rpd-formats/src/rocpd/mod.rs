@@ -90,10 +90,10 @@ fn fill(
     connection.execute_batch(&names.fill_in(INDICES))?;
     connection.execute_batch(&names.fill_in(VIEWS))?;
     if !session.samples.is_empty() {
-        connection.execute_batch(samples::PEOPLE)?;
+        connection.execute_batch(samples::DATA_VIEWS)?;
     }
     if !session.thread_traces.summaries.is_empty() {
-        connection.execute_batch(traces::PEOPLE)?;
+        connection.execute_batch(traces::DATA_VIEWS)?;
     }
     if !session.stacks.is_empty() {
         connection.execute_batch(&stack_views::statements(&names))?;

@@ -346,12 +346,12 @@ fn condition(base: &str, window: &Window) -> String {
 /// The view that databases with call stacks have.
 const STACKED: &str = "rpd_api_stack";
 
-/// The statements that make the views for people: those of call stacks, PC samples and thread traces if the databases have such tables.
+/// The statements that make the views that join tables: those of call stacks, PC samples and thread traces if the databases have such tables.
 pub(super) fn data_views(has: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static str> {
     let if_there = |table: &str, views: &'static str| if has(table) { views } else { "" };
     let of_stacks = if_there(STACKED, stacks::ANSWERS);
-    let of_samples = if_there(samples::SAMPLE, samples::PEOPLE);
-    let of_traces = if_there(traces::STREAM, traces::PEOPLE);
+    let of_samples = if_there(samples::SAMPLE, samples::DATA_VIEWS);
+    let of_traces = if_there(traces::STREAM, traces::DATA_VIEWS);
     VIEWS
         .split(";\n")
         .chain(of_stacks.split(";\n"))

@@ -17,8 +17,8 @@ use crate::progress;
 
 const TABLES: &str = include_str!("samples.sql");
 pub(super) const VIEWS: &str = include_str!("samples_views.sql");
-/// The views for people.
-pub(super) const PEOPLE: &str = include_str!("samples_people.sql");
+/// Views that join the tables, for queries.
+pub(super) const DATA_VIEWS: &str = include_str!("samples_data_views.sql");
 /// The view that only databases with PC samples have.
 pub(super) const SAMPLE: &str = "rpd_pc_sample";
 const INDICES: &str = "CREATE INDEX rpd_instruction_line_instruction%suffix% ON rpd_instruction_line%suffix% (instruction_id);";

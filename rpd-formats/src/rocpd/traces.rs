@@ -10,10 +10,12 @@ use super::samples::{Places, issue_text};
 
 const TABLES: &str = include_str!("traces.sql");
 pub(super) const VIEWS: &str = include_str!("traces_views.sql");
-/// The views for people.
-pub(super) const PEOPLE: &str = include_str!("traces_people.sql");
+/// Views that join the tables, for queries.
+pub(super) const DATA_VIEWS: &str = include_str!("traces_data_views.sql");
 /// The view that only databases with thread traces have.
 pub(super) const STREAM: &str = "rpd_trace_stream";
+/// The view that such databases have since waves over time are kept.
+pub(super) const OCCUPANCY: &str = "rpd_trace_occupancy";
 const INDICES: &str = "CREATE INDEX rpd_trace_stall_instruction%suffix% ON rpd_trace_stall%suffix% (trace_instruction_id);";
 
 /// Writes what was found in thread traces, if there are any. `places`: rows of instructions.
@@ -94,6 +96,28 @@ pub(super) fn write(
             .end_row()?;
     }
     waves.finish()?;
+    let columns = ["stream_id", "start", "end", "wave_cycles"];
+    let mut times = bulk(OCCUPANCY, &columns)?;
+    for part in &traces.occupied_times {
+        times
+            .integer(i64::from(part.stream) + 1)
+            .integer(part.begin)
+            .integer(part.end)
+            .bits(part.wave_cycles)
+            .end_row()?;
+    }
+    times.finish()?;
+    let columns = ["stream_id", "cu", "waves", "wave_cycles"];
+    let mut units = bulk("rpd_trace_unit", &columns)?;
+    for unit in &traces.occupied_units {
+        units
+            .integer(i64::from(unit.stream) + 1)
+            .integer(unit.cu.into())
+            .bits(unit.waves)
+            .bits(unit.wave_cycles)
+            .end_row()?;
+    }
+    units.finish()?;
     let columns = [
         "id",
         "agent_id",

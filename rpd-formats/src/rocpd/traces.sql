@@ -34,6 +34,23 @@ CREATE TABLE rpd_trace_wave%suffix% (
     stall BIGINT NOT NULL,
     is_complete INTEGER NOT NULL
 );
+-- Waves on all compute units of a shader engine over time: cycles of waves, added up, between `start` and `end`. Parts without
+-- waves have no row.
+CREATE TABLE rpd_trace_occupancy%suffix% (
+    id INTEGER NOT NULL PRIMARY KEY,
+    stream_id INTEGER NOT NULL REFERENCES rpd_trace_stream%suffix% (id) ON UPDATE CASCADE,
+    start BIGINT NOT NULL,
+    "end" BIGINT NOT NULL,
+    wave_cycles BIGINT NOT NULL
+);
+-- What ran on a compute unit, whether its instructions were traced or not.
+CREATE TABLE rpd_trace_unit%suffix% (
+    id INTEGER NOT NULL PRIMARY KEY,
+    stream_id INTEGER NOT NULL REFERENCES rpd_trace_stream%suffix% (id) ON UPDATE CASCADE,
+    cu INTEGER NOT NULL,
+    waves BIGINT NOT NULL,
+    wave_cycles BIGINT NOT NULL
+);
 -- What an instruction took in a trace, added up over its waves, in shader clock cycles: `latency` from when it could first
 -- have been issued to its end, `idle` between the instructions before it and that.
 CREATE TABLE rpd_trace_instruction%suffix% (

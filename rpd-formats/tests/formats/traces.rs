@@ -12,7 +12,7 @@ use rpd_core::options::{Format, Options};
 use rpd_core::session::code::{CodeLine, Instruction};
 use rpd_core::session::samples::Issue;
 use rpd_core::session::totals::{Measure, Totals};
-use rpd_core::session::traces::{TraceSummary, TracedLine, TracedWave};
+use rpd_core::session::traces::{OccupiedTime, OccupiedUnit, TraceSummary, TracedLine, TracedWave};
 use rpd_core::session::{KernelSymbol, LoadOptions, Session};
 use rpd_core::stats::SessionStats;
 use rpd_formats::rocpd::read::Database;
@@ -27,7 +27,9 @@ fn session() -> Session {
     session.agents.push(Agent {
         handle: AgentHandle(2),
         agent_type: AgentType::Gpu,
-        name: "gfx90a".to_owned(),
+        name: "gfx942".to_owned(),
+        num_xcc: 2,
+        num_shader_banks: 8,
         ..Default::default()
     });
     session.kernel_symbols.push(KernelSymbol {
@@ -89,6 +91,26 @@ fn session() -> Session {
             complete: true,
         });
     }
+    traces.occupied_times.push(OccupiedTime {
+        stream: 0,
+        begin: 100,
+        end: 356,
+        wave_cycles: 512,
+    });
+    traces.occupied_times.push(OccupiedTime {
+        stream: 0,
+        begin: 356,
+        end: 400,
+        wave_cycles: 88,
+    });
+    for (cu, waves) in [(1, 2), (9, 1)] {
+        traces.occupied_units.push(OccupiedUnit {
+            stream: 0,
+            cu,
+            waves,
+            wave_cycles: 300 * waves,
+        });
+    }
     let line = |offset, latency, stalls| TracedLine {
         kernel: KernelId(1),
         agent: AgentHandle(2),
@@ -107,13 +129,13 @@ fn session() -> Session {
     session
 }
 
-fn write(format: Format, directory: &Path) -> std::path::PathBuf {
+fn write(format: Format, session: &Session, directory: &Path) -> std::path::PathBuf {
     let target = Target {
         directory: directory.to_owned(),
         prefix: "trace".to_owned(),
     };
     let (stats, options) = (SessionStats::default(), Options::default());
-    write_one(format, &session(), Some(&stats), &options, &target)
+    write_one(format, session, Some(&stats), &options, &target)
         .expect("written")
         .expect("a file")
 }
@@ -121,7 +143,7 @@ fn write(format: Format, directory: &Path) -> std::path::PathBuf {
 #[test]
 fn a_database_has_what_was_found_in_traces() {
     let directory = tempfile::tempdir().expect("a directory");
-    let file = write(Format::Rocpd, directory.path());
+    let file = write(Format::Rocpd, &session(), directory.path());
     let database = Database::open(&file).expect("a database");
     let recording = &database.recordings()[0];
     let written = session().thread_traces;
@@ -133,6 +155,8 @@ fn a_database_has_what_was_found_in_traces() {
     for found in [&read, &hot] {
         let traces = &found.thread_traces;
         assert_eq!(traces.waves, written.waves);
+        assert_eq!(traces.occupied_times, written.occupied_times);
+        assert_eq!(traces.occupied_units, written.occupied_units);
         assert_eq!(traces.lines.len(), 2);
         let key = |line: &TracedLine| {
             (
@@ -165,47 +189,145 @@ fn a_database_has_what_was_found_in_traces() {
     }
     let query = "SELECT instruction, hits, latency, stall, idle, stall_reasons FROM thread_trace_instructions LIMIT 1; \
         SELECT kernel, file, line, latency FROM thread_trace_lines; \
-        SELECT trace, shader_engine, simd, slot, duration FROM thread_trace_waves";
+        SELECT trace, shader_engine, simd, slot, duration FROM thread_trace_waves; \
+        SELECT trace, shader_engine, start, \"end\", waves FROM thread_trace_occupancy; \
+        SELECT trace, shader_engine, cu, waves, wave_cycles FROM thread_trace_units";
     let output = Command::new("sqlite3").arg(&file).arg(query).output();
     if let Ok(output) = output {
         assert_eq!(
             String::from_utf8_lossy(&output.stdout),
             "s_waitcnt lgkmcnt(0)|2|492|400|6|WAITCNT=390 ARBITER_WIN_EX_STALL=10\n\
              loads|loads.hip|7|500\n\
-             3|4|2|0|300\n3|4|2|1|300\n",
+             3|4|2|0|300\n3|4|2|1|300\n\
+             3|4|100|356|2.0\n3|4|356|400|2.0\n\
+             3|4|1|2|600\n3|4|9|1|300\n",
             "{}",
             String::from_utf8_lossy(&output.stderr)
         );
     }
 }
 
-#[test]
-fn the_page_shows_waves_and_cycles_in_a_browser() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let file = write(Format::Html, directory.path());
-    let text = std::fs::read_to_string(&file).expect("a page");
-    assert!(text.contains("\"measure\":\"cycles\""), "cycles");
+/// What a reader does on the page of a trace, put behind its own script: points, zooms, moves, and reads the tables.
+const READER: &str = r##"<script>
+const seen = [];
+const section = document.querySelector("#traces section"), canvas = section.querySelector("canvas");
+const tip = section.querySelector(".tip"), range = () => section.querySelectorAll(".hint")[1].textContent.split(". ")[0];
+const point = (x, y) => {
+  const box = canvas.getBoundingClientRect();
+  canvas.dispatchEvent(new PointerEvent("pointermove", {clientX: box.left + x * box.width, clientY: box.top + y}));
+  return tip.hidden ? "" : tip.textContent;
+};
+const ink = () => {
+  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  let hash = 0;
+  for (const value of pixels) hash = (hash * 31 + value) | 0;
+  return hash;
+};
+const button = (name) => section.querySelector(`button[aria-label="${name}"]`);
+seen.push(section.querySelector("h2").textContent, range(), point(0.5, 40), point(0.5, 100));
+const first = ink();
+button("Zoom in").click();
+seen.push(range(), ink() !== first);
+button("Earlier").click();
+seen.push(range());
+button("All").click();
+seen.push(ink() === first);
+seen.push([...section.querySelectorAll(".units tr")].map((row) => [...row.cells].map((cell) => cell.textContent).join()).join(" / "));
+seen.push(section.querySelector(".units td").title.replaceAll("\n", ", "));
+const code = document.querySelector("#code section");
+seen.push(code.querySelector(".hint").textContent.split(". ")[0]);
+seen.push([...code.querySelectorAll("thead th")].map((head) => head.textContent).join());
+seen.push([...code.querySelectorAll(".stack")].at(-1).title.split("\n")[1]);
+document.body.dataset.seen = seen.join("|");
+</script></body>"##;
+
+/// What [`READER`] sees on a page; `None` without a browser.
+fn read_page(page: &Path) -> Option<Vec<String>> {
+    let text = std::fs::read_to_string(page).expect("a page");
+    std::fs::write(page, text.replace("</body>", READER)).expect("written");
+    let profile = page.with_extension("profile");
     let output = Command::new("chromium")
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
-        .arg(format!(
-            "--user-data-dir={}",
-            directory.path().join("profile").display()
-        ))
-        .arg(format!("file://{}", file.display()))
+        .arg("--window-size=1000,800")
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("file://{}", page.display()))
         .output();
     let Ok(output) = output else {
         eprintln!("skipped: the page in a browser: no chromium");
-        return;
+        return None;
     };
     let page = String::from_utf8_lossy(&output.stdout);
-    for expected in [
-        "Waves of trace 3: loads",
-        "SE 4 CU 1 SIMD 2 slot 1",
-        "300 cycles, 250 in instructions, 200 stalled",
-        "500 of 500 cycles",
-        "WAITCNT 79.3 %",
-    ] {
-        assert!(page.contains(expected), "{expected} is not in the page");
-    }
-    assert!(!page.contains(" lanes"));
+    let seen = page.split_once("data-seen=\"").map(|(_, rest)| rest);
+    let Some((seen, _)) = seen.and_then(|seen| seen.split_once('"')) else {
+        panic!(
+            "the script failed: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    };
+    // Numbers and units are joined by a narrow space that does not break.
+    let seen = seen.replace('\u{202f}', " ");
+    Some(seen.split('|').map(str::to_owned).collect())
+}
+
+#[test]
+fn the_page_shows_waves_units_and_cycles_in_a_browser() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = write(Format::Html, &session(), directory.path());
+    let Some(seen) = read_page(&file) else {
+        return;
+    };
+    assert_eq!(
+        seen,
+        [
+            "Trace 3: loads",
+            "0 cycles to 300 cycles of 300 cycles",
+            "2.0 waves at 150 cycles",
+            "XCC 1 SE 0 CU 1 SIMD 2 slot 0: 300 cycles, 250 in instructions, 200 stalled, at 0",
+            "75 cycles to 225 cycles of 300 cycles",
+            "true",
+            "25 cycles to 175 cycles of 300 cycles",
+            "true",
+            ",CU 1,CU 9 / XCC 1 SE 0,2,1",
+            "XCC 1 SE 0 CU 1, 2 waves, 600 cycles, 2.0 at a time",
+            "500 of 500 cycles",
+            "Line,Source,Cycles,Share %,Offset,Instruction,Issue",
+            "WAITCNT 79.3 %",
+        ]
+    );
+}
+
+/// A trace with more waves than are drawn one by one: the page stays small, and is as quick to look at.
+#[test]
+fn the_page_of_many_waves_has_sums() {
+    const WAVES: i64 = 200_000;
+    let mut session = session();
+    let traces = &mut session.thread_traces;
+    let wave = traces.waves[0];
+    traces.waves = (0..WAVES)
+        .map(|index| TracedWave {
+            slot: (index % 40 / 4) as u8,
+            simd: (index % 4) as u8,
+            begin: 100 + index / 40 * 500,
+            end: 500 + index / 40 * 500,
+            stall: 100,
+            ..wave
+        })
+        .collect();
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = write(Format::Html, &session, directory.path());
+    let bytes = std::fs::metadata(&file).expect("a page").len();
+    assert!(bytes < 1_000_000, "{bytes}");
+    let Some(seen) = read_page(&file) else {
+        return;
+    };
+    assert_eq!(seen[1], "0 cycles to 2.5 M cycles of 2.5 M cycles");
+    let bin = seen[3].strip_prefix("XCC 1 SE 0 CU 1 SIMD 0 slot 0: waves for ");
+    let bin = bin.and_then(|bin| bin.strip_suffix(" % of 1.221 k cycles at 1.25 M cycles"));
+    let shares = bin.and_then(|bin| bin.split_once(" %, stalled for "));
+    let (waves, stalled) = shares.unwrap_or_else(|| panic!("{}", seen[3]));
+    let share = |text: &str| text.parse::<u32>().expect("a number");
+    // Of each 500 cycles a wave has 400, of which 100 are stalled; two to three waves are in a part.
+    assert!((70..=90).contains(&share(waves)), "{}", seen[3]);
+    assert!((17..=23).contains(&share(stalled)), "{}", seen[3]);
+    assert_eq!((seen[5].as_str(), seen[7].as_str()), ("true", "true"));
 }

@@ -118,7 +118,7 @@ fn report(key: &TraceKey, decoded: &Decoded) -> Result<String> {
             u64::from(engine.engine),
             u64::from(engine.gfx),
             found.bytes,
-            engine.started,
+            engine.occupancy.started(),
             found.waves,
             found.instructions,
         ];

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use rpd_core::ids::KernelId;
-use rpd_core::session::traces::{TraceSummary, TracedLine, TracedWave};
+use rpd_core::session::traces::{OccupiedTime, OccupiedUnit, TraceSummary, TracedLine, TracedWave};
 use rusqlite::Result;
 
-use super::super::traces::STREAM;
+use super::super::traces::{OCCUPANCY, STREAM};
 use super::info::Info;
 use super::samples::{Places, reason_of};
 use super::scan::{Source, bits, integer, text, word};
@@ -59,6 +59,9 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, places: &Places) -> Res
         }
         Ok(())
     })?;
+    if source.has(OCCUPANCY)? {
+        read_occupancy(source, info, &streams)?;
+    }
     let mut lines: HashMap<i64, usize> = HashMap::new();
     let columns = "id, agent_id, trace, kernel_id, instruction_id, hits, latency, idle";
     source.each(columns, "rpd_trace_instruction", |row| {
@@ -86,6 +89,37 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, places: &Places) -> Res
             if let Some(line) = lines.get(&integer(row, 0)) {
                 let stall = (reason_of(&text(row, 1)), bits(row, 2));
                 info.session.thread_traces.lines[*line].stalls.push(stall);
+            }
+            Ok(())
+        },
+    )
+}
+
+/// Reads waves over time and by compute unit. `streams`: indices of summaries by the ids of their rows.
+fn read_occupancy(source: &Source<'_>, info: &mut Info, streams: &HashMap<i64, u32>) -> Result<()> {
+    let traces = &mut info.session.thread_traces;
+    source.each("stream_id, start, \"end\", wave_cycles", OCCUPANCY, |row| {
+        if let Some(&stream) = streams.get(&integer(row, 0)) {
+            traces.occupied_times.push(OccupiedTime {
+                stream,
+                begin: integer(row, 1),
+                end: integer(row, 2),
+                wave_cycles: bits(row, 3),
+            });
+        }
+        Ok(())
+    })?;
+    source.each(
+        "stream_id, cu, waves, wave_cycles",
+        "rpd_trace_unit",
+        |row| {
+            if let Some(&stream) = streams.get(&integer(row, 0)) {
+                traces.occupied_units.push(OccupiedUnit {
+                    stream,
+                    cu: word(row, 1) as u8,
+                    waves: bits(row, 2),
+                    wave_cycles: bits(row, 3),
+                });
             }
             Ok(())
         },

@@ -1,4 +1,4 @@
--- Views for people, made where there are PC samples. They are the same over several recordings.
+-- Views to query, made where there are PC samples. They are the same over several recordings.
 CREATE VIEW pc_samples AS
     SELECT s.id, s.guid, s."timestamp", s.dispatch_id, y.display_name AS kernel, t.string AS instruction,
         f.string AS file, l.line, s.exec_mask, s.correlation_id, i.code_object_id, i."offset" AS code_object_offset,

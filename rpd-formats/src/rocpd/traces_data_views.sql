@@ -1,4 +1,4 @@
--- Views for people, made where there are thread traces. They are the same over several recordings.
+-- Views to query, made where there are thread traces. They are the same over several recordings.
 CREATE VIEW thread_traces AS
     SELECT s.guid, s.trace, y.display_name AS kernel, s.agent_id, s.shader_engine, s.bytes, s.capacity, s.is_full, s.started,
         s.waves, s.instructions, s.unmatched, s.lost, s.incomplete_waves
@@ -7,6 +7,12 @@ CREATE VIEW thread_trace_waves AS
     SELECT w.guid, s.trace, s.shader_engine, w.cu, w.simd, w.slot, w.start, w."end", w."end" - w.start AS duration,
         w.instructions, w.latency, w.stall, w.is_complete
     FROM rpd_trace_wave w JOIN rpd_trace_stream s ON s.id = w.stream_id AND s.guid = w.guid;
+CREATE VIEW thread_trace_occupancy AS
+    SELECT o.guid, s.trace, s.shader_engine, o.start, o."end", 1.0 * o.wave_cycles / (o."end" - o.start) AS waves
+    FROM rpd_trace_occupancy o JOIN rpd_trace_stream s ON s.id = o.stream_id AND s.guid = o.guid;
+CREATE VIEW thread_trace_units AS
+    SELECT u.guid, s.trace, s.shader_engine, u.cu, u.waves, u.wave_cycles
+    FROM rpd_trace_unit u JOIN rpd_trace_stream s ON s.id = u.stream_id AND s.guid = u.guid;
 CREATE VIEW thread_trace_instructions AS
     SELECT p.guid, p.trace, y.display_name AS kernel, i.code_object_id, i."offset" AS code_object_offset,
         t.string AS instruction, f.string AS file, l.line, p.hits, p.latency,
