@@ -35,6 +35,10 @@ pub struct ThreadTraceOptions {
     pub consecutive: u64,
     /// Only when waves begin and end is traced, not their instructions.
     pub no_detail: bool,
+    /// Counters are sampled on the traced compute unit alone.
+    pub target_counters: bool,
+    /// One trace of each GPU for the whole time that is recorded, without asking for each dispatch.
+    pub no_intercept: bool,
 }
 
 impl ThreadTraceOptions {
@@ -59,7 +63,7 @@ impl ThreadTraceOptions {
     /// `key:value` pairs joined by `/`, as they travel to the collector.
     pub(crate) fn to_text(&self) -> String {
         let mut text = format!(
-            "{}:{}:{}:{}:{}:{}:{}:{}",
+            "{}:{}:{}:{}:{}:{}:{}:{}:{}:{}",
             self.target_cu,
             self.simds,
             self.engines,
@@ -68,6 +72,8 @@ impl ThreadTraceOptions {
             u8::from(self.serialize_all),
             self.consecutive,
             u8::from(self.no_detail),
+            u8::from(self.target_counters),
+            u8::from(self.no_intercept),
         );
         let gpus: Vec<String> = self.gpus.iter().map(u32::to_string).collect();
         text += &format!("/{}/", gpus.join("+"));
@@ -91,6 +97,8 @@ impl ThreadTraceOptions {
             serialize_all: number()? != 0,
             consecutive: number()?,
             no_detail: number()? != 0,
+            target_counters: number()? != 0,
+            no_intercept: number()? != 0,
             ..Self::default()
         };
         let items = |text: &'_ str| -> Vec<String> {
@@ -124,6 +132,8 @@ impl Default for ThreadTraceOptions {
             serialize_all: false,
             consecutive: 0,
             no_detail: false,
+            target_counters: false,
+            no_intercept: false,
         }
     }
 }
@@ -155,13 +165,15 @@ mod tests {
             serialize_all: true,
             consecutive: 16,
             no_detail: true,
+            target_counters: true,
+            no_intercept: true,
         };
         for options in [plain, full] {
             let text = options.to_text();
             assert_eq!(ThreadTraceOptions::from_text(&text), Some(options));
             assert!(!text.contains([',', '=']), "{text}");
         }
-        for text in ["", "1:2", "1:15:1:1:0:0:0:0", "a:15:1:1:0:0:0:0//"] {
+        for text in ["", "1:2", "1:15:1:1:0:0:0:0:0:0", "a:15:1:1:0:0:0:0:0:0//"] {
             assert_eq!(ThreadTraceOptions::from_text(text), None, "{text}");
         }
     }

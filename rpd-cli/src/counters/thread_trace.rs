@@ -6,8 +6,8 @@ use super::provider_counters::ProviderCounters;
 use crate::failure::Failure;
 use crate::options::plan::{Pass, Plan};
 
-/// From this version of the SDK on, waves can be traced without their instructions.
-const NO_DETAIL_VERSION: [u32; 2] = [1, 1];
+/// From this version of the SDK on, waves can be traced without their instructions, and counters on one compute unit.
+const LATER_SETTINGS_VERSION: [u32; 2] = [1, 1];
 
 /// Checks all passes that trace. GPUs and counters that do not exist are named in warnings, when others do.
 ///
@@ -45,10 +45,15 @@ pub(super) fn check(
         )));
     }
     let [major, minor, _] = provider.version;
-    if wanted.no_detail && [major, minor] < NO_DETAIL_VERSION {
-        return Err(Failure::failed(format!(
-            "--att-no-detail: {library} is version {major}.{minor}, and this came with 1.1"
-        )));
+    for (name, is_wanted) in [
+        ("--att-no-detail", wanted.no_detail),
+        ("--att-perfcounter-target-only", wanted.target_counters),
+    ] {
+        if is_wanted && [major, minor] < LATER_SETTINGS_VERSION {
+            return Err(Failure::failed(format!(
+                "{name}: {library} is version {major}.{minor}, and this came with 1.1"
+            )));
+        }
     }
     let mut warnings = Vec::new();
     let all: Vec<usize> = (0..provider.gpus.len()).collect();

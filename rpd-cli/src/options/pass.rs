@@ -299,7 +299,7 @@ impl Resolver<'_> {
             ));
         }
         if groups.is_empty()
-            && given.bool(thread_trace::THREAD_TRACE) != Some(true)
+            && !thread_trace::is_wanted(given)
             && let Some(long) = FILTERS
                 .into_iter()
                 .find(|long| given.asks(long) && given.text(long) != Some(""))

@@ -384,16 +384,19 @@ pub(crate) const OPTIONS: &[Spec] = &[
         .from("ROCPROF_ATT_PARAM_PERFCOUNTERS"),
     option(ThreadTrace, "att-perfcounter-ctrl", Form::Text, "Period of these samples, 1 (the finest) to 32").value("N")
         .from("ROCPROF_ATT_PARAM_PERFCOUNTER_CTRL"),
-    switch(ThreadTrace, "att-perfcounter-target-only", "Counters of the target only").missing("counters of the traced compute unit alone"),
+    switch(ThreadTrace, "att-perfcounter-target-only", "Sample these counters on the traced compute unit alone, not on all of its shader engine (SDK 1.1 and later)")
+        .from("ROCPROF_ATT_PARAM_TARGET_ONLY"),
     option(ThreadTrace, "att-activity", Form::Text, "Sample what the units of the compute unit do: eight counters with this period, 1 to 16; 8 is a good one").value("N"),
     switch(ThreadTrace, "att-serialize-all", "Run kernels that are not traced one after the other as well")
         .from("ROCPROF_ATT_PARAM_SERIALIZE_ALL"),
     option(ThreadTrace, "att-consecutive-kernels", Form::Text, "Let a trace go on until so many kernels have run behind the selected one [default: 0, a trace for each]").value("N")
         .from("ROCPROF_ATT_CONSECUTIVE_KERNELS"),
-    switch(ThreadTrace, "att-no-intercept", "Trace without queue interception").missing("thread trace without queue interception"),
+    switch(ThreadTrace, "att-no-intercept", "Make one trace of each GPU for the whole time that is recorded, without intercepting its queues; implies --att")
+        .from("ROCPROF_ATT_NO_INTERCEPT"),
     switch(ThreadTrace, "att-no-detail", "Trace when waves begin and end, not their instructions (SDK 1.1 and later)")
         .from("ROCPROF_ATT_PARAM_NO_DETAIL"),
-    option(ThreadTrace, "att-resource-mode", Form::Choice(&["default", "hsa", "code-object"], false), "Resource mode").value("MODE").missing("the choice of how a thread trace finds code objects"),
+    option(ThreadTrace, "att-resource-mode", Form::Choice(&["default", "hsa", "code-object"], false), "When the provider allocates queues and buffers of the traces: when the HSA runtime starts (default, hsa); code-object, with the first code object, is refused").value("MODE")
+        .from("ROCPROF_ATT_PARAM_RESOURCE_MODE"),
 
     switch(Streaming, "spm-beta-enabled", "Acknowledge that the monitor is beta").missing(SPM),
     option(Streaming, "spm", Form::List(0), "Counters to stream").value("NAME").missing(SPM),

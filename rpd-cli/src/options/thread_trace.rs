@@ -23,6 +23,18 @@ const ACTIVITY: &str = "att-activity";
 const SERIALIZE: &str = "att-serialize-all";
 const CONSECUTIVE: &str = "att-consecutive-kernels";
 const NO_DETAIL: &str = "att-no-detail";
+const TARGET_COUNTERS: &str = "att-perfcounter-target-only";
+const NO_INTERCEPT: &str = "att-no-intercept";
+const RESOURCE_MODE: &str = "att-resource-mode";
+
+/// Options that pick dispatches, or say when a trace of a whole GPU begins and ends.
+const SELECTION: [&str; 5] = [
+    "kernel-include-regex",
+    "kernel-exclude-regex",
+    "kernel-iteration-range",
+    "selected-regions",
+    "selected-regions-ref-count",
+];
 
 /// The counters that `--att-activity` stands for.
 const ACTIVITY_COUNTERS: [&str; 8] = [
@@ -47,6 +59,13 @@ pub(super) struct Resolved {
     pub(super) warning: Option<String>,
 }
 
+/// Whether kernels are traced.
+pub(super) fn is_wanted(given: &OptionValues) -> bool {
+    [THREAD_TRACE, NO_INTERCEPT]
+        .into_iter()
+        .any(|long| given.bool(long) == Some(true))
+}
+
 /// Resolves the options. `counts`: hardware counters are collected in the same pass.
 ///
 /// # Errors
@@ -56,7 +75,7 @@ pub(super) fn resolve(
     environment: &Environment,
     counts: bool,
 ) -> Result<Resolved, Failure> {
-    if given.bool(THREAD_TRACE) != Some(true) {
+    if !is_wanted(given) {
         return without(given);
     }
     let number = |long: &str, range: std::ops::RangeInclusive<u64>| number(given, long, range);
@@ -72,6 +91,34 @@ pub(super) fn resolve(
             )));
         }
     }
+    let no_intercept = given.bool(NO_INTERCEPT) == Some(true);
+    if consecutive > 0 && no_intercept {
+        return Err(Failure::failed(format!(
+            "{} and {} are mutually exclusive: a trace is of the whole run or of consecutive kernels",
+            given.name(NO_INTERCEPT),
+            given.name(CONSECUTIVE)
+        )));
+    }
+    if given.text(RESOURCE_MODE) == Some("code-object") {
+        return Err(given.refused(
+            RESOURCE_MODE,
+            "code-object is a mode of newer tools: queues and buffers of traces are allocated when the HSA runtime starts; leave \
+             the option out, or give hsa",
+        ));
+    }
+    let selects = |long: &&str| given.asks(long) && given.text(long) != Some("");
+    let warning = match SELECTION.into_iter().find(selects).filter(|_| no_intercept) {
+        Some(long) if long.starts_with("selected") => Some(format!(
+            "{}: no effect, since traces of regions are of whole GPUs in any case",
+            given.name(NO_INTERCEPT)
+        )),
+        Some(long) => Some(format!(
+            "{}: no effect, since {} traces all kernels",
+            given.name(long),
+            given.name(NO_INTERCEPT)
+        )),
+        None => None,
+    };
     let options = ThreadTraceOptions {
         target_cu: number(TARGET_CU, 0..=15)?.map_or(usual.target_cu, |cu| cu as u8),
         simds: number(SIMDS, 0..=15)?.map_or(usual.simds, |simds| simds as u8),
@@ -83,6 +130,8 @@ pub(super) fn resolve(
         serialize_all: given.bool(SERIALIZE) == Some(true),
         consecutive,
         no_detail: given.bool(NO_DETAIL) == Some(true),
+        target_counters: given.bool(TARGET_COUNTERS) == Some(true),
+        no_intercept,
     };
     let share = options.bytes_per_engine();
     if share < ThreadTraceOptions::LEAST_PER_ENGINE {
@@ -101,7 +150,7 @@ pub(super) fn resolve(
     Ok(Resolved {
         collector: Some(options),
         library: library(given, environment)?,
-        warning: None,
+        warning,
     })
 }
 

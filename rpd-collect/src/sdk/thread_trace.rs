@@ -48,15 +48,15 @@ const PURPOSE: &str = "the thread trace";
 
 /// From this version on, parts of streams are delivered as a struct.
 const STRUCT_VERSION: u32 = 10_300;
-/// From this version on, there is [`Setting::LATER_NO_DETAIL`].
-const NO_DETAIL_VERSION: u32 = 10_100;
+/// From this version on, there are [`Setting::LATER_NO_DETAIL`] and [`Setting::LATER_PERFCOUNTER_EXCLUDE_MASK`].
+const LATER_SETTINGS_VERSION: u32 = 10_100;
 
 /// When there are traces.
 enum When {
     /// One of each selected dispatch.
     Dispatches,
     /// One while recording is on.
-    Regions,
+    Recording,
     /// One from each selected dispatch until so many others have run.
     Consecutive(Window),
 }
@@ -86,8 +86,8 @@ pub(super) fn configure(setup: &Setup<'_>) {
     let of_devices = functions.rocprofiler_configure_device_thread_trace_service;
     let when = if options.consecutive > 0 {
         When::Consecutive(Window::new(options.consecutive))
-    } else if switch::by_regions(setup.options) {
-        When::Regions
+    } else if options.no_intercept || switch::by_regions(setup.options) {
+        When::Recording
     } else {
         When::Dispatches
     };
@@ -105,8 +105,15 @@ pub(super) fn configure(setup: &Setup<'_>) {
     let Some(process) = process::existing() else {
         return;
     };
-    if options.no_detail && process.provider_version() < NO_DETAIL_VERSION {
-        return missing("--att-no-detail needs a provider of version 1.1 or later");
+    if process.provider_version() < LATER_SETTINGS_VERSION {
+        for (name, is_wanted) in [
+            ("--att-no-detail", options.no_detail),
+            ("--att-perfcounter-target-only", options.target_counters),
+        ] {
+            if is_wanted {
+                return missing(&format!("{name} needs a provider of version 1.1 or later"));
+            }
+        }
     }
     let Some(run) = process.directory.path().parent() else {
         return;
@@ -221,6 +228,10 @@ fn parameters<'a>(
             Setting::PERFCOUNTERS_CTRL,
             options.counter_period.into(),
         ));
+        if options.target_counters {
+            let others = !(1 << options.target_cu);
+            parameters.push(value(Setting::LATER_PERFCOUNTER_EXCLUDE_MASK, others));
+        }
         for counter in &options.counters {
             if let Some(&handle) = known.get(&counter.name) {
                 names.push(counter.name.as_str());
@@ -270,17 +281,17 @@ pub(super) fn hsa_initialised() {
                 forked_end::prepare();
             }
         }
-        When::Regions if switch::is_on() => {
+        When::Recording if switch::is_on() => {
             traced.start();
         }
-        When::Regions | When::Consecutive(_) => {}
+        When::Recording | When::Consecutive(_) => {}
     }
 }
 
 /// Recording goes on or off.
 pub(super) fn switched(on: bool) {
     if let Some(traced) = TRACED.get()
-        && let When::Regions = traced.when
+        && let When::Recording = traced.when
     {
         if on {
             traced.start();

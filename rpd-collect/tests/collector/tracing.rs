@@ -60,7 +60,7 @@ fn run(options: &str, words: &[&str]) -> Traced {
 }
 
 /// Target 2, SIMDs 0x3, shader engine 4, 1 MiB, the first GPU alone.
-const OPTIONS: &str = "2:3:16:1048576:0:0:0:0/0/";
+const OPTIONS: &str = "2:3:16:1048576:0:0:0:0:0:0/0/";
 
 fn expected(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at % 251) as u8).collect()
@@ -139,7 +139,7 @@ fn later_providers_deliver_parts_in_any_order() {
 #[test]
 fn what_the_provider_cannot_do_is_noted() {
     // All GPUs: the second one refuses.
-    let found = run("2:3:16:1048576:0:0:0:0//", &["traced:1:1:1"]);
+    let found = run("2:3:16:1048576:0:0:0:0:0:0//", &["traced:1:1:1"]);
     assert_eq!(found.parts.len(), 1);
     assert!(
         found.notes[0].starts_with("GPU 1 is not traced: the provider says: "),
@@ -159,18 +159,32 @@ fn what_the_provider_cannot_do_is_noted() {
             "no thread trace is recorded: this provider does not have the thread trace service (SDK 1.0 and later have it)"
         ]
     );
-    let found = run("2:3:16:1048576:0:0:0:1/0/", &["traced:1:1:1"]);
+    let found = run("2:3:16:1048576:0:0:0:1:0:0/0/", &["traced:1:1:1"]);
     assert_eq!(
         found.notes,
         ["no thread trace is recorded: --att-no-detail needs a provider of version 1.1 or later"]
     );
-    let found = run_as(provider(), "10100", "2:3:16:1048576:0:0:0:1/0/", &[]);
+    let found = run("2:3:16:1048576:0:0:0:0:1:0/0/", &["traced:1:1:1"]);
+    assert_eq!(
+        found.notes,
+        [
+            "no thread trace is recorded: --att-perfcounter-target-only needs a provider of version 1.1 or later"
+        ]
+    );
+    let found = run_as(provider(), "10100", "2:3:16:1048576:0:0:0:1:0:0/0/", &[]);
     assert_eq!(found.printed, "dispatches 77: 0=2 1=16 2=1048576 3=3 8=1\n");
 }
 
 #[test]
+fn traces_of_the_whole_run_use_the_devices_service() {
+    let found = run("2:3:16:1048576:0:0:0:0:0:1/0/", &[]);
+    assert_eq!(found.printed, "device 77: 0=2 1=16 2=1048576 3=3\n");
+    assert_eq!(found.tracing[0].0.whole_agent, 1);
+}
+
+#[test]
 fn traces_of_consecutive_kernels_use_the_devices_service() {
-    let found = run("2:3:16:1048576:0:1:3:0/0/", &[]);
+    let found = run("2:3:16:1048576:0:1:3:0:0:0/0/", &[]);
     assert_eq!(found.printed, "device 77: 0=2 1=16 2=1048576 3=3\n");
     assert_eq!(found.tracing[0].0.whole_agent, 1);
 }

@@ -94,6 +94,16 @@ fn what_cannot_be_traced_is_refused() {
             "mutually exclusive",
         ),
         (
+            0,
+            "--att-no-intercept --att-consecutive-kernels 2",
+            "mutually exclusive",
+        ),
+        (
+            0,
+            "--att --att-resource-mode code-object",
+            "leave the option out, or give hsa",
+        ),
+        (
             114,
             "--att --att-library-path /nowhere",
             "library path not found",
@@ -154,6 +164,38 @@ fn values_that_are_accepted() {
         (options.target_cu, options.serialize_all, options.gpus),
         (3, true, vec![1, 2])
     );
+}
+
+/// Cases 126 to 128 and 132.
+#[test]
+fn traces_of_the_whole_run_imply_thread_traces() {
+    let trace = |line: &str| {
+        let plan = plan_with(&format!("{line} -- ./app"), &[]);
+        let traced = plan.passes[0].options.collector.thread_trace.clone();
+        (traced.expect("a thread trace"), plan.warnings)
+    };
+    for line in ["--att-no-intercept", "--att=no --att-no-intercept"] {
+        let (traced, warnings) = trace(line);
+        assert!(traced.no_intercept && warnings.is_empty(), "{warnings:?}");
+    }
+    for (line, warning) in [
+        (
+            "--att-no-intercept --kernel-include-regex a",
+            "--kernel-include-regex: no effect, since --att-no-intercept traces all kernels",
+        ),
+        (
+            "--selected-regions --att-no-intercept",
+            "--att-no-intercept: no effect, since traces of regions are of whole GPUs in any case",
+        ),
+    ] {
+        assert_eq!(trace(line).1, [warning], "{line}");
+    }
+    assert!(!traced("--att-resource-mode hsa", &[]).no_intercept);
+    let variables = [
+        ("ROCPROF_ATT_PARAM_RESOURCE_MODE", "default"),
+        ("ROCPROF_ATT_PARAM_TARGET_ONLY", "1"),
+    ];
+    assert!(traced("--att-activity 8", &variables).target_counters);
 }
 
 #[test]
