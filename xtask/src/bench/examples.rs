@@ -151,6 +151,39 @@ pub(super) fn thread_traces(settings: &Settings) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// PC samples into a database, and added up by source line from the recording and from the database's sums.
+pub(super) fn samples(settings: &Settings) -> Result<Vec<Row>> {
+    let samples = settings.records.to_string();
+    let text = example(settings, "rpd-formats", "sample-throughput", &[&samples])?;
+    let line = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.with_context(|| format!("no line `{name}` in `{text}`"))
+    };
+    let written = number_before(line("into a database: ")?, " M samples/s")?;
+    let summed = number_before(line("by line, of a recording: ")?, " M samples/s")?;
+    let read = number_before(line("by line, of a database: ")?, " s")?;
+    Ok(vec![
+        Row::new(
+            "PC samples into a database",
+            written,
+            "M/s",
+            Target::AtLeast(2.0),
+        ),
+        Row::new(
+            "100 M PC samples by line, of a recording, at this rate",
+            100.0 / summed,
+            "s",
+            Target::AtMost(5.0),
+        ),
+        Row::new(
+            "PC samples by line, of a database",
+            read,
+            "s",
+            Target::AtMost(5.0),
+        ),
+    ])
+}
+
 /// Names of the lines that the example prints, and what each writer has to hold in M records/s.
 const WRITERS: [(&str, f64); 6] = [
     ("csv", 2.0),

@@ -7,6 +7,7 @@ mod examples;
 mod measure;
 mod rows;
 mod simulator;
+mod traces;
 
 use anyhow::{Result, bail};
 
@@ -38,6 +39,10 @@ Rows (all of them unless some are named):
   captures  captured calls and data, their size, opening a capture of 1 M calls, and replay
   python    one merged stack with 30 Python frames, in the python3 on the path
   symbols   functions and lines of 5000 addresses of one library
+  att       decoding 2 GB of thread traces: rate and peak memory
+  trace     from a thread trace of 100 MB to the page about it
+  samples   PC samples into a database, and added up by source line
+  sampling  kernels with PC sampling over the same kernels without
 
   --records N  records in the rows exit, writers and formats (default 2000000)
   --large      32 M records as well in the row large (25 GB of disk space, 2 hours)

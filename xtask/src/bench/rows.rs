@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use super::measure::{Bench, Mode};
-use super::{Row, Settings, Target, examples, simulator};
+use super::{Row, Settings, Target, examples, simulator, traces};
 
 type Measure = fn(&Bench, &Settings) -> Result<Vec<Row>>;
 
@@ -33,6 +33,9 @@ pub(super) const ALL: &[(&str, Measure)] = &[
     ("python", |_, settings| examples::python_stacks(settings)),
     ("symbols", |_, settings| examples::symbols(settings)),
     ("att", |_, settings| examples::thread_traces(settings)),
+    ("trace", |bench, _| traces::page(bench)),
+    ("samples", |_, settings| examples::samples(settings)),
+    ("sampling", |bench, _| simulator::sampling(bench)),
 ];
 
 /// Numbers of SDK 1.0's callback tracing kinds, for the empty tool.

@@ -33,6 +33,50 @@ pub(super) fn rows(bench: &Bench, settings: &Settings) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// Programs whose time is that of a kernel, with samples and without, in pairs that meet the same load of the machine.
+pub(super) fn sampling(bench: &Bench) -> Result<Vec<Row>> {
+    const PAIRS: usize = 7;
+    let program = workloads::path("inside");
+    let program = program.to_string_lossy();
+    let host_trap = ["host_trap", "time", "1000"];
+    let stochastic = ["stochastic", "cycles", "1048576"];
+    let mut rows = Vec::new();
+    for (what, gpu, [method, unit, interval]) in [
+        ("host trap at 1 ms", "gfx90a", host_trap),
+        ("stochastic at 2^20 cycles", "gfx942", stochastic),
+    ] {
+        for (kernel, rounds) in [("independent_chains", "4000"), ("memory_stream", "40")] {
+            let arguments = ["1", &program, kernel, rounds];
+            let plain = ["--sim-gpu", gpu, "--kernel-trace", "-f", "csv"];
+            let sampled = [
+                &plain[..],
+                &["--pc-sampling-beta-enabled", "--pc-sampling-method", method],
+                &["--pc-sampling-unit", unit],
+                &["--pc-sampling-interval", interval],
+            ]
+            .concat();
+            let took = |options| -> Result<f64> {
+                bench
+                    .run(Mode::Rpd(options), "exec-timer", &arguments)?
+                    .timer("median")
+            };
+            let mut slower = Vec::new();
+            for _ in 0..PAIRS {
+                let alone = took(&plain)?;
+                slower.push(took(&sampled)? / alone);
+            }
+            slower.sort_by(f64::total_cmp);
+            rows.push(Row::new(
+                format!("simulator: {kernel}, {what}, over no samples"),
+                slower[PAIRS / 2],
+                "times",
+                Target::AtMost(1.2),
+            ));
+        }
+    }
+    Ok(rows)
+}
+
 /// Lane-instructions on one thread, as a test of the interpreter prints them.
 fn interpreter(settings: &Settings) -> Result<Vec<Row>> {
     let mut cargo = shell::cargo();
