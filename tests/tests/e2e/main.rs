@@ -28,6 +28,7 @@ mod stack_answers;
 mod stack_cases;
 mod stack_symbols;
 mod stacks;
+mod stochastic_samples;
 mod sudden_ends;
 mod thread_trace_runs;
 mod thread_traces;

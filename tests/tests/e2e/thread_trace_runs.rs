@@ -119,6 +119,40 @@ fn both_sides_of_a_divergent_branch_are_traced() {
     );
 }
 
+/// One trace of everything that runs, which the sums of its compute units cover.
+#[test]
+fn a_trace_without_interception_has_all_kernels() {
+    let outcome = traced(
+        &["--att-no-intercept", "--att-shader-engine-mask", "0xff"],
+        &["matrix_chain", "5"],
+    );
+    let database = Database::open(&outcome.file("results.db"));
+    let number = |query: &str| database.number(query);
+    assert_eq!(number("SELECT count(DISTINCT trace) FROM thread_traces"), 1);
+    assert_eq!(number("SELECT max(trace) FROM thread_traces"), 1);
+    assert!(
+        number("SELECT count(*) FROM thread_trace_instructions WHERE instruction LIKE 'v_mfma%'")
+            > 0
+    );
+    let started = number("SELECT sum(started) FROM thread_traces");
+    assert!(started > 0);
+    assert_eq!(number("SELECT sum(waves) FROM thread_trace_units"), started);
+    // Time by compute unit and over time is the same time.
+    assert_eq!(
+        number("SELECT sum(wave_cycles) FROM rpd_trace_unit"),
+        number("SELECT sum(wave_cycles) FROM rpd_trace_occupancy")
+    );
+    // The traced compute unit's waves are among those of all.
+    assert_eq!(
+        number("SELECT sum(wave_cycles) FROM thread_trace_units WHERE cu = 0"),
+        number("SELECT sum(duration) FROM thread_trace_waves")
+    );
+    assert_eq!(
+        number("SELECT count(*) FROM thread_trace_occupancy WHERE waves <= 0 OR start >= \"end\""),
+        0
+    );
+}
+
 /// Cases 37, 42 to 44, 49 to 52: sums in the files agree with one another and with the database.
 #[test]
 fn sums_of_a_trace_agree() {
