@@ -12,7 +12,7 @@ use crate::native::walk::Walker;
 use crate::native::{Native, Shared};
 use crate::options::{Mode, Options};
 use crate::path::Path;
-use crate::python::{Interpreter, Outcome, Python, ThreadPython};
+use crate::python::{Interpreter, Located, Outcome, PlacingRule, Python, ThreadPython};
 use crate::tree::Tree;
 
 /// A captured stack.
@@ -45,7 +45,17 @@ pub struct ThreadStacks {
     path: Path,
     /// Whether the path starts with a truncation marker.
     marked: bool,
+    /// The last merged stack.
+    merged: Merged,
     usable: bool,
+}
+
+/// A merged stack, and what it follows from beside the native and the Python frames.
+#[derive(Clone, Copy, Default)]
+struct Merged {
+    captured: Captured,
+    walked: u32,
+    rule: PlacingRule,
 }
 
 impl Stacks {
@@ -86,6 +96,7 @@ impl Stacks {
             thread.walker.clear();
             thread.path.clear();
             thread.python.clear();
+            thread.merged = Merged::default();
         }
         if !self.usable || !thread.usable {
             thread.walker.counts.lost += 1;
@@ -100,6 +111,7 @@ impl Stacks {
         };
         captured.unwrap_or_else(|_| {
             thread.path.clear();
+            thread.merged = Merged::default();
             thread.walker.counts.lost += 1;
             Captured {
                 stack: 0,
@@ -173,14 +185,23 @@ impl Stacks {
             python,
             places,
             path,
+            merged,
             ..
         } = thread;
         match python.read(&self.python, |module| self.native.modules.is_live(module)) {
             Outcome::Unreadable => found |= flags::PYTHON_UNREADABLE,
             Outcome::None | Outcome::Frames => {}
         }
-        if !python.locate(&self.python, &self.tree, sink)? {
+        let located = python.locate(&self.python, &self.tree, sink)?;
+        if located == Located::Unreadable {
             found |= flags::PYTHON_UNREADABLE;
+        }
+        let placing = self.python.placing();
+        let is_as_before = located == Located::Unchanged
+            && walked.unchanged == walker.frames().len()
+            && (merged.walked, merged.rule) == (walked.flags, placing.rule);
+        if is_as_before && merged.captured.stack != 0 {
+            return Ok(merged.captured);
         }
         path.begin(0);
         if self.options.mode == Mode::Python {
@@ -188,6 +209,7 @@ impl Stacks {
             path.extend(python.locations(0..python.frames().len()));
             if python.frames().is_empty() {
                 path.clear();
+                *merged = Merged::default();
                 return Ok(Captured {
                     stack: 0,
                     flags: found,
@@ -197,20 +219,18 @@ impl Stacks {
             if walked.flags & flags::TRUNCATED != 0 {
                 path.push(self.tree.location(LocationKind::Truncated, 0, 0, sink)?);
             }
-            found |= places.merge(
-                walker.frames(),
-                python,
-                self.python.placing(),
-                path,
-                &self.tree,
-                sink,
-            )?;
+            found |= places.merge(walker.frames(), python, placing, path, &self.tree, sink)?;
         }
         let (stack, more) = path.finish(&self.tree, self.options.depth as usize, sink)?;
-        Ok(Captured {
-            stack,
-            flags: found | more,
-        })
+        *merged = Merged {
+            captured: Captured {
+                stack,
+                flags: found | more,
+            },
+            walked: walked.flags,
+            rule: placing.rule,
+        };
+        Ok(merged.captured)
     }
 
     /// What is known of the process's Python interpreter.
@@ -247,6 +267,7 @@ impl ThreadStacks {
             places,
             path,
             marked: false,
+            merged: Merged::default(),
             usable,
         }
     }

@@ -11,7 +11,7 @@ use crate::flags;
 use crate::interner::NoNumber;
 use crate::native::frames::Frame;
 use crate::path::Path;
-use crate::python::{Placing, ThreadPython};
+use crate::python::{Placing, PlacingRule, ThreadPython};
 use crate::region::Region;
 use crate::tree::Tree;
 
@@ -54,29 +54,17 @@ impl Places {
         let Some(places) = self.native.get_mut(..groups.len()) else {
             return Placed::Contradiction;
         };
-        match placing {
-            Placing::Anchors => by_anchor(
-                native,
-                groups.iter().map(|group| group.anchor as u64),
-                places,
-            ),
-            Placing::AnchorsAndCount { runtime } => {
-                let placed = by_anchor(
-                    native,
-                    groups.iter().map(|group| group.anchor as u64),
-                    places,
-                );
-                let activations = evaluator_frames(native, |pc| runtime.in_evaluator(pc)).count();
-                if activations == groups.len() {
-                    placed
-                } else {
-                    Placed::Contradiction
-                }
-            }
-            Placing::Count { runtime, exactly } => {
-                let activations = || evaluator_frames(native, |pc| runtime.in_evaluator(pc));
+        let activations = || evaluator_frames(native, |pc| placing.is_activation(pc));
+        let anchors = groups.iter().map(|group| group.anchor as u64);
+        match placing.rule {
+            PlacingRule::Anchors => by_anchor(native, anchors, places),
+            PlacingRule::AnchorsAndCount => match activations().count() == groups.len() {
+                true => by_anchor(native, anchors, places),
+                false => Placed::Contradiction,
+            },
+            PlacingRule::Count | PlacingRule::ExactCount => {
                 let count = activations().count();
-                if exactly && count != groups.len() {
+                if placing.rule == PlacingRule::ExactCount && count != groups.len() {
                     return Placed::Contradiction;
                 }
                 if count < groups.len() {
@@ -145,11 +133,11 @@ impl Places {
 /// The frames of the evaluator, innermost first.
 fn evaluator_frames<'a>(
     native: &'a [Frame],
-    is_evaluator: impl Fn(usize) -> bool + 'a,
+    is_evaluator: impl Fn(u64) -> bool + 'a,
 ) -> impl Iterator<Item = usize> + 'a {
     (0..native.len())
         .rev()
-        .filter(move |&frame| is_evaluator(native[frame].pc as usize))
+        .filter(move |&frame| is_evaluator(native[frame].pc))
 }
 
 /// For each anchor, innermost first, the native frame whose part of the stack contains it. How far that of the outermost

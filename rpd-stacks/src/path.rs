@@ -9,6 +9,9 @@ use crate::tree::Tree;
 /// Locations that a path can have.
 pub(crate) const CAPACITY: usize = 1 << 17;
 
+/// Entries for which memory is taken from the kernel at once: a page of each table.
+const PART: usize = 1 << 10;
+
 /// Entries of a thread's cache of nodes.
 const CACHE: usize = 1 << 11;
 
@@ -32,6 +35,8 @@ pub(crate) struct Path {
     /// Nodes by the hash of their locations. The places of a path's nodes do not depend on what is found there, so the
     /// look-ups of one path overlap.
     cache: Region<Cached>,
+    /// Entries for which the kernel was asked to provide memory.
+    room: usize,
     len: usize,
     /// Length of the path before `begin`.
     old_len: usize,
@@ -42,7 +47,7 @@ pub(crate) struct Path {
     /// The stack of the path before `begin`, 0 if it has none.
     stack: u32,
     overflow: bool,
-    /// The tree's round that the nodes are of.
+    /// The tree's round that the nodes are of, 0 before the first.
     round: u32,
 }
 
@@ -57,6 +62,7 @@ impl Path {
             nodes: Region::reserve(CAPACITY),
             hashes: Region::reserve(CAPACITY),
             cache,
+            room: 0,
             len: 0,
             old_len: 0,
             same: 0,
@@ -80,10 +86,11 @@ impl Path {
     /// Adds the next location further in.
     #[inline]
     pub(crate) fn push(&mut self, location: u32) {
-        let Some(entry) = self.locations.get_mut(self.len) else {
+        if self.len == self.room && !self.grow(self.len + 1) {
             self.overflow = true;
             return;
-        };
+        }
+        let entry = &mut self.locations[self.len];
         if self.same == self.len && self.len < self.old_len && *entry == location {
             self.same += 1;
         } else {
@@ -96,7 +103,7 @@ impl Path {
     #[inline(always)]
     pub(crate) fn extend(&mut self, mut locations: impl ExactSizeIterator<Item = u32>) {
         let end = self.len + locations.len();
-        if end > CAPACITY {
+        if end > self.room && !self.grow(end) {
             self.overflow = true;
             return;
         }
@@ -115,6 +122,21 @@ impl Path {
             *entry = location;
         }
         self.len = end;
+    }
+
+    /// Has the kernel provide memory for `len` entries in one go, which takes less time than a fault for each page. `false` if
+    /// a path cannot have as many.
+    #[cold]
+    fn grow(&mut self, len: usize) -> bool {
+        if len > CAPACITY {
+            return false;
+        }
+        let larger = len.next_multiple_of(PART);
+        for table in [&self.locations, &self.nodes, &self.hashes] {
+            table.populate(self.room..larger);
+        }
+        self.room = larger;
+        true
     }
 
     /// Whether its memory could be reserved.
@@ -151,8 +173,10 @@ impl Path {
             return Err(NoNumber::Full);
         }
         if self.round != tree.round() {
+            if self.round != 0 {
+                self.cache.discard();
+            }
             self.round = tree.round();
-            self.cache.discard();
             (self.known, self.stack) = (0, 0);
         }
         let whole = depth == 0 || self.len <= depth;

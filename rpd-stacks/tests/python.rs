@@ -97,6 +97,7 @@ cases! {
     case_67_code_from_strings = "67";
     case_68_finalizers = "68";
     case_69_while_an_exception_is_handled = "69";
+    case_70_an_exception_that_a_binding_layer_translates = "70";
     case_71_wrappers_and_methods = "71";
     case_72_lines_and_columns = "72";
     case_73_deep_recursion = "73";

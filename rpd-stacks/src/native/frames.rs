@@ -167,15 +167,16 @@ impl Frames {
     pub(super) fn finish(&mut self, unchanged: usize) -> bool {
         let count = self.fresh_len.min(MAX_FRAMES - unchanged);
         let cut = count < self.fresh_len;
-        if unchanged == 0 {
+        self.len = unchanged + count;
+        // Whichever part is shorter is copied to the other.
+        if unchanged <= count && !cut && self.push_old(0, unchanged) {
             std::mem::swap(&mut self.last, &mut self.fresh);
-            self.first = MAX_FRAMES - count;
+            self.first = MAX_FRAMES - self.len;
         } else {
             let to = self.first + unchanged;
             self.last.frames[to..to + count]
                 .copy_from_slice(&self.fresh.frames[MAX_FRAMES - self.fresh_len..][..count]);
         }
-        self.len = unchanged + count;
         cut
     }
 }

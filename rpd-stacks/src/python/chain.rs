@@ -1,7 +1,7 @@
 //! The Python frames of the calling thread, read from the interpreter's own structures.
 
 use super::layout::{Grouping, Layout};
-use super::memory::{Memory, plausible};
+use super::memory::{Memory, Object, plausible};
 use crate::region::{Region, Zeroed};
 
 /// Frames that a thread can have; a deeper chain is not read.
@@ -36,6 +36,9 @@ pub(crate) struct Chain {
     groups: Region<Group>,
     frame_count: usize,
     group_count: usize,
+    /// Whether something was stored that is not what was there before.
+    differs: bool,
+    is_unchanged: bool,
 }
 
 /// The chain could not be followed.
@@ -50,6 +53,8 @@ impl Chain {
             groups: Region::reserve(FRAMES),
             frame_count: 0,
             group_count: 0,
+            differs: true,
+            is_unchanged: false,
         }
     }
 
@@ -70,16 +75,28 @@ impl Chain {
         &self.groups[..self.group_count]
     }
 
+    /// Whether the last [`Chain::read`] found the frames and groups of the one before, and nothing was forgotten in between.
+    #[inline(always)]
+    pub(super) fn is_unchanged(&self) -> bool {
+        self.is_unchanged
+    }
+
     /// Forgets all frames.
     #[inline(always)]
     pub(super) fn clear(&mut self) {
         self.frame_count = 0;
         self.group_count = 0;
+        self.is_unchanged = false;
     }
 
     #[inline(always)]
     pub(super) fn push(&mut self, code: usize, lasti: i64) -> Result<(), Unreadable> {
-        *self.frames.get_mut(self.frame_count).ok_or(Unreadable)? = Frame { code, lasti };
+        let entry = self.frames.get_mut(self.frame_count).ok_or(Unreadable)?;
+        let frame = Frame { code, lasti };
+        if *entry != frame {
+            *entry = frame;
+            self.differs = true;
+        }
         self.frame_count += 1;
         Ok(())
     }
@@ -89,10 +106,15 @@ impl Chain {
     pub(super) fn close(&mut self, anchor: usize) -> Result<(), Unreadable> {
         let begin = self.groups().last().map_or(0, |group| group.end);
         if self.frame_count > begin {
-            *self.groups.get_mut(self.group_count).ok_or(Unreadable)? = Group {
+            let entry = self.groups.get_mut(self.group_count).ok_or(Unreadable)?;
+            let group = Group {
                 anchor,
                 end: self.frame_count,
             };
+            if *entry != group {
+                *entry = group;
+                self.differs = true;
+            }
             self.group_count += 1;
         }
         Ok(())
@@ -108,18 +130,22 @@ impl Chain {
         state: usize,
         first: impl FnOnce() -> bool,
     ) -> Result<(), Unreadable> {
+        let before = (self.frame_count, self.group_count);
         self.clear();
+        self.differs = false;
         let current = memory.word(state + layout.current).ok_or(Unreadable)?;
         if current == 0 || !first() {
             return Ok(());
         }
         match layout.grouping {
             Grouping::Each | Grouping::EachWithCFrame => {
-                self.read_objects(memory, layout, state, current)
+                self.read_objects(memory, layout, state, current)?
             }
-            Grouping::EntryFrame => self.read_entries(memory, layout, state, current),
-            Grouping::Shim => self.read_shims(memory, layout, current),
+            Grouping::EntryFrame => self.read_entries(memory, layout, state, current)?,
+            Grouping::Shim => self.read_shims(memory, layout, current)?,
         }
+        self.is_unchanged = !self.differs && before == (self.frame_count, self.group_count);
+        Ok(())
     }
 
     /// 3.8 to 3.10: frame objects, each run by an activation of its own.
@@ -140,13 +166,9 @@ impl Chain {
         let root = state + layout.root_c_frame;
         let mut frame = first;
         while frame != 0 {
-            if !plausible(frame) {
-                return Err(Unreadable);
-            }
-            let code = memory.word(frame + layout.frame_code).ok_or(Unreadable)?;
-            let lasti = memory
-                .half(frame + layout.frame_instruction)
-                .ok_or(Unreadable)? as i32;
+            let object = memory.object(frame).ok_or(Unreadable)?;
+            let code = object.word(layout.frame_code).ok_or(Unreadable)?;
+            let lasti = object.half(layout.frame_instruction).ok_or(Unreadable)? as i32;
             self.push(code, (i64::from(lasti) * unit).max(-1))?;
             let anchor = if c_frame == root { 0 } else { c_frame };
             self.close(anchor)?;
@@ -155,9 +177,7 @@ impl Chain {
                     .word(c_frame + layout.c_frame_previous)
                     .ok_or(Unreadable)?;
             }
-            frame = memory
-                .word(frame + layout.frame_previous)
-                .ok_or(Unreadable)?;
+            frame = object.word(layout.frame_previous).ok_or(Unreadable)?;
         }
         Ok(())
     }
@@ -177,17 +197,11 @@ impl Chain {
             .word(c_frame + layout.c_frame_current)
             .ok_or(Unreadable)?;
         while frame != 0 {
-            if !plausible(frame) {
-                return Err(Unreadable);
-            }
-            self.push_complete(memory, layout, frame)?;
-            let entry = memory
-                .byte(frame + layout.frame_is_entry)
-                .ok_or(Unreadable)?
-                != 0;
-            frame = memory
-                .word(frame + layout.frame_previous)
-                .ok_or(Unreadable)?;
+            let object = memory.object(frame).ok_or(Unreadable)?;
+            let owner = object.byte(layout.frame_owner).ok_or(Unreadable)?;
+            self.push_complete(memory, layout, &object, owner)?;
+            let entry = object.byte(layout.frame_is_entry).ok_or(Unreadable)? != 0;
+            frame = object.word(layout.frame_previous).ok_or(Unreadable)?;
             if entry {
                 let anchor = if c_frame == root { 0 } else { c_frame };
                 self.close(anchor)?;
@@ -217,17 +231,13 @@ impl Chain {
                 .ok_or(Unreadable)?
         };
         while frame != 0 {
-            if !plausible(frame) {
-                return Err(Unreadable);
-            }
-            match memory.byte(frame + layout.frame_owner).ok_or(Unreadable)? {
+            let object = memory.object(frame).ok_or(Unreadable)?;
+            match object.byte(layout.frame_owner).ok_or(Unreadable)? {
                 OWNED_BY_EVALUATOR => self.close(frame)?,
                 OWNED_BY_THREAD_STATE => break,
-                _ => self.push_complete(memory, layout, frame)?,
+                owner => self.push_complete(memory, layout, &object, owner)?,
             }
-            frame = memory
-                .word(frame + layout.frame_previous)
-                .ok_or(Unreadable)?;
+            frame = object.word(layout.frame_previous).ok_or(Unreadable)?;
         }
         self.close(0)
     }
@@ -239,28 +249,21 @@ impl Chain {
         &mut self,
         memory: &M,
         layout: &Layout,
-        frame: usize,
+        frame: &Object<'_, M>,
+        owner: u8,
     ) -> Result<(), Unreadable> {
         // The lowest bits say whether the frame owns the reference.
-        let code = memory.word(frame + layout.frame_code).ok_or(Unreadable)? & !3;
-        if !plausible(code) {
-            return Err(Unreadable);
-        }
-        let instruction = memory
-            .word(frame + layout.frame_instruction)
-            .ok_or(Unreadable)?;
+        let code = frame.word(layout.frame_code).ok_or(Unreadable)? & !3;
+        let object = memory.object(code).ok_or(Unreadable)?;
+        let instruction = frame.word(layout.frame_instruction).ok_or(Unreadable)?;
         let instructions = if layout.code_copies == 0 {
             code + layout.code_instructions
         } else {
-            instructions_of_copy(memory, layout, frame, code)?
+            instructions_of_copy(memory, layout, frame, &object)?
         };
         let lasti = instruction.wrapping_sub(instructions) as isize;
-        let first_traceable = memory
-            .half(code + layout.code_first_traceable)
-            .ok_or(Unreadable)?;
-        let generator =
-            memory.byte(frame + layout.frame_owner).ok_or(Unreadable)? == OWNED_BY_GENERATOR;
-        if lasti < 2 * first_traceable as isize && !generator {
+        let first_traceable = object.half(layout.code_first_traceable).ok_or(Unreadable)?;
+        if lasti < 2 * first_traceable as isize && owner != OWNED_BY_GENERATOR {
             return Ok(());
         }
         self.push(code, (lasti as i64).max(-1))
@@ -275,13 +278,11 @@ const OWNED_BY_THREAD_STATE: u8 = 4;
 fn instructions_of_copy<M: Memory>(
     memory: &M,
     layout: &Layout,
-    frame: usize,
-    code: usize,
+    frame: &Object<'_, M>,
+    code: &Object<'_, M>,
 ) -> Result<usize, Unreadable> {
-    let index = memory
-        .half(frame + layout.frame_code_copy)
-        .ok_or(Unreadable)? as usize;
-    let copies = memory.word(code + layout.code_copies).ok_or(Unreadable)?;
+    let index = frame.half(layout.frame_code_copy).ok_or(Unreadable)? as usize;
+    let copies = code.word(layout.code_copies).ok_or(Unreadable)?;
     if !plausible(copies) || index >= memory.word(copies).ok_or(Unreadable)? {
         return Err(Unreadable);
     }

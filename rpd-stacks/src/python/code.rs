@@ -271,37 +271,43 @@ impl Identities {
 
     /// From all that is ever shown of a code object, and from the addresses of its parts.
     fn of_content<M: Memory>(&mut self, memory: &M, layout: &Layout, code: usize) -> Option<u64> {
-        let field = |offset: usize| memory.word(code + offset);
-        let mut mix = Mix::new(3);
-        let file = field(layout.code_file)?;
+        let code = memory.object(code)?;
+        let file = code.word(layout.code_file)?;
         if self.file.0 != file {
             self.file = (file, characters(memory, layout, file)?);
         }
-        mix.word(self.file.1);
-        mix.word(memory.half(code + layout.code_first_line)?.into());
-        let name = field(layout.code_name)?;
-        mix.word(name as u64);
-        mix.word(hash_of(memory, layout, name)?);
-        if layout.code_qualname != 0 {
-            let qualname = field(layout.code_qualname)?;
-            mix.word(qualname as u64);
-            if qualname != name {
-                mix.word(hash_of(memory, layout, qualname)?);
-            }
-        }
-        let table = field(layout.code_line_table)?;
-        if !plausible(table) {
-            return None;
-        }
-        let length = memory.word(table + layout.bytes_length)?;
-        mix.word(table as u64);
-        mix.word(length as u64);
-        if length <= LONGEST_TABLE {
+        let name = code.word(layout.code_name)?;
+        let name_hash = hash_of(memory, layout, name)?;
+        let (qualname, qualname_hash) = match layout.code_qualname {
+            0 => (0, 0),
+            offset => match code.word(offset)? {
+                qualname if qualname == name => (name, name_hash),
+                qualname => (qualname, hash_of(memory, layout, qualname)?),
+            },
+        };
+        let address = code.word(layout.code_line_table)?;
+        let table = memory.object(address)?;
+        let length = table.word(layout.bytes_length)?;
+        let first_line = code.half(layout.code_first_line)?;
+        let fields = [
+            self.file.1,
+            first_line.into(),
+            name as u64,
+            name_hash,
+            qualname as u64,
+            qualname_hash,
+            address as u64,
+            length as u64,
+        ];
+        let content = match length <= LONGEST_TABLE {
             // SAFETY: the code object at `code` is alive and owns the table.
-            mix.bytes(unsafe {
-                std::slice::from_raw_parts((table + layout.bytes_data) as *const u8, length)
-            });
-        }
+            true => unsafe {
+                std::slice::from_raw_parts((address + layout.bytes_data) as *const u8, length)
+            },
+            false => &[],
+        };
+        let mut mix = Mix::new(3);
+        mix.fields_and_bytes(fields, content);
         Some(mix.finish() | 1 << 63)
     }
 }
@@ -340,6 +346,23 @@ fn characters<M: Memory>(memory: &M, layout: &Layout, object: usize) -> Option<u
     Some(mix.finish())
 }
 
+/// Words of a code object that are hashed beside its line table.
+const FIELDS: usize = 8;
+/// What is added to words before they are multiplied, first to those of fields: numbers without a pattern.
+const FACTORS: [u64; FIELDS + 64] = {
+    let mut factors = [0; FIELDS + 64];
+    let mut state = 0x243f_6a88_85a3_08d3_u64;
+    let mut index = 0;
+    while index < factors.len() {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        factors[index] = mixed ^ mixed >> 31;
+        index += 1;
+    }
+    factors
+};
+
 /// A hash of 64 bits, by multiplication of words to 128 bits.
 struct Mix(u64);
 
@@ -356,15 +379,45 @@ impl Mix {
         self.0 = (product as u64 ^ (product >> 64) as u64).wrapping_add(word.rotate_left(23));
     }
 
+    /// The length is for the caller to add.
     #[inline(always)]
     fn bytes(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        for word in words {
-            self.word(u64::from_le_bytes(*word));
+        self.fields_and_bytes([0; FIELDS], bytes);
+    }
+
+    /// Words, and bytes whose length is among the words. Products of pairs of words are added up, which do not wait for one
+    /// another: of two contents that differ the sums are equal with a probability of 2^-64.
+    #[inline(always)]
+    fn fields_and_bytes(&mut self, fields: [u64; FIELDS], bytes: &[u8]) {
+        let product = |words: &[u64; 2], factors: &[u64; 2]| {
+            let factor = |index: usize| u128::from(words[index].wrapping_add(factors[index]));
+            factor(0) * factor(1)
+        };
+        let words = |bytes: &[u8; 16]| {
+            let (words, _) = bytes.as_chunks::<8>();
+            [u64::from_le_bytes(words[0]), u64::from_le_bytes(words[1])]
+        };
+        let (of_fields, of_bytes) = FACTORS.split_at(FIELDS);
+        let mut sum = 0u128;
+        for (pair, factors) in fields.as_chunks().0.iter().zip(of_fields.as_chunks().0) {
+            sum = sum.wrapping_add(product(pair, factors));
         }
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        self.word(u64::from_le_bytes(last));
+        let (first, further) = bytes.split_at(bytes.len().min(8 * of_bytes.len()));
+        for block in std::iter::once(first).chain(further.chunks(8 * of_bytes.len())) {
+            let (pairs, rest) = block.as_chunks();
+            let mut factors = of_bytes.as_chunks().0.iter();
+            for (pair, factors) in pairs.iter().zip(factors.by_ref()) {
+                sum = sum.wrapping_add(product(&words(pair), factors));
+            }
+            if let (false, Some(factors)) = (rest.is_empty(), factors.next()) {
+                // Bytes are read twice rather than copied: the length tells contents apart whose words are equal.
+                let last = block.last_chunk().map_or_else(|| few(rest), words);
+                sum = sum.wrapping_add(product(&last, factors));
+            }
+            self.word(sum as u64);
+            self.word((sum >> 64) as u64);
+            sum = 0;
+        }
     }
 
     #[inline(always)]
@@ -374,9 +427,53 @@ impl Mix {
     }
 }
 
+/// Less than 16 bytes as words, of which only equal bytes of one length have equal ones.
+#[inline(always)]
+fn few(bytes: &[u8]) -> [u64; 2] {
+    let byte = |index: usize| bytes.get(index).copied().map_or(0, u64::from);
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), Some(last)) => [u64::from_le_bytes(*first), u64::from_le_bytes(*last)],
+        _ => match (bytes.first_chunk(), bytes.last_chunk()) {
+            (Some(first), Some(last)) => [
+                u32::from_le_bytes(*first).into(),
+                u32::from_le_bytes(*last).into(),
+            ],
+            _ => [byte(0) | byte(1) << 8 | byte(2) << 16, 0],
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_that_differ_in_one_byte_have_different_hashes() {
+        let hash = |bytes: &[u8]| {
+            let mut mix = Mix::new(bytes.len() as u64);
+            mix.bytes(bytes);
+            mix.finish()
+        };
+        let mut found = std::collections::HashSet::new();
+        let mut count = 0;
+        for length in (0..40).chain([511, 512, 513, 527, 528, 1040]) {
+            let base = vec![7; length];
+            count += usize::from(found.insert(hash(&base)));
+            for place in 0..length {
+                let mut other = base.clone();
+                other[place] = 0;
+                assert!(found.insert(hash(&other)), "byte {place} of {length}");
+                count += 1;
+            }
+            // Blocks are not interchangeable.
+            if length > 1024 {
+                let swapped = [&[vec![1; 512], vec![2; 512]].concat()[..], &base[1024..]].concat();
+                let other = [&[vec![2; 512], vec![1; 512]].concat()[..], &base[1024..]].concat();
+                assert_ne!(hash(&swapped), hash(&other));
+            }
+        }
+        assert_eq!(found.len(), count);
+    }
 
     #[test]
     fn contents_that_differ_in_one_part_have_different_keys() {

@@ -31,10 +31,48 @@ pub(crate) trait Memory {
         self.load(address)
     }
 
-    /// The byte at `address`.
+    /// As [`Memory::load`], of an address within an object whose own address is [`plausible`].
     #[inline(always)]
-    fn byte(&self, address: usize) -> Option<u8> {
+    fn load_within<T: Integer>(&self, address: usize) -> Option<T> {
         self.load(address)
+    }
+
+    /// The object at `address`, `None` if none could be there.
+    #[inline(always)]
+    fn object(&self, address: usize) -> Option<Object<'_, Self>>
+    where
+        Self: Sized,
+    {
+        plausible(address).then_some(Object {
+            memory: self,
+            address,
+        })
+    }
+}
+
+/// An object of the interpreter, whose address is checked once for all of its fields.
+pub(crate) struct Object<'a, M: Memory> {
+    memory: &'a M,
+    address: usize,
+}
+
+impl<M: Memory> Object<'_, M> {
+    /// The word `offset` bytes into the object.
+    #[inline(always)]
+    pub(crate) fn word(&self, offset: usize) -> Option<usize> {
+        self.memory.load_within(self.address + offset)
+    }
+
+    /// The 32 bits `offset` bytes into the object.
+    #[inline(always)]
+    pub(crate) fn half(&self, offset: usize) -> Option<u32> {
+        self.memory.load_within(self.address + offset)
+    }
+
+    /// The byte `offset` bytes into the object.
+    #[inline(always)]
+    pub(crate) fn byte(&self, offset: usize) -> Option<u8> {
+        self.memory.load_within(self.address + offset)
     }
 }
 
@@ -62,6 +100,13 @@ impl Memory for Direct {
         let may = plausible(address & !7) && address.is_multiple_of(size_of::<T>());
         // SAFETY: aligned, and the caller of `new` promises that the address is mapped.
         may.then(|| unsafe { *(address as *const T) })
+    }
+
+    #[inline(always)]
+    fn load_within<T: Integer>(&self, address: usize) -> Option<T> {
+        // SAFETY: the caller of `new` promises that the object is mapped. Its address is a multiple of 8, and layouts have
+        // the fields where the interpreter's compiler aligned them; a table of offsets that does not is read unaligned.
+        Some(unsafe { (address as *const T).read_unaligned() })
     }
 }
 

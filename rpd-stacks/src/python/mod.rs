@@ -112,6 +112,17 @@ pub(crate) enum Outcome {
     Unreadable,
 }
 
+/// What finding the locations of frames came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Located {
+    /// A code object could not be read, and there are no frames.
+    Unreadable,
+    /// They are in [`ThreadPython::locations`].
+    Changed,
+    /// As above; groups and locations are those of the capture before.
+    Unchanged,
+}
+
 impl Python {
     /// Reserves the tables.
     pub(crate) fn reserve() -> Python {
@@ -150,46 +161,54 @@ impl Python {
         unsafe { self.runtime.load(Ordering::Acquire).as_ref() }
     }
 
-    /// The activations of the evaluator among native frames, where nothing else tells them: for interpreters whose
-    /// groups have no anchors, and to tell whether frames of another interpreter are among them.
+    /// How the groups of the interpreter's frames are matched with native frames now.
     #[inline(always)]
     pub(crate) fn placing(&self) -> Placing<'_> {
-        let Some(runtime) = self.runtime() else {
-            return Placing::Anchors;
-        };
-        match runtime.layout.map(|layout| layout.grouping) {
-            Some(Grouping::Each) => Placing::Count {
-                runtime,
-                // With several interpreters it is not known to which a frame belongs.
-                exactly: runtime.has_sub_interpreters(),
-            },
-            Some(Grouping::EachWithCFrame | Grouping::EntryFrame)
-                if runtime.has_sub_interpreters() =>
-            {
-                Placing::AnchorsAndCount { runtime }
+        let runtime = self.runtime();
+        // With several interpreters it is not known to which a frame belongs.
+        let has_others =
+            |runtime: Option<&Runtime>| runtime.is_some_and(Runtime::has_sub_interpreters);
+        let grouping = runtime.and_then(|runtime| Some(runtime.layout.as_ref()?.grouping));
+        let rule = match grouping {
+            Some(Grouping::Each) if has_others(runtime) => PlacingRule::ExactCount,
+            Some(Grouping::Each) => PlacingRule::Count,
+            Some(Grouping::EachWithCFrame | Grouping::EntryFrame) if has_others(runtime) => {
+                PlacingRule::AnchorsAndCount
             }
-            _ => Placing::Anchors,
-        }
+            _ => PlacingRule::Anchors,
+        };
+        Placing { rule, runtime }
     }
 }
 
 /// How groups of Python frames are matched with native frames.
-#[derive(Clone, Copy)]
-pub(crate) enum Placing<'a> {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PlacingRule {
     /// By their anchors.
+    #[default]
     Anchors,
     /// By their anchors, and there must be as many groups as activations of the evaluator.
-    AnchorsAndCount {
-        /// Tells the activations.
-        runtime: &'a Runtime,
-    },
+    AnchorsAndCount,
     /// By order: the first group belongs to the first activation of the evaluator, and so on.
-    Count {
-        /// Tells the activations.
-        runtime: &'a Runtime,
-        /// There must be as many groups as activations.
-        exactly: bool,
-    },
+    Count,
+    /// By order, and there must be as many groups as activations.
+    ExactCount,
+}
+
+/// A rule, and what tells activations of the evaluator among native frames.
+#[derive(Clone, Copy)]
+pub(crate) struct Placing<'a> {
+    pub(crate) rule: PlacingRule,
+    runtime: Option<&'a Runtime>,
+}
+
+impl Placing<'_> {
+    /// Whether a native frame is an activation of the evaluator, as far as the evaluator's symbol says.
+    #[inline(always)]
+    pub(crate) fn is_activation(&self, pc: u64) -> bool {
+        self.runtime
+            .is_some_and(|runtime| runtime.in_evaluator(pc as usize))
+    }
 }
 
 impl ModuleObserver for Python {
@@ -265,7 +284,15 @@ impl ThreadPython {
     /// module whether it still is.
     #[inline]
     pub(crate) fn read(&mut self, python: &Python, is_loaded: impl FnOnce(u32) -> bool) -> Outcome {
-        self.chain.clear();
+        let outcome = self.try_to_read(python, is_loaded);
+        if outcome != Outcome::Frames {
+            self.chain.clear();
+        }
+        outcome
+    }
+
+    #[inline(always)]
+    fn try_to_read(&mut self, python: &Python, is_loaded: impl FnOnce(u32) -> bool) -> Outcome {
         let Some(runtime) = python.runtime() else {
             return Outcome::None;
         };
@@ -273,6 +300,7 @@ impl ThreadPython {
             return Outcome::None;
         }
         let Some(layout) = &runtime.layout else {
+            self.chain.clear();
             return public_api::read(runtime, &mut self.chain);
         };
         if runtime.trust() == Trust::Refused {
@@ -285,10 +313,7 @@ impl ThreadPython {
             match self.prove(runtime, layout, state) {
                 Trust::Proven => {}
                 Trust::Unproven => return Outcome::None,
-                Trust::Refused => {
-                    self.chain.clear();
-                    return Outcome::Unreadable;
-                }
+                Trust::Refused => return Outcome::Unreadable,
             }
         }
         // SAFETY: the layout is that of this interpreter, and the frames of this thread stand still.
@@ -299,10 +324,7 @@ impl ThreadPython {
         match read {
             Ok(()) if self.chain.frames().is_empty() => Outcome::None,
             Ok(()) => Outcome::Frames,
-            Err(_) => {
-                self.chain.clear();
-                Outcome::Unreadable
-            }
+            Err(_) => Outcome::Unreadable,
         }
     }
 
@@ -310,6 +332,8 @@ impl ThreadPython {
     /// one. A thread without frames proves nothing.
     #[cold]
     fn prove(&mut self, runtime: &Runtime, layout: &Layout, state: usize) -> Trust {
+        // The read that follows finds what this one found, and not what was located before.
+        self.found_count = 0;
         let read = self
             .chain
             .read(&Checked, layout, state, || runtime.still(layout, state));
@@ -331,17 +355,16 @@ impl ThreadPython {
         runtime.trust()
     }
 
-    /// Finds the locations of the frames that were read; `false` if a code object cannot be read, and then there are no
-    /// frames.
+    /// Finds the locations of the frames that were read.
     #[inline]
     pub(crate) fn locate(
         &mut self,
         python: &Python,
         tree: &Tree,
         sink: &mut dyn Sink,
-    ) -> Result<bool, NoNumber> {
+    ) -> Result<Located, NoNumber> {
         let located = self.try_to_locate(python, tree, sink);
-        if !matches!(located, Ok(true)) {
+        if !matches!(located, Ok(Located::Changed | Located::Unchanged)) {
             self.chain.clear();
             self.found_count = 0;
         }
@@ -354,11 +377,11 @@ impl ThreadPython {
         python: &Python,
         tree: &Tree,
         sink: &mut dyn Sink,
-    ) -> Result<bool, NoNumber> {
+    ) -> Result<Located, NoNumber> {
         let count = self.chain.frames().len();
         let Some(runtime) = python.runtime().filter(|_| count > 0) else {
             self.found_count = 0;
-            return Ok(true);
+            return Ok(Located::Changed);
         };
         let Some(layout) = &runtime.layout else {
             return self.locate_by_public_api(python, runtime, tree, sink);
@@ -366,16 +389,23 @@ impl ThreadPython {
         // SAFETY: the frames were read with this layout, and hold their code objects.
         let memory = unsafe { Direct::new() };
         let mut identities = Identities::new();
+        let is_unchanged = self.chain.is_unchanged() && self.found_count == count;
+        let mut located = match is_unchanged {
+            true => Located::Unchanged,
+            false => Located::Changed,
+        };
         let known = self.found_count.min(count);
         self.found_count = 0;
         let outermost_first = self.chain.frames().iter().rev();
         for (index, (frame, found)) in outermost_first.zip(self.found.iter_mut()).enumerate() {
             let Some(identity) = identities.of(&memory, layout, frame.code) else {
-                return Ok(false);
+                return Ok(Located::Unreadable);
             };
-            if index < known && found.frame == *frame && found.identity == identity {
+            let is_same_frame = is_unchanged || index < known && found.frame == *frame;
+            if is_same_frame && found.identity == identity {
                 continue;
             }
+            located = Located::Changed;
             let known_code = cached(&self.cache, frame.code, identity);
             let code = match known_code {
                 Some(id) => id,
@@ -383,7 +413,7 @@ impl ThreadPython {
                     let own = (&mut self.cache[..], &mut self.scratch);
                     match number(python, runtime, layout, own, (frame.code, identity), sink) {
                         Some(id) => id?,
-                        None => return Ok(false),
+                        None => return Ok(Located::Unreadable),
                     }
                 }
             };
@@ -395,7 +425,7 @@ impl ThreadPython {
             };
         }
         self.found_count = count;
-        Ok(true)
+        Ok(located)
     }
 
     fn locate_by_public_api(
@@ -404,7 +434,7 @@ impl ThreadPython {
         runtime: &Runtime,
         tree: &Tree,
         sink: &mut dyn Sink,
-    ) -> Result<bool, NoNumber> {
+    ) -> Result<Located, NoNumber> {
         let count = self.chain.frames().len();
         for index in 0..count {
             let frame = self.chain.frames()[count - 1 - index];
@@ -414,7 +444,7 @@ impl ThreadPython {
                     .number(content.key(0), |id| sink.code(&content.fact(id, 0)))
             };
             let Some(code) = public_api::with_content(runtime, frame.code, number) else {
-                return Ok(false);
+                return Ok(Located::Unreadable);
             };
             let code = code?;
             let location = tree.location(LocationKind::Python, code, frame.lasti as u64, sink)?;
@@ -425,7 +455,7 @@ impl ThreadPython {
             };
         }
         self.found_count = 0;
-        Ok(true)
+        Ok(Located::Changed)
     }
 }
 

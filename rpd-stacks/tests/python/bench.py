@@ -1,4 +1,4 @@
-"""Cost of a merged stack with 30 Python frames: one line `NAME: NUMBER ns`."""
+"""Cost of merged stacks with 30 Python frames: a line `NAME: NUMBER ns` for frames of one function and of many."""
 
 import sys
 
@@ -7,10 +7,27 @@ import probe
 probe.open_probe()
 probe.released.probe_capture(None)
 
+FUNCTION = """
+def function_{0}(depth):
+    callers = {{0: measure}}
+    function = callers.get(depth, functions[depth - 1])
+    return function(depth - 1)
+"""
 
-def deep(depth):
-    return deep(depth - 1) if depth else probe.released.probe_bench(400000)
 
+def measure(_):
+    return probe.released.probe_bench(400000)
+
+
+def recursive(depth):
+    return recursive(depth - 1) if depth else measure(depth)
+
+
+functions = []
+for number in range(27):
+    exec(compile(FUNCTION.format(number), __file__, "exec"))
+    functions.append(globals()["function_%d" % number])
 
 version = "%d.%d" % sys.version_info[:2]
-print("merged stack, 30 Python frames, CPython %s: %.0f ns" % (version, deep(28)))
+print("merged stack, 30 Python frames, CPython %s: %.0f ns" % (version, recursive(27)))
+print("merged stack, 30 Python functions, CPython %s: %.0f ns" % (version, functions[-1](26)))

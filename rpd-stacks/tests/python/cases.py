@@ -6,8 +6,10 @@ import ctypes
 import functools
 import gc
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import types
@@ -193,7 +195,6 @@ def case_66(tmp="rpd_stacks_case_66_module"):
         stacks.append(check())
 
     assert names(stacks[0])[-1] == "Body"
-    import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, tmp + ".py"), "w") as file:
@@ -274,6 +275,72 @@ def case_69():
         raise SystemError("nothing was pending")
     except ArithmeticError as error:
         assert str(error) == "pending"
+
+
+# A binding layer: it calls Python, and turns an exception of C++ into one of Python.
+BINDING = """
+#include <stdexcept>
+extern "C" void PyErr_SetString(void *, const char *);
+extern "C" void *PyExc_ValueError;
+typedef unsigned (*Capture)(unsigned *);
+static unsigned taken, flags;
+struct Guard {
+    Capture capture;
+    ~Guard() { taken = capture(&flags); }
+};
+__attribute__((noinline)) static void inner(void (*call)(), Capture capture) {
+    Guard guard = {capture};
+    call();
+    throw std::runtime_error("thrown in C++");
+}
+extern "C" unsigned binding_taken(unsigned *of) { *of = flags; return taken; }
+extern "C" int binding_call(void (*call)(), Capture capture) {
+    try {
+        inner(call, capture);
+    } catch (const std::exception &error) {
+        PyErr_SetString(PyExc_ValueError, error.what());
+        return -1;
+    }
+    return 0;
+}
+"""
+
+
+def case_70():
+    compiler = shutil.which("c++")
+    if compiler is None:
+        raise Skip("no c++")
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = os.path.join(folder, "binding.cpp"), os.path.join(folder, "binding.so")
+        with open(source, "w") as file:
+            file.write(BINDING)
+        subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
+        binding = ctypes.PyDLL(library)
+    called = []
+
+    @ctypes.CFUNCTYPE(None)
+    def callback():
+        called.append(names(check()))
+
+    def translated():
+        try:
+            binding.binding_call(callback, ctypes.cast(held.probe_capture, ctypes.c_void_p))
+        except ValueError as error:
+            return check(), str(error)
+
+    for _ in range(3):
+        stack, text = translated()
+        assert text == "thrown in C++"
+        assert names(stack)[-2:] == ["case_70", "translated"], stack
+    assert [found[-3:] for found in called] == [["case_70", "translated", "callback"]] * 3, called
+    # The stack that a destructor took while the exception unwound the function.
+    flags = ctypes.c_uint32()
+    number = binding.binding_taken(ctypes.byref(flags))
+    during = probe.Stack(number, flags.value)
+    assert during.flags == 0 and [row.name for row in during.python()][-2:] == ["case_70", "translated"], during
+    # The function that throws, whose landing pad calls it, has no symbol.
+    assert [row.symbol for row in during.rows[-3:]] == ["binding_call", "?", "probe_capture"], during
+    probe.check_places(during)
 
 
 def case_71():

@@ -55,13 +55,13 @@ pub(super) fn python_stacks(settings: &Settings) -> Result<Vec<Row>> {
             .arg(script)
             .env("RPD_STACKS_PROBE", library),
     )?;
-    let (name, _) = text.split_once(':').unwrap_or((&text, ""));
-    Ok(vec![Row::new(
-        name,
-        number_before(&text, " ns")?,
-        "ns",
-        Target::AtMost(500.0),
-    )])
+    let lines = text.lines().filter_map(|line| line.split_once(": "));
+    lines
+        .map(|(name, figure)| {
+            let nanoseconds = number_before(figure, " ns")?;
+            Ok(Row::new(name, nanoseconds, "ns", Target::AtMost(500.0)))
+        })
+        .collect()
 }
 
 /// Looks up distinct addresses of the collector, a library of about 20 MB with lines.
