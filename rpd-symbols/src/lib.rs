@@ -20,6 +20,7 @@ mod look_up;
 mod native;
 mod object_file;
 mod perf_map;
+mod plt;
 mod rpd_file;
 mod search;
 

@@ -64,7 +64,13 @@ impl Symbolizer {
             self.files.insert(module.clone(), files);
         }
         let files = &self.files[module];
-        let mut found: Vec<Option<Vec<Frame>>> = vec![None; addresses.len()];
+        let mut found: Vec<Option<Vec<Frame>>> = match &files.module {
+            // First, since a symbol without a size would seem to reach over the stubs that follow its function.
+            Ok((_, object)) => (addresses.iter())
+                .map(|&address| Some(vec![self.shown.stub(object.stub_at(address)?)]))
+                .collect(),
+            Err(_) => vec![None; addresses.len()],
+        };
         // The file with the most to say comes first; what it does not know is looked up in the next.
         if let Some((path, object)) = &files.debug {
             let table = |address| object.table_of(address);
@@ -132,6 +138,8 @@ trait Names {
         table: impl Fn(u64) -> Option<SymbolTable>,
     );
     fn shown(&mut self, name: &str) -> String;
+    /// The frame of a stub that jumps to a function of another file.
+    fn stub(&mut self, function: &str) -> Frame;
 }
 
 impl Names for HashMap<String, String> {
@@ -177,6 +185,12 @@ impl Names for HashMap<String, String> {
         let shown = shorten(&readable(name));
         self.insert(name.to_owned(), shown.clone());
         shown
+    }
+
+    fn stub(&mut self, function: &str) -> Frame {
+        frame(function, None, Evidence::Dynsym, &mut |name| {
+            shorten(&format!("{}@plt", self.shown(name)))
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use crate::plt::{self, Stub};
 use object::read::ReadCache;
 use object::{Object as _, ObjectSection as _, ReadRef as _, SymbolKind};
 
@@ -22,6 +23,8 @@ pub(crate) struct ObjectFile {
     symtab: Vec<(u64, u64)>,
     /// The same of `.dynsym`.
     dynsym: Vec<(u64, u64)>,
+    /// Stubs that jump to functions of other files, ascending.
+    stubs: Vec<Stub>,
 }
 
 /// Which table of symbols names an address.
@@ -57,7 +60,15 @@ impl ObjectFile {
         };
         found.symtab = functions(object.symbols());
         found.dynsym = functions(object.dynamic_symbols());
+        found.stubs = plt::stubs(&object);
         Ok(found)
+    }
+
+    /// The function to which the stub at an address jumps.
+    pub(crate) fn stub_at(&self, address: u64) -> Option<&str> {
+        let next = self.stubs.partition_point(|stub| stub.start <= address);
+        let stub = self.stubs[..next].last()?;
+        (address < stub.end).then_some(&*stub.function)
     }
 
     /// The table with the symbol that has an address.

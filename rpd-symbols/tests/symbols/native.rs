@@ -317,3 +317,39 @@ fn what_is_no_file_is_told() {
     run("mkfifo", &[pipe.to_str().expect("text")]);
     assert_eq!(evidence(&pipe), Evidence::NoFile(NoFile::Unreadable));
 }
+
+#[test]
+fn stubs_of_the_linkage_table_have_the_names_of_their_functions() {
+    if lacks("c++") || lacks("objdump") {
+        return;
+    }
+    let options: [&[&str]; 4] = [
+        &["-O1", "-Wl,-z,lazy"],
+        &["-O1", "-Wl,-z,now", "-s"],
+        &["-O1", "-fcf-protection=full", "-Wl,-z,ibtplt", "-s"],
+        &["-O1", "-no-pie", "-g"],
+    ];
+    for options in options {
+        let built = Built::new(options);
+        let text = run("objdump", &["-d", &built.text("program")]);
+        // `0000000000001030 <puts@plt>:`
+        let stubs: Vec<(u64, String)> = (text.lines())
+            .filter_map(|line| {
+                let (address, name) = line.split_once(" <")?;
+                let name = name.strip_suffix("@plt>:")?;
+                Some((u64::from_str_radix(address, 16).ok()?, name.to_owned()))
+            })
+            .collect();
+        assert!(stubs.iter().any(|(_, name)| name == "puts"), "{text}");
+        for (address, name) in stubs {
+            let found = frames(&built.module("program"), &[], address + 4);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!(
+                found[0].function,
+                Some(format!("{name}@plt")),
+                "{options:?}"
+            );
+            assert_eq!(found[0].evidence, Evidence::Dynsym);
+        }
+    }
+}
