@@ -11,7 +11,7 @@ use super::guard::Trust;
 use super::query::data_views;
 use super::read::list_recordings;
 use super::sql::identifier;
-use super::stack_views::{COMPATIBLE, without_made_up};
+use super::stack_views::{self, COMPATIBLE, without_made_up};
 use super::{Names, PRAGMAS, is_known_view, table_views};
 use crate::WriteError;
 use crate::file::PendingFile;
@@ -90,18 +90,24 @@ pub fn merge(inputs: &[PathBuf], output: &Path) -> std::result::Result<PathBuf, 
     let connection = Guarded::create_guarded(file.temporary_path()).map_err(refused)?;
     connection.execute_batch(PRAGMAS).map_err(refused)?;
     let mut views = Views::default();
+    let mut found = Recordings::default();
     for path in inputs {
-        copy(&connection, path, &mut views).map_err(|error| match error {
+        copy(&connection, path, &mut views, &mut found).map_err(|error| match error {
             Failed::Input(problem) => MergeError::from(ReadError::new(path, problem)),
             Failed::Output(source) => refused(source).into(),
         })?;
     }
     connection.set_trust(Trust::Schema);
+    let (further, strings) = found.stack_views();
     for (base, selects) in &views.0 {
         let all: Vec<&str> = selects.iter().map(|(_, select)| &**select).collect();
+        let made_up = match base.as_str() {
+            "rocpd_string" => &*strings,
+            _ => "",
+        };
         // A comment at the end of one must not hide the next.
         let sql = format!(
-            "CREATE VIEW {} AS {}",
+            "CREATE VIEW {} AS {}\n{made_up}",
             identifier(base),
             all.join("\nUNION ALL ")
         );
@@ -115,6 +121,10 @@ pub fn merge(inputs: &[PathBuf], output: &Path) -> std::result::Result<PathBuf, 
     for statement in data_views(|name| views.0.contains_key(name)) {
         connection.execute(statement, []).map_err(refused)?;
     }
+    connection.set_trust(Trust::Own);
+    for statement in &further {
+        connection.execute_batch(statement).map_err(refused)?;
+    }
     connection
         .close()
         .map_err(|error| MergeError::from(refused(error)))?;
@@ -124,6 +134,27 @@ pub fn merge(inputs: &[PathBuf], output: &Path) -> std::result::Result<PathBuf, 
 /// Selects of the `rocpd_*` views by their names, each with the file that it is from.
 #[derive(Default)]
 struct Views(BTreeMap<String, Vec<(PathBuf, String)>>);
+
+/// The recordings of all inputs.
+#[derive(Default)]
+struct Recordings {
+    count: usize,
+    /// Those that rpd wrote with call stacks.
+    with_stacks: Vec<Names>,
+}
+
+impl Recordings {
+    /// Statements that make the views with RPD's names, and the end of the view `rocpd_string`.
+    fn stack_views(&self) -> (Vec<String>, String) {
+        match (self.count, &*self.with_stacks) {
+            (1, [alone]) => (vec![stack_views::statements(alone)], String::new()),
+            (_, recordings) => {
+                let merged = stack_views::merged(recordings);
+                (merged.statements, merged.strings)
+            }
+        }
+    }
+}
 
 enum Failed {
     Input(Problem),
@@ -232,7 +263,12 @@ fn copy_rows(connection: &Guarded, name: &str) -> std::result::Result<(), Failed
     }
 }
 
-fn copy(connection: &Guarded, path: &Path, views: &mut Views) -> std::result::Result<(), Failed> {
+fn copy(
+    connection: &Guarded,
+    path: &Path,
+    views: &mut Views,
+    recordings: &mut Recordings,
+) -> std::result::Result<(), Failed> {
     connection.attach(path, "input")?;
     let tables = schema(connection, "table")?;
     connection.set_trust(Trust::Own);
@@ -250,6 +286,15 @@ fn copy(connection: &Guarded, path: &Path, views: &mut Views) -> std::result::Re
         .filter_map(|(name, _)| name.strip_prefix("rocpd_metadata"))
         .map(str::to_owned)
         .collect();
+    for suffix in &suffixes {
+        recordings.count += 1;
+        // Of ours: the views need how we store arguments.
+        let needed = ["rpd_api_stack", "rpd_stack_frame", "rpd_parameter"];
+        let has = |base: &str| (tables.iter()).any(|(name, _)| *name == format!("{base}{suffix}"));
+        if is_plain(suffix) && needed.into_iter().all(has) {
+            recordings.with_stacks.push(names_of(connection, suffix)?);
+        }
+    }
     let mut bases: Vec<String> = found
         .iter()
         .map(|(name, _)| name.clone())
@@ -324,25 +369,34 @@ fn lost_view(connection: &Guarded, base: &str, suffix: &str) -> Result<String> {
     if base == "rocpd_metadata" || columns.iter().any(|column| column == "guid") {
         return Ok(all);
     }
-    let process = identifier(&format!("rocpd_info_process{suffix}"));
-    let process = format!("SELECT guid, nid, id FROM {process} LIMIT 1");
-    let names = connection.query_row(&process, [], |row| {
-        Ok(Names {
-            guid: row.get(0)?,
-            suffix: suffix.to_owned(),
-            nid: row.get(1)?,
-            pid: row.get(2)?,
-        })
-    })?;
-    // Our statements take a suffix as it is.
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    if !suffix.chars().all(is_plain) {
+    let names = names_of(connection, suffix)?;
+    if !is_plain(suffix) {
         return Ok(all);
     }
     let ours = table_views().find(|statement| super::query::view_name(statement) == Some(base));
     Ok(ours
         .and_then(select_of)
         .map_or(all, |select| names.fill_in(select)))
+}
+
+/// The constants of a recording that was copied.
+fn names_of(connection: &Guarded, suffix: &str) -> Result<Names> {
+    let process = identifier(&format!("rocpd_info_process{suffix}"));
+    let process = format!("SELECT guid, nid, id FROM {process} LIMIT 1");
+    connection.query_row(&process, [], |row| {
+        Ok(Names {
+            guid: row.get(0)?,
+            suffix: suffix.to_owned(),
+            nid: row.get(1)?,
+            pid: row.get(2)?,
+        })
+    })
+}
+
+/// Whether our statements can name the tables with this suffix: they take it as it is.
+fn is_plain(suffix: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    suffix.chars().all(is_plain)
 }
 
 #[cfg(test)]

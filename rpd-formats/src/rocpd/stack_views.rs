@@ -1,10 +1,12 @@
 //! The views with RPD's names, which show call stacks as its files do.
 
 use super::names::Names;
+use super::query::view_name;
+use super::sql;
 
 const STATEMENTS: &str = include_str!("stacks_compat.sql");
 
-/// Their names. They exist in databases with one recording only.
+/// Their names.
 pub(super) const COMPATIBLE: [&str; 7] = [
     "rpd_frame_text",
     "rpd_stack_text",
@@ -21,15 +23,91 @@ pub(super) const FIRST_MADE_UP: i64 = 1 << 52;
 /// The end of the view `rocpd_string` that only databases with these views have.
 const MADE_UP: &str = "\n    UNION ALL SELECT id, guid, string FROM rpd_stack_text";
 
+/// Recordings whose ids of texts are distinct: they are 2^56 apart.
+const MOST_RECORDINGS: usize = 126;
+
 /// The statements that make the views of one recording.
 pub(super) fn statements(names: &Names) -> String {
-    let filled = names.fill_in(STATEMENTS);
-    filled
+    fill_in(names, 0, STATEMENTS)
+}
+
+fn fill_in(names: &Names, session: usize, statements: &str) -> String {
+    names
+        .fill_in(statements)
+        .replace("%session%", &session.to_string())
         .replace(
             "%address%",
             &hexadecimal("(coalesce(m.base, 0) + l.rel_pc)"),
         )
         .replace("%size%", &hexadecimal("CAST(a.value AS INTEGER)"))
+}
+
+/// The views of several recordings in one database.
+pub(super) struct Merged {
+    /// Statements that make them.
+    pub(super) statements: Vec<String>,
+    /// What they add to the view `rocpd_string`; empty without views.
+    pub(super) strings: String,
+}
+
+/// The views over the recordings with call stacks of a database that has several: those of each under names of their own, and
+/// their union under RPD's names. None for more recordings than have distinct ids.
+pub(super) fn merged(recordings: &[Names]) -> Merged {
+    let mut merged = Merged {
+        statements: Vec::new(),
+        strings: String::new(),
+    };
+    if recordings.is_empty() || recordings.len() > MOST_RECORDINGS {
+        return merged;
+    }
+    merged.strings = MADE_UP.to_owned();
+    for (session, names) in (1..).zip(recordings) {
+        let own = |name: &str| own_name(names, name);
+        for statement in STATEMENTS.split(";\n").map(Names::without_comments) {
+            if view_name(statement).is_some_and(|name| COMPATIBLE.contains(&name)) {
+                let statement = fill_in(names, session, &with_names(statement, own));
+                merged.statements.push(statement);
+            }
+        }
+        let guid = sql::literal(&names.guid);
+        let first = (session as i64) << 56;
+        merged.strings += &format!(
+            " UNION ALL SELECT id, {guid}, string FROM {} UNION ALL SELECT id + {first}, {guid}, string FROM {}",
+            own("rocpd_ustring"),
+            names.table("rocpd_string"),
+        );
+    }
+    for name in COMPATIBLE {
+        let selects =
+            (recordings.iter()).map(|names| format!("SELECT * FROM {}", own_name(names, name)));
+        let all: Vec<String> = selects.collect();
+        let statement = format!("CREATE VIEW {name} AS {}", all.join(" UNION ALL "));
+        merged.statements.push(statement);
+    }
+    merged
+}
+
+/// The name of a view of one recording among several. Readers know no tables of such names.
+fn own_name(names: &Names, view: &str) -> String {
+    names.table(&format!("rpd_own_{view}"))
+}
+
+/// A statement with other names of these views.
+fn with_names(statement: &str, name: impl Fn(&str) -> String) -> String {
+    let is_of_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let mut text = String::new();
+    let mut rest = statement;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|letter| is_of_word(letter) != is_of_word(first));
+        let (word, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        // What a suffix follows is a table.
+        match COMPATIBLE.contains(&word) && !behind.starts_with('%') {
+            true => text += &name(word),
+            false => text += word,
+        }
+        rest = behind;
+    }
+    text
 }
 
 /// What a view selects, without the texts that are made up.
@@ -67,6 +145,16 @@ mod tests {
                 .expect("a row");
             assert_eq!(found, text);
         }
+    }
+
+    #[test]
+    fn names_of_views_are_replaced_and_others_are_not() {
+        let statement =
+            "CREATE VIEW stackframe AS SELECT '%guid%' FROM rocpd_api r JOIN rpd_api_stack%suffix%";
+        assert_eq!(
+            with_names(statement, |name| format!("<{name}>")),
+            "CREATE VIEW <stackframe> AS SELECT '%guid%' FROM <rocpd_api> r JOIN rpd_api_stack%suffix%"
+        );
     }
 
     #[test]

@@ -13,6 +13,7 @@ fn filled(sql: &str) -> String {
         .replace("%guid%", "0000")
         .replace("%nid%", "1")
         .replace("%pid%", "77")
+        .replace("%session%", "0")
         .replace("%address%", &digits("(coalesce(m.base, 0) + l.rel_pc)"))
         .replace("%size%", &digits("CAST(a.value AS INTEGER)"))
 }
