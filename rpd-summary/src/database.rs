@@ -43,10 +43,29 @@ pub struct SummaryTable {
     pub rows: Vec<SummaryRow>,
 }
 
+/// The sum over some records. Times in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KnownSum {
+    /// Name of its table without `_summary`. One that no table has stands for `other_calls`.
+    pub table: String,
+    /// Kernel, function, message or operation.
+    pub name: String,
+    /// Number of records.
+    pub calls: u64,
+    /// Sum of durations.
+    pub total: u64,
+    /// Shortest duration.
+    pub min: u64,
+    /// Longest duration.
+    pub max: u64,
+    /// Sum of squared distances from the mean.
+    pub spread: f64,
+}
+
 /// A table's name and the domains in it.
 type View = (&'static str, &'static [Domain]);
 
-const VIEWS: [View; 10] = [
+const VIEWS: [View; 11] = [
     ("kernels", &[Domain::KernelDispatch]),
     ("memory_copies", &[Domain::MemoryCopy]),
     (
@@ -60,7 +79,11 @@ const VIEWS: [View; 10] = [
     ("rocdecode", &[Domain::RocdecodeApi]),
     ("rocjpeg", &[Domain::RocjpegApi]),
     ("markers", &[Domain::MarkerApi]),
+    (OTHER_CALLS, &[]),
 ];
+
+/// Calls of interfaces that have no table of their own: those in files of RPD.
+const OTHER_CALLS: &str = "other_calls";
 
 /// The first word of the categories in a view; `None` for views that are no calls.
 fn category(view: &str) -> Option<String> {
@@ -96,30 +119,59 @@ impl DatabaseSummary {
     /// When polars cannot compute its sums.
     pub fn add(&mut self, session: &Session, names: KernelNames) -> Result<(), SummaryError> {
         let statistics = Statistics::of_database(session, names)?;
-        let rank = u32::try_from(self.pids.len()).unwrap_or(u32::MAX);
+        let rank = self.next_rank();
         for (number, (view, domains)) in (0..).zip(VIEWS) {
             for domain in domains {
                 for row in statistics.table("", &[*domain])?.rows {
-                    self.rank.push(rank);
-                    self.view.push(number);
-                    self.name.push(match view {
-                        "memory_allocations" | "scratch_memory" => {
-                            action(session, *domain, row.name)
-                        }
-                        _ => row.name,
-                    });
-                    self.calls.push(row.calls);
-                    self.total.push(row.total);
-                    self.min.push(row.min);
-                    self.max.push(row.max);
                     let others = row.calls.saturating_sub(1) as f64;
-                    self.spread.push(row.std_dev * row.std_dev * others);
-                    self.offset.push(row.average * row.total as f64);
+                    let sum = KnownSum {
+                        table: view.to_owned(),
+                        name: match view {
+                            "memory_allocations" | "scratch_memory" => {
+                                action(session, *domain, row.name)
+                            }
+                            _ => row.name,
+                        },
+                        calls: row.calls,
+                        total: row.total,
+                        min: row.min,
+                        max: row.max,
+                        spread: row.std_dev * row.std_dev * others,
+                    };
+                    self.push(rank, number, sum);
                 }
             }
         }
         self.pids.push(session.process.pid.0.into());
         Ok(())
+    }
+
+    /// Adds a process of which sums are known, and no records.
+    pub fn add_sums(&mut self, pid: u64, sums: impl IntoIterator<Item = KnownSum>) {
+        let rank = self.next_rank();
+        let view = |wanted: &str| (0..).zip(VIEWS).find(|(_, (name, _))| *name == wanted);
+        for sum in sums {
+            let number = view(&sum.table).or_else(|| view(OTHER_CALLS));
+            self.push(rank, number.map_or(0, |(number, _)| number), sum);
+        }
+        self.pids.push(pid);
+    }
+
+    fn next_rank(&self) -> u32 {
+        u32::try_from(self.pids.len()).unwrap_or(u32::MAX)
+    }
+
+    fn push(&mut self, rank: u32, view: u32, sum: KnownSum) {
+        let average = sum.total as f64 / sum.calls.max(1) as f64;
+        self.rank.push(rank);
+        self.view.push(view);
+        self.name.push(sum.name);
+        self.calls.push(sum.calls);
+        self.total.push(sum.total);
+        self.min.push(sum.min);
+        self.max.push(sum.max);
+        self.spread.push(sum.spread);
+        self.offset.push(average * sum.total as f64);
     }
 
     /// The tables that have rows. `categories` are the first words of the categories of calls wanted (all when

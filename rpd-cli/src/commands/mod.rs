@@ -223,6 +223,15 @@ impl Form {
     }
 }
 
+/// The error of options that cut a window out of a file of RPD.
+fn file_of_rpd_is_whole(name: &str, path: &Path) -> anyhow::Error {
+    Failure::usage(format!(
+        "{name}: --start, --end and markers cut databases of rpd, and {} is a file of RPD; leave them out",
+        path.display()
+    ))
+    .into()
+}
+
 /// Calls `take` with each recording of the databases, one at a time.
 fn each_recording(
     paths: &[PathBuf],

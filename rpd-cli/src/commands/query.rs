@@ -27,7 +27,8 @@ const LARGEST_SQL: u64 = 16 << 20;
 #[derive(Debug, Parser)]
 #[command(
     after_help = "Databases are only read. Views such as kernels, regions, memory_copies, top_kernels and busy hold \
-    what people look for; `rpd query DB \"SELECT name FROM sqlite_temp_master\"` lists all."
+    what people look for; `rpd query DB \"SELECT name FROM sqlite_temp_master\"` lists all. A file of RPD \
+    (ROCm/rocmProfileData), one at a time, has its own tables and views."
 )]
 struct Arguments {
     /// Databases (files ending in _results.db) or directories that hold some; the last word is the SQL unless --query

@@ -7,19 +7,21 @@ use anyhow::Result;
 use clap::Parser;
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::session::LoadOptions;
+use rpd_formats::rocpd::read::{RpdFile, RpdSums};
 use rpd_formats::table::{Cell, Printer, TableFormat};
-use rpd_summary::database::{DatabaseSummary, SummaryTable};
+use rpd_summary::database::{DatabaseSummary, KnownSum, SummaryTable};
 
 use super::window::WindowOptions;
 use super::{
-    Form, Inputs, Naming, each_recording, inherited, output_directory, parse, spread, tell_written,
-    with_ending, write_file,
+    Form, Inputs, Naming, each_recording, file_of_rpd_is_whole, inherited, output_directory, parse,
+    spread, tell_written, with_ending, write_file,
 };
 
 const NAME: &str = "summary";
 
 /// Sums up durations: kernels, copies, allocations, calls, markers
 #[derive(Debug, Parser)]
+#[command(after_help = "Files of RPD (ROCm/rocmProfileData) are read as well, whole.")]
 struct Arguments {
     #[command(flatten)]
     inputs: Inputs,
@@ -66,7 +68,17 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let output_file =
         output_file.or_else(|| inherited("ROCPD_OUTPUT_NAME").filter(|_| has_defaults));
     let directory = output_directory(given.output_path.as_deref(), compat);
-    let paths = given.inputs.paths(NAME)?;
+    let (mut rpd_files, mut paths) = (Vec::new(), Vec::new());
+    for path in given.inputs.paths(NAME)? {
+        match RpdFile::open(&path) {
+            Ok(Some(file)) => rpd_files.push(file),
+            // What is wrong with it is found when it is read as a database.
+            Ok(None) | Err(_) => paths.push(path),
+        }
+    }
+    if let (true, Some(file)) = (given.window.is_given(), rpd_files.first()) {
+        return Err(file_of_rpd_is_whole(NAME, file.path()));
+    }
     let window = given.window.resolve(NAME, &paths)?;
     let mut summary = DatabaseSummary::default();
     let mut ranks = Vec::new();
@@ -84,6 +96,15 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         });
         Ok(())
     })?;
+    for file in &rpd_files {
+        for sums in file.sums()?.chunk_by(|a, b| a.pid == b.pid) {
+            summary.add_sums(sums[0].pid, sums.iter().cloned().map(known));
+            ranks.push(Rank {
+                pid: sums[0].pid,
+                hostname: String::new(),
+            });
+        }
+    }
     let mut sets = vec![("Summary files:", false)];
     if given.summary_by_rank {
         sets.push(("Summary files by rank:", true));
@@ -137,6 +158,19 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             Ok(0)
         }
         _ => crate::print(&text),
+    }
+}
+
+/// What a file of RPD says of some records.
+fn known(sums: RpdSums) -> KnownSum {
+    KnownSum {
+        table: sums.kind,
+        name: sums.name,
+        calls: sums.calls,
+        total: sums.total,
+        min: sums.min,
+        max: sums.max,
+        spread: sums.spread,
     }
 }
 

@@ -12,7 +12,7 @@ use rusqlite::types::ValueRef;
 use super::connection::Guarded;
 use super::error::{Problem, ReadError};
 use super::guard::Trust;
-use super::read::Database;
+use super::read::{Database, RpdFile};
 use super::sql::identifier;
 use super::stack_views::COMPATIBLE;
 use super::stacks;
@@ -34,6 +34,12 @@ pub enum QueryError {
         "{0} databases are more than the {MAX_DATABASES} that SQLite opens at once; put them into one with `rpd merge` first"
     )]
     TooMany(usize),
+    /// A file of RPD among others.
+    #[error("{} is a file of RPD: SQL runs over one such file, and over nothing beside it", .0.display())]
+    NotAlone(PathBuf),
+    /// A time window of a file of RPD.
+    #[error("{} is a file of RPD, and windows are cut out of databases of rpd; a WHERE clause does it in the SQL", .0.display())]
+    NoWindow(PathBuf),
     /// SQLite does not accept the statement.
     #[error("{message}{}", position.as_ref().map(|at| format!(" at {at}")).unwrap_or_default())]
     Sql {
@@ -55,6 +61,8 @@ pub struct Combined {
     tables: Vec<(String, Vec<String>)>,
     databases: Vec<Vec<(String, Vec<String>)>>,
     limit: Limit,
+    /// The file of RPD that is asked, whose tables and views are what they are.
+    rpd_file: Option<PathBuf>,
 }
 
 /// Processor time that SQL of the user may take.
@@ -70,7 +78,7 @@ pub enum Limit {
 }
 
 impl Combined {
-    /// Attaches the databases to one connection. None is changed.
+    /// Attaches the databases to one connection, or one file of RPD. None is changed.
     ///
     /// # Errors
     /// When one cannot be read, or there are too many.
@@ -78,8 +86,13 @@ impl Combined {
         if paths.len() > MAX_DATABASES {
             return Err(QueryError::TooMany(paths.len()));
         }
+        let mut rpd_file = None;
         for path in paths {
-            Database::open(path)?;
+            if RpdFile::open(path)?.is_some() {
+                rpd_file = Some(path.clone());
+            } else {
+                Database::open(path)?;
+            }
         }
         let connection = Guarded::memory().map_err(|error| failed(&error, ""))?;
         let mut combined = Combined {
@@ -87,7 +100,16 @@ impl Combined {
             tables: Vec::new(),
             databases: Vec::new(),
             limit: Limit::default(),
+            rpd_file,
         };
+        if let Some(path) = &combined.rpd_file {
+            if paths.len() > 1 {
+                return Err(QueryError::NotAlone(path.clone()));
+            }
+            let attached = combined.connection.attach(path, "db0");
+            attached.map_err(|problem| ReadError::new(path, problem))?;
+            return Ok(combined);
+        }
         for (index, path) in paths.iter().enumerate() {
             combined
                 .attach(index, path, paths.len() == 1)
@@ -217,6 +239,7 @@ impl Combined {
     /// # Errors
     /// When SQLite refuses.
     pub fn set_window(&self, window: &Window) -> Result<(), QueryError> {
+        self.can_be_cut()?;
         self.make_views(Some(window))
     }
 
@@ -225,6 +248,7 @@ impl Combined {
     /// # Errors
     /// When a database is damaged.
     pub fn span(&self) -> Result<Option<(u64, u64)>, QueryError> {
+        self.can_be_cut()?;
         let sql = "SELECT min(a), max(b) FROM (
             SELECT min(start) a, max(\"end\") b FROM rocpd_region
             UNION ALL SELECT min(timestamp), max(timestamp) FROM rocpd_sample
@@ -247,6 +271,7 @@ impl Combined {
     /// # Errors
     /// When a database is damaged.
     pub fn markers(&self, message: &str) -> Result<Vec<(u64, u64)>, QueryError> {
+        self.can_be_cut()?;
         let sql = "SELECT start, \"end\" FROM regions_and_samples WHERE category LIKE 'MARKER%'
             AND json_extract(extdata, '$.message') = ?1 ORDER BY start";
         let read = || -> rusqlite::Result<Vec<(u64, u64)>> {
@@ -259,6 +284,13 @@ impl Combined {
         };
         self.begin_reading();
         read().map_err(|error| self.failed(&error, sql))
+    }
+
+    fn can_be_cut(&self) -> Result<(), QueryError> {
+        match &self.rpd_file {
+            Some(path) => Err(QueryError::NoWindow(path.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Before statements of ours.

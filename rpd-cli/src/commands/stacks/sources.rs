@@ -6,8 +6,8 @@ use anyhow::Result;
 use rpd_core::session::Window;
 use rpd_formats::rocpd::read::RpdStacks;
 
+use super::super::file_of_rpd_is_whole;
 use super::super::window::WindowOptions;
-use crate::failure::Failure;
 
 /// Files to read.
 pub(super) struct Sources {
@@ -36,11 +36,7 @@ impl Sources {
         }
         let window = window.filter(|window| window.is_given());
         if let (Some(_), Some(file)) = (window, rpd_files.first()) {
-            return Err(Failure::usage(format!(
-                "{name}: --start, --end and markers cut databases of rpd, and {} is a file of RPD; leave them out",
-                file.path().display()
-            ))
-            .into());
+            return Err(file_of_rpd_is_whole(name, file.path()));
         }
         let window = match window {
             Some(window) => window.resolve(name, &databases)?,

@@ -11,6 +11,7 @@ mod events;
 mod info;
 mod records;
 mod rpd;
+mod rpd_sums;
 mod samples;
 mod scan;
 mod stacks;
@@ -29,6 +30,7 @@ use rpd_core::session::{LoadOptions, Session};
 
 pub use super::error::{Problem, ReadError};
 pub use rpd::{RpdCall, RpdStacks};
+pub use rpd_sums::{RpdFile, RpdSums};
 
 /// Rows of a table that are kept in memory. Fewer than from a spool, because SQLite and the columns of events take memory at
 /// the same time.

@@ -41,6 +41,13 @@ pub struct RpdCall {
     pub frames: Vec<String>,
 }
 
+/// Whether a file has these tables. In databases of rpd, what has names of RPD is a view.
+pub(super) fn has_tables(connection: &Guarded, names: &[&str]) -> Result<bool, Problem> {
+    let tables = connection.texts("SELECT name FROM sqlite_master WHERE type = 'table'")?;
+    let has = |name: &&str| tables.iter().any(|table| table == *name);
+    Ok(names.iter().all(has))
+}
+
 impl RpdStacks {
     /// Opens a file; `None` when it is no file of RPD with a table of frames.
     ///
@@ -49,12 +56,8 @@ impl RpdStacks {
     pub fn open(path: &Path) -> Result<Option<RpdStacks>, ReadError> {
         let fail = |problem| ReadError::new(path, problem);
         let connection = Guarded::read(path).map_err(fail)?;
-        // In databases of rpd these are views.
-        let tables = connection.texts("SELECT name FROM sqlite_master WHERE type = 'table'");
-        let tables = tables.map_err(fail)?;
-        let has = |table: &str| tables.iter().any(|name| name == table);
-        let is_rpd = has("rocpd_api") && has("rocpd_stackframe");
-        Ok(is_rpd.then(|| RpdStacks {
+        let has_stacks = has_tables(&connection, &["rocpd_api", "rocpd_stackframe"]);
+        Ok(has_stacks.map_err(fail)?.then(|| RpdStacks {
             path: path.to_owned(),
             connection,
         }))

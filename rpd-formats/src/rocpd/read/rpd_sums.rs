@@ -1,0 +1,135 @@
+//! Sums of durations in files of RPD (ROCm/rocmProfileData), whoever wrote them.
+
+use std::path::{Path, PathBuf};
+
+use super::rpd::has_tables;
+use super::scan::{integer, text};
+use super::{Guarded, ReadError};
+
+/// Tables that every file of RPD has.
+const TABLES: [&str; 4] = ["rocpd_api", "rocpd_op", "rocpd_api_ops", "rocpd_string"];
+
+/// Groups of work, by the process that asked for it. Kernels have their name as description, copies none.
+const WORK: &str = "SELECT p.pid, CASE WHEN t.string LIKE '%Kernel%' THEN 'kernels' ELSE 'memory_copies' END AS kind,
+        CASE WHEN coalesce(d.string, '') = '' THEN t.string ELSE d.string END AS name, o.\"end\" - o.start AS duration
+    FROM rocpd_op o
+        JOIN rocpd_string t ON t.id = o.opType_id
+        LEFT JOIN rocpd_string d ON d.id = o.description_id
+        LEFT JOIN (SELECT x.op_id, min(a.pid) AS pid FROM rocpd_api_ops x JOIN rocpd_api a ON a.id = x.api_id
+            GROUP BY x.op_id) p ON p.op_id = o.id";
+
+/// Groups of calls. `%texts%` has the texts of markers.
+const CALLS: &str = "SELECT a.pid, CASE
+            WHEN n.string = 'UserMarker' THEN 'markers'
+            WHEN n.string LIKE 'hip%' OR n.string LIKE '\\_\\_hip%' ESCAPE '\\' THEN 'hip'
+            WHEN n.string LIKE 'hsa\\_%' ESCAPE '\\' THEN 'hsa'
+            WHEN n.string LIKE 'nccl%' THEN 'rccl'
+            ELSE 'other_calls' END AS kind,
+        CASE n.string WHEN 'UserMarker' THEN coalesce(u.string, '') ELSE n.string END AS name,
+        a.\"end\" - a.start AS duration
+    FROM rocpd_api a
+        JOIN rocpd_string n ON n.id = a.apiName_id
+        LEFT JOIN %texts% u ON u.id = a.args_id";
+
+/// Sums over groups, in two steps: the squares of distances need the means.
+const SUMS: &str = "WITH record AS MATERIALIZED (%records%),
+        part AS MATERIALIZED (SELECT pid, kind, name, count(*) AS calls, sum(duration) AS total, min(duration) AS least,
+            max(duration) AS most, avg(duration) AS mean FROM record GROUP BY pid, kind, name)
+    SELECT part.pid, part.kind, part.name, part.calls, part.total, part.least, part.most,
+        sum((record.duration - part.mean) * (record.duration - part.mean))
+    FROM record JOIN part ON part.pid IS record.pid AND part.kind = record.kind AND part.name = record.name
+    GROUP BY part.pid, part.kind, part.name";
+
+/// A file of RPD.
+#[derive(Debug)]
+pub struct RpdFile {
+    path: PathBuf,
+    connection: Guarded,
+}
+
+/// Durations of all records of a process that share a kind and a name, in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RpdSums {
+    /// Process; 0 for work that no call is known of.
+    pub pid: u64,
+    /// `kernels`, `memory_copies`, `markers`, `hip`, `hsa`, `rccl` or `other_calls`.
+    pub kind: String,
+    /// Kernel, operation, function or message.
+    pub name: String,
+    /// Number of records.
+    pub calls: u64,
+    /// Sum of durations.
+    pub total: u64,
+    /// Shortest duration.
+    pub min: u64,
+    /// Longest duration.
+    pub max: u64,
+    /// Sum of squared distances from the mean.
+    pub spread: f64,
+}
+
+impl RpdFile {
+    /// Opens a file; `None` when it is no file of RPD.
+    ///
+    /// # Errors
+    /// When it cannot be read, with what is wrong and what to do.
+    pub fn open(path: &Path) -> Result<Option<RpdFile>, ReadError> {
+        let fail = |problem| ReadError::new(path, problem);
+        let connection = Guarded::read(path).map_err(fail)?;
+        let is_rpd = has_tables(&connection, &TABLES).map_err(fail)?;
+        Ok(is_rpd.then(|| RpdFile {
+            path: path.to_owned(),
+            connection,
+        }))
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Sums of all durations, by process.
+    ///
+    /// # Errors
+    /// When SQLite finds the file damaged, locked or incomplete.
+    pub fn sums(&self) -> Result<Vec<RpdSums>, ReadError> {
+        self.connection.begin();
+        let mut sums = Vec::new();
+        let read = has_tables(&self.connection, &["rocpd_ustring"]).and_then(|has_own_texts| {
+            // Before schema 3 all texts are in one table.
+            let texts = match has_own_texts {
+                true => "rocpd_ustring",
+                false => "rocpd_string",
+            };
+            for records in [WORK, &CALLS.replace("%texts%", texts)] {
+                let sql = SUMS.replace("%records%", records);
+                let read = self.read(&sql, &mut sums);
+                read.map_err(|error| self.connection.meaning(&error))?;
+            }
+            Ok(())
+        });
+        read.map_err(|problem| ReadError::new(&self.path, problem))?;
+        sums.sort_by_key(|sums| sums.pid);
+        Ok(sums)
+    }
+
+    fn read(&self, sql: &str, sums: &mut Vec<RpdSums>) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            // A damaged file may have what ends before it begins.
+            let number = |column| u64::try_from(integer(row, column)).unwrap_or(0);
+            sums.push(RpdSums {
+                pid: number(0),
+                kind: text(row, 1),
+                name: text(row, 2),
+                calls: number(3),
+                total: number(4),
+                min: number(5),
+                max: number(6),
+                spread: row.get::<_, Option<f64>>(7)?.unwrap_or(0.0),
+            });
+        }
+        Ok(())
+    }
+}
