@@ -10,6 +10,7 @@
  * graph      a graph made by stream capture, launched with host data that change
  * wrong N    as add, with a result that a faulty kernel call changes in round N
  * module     the kernel of hidden, from a module whose variable is set through its address
+ * launches   add, whose kernel the runtime launches, and module, whose kernel is launched by its handle
  * virtual    as add, with calls that captures do not replay
  * overwrite  memory that the host overwrites as soon as an asynchronous copy from it has begun
  * poll       completion that is asked for in a loop
@@ -416,7 +417,10 @@ int main(int argc, char **argv) {
         run_graph();
     else if (!strcmp(mode, "module"))
         run_module();
-    else if (!strcmp(mode, "virtual"))
+    else if (!strcmp(mode, "launches")) {
+        run_add(1, -1);
+        run_module();
+    } else if (!strcmp(mode, "virtual"))
         run_virtual();
     else if (!strcmp(mode, "overwrite"))
         overwritten(NULL, 5);

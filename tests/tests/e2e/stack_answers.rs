@@ -8,7 +8,7 @@ use rpd_tests::outputs::Database;
 use rpd_tests::run::{Outcome, Rpd, lacks, skipped, tool};
 
 /// The view of the guide, as it stands there.
-const GUIDE: &str = "create temporary view if not exists rocpd_stackstrings as select sf.id, s2.string as hip_api, \
+pub(crate) const GUIDE: &str = "create temporary view if not exists rocpd_stackstrings as select sf.id, s2.string as hip_api, \
     s3.string as args, sf.depth, s1.string as frame from rocpd_stackframe sf join rocpd_string s1 on sf.name_id=s1.id \
     join rocpd_api ap on sf.api_ptr_id=ap.id join rocpd_string s2 on ap.apiName_id=s2.id join rocpd_string s3 on \
     ap.args_id=s3.id;";

@@ -38,9 +38,10 @@ const CASES: &[Check] = &[
     /* 7 */ Tests(&[(SYMBOLS, "frames_of_the_runtime_are_shown_on_request")]),
     /* 8 */ Tests(&[(E2E, "the_second_example_of_the_guide")]),
     /* 9 */
-    Not(
-        "no interpreter with debug information is there; frames of the interpreter are shown on request in 8's",
-    ),
+    Tests(&[(
+        E2E,
+        "case_9_frames_of_an_interpreter_with_debug_information",
+    )]),
     /* 10 */ Not("MIOpen and rocBLAS need a GPU; long stacks are in 11 and 29"),
     /* 11 */
     Tests(&[(
@@ -157,10 +158,7 @@ const CASES: &[Check] = &[
     /* 47 */ Tests(&[(E2E, "an_exported_file_has_the_rows_of_the_view")]),
     /* 48 */ Tests(&[("rpd-symbols/src/native.rs", "long_names_end_with_dots")]),
     /* 49 */ Tests(&[(E2E, "case_49_launches_of_a_graph")]),
-    /* 50 */
-    Not(
-        "HIP has one interface: launches of modules are calls of it like others, with one record each",
-    ),
+    /* 50 */ Tests(&[(E2E, "case_50_launches_of_the_runtime_and_of_modules")]),
     /* 51 */ Tests(&[(E2E, "globs_choose_calls_markers_and_allocations")]),
     /* 52 */ Tests(&[(E2E, "globs_choose_calls_markers_and_allocations")]),
     /* 53 */ Tests(&[(E2E, "one_call_in_some_and_long_calls_only")]),
@@ -185,9 +183,10 @@ const CASES: &[Check] = &[
     /* 68 */ Tests(&[(PYTHON, "case_68_finalizers")]),
     /* 69 */ Tests(&[(PYTHON, "case_69_while_an_exception_is_handled")]),
     /* 70 */
-    Not(
-        "an exception that a C++ binding layer translates needs such a layer, which is not in the tree",
-    ),
+    Tests(&[(
+        PYTHON,
+        "case_70_an_exception_that_a_binding_layer_translates",
+    )]),
     /* 71 */ Tests(&[(PYTHON, "case_71_wrappers_and_methods")]),
     /* 72 */ Tests(&[(PYTHON, "case_72_lines_and_columns")]),
     /* 73 */
@@ -375,5 +374,114 @@ fn case_49_launches_of_a_graph() {
     assert!(
         row.starts_with("add_kernel,3,") && row.contains(",hipGraphLaunch,run_graph at "),
         "{row}"
+    );
+}
+
+#[test]
+fn case_50_launches_of_the_runtime_and_of_modules() {
+    let options = ["--hip-trace", "--kernel-trace", "--stacks", "native"];
+    let outcome = Rpd::new(options)
+        .option(["-f", "rocpd"])
+        .workload("capture", ["launches"])
+        .success();
+    let database = outcome.database();
+    let launches =
+        "rocpd_region r JOIN rocpd_string n ON n.id = r.name_id AND n.string LIKE '%LaunchKernel'";
+    let functions = database.rows(&format!(
+        "SELECT DISTINCT n.string FROM {launches} ORDER BY 1"
+    ));
+    assert_eq!(functions, [["hipLaunchKernel"], ["hipModuleLaunchKernel"]]);
+    // Each launch is one call with one stack, and each kernel belongs to one of them.
+    let calls = database.number(&format!(
+        "SELECT count(DISTINCT r.event_id) FROM {launches}"
+    ));
+    let stacks =
+        format!("SELECT count(*) FROM {launches} JOIN rpd_api_stack a ON a.api_id = r.event_id");
+    assert_eq!(database.number(&stacks), calls);
+    let kernels = rows(&outcome.file(".db"), &["--kernels"]);
+    let launched = |kernel: &str, function: &str| {
+        let row = kernels
+            .iter()
+            .find(|row| row.starts_with(&format!("{kernel},1,")));
+        row.is_some_and(|row| row.contains(&format!(",{function},")))
+    };
+    assert!(launched("add_kernel", "hipLaunchKernel"), "{kernels:?}");
+    assert!(
+        launched("sizes_kernel", "hipModuleLaunchKernel"),
+        "{kernels:?}"
+    );
+}
+
+/// A Python program that calls the simulated runtime.
+const CALLS_HIP: &str = "import ctypes
+hip = ctypes.CDLL('libamdhip64.so.6')
+def inner():
+    return hip.hipGetLastError()
+list(map(lambda _: inner(), [1]))
+";
+
+#[test]
+fn case_9_frames_of_an_interpreter_with_debug_information() {
+    let has_lines = |program: &std::path::Path| {
+        let sections = Command::new("readelf").arg("-SW").arg(program).output();
+        sections.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(".debug_info"))
+    };
+    let known = rpd_tests::pythons::interpreters();
+    // From 3.10 on, where places do not depend on symbols; with its code in the program itself.
+    let versions = ["3.13", "3.12", "3.10", "3.11d"];
+    let found = versions
+        .iter()
+        .find_map(|version| known.get(*version).filter(|path| has_lines(path)));
+    let Some(python) = found else {
+        let reason = "no such interpreter has debug information";
+        return rpd_tests::run::skipped("frames of an interpreter with debug information", reason);
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("main.py");
+    fs::write(&script, CALLS_HIP).expect("written");
+    let outcome = Rpd::new([
+        "--hip-trace",
+        "--stacks",
+        "merged",
+        "--stacks-interpreter-frames",
+        "-f",
+        "rocpd",
+    ])
+    .target([python, &script])
+    .success();
+    let frames: Vec<String> = outcome
+        .database()
+        .rows(
+            "SELECT frame FROM rocpd_stackstrings WHERE hip_api = 'hipGetLastError' ORDER BY depth",
+        )
+        .concat();
+    let place = |function: &str| {
+        let wanted = format!(" in {function} at ");
+        let at = frames.iter().position(|frame| frame.contains(&wanted));
+        at.unwrap_or_else(|| panic!("{function}: {frames:#?}"))
+    };
+    // Innermost first: each run of Python frames, and then the evaluator that runs it, with a line.
+    let order = [
+        place("inner"),
+        place("<lambda>"),
+        place("map_next"),
+        place("<module>"),
+    ];
+    assert!(order.is_sorted() && order[1] == order[0] + 1, "{frames:#?}");
+    for last in [order[1], order[3]] {
+        let outer = frames[last + 1..]
+            .iter()
+            .find(|frame| !frame.contains("(inlined)"));
+        let evaluator = outer.expect("a frame");
+        assert!(
+            evaluator.contains(" in _PyEval_EvalFrameDefault at ")
+                && evaluator.contains("/Python/"),
+            "{frames:#?}"
+        );
+    }
+    assert!(frames[order[2]].contains("bltinmodule.c:"), "{frames:#?}");
+    assert!(
+        frames.iter().any(|frame| frame.contains("(inlined)")),
+        "{frames:#?}"
     );
 }
