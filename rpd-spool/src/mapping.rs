@@ -4,7 +4,7 @@ use std::cell::UnsafeCell;
 use std::ffi::CStr;
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::format::SegmentHeader;
 
@@ -12,7 +12,8 @@ use super::format::SegmentHeader;
 /// instructions or one system call, never while code that is not ours runs.
 #[derive(Debug)]
 pub struct ForkLock {
-    owner: AtomicI32,
+    /// [`this_thread`] of the holder; 0 while there is none.
+    owner: AtomicUsize,
 }
 
 /// Proof that a [`ForkLock`] is held.
@@ -25,22 +26,27 @@ impl Drop for ForkGuard<'_> {
     }
 }
 
-fn thread_id() -> i32 {
-    // SAFETY: gettid has no arguments and cannot fail.
-    unsafe { libc::gettid() }
+/// A number that no other thread of the process has while the calling one lives: an address of its own. Unlike its id, it
+/// takes no system call.
+#[inline]
+fn this_thread() -> usize {
+    thread_local! {
+        static PLACE: u8 = const { 0 };
+    }
+    PLACE.with(|place| std::ptr::from_ref(place) as usize)
 }
 
 impl ForkLock {
     /// Creates a lock that is not held.
     pub const fn new() -> ForkLock {
         ForkLock {
-            owner: AtomicI32::new(0),
+            owner: AtomicUsize::new(0),
         }
     }
 
     /// Takes the lock. `None` when this thread holds it already: a signal handler interrupted the holder.
     pub fn lock(&self) -> Option<ForkGuard<'_>> {
-        let me = thread_id();
+        let me = this_thread();
         loop {
             match self
                 .owner
@@ -54,6 +60,15 @@ impl ForkLock {
                 }
             }
         }
+    }
+
+    /// Takes the lock if nobody holds it; never waits.
+    #[inline]
+    pub fn try_lock(&self) -> Option<ForkGuard<'_>> {
+        self.owner
+            .compare_exchange(0, this_thread(), Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+            .then_some(ForkGuard(self))
     }
 
     /// Releases the lock, whichever thread holds it. Only for the single thread of a forked child.

@@ -21,6 +21,8 @@ const SHARDS: usize = 64;
 /// Counters by which a signal is known not to be borrowed.
 const FILTERS: usize = 1024;
 
+/// In a cache line of its own: threads that submit do not meet there.
+#[repr(align(64))]
 struct Shard {
     lock: ForkLock,
     entries: UnsafeCell<Vec<(u64, *const Node)>>,
@@ -49,10 +51,14 @@ fn filter(signal: u64) -> &'static AtomicU32 {
 /// Offset of `start_ts` and `end_ts` in `amd_signal_t`.
 const TIMES: usize = 32;
 
+fn shard(signal: u64) -> &'static Shard {
+    &TABLE[hash(signal) % SHARDS]
+}
+
 /// Lets `act` work on the entries that a signal's entry is among. `None` when a signal handler of the target
 /// interrupted a thread that does that.
 fn with<T>(signal: u64, act: impl FnOnce(&mut Vec<(u64, *const Node)>) -> T) -> Option<T> {
-    let shard = &TABLE[hash(signal) % SHARDS];
+    let shard = shard(signal);
     let _guard = shard.lock.lock()?;
     // SAFETY: the lock is held.
     Some(act(unsafe { &mut *shard.entries.get() }))
@@ -66,31 +72,35 @@ fn remove(entries: &mut Vec<(u64, *const Node)>, index: usize, complete: bool) {
     filter(signal).fetch_sub(1, Ordering::Release);
 }
 
-/// Borrows the completion signal of work that is about to be submitted for `node`. False when it cannot be borrowed.
+/// Borrows the completion signal of work that is about to be submitted for `node`. False when it cannot be borrowed, also
+/// because another thread works on the signals that it is among: a launch does not wait for it.
 pub(super) fn borrow(signal: u64, node: &Node) -> bool {
-    with(signal, |entries| {
-        if let Some(index) = entries.iter().position(|entry| entry.0 == signal) {
-            let Some(complete) = outcome(entries[index]) else {
-                return false;
-            };
-            remove(entries, index, complete);
-        }
-        if hsa::signal_load(signal) != 1 {
+    let shard = shard(signal);
+    let Some(_guard) = shard.lock.try_lock() else {
+        return false;
+    };
+    // SAFETY: the lock is held.
+    let entries = unsafe { &mut *shard.entries.get() };
+    if let Some(index) = entries.iter().position(|entry| entry.0 == signal) {
+        let Some(complete) = outcome(entries[index]) else {
             return false;
-        }
-        // Times of earlier work are no longer wanted: the packet processor is about to replace them.
-        // SAFETY: the handle of a signal is the address of its `amd_signal_t`, which the program keeps while
-        // work refers to it.
-        unsafe {
-            let times = (signal as usize + TIMES) as *mut u64;
-            times.write_volatile(0);
-            times.add(1).write_volatile(0);
-        }
-        entries.push((signal, node));
-        filter(signal).fetch_add(1, Ordering::Release);
-        true
-    })
-    .unwrap_or(false)
+        };
+        remove(entries, index, complete);
+    }
+    if hsa::signal_load(signal) != 1 {
+        return false;
+    }
+    // Times of earlier work are no longer wanted: the packet processor is about to replace them.
+    // SAFETY: the handle of a signal is the address of its `amd_signal_t`, which the program keeps while
+    // work refers to it.
+    unsafe {
+        let times = (signal as usize + TIMES) as *mut u64;
+        times.write_volatile(0);
+        times.add(1).write_volatile(0);
+    }
+    entries.push((signal, node));
+    filter(signal).fetch_add(1, Ordering::Release);
+    true
 }
 
 /// Whether the times of an entry's work, which is over, are in its node; `None` while it is not over.
