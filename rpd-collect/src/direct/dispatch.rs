@@ -32,18 +32,21 @@ pub(super) fn count_paused(on: bool) {
     COUNT_PAUSED.store(on, Ordering::SeqCst);
 }
 
-/// A queue whose dispatches are recorded. Never freed: the runtime may still call with it while it is destroyed.
+/// A queue whose dispatches are recorded. Never freed, because the runtime may still call with it while it is destroyed; some
+/// time after that it serves for another queue.
 #[derive(Debug)]
 pub(super) struct Queue {
     /// The program's `hsa_queue_t`; 0 once it is destroyed.
     handle: AtomicU64,
     /// When it was destroyed, by our clock; 0 before.
     destroyed: AtomicU64,
-    /// The runtime's handle of its agent, and the agent's in records.
-    agent: (u64, u64),
+    /// The runtime's handle of its agent.
+    agent: AtomicU64,
+    /// The agent's handle in records.
+    agent_id: AtomicU64,
     /// It is the agent's queue for cooperative launches.
     cooperative: Option<Cooperative>,
-    id: u64,
+    id: AtomicU64,
     /// Work of the queue that is not complete.
     pub(super) pending: Pending,
     next: AtomicPtr<Queue>,
@@ -52,6 +55,8 @@ pub(super) struct Queue {
 /// How long work is looked for that was under way when its queue was destroyed, in nanoseconds. What has not ended by then
 /// never does.
 const AFTERMATH: u64 = 100_000_000;
+/// How long after its end a queue may serve for another, in nanoseconds.
+const REUSE: u64 = 10 * AFTERMATH;
 
 impl Queue {
     /// Whether work of it may be complete that is not recorded.
@@ -105,7 +110,7 @@ struct Cooperative {
 fn cooperative_queue(agent: u64) -> Option<*mut c_void> {
     let queue = queues().find(|queue| {
         let add = |uses: u32| (uses > 0).then(|| uses + 1);
-        queue.agent.0 == agent
+        queue.agent.load(Ordering::Relaxed) == agent
             && queue.cooperative.as_ref().is_some_and(|cooperative| {
                 let uses = &cooperative.uses;
                 uses.fetch_update(Ordering::AcqRel, Ordering::Acquire, add)
@@ -191,16 +196,25 @@ fn destroy(handle: *mut c_void) -> u32 {
 
 /// Has the packets of a new queue pass through this module.
 fn follow(handle: *mut c_void, agent: (u64, u64), cooperative: Option<Cooperative>) {
-    let queue = Box::leak(Box::new(Queue {
-        handle: AtomicU64::new(handle as u64),
-        destroyed: AtomicU64::new(0),
-        agent,
-        cooperative,
-        id: NEXT_QUEUE.fetch_add(1, Ordering::Relaxed),
-        pending: Pending::new(),
-        next: AtomicPtr::new(std::ptr::null_mut()),
-    }));
-    let place = std::ptr::from_mut(queue);
+    let used = cooperative.is_none().then(claim_destroyed).flatten();
+    let queue: &'static Queue = used.unwrap_or_else(|| {
+        Box::leak(Box::new(Queue {
+            handle: AtomicU64::new(0),
+            destroyed: AtomicU64::new(0),
+            agent: AtomicU64::new(0),
+            agent_id: AtomicU64::new(0),
+            cooperative,
+            id: AtomicU64::new(0),
+            pending: Pending::new(),
+            next: AtomicPtr::new(std::ptr::null_mut()),
+        }))
+    });
+    queue.agent.store(agent.0, Ordering::Relaxed);
+    queue.agent_id.store(agent.1, Ordering::Relaxed);
+    let id = NEXT_QUEUE.fetch_add(1, Ordering::Relaxed);
+    queue.id.store(id, Ordering::Relaxed);
+    queue.handle.store(handle as u64, Ordering::Release);
+    let place = std::ptr::from_ref(queue).cast_mut();
     let status = runtime!(
         HSA_AMD_EXT_API::hsa_amd_queue_intercept_register(*mut c_void, Handler, *mut c_void) -> u32,
         (handle, on_packets, place.cast()),
@@ -213,15 +227,33 @@ fn follow(handle: *mut c_void, agent: (u64, u64), cooperative: Option<Cooperativ
         ));
         return;
     }
-    let mut last = QUEUES.load(Ordering::Acquire);
-    loop {
-        queue.next.store(last, Ordering::Relaxed);
-        match QUEUES.compare_exchange(last, place, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => break,
-            Err(other) => last = other,
+    if used.is_none() {
+        let mut last = QUEUES.load(Ordering::Acquire);
+        loop {
+            queue.next.store(last, Ordering::Relaxed);
+            match QUEUES.compare_exchange(last, place, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => break,
+                Err(other) => last = other,
+            }
         }
     }
     poller::start();
+}
+
+/// A queue that was destroyed long enough ago, with no work left: a program that makes and destroys queues for ever needs no
+/// more memory for them.
+fn claim_destroyed() -> Option<&'static Queue> {
+    queues().find(|queue| {
+        let destroyed = queue.destroyed.load(Ordering::Acquire);
+        destroyed != 0
+            && queue.cooperative.is_none()
+            && now().saturating_sub(destroyed) > REUSE
+            && queue.pending.is_empty()
+            && queue
+                .destroyed
+                .compare_exchange(destroyed, 0, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+    })
 }
 
 fn set_profiling(queue: *mut c_void, on: i32) -> u32 {
@@ -371,7 +403,7 @@ fn rewrite(queue: &Queue, packet: &Packet, out: &mut [Packet]) -> usize {
         return 1;
     }
     device_work::dispatch_submitted();
-    let work = Work::Dispatch(queue.agent.0, describe(queue, packet));
+    let work = Work::Dispatch(queue.agent.load(Ordering::Relaxed), describe(queue, packet));
     let Some(signals) = queue.pending.submit(packet[SIGNAL], work) else {
         before_submission(packet);
         return 1;
@@ -403,8 +435,8 @@ fn describe(queue: &Queue, packet: &Packet) -> Dispatch {
         correlation,
         start: 0,
         end: 0,
-        agent: queue.agent.1,
-        queue: queue.id,
+        agent: queue.agent_id.load(Ordering::Relaxed),
+        queue: queue.id.load(Ordering::Relaxed),
         kernel: code_objects::kernel(packet[4]),
         dispatch: NEXT_DISPATCH.fetch_add(1, Ordering::Relaxed),
         stream,
