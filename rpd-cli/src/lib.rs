@@ -151,6 +151,7 @@ const SUB_COMMANDS: &[SubCommand] = &[
     ("export", |words, _| commands::stacks::export::run(words)),
     ("hot", |words, _| commands::hot::run(words)),
     ("annotate", |words, _| commands::hot::annotate::run(words)),
+    ("live", |words, _| commands::live::run(words)),
     ("capture", |words, _| commands::capture::run(words)),
     ("check", |words, _| commands::check::run(words)),
     ("replay", |words, _| commands::replay::run(words)),

@@ -154,6 +154,19 @@ pub struct Facts<'a> {
     pub hostname: &'a str,
 }
 
+/// A Unix time in nanoseconds in the time zone of this machine.
+fn local_time(nanoseconds: u64) -> chrono::DateTime<chrono::Local> {
+    let nanoseconds = i64::try_from(nanoseconds).unwrap_or(i64::MAX);
+    chrono::DateTime::from_timestamp_nanos(nanoseconds).with_timezone(&chrono::Local)
+}
+
+/// A Unix time in nanoseconds for people, such as `2025-03-01 17:05:09`.
+pub fn clock_time(nanoseconds: u64) -> String {
+    local_time(nanoseconds)
+        .format("%Y-%m-%d %H:%M:%S")
+        .to_string()
+}
+
 /// Name of this machine, `UNKNOWN_HOSTNAME` when it cannot be read.
 pub fn hostname() -> String {
     match std::fs::read_to_string("/proc/sys/kernel/hostname") {
@@ -214,9 +227,7 @@ impl Facts<'_> {
             0 => self.process.real_time,
             time => time,
         };
-        let time =
-            chrono::DateTime::from_timestamp_nanos(i64::try_from(nanoseconds).unwrap_or(i64::MAX))
-                .with_timezone(&chrono::Local);
+        let time = local_time(nanoseconds);
         let mut text = String::new();
         // A format that chrono does not know is an error of `write!`, and is then used as it stands.
         if write!(text, "{}", time.format(format)).is_err() {

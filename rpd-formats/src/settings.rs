@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use rpd_core::domain::Domain;
 use rpd_core::naming::{Facts, Target};
 use rpd_core::options::{Format, Options, SamplingMethod, ThreadTraceOptions, TracedCounter};
 use rpd_core::os_text;
@@ -117,15 +118,29 @@ pub fn of_outputs(session: &Session, options: &Options, target: &Target) -> Sett
         .with("kernel_rename", options.kernel_names.rename)
         .with("group_by_queue", options.group_by_queue);
     // The original has one provider and no such setting.
-    match session.process.provider {
+    let settings = match session.process.provider {
         Provider::Sdk => settings,
         Provider::Direct => settings.with("provider", "direct"),
+    };
+    // Nor has it recordings of which the latest part is kept only.
+    let (dispatches, copies) = (Domain::KernelDispatch, Domain::MemoryCopy);
+    match (session.total_count(dispatches), session.total_count(copies)) {
+        (Some(dispatches), Some(copies)) => settings.with_object(
+            "light",
+            Settings::default()
+                .with("dispatches", dispatches)
+                .with("dispatches_kept", session.dispatches.len())
+                .with("copies", copies)
+                .with("copies_kept", session.copies.len())
+                .with("kept_from", session.span().map_or(0, |span| span.0.0)),
+        ),
+        _ => settings,
     }
 }
 
 /// The settings that a database keeps of outputs.
 pub(crate) fn of_database(session: &Session, options: &Options, target: &Target) -> Settings {
-    const KEYS: [&str; 12] = [
+    const KEYS: [&str; 13] = [
         "output_path",
         "output_file",
         "raw_output_path",
@@ -138,6 +153,7 @@ pub(crate) fn of_database(session: &Session, options: &Options, target: &Target)
         "kernel_rename",
         "group_by_queue",
         "provider",
+        "light",
     ];
     let mut settings = of_outputs(session, options, target);
     settings.0.retain(|(key, _)| KEYS.contains(key));

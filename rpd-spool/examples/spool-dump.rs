@@ -235,6 +235,20 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
         RecordKind::CodeBytes => write!(out, "{:?}", parse!(format::CodeBytes).0)?,
         RecordKind::CodeContent => write!(out, "{:?}", parse!(format::CodeContent).0)?,
         RecordKind::PcSample => write!(out, "{:?}", parse!(format::PcSample).0)?,
+        RecordKind::DeviceTotal => {
+            let (total, _) = parse!(format::DeviceTotal);
+            write!(
+                out,
+                "device total of {} {}: {} in {} ns, {} to {} ns, {} bytes",
+                record.header.aux,
+                total.subject,
+                total.count,
+                total.total,
+                total.min,
+                total.max,
+                total.bytes
+            )?;
+        }
         RecordKind::CaptureCall => write!(out, "{:?}", parse!(format::CaptureCall).0)?,
         RecordKind::CaptureCode => write!(out, "{:?}", parse!(format::CaptureCode).0)?,
     }

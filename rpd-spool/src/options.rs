@@ -225,6 +225,9 @@ pub struct CollectorOptions {
     pub capture: CaptureOptions,
     /// Where events are from.
     pub provider: ProviderChoice,
+    /// Dispatches and copies are added up ([`crate::format::DeviceTotal`]), and only the latest are kept one by one, in so many
+    /// bytes for each process; `None`: all are kept.
+    pub recent_bytes: Option<u64>,
 }
 
 impl CollectorOptions {
@@ -312,6 +315,7 @@ const THREAD_TRACE: &str = "thread_trace";
 const CAPTURE_STAGING: &str = "capture_staging";
 const CAPTURE_MAX_BYTES: &str = "capture_max_bytes";
 const CAPTURE_ACCESSES: &str = "capture_accesses";
+const RECENT_BYTES: &str = "recent_bytes";
 
 fn joined<T>(items: &[T], separator: &str, text: impl Fn(&T) -> String) -> String {
     let texts: Vec<String> = items.iter().map(text).collect();
@@ -427,6 +431,9 @@ impl CollectorOptions {
         if self.capture.accesses != AccessTrace::Off {
             add(CAPTURE_ACCESSES, self.capture.accesses.word().to_owned());
         }
+        if let Some(bytes) = self.recent_bytes {
+            add(RECENT_BYTES, bytes.to_string());
+        }
         pairs.join(",")
     }
 
@@ -469,6 +476,7 @@ impl CollectorOptions {
                 CAPTURE_ACCESSES => {
                     options.capture.accesses = AccessTrace::of_word(value).unwrap_or_default();
                 }
+                RECENT_BYTES => options.recent_bytes = value.parse().ok(),
                 _ => {
                     if let Some((_, _, set)) = FLAGS.iter().find(|flag| flag.0 == key) {
                         set(&mut options, value != "0");
@@ -505,9 +513,10 @@ mod tests {
         text += ",counters=SQ_WAVES+GRBM_COUNT:0/TCC_HIT,group_interval=3,iterations=1:3+5:5,periods=0:10:2+1:2:0,environment=all,variables=A+B";
         text += ",stacks=merged,stack_apis=hsa_*+!roctx*,stack_depth=9,stack_every=3,stack_min_duration=70";
         text += ",capture_staging=8,capture_max_bytes=9,capture_accesses=inst";
-        text += ",provider=direct";
+        text += ",provider=direct,recent_bytes=7";
         let all_on = CollectorOptions::from_text(&text);
         assert_eq!(all_on.provider, ProviderChoice::Direct);
+        assert_eq!(all_on.recent_bytes, Some(7));
         let fields = format!("{all_on:?}");
         assert!(!fields.contains("false"), "{fields}");
         assert!(!fields.contains("[]"), "{fields}");

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
-use super::format::{MAGIC, RecordHeader, SegmentHeader, StackRef, VERSION, api_flag};
+use super::format::{
+    MAGIC, RecordHeader, SegmentHeader, StackRef, VERSION, api_flag, segment_flag,
+};
 use super::regular_file::{self, FileError, Links};
 
 /// Bytes of the longest record. Writers keep to it, readers take anything longer for damage.
@@ -518,7 +520,10 @@ impl Records<'_> {
             };
             self.next_segment += 1;
             let last = self.next_segment == self.segments.len();
-            if *number > expected {
+            let opened = open_segment(path);
+            // A stream with a bound has lost its oldest segments on purpose.
+            let bounded = matches!(&opened, Ok(Some((_, head, _))) if head.flags & segment_flag::BOUNDED != 0);
+            if *number > expected && !(bounded && self.next_segment == 1) {
                 self.note(
                     self.shown(path),
                     DamageKind::MissingSegments {
@@ -527,7 +532,7 @@ impl Records<'_> {
                     },
                 );
             }
-            match open_segment(path) {
+            match opened {
                 Ok(None) if last => {}
                 Ok(None) => self.note(self.shown(path), DamageKind::NoHeader),
                 Err(kind) => self.note(self.shown(path), kind),

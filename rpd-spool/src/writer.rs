@@ -3,6 +3,7 @@
 //! A [`StreamWriter`] belongs to one thread (or to a lock). Appending takes no lock and allocates nothing; only when a
 //! segment is full does it make system calls. A full disk never disturbs the target: records are dropped and counted.
 
+use std::collections::VecDeque;
 use std::ffi::CString;
 use std::fs::DirBuilder;
 use std::io;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::format::{ApiCall, MAGIC, SegmentHeader, VERSION};
+use super::format::{ApiCall, MAGIC, SegmentHeader, VERSION, segment_flag};
 use super::mapping::Mapping;
 pub use super::mapping::{
     ForkGuard, ForkLock, abandon_all, hold_for_fork, map_again, release_after_fork,
@@ -141,6 +142,42 @@ pub struct StreamWriter {
     /// What [`StreamWriter::publish_dropped`] added to the current segment, and to earlier ones.
     extra: u64,
     extra_before: u64,
+    bound: Option<Bound>,
+}
+
+/// The bound of a stream of which only the latest records are kept.
+#[derive(Debug)]
+struct Bound {
+    /// Bytes that its segments may have together.
+    bytes: usize,
+    /// Its segments, the oldest first: file and size.
+    segments: VecDeque<(CString, usize)>,
+}
+
+/// Segments that a stream with a bound has at least: when one is removed, the others are left.
+const BOUNDED_SEGMENTS: usize = 4;
+
+/// The smallest bound of a stream, in bytes.
+pub const SMALLEST_BOUND: u64 = (BOUNDED_SEGMENTS * FIRST_SEGMENT) as u64;
+
+impl Bound {
+    /// Bytes of each of its segments.
+    fn segment(&self) -> usize {
+        let part = self.bytes / BOUNDED_SEGMENTS;
+        (part - part % 4096).clamp(FIRST_SEGMENT, LARGEST_SEGMENT)
+    }
+
+    /// Removes the oldest segments until one of `len` bytes has room.
+    fn make_room(&mut self, len: usize) {
+        let mut bytes: usize = self.segments.iter().map(|(_, size)| size).sum();
+        while bytes + len > self.bytes
+            && let Some((path, size)) = self.segments.pop_front()
+        {
+            // SAFETY: the path is NUL-terminated.
+            unsafe { libc::unlink(path.as_ptr()) };
+            bytes -= size;
+        }
+    }
 }
 
 impl StreamWriter {
@@ -163,7 +200,21 @@ impl StreamWriter {
             dropped: 0,
             extra: 0,
             extra_before: 0,
+            bound: None,
         }
+    }
+
+    /// Keeps the stream within `bytes` (at least [`SMALLEST_BOUND`]): its oldest segment is removed when there is no room for
+    /// another. Records of such a stream are not to be left open.
+    pub fn bounded(mut self, bytes: u64) -> StreamWriter {
+        let bytes = usize::try_from(bytes.max(SMALLEST_BOUND)).unwrap_or(usize::MAX);
+        let bound = Bound {
+            bytes,
+            segments: VecDeque::new(),
+        };
+        self.next_size = bound.segment();
+        self.bound = Some(bound);
+        self
     }
 
     /// Lets the first segment have `bytes` instead of [`FIRST_SEGMENT`].
@@ -313,6 +364,9 @@ impl StreamWriter {
         }
         let needed = (len + SEGMENT_HEADER).next_multiple_of(4096);
         let wanted = self.next_size.max(needed);
+        if let Some(bound) = &mut self.bound {
+            bound.make_room(wanted);
+        }
         // When the disk is nearly full a small segment may still fit.
         let made = self
             .make_segment(wanted)
@@ -321,7 +375,10 @@ impl StreamWriter {
             self.retry = RETRY_AFTER;
             return self.count_drop();
         };
-        self.next_size = (self.next_size * GROWTH).clamp(FIRST_SEGMENT, LARGEST_SEGMENT);
+        self.next_size = match &self.bound {
+            Some(bound) => bound.segment(),
+            None => (self.next_size * GROWTH).clamp(FIRST_SEGMENT, LARGEST_SEGMENT),
+        };
         self.capacity = mapping.len();
         let old = self.current.replace(mapping);
         if let Some(mapping) = old
@@ -343,6 +400,8 @@ impl StreamWriter {
     #[cold]
     fn count_drop(&mut self) -> bool {
         match &self.current {
+            // The count is to outlive the segment.
+            Some(_) if self.bound.is_some() => self.directory.drop_records(1),
             Some(current) => {
                 self.dropped += 1;
                 current
@@ -362,23 +421,30 @@ impl StreamWriter {
         };
         // Most threads of most programs never fill a segment; one that did will fill the next as well.
         let ahead = self.next_segment > 0;
-        let mut made = Mapping::create(&path(&self.name, self.next_segment)?, len, ahead);
+        let mut file = path(&self.name, self.next_segment)?;
+        let mut made = Mapping::create(&file, len, ahead);
         if self.next_segment == 0
             && matches!(&made, Err(error) if error.kind() == io::ErrorKind::AlreadyExists)
         {
             // The kernel gives thread ids out again.
             let name = format!("{}.{}", self.name, self.id);
-            made = Mapping::create(&path(&name, 0)?, len, ahead);
+            file = path(&name, 0)?;
+            made = Mapping::create(&file, len, ahead);
             if made.is_ok() {
                 self.name = name;
             }
         }
         let mapping = made?;
+        let mut flags = 0;
+        if let Some(bound) = &mut self.bound {
+            flags = segment_flag::BOUNDED;
+            bound.segments.push_back((file, len));
+        }
         let header = SegmentHeader {
             magic: MAGIC,
             version: VERSION,
             stream_kind: self.kind,
-            flags: 0,
+            flags,
             pid: self.directory.pid,
             tid: self.tid,
             segment: self.next_segment,

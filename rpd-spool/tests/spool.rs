@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rpd_spool::format::{ApiCall, RecordHeader, SegmentHeader, TimedText, stream, tag};
 use rpd_spool::reader::{DamageKind, MAX_RECORD, ProcessSpool, Stream, processes};
-use rpd_spool::writer::{FIRST_SEGMENT, SpoolDirectory, StreamWriter, record_len};
+use rpd_spool::writer::{FIRST_SEGMENT, SMALLEST_BOUND, SpoolDirectory, StreamWriter, record_len};
 use zerocopy::IntoBytes;
 
 fn call(correlation: u64, len: usize) -> ApiCall {
@@ -122,6 +122,40 @@ fn a_directory_that_vanished_costs_records_and_nothing_else() {
     assert_eq!(read, 1 + stored);
     assert_eq!(records.dropped() as usize, 4999 - stored);
     assert!(stored < 4999 && records.damage().is_empty());
+}
+
+#[test]
+fn a_bounded_stream_keeps_its_latest_records() {
+    let run = tempfile::tempdir().expect("temporary directory");
+    let directory = SpoolDirectory::create(run.path()).expect("directory");
+    let mut writer = StreamWriter::new(&directory, "recent".to_owned(), stream::RECENT, 0)
+        .bounded(SMALLEST_BOUND);
+    for number in 0..100_000 {
+        assert!(put(&mut writer, number));
+        if number % 1000 == 0 {
+            let sizes = std::fs::read_dir(directory.path()).expect("listed");
+            let sizes = sizes.map(|entry| entry.and_then(|it| it.metadata()).expect("file").len());
+            assert!(sizes.sum::<u64>() <= SMALLEST_BOUND, "{number}");
+        }
+    }
+    let (found, damage) = correlations(&one_stream(directory.path()));
+    assert!(damage.is_empty(), "{damage:?}");
+    let first = 100_000 - found.len() as u64;
+    assert!(found.iter().copied().eq(first..100_000));
+    // Three full segments at least.
+    assert!(
+        found.len() * 56 >= 3 * (FIRST_SEGMENT - 120),
+        "{}",
+        found.len()
+    );
+    // One that is missing among those that are kept is damage.
+    let mut paths: Vec<_> = one_stream(directory.path())
+        .paths()
+        .map(Path::to_owned)
+        .collect();
+    std::fs::remove_file(paths.remove(1)).expect("removed");
+    let (_, damage) = correlations(&one_stream(directory.path()));
+    assert_eq!(damage.len(), 1, "{damage:?}");
 }
 
 #[test]

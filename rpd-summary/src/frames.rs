@@ -107,6 +107,22 @@ impl Records {
         Ok(())
     }
 
+    /// Pushes what all device work adds up to, of which the tables hold the latest only.
+    fn push_totals(
+        &mut self,
+        session: &Session,
+        kernels: KernelNames,
+        names: &mut ExtendedStrings<'_>,
+    ) -> PolarsResult<()> {
+        let rows = session.device_totals.iter().map(|total| {
+            let name = session.total_name(total, kernels, names);
+            let key = u64::from(name.0) << DOMAIN_BITS | total.domain() as u64;
+            let figures = [total.count, total.total, total.min, total.max];
+            (key, figures, total.spread)
+        });
+        self.0.push_figures(rows)
+    }
+
     /// One row per domain and name that has records, as [`Statistics`] has them, and these domains.
     fn finish(self) -> PolarsResult<(DataFrame, Vec<Domain>)> {
         let mut frame = self.0.finish()?;
@@ -169,8 +185,11 @@ impl<'a> Statistics<'a> {
     ) -> Result<Self, SummaryError> {
         let mut names = ExtendedStrings::new(&session.strings);
         let mut records = Records::default();
+        records.push_totals(session, kernels, &mut names)?;
         for table in Table::ALL {
             match table {
+                // The sums have these.
+                Table::Dispatches | Table::Copies if !session.device_totals.is_empty() => {}
                 Table::Calls => records.push_calls(session)?,
                 Table::Dispatches => {
                     records.push_dispatches(session, dispatches, kernels, &mut names)?;

@@ -87,6 +87,43 @@ impl Groups {
         Ok(())
     }
 
+    /// Adds groups of records whose figures are known: rows of key, calls, total, shortest and longest duration, and the sum of
+    /// the squared distances of durations from their mean.
+    ///
+    /// # Errors
+    /// When polars cannot make a frame of them.
+    pub(crate) fn push_figures(
+        &mut self,
+        rows: impl IntoIterator<Item = (u64, [u64; 4], f64)>,
+    ) -> PolarsResult<()> {
+        let (mut keys, mut spreads) = (Vec::new(), Vec::new());
+        let mut columns: [Vec<u64>; 4] = Default::default();
+        for (key, mut figures, spread) in rows {
+            figures[1] = figures[1].min(u64::MAX - self.sum);
+            self.sum += figures[1];
+            keys.push(key);
+            spreads.push(spread);
+            for (column, figure) in columns.iter_mut().zip(figures) {
+                column.push(figure);
+            }
+        }
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let [calls, total, min, max] = columns;
+        let frame = DataFrame::new_infer_height(vec![
+            Column::new("key".into(), keys),
+            Column::new("calls".into(), calls),
+            Column::new("total".into(), total),
+            Column::new("min".into(), min),
+            Column::new("max".into(), max),
+            Column::new("spread".into(), spreads),
+        ])?;
+        self.part_rows += frame.height();
+        self.parts.push(frame.lazy());
+        Ok(())
+    }
+
     fn group(&mut self) -> PolarsResult<()> {
         if self.rows.is_empty() {
             return Ok(());

@@ -7,6 +7,7 @@ pub(crate) mod check;
 pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod hot;
+pub(crate) mod live;
 pub(crate) mod merge;
 pub(crate) mod query;
 pub(crate) mod replay;

@@ -157,7 +157,7 @@ fn command_line() -> Command {
         .max_term_width(120)
         .about("Profiles programs that use AMD GPUs")
         .override_usage(
-            "rpd [OPTIONS] -- APPLICATION [ARGUMENTS]\n       rpd recover DIR\n       \
+            "rpd [OPTIONS] -- APPLICATION [ARGUMENTS]\n       rpd recover DIR\n       rpd live DIR\n       \
              rpd convert|query|summary|merge|diff DB... [OPTIONS]",
         )
         .after_help(

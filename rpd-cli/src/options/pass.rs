@@ -6,7 +6,7 @@ use rpd_core::compat::Difference;
 use rpd_core::environment::EnvironmentSelection;
 use rpd_core::options::{
     AgentIndex, Backend, CollectionPeriod, CollectorOptions, CounterOptions, KernelNames, LogLevel,
-    Options, Traces,
+    Options, ProviderChoice, Traces,
 };
 use rpd_core::{naming, os_text};
 use rpd_formats::registry;
@@ -15,6 +15,7 @@ use super::counters::{self, CounterGroup};
 use super::filters;
 use super::given::OptionValues;
 use super::inherit::variable_truth;
+use super::light;
 use super::merge::Draft;
 use super::outputs;
 use super::plan::Pass;
@@ -92,7 +93,10 @@ impl Resolver<'_> {
                 "--{long}: counters and samples have no durations, so there is nothing to show; --kernel-trace records those of kernels"
             ));
         }
-        if let Some(warning) = without_effect(given) {
+        for warning in without_effect(given)
+            .into_iter()
+            .chain(light::without_effect(given))
+        {
             self.warn(warning);
         }
         let summary = summary::resolve(given, given.variable("summary-groups"))?;
@@ -155,11 +159,17 @@ impl Resolver<'_> {
             .chain(named)
             .filter(|name| is_name(&name) && !kept.keeps(name))
             .collect();
-        let provider = provider::resolve(given, &traces, &counters)?;
+        let recent_bytes = light::resolve(given, &traces, &counters, stacks.collector.mode)?;
+        let is_light = recent_bytes.is_some();
+        let provider = match is_light {
+            true => ProviderChoice::Direct,
+            false => provider::resolve(given, &traces, &counters)?,
+        };
         let options = Options {
             compat,
             collector: CollectorOptions {
                 provider,
+                recent_bytes,
                 traces,
                 hip_args: arguments_shown && (traces.hip_runtime || traces.hip_compiler),
                 annotate_args: on("annotate-args"),
@@ -168,7 +178,8 @@ impl Resolver<'_> {
                 variables: variables.into_iter().collect(),
                 original_semantics: compat.has(Difference::PauseResume)
                     && compat.has(Difference::RenamingMarks),
-                streams: !on("group-by-queue"),
+                // Following streams costs every HIP call that has one.
+                streams: !on("group-by-queue") && !is_light,
                 disable_signal_handlers: on("disable-signal-handlers"),
                 kokkos: on("kokkos-trace"),
                 counters: CounterOptions {
@@ -205,7 +216,7 @@ impl Resolver<'_> {
                 Some("type-relative") => AgentIndex::TypeRelative,
                 _ => AgentIndex::Relative,
             },
-            group_by_queue: on("group-by-queue"),
+            group_by_queue: on("group-by-queue") || is_light,
             minimum_output_bytes: outputs::minimum_output(given, self.environment)?,
             backend: match (given.text("backend"), given.text("sim-gpu")) {
                 (Some("rocm"), Some(_)) => {

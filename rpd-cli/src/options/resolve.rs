@@ -97,6 +97,7 @@ const AGGREGATES: &[(&str, &[&str])] = &[
             "rocjpeg-trace",
         ],
     ),
+    ("light", &["kernel-trace", "memory-copy-trace"]),
     ("hip-trace", &["hip-compiler-trace", "hip-runtime-trace"]),
     (
         "hsa-trace",

@@ -238,6 +238,9 @@ pub(crate) const OPTIONS: &[Spec] = &[
     switch(Aggregate, "sys-trace", "Everything of --runtime-trace, HIP compiler calls and HSA calls")
         .short('s'),
 
+    switch(Aggregate, "light", "Kernel dispatches and copies at the least cost, for programs that run for long: durations are added up, and only the latest dispatches and copies are kept one by one; rpd live shows the sums while the program runs; see docs/providers.md"),
+    option(Aggregate, "light-keep", Form::Text, "Bytes in which a light recording keeps the latest dispatches and copies of each process, such as 500M [default: 64M]").value("SIZE"),
+
     switch(Basic, "hip-trace", "HIP runtime and compiler calls"),
     switch(Basic, "marker-trace", "ROCTx marks and ranges")
         .from("ROCPROF_MARKER_API_TRACE"),

@@ -7,6 +7,7 @@ use nix::sys::signal::Signal;
 use rpd_core::domain::Domain;
 use rpd_core::foreign;
 use rpd_core::ids::ProcessId;
+use rpd_core::naming;
 use rpd_core::options::{Options, ProviderChoice, Symbolize, Traces};
 use rpd_core::session::{OperationClass, Process, Provider, Session, Table};
 
@@ -79,7 +80,7 @@ impl Outcome {
 }
 
 /// `vector-ops[4711]`.
-pub(super) fn name(process: &Process) -> String {
+pub(crate) fn name(process: &Process) -> String {
     let program = process
         .command
         .first()
@@ -196,6 +197,11 @@ fn counts(session: &Session, options: &Options) -> String {
         return format!("{why}, {dropped}");
     }
     let markers = session.count_calls(|operation| operation.domain() == Domain::MarkerApi);
+    // Where the tables hold the latest only, all are counted.
+    let total = |domain, kept: usize| {
+        let count = session.total_count(domain);
+        count.map_or(kept, |count| usize::try_from(count).unwrap_or(usize::MAX))
+    };
     let figures = Table::ALL.iter().flat_map(|table| {
         let number = session.records(*table);
         match table {
@@ -203,8 +209,18 @@ fn counts(session: &Session, options: &Options) -> String {
                 (any_call(traces), number - markers, "call"),
                 (traces.marker, markers, "marker"),
             ],
-            Table::Dispatches => vec![(traces.kernel, number, "dispatch")],
-            Table::Copies => vec![(traces.memory_copy, number, "copy")],
+            Table::Dispatches => {
+                vec![(
+                    traces.kernel,
+                    total(Domain::KernelDispatch, number),
+                    "dispatch",
+                )]
+            }
+            Table::Copies => vec![(
+                traces.memory_copy,
+                total(Domain::MemoryCopy, number),
+                "copy",
+            )],
             Table::Allocations => vec![(traces.memory_allocation, number, "allocation")],
             Table::Scratch => vec![(traces.scratch_memory, number, "scratch operation")],
             // Not traced but counted: see below.
@@ -323,6 +339,9 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
             count(ledger.paused_dispatches as usize, "dispatch")
         ));
     }
+    if let Some(text) = given_up(session) {
+        lines.push(format!("{name}: {text}"));
+    }
     let launches = session.count_calls(|operation| operation.class == OperationClass::Launch);
     let explained = ledger.unfinished_dispatches > 0 || ledger.paused_dispatches > 0;
     let traced = options.collector.traces.kernel;
@@ -375,6 +394,26 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
         limited(name, "ended inside ", &open, lines);
     }
     limited(name, "note: ", &ledger.notes, lines);
+}
+
+/// What a light recording has not kept one by one; `None` when it has all.
+fn given_up(session: &Session) -> Option<String> {
+    let kept = session.dispatches.len() + session.copies.len();
+    let all: u64 = [Domain::KernelDispatch, Domain::MemoryCopy]
+        .into_iter()
+        .filter_map(|domain| session.total_count(domain))
+        .sum();
+    if all <= kept as u64 {
+        return None;
+    }
+    let since = session.span().map_or_else(String::new, |(first, _)| {
+        let time = session.process.real_at(first);
+        format!(", from {} on", naming::clock_time(time))
+    });
+    Some(format!(
+        "statistics are of all dispatches and copies; one by one, the files have the last {kept} of {all}{since} (--light-keep \
+         keeps more)"
+    ))
 }
 
 fn limited(name: &str, before: &str, texts: &[String], lines: &mut Vec<String>) {

@@ -33,6 +33,7 @@ use crate::thread_trace::collected;
 pub(crate) use comparison::Comparison;
 pub(crate) use confine::Confined;
 use ledger::Outcome;
+pub(crate) use ledger::name as process_name;
 use progress::Progress;
 use tables::Tables;
 

@@ -5,11 +5,12 @@
 //! Work that began before this process was forked belongs to the parent and is not recorded.
 
 use rpd_spool::format::{
-    Allocation, Copy, CountedDispatch, CountedValue, Dispatch, Scratch, Selected, tag,
+    Allocation, Copy, CountedDispatch, CountedValue, Dispatch, Scratch, Selected, tag, total_of,
 };
 use rpd_spool::writer::record_len;
 use zerocopy::{Immutable, IntoBytes};
 
+use super::bounded::{self, Work};
 use super::process::{self, fork_time};
 use super::totals::Totals;
 use super::{header, stacks, thread};
@@ -28,7 +29,16 @@ pub(crate) fn dispatch_paused() {
 /// A dispatch is complete; the head of `record` is set here.
 pub(crate) fn dispatch_complete(mut record: Dispatch) {
     record.header = header(tag::DISPATCH, size_of::<Dispatch>());
-    complete(record.start, &record, |totals| totals.dispatches.end());
+    let work = Work {
+        of: total_of::DISPATCHES,
+        subject: record.kernel,
+        start: record.start,
+        end: record.end,
+        bytes: 0,
+    };
+    complete(record.start, Some(work), &record, |totals| {
+        totals.dispatches.end();
+    });
 }
 
 /// A copy is submitted.
@@ -39,7 +49,16 @@ pub(crate) fn copy_submitted() {
 /// A copy is complete; the head of `record` is set here.
 pub(crate) fn copy_complete(mut record: Copy) {
     record.header = header(tag::COPY, size_of::<Copy>());
-    complete(record.start, &record, |totals| totals.copies.end());
+    let work = Work {
+        of: total_of::COPIES,
+        subject: record.operation.into(),
+        start: record.start,
+        end: record.end,
+        bytes: record.bytes,
+    };
+    complete(record.start, Some(work), &record, |totals| {
+        totals.copies.end();
+    });
 }
 
 /// Memory was allocated or freed; the head of `record` is set here. `has_stack`: the stack of the calling thread is
@@ -62,7 +81,7 @@ pub(crate) fn allocation(mut record: Allocation, has_stack: bool) {
 /// Something happened to scratch memory; the head of `record` is set here.
 pub(crate) fn scratch(mut record: Scratch) {
     record.header = header(tag::SCRATCH, size_of::<Scratch>());
-    complete(record.start, &record, |_| {});
+    complete(record.start, None, &record, |_| {});
 }
 
 /// A dispatch is submitted whose counters will be read. A reader knows by this record which values are missing when the
@@ -115,11 +134,19 @@ fn submitted(add: impl FnOnce(&Totals)) {
     }
 }
 
-fn complete<T: IntoBytes + Immutable>(start: u64, record: &T, add: impl FnOnce(&Totals)) {
+/// `work`: what a recording with a bound adds up.
+fn complete<T: IntoBytes + Immutable>(
+    start: u64,
+    work: Option<Work>,
+    record: &T,
+    add: impl FnOnce(&Totals),
+) {
     if is_of_parent(start) {
         return;
     }
-    thread::write(record);
+    if !work.is_some_and(|work| bounded::take(work, record)) {
+        thread::write(record);
+    }
     if let Some(process) = process::existing() {
         add(process.totals);
     }

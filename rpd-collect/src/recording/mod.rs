@@ -8,6 +8,7 @@
 //! | `call` | start and end of a recorded call |
 //! | `markers` | ROCTx marks, ranges and names of resources |
 //! | `device_work` | dispatches, copies, allocations, scratch memory |
+//! | `bounded` | sums of dispatches and copies, and the latest of them, for recordings with a bound |
 //! | `stacks` | call stacks: which calls have one, and what stacks refer to |
 //! | `samples`, `thread_traces`, `code` | PC samples; streams of shader engines; the bytes of code objects |
 //! | `meta` | records of the meta stream; notes for the user |
@@ -26,6 +27,7 @@
 
 pub(crate) mod arguments;
 pub(crate) mod background;
+mod bounded;
 pub(crate) mod call;
 pub(crate) mod capture;
 pub(crate) mod code;

@@ -5,6 +5,7 @@
 
 pub mod code;
 mod columns;
+mod device_totals;
 mod dispatch_kernels;
 mod growth;
 pub mod hot;
@@ -21,6 +22,7 @@ pub mod traces;
 mod window;
 
 pub use columns::{Batches, Columns, Indices};
+pub use device_totals::{DeviceTotal, OTHER_KERNELS, TotalOf};
 pub use dispatch_kernels::DispatchKernels;
 pub use growth::Growth;
 pub use load::{LoadError, LoadOptions};
@@ -87,6 +89,13 @@ pub struct Process {
     pub executable: String,
     /// Environment at the start, in its order.
     pub environment: Vec<(String, String)>,
+}
+
+impl Process {
+    /// The Unix time in nanoseconds at a moment of the recording.
+    pub fn real_at(&self, time: Nanoseconds) -> u64 {
+        (self.real_time.saturating_add(time.0)).saturating_sub(self.init_time.0)
+    }
 }
 
 /// A loaded code object.
@@ -368,6 +377,8 @@ pub struct Session {
     pub allocations: AllocationTable,
     /// Scratch operations.
     pub scratch: ScratchTable,
+    /// What all dispatches and copies add up to, where the tables hold the latest only; empty where they hold all.
+    pub device_totals: Vec<DeviceTotal>,
     /// Counters that were asked for, by id, then agent.
     pub counters: Vec<Counter>,
     /// Dispatches with values of counters.
@@ -396,7 +407,7 @@ impl Session {
 
     /// Whether nothing was recorded.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0 && self.thread_traces.is_empty()
+        self.len() == 0 && self.thread_traces.is_empty() && self.device_totals.is_empty()
     }
 
     /// What files and statistics call record `index` of [`Session::api`]: the message of marks and ranges, else the

@@ -48,7 +48,7 @@ impl Session {
         span
     }
 
-    /// Removes the records that `window` does not keep.
+    /// Removes the records that `window` does not keep, and the sums over all that there were.
     ///
     /// # Errors
     /// When the records of a long table cannot be stored.
@@ -81,6 +81,8 @@ impl Session {
                 }
             }
         }
+        // They are about all of the time.
+        self.device_totals.clear();
         self.drop_unused_stacks();
         Ok(())
     }

@@ -4,6 +4,7 @@ mod agents;
 mod columns;
 mod combined;
 mod counters;
+mod device_totals;
 mod passes;
 mod row;
 mod samples;
@@ -41,7 +42,9 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     let mut files = Vec::new();
     for domain in Domain::ALL {
         let bytes = session.domain_bytes(domain);
-        if bytes == 0 || bytes < options.minimum_output_bytes {
+        let has_rows = bytes > 0 && bytes >= options.minimum_output_bytes;
+        // Statistics of light recordings are of more than their rows.
+        if !has_rows && session.total_count(domain).unwrap_or(0) == 0 {
             continue;
         }
         let table = stats.and_then(|stats| {
@@ -58,8 +61,17 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
                 options.csv_safe,
             )?);
         }
-        let path = target.file(&format!("{}.csv", domain.trace_file()));
-        files.push(trace::write(session, domain, options, path)?);
+        if has_rows {
+            let path = target.file(&format!("{}.csv", domain.trace_file()));
+            files.push(trace::write(session, domain, options, path)?);
+        }
+    }
+    if !session.device_totals.is_empty() {
+        files.push(device_totals::write(
+            session,
+            options,
+            target.file("device_totals.csv"),
+        )?);
     }
     let bytes = session.table_bytes(Table::Samples);
     if bytes > 0 && bytes >= options.minimum_output_bytes {

@@ -7,6 +7,7 @@
 mod bulk;
 mod connection;
 mod counters;
+mod device_totals;
 mod dispatches;
 mod error;
 mod guard;
@@ -85,6 +86,7 @@ fn fill(
     let ids = info::write(&connection, &names, &node, session, options, target)?;
     rows::write(&connection, &names, &ids, session, options)?;
     stacks::write(&connection, &names, &ids, session, options)?;
+    device_totals::write(&connection, &names, &ids, session)?;
     let places = samples::write(&connection, &names, &ids, session)?;
     traces::write(&connection, &names, &ids, session, &places)?;
     connection.execute_batch(&names.fill_in(INDICES))?;
@@ -110,10 +112,12 @@ fn table_views() -> impl Iterator<Item = &'static str> {
         .chain(stacks::VIEWS.split(";\n"))
         .chain(samples::VIEWS.split(";\n"))
         .chain(traces::VIEWS.split(";\n"))
+        .chain(device_totals::VIEWS.split(";\n"))
         .map(Names::without_comments)
 }
 
-/// Whether readers know a table or view of this name: one of schema 3, or one of call stacks, PC samples or thread traces.
+/// Whether readers know a table or view of this name: one of schema 3, or one of call stacks, PC samples, thread traces or sums
+/// of device work.
 fn is_known_view(name: &str) -> bool {
     let is_of_rpd = || table_views().any(|statement| query::view_name(statement) == Some(name));
     name.starts_with("rocpd_") || name.starts_with("rpd_") && is_of_rpd()

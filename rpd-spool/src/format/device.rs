@@ -129,3 +129,43 @@ pub struct Scratch {
     /// Provider flags: 1 use-once, 2 alternate.
     pub flags: u32,
 }
+
+/// What device work of one sort adds up to: the dispatches of a kernel, or the copies in a direction. The collector adds to it
+/// in place, so that it is complete however the process ends.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct DeviceTotal {
+    /// Record head. aux: one of [`total_of`].
+    pub header: RecordHeader,
+    /// Kernel id, or the provider's operation number in its MEMORY_COPY callback kind. [`total_of::OTHERS`] stands for all
+    /// that have no record of their own.
+    pub subject: u64,
+    /// Pieces of work.
+    pub count: u64,
+    /// Sum of their durations in ns.
+    pub total: u64,
+    /// Shortest duration in ns.
+    pub min: u64,
+    /// Longest duration in ns.
+    pub max: u64,
+    /// Sum of the squared distances of durations from their mean, in ns^2.
+    pub spread: f64,
+    /// Bytes that were copied; 0 for dispatches.
+    pub bytes: u64,
+    /// Begin of the first, `CLOCK_BOOTTIME` ns.
+    pub first: u64,
+    /// Latest end, `CLOCK_BOOTTIME` ns.
+    pub last: u64,
+    /// Number of durations in each bucket ([`crate::durations`]).
+    pub durations: [u64; crate::durations::TOTAL_BUCKETS],
+}
+
+/// What a [`DeviceTotal`] is about.
+pub mod total_of {
+    /// Dispatches of a kernel.
+    pub const DISPATCHES: u16 = 1;
+    /// Copies in a direction.
+    pub const COPIES: u16 = 2;
+    /// In [`super::DeviceTotal::subject`]: all that have no record of their own.
+    pub const OTHERS: u64 = u64::MAX;
+}

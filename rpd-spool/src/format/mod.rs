@@ -20,7 +20,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub use calls::{ApiCall, RangeBegin, RangeEnd, api_flag};
 pub use capture::{CaptureCall, CaptureCode};
 pub use counters::{CountedDispatch, CountedValue, Counter, CounterInstance, Selected};
-pub use device::{Allocation, Copy, Dispatch, Scratch};
+pub use device::{Allocation, Copy, DeviceTotal, Dispatch, Scratch, total_of};
 pub use facts::{
     AgentRecord, CodeObject, HostFunction, KernelSymbol, Name, NamedResource, Region, space,
 };
@@ -46,6 +46,15 @@ pub mod stream {
     /// Calls and markers of one thread, and records of finished work that the provider delivered on it, which name
     /// the thread that submitted the work. File `t<tid>`.
     pub const THREAD: u16 = 2;
+    /// Device work of the process, of which only the latest segments are kept ([`super::segment_flag::BOUNDED`]). File
+    /// `recent`.
+    pub const RECENT: u16 = 3;
+}
+
+/// Bits of [`SegmentHeader::flags`].
+pub mod segment_flag {
+    /// The stream has a bound: its oldest segments are removed when newer ones are made.
+    pub const BOUNDED: u16 = 1;
 }
 
 /// Head of a segment file, 64 bytes.
@@ -58,7 +67,7 @@ pub struct SegmentHeader {
     pub version: u32,
     /// One of [`stream`].
     pub stream_kind: u16,
-    /// Zero.
+    /// [`segment_flag`].
     pub flags: u16,
     /// Process that writes.
     pub pid: u32,

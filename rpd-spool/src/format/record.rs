@@ -165,6 +165,8 @@ record_kinds! {
     Selected = SELECTED 69, Selected, Left, Role::Completeness;
     /// A program counter of a wave.
     PcSample = PC_SAMPLE 70, PcSample, Left, Role::Row(Table::Samples);
+    /// What device work of one sort adds up to.
+    DeviceTotal = DEVICE_TOTAL 71, DeviceTotal, Left, Role::Fact;
     /// A call of a capture. Tail: see [`crate::capture`].
     CaptureCall = CAPTURE_CALL 96, CaptureCall, Left, Role::Capture;
     /// A code object of a capture. Tail: see [`crate::capture`].

@@ -8,6 +8,7 @@ use rpd_core::ids::Nanoseconds;
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::KernelNames;
 use rpd_core::session::Session;
+use rpd_core::spool::durations;
 
 use super::{Group, Run, Side};
 use crate::SummaryError;
@@ -28,14 +29,12 @@ const BUCKET_BITS: u32 = 16;
 
 /// The bucket of a duration. The buckets of longer durations have greater numbers; up to 2^9 ns each has its own.
 fn bucket(duration: u64) -> u64 {
-    let shift = (u64::BITS - duration.leading_zeros()).saturating_sub(BITS + 1);
-    (u64::from(shift) << BITS) + (duration >> shift)
+    durations::bucket(duration, BITS)
 }
 
 /// The shortest duration of a bucket.
 fn shortest(bucket: u64) -> u64 {
-    let shift = (bucket >> BITS).saturating_sub(1);
-    (bucket - (shift << BITS)) << shift
+    durations::shortest(bucket, BITS)
 }
 
 /// Records with similar durations.

@@ -19,6 +19,7 @@ use super::progress::{Progress, bytes};
 use super::{NAME, failure};
 use crate::exit_status::FAILED;
 use crate::failure::Failure;
+use crate::options::size::size;
 use crate::process::spawn::{self, Signals};
 use crate::process::{backend, environment, program};
 
@@ -133,22 +134,6 @@ fn level(text: &str) -> Result<Level, String> {
             .map(|level| Level(Some(level)))
             .ok_or_else(|| "expected zstd, zstd:1 to zstd:19, or none".to_owned()),
     }
-}
-
-/// A number of bytes with an optional suffix.
-fn size(text: &str) -> Result<u64, String> {
-    let (digits, shift) = match text.as_bytes().last() {
-        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
-        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
-        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
-        _ => (text, 0),
-    };
-    digits
-        .parse::<u64>()
-        .ok()
-        .and_then(|number| number.checked_mul(1 << shift))
-        .filter(|number| *number > 0)
-        .ok_or_else(|| "expected a number of bytes such as 500M or 2G".to_owned())
 }
 
 /// The backend of this name.

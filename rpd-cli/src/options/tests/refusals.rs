@@ -177,6 +177,8 @@ fn what_this_build_lacks_is_refused_by_name() {
     let alone = |spec: &&Spec| !spec.key_only && !together.contains(&spec.long);
     for spec in OPTIONS.iter().filter(alone) {
         let line = match spec.form {
+            // It refuses other traces.
+            _ if spec.long == "light" => "--light -- a".to_owned(),
             Form::Bool | Form::Flag | Form::Categories(_) => format!("--{} -s -- a", spec.long),
             Form::Integer(low, _) => format!("--{} {} -s -- a", spec.long, low.max(1)),
             Form::Choice(known, _) | Form::Choices(known) => {
@@ -190,6 +192,7 @@ fn what_this_build_lacks_is_refused_by_name() {
                     "mpi-world-rank-variable" => "R --mpi-world-size-variable S",
                     "mpi-world-size-variable" => "S --mpi-world-rank-variable R",
                     "stacks-apis" => "hip*",
+                    "light-keep" => "1M",
                     "stacks-min-duration" | "stacks-symbolize-limit" => "1us",
                     "input" => continue,
                     _ if spec.group == Group::ThreadTrace => "1",

@@ -237,3 +237,73 @@ fn the_direct_provider_refuses_what_only_the_sdk_has() {
         assert_eq!(error.to_string(), expected, "{line}");
     }
 }
+
+#[test]
+fn light_recordings_are_of_kernels_and_copies() {
+    use rpd_core::options::ProviderChoice;
+    let light = options("--light -- a");
+    let collector = &light.collector;
+    assert_eq!(traced(&light), ["kernel", "memory_copy"]);
+    assert_eq!(collector.provider, ProviderChoice::Direct);
+    assert_eq!(collector.recent_bytes, Some(64 << 20));
+    assert!(!collector.streams && light.group_by_queue);
+    let kernels = options("--light --memory-copy-trace=no --light-keep 3G --provider auto -- a");
+    assert_eq!(traced(&kernels), ["kernel"]);
+    assert_eq!(kernels.collector.recent_bytes, Some(3 << 30));
+    assert_eq!(options("--kernel-trace -- a").collector.recent_bytes, None);
+    assert_eq!(
+        plan_with("--light-keep 1M --kernel-trace -- a", &[]).warnings,
+        ["--light-keep: no effect without --light"]
+    );
+}
+
+#[test]
+fn light_recordings_refuse_what_they_do_not_have() {
+    const ONLY: &str =
+        "a light recording has kernel dispatches and copies only: leave out this or --light";
+    for (line, environment, expected) in [
+        ("--light --sys-trace", "", format!("--sys-trace: {ONLY}")),
+        ("--light --hip-trace", "", format!("--hip-trace: {ONLY}")),
+        ("--light --kernel-rename", "", format!("--kernel-rename: {ONLY}")),
+        ("--light --pmc SQ_WAVES", "", format!("--pmc: {ONLY}")),
+        ("--light --stacks native", "", format!("--stacks: {ONLY}")),
+        ("--light --att", "", format!("--advanced-thread-trace: {ONLY}")),
+        (
+            "--light",
+            "ROCPROF_MARKER_API_TRACE",
+            format!("ROCPROF_MARKER_API_TRACE (set in the environment): {ONLY}"),
+        ),
+        (
+            "--light --provider sdk",
+            "",
+            "--provider: `sdk` costs what --light is there to avoid: leave it out, or record with --kernel-trace \
+             --memory-copy-trace"
+                .to_owned(),
+        ),
+        (
+            "--light --kernel-trace=no --memory-copy-trace=no",
+            "",
+            "--light: both --kernel-trace and --memory-copy-trace are off: leave one of them on".to_owned(),
+        ),
+        (
+            "--light --light-keep 1K",
+            "",
+            "--light-keep: 1K: at least 256K is needed".to_owned(),
+        ),
+        (
+            "--light --light-keep many",
+            "",
+            "--light-keep: many: expected a number of bytes such as 500M or 2G".to_owned(),
+        ),
+    ] {
+        let variables: &[(&str, &str)] = if environment.is_empty() {
+            &[]
+        } else {
+            &[(environment, "1")]
+        };
+        let Got::Failure(error) = run_with(&format!("{line} -- a"), variables) else {
+            panic!("{line} is accepted");
+        };
+        assert_eq!(error.to_string(), expected, "{line}");
+    }
+}

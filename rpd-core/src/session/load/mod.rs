@@ -11,6 +11,7 @@ mod ranges;
 mod records;
 mod samples;
 mod stacks;
+mod totals;
 mod traces;
 
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ use super::growth::Growth;
 use super::{Session, Table};
 use crate::column::Storage;
 use crate::ids::Nanoseconds;
-use crate::spool::format;
+use crate::spool::format::{self, stream};
 use crate::spool::reader::ProcessSpool;
 use crate::spool::record::RecordKind;
 use meta::Meta;
@@ -86,6 +87,19 @@ impl Session {
         Self::load(directory, ProcessSpool::open(directory), options)
     }
 
+    /// Reads what the recording of a process, which may still run, refers to and what its device work adds up to. There are no
+    /// records. The directory is open already; messages name it `shown`.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_facts_at(directory: OwnedFd, shown: &Path) -> Result<Session, LoadError> {
+        let spool = ProcessSpool::open_at(directory, shown).map(|mut spool| {
+            spool.streams.retain(|found| found.kind == stream::META);
+            spool
+        });
+        Self::load(shown, spool, LoadOptions::default())
+    }
+
     /// As [`Session::open`], with a directory that is open already, so that it cannot be replaced in between. Messages
     /// name it `shown`.
     ///
@@ -123,6 +137,7 @@ impl Session {
         let mut rows = Rows::new(options, &storage);
         let mut contents = samples::Contents::default();
         let mut streams = traces::Streams::default();
+        let mut totals = totals::Totals::default();
         let mut strange = Strange::default();
         let mut session = Session::default();
         session.strings.spill_to(&storage);
@@ -159,6 +174,7 @@ impl Session {
                         records::take_allocation(&record, &mut meta, &mut session)
                     }
                     RecordKind::Scratch => records::take_scratch(&record, &mut meta, &mut session),
+                    RecordKind::DeviceTotal => totals.take(&record),
                     RecordKind::Counted => rows.counters.take_counted(&record, &mut session),
                     RecordKind::Selected => rows.counters.take_selected(&record),
                     RecordKind::Counter => rows.counters.take_counter(&record),
@@ -225,6 +241,7 @@ impl Session {
                 },
             });
         }
+        totals.finish(&mut meta, &mut session);
         let counters = rows
             .finish(&meta, &mut session, &mut tables)
             .map_err(failed)?;

@@ -7,6 +7,7 @@ mod agent;
 mod arguments;
 mod by_event;
 mod counters;
+mod device_totals;
 mod events;
 mod info;
 mod records;

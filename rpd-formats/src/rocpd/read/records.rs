@@ -19,6 +19,7 @@ use serde::Deserialize;
 use super::arguments::Arguments;
 use super::by_event::ByEvent;
 use super::counters;
+use super::device_totals;
 use super::events::Events;
 use super::info::Info;
 use super::samples;
@@ -55,6 +56,7 @@ pub(super) fn read(
     source.stored(growth.complete(&mut info.session, Table::Copies))?;
     allocations(source, info, &mut growth, &events, &stack_of)?;
     samples::read(source, info, &mut growth)?;
+    device_totals::read(source, info)?;
     drop((events, stack_of));
     source.stored(growth.finish(&mut info.session))?;
     source.stored(growth.put_in_order(&mut info.session))

@@ -1,0 +1,126 @@
+//! `rpd live`: what the light recordings of running programs add up to.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Parser;
+use rpd_core::compat::Compat;
+use rpd_core::naming::clock_time;
+use rpd_core::session::{DeviceTotal, Session};
+use rpd_formats::table::{Cell, Printer};
+
+use super::{Form, write_output};
+use crate::exit_status::SUCCESS;
+use crate::failure::Failure;
+use crate::report::process_name;
+use crate::run_directory::find_runs;
+
+const NAME: &str = "live";
+
+/// Show what the light recordings (rpd --light) of running programs add up to so far
+///
+/// The programs are not disturbed, and go on.
+#[derive(Debug, Parser)]
+#[command(disable_version_flag = true)]
+struct Arguments {
+    /// Output directories of the runs [default: the current directory]
+    #[arg(value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// How tables look
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
+    format: Form,
+    /// Print to this file, which appears when it is complete
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+const COLUMNS: [&str; 13] = [
+    "Process",
+    "Domain",
+    "Name",
+    "Count",
+    "Total_ns",
+    "Average_ns",
+    "Min_ns",
+    "Median_ns",
+    "P90_ns",
+    "P99_ns",
+    "Max_ns",
+    "Bytes",
+    "Last",
+];
+
+/// Runs `rpd live [options] [DIR...]`; returns the exit status.
+pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
+    let Some(mut given) = super::parse::<Arguments>(NAME, arguments)? else {
+        return Ok(SUCCESS);
+    };
+    if given.folders.is_empty() {
+        given.folders.push(PathBuf::from("."));
+    }
+    let mut sessions = Vec::new();
+    for folder in &given.folders {
+        let runs = find_runs(folder).runs;
+        if runs.is_empty() {
+            let problem = match folder.is_dir() {
+                true => "holds no run that is not finished",
+                false => "No such directory",
+            };
+            return Err(Failure::failed(format!("{}: {problem}", folder.display())).into());
+        }
+        let mut light = false;
+        for run in runs {
+            let run = run?;
+            let options = run.options()?;
+            if options.collector.recent_bytes.is_none() {
+                continue;
+            }
+            light = true;
+            for recording in run.recordings()? {
+                let descriptor = run.open_recording(&recording)?;
+                let session = Session::open_facts_at(descriptor, &run.path_of(&recording))?;
+                sessions.push((session, options.kernel_names));
+            }
+        }
+        if !light {
+            return Err(Failure::failed(format!(
+                "{}: no run in it is a light recording (rpd --light); a run that has all dispatches one by one has no sums",
+                folder.display()
+            ))
+            .into());
+        }
+    }
+    write_output(given.output.as_deref(), Compat::None, |out| {
+        let columns = COLUMNS.map(str::to_owned).to_vec();
+        let mut table = Printer::new(given.format.look(), columns, out as &mut dyn Write)?;
+        for (session, names) in &sessions {
+            let process = process_name(&session.process);
+            for (name, total) in session.named_totals(*names) {
+                table.row(row(session, &process, name, &total))?;
+            }
+        }
+        Ok(table.finish()?)
+    })?;
+    Ok(SUCCESS)
+}
+
+fn row(session: &Session, process: &str, name: String, total: &DeviceTotal) -> Vec<Cell> {
+    let quantile = |part| Cell::from(total.quantile(part).round() as u64);
+    vec![
+        process.into(),
+        total.domain().label().into(),
+        Cell::Text(name),
+        total.count.into(),
+        total.total.into(),
+        (total.average().round() as u64).into(),
+        total.min.into(),
+        quantile(0.5),
+        quantile(0.9),
+        quantile(0.99),
+        total.max.into(),
+        total.bytes.into(),
+        Cell::Text(clock_time(session.process.real_at(total.last))),
+    ]
+}

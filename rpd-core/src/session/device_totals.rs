@@ -1,0 +1,217 @@
+//! What device work adds up to, in recordings that keep the latest pieces of it only.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::{ExtendedStrings, Session};
+use crate::domain::Domain;
+use crate::ids::{KernelId, Nanoseconds, OperationId, StringId};
+use crate::kernel_name;
+use crate::options::KernelNames;
+use crate::spool::durations;
+
+/// What a sum is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TotalOf {
+    /// Dispatches of a kernel.
+    Kernel(KernelId),
+    /// Dispatches of all kernels without a sum of their own.
+    OtherKernels,
+    /// Copies in a direction.
+    Copy(OperationId),
+}
+
+/// The name of [`TotalOf::OtherKernels`].
+pub const OTHER_KERNELS: &str = "(other kernels)";
+
+/// A sum over all device work of one sort, kept or not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceTotal {
+    /// The sort.
+    pub of: TotalOf,
+    /// Pieces of work; at least one.
+    pub count: u64,
+    /// Sum of their durations in nanoseconds.
+    pub total: u64,
+    /// Shortest duration in nanoseconds.
+    pub min: u64,
+    /// Longest duration in nanoseconds.
+    pub max: u64,
+    /// Sum of the squared distances of durations from their mean, in ns^2.
+    pub spread: f64,
+    /// Bytes that were copied; 0 for dispatches.
+    pub bytes: u64,
+    /// Begin of the first.
+    pub first: Nanoseconds,
+    /// Latest end.
+    pub last: Nanoseconds,
+    /// Number of durations in each of the first buckets of [`rpd_spool::durations`].
+    pub durations: Vec<u64>,
+}
+
+impl DeviceTotal {
+    /// The domain of the work.
+    pub fn domain(&self) -> Domain {
+        match self.of {
+            TotalOf::Kernel(_) | TotalOf::OtherKernels => Domain::KernelDispatch,
+            TotalOf::Copy(_) => Domain::MemoryCopy,
+        }
+    }
+
+    /// Mean duration in nanoseconds.
+    pub fn average(&self) -> f64 {
+        self.total as f64 / self.count.max(1) as f64
+    }
+
+    /// The duration in nanoseconds below which `part` (0 to 1) of the durations lie, to within an eighth.
+    pub fn quantile(&self, part: f64) -> f64 {
+        durations::quantile(&self.durations, part, self.min, self.max)
+    }
+
+    /// Adds the sum of other work.
+    pub fn add(&mut self, other: &DeviceTotal) {
+        let distance = self.average() - other.average();
+        let (mine, theirs) = (self.count as f64, other.count as f64);
+        self.spread +=
+            other.spread + distance * distance * mine * theirs / (mine + theirs).max(1.0);
+        self.count = self.count.saturating_add(other.count);
+        self.total = self.total.saturating_add(other.total);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+        let len = self.durations.len().max(other.durations.len());
+        self.durations.resize(len, 0);
+        for (mine, theirs) in self.durations.iter_mut().zip(&other.durations) {
+            *mine = mine.saturating_add(*theirs);
+        }
+    }
+}
+
+impl Session {
+    /// The id of a sum's name in `names`: the kernel's, formatted, or the operation's.
+    pub fn total_name(
+        &self,
+        total: &DeviceTotal,
+        kernels: KernelNames,
+        names: &mut ExtendedStrings<'_>,
+    ) -> StringId {
+        match total.of {
+            TotalOf::Copy(operation) => self.operations[operation].name,
+            TotalOf::OtherKernels => names.intern(OTHER_KERNELS),
+            TotalOf::Kernel(kernel) => match self.kernel_symbol(kernel) {
+                Some(symbol) => names.intern(&kernel_name::formatted(&symbol.name, kernels)),
+                None => names.intern(&kernel.to_string()),
+            },
+        }
+    }
+
+    /// The sums by name, those of kernels that are called the same taken together: in the order of domains, each by total
+    /// duration descending, then name.
+    pub fn named_totals(&self, kernels: KernelNames) -> Vec<(String, DeviceTotal)> {
+        let mut names = ExtendedStrings::new(&self.strings);
+        let mut rows: HashMap<(StringId, Domain), DeviceTotal> = HashMap::new();
+        for total in &self.device_totals {
+            let name = self.total_name(total, kernels, &mut names);
+            match rows.entry((name, total.domain())) {
+                Entry::Occupied(mut row) => row.get_mut().add(total),
+                Entry::Vacant(place) => {
+                    place.insert(total.clone());
+                }
+            }
+        }
+        let mut rows: Vec<(String, DeviceTotal)> = rows
+            .into_iter()
+            .map(|((name, _), total)| (names.get(name).to_owned(), total))
+            .collect();
+        rows.sort_by(|(a, one), (b, other)| {
+            let order = one.domain().cmp(&other.domain());
+            order
+                .then(other.total.cmp(&one.total))
+                .then_with(|| a.cmp(b))
+        });
+        rows
+    }
+
+    /// Number of pieces of device work of a domain, kept or not; `None` when all are kept.
+    pub fn total_count(&self, domain: Domain) -> Option<u64> {
+        if self.device_totals.is_empty() {
+            return None;
+        }
+        let of_domain = self
+            .device_totals
+            .iter()
+            .filter(|total| total.domain() == domain);
+        Some(of_domain.fold(0, |sum: u64, total| sum.saturating_add(total.count)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn total(of: TotalOf, durations_of: &[u64]) -> DeviceTotal {
+        let count = durations_of.len() as u64;
+        let total: u64 = durations_of.iter().sum();
+        let mean = total as f64 / count as f64;
+        let mut buckets = vec![0; durations::TOTAL_BUCKETS];
+        for &duration in durations_of {
+            buckets[durations::total_bucket(duration)] += 1;
+        }
+        DeviceTotal {
+            of,
+            count,
+            total,
+            min: *durations_of.iter().min().expect("some"),
+            max: *durations_of.iter().max().expect("some"),
+            spread: durations_of
+                .iter()
+                .map(|&duration| (duration as f64 - mean).powi(2))
+                .sum(),
+            bytes: 0,
+            first: Nanoseconds(1),
+            last: Nanoseconds(2),
+            durations: buckets,
+        }
+    }
+
+    #[test]
+    fn sums_add_up() {
+        let of = TotalOf::OtherKernels;
+        let mut sum = total(of, &[3, 9, 200]);
+        sum.add(&total(of, &[70, 70_000]));
+        let whole = total(of, &[3, 9, 200, 70, 70_000]);
+        assert!((sum.spread / whole.spread - 1.0).abs() < 1e-12);
+        sum.spread = whole.spread;
+        assert_eq!(sum, whole);
+        assert!((60.0..=80.0).contains(&sum.quantile(0.5)));
+    }
+
+    #[test]
+    fn kernels_with_the_same_name_are_one_row() {
+        let mut session = Session::default();
+        session.strings.intern("");
+        for id in [1, 2] {
+            session.kernel_symbols.push(crate::session::KernelSymbol {
+                id: KernelId(id),
+                name: "scale.kd".to_owned(),
+                ..Default::default()
+            });
+            session
+                .device_totals
+                .push(total(TotalOf::Kernel(KernelId(id)), &[10, 20]));
+        }
+        session
+            .device_totals
+            .push(total(TotalOf::OtherKernels, &[1000]));
+        let rows = session.named_totals(KernelNames::default());
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(name, total)| (name.as_str(), total.count, total.total))
+            .collect();
+        assert_eq!(rows, [(OTHER_KERNELS, 1, 1000), ("scale", 4, 60)]);
+        assert_eq!(session.total_count(Domain::KernelDispatch), Some(5));
+        assert_eq!(session.total_count(Domain::MemoryCopy), Some(0));
+    }
+}

@@ -1,0 +1,54 @@
+//! Sums of device work, of recordings that keep the latest pieces of it only.
+
+use super::super::{DeviceTotal, Session, TotalOf};
+use super::meta::Meta;
+use crate::domain::Kind;
+use crate::ids::{KernelId, Nanoseconds};
+use crate::spool::format::{self, total_of};
+use crate::spool::reader::Record;
+
+/// The sums of a process, whose operations have names when the meta stream has been read.
+#[derive(Debug, Default)]
+pub(super) struct Totals(Vec<(u16, format::DeviceTotal)>);
+
+impl Totals {
+    pub(super) fn take(&mut self, record: &Record<'_>) -> Option<()> {
+        let (total, _) = record.parse::<format::DeviceTotal>()?;
+        // It is written before the first piece of work is added.
+        if total.count > 0 {
+            self.0.push((record.header.aux, total));
+        }
+        Some(())
+    }
+
+    pub(super) fn finish(self, meta: &mut Meta, session: &mut Session) {
+        if self.0.is_empty() {
+            return;
+        }
+        meta.resolve(session);
+        for (aux, total) in self.0 {
+            let of = match (aux, total.subject) {
+                (total_of::DISPATCHES, total_of::OTHERS) => TotalOf::OtherKernels,
+                (total_of::DISPATCHES, kernel) => TotalOf::Kernel(KernelId(kernel)),
+                (total_of::COPIES, number) => {
+                    let number = u32::try_from(number).unwrap_or(u32::MAX);
+                    TotalOf::Copy(meta.operation(Kind::MemoryCopy, number, session))
+                }
+                _ => continue,
+            };
+            session.device_totals.push(DeviceTotal {
+                of,
+                count: total.count,
+                total: total.total,
+                // What a damaged recording says may contradict itself.
+                min: total.min.min(total.max),
+                max: total.max,
+                spread: total.spread.max(0.0),
+                bytes: total.bytes,
+                first: Nanoseconds(total.first),
+                last: Nanoseconds(total.last.max(total.first)),
+                durations: total.durations.to_vec(),
+            });
+        }
+    }
+}
