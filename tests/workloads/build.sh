@@ -44,6 +44,7 @@ program inside inside -lhip -lm
 program copies copies -lhip
 program api-loop api-loop -lhip
 program launch-loop launch-loop -lhip
+program call-cost call-cost -lhip
 program allocations allocations -rdynamic -lhip -lroctx
 program capture capture -lhip
 program capture-limits capture-limits -lhip
@@ -66,6 +67,7 @@ program hsa-queues hsa-queues -lhsa
 program collectives collectives -lhip -lrccl -lm
 program odd odd -lhip -lroctx
 program in-flight in-flight -lhip
+program stress stress -lhip
 program no-gpu no-gpu
 program no-gpu-linked no-gpu -Wl,--no-as-needed -lhip
 program static no-gpu -static

@@ -3,6 +3,7 @@
  *   signals  a signal for each, which is waited for and used again
  *   counting one signal counts 64 dispatches
  *   batch    64 packets are written, then the doorbell is rung once
+ *   threads  as signals, by eight threads with a queue each, 16 signals in turn: the time is that of all threads together
  *   renew    a signal for each, made before it and destroyed after it
  *   cooperative  64 at a time in a queue for cooperative launches, which is made for them and destroyed
  *   busy     a queue is destroyed while its last dispatches are under way, and another one made
@@ -10,6 +11,8 @@
  *   pairs    N pairs of copies, which one signal counts
  * Prints the time that one took, in nanoseconds. The values of signals are checked; what kernels compute is not. */
 #include "hsa-program.h"
+
+#include <pthread.h>
 
 enum { RING = 1024, GROUP = 64 };
 
@@ -64,6 +67,35 @@ static void write_dispatch(hsa_queue_t *queue, const struct kernel *k, void *ker
         hsa_signal_store_screlease(queue->doorbell_signal, (hsa_signal_value_t)index);
 }
 
+enum { THREADS = 8, SIGNALS = 16 };
+
+struct submitter {
+    pthread_t thread;
+    const struct kernel *kernel;
+    void *kernarg;
+    long count;
+};
+
+static void *submit_all(void *argument) {
+    const struct submitter *mine = argument;
+    hsa_queue_t *queue = make_queue();
+    hsa_signal_t done[SIGNALS];
+    for (int i = 0; i < SIGNALS; ++i)
+        done[i] = make_signal(0);
+    for (long i = 0; i < mine->count; ++i) {
+        hsa_signal_t signal = done[i % SIGNALS];
+        wait_for(signal);
+        hsa_signal_store_relaxed(signal, 1);
+        write_dispatch(queue, mine->kernel, mine->kernarg, signal, 1);
+    }
+    for (int i = 0; i < SIGNALS; ++i) {
+        wait_for(done[i]);
+        HSA(hsa_signal_destroy(done[i]));
+    }
+    HSA(hsa_queue_destroy(queue));
+    return NULL;
+}
+
 int main(int argc, char **argv) {
     if (argc < 2)
         FAIL("usage: hsa-queues MODE [N]");
@@ -101,6 +133,15 @@ int main(int argc, char **argv) {
             wait_for(done);
             hsa_signal_store_relaxed(done, 1);
         }
+    } else if (!strcmp(mode, "threads")) {
+        struct submitter all[THREADS];
+        for (int i = 0; i < THREADS; ++i) {
+            all[i] = (struct submitter){0, &weigh, args, count / THREADS};
+            if (pthread_create(&all[i].thread, NULL, submit_all, &all[i]))
+                FAIL("cannot start a thread");
+        }
+        for (int i = 0; i < THREADS; ++i)
+            pthread_join(all[i].thread, NULL);
     } else if (!strcmp(mode, "counting")) {
         for (long i = 0; i < count; i += GROUP) {
             hsa_signal_store_relaxed(done, GROUP);

@@ -76,6 +76,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             let words = ["--test", "e2e", "killed_fifty_times", "--", "--ignored"];
             test::run(&words.map(str::to_owned))
         })?;
+        step("the direct provider under stress", || {
+            let words = [
+                "--test",
+                "e2e",
+                "under_stress",
+                "--",
+                "--ignored",
+                "--nocapture",
+            ];
+            test::run(&words.map(str::to_owned))
+        })?;
         step("Python stacks under stress", || {
             shell::run(shell::cargo().args([
                 "test",

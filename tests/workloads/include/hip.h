@@ -37,6 +37,7 @@ hipError_t hipGetDeviceCount(int *count);
 hipError_t hipSetDevice(int device);
 hipError_t hipGetDevice(int *device);
 hipError_t hipDeviceSynchronize(void);
+hipError_t hipDeviceReset(void);
 hipError_t hipDriverGetVersion(int *version);
 hipError_t hipGetLastError(void);
 hipError_t hipPeekAtLastError(void);

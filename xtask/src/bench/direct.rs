@@ -39,6 +39,38 @@ const COSTS: [Cost; 3] = [
     },
 ];
 
+/// What a light recording adds to, and at most, in ns.
+const LIGHT: [(&str, &str, &[&str], f64); 3] = [
+    ("API call", "api-loop", &["20000000"], 0.5),
+    ("dispatch", "hsa-queues", &["batch", "64000"], 800.0),
+    ("copy", "hsa-queues", &["copies", "2000"], 1000.0),
+];
+
+/// Dispatches that eight threads submit and that are recorded, with signals of the program's, in a second.
+const RATE: f64 = 100_000.0;
+
+/// Calls of HIP that give the device work; and what the direct provider may add to one, or how many times as long one may
+/// take.
+const CALLS: [(&str, &[&str], Target); 3] = [
+    ("launch", &["launch", "1000", "50"], Target::AtMost(800.0)),
+    ("copy", &["copy", "100", "50"], Target::AtMost(1000.0)),
+    (
+        "launch of a graph of 8192 nodes",
+        &["graph", "8192", "20"],
+        Target::AtMost(1.2),
+    ),
+];
+
+/// Options that have the direct provider record kernels and copies one by one.
+const ONE_BY_ONE: [&str; 6] = [
+    "--provider",
+    "direct",
+    "--kernel-trace",
+    "--memory-copy-trace",
+    "-f",
+    "csv",
+];
+
 pub(super) fn direct(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for cost in COSTS {
@@ -75,5 +107,90 @@ pub(super) fn direct(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
         "times",
         Target::AtMost(1.01),
     ));
+    for (what, program, arguments, most) in LIGHT {
+        let bare = bench.per_call_of(Mode::Bare, program, arguments)?;
+        let light = bench.per_call_of(Mode::Rpd(&["--light", "-f", "csv"]), program, arguments)?;
+        rows.push(Row::new(
+            format!("{what}, light recording: added"),
+            light - bare,
+            "ns",
+            Target::AtMost(most),
+        ));
+    }
+    let threads = ["threads", "200000"];
+    for (what, mode, target) in [
+        ("bare", Mode::Bare, Target::None),
+        (
+            "recorded",
+            Mode::Rpd(&ONE_BY_ONE),
+            Target::AtLeast(RATE / 1e3),
+        ),
+        (
+            "light recording",
+            Mode::Rpd(&["--light", "-f", "csv"]),
+            Target::AtLeast(RATE / 1e3),
+        ),
+    ] {
+        let took = bench.per_call_of(mode, "hsa-queues", &threads)?;
+        rows.push(Row::new(
+            format!("dispatches of 8 threads, {what}"),
+            1e6 / took,
+            "k/s",
+            target,
+        ));
+    }
+    rows.extend(calls_on(bench, "simulator")?);
+    if let Some(rocm) = bench.on_rocm() {
+        rows.extend(calls_on(&rocm, "ROCm")?);
+        let cost = |mode| rocm.per_call(mode, "api-loop", 2_000_000);
+        let bare = cost(Mode::Bare)?;
+        let direct = cost(Mode::Rpd(&[
+            "--provider",
+            "direct",
+            "--hip-runtime-trace",
+            "-f",
+            "csv",
+        ]))?;
+        rows.push(Row::new(
+            "ROCm: API call, recorded without the SDK: added",
+            direct - bare,
+            "ns",
+            Target::AtMost(60.0),
+        ));
+    }
+    Ok(rows)
+}
+
+/// Processor time of calls that give the device work, on one of the runtimes.
+fn calls_on(bench: &Bench, runtimes: &str) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (what, arguments, target) in CALLS {
+        let cost = |mode| bench.per_call_of(mode, "call-cost", arguments);
+        let bare = cost(Mode::Bare)?;
+        rows.push(Row::new(
+            format!("{runtimes}: HIP {what}, processor time"),
+            bare,
+            "ns",
+            Target::None,
+        ));
+        for (how, options) in [
+            ("recorded without the SDK", &ONE_BY_ONE[..]),
+            ("light recording", &["--light", "-f", "csv"]),
+        ] {
+            let recorded = cost(Mode::Rpd(options))?;
+            // The target of a graph is a ratio, those of single calls are what is added.
+            let (figure, unit) = match arguments[0] {
+                "graph" => (recorded / bare, "times"),
+                _ => (recorded - bare, "ns"),
+            };
+            let added = if unit == "ns" { "added" } else { "over bare" };
+            rows.push(Row::new(
+                format!("{runtimes}: HIP {what}, {how}: {added}"),
+                figure,
+                unit,
+                target,
+            ));
+        }
+    }
     Ok(rows)
 }
