@@ -32,19 +32,38 @@ def is_gfx11(target):
     return target.startswith("gfx11")
 
 
-def candidates_gfx11():
+# Second dwords of LDS instructions.
+LDS_OPERANDS = (2 | 4 << 8 | 6 << 16 | 8 << 24, 2 | 4 << 8 | 8 << 24, 2 | 4 << 8 | 6 << 16, 2 | 4 << 8, 2 | 8 << 24, 8 << 24, 2, 0)
+
+
+def scalar_candidates(sopk):
+    """Of scalar arithmetic, branches and messages, whose encodings GFX9 and GFX11 share; `sopk` opcodes of SOPK."""
     for op in range(256):
         for rest in ((4 << 16) | 2, (4 << 16) | 0x80, 2, 4 << 16):
             yield "SOP1", op, [0xBE800000 | op << 8 | rest]
     for op in range(0x60):
         yield "SOP2", op, [0x80000000 | op << 23 | (4 << 16) | (6 << 8) | 2]
-    for op in range(0x1C):
+    for op in range(sopk):
         yield "SOPK", op, [0xB0000000 | op << 23 | (4 << 16) | 1]
         yield "SOPK", op, [0xB0000000 | op << 23 | 1, LITERAL]
     for op in range(128):
         yield "SOPC", op, [0xBF000000 | op << 16 | (6 << 8) | 2]
+    for op in range(128):
         yield "SOPP", op, [0xBF800000 | op << 16 | 1]
         yield "SOPP", op, [0xBF800000 | op << 16]
+
+
+def vector_candidates():
+    """Of vector arithmetic and comparisons with two sources, likewise."""
+    for op in range(62):
+        yield "VOP2", op, [op << 25 | 4 << 17 | 6 << 9 | 0x102]
+        yield "VOP2", op, [op << 25 | 4 << 17 | 6 << 9 | 0x102, LITERAL]
+    for op in range(256):
+        yield "VOPC", op, [0x7C000000 | op << 17 | 6 << 9 | 0x102]
+
+
+def candidates_gfx11():
+    yield from scalar_candidates(0x1C)
     for op in range(256):
         yield "SMEM", op, [0xF4000000 | op << 18 | (8 << 6) | 2, 0xF8000010]
         yield "SMEM", op, [0xF4000000 | op << 18 | 2, 0xF8000000]
@@ -53,11 +72,7 @@ def candidates_gfx11():
         for field in (4, 106):
             yield "VOP1", op, [0x7E000000 | field << 17 | op << 9 | 0x102]
         yield "VOP1", op, [0x7E000000 | op << 9]
-    for op in range(62):
-        yield "VOP2", op, [op << 25 | 4 << 17 | 6 << 9 | 0x102]
-        yield "VOP2", op, [op << 25 | 4 << 17 | 6 << 9 | 0x102, LITERAL]
-    for op in range(256):
-        yield "VOPC", op, [0x7C000000 | op << 17 | 6 << 9 | 0x102]
+    yield from vector_candidates()
     for op in range(0x400):
         for carry in (10 << 8, 0):
             for sources in (0x102 | 0x106 << 9 | 0x108 << 18, 0x102 | 0x106 << 9 | 8 << 18, 0x102 | 0x106 << 9,
@@ -82,8 +97,7 @@ def candidates_gfx11():
                 yield "VOPDY", op, [0xC8000103 | 8 << 22 | op << 17, 0x05040102 | second, *literal]
     for op in range(256):
         for gds in (0, 1 << 17):
-            for operands in (2 | 4 << 8 | 6 << 16 | 8 << 24, 2 | 4 << 8 | 8 << 24, 2 | 4 << 8 | 6 << 16, 2 | 4 << 8,
-                             2 | 8 << 24, 8 << 24, 2, 0):
+            for operands in LDS_OPERANDS:
                 yield "DS", op, [0xD8000000 | op << 18 | gds, operands]
     for number, encoding in enumerate(("FLAT", "SCRATCH", "GLOBAL")):
         for op in range(128):
@@ -112,19 +126,7 @@ CARRIES = (*range(0x120, 0x123), *range(0x2FC, 0x303))
 
 
 def candidates_gfx9(target):
-    for op in range(256):
-        for rest in ((4 << 16) | 2, (4 << 16) | 0x80, 2, 4 << 16):
-            yield "SOP1", op, [0xBE800000 | op << 8 | rest]
-    for op in range(0x60):
-        yield "SOP2", op, [0x80000000 | op << 23 | (4 << 16) | (6 << 8) | 2]
-    for op in range(0x1D):
-        yield "SOPK", op, [0xB0000000 | op << 23 | (4 << 16) | 1]
-        yield "SOPK", op, [0xB0000000 | op << 23 | 1, LITERAL]
-    for op in range(128):
-        yield "SOPC", op, [0xBF000000 | op << 16 | (6 << 8) | 2]
-    for op in range(128):
-        yield "SOPP", op, [0xBF800000 | op << 16 | 1]
-        yield "SOPP", op, [0xBF800000 | op << 16]
+    yield from scalar_candidates(0x1D)
     for op in range(256):
         yield "SMEM", op, [0xC0000000 | op << 18 | (8 << 6) | 2 | 1 << 17, 0x10]
         yield "SMEM", op, [0xC0000000 | op << 18 | (8 << 6) | 1 << 17, 0]
@@ -132,11 +134,7 @@ def candidates_gfx9(target):
     for op in range(256):
         yield "VOP1", op, [0x7E000000 | 4 << 17 | op << 9 | 0x102]
         yield "VOP1", op, [0x7E000000 | op << 9]
-    for op in range(62):
-        yield "VOP2", op, [op << 25 | 4 << 17 | 6 << 9 | 0x102]
-        yield "VOP2", op, [op << 25 | 4 << 17 | 6 << 9 | 0x102, LITERAL]
-    for op in range(256):
-        yield "VOPC", op, [0x7C000000 | op << 17 | 6 << 9 | 0x102]
+    yield from vector_candidates()
     for op in range(0x380):
         for sources in (0x102 | 0x106 << 9 | 0x108 << 18, 0x102 | 0x106 << 9, 0x102, 0x102 | 6 << 9, 2 | 6 << 9, 0):
             yield "VOP3", op, [0xD0000000 | op << 16 | 4, sources]
@@ -147,8 +145,7 @@ def candidates_gfx9(target):
             yield "VOP3P", op, [0xD3800000 | op << 16 | 4, sources]
     for op in range(256):
         for gds in (0, 1 << 16):
-            for operands in (2 | 4 << 8 | 6 << 16 | 8 << 24, 2 | 4 << 8 | 8 << 24, 2 | 4 << 8 | 6 << 16, 2 | 4 << 8,
-                             2 | 8 << 24, 8 << 24, 2, 0):
+            for operands in LDS_OPERANDS:
                 yield "DS", op, [0xD8000000 | op << 17 | gds, operands]
     for number, encoding in enumerate(("FLAT", "SCRATCH", "GLOBAL")):
         for op in range(128):
