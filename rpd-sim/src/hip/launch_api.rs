@@ -22,7 +22,7 @@ fn dim(d: ApiDim3) -> Dim3 {
     Dim3::new(d.x, d.y, d.z)
 }
 
-/// Checks and enqueues a launch.
+/// Checks and enqueues a launch. A cooperative one must fit the device.
 ///
 /// # Safety
 /// As for [`launch::gather`].
@@ -35,6 +35,9 @@ pub(super) unsafe fn submit(
     extra: Params,
 ) -> HipResult {
     launch::check(&function, &geometry)?;
+    if geometry.cooperative {
+        check_cooperative(&function, &geometry)?;
+    }
     // SAFETY: by contract.
     let args = unsafe { launch::gather(&function, params, extra)? };
     graph::submit(
@@ -130,7 +133,7 @@ pub(crate) unsafe extern "C" fn hipLaunchKernel_spt(
 }
 
 /// The most workgroups that can run at the same time, which cooperative launches must not exceed.
-pub(super) fn check_cooperative(function: &Function, geometry: &Geometry) -> HipResult {
+fn check_cooperative(function: &Function, geometry: &Geometry) -> HipResult {
     let per_unit = super::occupancy::blocks_per_unit(
         function,
         geometry.block.volume(),
@@ -161,8 +164,6 @@ unsafe fn cooperative(
         shared,
         cooperative: true,
     };
-    launch::check(&function, &geometry)?;
-    check_cooperative(&function, &geometry)?;
     // SAFETY: by contract.
     unsafe {
         submit(
@@ -329,8 +330,6 @@ pub(crate) unsafe extern "C" fn hipModuleLaunchCooperativeKernel(
             shared,
             cooperative: true,
         };
-        launch::check(&function, &geometry)?;
-        check_cooperative(&function, &geometry)?;
         // SAFETY: the caller's arguments.
         unsafe {
             submit(

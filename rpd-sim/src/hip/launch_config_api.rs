@@ -1,15 +1,13 @@
 //! The launch functions of the API that take a configuration with attributes.
 
 use core::ffi::c_void;
-use std::sync::Arc;
 
 use super::error::{HipResult, api, code};
 use super::fatbin;
-use super::function::Function;
-use super::launch::{self, Geometry};
-use super::launch_api::{Params, check_cooperative, submit};
+use super::launch::Geometry;
+use super::launch_api::submit;
 use super::module;
-use super::stream::{self, Stream};
+use super::stream;
 use super::types::{DrvLaunchConfig, Handle, LaunchAttribute, LaunchConfig, launch_attribute};
 
 /// Whether the attributes make a launch cooperative. Priorities and hints about caches change nothing here.
@@ -31,26 +29,6 @@ unsafe fn is_cooperative(list: *const LaunchAttribute, count: u32) -> HipResult<
         }
     }
     Ok(cooperative)
-}
-
-/// Submits a launch; a cooperative one must fit the device.
-///
-/// # Safety
-/// As for [`submit`].
-unsafe fn checked(
-    stream: &Stream,
-    named: *const c_void,
-    function: Arc<Function>,
-    geometry: Geometry,
-    params: Params,
-    extra: Params,
-) -> HipResult {
-    if geometry.cooperative {
-        launch::check(&function, &geometry)?;
-        check_cooperative(&function, &geometry)?;
-    }
-    // SAFETY: by contract.
-    unsafe { submit(stream, named, function, geometry, params, extra) }
 }
 
 pub(crate) unsafe extern "C" fn hipLaunchKernelExC(
@@ -75,7 +53,7 @@ pub(crate) unsafe extern "C" fn hipLaunchKernelExC(
         };
         // SAFETY: the caller's arguments.
         unsafe {
-            checked(
+            submit(
                 &stream,
                 stub,
                 function,
@@ -106,6 +84,6 @@ pub(crate) unsafe extern "C" fn hipDrvLaunchKernelEx(
             cooperative: unsafe { is_cooperative(config.attributes, config.attribute_count)? },
         };
         // SAFETY: the caller's arguments.
-        unsafe { checked(&stream, named, function, geometry, params, extra) }
+        unsafe { submit(&stream, named, function, geometry, params, extra) }
     })
 }
