@@ -1,7 +1,7 @@
 //! What gfx942 has beside gfx90a, each instruction against a plain model.
 
 use super::machine::{execute_on, fill, sample_of};
-use super::matrices::eight_bits;
+use super::matrix_cases::eight_bits;
 use super::*;
 use crate::isa::exec::{Exec, State};
 use crate::isa::inst::{EXEC, M0};

@@ -13,11 +13,13 @@ mod kernels;
 mod litmus;
 mod machine;
 mod matrices;
+mod matrix_cases;
 mod schedule;
 mod sparse;
 mod spill_path;
 mod spills;
 mod throughput;
+mod workgroups;
 
 use super::*;
 use crate::codeobj::{ArgKind, CodeObject, Image};

@@ -3,7 +3,7 @@
 #![expect(clippy::needless_range_loop, reason = "lanes index several registers")]
 
 use super::machine::{execute_on, fill, listing, sample_of};
-use super::matrices::eight_bits;
+use super::matrix_cases::eight_bits;
 use super::*;
 use crate::isa::exec::State;
 
