@@ -5,7 +5,7 @@ use super::exec::{Exec, Lanes64};
 use super::float::{f16_to_f32, f64_to_f16, max64, min64};
 use super::inst::{GLC, Inst};
 use super::kind::Operation;
-use super::memory::watch;
+use super::transfer::watch;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Declares the operations on integers of one width: the new value by the low bits of the opcode (0x40 for buffer and flat),

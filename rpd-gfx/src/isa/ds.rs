@@ -1,9 +1,11 @@
 //! DS: LDS memory, and exchanges between lanes.
 
 use super::atomics::{atomic32, atomic64};
-use super::exec::{Exec, Lanes};
+use super::exec::{Exec, Lanes, register};
+use super::host::for_each_level;
 use super::inst::{AGPR, Format, Handler, Inst, VGPR};
-use super::memory::Fill;
+use super::lanes::each_lane;
+use super::transfer::Fill;
 use super::{Class, Operation};
 
 /// Decodes a DS instruction.
@@ -49,16 +51,6 @@ fn write(lds: &mut [u8], at: u32, bytes: &[u8]) {
     }
 }
 
-/// Calls `f` for every active lane.
-#[inline(always)]
-fn each_lane(mask: u64, mut f: impl FnMut(usize)) {
-    let mut rest = mask;
-    while rest != 0 {
-        f(rest.trailing_zeros() as usize);
-        rest &= rest - 1;
-    }
-}
-
 /// Reports to the dispatch's probe, if any, what the active lanes access at their addresses plus `offset`.
 #[inline(always)]
 fn watch(x: &mut Exec<'_>, operation: Operation, bytes: usize, addresses: &Lanes, offset: u32) {
@@ -75,11 +67,16 @@ fn watch(x: &mut Exec<'_>, operation: Operation, bytes: usize, addresses: &Lanes
 fn load<const N: usize>(x: &mut Exec<'_>, addresses: &Lanes, offset: u32, dst: u16) {
     watch(x, Operation::Load, 4 * N, addresses, offset);
     let mask = x.exec();
+    let registers: [usize; N] = std::array::from_fn(|n| register(dst + n as u16));
+    let (lds, v) = (&x.lds[..], &mut *x.w.v);
     each_lane(mask, |l| {
         let at = addresses[l].wrapping_add(offset);
+        let inside = lds.get(at as usize..at as usize + 4 * N);
         for n in 0..N {
-            let value = u32::from_le_bytes(read(&x.lds, at.wrapping_add(4 * n as u32)));
-            x.vgpr_mut(dst + n as u16)[l] = value;
+            v[registers[n]][l] = match inside {
+                Some(bytes) => u32::from_le_bytes(read(bytes, 4 * n as u32)),
+                None => u32::from_le_bytes(read(lds, at.wrapping_add(4 * n as u32))),
+            };
         }
     });
     x.stats.lds_bytes += 4 * N as u64 * u64::from(mask.count_ones());
@@ -89,37 +86,39 @@ fn load<const N: usize>(x: &mut Exec<'_>, addresses: &Lanes, offset: u32, dst: u
 fn store<const N: usize>(x: &mut Exec<'_>, addresses: &Lanes, offset: u32, src: u16) {
     watch(x, Operation::Store, 4 * N, addresses, offset);
     let mask = x.exec();
+    let registers: [usize; N] = std::array::from_fn(|n| register(src + n as u16));
+    let (lds, v) = (&mut x.lds[..], &*x.w.v);
     each_lane(mask, |l| {
         let at = addresses[l].wrapping_add(offset);
         for n in 0..N {
-            let value = x.vgpr(src + n as u16)[l];
-            write(
-                &mut x.lds,
-                at.wrapping_add(4 * n as u32),
-                &value.to_le_bytes(),
-            );
+            let value = v[registers[n]][l].to_le_bytes();
+            write(lds, at.wrapping_add(4 * n as u32), &value);
         }
     });
     x.stats.lds_bytes += 4 * N as u64 * u64::from(mask.count_ones());
 }
 
+#[inline(always)]
 fn loads<const N: usize>(x: &mut Exec<'_>, i: &Inst) {
     let addresses = *x.vgpr(i.src[0]);
     load::<N>(x, &addresses, i.literal, i.dst);
 }
 
+#[inline(always)]
 fn stores<const N: usize>(x: &mut Exec<'_>, i: &Inst) {
     let addresses = *x.vgpr(i.src[0]);
     store::<N>(x, &addresses, i.literal, i.src[1]);
 }
 
 /// Two loads at offsets counted in units of `unit` bytes.
+#[inline(always)]
 fn load2<const N: usize>(x: &mut Exec<'_>, i: &Inst, unit: u32) {
     let addresses = *x.vgpr(i.src[0]);
     load::<N>(x, &addresses, (i.literal & 0xff) * unit, i.dst);
     load::<N>(x, &addresses, (i.literal >> 8) * unit, i.dst + N as u16);
 }
 
+#[inline(always)]
 fn store2<const N: usize>(x: &mut Exec<'_>, i: &Inst, unit: u32) {
     let addresses = *x.vgpr(i.src[0]);
     store::<N>(x, &addresses, (i.literal & 0xff) * unit, i.src[1]);
@@ -127,6 +126,7 @@ fn store2<const N: usize>(x: &mut Exec<'_>, i: &Inst, unit: u32) {
 }
 
 /// `ds_wrxchg2`: two exchanges.
+#[inline(always)]
 fn exchange2<const N: usize>(x: &mut Exec<'_>, i: &Inst, unit: u32) {
     let addresses = *x.vgpr(i.src[0]);
     let data = [0, 1, 2, 3].map(|n| *x.vgpr(i.src[1 + (n / N).min(1)] + (n % N) as u16));
@@ -151,6 +151,7 @@ fn exchange2<const N: usize>(x: &mut Exec<'_>, i: &Inst, unit: u32) {
     x.stats.lds_bytes += 16 * N as u64 * u64::from(mask.count_ones());
 }
 
+#[inline(always)]
 fn load_small<const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, fill: Fill) {
     let addresses = *x.vgpr(i.src[0]);
     watch(x, Operation::Load, BYTES, &addresses, i.literal);
@@ -168,6 +169,7 @@ fn load_small<const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, fill: Fill) {
     x.stats.lds_bytes += BYTES as u64 * u64::from(mask.count_ones());
 }
 
+#[inline(always)]
 fn store_small<const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, shift: u32) {
     let addresses = *x.vgpr(i.src[0]);
     watch(x, Operation::Store, BYTES, &addresses, i.literal);
@@ -300,73 +302,75 @@ fn update64(op: u16, old: u64, a: u64, b: u64) -> u64 {
     }
 }
 
-fn handler(opcode: u32) -> Option<Handler> {
-    let handler: Handler = match opcode {
-        0x00..=0x0c | 0x10..=0x13 | 0x15 => {
-            |x, i| modify32(x, i, false, |old, a, b| update32(i.opcode, old, a, b))
-        }
-        0x20..=0x2d | 0x30..=0x35 => {
-            |x, i| modify32(x, i, true, |old, a, b| update32(i.opcode - 0x20, old, a, b))
-        }
-        0x40..=0x4c | 0x50..=0x53 | 0x5c => |x, i| {
-            modify64(x, i, false, |old, a, b| {
-                update64(i.opcode - 0x40, old, a, b)
-            })
-        },
-        0x60..=0x6d | 0x70..=0x73 | 0x7c => {
-            |x, i| modify64(x, i, true, |old, a, b| update64(i.opcode - 0x60, old, a, b))
-        }
-        0x0d => stores::<1>,
-        0x0e => |x, i| store2::<1>(x, i, 4),
-        0x0f => |x, i| store2::<1>(x, i, 256),
-        0x14 => |_, _| {},
-        0x1e => |x, i| store_small::<1>(x, i, 0),
-        0x1f => |x, i| store_small::<2>(x, i, 0),
-        0x2e => |x, i| exchange2::<1>(x, i, 4),
-        0x2f => |x, i| exchange2::<1>(x, i, 256),
-        0x36 => loads::<1>,
-        0x37 => |x, i| load2::<1>(x, i, 4),
-        0x38 => |x, i| load2::<1>(x, i, 256),
-        0x39 => |x, i| load_small::<1>(x, i, Fill::Sign),
-        0x3a => |x, i| load_small::<1>(x, i, Fill::Zero),
-        0x3b => |x, i| load_small::<2>(x, i, Fill::Sign),
-        0x3c => |x, i| load_small::<2>(x, i, Fill::Zero),
-        0x3d => swizzle,
-        0x3e => permute,
-        0x3f => bpermute,
-        0x4d => stores::<2>,
-        0x4e => |x, i| store2::<2>(x, i, 8),
-        0x4f => |x, i| store2::<2>(x, i, 512),
-        0x54 => |x, i| store_small::<1>(x, i, 16),
-        0x55 => |x, i| store_small::<2>(x, i, 16),
-        0x56 => |x, i| load_small::<1>(x, i, Fill::LowZero),
-        0x57 => |x, i| load_small::<1>(x, i, Fill::HighZero),
-        0x58 => |x, i| load_small::<1>(x, i, Fill::LowSign),
-        0x59 => |x, i| load_small::<1>(x, i, Fill::HighSign),
-        0x5a => |x, i| load_small::<2>(x, i, Fill::LowZero),
-        0x5b => |x, i| load_small::<2>(x, i, Fill::HighZero),
-        0xb6 => |x, i| {
-            let addresses = std::array::from_fn(|l| (x.m0() & 0xffff) + 4 * l as u32);
-            load::<1>(x, &addresses, i.literal, i.dst);
-        },
-        0x1d => |x, i| {
-            let addresses = std::array::from_fn(|l| (x.m0() & 0xffff) + 4 * l as u32);
-            store::<1>(x, &addresses, i.literal, i.src[1]);
-        },
-        0xbd => |x, i| count(x, i, u32::wrapping_sub),
-        0xbe => |x, i| count(x, i, u32::wrapping_add),
-        0x6e => |x, i| exchange2::<2>(x, i, 8),
-        0x6f => |x, i| exchange2::<2>(x, i, 512),
-        0x76 => loads::<2>,
-        0x77 => |x, i| load2::<2>(x, i, 8),
-        0x78 => |x, i| load2::<2>(x, i, 512),
-        0xde => stores::<3>,
-        0xdf => stores::<4>,
-        0xfe => loads::<3>,
-        0xff => loads::<4>,
-        _ => return None,
-    };
-    Some(handler)
+for_each_level! {
+    fn handler(opcode: u32) -> Option<Handler> {
+        let handler: Handler = match opcode {
+            0x00..=0x0c | 0x10..=0x13 | 0x15 => {
+                |x, i| modify32(x, i, false, |old, a, b| update32(i.opcode, old, a, b))
+            }
+            0x20..=0x2d | 0x30..=0x35 => {
+                |x, i| modify32(x, i, true, |old, a, b| update32(i.opcode - 0x20, old, a, b))
+            }
+            0x40..=0x4c | 0x50..=0x53 | 0x5c => |x, i| {
+                modify64(x, i, false, |old, a, b| {
+                    update64(i.opcode - 0x40, old, a, b)
+                })
+            },
+            0x60..=0x6d | 0x70..=0x73 | 0x7c => {
+                |x, i| modify64(x, i, true, |old, a, b| update64(i.opcode - 0x60, old, a, b))
+            }
+            0x0d => |x, i| stores::<1>(x, i),
+            0x0e => |x, i| store2::<1>(x, i, 4),
+            0x0f => |x, i| store2::<1>(x, i, 256),
+            0x14 => |_, _| {},
+            0x1e => |x, i| store_small::<1>(x, i, 0),
+            0x1f => |x, i| store_small::<2>(x, i, 0),
+            0x2e => |x, i| exchange2::<1>(x, i, 4),
+            0x2f => |x, i| exchange2::<1>(x, i, 256),
+            0x36 => |x, i| loads::<1>(x, i),
+            0x37 => |x, i| load2::<1>(x, i, 4),
+            0x38 => |x, i| load2::<1>(x, i, 256),
+            0x39 => |x, i| load_small::<1>(x, i, Fill::Sign),
+            0x3a => |x, i| load_small::<1>(x, i, Fill::Zero),
+            0x3b => |x, i| load_small::<2>(x, i, Fill::Sign),
+            0x3c => |x, i| load_small::<2>(x, i, Fill::Zero),
+            0x3d => |x, i| swizzle(x, i),
+            0x3e => |x, i| permute(x, i),
+            0x3f => |x, i| bpermute(x, i),
+            0x4d => |x, i| stores::<2>(x, i),
+            0x4e => |x, i| store2::<2>(x, i, 8),
+            0x4f => |x, i| store2::<2>(x, i, 512),
+            0x54 => |x, i| store_small::<1>(x, i, 16),
+            0x55 => |x, i| store_small::<2>(x, i, 16),
+            0x56 => |x, i| load_small::<1>(x, i, Fill::LowZero),
+            0x57 => |x, i| load_small::<1>(x, i, Fill::HighZero),
+            0x58 => |x, i| load_small::<1>(x, i, Fill::LowSign),
+            0x59 => |x, i| load_small::<1>(x, i, Fill::HighSign),
+            0x5a => |x, i| load_small::<2>(x, i, Fill::LowZero),
+            0x5b => |x, i| load_small::<2>(x, i, Fill::HighZero),
+            0xb6 => |x, i| {
+                let addresses = std::array::from_fn(|l| (x.m0() & 0xffff) + 4 * l as u32);
+                load::<1>(x, &addresses, i.literal, i.dst);
+            },
+            0x1d => |x, i| {
+                let addresses = std::array::from_fn(|l| (x.m0() & 0xffff) + 4 * l as u32);
+                store::<1>(x, &addresses, i.literal, i.src[1]);
+            },
+            0xbd => |x, i| count(x, i, u32::wrapping_sub),
+            0xbe => |x, i| count(x, i, u32::wrapping_add),
+            0x6e => |x, i| exchange2::<2>(x, i, 8),
+            0x6f => |x, i| exchange2::<2>(x, i, 512),
+            0x76 => |x, i| loads::<2>(x, i),
+            0x77 => |x, i| load2::<2>(x, i, 8),
+            0x78 => |x, i| load2::<2>(x, i, 512),
+            0xde => |x, i| stores::<3>(x, i),
+            0xdf => |x, i| stores::<4>(x, i),
+            0xfe => |x, i| loads::<3>(x, i),
+            0xff => |x, i| loads::<4>(x, i),
+            _ => return None,
+        };
+        Some(handler)
+    }
 }
 
 /// `ds_append` and `ds_consume`: the number of active lanes is added to or taken from a dword, and all get its old value.
@@ -385,6 +389,7 @@ fn count(x: &mut Exec<'_>, i: &Inst, f: fn(u32, u32) -> u32) {
 }
 
 /// Data of the lanes that `from` names; lanes that are inactive give 0.
+#[inline(always)]
 fn gather(x: &mut Exec<'_>, i: &Inst, data: u16, from: impl Fn(usize) -> usize) {
     let data = *x.vgpr(data);
     let mask = x.exec();
@@ -399,6 +404,7 @@ fn gather(x: &mut Exec<'_>, i: &Inst, data: u16, from: impl Fn(usize) -> usize) 
     super::operand::blend(x.vgpr_mut(i.dst), &out, mask);
 }
 
+#[inline(always)]
 fn bpermute(x: &mut Exec<'_>, i: &Inst) {
     let addresses = *x.vgpr(i.src[0]);
     gather(x, i, i.src[1], |l| {
@@ -406,6 +412,7 @@ fn bpermute(x: &mut Exec<'_>, i: &Inst) {
     });
 }
 
+#[inline(always)]
 fn permute(x: &mut Exec<'_>, i: &Inst) {
     let (addresses, data) = (*x.vgpr(i.src[0]), *x.vgpr(i.src[1]));
     let mask = x.exec();
@@ -416,6 +423,7 @@ fn permute(x: &mut Exec<'_>, i: &Inst) {
     super::operand::blend(x.vgpr_mut(i.dst), &out, mask);
 }
 
+#[inline(always)]
 fn swizzle(x: &mut Exec<'_>, i: &Inst) {
     let pattern = i.literal as usize;
     gather(x, i, i.src[0], |l| {

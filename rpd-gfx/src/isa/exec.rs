@@ -1,6 +1,6 @@
 //! The state of a wave and what instructions may do to it.
 
-use super::inst::{EXEC, Inst, M0, VCC};
+use super::inst::{EXEC, Inst, M0, VCC, VGPR};
 use super::memory::Cache;
 use super::program::PAGE;
 use super::trace::Trace;
@@ -54,6 +54,12 @@ pub(super) struct Wave {
     pub(super) state: State,
     /// The condition that the wave waits for.
     pub(super) wait: Option<super::gws::Wait>,
+}
+
+/// Index of a vector register among those of a wave.
+#[inline(always)]
+pub(super) fn register(code: u16) -> usize {
+    usize::from(code.wrapping_sub(VGPR)) & 511
 }
 
 impl Wave {
@@ -189,13 +195,13 @@ impl Exec<'_> {
     /// A vector register.
     #[inline(always)]
     pub(super) fn vgpr(&self, code: u16) -> &Lanes {
-        &self.w.v[usize::from(code.wrapping_sub(super::inst::VGPR)) & 511]
+        &self.w.v[register(code)]
     }
 
     /// A vector register, to be written.
     #[inline(always)]
     pub(super) fn vgpr_mut(&mut self, code: u16) -> &mut Lanes {
-        &mut self.w.v[usize::from(code.wrapping_sub(super::inst::VGPR)) & 511]
+        &mut self.w.v[register(code)]
     }
 
     /// Executes up to `most` instructions of the wave, less if it stops before, and returns how many. WATCHED: reports to

@@ -2,7 +2,8 @@
 
 use super::exec::{Exec, Lanes64, PRIVATE_APERTURE, SHARED_APERTURE};
 use super::inst::{AGPR, FLAT_SCRATCH, Format, GLC, Inst, OFFEN, SCALAR_OFFSET, VGPR};
-use super::memory::{Addressing, handler, swizzle, to_lds};
+use super::memory::swizzle;
+use super::transfer::{Addressing, handler, to_lds};
 use super::{Class, InstructionSet};
 
 /// Decodes a FLAT instruction of any segment.
@@ -150,6 +151,7 @@ impl Addressing for Flat {
 struct ScratchSum;
 
 impl Addressing for ScratchSum {
+    #[inline(always)]
     fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64) {
         let base = x.pair(FLAT_SCRATCH);
         let mut constant = (i.offset() as u64).wrapping_add(4 * dword);
@@ -177,6 +179,7 @@ impl Addressing for ScratchSum {
 struct Scratch;
 
 impl Addressing for Scratch {
+    #[inline(always)]
     fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64) {
         let base = x.pair(FLAT_SCRATCH);
         let constant = (i.offset() as u64).wrapping_add(4 * dword);

@@ -323,10 +323,17 @@ fn start_wave(
     wave.s[usize::from(EXEC)] = exec as u32;
     wave.s[usize::from(EXEC) + 1] = (exec >> 32) as u32;
     // gfx90a packs the three ids of a work-item into one register.
+    let (mut x, rest) = (first % size[0], first / size[0]);
+    let (mut y, mut z) = (rest % size[1], rest / size[1]);
     for l in 0..lanes {
-        let id = first + l;
-        let (x, rest) = (id % size[0], id / size[0]);
-        wave.v[0][l as usize] = x | (rest % size[1]) << 10 | (rest / size[1]) << 20;
+        wave.v[0][l as usize] = x | y << 10 | z << 20;
+        x += 1;
+        if x == size[0] {
+            (x, y) = (0, y + 1);
+            if y == size[1] {
+                (y, z) = (0, z + 1);
+            }
+        }
     }
 
     let wave_scratch = layout.scratch * u64::from(number);

@@ -5,6 +5,19 @@ pub fn lanes(mask: u64) -> impl Iterator<Item = usize> + Clone {
     (0..64).filter(move |lane| mask >> lane & 1 != 0)
 }
 
+/// Calls `f` for every lane in a mask, from the lowest up.
+#[inline(always)]
+pub(super) fn each_lane(mask: u64, mut f: impl FnMut(usize)) {
+    if mask == u64::MAX {
+        return (0..64).for_each(f);
+    }
+    let mut rest = mask;
+    while rest != 0 {
+        f(rest.trailing_zeros() as usize);
+        rest &= rest - 1;
+    }
+}
+
 /// Numbers of the lanes in a mask, such as `0-3, 7`.
 pub fn lane_numbers(mask: u64) -> String {
     let mut parts: Vec<String> = Vec::new();

@@ -1,5 +1,4 @@
-//! Global memory as waves reach it: checked accesses, and the transfers that buffer, global, flat and
-//! scratch instructions share.
+//! Global memory as waves reach it: checked accesses.
 //!
 //! The memory model: an aligned access of up to 16 bytes is one access of the host, so that no other wave or host
 //! thread sees a part of it. The host (x86-64) keeps loads in order, and stores in order; caches are coherent. So
@@ -8,10 +7,8 @@
 //! waits for the store (`s_waitcnt vmcnt`) or writes the caches back (`buffer_wbl2`): these are fences of the host,
 //! see [`Exec::order_stores`].
 
-use super::atomics::atomic;
-use super::exec::{Exec, Lanes64};
-use super::inst::{Handler, Inst};
-use super::{Access, Class, Extent, Memory, Operation};
+use super::exec::Lanes64;
+use super::{Extent, Memory};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// Checks accesses, remembering the ranges that were allowed.
@@ -97,6 +94,38 @@ impl<'d> Cache<'d> {
             self.next = OWN;
         }
         true
+    }
+
+    /// Whether the lanes of `mask` may each access `bytes` at their address, as far as one look tells: where all of them are
+    /// in the same extent.
+    #[inline(always)]
+    pub(super) fn allows_all(
+        &mut self,
+        addresses: &Lanes64,
+        mask: u64,
+        bytes: u64,
+        write: bool,
+    ) -> bool {
+        let one = addresses[mask.trailing_zeros() as usize & 63];
+        let (mut low, mut high) = (one, one);
+        for (l, address) in addresses.iter().enumerate() {
+            let address = if mask >> l & 1 != 0 { *address } else { one };
+            low = low.min(address);
+            high = high.max(address);
+        }
+        let Some(bytes) = bytes.checked_add(high - low) else {
+            return false;
+        };
+        inside(&self.extents[self.recent & 7], low, bytes, write)
+            || !self.ends_within(low, bytes) && self.search(low, bytes, write)
+    }
+
+    /// Whether a remembered extent contains `address` and ends within the `bytes` there, so that the memory of the device
+    /// need not be asked.
+    #[inline(never)]
+    fn ends_within(&self, address: u64, bytes: u64) -> bool {
+        (self.extents.iter())
+            .any(|e| address >= e.start && address < e.end && bytes > e.end - address)
     }
 
     /// The workgroup's scratch and LDS.
@@ -258,7 +287,7 @@ pub(super) unsafe fn read(address: u64, to: &mut [u32]) {
 /// # Safety
 /// The bytes at `address` are mapped and writable.
 #[inline(always)]
-unsafe fn write(address: u64, from: &[u32]) {
+pub(super) unsafe fn write(address: u64, from: &[u32]) {
     let mut n = 0;
     while n < from.len() {
         let (at, rest) = (address + 4 * n as u64, &from[n..]);
@@ -282,362 +311,39 @@ unsafe fn write(address: u64, from: &[u32]) {
     }
 }
 
-/// Whether the lanes' addresses follow each other `step` bytes apart.
+/// Reads one or two bytes that [`Cache::allows`] allowed.
+///
+/// # Safety
+/// The `BYTES` bytes at `address` are mapped.
 #[inline(always)]
-fn consecutive(addresses: &Lanes64, step: u64) -> bool {
-    let first = addresses[0];
-    let mut different = 0;
-    for (l, a) in addresses.iter().enumerate() {
-        different |= a ^ first.wrapping_add(l as u64 * step);
-    }
-    different == 0
-}
-
-/// Reports to the dispatch's probe, if any, what the lanes of `mask` are about to access.
-#[inline(always)]
-pub(super) fn watch(
-    x: &mut Exec<'_>,
-    operation: Operation,
-    bytes: usize,
-    addresses: &Lanes64,
-    mask: u64,
-) {
-    if let Some(trace) = &mut x.trace {
-        trace.memory(operation, bytes as u32, mask, addresses, x.mem.own());
-    }
-}
-
-/// Loads `N` dwords for each lane of `mask`.
-#[inline(always)]
-pub(super) fn load<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
-    watch(x, Operation::Load, 4 * N, addresses, mask);
-    let bytes = 4 * N as u64;
-    if N == 1
-        && mask == u64::MAX
-        && consecutive(addresses, 4)
-        && x.mem.allows(addresses[0], 256, false)
-    {
-        // SAFETY: 256 bytes were allowed, and a register has 256.
-        unsafe { read(addresses[0], x.vgpr_mut(i.dst)) };
-    } else {
-        for l in 0..64 {
-            if mask >> l & 1 == 0 {
-                continue;
-            }
-            let address = addresses[l];
-            if !x.mem.allows(address, bytes, false) {
-                return x.memory_fault(i, addresses, mask, bytes as u32, Access::Read);
-            }
-            let mut values = [0; N];
-            // SAFETY: just allowed.
-            unsafe { read(address, &mut values) };
-            for (n, value) in values.into_iter().enumerate() {
-                x.vgpr_mut(i.dst + n as u16)[l] = value;
-            }
-        }
-    }
-    if !x.mem.last_was_own() {
-        x.stats.bytes_loaded += bytes * u64::from(mask.count_ones());
-    }
-}
-
-/// Stores `N` dwords of each lane of `mask`.
-#[inline(always)]
-pub(super) fn store<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
-    watch(x, Operation::Store, 4 * N, addresses, mask);
-    let bytes = 4 * N as u64;
-    if N == 1
-        && mask == u64::MAX
-        && consecutive(addresses, 4)
-        && x.mem.allows(addresses[0], 256, true)
-    {
-        // SAFETY: 256 bytes were allowed, and a register has 256.
-        unsafe { write(addresses[0], x.vgpr(i.src[1])) };
-    } else {
-        for l in 0..64 {
-            if mask >> l & 1 == 0 {
-                continue;
-            }
-            let address = addresses[l];
-            if !x.mem.allows(address, bytes, true) {
-                return x.memory_fault(i, addresses, mask, bytes as u32, Access::Write);
-            }
-            let values: [u32; N] = std::array::from_fn(|n| x.vgpr(i.src[1] + n as u16)[l]);
-            // SAFETY: just allowed.
-            unsafe { write(address, &values) };
-        }
-    }
-    if !x.mem.last_was_own() {
-        x.stores_unordered = true;
-        x.stats.bytes_stored += bytes * u64::from(mask.count_ones());
-    }
-}
-
-/// How a load of less than a dword fills the register.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fill {
-    /// Zero-extended.
-    Zero,
-    /// Sign-extended.
-    Sign,
-    /// Zero-extended to 16 bits, into the low half.
-    LowZero,
-    /// Sign-extended to 16 bits, into the low half.
-    LowSign,
-    /// Zero-extended to 16 bits, into the high half.
-    HighZero,
-    /// Sign-extended to 16 bits, into the high half.
-    HighSign,
-}
-
-impl Fill {
-    /// The register's new value from `bytes` bytes loaded.
-    pub(super) fn apply(self, old: u32, value: u32, bytes: usize) -> u32 {
-        let signed = if bytes == 1 {
-            value as i8 as u32
+pub(super) unsafe fn read_small<const BYTES: usize>(address: u64) -> u32 {
+    // SAFETY: mapped; the alignment is tested.
+    u32::from(unsafe {
+        if BYTES == 1 {
+            u16::from(AtomicU8::from_ptr(address as *mut u8).load(Ordering::Relaxed))
+        } else if address & 1 == 0 {
+            AtomicU16::from_ptr(address as *mut u16).load(Ordering::Relaxed)
         } else {
-            value as i16 as u32
-        };
-        match self {
-            Self::Zero => value,
-            Self::Sign => signed,
-            Self::LowZero => old & 0xffff_0000 | value,
-            Self::LowSign => old & 0xffff_0000 | signed & 0xffff,
-            Self::HighZero => old & 0xffff | value << 16,
-            Self::HighSign => old & 0xffff | signed << 16,
+            (address as *const u16).read_unaligned()
         }
-    }
+    })
 }
 
-/// Loads one or two bytes for each lane of `mask`.
-pub(super) fn load_small<const BYTES: usize>(
-    x: &mut Exec<'_>,
-    i: &Inst,
-    addresses: &Lanes64,
-    mask: u64,
-    fill: Fill,
-) {
-    watch(x, Operation::Load, BYTES, addresses, mask);
-    for l in 0..64 {
-        if mask >> l & 1 == 0 {
-            continue;
-        }
-        let address = addresses[l];
-        if !x.mem.allows(address, BYTES as u64, false) {
-            return x.memory_fault(i, addresses, mask, BYTES as u32, Access::Read);
-        }
-        // SAFETY: just allowed.
-        let value = u32::from(unsafe {
-            if BYTES == 1 {
-                u16::from(AtomicU8::from_ptr(address as *mut u8).load(Ordering::Relaxed))
-            } else if address & 1 == 0 {
-                AtomicU16::from_ptr(address as *mut u16).load(Ordering::Relaxed)
-            } else {
-                (address as *const u16).read_unaligned()
-            }
-        });
-        let register = x.vgpr_mut(i.dst);
-        register[l] = fill.apply(register[l], value, BYTES);
-    }
-    if !x.mem.last_was_own() {
-        x.stats.bytes_loaded += BYTES as u64 * u64::from(mask.count_ones());
-    }
-}
-
-/// Stores one or two bytes of each lane of `mask`, from bit `shift` of the register on.
-pub(super) fn store_small<const BYTES: usize>(
-    x: &mut Exec<'_>,
-    i: &Inst,
-    addresses: &Lanes64,
-    mask: u64,
-    shift: u32,
-) {
-    watch(x, Operation::Store, BYTES, addresses, mask);
-    for l in 0..64 {
-        if mask >> l & 1 == 0 {
-            continue;
-        }
-        let address = addresses[l];
-        if !x.mem.allows(address, BYTES as u64, true) {
-            return x.memory_fault(i, addresses, mask, BYTES as u32, Access::Write);
-        }
-        let value = x.vgpr(i.src[1])[l] >> shift;
-        // SAFETY: just allowed.
-        unsafe {
-            if BYTES == 1 {
-                AtomicU8::from_ptr(address as *mut u8).store(value as u8, Ordering::Relaxed);
-            } else if address & 1 == 0 {
-                AtomicU16::from_ptr(address as *mut u16).store(value as u16, Ordering::Relaxed);
-            } else {
-                (address as *mut u16).write_unaligned(value as u16);
-            }
-        }
-    }
-    if !x.mem.last_was_own() {
-        x.stores_unordered = true;
-        x.stats.bytes_stored += BYTES as u64 * u64::from(mask.count_ones());
-    }
-}
-
-/// The operation of a load to LDS: gfx90a has a bit for it in the encodings of other loads, gfx942 opcodes of their own for
-/// what has no buffer descriptor.
-pub(super) fn to_lds<A: Addressing>(opcode: u32) -> Option<(Class, Handler)> {
-    let load: Handler = |x, i| {
-        let (addresses, mask) = A::addresses(x, i, 0);
-        load_to_lds(x, i, &addresses, mask);
-    };
-    matches!(opcode, 0x10..=0x14 | 0x26..=0x2a).then_some((Class::VmemRead, load))
-}
-
-/// Loads to LDS, a dword for each lane behind the address in M0.
-fn load_to_lds(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
-    let (bytes, signed) = match i.opcode {
-        0x10 | 0x26 => (1, false),
-        0x11 | 0x27 => (1, true),
-        0x12 | 0x28 => (2, false),
-        0x13 | 0x29 => (2, true),
-        _ => (4, false),
-    };
-    watch(x, Operation::Load, bytes, addresses, mask);
-    let first = (x.m0() & 0xffff).wrapping_add(i.literal);
-    for l in 0..64 {
-        if mask >> l & 1 == 0 {
-            continue;
-        }
-        let address = addresses[l];
-        if !x.mem.allows(address, bytes as u64, false) {
-            return x.memory_fault(i, addresses, mask, bytes as u32, Access::Read);
-        }
-        // SAFETY: just allowed.
-        let value = unsafe {
-            match bytes {
-                4 => read32(address),
-                2 => u32::from((address as *const u16).read_unaligned()),
-                _ => u32::from(AtomicU8::from_ptr(address as *mut u8).load(Ordering::Relaxed)),
-            }
-        };
-        let value = match bytes {
-            1 if signed => value as i8 as u32,
-            2 if signed => value as i16 as u32,
-            _ => value,
-        };
-        let at = first.wrapping_add(4 * l as u32) as usize;
-        // What is outside of LDS is not written.
-        if let Some(to) = x.lds.get_mut(at..at.saturating_add(4)) {
-            to.copy_from_slice(&value.to_le_bytes());
-        }
-    }
-    if !x.mem.last_was_own() {
-        x.stats.bytes_loaded += bytes as u64 * u64::from(mask.count_ones());
-    }
-}
-
-/// How the addresses of an instruction's lanes are computed.
-pub(super) trait Addressing {
-    /// Host addresses of the `dword`-th dword of each lane's transfer, and the lanes that take part.
-    fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64);
-
-    /// Whether the dwords of a lane follow each other (not so in swizzled memory).
-    fn contiguous(x: &Exec<'_>, i: &Inst) -> bool;
-}
-
-/// Runs a transfer of `N` dwords at once, or dword by dword where memory is swizzled.
+/// Writes one or two bytes that [`Cache::allows`] allowed.
+///
+/// # Safety
+/// The `BYTES` bytes at `address` are mapped and writable.
 #[inline(always)]
-fn whole<A: Addressing, const N: usize>(
-    x: &mut Exec<'_>,
-    i: &Inst,
-    all: impl Fn(&mut Exec<'_>, &Inst, &Lanes64, u64),
-    one: impl Fn(&mut Exec<'_>, &Inst, &Lanes64, u64),
-) {
-    if N == 1 || A::contiguous(x, i) {
-        let (addresses, mask) = A::addresses(x, i, 0);
-        all(x, i, &addresses, mask);
-        return;
-    }
-    // A load may overwrite its own address register, so all addresses come first.
-    let parts: [(Lanes64, u64); N] = std::array::from_fn(|n| A::addresses(x, i, n as u64));
-    let mut i = *i;
-    for (addresses, mask) in &parts {
-        one(x, &i, addresses, *mask);
-        i.dst += 1;
-        i.src[1] += 1;
-    }
-}
-
-#[inline(always)]
-fn loads<A: Addressing, const N: usize>(x: &mut Exec<'_>, i: &Inst) {
-    whole::<A, N>(x, i, load::<N>, load::<1>);
-}
-
-#[inline(always)]
-fn stores<A: Addressing, const N: usize>(x: &mut Exec<'_>, i: &Inst) {
-    whole::<A, N>(x, i, store::<N>, store::<1>);
-}
-
-/// Class and operation of the opcodes that MUBUF and FLAT share.
-pub(super) fn handler<A: Addressing>(opcode: u32) -> Option<(Class, Handler)> {
-    let (class, handler): (Class, Handler) = match opcode {
-        0x10 | 0x11 | 0x20..=0x23 => (Class::VmemRead, |x, i| {
-            let (addresses, mask) = A::addresses(x, i, 0);
-            load_small::<1>(x, i, &addresses, mask, fill_of(i.opcode));
-        }),
-        0x12 | 0x13 | 0x24 | 0x25 => (Class::VmemRead, |x, i| {
-            let (addresses, mask) = A::addresses(x, i, 0);
-            load_small::<2>(x, i, &addresses, mask, fill_of(i.opcode));
-        }),
-        0x14 => (Class::VmemRead, loads::<A, 1>),
-        0x15 => (Class::VmemRead, loads::<A, 2>),
-        0x16 => (Class::VmemRead, loads::<A, 3>),
-        0x17 => (Class::VmemRead, loads::<A, 4>),
-        0x18 | 0x19 => (Class::VmemWrite, |x, i| {
-            let (addresses, mask) = A::addresses(x, i, 0);
-            store_small::<1>(
-                x,
-                i,
-                &addresses,
-                mask,
-                if i.opcode == 0x19 { 16 } else { 0 },
-            );
-        }),
-        0x1a | 0x1b => (Class::VmemWrite, |x, i| {
-            let (addresses, mask) = A::addresses(x, i, 0);
-            store_small::<2>(
-                x,
-                i,
-                &addresses,
-                mask,
-                if i.opcode == 0x1b { 16 } else { 0 },
-            );
-        }),
-        0x1c => (Class::VmemWrite, stores::<A, 1>),
-        0x1d => (Class::VmemWrite, stores::<A, 2>),
-        0x1e => (Class::VmemWrite, stores::<A, 3>),
-        0x1f => (Class::VmemWrite, stores::<A, 4>),
-        0x40..=0x4e | 0x52 => (Class::VmemWrite, |x, i| {
-            let (addresses, mask) = A::addresses(x, i, 0);
-            atomic::<false>(x, i, &addresses, mask, i.opcode - 0x40);
-        }),
-        0x4f..=0x51 => (Class::VmemWrite, |x, i| {
-            let (addresses, mask) = A::addresses(x, i, 0);
-            atomic::<true>(x, i, &addresses, mask, i.opcode - 0x4f + 0x10);
-        }),
-        0x60..=0x6c => (Class::VmemWrite, |x, i| {
-            let (addresses, mask) = A::addresses(x, i, 0);
-            atomic::<true>(x, i, &addresses, mask, i.opcode - 0x60);
-        }),
-        _ => return None,
-    };
-    Some((class, handler))
-}
-
-fn fill_of(opcode: u16) -> Fill {
-    match opcode {
-        0x10 | 0x12 => Fill::Zero,
-        0x11 | 0x13 => Fill::Sign,
-        0x20 | 0x24 => Fill::LowZero,
-        0x21 | 0x25 => Fill::HighZero,
-        0x22 => Fill::LowSign,
-        _ => Fill::HighSign,
+pub(super) unsafe fn write_small<const BYTES: usize>(address: u64, value: u32) {
+    // SAFETY: mapped and writable; the alignment is tested.
+    unsafe {
+        if BYTES == 1 {
+            AtomicU8::from_ptr(address as *mut u8).store(value as u8, Ordering::Relaxed);
+        } else if address & 1 == 0 {
+            AtomicU16::from_ptr(address as *mut u16).store(value as u16, Ordering::Relaxed);
+        } else {
+            (address as *mut u16).write_unaligned(value as u16);
+        }
     }
 }
 

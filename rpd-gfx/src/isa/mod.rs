@@ -5,23 +5,28 @@
 //!
 //! Every instruction format has a file of its own with its decoder and its table of operations; an
 //! operation is a function on the wave (`exec::Exec`) and the decoded instruction (`inst::Inst`).
-//! Operands are fetched and results written in `operand` alone.
+//! Operands are fetched and results written in `operand` alone; `lanewise` has the loops over lanes. Tables of operations
+//! are compiled for several sets of vector instructions of the host (`host`).
 
 mod atomics;
 mod decode;
 mod dispatch;
+mod division;
 mod ds;
 mod exec;
 mod facts;
 mod fault;
 mod flat;
 mod float;
+mod flow;
 mod gfx942;
 mod group;
 mod gws;
+mod host;
 mod inst;
 mod kind;
 mod lanes;
+mod lanewise;
 mod memory;
 mod mfma;
 mod mubuf;
@@ -34,6 +39,7 @@ mod stats;
 #[cfg(test)]
 pub(crate) mod tests;
 mod trace;
+mod transfer;
 mod vop;
 mod vop1;
 mod vop2;

@@ -3,7 +3,8 @@
 use super::Class;
 use super::exec::{Exec, Lanes64};
 use super::inst::{AGPR, Format, GLC, IDXEN, Inst, OFFEN, VGPR};
-use super::memory::{Addressing, handler, to_lds};
+use super::lanes::each_lane;
+use super::transfer::{Addressing, handler, to_lds};
 
 /// Decodes a MUBUF instruction.
 pub(super) fn decode(words: [u32; 3]) -> Inst {
@@ -59,6 +60,7 @@ fn bytes(opcode: u16) -> u64 {
 }
 
 impl Addressing for Buffer {
+    #[inline(always)]
     fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64) {
         let descriptor = [0, 1, 2, 3].map(|n| x.s32(i.sdst + n, 0));
         let base = u64::from(descriptor[0]) | u64::from(descriptor[1] & 0xffff) << 32;
@@ -66,48 +68,51 @@ impl Addressing for Buffer {
         let swizzled = descriptor[1] >> 31 != 0;
         let records = u64::from(descriptor[2]);
         let by_lane = descriptor[3] >> 23 & 1 != 0;
-        let index_stride = 8u64 << (descriptor[3] >> 21 & 3);
-        let element = 2u64 << (descriptor[3] >> 19 & 3);
+        // Powers of two.
+        let index_bits = 3 + (descriptor[3] >> 21 & 3);
+        let element_bits = 1 + (descriptor[3] >> 19 & 3);
 
         let scalar = u64::from(x.s32(i.src[2], 0));
+        let start = base.wrapping_add(scalar);
         let constant = i.literal + 4 * dword as u32;
-        let mut mask = x.exec();
-        let mut addresses = [0; 64];
-        for (l, address) in addresses.iter_mut().enumerate() {
-            let index = if i.has(IDXEN) {
-                u64::from(x.vgpr(i.src[0])[l])
-            } else {
-                0
-            };
-            let offset = if i.has(OFFEN) {
-                x.vgpr(i.src[0] + u16::from(i.has(IDXEN)))[l]
-            } else {
-                0
-            };
-            // The sum has 32 bits: an offset in a register may be negative.
-            let offset = u64::from(offset.wrapping_add(constant));
-            let lane = if by_lane { index + l as u64 } else { index };
-            let within = if swizzled {
-                let (row, column) = (lane / index_stride, lane % index_stride);
-                (row * stride + offset / element * element) * index_stride
-                    + column * element
-                    + offset % element
-            } else {
-                // Out of range: loads give 0, stores do nothing.
-                let outside = if stride == 0 || !i.has(IDXEN) {
-                    offset + scalar + bytes(i.opcode) > records
-                } else {
-                    index >= records
-                };
-                if outside && mask >> l & 1 != 0 {
-                    mask &= !(1 << l);
-                    zero_loaded(x, i, l);
-                }
-                stride * lane + offset
-            };
-            *address = base.wrapping_add(scalar).wrapping_add(within);
+        let zeros = [0; 64];
+        let (indices, offsets) = match (i.has(IDXEN), i.has(OFFEN)) {
+            (false, false) => (&zeros, &zeros),
+            (false, true) => (&zeros, x.vgpr(i.src[0])),
+            (true, false) => (x.vgpr(i.src[0]), &zeros),
+            (true, true) => (x.vgpr(i.src[0]), x.vgpr(i.src[0] + 1)),
+        };
+        // The sum has 32 bits: an offset in a register may be negative.
+        let offset = |l: usize| u64::from(offsets[l].wrapping_add(constant));
+        let record = |l: usize| u64::from(indices[l]) + if by_lane { l as u64 } else { 0 };
+        let mask = x.exec();
+        if swizzled {
+            let addresses = std::array::from_fn(|l| {
+                let (record, offset) = (record(l), offset(l));
+                let row = record >> index_bits;
+                let column = record & ((1 << index_bits) - 1);
+                let within = offset & ((1 << element_bits) - 1);
+                let place = ((row * stride + (offset - within)) << index_bits)
+                    + (column << element_bits)
+                    + within;
+                start.wrapping_add(place)
+            });
+            return (addresses, mask);
         }
-        (addresses, mask)
+        // Out of range: loads give 0, stores do nothing.
+        let by_bytes = stride == 0 || !i.has(IDXEN);
+        let mut outside = 0;
+        let addresses = std::array::from_fn(|l| {
+            let beyond = if by_bytes {
+                offset(l) + scalar + bytes(i.opcode) > records
+            } else {
+                u64::from(indices[l]) >= records
+            };
+            outside |= u64::from(beyond) << l;
+            start.wrapping_add(stride * record(l) + offset(l))
+        });
+        each_lane(outside & mask, |l| zero_loaded(x, i, l));
+        (addresses, mask & !outside)
     }
 
     fn contiguous(x: &Exec<'_>, i: &Inst) -> bool {

@@ -2,6 +2,7 @@
 
 use super::exec::{Exec, Lanes, Lanes64, PRIVATE_APERTURE, SHARED_APERTURE};
 use super::inst::{CLAMP, DPP, EXEC, Inst, LITERAL, SDWA, VCC, VGPR};
+use std::mem::MaybeUninit;
 
 /// The effect of modifiers on a 32-bit source.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,36 @@ pub(super) enum Kind {
     F16,
     /// Not at all, with `op_sel` choosing the half.
     I16,
+}
+
+/// Room for a source whose lanes are not those of a register as they are.
+pub(super) type Buffer = MaybeUninit<Lanes>;
+
+/// Room for as many sources.
+#[inline(always)]
+pub(super) const fn buffers<const N: usize>() -> [Buffer; N] {
+    [const { Buffer::uninit() }; N]
+}
+
+/// A 64-bit source: the low and the high dwords of the lanes.
+#[derive(Clone, Copy)]
+pub(super) struct Pair<'s> {
+    low: &'s Lanes,
+    high: &'s Lanes,
+}
+
+impl Pair<'_> {
+    /// The value of a lane.
+    #[inline(always)]
+    pub(super) fn lane(&self, l: usize) -> u64 {
+        u64::from(self.low[l]) | u64::from(self.high[l]) << 32
+    }
+
+    /// The same as a number.
+    #[inline(always)]
+    pub(super) fn number(&self, l: usize) -> f64 {
+        f64::from_bits(self.lane(l))
+    }
 }
 
 /// For each byte of a lane mask, the masks of its eight lanes.
@@ -147,29 +178,30 @@ impl Exec<'_> {
         i: &Inst,
         n: usize,
         kind: Kind,
-        buf: &'s mut Lanes,
+        buf: &'s mut Buffer,
     ) -> &'s Lanes {
         let code = i.src[n];
-        if code >= VGPR && !i.modified && !(kind == Kind::F32 && self.w.flush32) {
-            return self.vgpr(code);
+        if !(i.modified || kind == Kind::F32 && self.w.flush32) {
+            if code >= VGPR {
+                return self.vgpr(code);
+            }
+            if code < 128 {
+                return buf.write([self.w.s[usize::from(code)]; 64]);
+            }
         }
-        self.src_into(i, n, kind, buf);
-        buf
+        self.computed_src(i, n, kind, buf)
     }
 
     #[inline(never)]
-    fn src_into(&self, i: &Inst, n: usize, kind: Kind, buf: &mut Lanes) {
+    fn computed_src<'s>(&self, i: &Inst, n: usize, kind: Kind, buf: &'s mut Buffer) -> &'s Lanes {
         let code = i.src[n];
-        if code >= VGPR {
-            *buf = *self.vgpr(code);
+        let buf = if code >= VGPR {
+            buf.write(*self.vgpr(code))
+        } else if kind == Kind::F16 {
+            buf.write([self.s16(code, i.literal); 64])
         } else {
-            let value = if kind == Kind::F16 {
-                self.s16(code, i.literal)
-            } else {
-                self.s32(code, i.literal)
-            };
-            buf.fill(value);
-        }
+            buf.write([self.s32(code, i.literal); 64])
+        };
         if i.modified {
             if i.has(SDWA) && n < 2 {
                 sdwa_source(i, n, kind, buf);
@@ -197,10 +229,57 @@ impl Exec<'_> {
         if kind == Kind::F32 && self.w.flush32 {
             flush32(buf);
         }
+        buf
     }
 
-    /// A 64-bit source of a vector operation; `float` says whether modifiers act on it.
+    /// A 64-bit source of a vector operation: the registers themselves where nothing has to be done to them. `float`
+    /// says whether modifiers act on it.
     #[inline(always)]
+    pub(super) fn src_pair<'s>(
+        &'s self,
+        i: &Inst,
+        n: usize,
+        float: bool,
+        buf: &'s mut [Buffer; 2],
+    ) -> Pair<'s> {
+        let code = i.src[n];
+        if !i.modified {
+            if code >= VGPR {
+                return Pair {
+                    low: self.vgpr(code),
+                    high: self.vgpr(code + 1),
+                };
+            }
+            if code < 128 {
+                let value = self.pair(code);
+                let [low, high] = buf;
+                return Pair {
+                    low: low.write([value as u32; 64]),
+                    high: high.write([(value >> 32) as u32; 64]),
+                };
+            }
+        }
+        self.computed_pair(i, n, float, buf)
+    }
+
+    #[inline(never)]
+    fn computed_pair<'s>(
+        &self,
+        i: &Inst,
+        n: usize,
+        float: bool,
+        buf: &'s mut [Buffer; 2],
+    ) -> Pair<'s> {
+        let mut lanes = [0; 64];
+        self.src64(i, n, float, &mut lanes);
+        let [low, high] = buf;
+        Pair {
+            low: low.write(lanes.map(|v| v as u32)),
+            high: high.write(lanes.map(|v| (v >> 32) as u32)),
+        }
+    }
+
+    /// The same, as values of 64 bits.
     pub(super) fn src64(&self, i: &Inst, n: usize, float: bool, buf: &mut Lanes64) {
         let code = i.src[n];
         if code >= VGPR {
@@ -286,14 +365,7 @@ impl Exec<'_> {
     #[inline(always)]
     pub(super) fn write_f32(&mut self, i: &Inst, out: &mut Lanes) {
         if i.modified && (i.omod != 0 || i.has(CLAMP)) {
-            for v in out.iter_mut() {
-                *v = output_f64(
-                    i,
-                    f64::from(f32::from_bits(*v)),
-                    |x| (x as f32).to_bits(),
-                    *v,
-                );
-            }
+            modify_f32(i, out);
         }
         if self.w.flush32 {
             flush32(out);
@@ -328,26 +400,25 @@ impl Exec<'_> {
     /// Writes a 64-bit result.
     #[inline(always)]
     pub(super) fn write64(&mut self, i: &Inst, out: &Lanes64) {
+        self.write_halves(i, &halves(|l| out[l]));
+    }
+
+    /// Writes a 64-bit result of which there are the low and the high dwords.
+    #[inline(always)]
+    pub(super) fn write_halves(&mut self, i: &Inst, out: &[Lanes; 2]) {
         self.stats.valu_lanes += u64::from(self.exec().count_ones());
         let mask = self.write_mask(i);
-        let (mut low, mut high) = ([0; 64], [0; 64]);
-        for l in 0..64 {
-            low[l] = out[l] as u32;
-            high[l] = (out[l] >> 32) as u32;
-        }
-        blend(self.vgpr_mut(i.dst), &low, mask);
-        blend(self.vgpr_mut(i.dst + 1), &high, mask);
+        blend(self.vgpr_mut(i.dst), &out[0], mask);
+        blend(self.vgpr_mut(i.dst + 1), &out[1], mask);
     }
 
     /// Writes a double-precision result, with the output modifiers.
     #[inline(always)]
-    pub(super) fn write_f64(&mut self, i: &Inst, out: &mut Lanes64) {
+    pub(super) fn write_f64(&mut self, i: &Inst, out: &mut [Lanes; 2]) {
         if i.modified && (i.omod != 0 || i.has(CLAMP)) {
-            for v in out.iter_mut() {
-                *v = output_f64(i, f64::from_bits(*v), f64::to_bits, *v);
-            }
+            modify_f64(i, out);
         }
-        self.write64(i, out);
+        self.write_halves(i, out);
     }
 
     /// Writes a lane mask (carry or comparison): bits of inactive lanes become 0.
@@ -376,6 +447,36 @@ impl Exec<'_> {
     }
 }
 
+/// The low and the high dwords of values.
+#[inline(always)]
+pub(super) fn halves(f: impl Fn(usize) -> u64) -> [Lanes; 2] {
+    let (mut low, mut high) = ([0; 64], [0; 64]);
+    for l in 0..64 {
+        let value = f(l);
+        low[l] = value as u32;
+        high[l] = (value >> 32) as u32;
+    }
+    [low, high]
+}
+
+#[inline(never)]
+fn modify_f32(i: &Inst, out: &mut Lanes) {
+    for v in out {
+        let number = f64::from(f32::from_bits(*v));
+        *v = output_f64(i, number, |x| (x as f32).to_bits(), *v);
+    }
+}
+
+#[inline(never)]
+fn modify_f64(i: &Inst, out: &mut [Lanes; 2]) {
+    let [low, high] = out;
+    for (low, high) in low.iter_mut().zip(high) {
+        let bits = u64::from(*low) | u64::from(*high) << 32;
+        let bits = output_f64(i, f64::from_bits(bits), f64::to_bits, bits);
+        (*low, *high) = (bits as u32, (bits >> 32) as u32);
+    }
+}
+
 /// Applies output modifier and clamp; `keep` is the value's own bits where nothing is to be done.
 fn output_f64<T>(i: &Inst, value: f64, bits: impl Fn(f64) -> T, keep: T) -> T {
     let mut x = match i.omod {
@@ -400,6 +501,7 @@ fn output_f64<T>(i: &Inst, value: f64, bits: impl Fn(f64) -> T, keep: T) -> T {
 }
 
 /// Replaces denormals by zeros of their sign.
+#[inline(always)]
 fn flush32(lanes: &mut Lanes) {
     for v in lanes {
         if *v & 0x7f80_0000 == 0 {
@@ -462,196 +564,4 @@ fn dpp_mask(control: u32, exec: u64) -> u64 {
         }
     }
     mask
-}
-
-/// Operations of one, two and three 32-bit integers.
-#[inline(always)]
-pub(super) fn int1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32) -> u32) {
-    let mut out = [0; 64];
-    {
-        let mut ba = [0; 64];
-        let a = x.src(i, 0, Kind::Int, &mut ba);
-        for l in 0..64 {
-            out[l] = f(a[l]);
-        }
-    }
-    x.write(i, &out);
-}
-
-#[inline(always)]
-pub(super) fn int2(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
-    let mut out = [0; 64];
-    {
-        let (mut ba, mut bb) = ([0; 64], [0; 64]);
-        let a = x.src(i, 0, Kind::Int, &mut ba);
-        let b = x.src(i, 1, Kind::Int, &mut bb);
-        for l in 0..64 {
-            out[l] = f(a[l], b[l]);
-        }
-    }
-    x.write(i, &out);
-}
-
-#[inline(always)]
-pub(super) fn int3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, u32) -> u32) {
-    let mut out = [0; 64];
-    {
-        let (mut ba, mut bb, mut bc) = ([0; 64], [0; 64], [0; 64]);
-        let a = x.src(i, 0, Kind::Int, &mut ba);
-        let b = x.src(i, 1, Kind::Int, &mut bb);
-        let c = x.src(i, 2, Kind::Int, &mut bc);
-        for l in 0..64 {
-            out[l] = f(a[l], b[l], c[l]);
-        }
-    }
-    x.write(i, &out);
-}
-
-/// Operations on 16-bit integers in the low (or selected) halves.
-#[inline(always)]
-pub(super) fn short2(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16, u16) -> u16) {
-    short3(x, i, |a, b, _| f(a, b));
-}
-
-#[inline(always)]
-pub(super) fn short3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16, u16, u16) -> u16) {
-    let mut out = [0; 64];
-    {
-        let (mut ba, mut bb, mut bc) = ([0; 64], [0; 64], [0; 64]);
-        let a = x.src(i, 0, Kind::I16, &mut ba);
-        let b = x.src(i, 1, Kind::I16, &mut bb);
-        let c = x.src(i, 2, Kind::I16, &mut bc);
-        for l in 0..64 {
-            out[l] = u32::from(f(a[l] as u16, b[l] as u16, c[l] as u16));
-        }
-    }
-    x.write16(i, &mut out);
-}
-
-/// Operations of one, two and three single-precision floats.
-#[inline(always)]
-pub(super) fn float1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> f32) {
-    let mut out = [0; 64];
-    {
-        let mut ba = [0; 64];
-        let a = x.src(i, 0, Kind::F32, &mut ba);
-        for l in 0..64 {
-            out[l] = f(f32::from_bits(a[l])).to_bits();
-        }
-    }
-    x.write_f32(i, &mut out);
-}
-
-#[inline(always)]
-pub(super) fn float2(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32, f32) -> f32) {
-    let mut out = [0; 64];
-    {
-        let (mut ba, mut bb) = ([0; 64], [0; 64]);
-        let a = x.src(i, 0, Kind::F32, &mut ba);
-        let b = x.src(i, 1, Kind::F32, &mut bb);
-        for l in 0..64 {
-            out[l] = f(f32::from_bits(a[l]), f32::from_bits(b[l])).to_bits();
-        }
-    }
-    x.write_f32(i, &mut out);
-}
-
-#[inline(always)]
-pub(super) fn float3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32, f32, f32) -> f32) {
-    let mut out = [0; 64];
-    {
-        let (mut ba, mut bb, mut bc) = ([0; 64], [0; 64], [0; 64]);
-        let a = x.src(i, 0, Kind::F32, &mut ba);
-        let b = x.src(i, 1, Kind::F32, &mut bb);
-        let c = x.src(i, 2, Kind::F32, &mut bc);
-        for l in 0..64 {
-            out[l] = f(
-                f32::from_bits(a[l]),
-                f32::from_bits(b[l]),
-                f32::from_bits(c[l]),
-            )
-            .to_bits();
-        }
-    }
-    x.write_f32(i, &mut out);
-}
-
-/// Single-precision fused multiply-add, `c` from the given operand.
-pub(super) fn fma32(x: &mut Exec<'_>, i: &Inst) {
-    let mut out = [0; 64];
-    {
-        let (mut ba, mut bb, mut bc) = ([0; 64], [0; 64], [0; 64]);
-        let a = x.src(i, 0, Kind::F32, &mut ba);
-        let b = x.src(i, 1, Kind::F32, &mut bb);
-        let c = x.src(i, 2, Kind::F32, &mut bc);
-        super::float::fma32(a, b, c, &mut out);
-    }
-    x.write_f32(i, &mut out);
-}
-
-/// Operations of up to three half-precision floats; `f` gets them widened and its result is rounded once.
-#[inline(always)]
-pub(super) fn half1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64) -> f64) {
-    half3(x, i, |a, _, _| f(a));
-}
-
-#[inline(always)]
-pub(super) fn half2(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64, f64) -> f64) {
-    half3(x, i, |a, b, _| f(a, b));
-}
-
-#[inline(always)]
-pub(super) fn half3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64, f64, f64) -> f64) {
-    use super::float::{f16_to_f32, f64_to_f16};
-    let mut out = [0; 64];
-    {
-        let (mut ba, mut bb, mut bc) = ([0; 64], [0; 64], [0; 64]);
-        let a = x.src(i, 0, Kind::F16, &mut ba);
-        let b = x.src(i, 1, Kind::F16, &mut bb);
-        let c = x.src(i, 2, Kind::F16, &mut bc);
-        let wide = |v: u32| f64::from(f16_to_f32(v as u16));
-        for l in 0..64 {
-            out[l] = u32::from(f64_to_f16(f(wide(a[l]), wide(b[l]), wide(c[l]))));
-        }
-    }
-    x.write_f16(i, &mut out);
-}
-
-/// Operations of one, two and three double-precision floats.
-#[inline(always)]
-pub(super) fn double1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64) -> f64) {
-    let mut a = [0; 64];
-    x.src64(i, 0, true, &mut a);
-    for v in a.iter_mut() {
-        *v = f(f64::from_bits(*v)).to_bits();
-    }
-    x.write_f64(i, &mut a);
-}
-
-#[inline(always)]
-pub(super) fn double2(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64, f64) -> f64) {
-    let (mut a, mut b) = ([0; 64], [0; 64]);
-    x.src64(i, 0, true, &mut a);
-    x.src64(i, 1, true, &mut b);
-    for l in 0..64 {
-        a[l] = f(f64::from_bits(a[l]), f64::from_bits(b[l])).to_bits();
-    }
-    x.write_f64(i, &mut a);
-}
-
-#[inline(always)]
-pub(super) fn double3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64, f64, f64) -> f64) {
-    let (mut a, mut b, mut c) = ([0; 64], [0; 64], [0; 64]);
-    x.src64(i, 0, true, &mut a);
-    x.src64(i, 1, true, &mut b);
-    x.src64(i, 2, true, &mut c);
-    for l in 0..64 {
-        a[l] = f(
-            f64::from_bits(a[l]),
-            f64::from_bits(b[l]),
-            f64::from_bits(c[l]),
-        )
-        .to_bits();
-    }
-    x.write_f64(i, &mut a);
 }

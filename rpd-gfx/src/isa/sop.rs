@@ -1,8 +1,8 @@
-//! Scalar operations: SOP1, SOP2, SOPK, SOPC and SOPP.
+//! Scalar operations: SOP1, SOP2, SOPK and SOPC, and the decoder of these and of SOPP.
 
-use super::exec::{Exec, State};
+use super::exec::Exec;
 use super::inst::{EXEC, Format, Handler, Inst, M0};
-use super::{Class, Fault};
+use super::{Class, flow};
 
 /// Decodes a scalar instruction.
 pub(super) fn decode(words: [u32; 3]) -> Inst {
@@ -10,7 +10,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     let (format, opcode, handler) = match w >> 23 {
         0b1_0111_1101 => (Format::Sop1, w >> 8 & 0xff, sop1(w >> 8 & 0xff)),
         0b1_0111_1110 => (Format::Sopc, w >> 16 & 0x7f, sopc(w >> 16 & 0x7f)),
-        0b1_0111_1111 => (Format::Sopp, w >> 16 & 0x7f, sopp(w >> 16 & 0x7f)),
+        0b1_0111_1111 => (Format::Sopp, w >> 16 & 0x7f, flow::handler(w >> 16 & 0x7f)),
         _ if w >> 28 == 0b1011 => (Format::Sopk, w >> 23 & 0x1f, sopk(w >> 23 & 0x1f)),
         _ => (Format::Sop2, w >> 23 & 0x7f, sop2(w >> 23 & 0x7f)),
     };
@@ -513,7 +513,7 @@ fn sopk(opcode: u32) -> Option<Handler> {
         0x14 => |x, i| set_hardware_register(x, u32::from(i.sdst), i.literal),
         0x15 => |x, i| {
             x.set_pair(i.dst, x.w.pc);
-            branch(x, i);
+            flow::branch(x, i);
         },
         _ => return None,
     };
@@ -549,68 +549,4 @@ fn set_hardware_register(x: &mut Exec<'_>, register: u32, value: u32) {
         let mask = u32::MAX >> (32 - bits) << offset;
         x.w.set_mode(x.w.mode & !mask | value << offset & mask);
     }
-}
-
-#[inline(always)]
-fn branch(x: &mut Exec<'_>, i: &Inst) {
-    x.w.pc = x.w.pc.wrapping_add_signed(i.offset() * 4);
-}
-
-#[inline(always)]
-fn branch_if(x: &mut Exec<'_>, i: &Inst, condition: bool) {
-    if condition {
-        branch(x, i);
-    }
-}
-
-fn sopp(opcode: u32) -> Option<Handler> {
-    let handler: Handler = match opcode {
-        // No-ops, priorities, cache and performance hints.
-        0x00 | 0x03 | 0x0f | 0x13..=0x16 => |_, _| {},
-        // Results are there at once; what a wait has to do is to let stores reach memory.
-        0x0c => |x, i| {
-            let vmcnt = i.literal & 15 | i.literal >> 10 & 0x30;
-            if vmcnt != 63 {
-                x.order_stores();
-            }
-        },
-        0x01 | 0x1b | 0x1e => |x, _| x.w.state = State::Ended,
-        0x02 => branch,
-        0x04 => |x, i| branch_if(x, i, !x.w.scc),
-        0x05 => |x, i| branch_if(x, i, x.w.scc),
-        0x06 => |x, i| branch_if(x, i, x.vcc() == 0),
-        0x07 => |x, i| branch_if(x, i, x.vcc() != 0),
-        0x08 => |x, i| branch_if(x, i, x.exec() == 0),
-        0x09 => |x, i| branch_if(x, i, x.exec() != 0),
-        0x0a => |x, _| x.w.state = State::Barrier,
-        // A halted wave would wait for a debugger, which there is none.
-        0x0d => |x, i| {
-            if i.literal & 1 != 0 {
-                trap(x, i, 0);
-            }
-        },
-        0x0e => |x, _| x.w.state = State::Yield,
-        0x10 => |x, i| {
-            if i.literal & 15 == 1 {
-                let event = x.m0();
-                x.mem.memory().interrupt(event);
-            }
-        },
-        0x12 => |x, i| trap(x, i, i.literal & 0xff),
-        // Branches of an attached debugger: not taken.
-        0x17..=0x1a => |_, _| {},
-        0x1c => |x, _| x.w.index_mode = 0,
-        0x1d => |x, i| x.w.index_mode = (i.literal & 15) as u8,
-        _ => return None,
-    };
-    Some(handler)
-}
-
-/// Debugger traps (3) go on; others end the dispatch.
-fn trap(x: &mut Exec<'_>, i: &Inst, id: u32) {
-    if id == 3 {
-        return;
-    }
-    let site = x.site(x.address_of(i), x.exec());
-    x.fail(Fault::Trap { id, site });
 }

@@ -2,105 +2,101 @@
 
 use super::exec::Exec;
 use super::float::{fma16, max32, max64, min32, min64};
+use super::host::for_each_level;
 use super::inst::{CLAMP, Format, Handler, Inst, LITERAL};
-use super::operand::{Kind, double3, float2, float3, fma32, half2, half3, int2, int3, short2};
+use super::lanewise::{double3, float2, float3, fma32, half2, half3, int2, int3, short2};
+use super::operand::{Kind, buffers};
 use super::vop3p;
 
-/// The operation of an opcode.
-pub(super) fn handler(opcode: u32) -> Option<Handler> {
-    let handler: Handler = match opcode {
-        0x00 => |x, i| {
-            let mask = x.carry_in(i);
-            let kind = if i.neg | i.abs != 0 {
-                Kind::F32
-            } else {
-                Kind::Int
-            };
-            let mut out;
-            {
-                let (mut ba, mut bb) = ([0; 64], [0; 64]);
-                out = *x.src(i, 0, kind, &mut ba);
-                let b = x.src(i, 1, kind, &mut bb);
-                super::operand::blend(&mut out, b, mask);
-            }
-            x.write(i, &out);
-        },
-        0x01 => |x, i| float2(x, i, |a, b| a + b),
-        0x02 => |x, i| float2(x, i, |a, b| a - b),
-        0x03 => |x, i| float2(x, i, |a, b| b - a),
-        0x04 => |x, i| double3(x, i, f64::mul_add),
-        0x05 => |x, i| float2(x, i, |a, b| a * b),
-        0x06 => |x, i| int2(x, i, |a, b| signed24(a).wrapping_mul(signed24(b)) as u32),
-        0x07 => |x, i| {
-            int2(x, i, |a, b| {
-                ((i64::from(signed24(a)) * i64::from(signed24(b))) >> 32) as u32
-            })
-        },
-        0x08 => |x, i| int2(x, i, |a, b| (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff)),
-        0x09 => |x, i| {
-            int2(x, i, |a, b| {
-                ((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) >> 32) as u32
-            })
-        },
-        0x0a => |x, i| float2(x, i, min32),
-        0x0b => |x, i| float2(x, i, max32),
-        0x0c => |x, i| int2(x, i, |a, b| (a as i32).min(b as i32) as u32),
-        0x0d => |x, i| int2(x, i, |a, b| (a as i32).max(b as i32) as u32),
-        0x0e => |x, i| int2(x, i, u32::min),
-        0x0f => |x, i| int2(x, i, u32::max),
-        0x10 => |x, i| int2(x, i, |a, b| b >> (a & 31)),
-        0x11 => |x, i| int2(x, i, |a, b| (b as i32 >> (a & 31)) as u32),
-        0x12 => |x, i| int2(x, i, |a, b| b << (a & 31)),
-        0x13 => |x, i| int2(x, i, |a, b| a & b),
-        0x14 => |x, i| int2(x, i, |a, b| a | b),
-        0x15 => |x, i| int2(x, i, |a, b| a ^ b),
-        0x16..=0x18 => |x, i| float3(x, i, |a, b, c| a * b + c),
-        0x19 => |x, i| carry(x, i, |a, b, _| u64::from(a) + u64::from(b)),
-        0x1a => |x, i| carry(x, i, |a, b, _| u64::from(a).wrapping_sub(u64::from(b))),
-        0x1b => |x, i| carry(x, i, |a, b, _| u64::from(b).wrapping_sub(u64::from(a))),
-        0x1c => |x, i| carry(x, i, |a, b, c| u64::from(a) + u64::from(b) + c),
-        0x1d => |x, i| {
-            carry(x, i, |a, b, c| {
-                u64::from(a).wrapping_sub(u64::from(b)).wrapping_sub(c)
-            })
-        },
-        0x1e => |x, i| {
-            carry(x, i, |a, b, c| {
-                u64::from(b).wrapping_sub(u64::from(a)).wrapping_sub(c)
-            })
-        },
-        0x1f => |x, i| half2(x, i, |a, b| a + b),
-        0x20 => |x, i| half2(x, i, |a, b| a - b),
-        0x21 => |x, i| half2(x, i, |a, b| b - a),
-        0x22 => |x, i| half2(x, i, |a, b| a * b),
-        0x23..=0x25 => |x, i| half3(x, i, fma16),
-        0x26 => |x, i| saturating16(x, i, u16::wrapping_add, u16::saturating_add),
-        0x27 => |x, i| saturating16(x, i, u16::wrapping_sub, u16::saturating_sub),
-        0x28 => |x, i| saturating16(x, i, |a, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a)),
-        0x29 => |x, i| short2(x, i, u16::wrapping_mul),
-        0x2a => |x, i| short2(x, i, |a, b| b << (a & 15)),
-        0x2b => |x, i| short2(x, i, |a, b| b >> (a & 15)),
-        0x2c => |x, i| short2(x, i, |a, b| (b as i16 >> (a & 15)) as u16),
-        0x2d => |x, i| half2(x, i, max64),
-        0x2e => |x, i| half2(x, i, min64),
-        0x2f => |x, i| short2(x, i, u16::max),
-        0x30 => |x, i| short2(x, i, |a, b| (a as i16).max(b as i16) as u16),
-        0x31 => |x, i| short2(x, i, u16::min),
-        0x32 => |x, i| short2(x, i, |a, b| (a as i16).min(b as i16) as u16),
-        0x33 => ldexp16,
-        0x34 => |x, i| saturating32(x, i, u32::wrapping_add, u32::saturating_add),
-        0x35 => |x, i| saturating32(x, i, u32::wrapping_sub, u32::saturating_sub),
-        0x36 => |x, i| saturating32(x, i, |a, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a)),
-        0x37 => |x, i| vop3p::dot2_f32_f16(x, i),
-        0x38 => |x, i| int3(x, i, |a, b, c| vop3p::dot::<16, true>(a, b, c, false)),
-        0x39 => |x, i| int3(x, i, |a, b, c| vop3p::dot::<8, true>(a, b, c, false)),
-        0x3a => |x, i| int3(x, i, |a, b, c| vop3p::dot::<4, true>(a, b, c, false)),
-        0x3b => fma32,
-        0x3c => |x, i| vop3p::packed_fmac(x, i),
-        0x3d => |x, i| int2(x, i, |a, b| !(a ^ b)),
-        _ => return None,
-    };
-    Some(handler)
+for_each_level! {
+    /// The operation of an opcode.
+    pub(super) fn handler(opcode: u32) -> Option<Handler> {
+        let handler: Handler = match opcode {
+            0x00 => |x, i| {
+                let mask = x.carry_in(i);
+                let kind = if i.neg | i.abs != 0 {
+                    Kind::F32
+                } else {
+                    Kind::Int
+                };
+                let mut out;
+                {
+                    let [mut ba, mut bb] = buffers();
+                    out = *x.src(i, 0, kind, &mut ba);
+                    let b = x.src(i, 1, kind, &mut bb);
+                    super::operand::blend(&mut out, b, mask);
+                }
+                x.write(i, &out);
+            },
+            0x01 => |x, i| float2(x, i, |a, b| a + b),
+            0x02 => |x, i| float2(x, i, |a, b| a - b),
+            0x03 => |x, i| float2(x, i, |a, b| b - a),
+            0x04 => |x, i| double3(x, i, f64::mul_add),
+            0x05 => |x, i| float2(x, i, |a, b| a * b),
+            0x06 => |x, i| int2(x, i, |a, b| signed24(a).wrapping_mul(signed24(b)) as u32),
+            0x07 => |x, i| {
+                int2(x, i, |a, b| {
+                    ((i64::from(signed24(a)) * i64::from(signed24(b))) >> 32) as u32
+                })
+            },
+            0x08 => |x, i| int2(x, i, |a, b| (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff)),
+            0x09 => |x, i| {
+                int2(x, i, |a, b| {
+                    ((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) >> 32) as u32
+                })
+            },
+            0x0a => |x, i| float2(x, i, min32),
+            0x0b => |x, i| float2(x, i, max32),
+            0x0c => |x, i| int2(x, i, |a, b| (a as i32).min(b as i32) as u32),
+            0x0d => |x, i| int2(x, i, |a, b| (a as i32).max(b as i32) as u32),
+            0x0e => |x, i| int2(x, i, u32::min),
+            0x0f => |x, i| int2(x, i, u32::max),
+            0x10 => |x, i| int2(x, i, |a, b| b >> (a & 31)),
+            0x11 => |x, i| int2(x, i, |a, b| (b as i32 >> (a & 31)) as u32),
+            0x12 => |x, i| int2(x, i, |a, b| b << (a & 31)),
+            0x13 => |x, i| int2(x, i, |a, b| a & b),
+            0x14 => |x, i| int2(x, i, |a, b| a | b),
+            0x15 => |x, i| int2(x, i, |a, b| a ^ b),
+            0x16..=0x18 => |x, i| float3(x, i, |a, b, c| a * b + c),
+            0x19 => |x, i| carry(x, i, |a, b, _| a.overflowing_add(b)),
+            0x1a => |x, i| carry(x, i, |a, b, _| a.overflowing_sub(b)),
+            0x1b => |x, i| carry(x, i, |a, b, _| b.overflowing_sub(a)),
+            0x1c => |x, i| carry(x, i, |a, b, c| a.carrying_add(b, c)),
+            0x1d => |x, i| carry(x, i, |a, b, c| a.borrowing_sub(b, c)),
+            0x1e => |x, i| carry(x, i, |a, b, c| b.borrowing_sub(a, c)),
+            0x1f => |x, i| half2(x, i, |a, b| a + b),
+            0x20 => |x, i| half2(x, i, |a, b| a - b),
+            0x21 => |x, i| half2(x, i, |a, b| b - a),
+            0x22 => |x, i| half2(x, i, |a, b| a * b),
+            0x23..=0x25 => |x, i| half3(x, i, fma16),
+            0x26 => |x, i| saturating16(x, i, u16::wrapping_add, u16::saturating_add),
+            0x27 => |x, i| saturating16(x, i, u16::wrapping_sub, u16::saturating_sub),
+            0x28 => |x, i| saturating16(x, i, |a, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a)),
+            0x29 => |x, i| short2(x, i, u16::wrapping_mul),
+            0x2a => |x, i| short2(x, i, |a, b| b << (a & 15)),
+            0x2b => |x, i| short2(x, i, |a, b| b >> (a & 15)),
+            0x2c => |x, i| short2(x, i, |a, b| (b as i16 >> (a & 15)) as u16),
+            0x2d => |x, i| half2(x, i, max64),
+            0x2e => |x, i| half2(x, i, min64),
+            0x2f => |x, i| short2(x, i, u16::max),
+            0x30 => |x, i| short2(x, i, |a, b| (a as i16).max(b as i16) as u16),
+            0x31 => |x, i| short2(x, i, u16::min),
+            0x32 => |x, i| short2(x, i, |a, b| (a as i16).min(b as i16) as u16),
+            0x33 => |x, i| ldexp16(x, i),
+            0x34 => |x, i| saturating32(x, i, u32::wrapping_add, u32::saturating_add),
+            0x35 => |x, i| saturating32(x, i, u32::wrapping_sub, u32::saturating_sub),
+            0x36 => |x, i| saturating32(x, i, |a, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a)),
+            0x37 => |x, i| vop3p::dot2_f32_f16(x, i),
+            0x38 => |x, i| int3(x, i, |a, b, c| vop3p::dot::<16, true>(a, b, c, false)),
+            0x39 => |x, i| int3(x, i, |a, b, c| vop3p::dot::<8, true>(a, b, c, false)),
+            0x3a => |x, i| int3(x, i, |a, b, c| vop3p::dot::<4, true>(a, b, c, false)),
+            0x3b => |x, i| fma32(x, i),
+            0x3c => |x, i| vop3p::packed_fmac(x, i),
+            0x3d => |x, i| int2(x, i, |a, b| !(a ^ b)),
+            _ => return None,
+        };
+        Some(handler)
+    }
 }
 
 /// Whether an opcode has a literal of its own behind it (`v_madmk`, `v_madak`).
@@ -123,20 +119,20 @@ pub(super) fn signed24(a: u32) -> i32 {
     (a << 8) as i32 >> 8
 }
 
-/// Additions and subtractions with carry; bit 32 of the result is the carry or borrow out.
+/// Additions and subtractions with carry.
 #[inline(always)]
-fn carry(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, u64) -> u64) {
+fn carry(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, bool) -> (u32, bool)) {
     let carry_in = x.carry_in(i);
     let mut out = [0; 64];
     let mut bits = [0; 64];
     {
-        let (mut ba, mut bb) = ([0; 64], [0; 64]);
+        let [mut ba, mut bb] = buffers();
         let a = x.src(i, 0, Kind::Int, &mut ba);
         let b = x.src(i, 1, Kind::Int, &mut bb);
         for l in 0..64 {
-            let sum = f(a[l], b[l], carry_in >> l & 1);
-            out[l] = sum as u32;
-            bits[l] = (sum >> 32) as u8 & 1;
+            let (sum, carry) = f(a[l], b[l], carry_in >> l & 1 != 0);
+            out[l] = sum;
+            bits[l] = u8::from(carry);
         }
     }
     if i.has(CLAMP) {
@@ -185,11 +181,12 @@ fn saturating16(
     }
 }
 
+#[inline(always)]
 fn ldexp16(x: &mut Exec<'_>, i: &Inst) {
     use super::float::{f16_to_f32, f64_to_f16, ldexp64};
     let mut out = [0; 64];
     {
-        let (mut ba, mut bb) = ([0; 64], [0; 64]);
+        let [mut ba, mut bb] = buffers();
         let a = x.src(i, 0, Kind::F16, &mut ba);
         let b = x.src(i, 1, Kind::I16, &mut bb);
         for l in 0..64 {

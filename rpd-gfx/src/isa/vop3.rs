@@ -1,14 +1,15 @@
 //! VOP3: vector operations of three sources, and the long forms of VOP1, VOP2 and VOPC.
 
+use super::division::{fixup, fixup32, fixup64, fmas32, fmas64, scale32, scale64};
 use super::exec::Exec;
 use super::float::{
-    cube, div_fixup, div_fmas32, div_fmas64, div_scale32, div_scale64, f16_to_f32, f64_to_f16_rtz,
-    fma16, ldexp64, max32, max64, med64, min32, min64, two_over_pi,
+    cube, f16_to_f32, f64_to_f16_rtz, fma16, ldexp64, max32, max64, med64, min32, min64,
+    two_over_pi,
 };
+use super::host::for_each_level;
 use super::inst::{CLAMP, Format, Handler, Inst, VGPR};
-use super::operand::{
-    Kind, double2, double3, float2, float3, fma32, half3, int2, int3, pack_bits, short2, short3,
-};
+use super::lanewise::{double2, double3, float2, float3, fma32, half3, int2, int3, short2, short3};
+use super::operand::{Kind, buffers, halves, pack_bits};
 use super::{Class, vop1, vop2, vopc};
 
 /// Decodes a VOP3 instruction.
@@ -56,246 +57,238 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     i
 }
 
-fn handler(opcode: u32) -> Option<Handler> {
-    let handler: Handler = match opcode {
-        0x1c0 => |x, i| {
-            float3(
-                x,
-                i,
-                |a, b, c| if a == 0.0 || b == 0.0 { c } else { a * b + c },
-            )
-        },
-        0x1c1 => |x, i| float3(x, i, |a, b, c| a * b + c),
-        0x1c2 => |x, i| {
-            int3(x, i, |a, b, c| {
-                (vop2::signed24(a).wrapping_mul(vop2::signed24(b)) as u32).wrapping_add(c)
-            })
-        },
-        0x1c3 => |x, i| {
-            int3(x, i, |a, b, c| {
-                (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff).wrapping_add(c)
-            })
-        },
-        0x1c4 => |x, i| float3(x, i, |a, b, c| cube(a, b, c).0),
-        0x1c5 => |x, i| float3(x, i, |a, b, c| cube(a, b, c).1),
-        0x1c6 => |x, i| float3(x, i, |a, b, c| cube(a, b, c).2),
-        0x1c7 => |x, i| float3(x, i, |a, b, c| cube(a, b, c).3),
-        0x1c8 => |x, i| {
-            int3(x, i, |a, b, c| {
-                let (shift, width) = (b & 31, c & 31);
-                a >> shift & ((1 << width) - 1)
-            })
-        },
-        0x1c9 => |x, i| int3(x, i, bfe_i32),
-        0x1ca => |x, i| int3(x, i, |a, b, c| a & b | !a & c),
-        0x1cb => fma32,
-        0x1cc => |x, i| double3(x, i, f64::mul_add),
-        0x1cd => |x, i| {
-            int3(x, i, |a, b, c| {
-                let lane = |n: u32| ((a >> n & 0xff) + (b >> n & 0xff) + (c >> n & 1)) >> 1 << n;
-                lane(0) | lane(8) | lane(16) | lane(24)
-            })
-        },
-        0x1ce => |x, i| int3(x, i, |a, b, c| (pair(a, b) >> (c & 31)) as u32),
-        0x1cf => |x, i| int3(x, i, |a, b, c| (pair(a, b) >> (8 * (c & 3))) as u32),
-        0x1d0 => |x, i| float3(x, i, |a, b, c| min32(min32(a, b), c)),
-        0x1d1 => |x, i| {
-            int3(x, i, |a, b, c| {
-                (a as i32).min(b as i32).min(c as i32) as u32
-            })
-        },
-        0x1d2 => |x, i| int3(x, i, |a, b, c| a.min(b).min(c)),
-        0x1d3 => |x, i| float3(x, i, |a, b, c| max32(max32(a, b), c)),
-        0x1d4 => |x, i| {
-            int3(x, i, |a, b, c| {
-                (a as i32).max(b as i32).max(c as i32) as u32
-            })
-        },
-        0x1d5 => |x, i| int3(x, i, |a, b, c| a.max(b).max(c)),
-        0x1d6 => |x, i| {
-            float3(x, i, |a, b, c| {
-                med64(f64::from(a), f64::from(b), f64::from(c)) as f32
-            })
-        },
-        0x1d7 => |x, i| int3(x, i, |a, b, c| median(a as i32, b as i32, c as i32) as u32),
-        0x1d8 => |x, i| int3(x, i, median),
-        0x1d9 => |x, i| int3(x, i, sad_u8),
-        0x1da => |x, i| int3(x, i, |a, b, c| (sad_u8(a, b, 0) << 16).wrapping_add(c)),
-        0x1db => |x, i| {
-            int3(x, i, |a, b, c| {
-                (a & 0xffff)
-                    .abs_diff(b & 0xffff)
-                    .wrapping_add((a >> 16).abs_diff(b >> 16))
-                    .wrapping_add(c)
-            })
-        },
-        0x1dc => |x, i| int3(x, i, |a, b, c| a.abs_diff(b).wrapping_add(c)),
-        0x1dd => cvt_pk_u8,
-        0x1de => |x, i| {
-            float3(x, i, |q, d, n| {
-                div_fixup(f64::from(d), f64::from(n), 150, 129)
-                    .map_or_else(|| with_sign32(q, d, n), |v| v as f32)
-            })
-        },
-        0x1df => |x, i| {
-            double3(x, i, |q, d, n| {
-                div_fixup(d, n, 1075, 1025).unwrap_or_else(|| with_sign64(q, d, n))
-            })
-        },
-        0x1e0 => scale32,
-        0x1e1 => scale64,
-        0x1e2 => fmas32,
-        0x1e3 => fmas64,
-        0x1e4 => |x, i| int3(x, i, msad_u8),
-        0x1e5 => |x, i| wide_sad(x, i, sad_u8),
-        0x1e6 => |x, i| wide_sad(x, i, msad_u8),
-        0x1e7 => mqsad_u32,
-        0x1e8 => |x, i| {
-            mad64(x, i, |a, b, c| {
-                let sum = u128::from(u64::from(a) * u64::from(b)) + u128::from(c);
-                (sum as u64, sum >> 64 != 0)
-            })
-        },
-        0x1e9 => |x, i| {
-            mad64(x, i, |a, b, c| {
-                (i64::from(a as i32) * i64::from(b as i32))
-                    .overflowing_add(c as i64)
-                    .into_parts()
-            })
-        },
-        0x1ea | 0x203 | 0x1ee | 0x206 => |x, i| half3(x, i, fma16),
-        0x1eb | 0x204 => |x, i| short3(x, i, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
-        0x1ec | 0x205 => |x, i| short3(x, i, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
-        0x1ed => |x, i| int3(x, i, perm),
-        0x1ef | 0x207 => |x, i| {
-            half3(x, i, |q, d, n| {
-                div_fixup(d, n, 1 << 20, 1 << 20).unwrap_or_else(|| with_sign64(q, d, n))
-            })
-        },
-        0x1f0 => |x, i| {
-            // The other bytes are those of the destination.
-            let mut i = *i;
-            i.src[2] = i.dst;
-            cvt_pk_u8(x, &i);
-        },
-        0x1f1 => |x, i| mad_wide16(x, i, |a, b| u32::from(a) * u32::from(b)),
-        0x1f2 => |x, i| {
-            mad_wide16(x, i, |a, b| {
-                (i32::from(a as i16) * i32::from(b as i16)) as u32
-            })
-        },
-        0x1f3 => |x, i| int3(x, i, |a, b, c| (a ^ b).wrapping_add(c)),
-        0x1f4 => |x, i| half3(x, i, |a, b, c| min64(min64(a, b), c)),
-        0x1f5 => |x, i| {
-            short3(x, i, |a, b, c| {
-                (a as i16).min(b as i16).min(c as i16) as u16
-            })
-        },
-        0x1f6 => |x, i| short3(x, i, |a, b, c| a.min(b).min(c)),
-        0x1f7 => |x, i| half3(x, i, |a, b, c| max64(max64(a, b), c)),
-        0x1f8 => |x, i| {
-            short3(x, i, |a, b, c| {
-                (a as i16).max(b as i16).max(c as i16) as u16
-            })
-        },
-        0x1f9 => |x, i| short3(x, i, |a, b, c| a.max(b).max(c)),
-        0x1fa => |x, i| half3(x, i, med64),
-        0x1fb => |x, i| short3(x, i, |a, b, c| median(a as i16, b as i16, c as i16) as u16),
-        0x1fc => |x, i| short3(x, i, median),
-        0x1fd => |x, i| int3(x, i, |a, b, c| (a << (b & 31)).wrapping_add(c)),
-        0x1fe => |x, i| int3(x, i, |a, b, c| a.wrapping_add(b) << (c & 31)),
-        0x1ff => |x, i| int3(x, i, |a, b, c| a.wrapping_add(b).wrapping_add(c)),
-        0x200 => |x, i| int3(x, i, |a, b, c| a << (b & 31) | c),
-        0x201 => |x, i| int3(x, i, |a, b, c| a & b | c),
-        0x202 => |x, i| int3(x, i, |a, b, c| a | b | c),
-        0x280 => |x, i| double2(x, i, |a, b| a + b),
-        0x281 => |x, i| double2(x, i, |a, b| a * b),
-        0x282 => |x, i| double2(x, i, min64),
-        0x283 => |x, i| double2(x, i, max64),
-        0x284 => ldexp_f64,
-        0x285 => |x, i| int2(x, i, u32::wrapping_mul),
-        0x286 => |x, i| int2(x, i, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32),
-        0x287 => |x, i| {
-            int2(x, i, |a, b| {
-                ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
-            })
-        },
-        0x288 => ldexp_f32,
-        0x289 => |x, i| {
-            let lane = (x.s32(i.src[1], 0) & 63) as usize;
-            let value = if i.src[0] >= VGPR {
-                x.vgpr(i.src[0])[lane]
-            } else {
-                x.s32(i.src[0], 0)
-            };
-            x.set(i.dst, value);
-        },
-        0x28a => |x, i| {
-            let value = x.s32(i.src[0], 0);
-            let lane = (x.s32(i.src[1], 0) & 63) as usize;
-            x.vgpr_mut(i.dst)[lane] = value;
-        },
-        0x28b => |x, i| int2(x, i, |a, b| a.count_ones().wrapping_add(b)),
-        0x28c => |x, i| mbcnt(x, i, 0),
-        0x28d => |x, i| mbcnt(x, i, 32),
-        0x28f => |x, i| shift64(x, i, |a, n| a << n),
-        0x290 => |x, i| shift64(x, i, |a, n| a >> n),
-        0x291 => |x, i| shift64(x, i, |a, n| (a as i64 >> n) as u64),
-        0x292 => trig_preop,
-        0x293 => |x, i| int2(x, i, |a, b| ((1 << (a & 31)) - 1) << (b & 31)),
-        0x294 => |x, i| {
-            pack_f32(x, i, |a| {
-                (norm(a, -1.0) * 32767.0).round_ties_even() as i16 as u16
-            })
-        },
-        0x295 => |x, i| pack_f32(x, i, |a| (norm(a, 0.0) * 65535.0).round_ties_even() as u16),
-        0x296 => |x, i| pack_f32(x, i, |a| f64_to_f16_rtz(f64::from(a))),
-        0x297 => |x, i| int2(x, i, |a, b| a.min(0xffff) | b.min(0xffff) << 16),
-        0x298 => |x, i| {
-            int2(x, i, |a, b| {
-                let clamp = |v: u32| u32::from((v as i32).clamp(-32768, 32767) as i16 as u16);
-                clamp(a) | clamp(b) << 16
-            })
-        },
-        0x299 => |x, i| {
-            pack_f16(x, i, |a| {
-                (norm(a, -1.0) * 32767.0).round_ties_even() as i16 as u16
-            })
-        },
-        0x29a => |x, i| pack_f16(x, i, |a| (norm(a, 0.0) * 65535.0).round_ties_even() as u16),
-        0x29c => |x, i| {
-            if i.has(CLAMP) {
-                int2(x, i, |a, b| (a as i32).saturating_add(b as i32) as u32);
-            } else {
-                int2(x, i, u32::wrapping_add);
-            }
-        },
-        0x29d => |x, i| {
-            if i.has(CLAMP) {
-                int2(x, i, |a, b| (a as i32).saturating_sub(b as i32) as u32);
-            } else {
-                int2(x, i, u32::wrapping_sub);
-            }
-        },
-        0x29e => |x, i| {
-            if i.has(CLAMP) {
-                short2(x, i, |a, b| (a as i16).saturating_add(b as i16) as u16);
-            } else {
-                short2(x, i, u16::wrapping_add);
-            }
-        },
-        0x29f => |x, i| {
-            if i.has(CLAMP) {
-                short2(x, i, |a, b| (a as i16).saturating_sub(b as i16) as u16);
-            } else {
-                short2(x, i, u16::wrapping_sub);
-            }
-        },
-        0x2a0 => pack_b32_f16,
-        0x2a1 => |x, i| float2(x, i, |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b }),
-        _ => return None,
-    };
-    Some(handler)
+for_each_level! {
+    fn handler(opcode: u32) -> Option<Handler> {
+        let handler: Handler = match opcode {
+            0x1c0 => |x, i| {
+                float3(
+                    x,
+                    i,
+                    |a, b, c| if a == 0.0 || b == 0.0 { c } else { a * b + c },
+                )
+            },
+            0x1c1 => |x, i| float3(x, i, |a, b, c| a * b + c),
+            0x1c2 => |x, i| {
+                int3(x, i, |a, b, c| {
+                    (vop2::signed24(a).wrapping_mul(vop2::signed24(b)) as u32).wrapping_add(c)
+                })
+            },
+            0x1c3 => |x, i| {
+                int3(x, i, |a, b, c| {
+                    (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff).wrapping_add(c)
+                })
+            },
+            0x1c4 => |x, i| float3(x, i, |a, b, c| cube(a, b, c).0),
+            0x1c5 => |x, i| float3(x, i, |a, b, c| cube(a, b, c).1),
+            0x1c6 => |x, i| float3(x, i, |a, b, c| cube(a, b, c).2),
+            0x1c7 => |x, i| float3(x, i, |a, b, c| cube(a, b, c).3),
+            0x1c8 => |x, i| {
+                int3(x, i, |a, b, c| {
+                    let (shift, width) = (b & 31, c & 31);
+                    a >> shift & ((1 << width) - 1)
+                })
+            },
+            0x1c9 => |x, i| int3(x, i, bfe_i32),
+            0x1ca => |x, i| int3(x, i, |a, b, c| a & b | !a & c),
+            0x1cb => |x, i| fma32(x, i),
+            0x1cc => |x, i| double3(x, i, f64::mul_add),
+            0x1cd => |x, i| {
+                int3(x, i, |a, b, c| {
+                    let lane = |n: u32| ((a >> n & 0xff) + (b >> n & 0xff) + (c >> n & 1)) >> 1 << n;
+                    lane(0) | lane(8) | lane(16) | lane(24)
+                })
+            },
+            0x1ce => |x, i| int3(x, i, |a, b, c| (pair(a, b) >> (c & 31)) as u32),
+            0x1cf => |x, i| int3(x, i, |a, b, c| (pair(a, b) >> (8 * (c & 3))) as u32),
+            0x1d0 => |x, i| float3(x, i, |a, b, c| min32(min32(a, b), c)),
+            0x1d1 => |x, i| {
+                int3(x, i, |a, b, c| {
+                    (a as i32).min(b as i32).min(c as i32) as u32
+                })
+            },
+            0x1d2 => |x, i| int3(x, i, |a, b, c| a.min(b).min(c)),
+            0x1d3 => |x, i| float3(x, i, |a, b, c| max32(max32(a, b), c)),
+            0x1d4 => |x, i| {
+                int3(x, i, |a, b, c| {
+                    (a as i32).max(b as i32).max(c as i32) as u32
+                })
+            },
+            0x1d5 => |x, i| int3(x, i, |a, b, c| a.max(b).max(c)),
+            0x1d6 => |x, i| {
+                float3(x, i, |a, b, c| {
+                    med64(f64::from(a), f64::from(b), f64::from(c)) as f32
+                })
+            },
+            0x1d7 => |x, i| int3(x, i, |a, b, c| median(a as i32, b as i32, c as i32) as u32),
+            0x1d8 => |x, i| int3(x, i, median),
+            0x1d9 => |x, i| int3(x, i, sad_u8),
+            0x1da => |x, i| int3(x, i, |a, b, c| (sad_u8(a, b, 0) << 16).wrapping_add(c)),
+            0x1db => |x, i| {
+                int3(x, i, |a, b, c| {
+                    (a & 0xffff)
+                        .abs_diff(b & 0xffff)
+                        .wrapping_add((a >> 16).abs_diff(b >> 16))
+                        .wrapping_add(c)
+                })
+            },
+            0x1dc => |x, i| int3(x, i, |a, b, c| a.abs_diff(b).wrapping_add(c)),
+            0x1dd => |x, i| cvt_pk_u8(x, i),
+            0x1de => |x, i| fixup32(x, i),
+            0x1df => |x, i| fixup64(x, i),
+            0x1e0 => |x, i| scale32(x, i),
+            0x1e1 => |x, i| scale64(x, i),
+            0x1e2 => |x, i| fmas32(x, i),
+            0x1e3 => |x, i| fmas64(x, i),
+            0x1e4 => |x, i| int3(x, i, msad_u8),
+            0x1e5 => |x, i| wide_sad(x, i, sad_u8),
+            0x1e6 => |x, i| wide_sad(x, i, msad_u8),
+            0x1e7 => |x, i| mqsad_u32(x, i),
+            0x1e8 => |x, i| {
+                mad64(x, i, |a, b, c| {
+                    (u64::from(a) * u64::from(b)).overflowing_add(c)
+                })
+            },
+            0x1e9 => |x, i| {
+                mad64(x, i, |a, b, c| {
+                    (i64::from(a as i32) * i64::from(b as i32))
+                        .overflowing_add(c as i64)
+                        .into_parts()
+                })
+            },
+            0x1ea | 0x203 | 0x1ee | 0x206 => |x, i| half3(x, i, fma16),
+            0x1eb | 0x204 => |x, i| short3(x, i, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
+            0x1ec | 0x205 => |x, i| short3(x, i, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
+            0x1ed => |x, i| int3(x, i, perm),
+            0x1ef | 0x207 => |x, i| {
+                half3(x, i, |q, d, n| {
+                    fixup(q, d, n, 1 << 20, 1 << 20)
+                })
+            },
+            0x1f0 => |x, i| {
+                // The other bytes are those of the destination.
+                let mut i = *i;
+                i.src[2] = i.dst;
+                cvt_pk_u8(x, &i);
+            },
+            0x1f1 => |x, i| mad_wide16(x, i, |a, b| u32::from(a) * u32::from(b)),
+            0x1f2 => |x, i| {
+                mad_wide16(x, i, |a, b| {
+                    (i32::from(a as i16) * i32::from(b as i16)) as u32
+                })
+            },
+            0x1f3 => |x, i| int3(x, i, |a, b, c| (a ^ b).wrapping_add(c)),
+            0x1f4 => |x, i| half3(x, i, |a, b, c| min64(min64(a, b), c)),
+            0x1f5 => |x, i| {
+                short3(x, i, |a, b, c| {
+                    (a as i16).min(b as i16).min(c as i16) as u16
+                })
+            },
+            0x1f6 => |x, i| short3(x, i, |a, b, c| a.min(b).min(c)),
+            0x1f7 => |x, i| half3(x, i, |a, b, c| max64(max64(a, b), c)),
+            0x1f8 => |x, i| {
+                short3(x, i, |a, b, c| {
+                    (a as i16).max(b as i16).max(c as i16) as u16
+                })
+            },
+            0x1f9 => |x, i| short3(x, i, |a, b, c| a.max(b).max(c)),
+            0x1fa => |x, i| half3(x, i, med64),
+            0x1fb => |x, i| short3(x, i, |a, b, c| median(a as i16, b as i16, c as i16) as u16),
+            0x1fc => |x, i| short3(x, i, median),
+            0x1fd => |x, i| int3(x, i, |a, b, c| (a << (b & 31)).wrapping_add(c)),
+            0x1fe => |x, i| int3(x, i, |a, b, c| a.wrapping_add(b) << (c & 31)),
+            0x1ff => |x, i| int3(x, i, |a, b, c| a.wrapping_add(b).wrapping_add(c)),
+            0x200 => |x, i| int3(x, i, |a, b, c| a << (b & 31) | c),
+            0x201 => |x, i| int3(x, i, |a, b, c| a & b | c),
+            0x202 => |x, i| int3(x, i, |a, b, c| a | b | c),
+            0x280 => |x, i| double2(x, i, |a, b| a + b),
+            0x281 => |x, i| double2(x, i, |a, b| a * b),
+            0x282 => |x, i| double2(x, i, min64),
+            0x283 => |x, i| double2(x, i, max64),
+            0x284 => |x, i| ldexp_f64(x, i),
+            0x285 => |x, i| int2(x, i, u32::wrapping_mul),
+            0x286 => |x, i| int2(x, i, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32),
+            0x287 => |x, i| {
+                int2(x, i, |a, b| {
+                    ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
+                })
+            },
+            0x288 => |x, i| ldexp_f32(x, i),
+            0x289 => |x, i| {
+                let lane = (x.s32(i.src[1], 0) & 63) as usize;
+                let value = if i.src[0] >= VGPR {
+                    x.vgpr(i.src[0])[lane]
+                } else {
+                    x.s32(i.src[0], 0)
+                };
+                x.set(i.dst, value);
+            },
+            0x28a => |x, i| {
+                let value = x.s32(i.src[0], 0);
+                let lane = (x.s32(i.src[1], 0) & 63) as usize;
+                x.vgpr_mut(i.dst)[lane] = value;
+            },
+            0x28b => |x, i| int2(x, i, |a, b| a.count_ones().wrapping_add(b)),
+            0x28c => |x, i| mbcnt(x, i, 0),
+            0x28d => |x, i| mbcnt(x, i, 32),
+            0x28f => |x, i| shift64(x, i, |a, n| a << n),
+            0x290 => |x, i| shift64(x, i, |a, n| a >> n),
+            0x291 => |x, i| shift64(x, i, |a, n| (a as i64 >> n) as u64),
+            0x292 => |x, i| trig_preop(x, i),
+            0x293 => |x, i| int2(x, i, |a, b| ((1 << (a & 31)) - 1) << (b & 31)),
+            0x294 => |x, i| {
+                pack_f32(x, i, |a| {
+                    (norm(a, -1.0) * 32767.0).round_ties_even() as i16 as u16
+                })
+            },
+            0x295 => |x, i| pack_f32(x, i, |a| (norm(a, 0.0) * 65535.0).round_ties_even() as u16),
+            0x296 => |x, i| pack_f32(x, i, |a| f64_to_f16_rtz(f64::from(a))),
+            0x297 => |x, i| int2(x, i, |a, b| a.min(0xffff) | b.min(0xffff) << 16),
+            0x298 => |x, i| {
+                int2(x, i, |a, b| {
+                    let clamp = |v: u32| u32::from((v as i32).clamp(-32768, 32767) as i16 as u16);
+                    clamp(a) | clamp(b) << 16
+                })
+            },
+            0x299 => |x, i| {
+                pack_f16(x, i, |a| {
+                    (norm(a, -1.0) * 32767.0).round_ties_even() as i16 as u16
+                })
+            },
+            0x29a => |x, i| pack_f16(x, i, |a| (norm(a, 0.0) * 65535.0).round_ties_even() as u16),
+            0x29c => |x, i| {
+                if i.has(CLAMP) {
+                    int2(x, i, |a, b| (a as i32).saturating_add(b as i32) as u32);
+                } else {
+                    int2(x, i, u32::wrapping_add);
+                }
+            },
+            0x29d => |x, i| {
+                if i.has(CLAMP) {
+                    int2(x, i, |a, b| (a as i32).saturating_sub(b as i32) as u32);
+                } else {
+                    int2(x, i, u32::wrapping_sub);
+                }
+            },
+            0x29e => |x, i| {
+                if i.has(CLAMP) {
+                    short2(x, i, |a, b| (a as i16).saturating_add(b as i16) as u16);
+                } else {
+                    short2(x, i, u16::wrapping_add);
+                }
+            },
+            0x29f => |x, i| {
+                if i.has(CLAMP) {
+                    short2(x, i, |a, b| (a as i16).saturating_sub(b as i16) as u16);
+                } else {
+                    short2(x, i, u16::wrapping_sub);
+                }
+            },
+            0x2a0 => |x, i| pack_b32_f16(x, i),
+            0x2a1 => |x, i| float2(x, i, |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b }),
+            _ => return None,
+        };
+        Some(handler)
+    }
 }
 
 /// Converts an `overflowing_*` result to the bits and the carry.
@@ -344,11 +337,12 @@ fn msad_u8(a: u32, b: u32, c: u32) -> u32 {
 }
 
 /// Four sums of absolute differences over a sliding window, packed into 16 bits each.
+#[inline(always)]
 fn wide_sad(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, u32) -> u32) {
     let (mut a, mut c) = ([0; 64], [0; 64]);
     x.src64(i, 0, false, &mut a);
     x.src64(i, 2, false, &mut c);
-    let mut buf = [0; 64];
+    let [mut buf] = buffers();
     let b = *x.src(i, 1, Kind::Int, &mut buf);
     let mut out = [0; 64];
     for l in 0..64 {
@@ -380,121 +374,23 @@ fn perm(a: u32, b: u32, selector: u32) -> u32 {
     out
 }
 
-fn with_sign32(q: f32, d: f32, n: f32) -> f32 {
-    q.abs()
-        .copysign(if d.is_sign_negative() == n.is_sign_negative() {
-            1.0
-        } else {
-            -1.0
-        })
-}
-
-fn with_sign64(q: f64, d: f64, n: f64) -> f64 {
-    q.abs()
-        .copysign(if d.is_sign_negative() == n.is_sign_negative() {
-            1.0
-        } else {
-            -1.0
-        })
-}
-
-fn scale32(x: &mut Exec<'_>, i: &Inst) {
-    let mut out = [0; 64];
-    let mut bits = [0; 64];
-    {
-        let (mut ba, mut bb, mut bc) = ([0; 64], [0; 64], [0; 64]);
-        let a = x.src(i, 0, Kind::F32, &mut ba);
-        let b = x.src(i, 1, Kind::F32, &mut bb);
-        let c = x.src(i, 2, Kind::F32, &mut bc);
-        for l in 0..64 {
-            let (value, scaled) = div_scale32(
-                f32::from_bits(a[l]),
-                f32::from_bits(b[l]),
-                f32::from_bits(c[l]),
-            );
-            out[l] = value.to_bits();
-            bits[l] = u8::from(scaled);
-        }
-    }
-    x.write(i, &out);
-    x.write_lane_mask(i, pack_bits(&bits));
-}
-
-fn scale64(x: &mut Exec<'_>, i: &Inst) {
-    let (mut a, mut b, mut c) = ([0; 64], [0; 64], [0; 64]);
-    x.src64(i, 0, true, &mut a);
-    x.src64(i, 1, true, &mut b);
-    x.src64(i, 2, true, &mut c);
-    let mut bits = [0; 64];
-    for l in 0..64 {
-        let (value, scaled) = div_scale64(
-            f64::from_bits(a[l]),
-            f64::from_bits(b[l]),
-            f64::from_bits(c[l]),
-        );
-        a[l] = value.to_bits();
-        bits[l] = u8::from(scaled);
-    }
-    x.write64(i, &a);
-    x.write_lane_mask(i, pack_bits(&bits));
-}
-
-fn fmas32(x: &mut Exec<'_>, i: &Inst) {
-    let scaled = x.vcc() & x.exec();
-    if scaled == 0 {
-        return fma32(x, i);
-    }
-    let mut out = [0; 64];
-    {
-        let (mut ba, mut bb, mut bc) = ([0; 64], [0; 64], [0; 64]);
-        let a = x.src(i, 0, Kind::F32, &mut ba);
-        let b = x.src(i, 1, Kind::F32, &mut bb);
-        let c = x.src(i, 2, Kind::F32, &mut bc);
-        for l in 0..64 {
-            let (a, b, c) = (
-                f32::from_bits(a[l]),
-                f32::from_bits(b[l]),
-                f32::from_bits(c[l]),
-            );
-            out[l] = div_fmas32(a, b, c, scaled >> l & 1 != 0).to_bits();
-        }
-    }
-    x.write_f32(i, &mut out);
-}
-
-fn fmas64(x: &mut Exec<'_>, i: &Inst) {
-    let scaled = x.vcc() & x.exec();
-    let (mut a, mut b, mut c) = ([0; 64], [0; 64], [0; 64]);
-    x.src64(i, 0, true, &mut a);
-    x.src64(i, 1, true, &mut b);
-    x.src64(i, 2, true, &mut c);
-    for l in 0..64 {
-        let (p, q, r) = (
-            f64::from_bits(a[l]),
-            f64::from_bits(b[l]),
-            f64::from_bits(c[l]),
-        );
-        a[l] = div_fmas64(p, q, r, scaled >> l & 1 != 0).to_bits();
-    }
-    x.write_f64(i, &mut a);
-}
-
 #[inline(always)]
 fn mad64(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, u64) -> (u64, bool)) {
-    let mut c = [0; 64];
     let mut bits = [0; 64];
+    let (mut low, mut high) = ([0; 64], [0; 64]);
     {
-        let (mut ba, mut bb) = ([0; 64], [0; 64]);
-        x.src64(i, 2, false, &mut c);
+        let [mut ba, mut bb] = buffers();
+        let mut bc = buffers();
+        let c = x.src_pair(i, 2, false, &mut bc);
         let a = x.src(i, 0, Kind::Int, &mut ba);
         let b = x.src(i, 1, Kind::Int, &mut bb);
         for l in 0..64 {
-            let (sum, carry) = f(a[l], b[l], c[l]);
-            c[l] = sum;
+            let (sum, carry) = f(a[l], b[l], c.lane(l));
+            (low[l], high[l]) = (sum as u32, (sum >> 32) as u32);
             bits[l] = u8::from(carry);
         }
     }
-    x.write64(i, &c);
+    x.write_halves(i, &[low, high]);
     x.write_lane_mask(i, pack_bits(&bits));
 }
 
@@ -502,7 +398,7 @@ fn mad64(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, u64) -> (u64, bool)) {
 fn mad_wide16(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16, u16) -> u32) {
     let mut out = [0; 64];
     {
-        let (mut ba, mut bb, mut bc) = ([0; 64], [0; 64], [0; 64]);
+        let [mut ba, mut bb, mut bc] = buffers();
         let a = x.src(i, 0, Kind::I16, &mut ba);
         let b = x.src(i, 1, Kind::I16, &mut bb);
         let c = x.src(i, 2, Kind::Int, &mut bc);
@@ -514,10 +410,11 @@ fn mad_wide16(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16, u16) -> u32) {
 }
 
 /// Counts the bits of `a` below the lane, in the half of the wave that starts at `first`.
+#[inline(always)]
 fn mbcnt(x: &mut Exec<'_>, i: &Inst, first: u32) {
     let mut out = [0; 64];
     {
-        let (mut ba, mut bb) = ([0; 64], [0; 64]);
+        let [mut ba, mut bb] = buffers();
         let a = x.src(i, 0, Kind::Int, &mut ba);
         let b = x.src(i, 1, Kind::Int, &mut bb);
         for l in 0..64u32 {
@@ -531,35 +428,31 @@ fn mbcnt(x: &mut Exec<'_>, i: &Inst, first: u32) {
 
 #[inline(always)]
 fn shift64(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u64, u32) -> u64) {
-    let mut out = [0; 64];
-    {
-        let mut buf = [0; 64];
-        x.src64(i, 1, false, &mut out);
-        let a = x.src(i, 0, Kind::Int, &mut buf);
-        for l in 0..64 {
-            out[l] = f(out[l], a[l] & 63);
-        }
-    }
-    x.write64(i, &out);
+    let out = {
+        let ([mut ba], mut bb) = (buffers(), buffers());
+        let a = x.src(i, 0, Kind::Int, &mut ba);
+        let b = x.src_pair(i, 1, false, &mut bb);
+        halves(|l| f(b.lane(l), a[l] & 63))
+    };
+    x.write_halves(i, &out);
 }
 
+#[inline(always)]
 fn ldexp_f64(x: &mut Exec<'_>, i: &Inst) {
-    let mut out = [0; 64];
-    {
-        let mut buf = [0; 64];
-        x.src64(i, 0, true, &mut out);
-        let n = x.src(i, 1, Kind::Int, &mut buf);
-        for l in 0..64 {
-            out[l] = ldexp64(f64::from_bits(out[l]), n[l] as i32).to_bits();
-        }
-    }
+    let mut out = {
+        let (mut ba, [mut bb]) = (buffers(), buffers());
+        let a = x.src_pair(i, 0, true, &mut ba);
+        let n = x.src(i, 1, Kind::Int, &mut bb);
+        halves(|l| ldexp64(a.number(l), n[l] as i32).to_bits())
+    };
     x.write_f64(i, &mut out);
 }
 
+#[inline(always)]
 fn ldexp_f32(x: &mut Exec<'_>, i: &Inst) {
     let mut out = [0; 64];
     {
-        let (mut ba, mut bb) = ([0; 64], [0; 64]);
+        let [mut ba, mut bb] = buffers();
         let a = x.src(i, 0, Kind::F32, &mut ba);
         let n = x.src(i, 1, Kind::Int, &mut bb);
         for l in 0..64 {
@@ -579,7 +472,7 @@ fn norm(a: f32, least: f32) -> f32 {
 fn pack_f32(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> u16) {
     let mut out = [0; 64];
     {
-        let (mut ba, mut bb) = ([0; 64], [0; 64]);
+        let [mut ba, mut bb] = buffers();
         let a = x.src(i, 0, Kind::F32, &mut ba);
         let b = x.src(i, 1, Kind::F32, &mut bb);
         for l in 0..64 {
@@ -593,7 +486,7 @@ fn pack_f32(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> u16) {
 fn pack_f16(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> u16) {
     let mut out = [0; 64];
     {
-        let (mut ba, mut bb) = ([0; 64], [0; 64]);
+        let [mut ba, mut bb] = buffers();
         let a = x.src(i, 0, Kind::F16, &mut ba);
         let b = x.src(i, 1, Kind::F16, &mut bb);
         let pick = |v: u32| u32::from(f(f16_to_f32(v as u16)));
@@ -605,10 +498,11 @@ fn pack_f16(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> u16) {
 }
 
 /// `v_mqsad_u32_u8`: the four sums of a sliding window with 32 bits each.
+#[inline(always)]
 fn mqsad_u32(x: &mut Exec<'_>, i: &Inst) {
     let mut a = [0; 64];
     x.src64(i, 0, false, &mut a);
-    let mut buf = [0; 64];
+    let [mut buf] = buffers();
     let b = *x.src(i, 1, Kind::Int, &mut buf);
     let out: [[u32; 64]; 4] = std::array::from_fn(|n| {
         let sum = if i.src[2] >= VGPR {
@@ -625,23 +519,22 @@ fn mqsad_u32(x: &mut Exec<'_>, i: &Inst) {
     x.count_lanes();
 }
 
+#[inline(always)]
 fn trig_preop(x: &mut Exec<'_>, i: &Inst) {
-    let mut out = [0; 64];
-    {
-        let mut buf = [0; 64];
-        x.src64(i, 0, true, &mut out);
-        let n = x.src(i, 1, Kind::Int, &mut buf);
-        for l in 0..64 {
-            out[l] = two_over_pi(f64::from_bits(out[l]), n[l]).to_bits();
-        }
-    }
+    let mut out = {
+        let (mut ba, [mut bb]) = (buffers(), buffers());
+        let a = x.src_pair(i, 0, true, &mut ba);
+        let n = x.src(i, 1, Kind::Int, &mut bb);
+        halves(|l| two_over_pi(a.number(l), n[l]).to_bits())
+    };
     x.write_f64(i, &mut out);
 }
 
+#[inline(always)]
 fn cvt_pk_u8(x: &mut Exec<'_>, i: &Inst) {
     let mut out = [0; 64];
     {
-        let (mut ba, mut bb, mut bc) = ([0; 64], [0; 64], [0; 64]);
+        let [mut ba, mut bb, mut bc] = buffers();
         let a = x.src(i, 0, Kind::F32, &mut ba);
         let b = x.src(i, 1, Kind::Int, &mut bb);
         let c = x.src(i, 2, Kind::Int, &mut bc);
@@ -654,10 +547,11 @@ fn cvt_pk_u8(x: &mut Exec<'_>, i: &Inst) {
     x.write(i, &out);
 }
 
+#[inline(always)]
 fn pack_b32_f16(x: &mut Exec<'_>, i: &Inst) {
     let mut out = [0; 64];
     {
-        let (mut ba, mut bb) = ([0; 64], [0; 64]);
+        let [mut ba, mut bb] = buffers();
         let a = x.src(i, 0, Kind::F16, &mut ba);
         let b = x.src(i, 1, Kind::F16, &mut bb);
         for l in 0..64 {

@@ -2,8 +2,9 @@
 
 use super::exec::{Exec, Lanes, Lanes64};
 use super::float::{add_odd, f16_to_f32, f64_to_f16, fma16, max64, min64};
+use super::host::for_each_level;
 use super::inst::{AGPR, CLAMP, Format, Handler, Inst, LITERAL, VGPR};
-use super::operand::{Kind, blend};
+use super::operand::{Kind, blend, buffers};
 use super::{Class, InstructionSet};
 
 /// Decodes a VOP3P instruction.
@@ -68,83 +69,86 @@ pub(super) fn matrix_operands(words: [u32; 3], opcode: u32, run: Handler, class:
     i
 }
 
-fn handler(opcode: u32) -> Option<Handler> {
-    let handler: Handler = match opcode {
-        0x00 | 0x09 => |x, i| {
-            short(x, i, |a, b, c| {
-                let wide = |v: u16| {
-                    if i.opcode == 0 {
-                        i64::from(v as i16)
-                    } else {
-                        i64::from(v)
-                    }
-                };
-                clamp16(i, wide(a) * wide(b) + wide(c), i.opcode == 0)
-            })
-        },
-        0x01 => |x, i| short(x, i, |a, b, _| a.wrapping_mul(b)),
-        0x02 => |x, i| {
-            short(x, i, |a, b, _| {
-                clamp16(i, i64::from(a as i16) + i64::from(b as i16), true)
-            })
-        },
-        0x03 => |x, i| {
-            short(x, i, |a, b, _| {
-                clamp16(i, i64::from(a as i16) - i64::from(b as i16), true)
-            })
-        },
-        0x04 => |x, i| short(x, i, |a, b, _| b << (a & 15)),
-        0x05 => |x, i| short(x, i, |a, b, _| b >> (a & 15)),
-        0x06 => |x, i| short(x, i, |a, b, _| (b as i16 >> (a & 15)) as u16),
-        0x07 => |x, i| short(x, i, |a, b, _| (a as i16).max(b as i16) as u16),
-        0x08 => |x, i| short(x, i, |a, b, _| (a as i16).min(b as i16) as u16),
-        0x0a => |x, i| {
-            short(x, i, |a, b, _| {
-                clamp16(i, i64::from(a) + i64::from(b), false)
-            })
-        },
-        0x0b => |x, i| {
-            short(x, i, |a, b, _| {
-                clamp16(i, i64::from(a) - i64::from(b), false)
-            })
-        },
-        0x0c => |x, i| short(x, i, |a, b, _| a.max(b)),
-        0x0d => |x, i| short(x, i, |a, b, _| a.min(b)),
-        0x0e => |x, i| half(x, i, fma16),
-        0x0f => |x, i| half(x, i, |a, b, _| a + b),
-        0x10 => |x, i| half(x, i, |a, b, _| a * b),
-        0x11 => |x, i| half(x, i, |a, b, _| min64(a, b)),
-        0x12 => |x, i| half(x, i, |a, b, _| max64(a, b)),
-        0x20 => |x, i| {
-            let mut out = mixed(x, i).map(|v| (v as f32).to_bits());
-            clamp_f32(i, &mut out);
-            x.write(i, &out);
-        },
-        0x21 => |x, i| mixed_half(x, i, 0),
-        0x22 => |x, i| mixed_half(x, i, 16),
-        0x23 => dot2_f32_f16_packed,
-        0x26 => |x, i| int_dot::<16, true>(x, i),
-        0x27 => |x, i| int_dot::<16, false>(x, i),
-        0x28 => |x, i| int_dot::<8, true>(x, i),
-        0x29 => |x, i| int_dot::<8, false>(x, i),
-        0x2a => |x, i| int_dot::<4, true>(x, i),
-        0x2b => |x, i| int_dot::<4, false>(x, i),
-        0x30 => packed_fma32,
-        0x31 => |x, i| single(x, i, |a, b| a * b),
-        0x32 => |x, i| single(x, i, |a, b| a + b),
-        0x33 => packed_mov,
-        0x58 | 0x59 => |x, i| {
-            let mut buf = [0; 64];
-            let out = *x.src(i, 0, Kind::Int, &mut buf);
-            x.write(i, &out);
-        },
-        0x40..=0x6f => return super::mfma::handler(opcode, InstructionSet::Gfx90a),
-        _ => return None,
-    };
-    Some(handler)
+for_each_level! {
+    fn handler(opcode: u32) -> Option<Handler> {
+        let handler: Handler = match opcode {
+            0x00 | 0x09 => |x, i| {
+                short(x, i, |a, b, c| {
+                    let wide = |v: u16| {
+                        if i.opcode == 0 {
+                            i64::from(v as i16)
+                        } else {
+                            i64::from(v)
+                        }
+                    };
+                    clamp16(i, wide(a) * wide(b) + wide(c), i.opcode == 0)
+                })
+            },
+            0x01 => |x, i| short(x, i, |a, b, _| a.wrapping_mul(b)),
+            0x02 => |x, i| {
+                short(x, i, |a, b, _| {
+                    clamp16(i, i64::from(a as i16) + i64::from(b as i16), true)
+                })
+            },
+            0x03 => |x, i| {
+                short(x, i, |a, b, _| {
+                    clamp16(i, i64::from(a as i16) - i64::from(b as i16), true)
+                })
+            },
+            0x04 => |x, i| short(x, i, |a, b, _| b << (a & 15)),
+            0x05 => |x, i| short(x, i, |a, b, _| b >> (a & 15)),
+            0x06 => |x, i| short(x, i, |a, b, _| (b as i16 >> (a & 15)) as u16),
+            0x07 => |x, i| short(x, i, |a, b, _| (a as i16).max(b as i16) as u16),
+            0x08 => |x, i| short(x, i, |a, b, _| (a as i16).min(b as i16) as u16),
+            0x0a => |x, i| {
+                short(x, i, |a, b, _| {
+                    clamp16(i, i64::from(a) + i64::from(b), false)
+                })
+            },
+            0x0b => |x, i| {
+                short(x, i, |a, b, _| {
+                    clamp16(i, i64::from(a) - i64::from(b), false)
+                })
+            },
+            0x0c => |x, i| short(x, i, |a, b, _| a.max(b)),
+            0x0d => |x, i| short(x, i, |a, b, _| a.min(b)),
+            0x0e => |x, i| half(x, i, fma16),
+            0x0f => |x, i| half(x, i, |a, b, _| a + b),
+            0x10 => |x, i| half(x, i, |a, b, _| a * b),
+            0x11 => |x, i| half(x, i, |a, b, _| min64(a, b)),
+            0x12 => |x, i| half(x, i, |a, b, _| max64(a, b)),
+            0x20 => |x, i| {
+                let mut out = mixed(x, i).map(|v| (v as f32).to_bits());
+                clamp_f32(i, &mut out);
+                x.write(i, &out);
+            },
+            0x21 => |x, i| mixed_half(x, i, 0),
+            0x22 => |x, i| mixed_half(x, i, 16),
+            0x23 => |x, i| dot2_f32_f16_packed(x, i),
+            0x26 => |x, i| int_dot::<16, true>(x, i),
+            0x27 => |x, i| int_dot::<16, false>(x, i),
+            0x28 => |x, i| int_dot::<8, true>(x, i),
+            0x29 => |x, i| int_dot::<8, false>(x, i),
+            0x2a => |x, i| int_dot::<4, true>(x, i),
+            0x2b => |x, i| int_dot::<4, false>(x, i),
+            0x30 => |x, i| packed_fma32(x, i),
+            0x31 => |x, i| single(x, i, |a, b| a * b),
+            0x32 => |x, i| single(x, i, |a, b| a + b),
+            0x33 => |x, i| packed_mov(x, i),
+            0x58 | 0x59 => |x, i| {
+                let [mut buf] = buffers();
+                let out = *x.src(i, 0, Kind::Int, &mut buf);
+                x.write(i, &out);
+            },
+            0x40..=0x6f => return super::mfma::handler(opcode, InstructionSet::Gfx90a),
+            _ => return None,
+        };
+        Some(handler)
+    }
 }
 
 /// A packed source: all lanes of a register or constant, halves unchosen.
+#[inline(always)]
 fn packed(x: &Exec<'_>, i: &Inst, n: usize, float: bool) -> Lanes {
     let code = i.src[n];
     if code >= VGPR {
@@ -178,6 +182,7 @@ fn short(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16, u16, u16) -> u16) {
     x.write(i, &out);
 }
 
+#[inline(always)]
 fn clamp16(i: &Inst, value: i64, signed: bool) -> u16 {
     if !i.has(CLAMP) {
         value as u16
@@ -210,10 +215,12 @@ fn half(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64, f64, f64) -> f64) {
     x.write(i, &out);
 }
 
+#[inline(always)]
 fn clamp01(v: f64) -> f64 {
     if v > 0.0 { v.min(1.0) } else { 0.0 }
 }
 
+#[inline(always)]
 fn clamp_f32(i: &Inst, lanes: &mut Lanes) {
     if i.has(CLAMP) {
         for v in lanes {
@@ -223,6 +230,7 @@ fn clamp_f32(i: &Inst, lanes: &mut Lanes) {
 }
 
 /// `v_fma_mix`: each source single precision, or half where `op_sel_hi` says so.
+#[inline(always)]
 fn mixed(x: &Exec<'_>, i: &Inst) -> [f64; 64] {
     let source = |n: usize, l: usize, s: &Lanes| {
         let mut v = if i.op_sel_hi >> n & 1 != 0 {
@@ -242,6 +250,7 @@ fn mixed(x: &Exec<'_>, i: &Inst) -> [f64; 64] {
     })
 }
 
+#[inline(always)]
 fn mixed_half(x: &mut Exec<'_>, i: &Inst, shift: u32) {
     let values = mixed(x, i);
     let old = *x.vgpr(i.dst);
@@ -256,12 +265,14 @@ fn mixed_half(x: &mut Exec<'_>, i: &Inst, shift: u32) {
     x.write(i, &out);
 }
 
+#[inline(always)]
 fn dot2_f32(a: u32, b: u32, c: f32) -> f32 {
     let half = |v: u32| f64::from(f16_to_f32(v as u16));
     let products = half(a) * half(b) + half(a >> 16) * half(b >> 16);
     (products + f64::from(c)) as f32
 }
 
+#[inline(always)]
 fn dot2_f32_f16_packed(x: &mut Exec<'_>, i: &Inst) {
     let s = [0, 1, 2].map(|n| packed(x, i, n, n < 2));
     let pick = |n: usize, l: usize| {
@@ -277,11 +288,13 @@ fn dot2_f32_f16_packed(x: &mut Exec<'_>, i: &Inst) {
 }
 
 /// `v_dot2c_f32_f16`, which adds to its destination.
+#[inline(always)]
 pub(super) fn dot2_f32_f16(x: &mut Exec<'_>, i: &Inst) {
-    super::operand::int3(x, i, |a, b, c| dot2_f32(a, b, f32::from_bits(c)).to_bits());
+    super::lanewise::int3(x, i, |a, b, c| dot2_f32(a, b, f32::from_bits(c)).to_bits());
 }
 
 /// The sum of the products of the `BITS` wide fields, plus `c`.
+#[inline(always)]
 pub(super) fn dot<const BITS: u32, const SIGNED: bool>(a: u32, b: u32, c: u32, clamp: bool) -> u32 {
     let field = |v: u32, n: u32| {
         let top = v << (32 - BITS - n);
@@ -306,6 +319,7 @@ pub(super) fn dot<const BITS: u32, const SIGNED: bool>(a: u32, b: u32, c: u32, c
     }
 }
 
+#[inline(always)]
 fn int_dot<const BITS: u32, const SIGNED: bool>(x: &mut Exec<'_>, i: &Inst) {
     let s = [0, 1, 2].map(|n| packed(x, i, n, false));
     let clamp = i.has(CLAMP);
@@ -314,6 +328,7 @@ fn int_dot<const BITS: u32, const SIGNED: bool>(x: &mut Exec<'_>, i: &Inst) {
 }
 
 /// `v_pk_fmac_f16`.
+#[inline(always)]
 pub(super) fn packed_fmac(x: &mut Exec<'_>, i: &Inst) {
     let mut i = *i;
     i.op_sel = 0;
@@ -322,6 +337,7 @@ pub(super) fn packed_fmac(x: &mut Exec<'_>, i: &Inst) {
 }
 
 /// The dword of a 64-bit source that the low or high result takes.
+#[inline(always)]
 fn dword(x: &Exec<'_>, i: &Inst, n: usize, high: bool) -> Lanes {
     let code = i.src[n];
     let select = if high { i.op_sel_hi } else { i.op_sel } >> n & 1;
@@ -335,6 +351,7 @@ fn dword(x: &Exec<'_>, i: &Inst, n: usize, high: bool) -> Lanes {
     }
 }
 
+#[inline(always)]
 fn single_source(x: &Exec<'_>, i: &Inst, n: usize, high: bool) -> Lanes {
     let mut lanes = dword(x, i, n, high);
     if if high { i.abs } else { i.neg } >> n & 1 != 0 {
@@ -343,6 +360,7 @@ fn single_source(x: &Exec<'_>, i: &Inst, n: usize, high: bool) -> Lanes {
     lanes
 }
 
+#[inline(always)]
 fn write_pair(x: &mut Exec<'_>, i: &Inst, mut out: [Lanes; 2]) {
     x.count_lanes();
     let mask = x.exec();
@@ -363,16 +381,19 @@ fn single(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32, f32) -> f32) {
     write_pair(x, i, out);
 }
 
+#[inline(always)]
 fn packed_fma32(x: &mut Exec<'_>, i: &Inst) {
     let out = [false, true].map(|high| {
         let [a, b, c] = [0, 1, 2].map(|n| single_source(x, i, n, high));
-        let mut out = [0; 64];
-        super::float::fma32(&a, &b, &c, &mut out);
-        out
+        std::array::from_fn(|l| {
+            let number = |lanes: &Lanes| f32::from_bits(lanes[l]);
+            number(&a).mul_add(number(&b), number(&c)).to_bits()
+        })
     });
     write_pair(x, i, out);
 }
 
+#[inline(always)]
 fn packed_mov(x: &mut Exec<'_>, i: &Inst) {
     // The low result comes from the first source, the high one from the second; op_sel picks their dwords.
     let pick = |n: usize| {

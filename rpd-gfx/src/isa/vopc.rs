@@ -2,8 +2,9 @@
 
 use super::exec::Exec;
 use super::float::{class, f16_to_f32};
+use super::host::for_each_level;
 use super::inst::{Handler, Inst};
-use super::operand::{Kind, pack_bits};
+use super::operand::{Kind, buffers, pack_bits};
 
 /// Float comparisons by the low four bits of the opcode, integer ones by the low three.
 macro_rules! by_condition {
@@ -44,41 +45,43 @@ macro_rules! by_order {
     };
 }
 
-/// The operation of an opcode.
-#[expect(
-    clippy::neg_cmp_op_on_partial_ord,
-    clippy::double_comparisons,
-    reason = "the instruction set's comparisons differ in their result for NaN"
-)]
-pub(super) fn handler(opcode: u32) -> Option<Handler> {
-    let handler: Handler = match opcode {
-        0x10 => |x, i| class32::<false>(x, i),
-        0x11 => |x, i| class32::<true>(x, i),
-        0x12 => |x, i| class64::<false>(x, i),
-        0x13 => |x, i| class64::<true>(x, i),
-        0x14 => |x, i| class16::<false>(x, i),
-        0x15 => |x, i| class16::<true>(x, i),
-        0x20..=0x2f => by_condition!(opcode, float, half, exec: false),
-        0x30..=0x3f => by_condition!(opcode, float, half, exec: true),
-        0x40..=0x4f => by_condition!(opcode, float, single, exec: false),
-        0x50..=0x5f => by_condition!(opcode, float, single, exec: true),
-        0x60..=0x6f => by_condition!(opcode, double, (), exec: false),
-        0x70..=0x7f => by_condition!(opcode, double, (), exec: true),
-        0xa0..=0xa7 => by_order!(opcode, int, |v: u32| v as u16 as i16, exec: false),
-        0xa8..=0xaf => by_order!(opcode, int, |v: u32| v as u16, exec: false),
-        0xb0..=0xb7 => by_order!(opcode, int, |v: u32| v as u16 as i16, exec: true),
-        0xb8..=0xbf => by_order!(opcode, int, |v: u32| v as u16, exec: true),
-        0xc0..=0xc7 => by_order!(opcode, int, |v: u32| v as i32, exec: false),
-        0xc8..=0xcf => by_order!(opcode, int, |v: u32| v, exec: false),
-        0xd0..=0xd7 => by_order!(opcode, int, |v: u32| v as i32, exec: true),
-        0xd8..=0xdf => by_order!(opcode, int, |v: u32| v, exec: true),
-        0xe0..=0xe7 => by_order!(opcode, long, |v: u64| v as i64, exec: false),
-        0xe8..=0xef => by_order!(opcode, long, |v: u64| v, exec: false),
-        0xf0..=0xf7 => by_order!(opcode, long, |v: u64| v as i64, exec: true),
-        0xf8..=0xff => by_order!(opcode, long, |v: u64| v, exec: true),
-        _ => return None,
-    };
-    Some(handler)
+for_each_level! {
+    /// The operation of an opcode.
+    #[expect(
+        clippy::neg_cmp_op_on_partial_ord,
+        clippy::double_comparisons,
+        reason = "the instruction set's comparisons differ in their result for NaN"
+    )]
+    pub(super) fn handler(opcode: u32) -> Option<Handler> {
+        let handler: Handler = match opcode {
+            0x10 => |x, i| class32::<false>(x, i),
+            0x11 => |x, i| class32::<true>(x, i),
+            0x12 => |x, i| class64::<false>(x, i),
+            0x13 => |x, i| class64::<true>(x, i),
+            0x14 => |x, i| class16::<false>(x, i),
+            0x15 => |x, i| class16::<true>(x, i),
+            0x20..=0x2f => by_condition!(opcode, float, half, exec: false),
+            0x30..=0x3f => by_condition!(opcode, float, half, exec: true),
+            0x40..=0x4f => by_condition!(opcode, float, single, exec: false),
+            0x50..=0x5f => by_condition!(opcode, float, single, exec: true),
+            0x60..=0x6f => by_condition!(opcode, double, (), exec: false),
+            0x70..=0x7f => by_condition!(opcode, double, (), exec: true),
+            0xa0..=0xa7 => by_order!(opcode, int, |v: u32| v as u16 as i16, exec: false),
+            0xa8..=0xaf => by_order!(opcode, int, |v: u32| v as u16, exec: false),
+            0xb0..=0xb7 => by_order!(opcode, int, |v: u32| v as u16 as i16, exec: true),
+            0xb8..=0xbf => by_order!(opcode, int, |v: u32| v as u16, exec: true),
+            0xc0..=0xc7 => by_order!(opcode, int, |v: u32| v as i32, exec: false),
+            0xc8..=0xcf => by_order!(opcode, int, |v: u32| v, exec: false),
+            0xd0..=0xd7 => by_order!(opcode, int, |v: u32| v as i32, exec: true),
+            0xd8..=0xdf => by_order!(opcode, int, |v: u32| v, exec: true),
+            0xe0..=0xe7 => by_order!(opcode, long, |v: u64| v as i64, exec: false),
+            0xe8..=0xef => by_order!(opcode, long, |v: u64| v, exec: false),
+            0xf0..=0xf7 => by_order!(opcode, long, |v: u64| v as i64, exec: true),
+            0xf8..=0xff => by_order!(opcode, long, |v: u64| v, exec: true),
+            _ => return None,
+        };
+        Some(handler)
+    }
 }
 
 const fn single(v: u32) -> (Kind, f32) {
@@ -110,7 +113,7 @@ fn float<const EXEC: bool>(
 ) {
     let kind = number(0).0;
     let mut bits = [0; 64];
-    let (mut ba, mut bb) = ([0; 64], [0; 64]);
+    let [mut ba, mut bb] = buffers();
     let a = x.src(i, 0, kind, &mut ba);
     let b = x.src(i, 1, kind, &mut bb);
     for l in 0..64 {
@@ -122,11 +125,11 @@ fn float<const EXEC: bool>(
 #[inline(always)]
 fn double<const EXEC: bool>(x: &mut Exec<'_>, i: &Inst, (): (), f: impl Fn(f64, f64) -> bool) {
     let mut bits = [0; 64];
-    let (mut a, mut b) = ([0; 64], [0; 64]);
-    x.src64(i, 0, true, &mut a);
-    x.src64(i, 1, true, &mut b);
-    for l in 0..64 {
-        bits[l] = u8::from(f(f64::from_bits(a[l]), f64::from_bits(b[l])));
+    let (mut ba, mut bb) = (buffers(), buffers());
+    let a = x.src_pair(i, 0, true, &mut ba);
+    let b = x.src_pair(i, 1, true, &mut bb);
+    for (l, bit) in bits.iter_mut().enumerate() {
+        *bit = u8::from(f(a.number(l), b.number(l)));
     }
     finish::<EXEC>(x, i, &bits);
 }
@@ -144,7 +147,7 @@ fn int<const EXEC: bool, T>(
         Kind::Int
     };
     let mut bits = [0; 64];
-    let (mut ba, mut bb) = ([0; 64], [0; 64]);
+    let [mut ba, mut bb] = buffers();
     let a = x.src(i, 0, kind, &mut ba);
     let b = x.src(i, 1, kind, &mut bb);
     for l in 0..64 {
@@ -161,18 +164,19 @@ fn long<const EXEC: bool, T>(
     f: impl Fn(T, T) -> bool,
 ) {
     let mut bits = [0; 64];
-    let (mut a, mut b) = ([0; 64], [0; 64]);
-    x.src64(i, 0, false, &mut a);
-    x.src64(i, 1, false, &mut b);
-    for l in 0..64 {
-        bits[l] = u8::from(f(number(a[l]), number(b[l])));
+    let (mut ba, mut bb) = (buffers(), buffers());
+    let a = x.src_pair(i, 0, false, &mut ba);
+    let b = x.src_pair(i, 1, false, &mut bb);
+    for (l, bit) in bits.iter_mut().enumerate() {
+        *bit = u8::from(f(number(a.lane(l)), number(b.lane(l))));
     }
     finish::<EXEC>(x, i, &bits);
 }
 
+#[inline(always)]
 fn class32<const EXEC: bool>(x: &mut Exec<'_>, i: &Inst) {
     let mut bits = [0; 64];
-    let (mut ba, mut bb) = ([0; 64], [0; 64]);
+    let [mut ba, mut bb] = buffers();
     let a = x.src(i, 0, Kind::F32, &mut ba);
     let b = x.src(i, 1, Kind::Int, &mut bb);
     for l in 0..64 {
@@ -181,9 +185,10 @@ fn class32<const EXEC: bool>(x: &mut Exec<'_>, i: &Inst) {
     finish::<EXEC>(x, i, &bits);
 }
 
+#[inline(always)]
 fn class16<const EXEC: bool>(x: &mut Exec<'_>, i: &Inst) {
     let mut bits = [0; 64];
-    let (mut ba, mut bb) = ([0; 64], [0; 64]);
+    let [mut ba, mut bb] = buffers();
     let a = x.src(i, 0, Kind::F16, &mut ba);
     let b = x.src(i, 1, Kind::I16, &mut bb);
     for l in 0..64 {
@@ -192,13 +197,14 @@ fn class16<const EXEC: bool>(x: &mut Exec<'_>, i: &Inst) {
     finish::<EXEC>(x, i, &bits);
 }
 
+#[inline(always)]
 fn class64<const EXEC: bool>(x: &mut Exec<'_>, i: &Inst) {
     let mut bits = [0; 64];
-    let (mut a, mut bb) = ([0; 64], [0; 64]);
-    x.src64(i, 0, true, &mut a);
+    let (mut ba, [mut bb]) = (buffers(), buffers());
+    let a = x.src_pair(i, 0, true, &mut ba);
     let b = x.src(i, 1, Kind::Int, &mut bb);
     for l in 0..64 {
-        bits[l] = u8::from(class(a[l], 52, 11, b[l]));
+        bits[l] = u8::from(class(a.lane(l), 52, 11, b[l]));
     }
     finish::<EXEC>(x, i, &bits);
 }

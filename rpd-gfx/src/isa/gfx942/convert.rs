@@ -4,7 +4,7 @@ use super::Lanes64;
 use super::fp8::{F8, decode, encode};
 use crate::isa::exec::{Exec, Lanes};
 use crate::isa::inst::{Handler, Inst};
-use crate::isa::operand::Kind;
+use crate::isa::operand::{Kind, buffers};
 
 /// The operation of a VOP1 opcode.
 pub(super) fn vop1(opcode: u32) -> Option<Handler> {
@@ -26,7 +26,7 @@ pub(super) fn vop1(opcode: u32) -> Option<Handler> {
 pub(super) fn vop3(opcode: u32) -> Option<Handler> {
     Some(match opcode {
         0x208 => |x, i| {
-            let (mut value, mut addend, mut shift) = ([0; 64], [0; 64], [0; 64]);
+            let (mut value, mut addend, [mut shift]) = ([0; 64], [0; 64], buffers());
             x.src64(i, 0, false, &mut value);
             x.src64(i, 2, false, &mut addend);
             let shift = *x.src(i, 1, Kind::Int, &mut shift);
@@ -43,7 +43,7 @@ pub(super) fn vop3(opcode: u32) -> Option<Handler> {
 
 /// The lowest byte of the source, which SDWA may take from another place.
 fn widened(x: &mut Exec<'_>, i: &Inst, format: F8) {
-    let mut buffer = [0; 64];
+    let [mut buffer] = buffers();
     let mut out = x
         .src(i, 0, Kind::Int, &mut buffer)
         .map(|code| decode(format, code as u8).to_bits());
@@ -52,7 +52,7 @@ fn widened(x: &mut Exec<'_>, i: &Inst, format: F8) {
 
 /// The two lowest bytes, to two registers.
 fn widened_pair(x: &mut Exec<'_>, i: &Inst, format: F8) {
-    let mut buffer = [0; 64];
+    let [mut buffer] = buffers();
     let out: Lanes64 = x.src(i, 0, Kind::Int, &mut buffer).map(|codes| {
         let number = |code: u32| u64::from(decode(format, code as u8).to_bits());
         number(codes) | number(codes >> 8) << 32
@@ -67,7 +67,7 @@ fn saturates(x: &Exec<'_>) -> bool {
 
 /// A float source with its sign; op_sel is not about it.
 fn float_source(x: &Exec<'_>, i: &Inst, n: usize) -> Lanes {
-    let mut buffer = [0; 64];
+    let [mut buffer] = buffers();
     *x.src(i, n, Kind::F32, &mut buffer)
 }
 
@@ -92,7 +92,7 @@ fn narrowed_pair(x: &mut Exec<'_>, i: &Inst, format: F8) {
 /// A number, rounded at random, to one byte of a register: bits 2 and 3 of op_sel say which.
 fn narrowed_at_random(x: &mut Exec<'_>, i: &Inst, format: F8) {
     let value = float_source(x, i, 0);
-    let mut buffer = [0; 64];
+    let [mut buffer] = buffers();
     let random = *x.src(i, 1, Kind::Int, &mut buffer);
     let saturate = saturates(x);
     let out = std::array::from_fn(|l| {

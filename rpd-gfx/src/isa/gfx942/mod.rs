@@ -12,8 +12,7 @@ pub(super) use fp8::{F8, decode as decode_f8};
 
 use super::exec::Lanes64;
 use super::inst::{Format, GFX942, Handler, Inst};
-use super::operand::fma32;
-use super::{Class, InstructionSet, decode, ds, flat, mfma, vop, vop3, vop3p};
+use super::{Class, InstructionSet, decode, ds, flat, mfma, vop, vop2, vop3, vop3p};
 
 /// Decodes an instruction of gfx942.
 pub(super) fn decode_instruction(words: [u32; 3]) -> Inst {
@@ -33,7 +32,7 @@ pub(super) fn decode_instruction(words: [u32; 3]) -> Inst {
                 convert::vop1(opcode),
             )
         }
-        (Format::Vop2, 0x17 | 0x18) => like(plain, opcode, Some(fma32)),
+        (Format::Vop2, 0x17 | 0x18) => like(plain, opcode, vop2::handler(0x3b)),
         (Format::Vop3, 0x178 | 0x194..=0x197) => like(
             vop3::decode(with(words, 16, 10, 0x141)),
             opcode,

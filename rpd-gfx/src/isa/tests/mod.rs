@@ -10,6 +10,8 @@ mod gfx942;
 mod gws;
 mod instructions;
 mod kernels;
+#[cfg(target_arch = "x86_64")]
+mod levels;
 mod litmus;
 mod machine;
 mod matrices;

@@ -1,0 +1,91 @@
+//! Compiling loops over lanes for the processor that the interpreter runs on.
+
+/// Sets of vector instructions that loops over lanes are compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg(target_arch = "x86_64")]
+pub(super) enum Level {
+    /// What every x86-64 processor has: 128 bits, no fused multiply-add.
+    Plain,
+    /// 256 bits.
+    Avx2,
+    /// 512 bits.
+    Avx512,
+}
+
+/// The highest level that tests allow; what they find does not depend on it.
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(super) static MOST: std::sync::RwLock<Level> = std::sync::RwLock::new(Level::Avx512);
+
+#[cfg(target_arch = "x86_64")]
+impl Level {
+    /// The one to use: the most that this processor has, and that a test allows.
+    pub(super) fn of_this_processor() -> Self {
+        #[cfg(test)]
+        return Self::detected().min(*MOST.read().unwrap_or_else(|e| e.into_inner()));
+        #[cfg(not(test))]
+        Self::detected()
+    }
+
+    fn detected() -> Self {
+        use std::arch::is_x86_feature_detected as has;
+        let avx2 = has!("avx2")
+            && has!("bmi1")
+            && has!("bmi2")
+            && has!("f16c")
+            && has!("fma")
+            && has!("lzcnt")
+            && has!("popcnt");
+        let avx512 = has!("avx512f")
+            && has!("avx512bw")
+            && has!("avx512cd")
+            && has!("avx512dq")
+            && has!("avx512vl");
+        match (avx2, avx512) {
+            (true, true) => Self::Avx512,
+            (true, false) => Self::Avx2,
+            (false, _) => Self::Plain,
+        }
+    }
+}
+
+/// Defines a function that looks up handlers of instructions, with its body compiled once for each [`Level`]; a call is one
+/// of what this processor has.
+///
+/// Closures in the body, and what is inlined into them, may use the instructions of their level: functions that contain
+/// loops over lanes are `#[inline(always)]` for this reason, and are called by closures. Results do not depend on the level, but for
+/// which NaN comes of several.
+macro_rules! for_each_level {
+    (
+        $(#[$meta:meta])*
+        $vis:vis fn $name:ident $(<$generic:ident: $bound:ident>)? (
+            $($argument:ident: $type:ty),*
+        ) -> $result:ty $body:block
+    ) => {
+        $(#[$meta])*
+        $vis fn $name $(<$generic: $bound>)? ($($argument: $type),*) -> $result {
+            #[cfg(target_arch = "x86_64")]
+            {
+                use $crate::isa::host::Level;
+
+                #[target_feature(enable = "avx2,bmi1,bmi2,f16c,fma,lzcnt,popcnt")]
+                fn avx2 $(<$generic: $bound>)? ($($argument: $type),*) -> $result $body
+
+                #[target_feature(enable = "avx2,bmi1,bmi2,f16c,fma,lzcnt,popcnt")]
+                #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+                fn avx512 $(<$generic: $bound>)? ($($argument: $type),*) -> $result $body
+
+                match Level::of_this_processor() {
+                    // SAFETY: the processor has the instructions, which was found out just now.
+                    Level::Avx512 => return unsafe { avx512 $(::<$generic>)? ($($argument),*) },
+                    // SAFETY: likewise.
+                    Level::Avx2 => return unsafe { avx2 $(::<$generic>)? ($($argument),*) },
+                    Level::Plain => {}
+                }
+            }
+            fn plain $(<$generic: $bound>)? ($($argument: $type),*) -> $result $body
+            plain $(::<$generic>)? ($($argument),*)
+        }
+    };
+}
+
+pub(super) use for_each_level;

@@ -1,0 +1,377 @@
+//! Transfers between registers and memory, which buffer, global, flat and scratch instructions share.
+
+use super::atomics::atomic;
+use super::exec::{Exec, Lanes64, Wave, register};
+use super::host::for_each_level;
+use super::inst::{Handler, Inst};
+use super::lanes::each_lane;
+use super::memory::{read, read_small, read32, write, write_small};
+use super::{Access, Class, Operation};
+
+/// Whether the lanes' addresses follow each other `step` bytes apart.
+#[inline(always)]
+fn consecutive(addresses: &Lanes64, step: u64) -> bool {
+    let first = addresses[0];
+    let mut different = 0;
+    for (l, a) in addresses.iter().enumerate() {
+        different |= a ^ first.wrapping_add(l as u64 * step);
+    }
+    different == 0
+}
+
+/// Reports to the dispatch's probe, if any, what the lanes of `mask` are about to access.
+#[inline(always)]
+pub(super) fn watch(
+    x: &mut Exec<'_>,
+    operation: Operation,
+    bytes: usize,
+    addresses: &Lanes64,
+    mask: u64,
+) {
+    if let Some(trace) = &mut x.trace {
+        trace.memory(operation, bytes as u32, mask, addresses, x.mem.own());
+    }
+}
+
+/// Calls `transfer` with every lane of `mask` and its address, after all were checked: at once where one look tells, else one
+/// after the other, so that what lies before a fault is done.
+///
+/// Returns whether all were transferred; if not, the wave has the fault.
+#[inline(always)]
+fn each_allowed(
+    x: &mut Exec<'_>,
+    i: &Inst,
+    addresses: &Lanes64,
+    mask: u64,
+    bytes: u64,
+    access: Access,
+    mut transfer: impl FnMut(&mut Wave, usize, u64),
+) -> bool {
+    let write = access == Access::Write;
+    if x.mem.allows_all(addresses, mask, bytes, write) {
+        let wave = &mut *x.w;
+        each_lane(mask, |l| transfer(wave, l, addresses[l]));
+        return true;
+    }
+    for l in 0..64 {
+        if mask >> l & 1 == 0 {
+            continue;
+        }
+        let address = addresses[l];
+        if !x.mem.allows(address, bytes, write) {
+            x.memory_fault(i, addresses, mask, bytes as u32, access);
+            return false;
+        }
+        transfer(&mut x.w, l, address);
+    }
+    true
+}
+
+/// Loads `N` dwords for each lane of `mask`.
+#[inline(always)]
+pub(super) fn load<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
+    watch(x, Operation::Load, 4 * N, addresses, mask);
+    let bytes = 4 * N as u64;
+    if N == 1
+        && mask == u64::MAX
+        && consecutive(addresses, 4)
+        && x.mem.allows(addresses[0], 256, false)
+    {
+        // SAFETY: 256 bytes were allowed, and a register has 256.
+        unsafe { read(addresses[0], x.vgpr_mut(i.dst)) };
+    } else {
+        let registers: [usize; N] = std::array::from_fn(|n| register(i.dst + n as u16));
+        let done = each_allowed(x, i, addresses, mask, bytes, Access::Read, |w, l, at| {
+            let mut values = [0; N];
+            // SAFETY: allowed.
+            unsafe { read(at, &mut values) };
+            for n in 0..N {
+                w.v[registers[n]][l] = values[n];
+            }
+        });
+        if !done {
+            return;
+        }
+    }
+    if !x.mem.last_was_own() {
+        x.stats.bytes_loaded += bytes * u64::from(mask.count_ones());
+    }
+}
+
+/// Stores `N` dwords of each lane of `mask`.
+#[inline(always)]
+pub(super) fn store<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
+    watch(x, Operation::Store, 4 * N, addresses, mask);
+    let bytes = 4 * N as u64;
+    if N == 1
+        && mask == u64::MAX
+        && consecutive(addresses, 4)
+        && x.mem.allows(addresses[0], 256, true)
+    {
+        // SAFETY: 256 bytes were allowed, and a register has 256.
+        unsafe { write(addresses[0], x.vgpr(i.src[1])) };
+    } else {
+        let registers: [usize; N] = std::array::from_fn(|n| register(i.src[1] + n as u16));
+        let done = each_allowed(x, i, addresses, mask, bytes, Access::Write, |w, l, at| {
+            let values: [u32; N] = std::array::from_fn(|n| w.v[registers[n]][l]);
+            // SAFETY: allowed.
+            unsafe { write(at, &values) };
+        });
+        if !done {
+            return;
+        }
+    }
+    count_stored(x, bytes, mask);
+}
+
+/// Counts what was stored, unless it went to the workgroup's own memory.
+#[inline(always)]
+fn count_stored(x: &mut Exec<'_>, bytes: u64, mask: u64) {
+    if !x.mem.last_was_own() {
+        x.stores_unordered = true;
+        x.stats.bytes_stored += bytes * u64::from(mask.count_ones());
+    }
+}
+
+/// How a load of less than a dword fills the register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fill {
+    /// Zero-extended.
+    Zero,
+    /// Sign-extended.
+    Sign,
+    /// Zero-extended to 16 bits, into the low half.
+    LowZero,
+    /// Sign-extended to 16 bits, into the low half.
+    LowSign,
+    /// Zero-extended to 16 bits, into the high half.
+    HighZero,
+    /// Sign-extended to 16 bits, into the high half.
+    HighSign,
+}
+
+impl Fill {
+    /// The register's new value from `bytes` bytes loaded.
+    #[inline(always)]
+    pub(super) fn apply(self, old: u32, value: u32, bytes: usize) -> u32 {
+        let signed = if bytes == 1 {
+            value as i8 as u32
+        } else {
+            value as i16 as u32
+        };
+        match self {
+            Self::Zero => value,
+            Self::Sign => signed,
+            Self::LowZero => old & 0xffff_0000 | value,
+            Self::LowSign => old & 0xffff_0000 | signed & 0xffff,
+            Self::HighZero => old & 0xffff | value << 16,
+            Self::HighSign => old & 0xffff | signed << 16,
+        }
+    }
+}
+
+/// Loads one or two bytes for each lane of `mask`.
+#[inline(always)]
+fn load_small<const BYTES: usize>(
+    x: &mut Exec<'_>,
+    i: &Inst,
+    addresses: &Lanes64,
+    mask: u64,
+    fill: Fill,
+) {
+    watch(x, Operation::Load, BYTES, addresses, mask);
+    let (bytes, to) = (BYTES as u64, register(i.dst));
+    let done = each_allowed(x, i, addresses, mask, bytes, Access::Read, |w, l, at| {
+        // SAFETY: allowed.
+        let value = unsafe { read_small::<BYTES>(at) };
+        let register = &mut w.v[to];
+        register[l] = fill.apply(register[l], value, BYTES);
+    });
+    if done && !x.mem.last_was_own() {
+        x.stats.bytes_loaded += bytes * u64::from(mask.count_ones());
+    }
+}
+
+/// Stores one or two bytes of each lane of `mask`, from bit `shift` of the register on.
+#[inline(always)]
+fn store_small<const BYTES: usize>(
+    x: &mut Exec<'_>,
+    i: &Inst,
+    addresses: &Lanes64,
+    mask: u64,
+    shift: u32,
+) {
+    watch(x, Operation::Store, BYTES, addresses, mask);
+    let (bytes, from) = (BYTES as u64, register(i.src[1]));
+    let done = each_allowed(x, i, addresses, mask, bytes, Access::Write, |w, l, at| {
+        // SAFETY: allowed.
+        unsafe { write_small::<BYTES>(at, w.v[from][l] >> shift) };
+    });
+    if done {
+        count_stored(x, bytes, mask);
+    }
+}
+
+/// The operation of a load to LDS: gfx90a has a bit for it in the encodings of other loads, gfx942 opcodes of their own for
+/// what has no buffer descriptor.
+pub(super) fn to_lds<A: Addressing>(opcode: u32) -> Option<(Class, Handler)> {
+    let load: Handler = |x, i| {
+        let (addresses, mask) = A::addresses(x, i, 0);
+        load_to_lds(x, i, &addresses, mask);
+    };
+    matches!(opcode, 0x10..=0x14 | 0x26..=0x2a).then_some((Class::VmemRead, load))
+}
+
+/// Loads to LDS, a dword for each lane behind the address in M0.
+fn load_to_lds(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
+    let (bytes, signed) = match i.opcode {
+        0x10 | 0x26 => (1, false),
+        0x11 | 0x27 => (1, true),
+        0x12 | 0x28 => (2, false),
+        0x13 | 0x29 => (2, true),
+        _ => (4, false),
+    };
+    watch(x, Operation::Load, bytes, addresses, mask);
+    let first = (x.m0() & 0xffff).wrapping_add(i.literal);
+    for l in 0..64 {
+        if mask >> l & 1 == 0 {
+            continue;
+        }
+        let address = addresses[l];
+        if !x.mem.allows(address, bytes as u64, false) {
+            return x.memory_fault(i, addresses, mask, bytes as u32, Access::Read);
+        }
+        // SAFETY: just allowed.
+        let value = unsafe {
+            match bytes {
+                4 => read32(address),
+                2 => read_small::<2>(address),
+                _ => read_small::<1>(address),
+            }
+        };
+        let value = match bytes {
+            1 if signed => value as i8 as u32,
+            2 if signed => value as i16 as u32,
+            _ => value,
+        };
+        let at = first.wrapping_add(4 * l as u32) as usize;
+        // What is outside of LDS is not written.
+        if let Some(to) = x.lds.get_mut(at..at.saturating_add(4)) {
+            to.copy_from_slice(&value.to_le_bytes());
+        }
+    }
+    if !x.mem.last_was_own() {
+        x.stats.bytes_loaded += bytes as u64 * u64::from(mask.count_ones());
+    }
+}
+
+/// How the addresses of an instruction's lanes are computed.
+pub(super) trait Addressing {
+    /// Host addresses of the `dword`-th dword of each lane's transfer, and the lanes that take part.
+    fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64);
+
+    /// Whether the dwords of a lane follow each other (not so in swizzled memory).
+    fn contiguous(x: &Exec<'_>, i: &Inst) -> bool;
+}
+
+/// Runs a transfer of `N` dwords at once, or dword by dword where memory is swizzled.
+#[inline(always)]
+fn whole<A: Addressing, const N: usize>(
+    x: &mut Exec<'_>,
+    i: &Inst,
+    all: impl Fn(&mut Exec<'_>, &Inst, &Lanes64, u64),
+    one: impl Fn(&mut Exec<'_>, &Inst, &Lanes64, u64),
+) {
+    if N == 1 || A::contiguous(x, i) {
+        let (addresses, mask) = A::addresses(x, i, 0);
+        all(x, i, &addresses, mask);
+        return;
+    }
+    // A load may overwrite its own address register, so all addresses come first.
+    let parts: [(Lanes64, u64); N] = std::array::from_fn(|n| A::addresses(x, i, n as u64));
+    let mut i = *i;
+    for (addresses, mask) in &parts {
+        one(x, &i, addresses, *mask);
+        i.dst += 1;
+        i.src[1] += 1;
+    }
+}
+
+#[inline(always)]
+fn loads<A: Addressing, const N: usize>(x: &mut Exec<'_>, i: &Inst) {
+    whole::<A, N>(x, i, load::<N>, load::<1>);
+}
+
+#[inline(always)]
+fn stores<A: Addressing, const N: usize>(x: &mut Exec<'_>, i: &Inst) {
+    whole::<A, N>(x, i, store::<N>, store::<1>);
+}
+
+for_each_level! {
+    /// Class and operation of the opcodes that MUBUF and FLAT share.
+    pub(super) fn handler<A: Addressing>(opcode: u32) -> Option<(Class, Handler)> {
+        let (class, handler): (Class, Handler) = match opcode {
+            0x10 | 0x11 | 0x20..=0x23 => (Class::VmemRead, |x, i| {
+                let (addresses, mask) = A::addresses(x, i, 0);
+                load_small::<1>(x, i, &addresses, mask, fill_of(i.opcode));
+            }),
+            0x12 | 0x13 | 0x24 | 0x25 => (Class::VmemRead, |x, i| {
+                let (addresses, mask) = A::addresses(x, i, 0);
+                load_small::<2>(x, i, &addresses, mask, fill_of(i.opcode));
+            }),
+            0x14 => (Class::VmemRead, loads::<A, 1>),
+            0x15 => (Class::VmemRead, loads::<A, 2>),
+            0x16 => (Class::VmemRead, loads::<A, 3>),
+            0x17 => (Class::VmemRead, loads::<A, 4>),
+            0x18 | 0x19 => (Class::VmemWrite, |x, i| {
+                let (addresses, mask) = A::addresses(x, i, 0);
+                store_small::<1>(
+                    x,
+                    i,
+                    &addresses,
+                    mask,
+                    if i.opcode == 0x19 { 16 } else { 0 },
+                );
+            }),
+            0x1a | 0x1b => (Class::VmemWrite, |x, i| {
+                let (addresses, mask) = A::addresses(x, i, 0);
+                store_small::<2>(
+                    x,
+                    i,
+                    &addresses,
+                    mask,
+                    if i.opcode == 0x1b { 16 } else { 0 },
+                );
+            }),
+            0x1c => (Class::VmemWrite, stores::<A, 1>),
+            0x1d => (Class::VmemWrite, stores::<A, 2>),
+            0x1e => (Class::VmemWrite, stores::<A, 3>),
+            0x1f => (Class::VmemWrite, stores::<A, 4>),
+            0x40..=0x4e | 0x52 => (Class::VmemWrite, |x, i| {
+                let (addresses, mask) = A::addresses(x, i, 0);
+                atomic::<false>(x, i, &addresses, mask, i.opcode - 0x40);
+            }),
+            0x4f..=0x51 => (Class::VmemWrite, |x, i| {
+                let (addresses, mask) = A::addresses(x, i, 0);
+                atomic::<true>(x, i, &addresses, mask, i.opcode - 0x4f + 0x10);
+            }),
+            0x60..=0x6c => (Class::VmemWrite, |x, i| {
+                let (addresses, mask) = A::addresses(x, i, 0);
+                atomic::<true>(x, i, &addresses, mask, i.opcode - 0x60);
+            }),
+            _ => return None,
+        };
+        Some((class, handler))
+    }
+}
+
+fn fill_of(opcode: u16) -> Fill {
+    match opcode {
+        0x10 | 0x12 => Fill::Zero,
+        0x11 | 0x13 => Fill::Sign,
+        0x20 | 0x24 => Fill::LowZero,
+        0x21 | 0x25 => Fill::HighZero,
+        0x22 => Fill::LowSign,
+        _ => Fill::HighSign,
+    }
+}
