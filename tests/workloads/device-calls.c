@@ -1,4 +1,4 @@
-/* device-calls print|assert|memory [DIRECTORY]: kernels that request something of the host. The kernels are looked for in
+/* device-calls print|buffer|assert|memory [DIRECTORY]: kernels that request something of the host. The kernels are looked for in
  * DIRECTORY, by default in kernels/ beside the program. */
 #include "hip.h"
 #include "workload.h"
@@ -8,14 +8,18 @@
 
 enum { BLOCKS = 8, BLOCK = 128 };
 
-static hipFunction_t kernel(const char *directory, const char *name) {
+static hipFunction_t kernel_of(const char *directory, const char *file, const char *name) {
     char path[4200];
-    snprintf(path, sizeof path, "%s/hostcall.hipfb", directory);
+    snprintf(path, sizeof path, "%s/%s.hipfb", directory, file);
     hipModule_t module;
     hipFunction_t function;
     HIP(hipModuleLoad(&module, path));
     HIP(hipModuleGetFunction(&function, module, name));
     return function;
+}
+
+static hipFunction_t kernel(const char *directory, const char *name) {
+    return kernel_of(directory, "hostcall", name);
 }
 
 static void launch(hipFunction_t function, void **params) {
@@ -26,7 +30,7 @@ int main(int argc, char **argv) {
     char beside[4096] = "";
     ssize_t length = readlink("/proc/self/exe", beside, sizeof beside - 16);
     if (argc < 2 || length < 0)
-        FAIL("usage: %s print|assert|memory [DIRECTORY]", argv[0]);
+        FAIL("usage: %s print|buffer|assert|memory [DIRECTORY]", argv[0]);
     strcpy(strrchr(beside, '/') + 1, "kernels");
     const char *directory = argc > 2 ? argv[2] : beside;
     if (!strcmp(argv[1], "print")) {
@@ -34,6 +38,18 @@ int main(int argc, char **argv) {
         void *params[] = {&lines};
         printf("before\n");
         launch(kernel(directory, "print_kernel"), params);
+        HIP(hipDeviceSynchronize());
+        printf("after\n");
+    } else if (!strcmp(argv[1], "buffer")) {
+        char *format;
+        uint32_t lines = 3;
+        HIP(hipHostMalloc((void **)&format, 32, 0));
+        strcpy(format, "and %d with its format\n");
+        void *params[] = {&lines, &format};
+        hipFunction_t function = kernel_of(directory, "printf_buffer", "print_to_buffer");
+        printf("before\n");
+        launch(function, params);
+        launch(function, params);
         HIP(hipDeviceSynchronize());
         printf("after\n");
     } else if (!strcmp(argv[1], "assert")) {

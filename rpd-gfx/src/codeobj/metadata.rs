@@ -157,6 +157,8 @@ pub struct Metadata {
     pub target: String,
     /// The kernels of the code object.
     pub kernels: Vec<Kernel>,
+    /// Formats of `printf` (`amdhsa.printf`), of kernels that write messages to a buffer, by the numbers in the messages.
+    pub formats: Vec<(u64, Vec<u8>)>,
 }
 
 /// Limit of nesting, far above that of real notes.
@@ -179,7 +181,26 @@ pub fn parse(mut note: &[u8]) -> Result<Metadata, Error> {
         out.kernels
             .push(read_kernel(&Map::of(kernel, "kernel metadata")?)?);
     }
+    let formats = map.array("amdhsa.printf").iter();
+    out.formats = formats
+        .filter_map(|format| match format {
+            ValueRef::String(text) => read_format(text.as_bytes()),
+            _ => None,
+        })
+        .collect();
     Ok(out)
+}
+
+/// Number and text of a format: `0:0:` (sizes of arguments, which HIP does without), the number in hexadecimal digits, a comma
+/// and the text. Those of OpenCL have sizes and no number.
+fn read_format(text: &[u8]) -> Option<(u64, Vec<u8>)> {
+    let comma = text.iter().position(|byte| *byte == b',')?;
+    let (head, text) = (
+        std::str::from_utf8(&text[..comma]).ok()?,
+        &text[comma + 1..],
+    );
+    let number = head.strip_prefix("0:0:")?;
+    Some((u64::from_str_radix(number, 16).ok()?, text.to_vec()))
 }
 
 fn read_kernel(map: &Map<'_>) -> Result<Kernel, Error> {

@@ -263,6 +263,11 @@ impl CodeObject {
         &self.metadata.kernels
     }
 
+    /// Formats of `printf` of kernels that write messages to a buffer, by the numbers in the messages.
+    pub fn printf_formats(&self) -> &[(u64, Vec<u8>)] {
+        &self.metadata.formats
+    }
+
     /// The kernel of a name, with or without `.kd`.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels()

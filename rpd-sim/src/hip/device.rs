@@ -74,6 +74,8 @@ impl std::fmt::Debug for Device {
 pub(crate) mod limit {
     /// Stack of a work-item whose kernel calls what the compiler does not know.
     pub(crate) const STACK: usize = 0;
+    /// Buffer of `printf` in kernels that are compiled for one.
+    pub(crate) const PRINTF: usize = 1;
 }
 
 /// Limits a device starts with, in bytes.

@@ -35,6 +35,8 @@ pub(crate) struct Function {
     pub(crate) kernel: Kernel,
     /// `hipFuncAttributeMaxDynamicSharedMemorySize`.
     pub(crate) max_dynamic_shared: AtomicU32,
+    /// Formats of buffered `printf`, of all kernels of the code object.
+    formats: Arc<[(u64, Vec<u8>)]>,
 }
 
 /// A loaded code object.
@@ -43,6 +45,8 @@ pub(crate) struct Module {
     device: &'static Device,
     executable: Executable,
     object: CodeObject,
+    /// Formats of buffered `printf`.
+    formats: Arc<[(u64, Vec<u8>)]>,
     functions: RwLock<HashMap<String, Arc<Function>>>,
 }
 
@@ -61,6 +65,7 @@ impl Module {
         let module = Self {
             device,
             executable,
+            formats: object.printf_formats().into(),
             object,
             functions: RwLock::default(),
         };
@@ -115,6 +120,7 @@ impl Module {
                     .saturating_sub(symbol.group_size),
             ),
             kernel,
+            formats: Arc::clone(&self.formats),
         });
         write(&self.functions).insert(name.to_owned(), Arc::clone(&function));
         Ok(function)
@@ -155,6 +161,11 @@ impl Function {
             ptx_version: 90,
             shared_size_bytes: self.symbol.group_size as usize,
         }
+    }
+
+    /// Formats of buffered `printf`, by the numbers in messages.
+    pub(crate) fn module_formats(&self) -> &[(u64, Vec<u8>)] {
+        &self.formats
     }
 
     /// Work-items a workgroup of this kernel may have.

@@ -8,6 +8,7 @@ use super::device::limit;
 use super::error::{HipResult, code};
 use super::function::Function;
 use super::hostcall;
+use super::printf_buffer::PrintfBuffer;
 use super::runtime;
 use super::stream::{KERNEL_HEADER, Step, Stream};
 use super::types::Dim3;
@@ -166,7 +167,9 @@ pub(crate) fn enqueue(
     };
     block.fill(0);
     block[..args.len()].copy_from_slice(args);
-    hidden(function, geometry, queue, block)?;
+    let printed = PrintfBuffer::for_launch(function)?;
+    let printf_buffer = printed.as_ref().map_or(0, PrintfBuffer::address);
+    hidden(function, geometry, (queue, printf_buffer), block)?;
     let (grid, wg) = (geometry.grid, geometry.block);
     let dimensions = dimensions(geometry);
     let packet = KernelDispatchPacket {
@@ -185,7 +188,12 @@ pub(crate) fn enqueue(
         ..KernelDispatchPacket::default()
     };
     // SAFETY: the kernel is loaded, its arguments lie in the ring.
-    unsafe { step.dispatch(&packet) }
+    unsafe { step.dispatch(&packet)? };
+    if let Some(buffer) = printed {
+        step.drain()?;
+        buffer.print();
+    }
+    Ok(())
 }
 
 /// Scratch bytes of a work-item. Where the compiler does not know how deep calls go, it is the stack size of
@@ -211,8 +219,13 @@ fn dimensions(geometry: &Geometry) -> u16 {
 }
 
 /// Fills in what the compiler expects of the runtime. Launches are whole workgroups, so that the
-/// remainders stay zero, as do offsets, the buffer of buffered printf, default queue and completion action.
-fn hidden(function: &Function, geometry: &Geometry, queue: u64, block: &mut [u8]) -> HipResult {
+/// remainders stay zero, as do offsets, default queue and completion action.
+fn hidden(
+    function: &Function,
+    geometry: &Geometry,
+    (queue, printf_buffer): (u64, u64),
+    block: &mut [u8],
+) -> HipResult {
     let (grid, wg) = (geometry.grid, geometry.block);
     for (kind, offset, size) in &function.hidden {
         let value = match kind {
@@ -225,6 +238,7 @@ fn hidden(function: &Function, geometry: &Geometry, queue: u64, block: &mut [u8]
             ArgKind::HiddenGridDims => u64::from(dimensions(geometry)),
             ArgKind::HiddenDynamicLdsSize => u64::from(geometry.shared),
             ArgKind::HiddenQueuePtr => queue,
+            ArgKind::HiddenPrintfBuffer => printf_buffer,
             // That there is a grid to synchronise; addresses stand for several devices.
             ArgKind::HiddenMultigridSyncArg => u64::from(geometry.cooperative),
             ArgKind::HiddenHostcallBuffer => {

@@ -29,6 +29,7 @@ pub(crate) mod occupancy;
 mod physical;
 pub(crate) mod pool;
 mod printf;
+mod printf_buffer;
 mod props;
 mod queue;
 pub(crate) mod runtime;

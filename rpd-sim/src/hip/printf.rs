@@ -59,19 +59,21 @@ fn print(message: &[u64]) -> c_int {
     let Some((&control, rest)) = message.split_first() else {
         return -1;
     };
-    // SAFETY: the C library's streams, which are open as long as the process.
-    let stream = unsafe {
-        match control {
-            0 => stdout,
-            STANDARD_ERROR => stderr,
-            _ => return -1,
-        }
-    };
+    if control & !STANDARD_ERROR != 0 {
+        return -1;
+    }
     let bytes: Vec<u8> = rest.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut arguments = Arguments { bytes: &bytes };
     let Some(format) = arguments.text() else {
         return -1;
     };
+    print_format(control == STANDARD_ERROR, format, arguments)
+}
+
+/// Prints a format with its arguments, to standard error or output. Answers the number of bytes written, or a negative number.
+fn print_format(to_error: bool, format: &[u8], mut arguments: Arguments<'_>) -> c_int {
+    // SAFETY: the C library's streams, which are open as long as the process.
+    let stream = unsafe { if to_error { stderr } else { stdout } };
     let mut written = 0;
     for piece in pieces(format) {
         let result = match piece {
@@ -88,6 +90,35 @@ fn print(message: &[u64]) -> c_int {
         written += result;
     }
     written
+}
+
+/// Prints the messages that a kernel left in its buffer. Each has a control dword (1: to standard error, 2: of a format that the
+/// code object has, and the length of the message with the dword from bit 2 on), the format or its number, and the arguments.
+/// Answers how many bytes were no message.
+pub(crate) fn print_buffered(mut messages: &[u8], formats: &[(u64, Vec<u8>)]) -> usize {
+    const STANDARD_ERROR: u32 = 1;
+    const KNOWN_FORMAT: u32 = 2;
+    while let Some((control, _)) = messages.split_first_chunk() {
+        let control = u32::from_le_bytes(*control);
+        let Some(message) = messages.get(4..(control >> 2) as usize) else {
+            break;
+        };
+        messages = &messages[4 + message.len()..];
+        let mut arguments = Arguments { bytes: message };
+        let format = if control & KNOWN_FORMAT != 0 {
+            arguments.word().and_then(|number| {
+                let format = formats.iter().find(|format| format.0 == number);
+                format.map(|format| format.1.as_slice())
+            })
+        } else {
+            arguments.text()
+        };
+        match format {
+            Some(format) => print_format(control & STANDARD_ERROR != 0, format, arguments),
+            None => return messages.len() + message.len(),
+        };
+    }
+    messages.len()
 }
 
 fn write(stream: *mut libc::FILE, text: &[u8]) -> c_int {

@@ -104,24 +104,38 @@ fn module_load() {
     passes("module-load", &[], "ok, 6 modules\n");
 }
 
-#[test]
-fn kernels_print() {
-    let outcome = simulated("device-calls", ["print"]).success();
+/// The kernels of `device-calls` print the same in both ways, and `more`.
+fn kernels_print_with(way: &str, launches: usize, more: &[&str]) {
+    let outcome = simulated("device-calls", [way]).success();
     assert_eq!(outcome.stderr, "");
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     // The program's own lines are around those of its kernel.
     assert_eq!((lines[0], lines[lines.len() - 1]), ("before", "after"));
     let values = "values: 100% of -5, 7, 0x10000000000, x, 2.50,   42, [ab    ], 0x10";
-    let mut expected = vec![values.to_owned()];
-    for block in 0..8 {
-        for lane in [0, 1, 2, 64, 65, 66] {
-            expected.push(format!("block {block} lane {lane}"));
+    let mut expected = Vec::new();
+    for _ in 0..launches {
+        expected.push(values.to_owned());
+        expected.extend(more.iter().map(|line| (*line).to_owned()));
+        for block in 0..8 {
+            for lane in [0, 1, 2, 64, 65, 66] {
+                expected.push(format!("block {block} lane {lane}"));
+            }
         }
     }
     let mut printed = lines[1..lines.len() - 1].to_vec();
     printed.sort_unstable();
     expected.sort_unstable();
     assert_eq!(printed, expected);
+}
+
+#[test]
+fn kernels_print() {
+    kernels_print_with("print", 1, &[]);
+}
+
+#[test]
+fn kernels_print_to_a_buffer() {
+    kernels_print_with("buffer", 2, &["and 3 with its format"]);
 }
 
 #[test]

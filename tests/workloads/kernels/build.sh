@@ -58,6 +58,8 @@ bundle varying varying.hipfb
 bundle module module.hipfb
 bundle module module-compressed.hipfb -compress
 bundle hostcall hostcall.hipfb
+options=-mprintf-kind=buffered
+bundle printf_buffer printf_buffer.hipfb
 options=-ffp-contract=off
 bundle corpus corpus.hipfb
 options=
