@@ -166,7 +166,8 @@ def candidates_gfx9(target):
         yield "MTBUF", op, [0xE8000000 | op << 15 | 1 << 12 | 4 << 23 | 4 << 19, 2 | 4 << 8 | 2 << 16 | 128 << 24]
     for op in range(256):
         for mask in (1, 15):
-            yield "MIMG", op, [0xF0000000 | (op & 0x7F) << 18 | op >> 7 | mask << 8, 2 | 4 << 8 | 2 << 16 | 2 << 21]
+            for sampler in (2 << 21, 0):
+                yield "MIMG", op, [0xF0000000 | (op & 0x7F) << 18 | op >> 7 | mask << 8, 2 | 4 << 8 | 2 << 16 | sampler]
     yield "EXP", 0, [0xC4000000 | 0xF, 0x04030201]
     for op in range(4):
         yield "VINTRP", op, [0xD4000000 | 4 << 18 | op << 16 | 2]

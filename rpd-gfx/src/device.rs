@@ -52,6 +52,8 @@ pub struct Code {
     pub version: u32,
     /// Whether waves begin with the base of their scratch memory, and not with an offset for kernels to add to it.
     pub architected_scratch: bool,
+    /// Whether there are instructions for images, and so textures and surfaces.
+    pub images: bool,
     /// Lanes of a wave.
     pub wave_size: u32,
     /// Work-items that a workgroup can have.

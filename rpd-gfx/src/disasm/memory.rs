@@ -238,17 +238,33 @@ impl Printer {
         Some(())
     }
 
+    /// Registers of data of an image instruction with so many channels; `least`: those of its sample.
+    fn image_data(&self, channels: u8, least: u8) -> u8 {
+        if self.row.mnemonic.contains("atomic") {
+            // Elements of one size or of twice that.
+            if channels == 2 * least {
+                channels
+            } else {
+                least
+            }
+        } else if self.bits(SECOND + 31, 1) != 0 {
+            channels.div_ceil(2).max(least)
+        } else {
+            channels.max(least)
+        }
+    }
+
     /// MIMG.
     pub(super) fn image(&mut self) -> Option<()> {
         self.push(self.row.mnemonic);
         let mask = self.bits(8, 4);
         for operand in self.row.operands {
             let text = match operand.field {
-                Field::Vdata => registers(
-                    "v",
-                    self.bits(SECOND + 8, 8),
-                    mask.count_ones().max(1) as u8,
-                ),
+                Field::Vdata => {
+                    let class = if self.bits(16, 1) != 0 { "a" } else { "v" };
+                    let width = self.image_data(mask.count_ones() as u8, operand.width);
+                    registers(class, self.bits(SECOND + 8, 8), width)
+                }
                 Field::Vaddr => registers("v", self.bits(SECOND, 8), operand.width),
                 Field::Srsrc => {
                     descriptor(self.generation, self.bits(SECOND + 16, 5), operand.width)?
@@ -267,10 +283,11 @@ impl Printer {
             (12, " unorm"),
             (13, " glc"),
             (25, " slc"),
+            (7, " scc"),
             (15, " a16"),
-            (16, " tfe"),
             (17, " lwe"),
             (14, " da"),
+            (SECOND + 31, " d16"),
         ] {
             self.flag(bit, name);
         }

@@ -1,7 +1,9 @@
 //! From instruction words to the decoded form: which format, then that format's own decoder.
 
 use super::inst::{Format, Inst};
-use super::{InstructionSet, ds, flat, gfx942, mubuf, smem, sop, vop, vop3, vop3p};
+use super::{
+    InstructionSet, ds, flat, gfx942, mimg, mubuf, smem, sop, typed_buffer, vop, vop3, vop3p,
+};
 
 /// Decodes the instruction that starts with `words[0]`; the following words are 0 behind the end of the code.
 pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
@@ -20,9 +22,8 @@ pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
         0b110110 => ds::decode(words),
         0b110111 => flat::decode(words, set),
         0b111000 => mubuf::decode(words),
-        // Neither formats nor images.
-        0b111010 => Inst::unknown(Format::Mtbuf, w >> 15 & 15),
-        0b111100 => Inst::unknown(Format::Mimg, w >> 18 & 0x7f | w << 7 & 0x80),
+        0b111010 => typed_buffer::decode(words),
+        0b111100 => mimg::decode(words),
         _ => Inst::unknown(Format::Unknown, w >> 26),
     }
 }

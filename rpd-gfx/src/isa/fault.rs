@@ -1,6 +1,7 @@
 //! What ends a dispatch early, and where in the kernel it happened.
 
 use super::exec::{Exec, Lanes64, PRIVATE_APERTURE, SHARED_APERTURE};
+use super::image::Unsupported;
 use super::inst::{FLAT_SCRATCH, Format, Inst};
 use super::lane_numbers;
 
@@ -13,6 +14,14 @@ pub enum Fault {
         /// The refused instruction.
         instruction: Refused,
         /// Where the instruction is, and which wave executed it.
+        site: Box<Site>,
+    },
+    /// An image or formatted buffer whose descriptor has something that the interpreter does not have.
+    #[error("descriptor with {what}, which the simulator does not have, in {site}")]
+    Descriptor {
+        /// What it is.
+        what: Unsupported,
+        /// Where the instruction is.
         site: Box<Site>,
     },
     /// An access to memory that the kernel has no right to.
@@ -243,6 +252,13 @@ impl Exec<'_> {
             site: self.site(self.address_of(inst), lanes),
         };
         self.fail(fault);
+    }
+
+    /// Stops the wave at an instruction whose descriptor is not supported.
+    #[cold]
+    pub(super) fn descriptor_fault(&mut self, inst: &Inst, what: Unsupported) {
+        let site = self.site(self.address_of(inst), self.exec());
+        self.fail(Fault::Descriptor { what, site });
     }
 
     /// Stops the wave at a scalar load that may not be.

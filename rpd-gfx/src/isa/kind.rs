@@ -181,6 +181,15 @@ pub(super) fn kind(i: &Inst) -> Kind {
 
 fn vmem(i: &Inst) -> Vmem {
     let returns = i.flags & GLC != 0;
+    let elements = super::typed_buffer::transfer(i).or_else(|| super::mimg::transfer(i));
+    if let Some((operation, dwords)) = elements {
+        return Vmem {
+            flat: false,
+            operation,
+            dwords,
+            coherent: operation == Operation::Load && returns,
+        };
+    }
     let (operation, dwords) = match i.opcode {
         0x10..=0x13 | 0x20..=0x2a => (Operation::Load, 1),
         0x14..=0x17 => (Operation::Load, u32::from(i.opcode) - 0x13),

@@ -347,6 +347,38 @@ pub(super) unsafe fn write_small<const BYTES: usize>(address: u64, value: u32) {
     }
 }
 
+/// Reads a texel or an element of a formatted buffer: 1 or 2 bytes, or dwords.
+///
+/// # Safety
+/// The bytes at `address` are mapped.
+pub(super) unsafe fn read_element(address: u64, bytes: usize) -> [u32; 4] {
+    let mut raw = [0; 4];
+    // SAFETY: by contract.
+    unsafe {
+        match bytes {
+            1 => raw[0] = read_small::<1>(address),
+            2 => raw[0] = read_small::<2>(address),
+            _ => read(address, &mut raw[..bytes / 4]),
+        }
+    }
+    raw
+}
+
+/// Writes a texel or an element of a formatted buffer.
+///
+/// # Safety
+/// The bytes at `address` are mapped and writable.
+pub(super) unsafe fn write_element(address: u64, bytes: usize, raw: [u32; 4]) {
+    // SAFETY: by contract.
+    unsafe {
+        match bytes {
+            1 => write_small::<1>(address, raw[0]),
+            2 => write_small::<2>(address, raw[0]),
+            _ => write(address, &raw[..bytes / 4]),
+        }
+    }
+}
+
 /// Puts a lane's scratch offset where the swizzle of scratch memory has it: dwords of the lanes side by side. The offset
 /// may be negative, as two's complement; whether the kernel may access the address is checked where it is used.
 #[inline(always)]

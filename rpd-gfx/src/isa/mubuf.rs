@@ -5,10 +5,11 @@ use super::exec::{Exec, Lanes64};
 use super::inst::{AGPR, Format, GLC, IDXEN, Inst, OFFEN, VGPR};
 use super::lanes::each_lane;
 use super::transfer::{Addressing, handler, to_lds};
+use super::typed_buffer;
 
 /// Decodes a MUBUF instruction.
 pub(super) fn decode(words: [u32; 3]) -> Inst {
-    let [w, v, _] = words;
+    let w = words[0];
     let opcode = w >> 18 & 0x7f;
     // Caches are coherent, so that invalidations do nothing and a write-back is the order of stores.
     if matches!(opcode, 0x28 | 0x29 | 0x3e | 0x3f) {
@@ -23,12 +24,18 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     let found = if w >> 16 & 1 != 0 {
         to_lds::<Buffer>(opcode).filter(|_| opcode < 0x20)
     } else {
-        handler::<Buffer>(opcode)
+        typed_buffer::handler(opcode).or_else(|| handler::<Buffer>(opcode))
     };
     let Some((class, run)) = found.filter(|_| opcode != 0x52) else {
         return Inst::unknown(Format::Mubuf, opcode);
     };
     let mut i = Inst::new(run, Format::Mubuf, class, opcode, 2);
+    set_operands(&mut i, words);
+    i
+}
+
+/// Sets the operands that MUBUF and MTBUF have at the same places.
+pub(super) fn set_operands(i: &mut Inst, [w, v, _]: [u32; 3]) {
     let data = if v >> 23 & 1 != 0 { AGPR } else { VGPR };
     i.src[0] = (v & 0xff) as u16 + VGPR;
     i.src[1] = (v >> 8 & 0xff) as u16 + data;
@@ -41,15 +48,21 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
             i.flags |= flag;
         }
     }
-    i.literal = w & 0xfff;
-    i
+    i.literal = w & OFFSET;
 }
 
-struct Buffer;
+/// Bits of the literal that are the constant offset; MTBUF instructions have their format above.
+const OFFSET: u32 = 0xfff;
 
-/// Bytes that an opcode transfers for a lane, for the range check.
-fn bytes(opcode: u16) -> u64 {
-    match opcode {
+/// Addresses through a buffer's descriptor.
+pub(super) struct Buffer;
+
+/// Bytes that an instruction transfers for a lane, for the range check.
+fn bytes(x: &Exec<'_>, i: &Inst) -> u64 {
+    if let Some(Ok(view)) = typed_buffer::view(x, i) {
+        return view.format.bytes().into();
+    }
+    match i.opcode {
         0x10 | 0x11 | 0x18 | 0x19 | 0x20..=0x23 => 1,
         0x12 | 0x13 | 0x1a | 0x1b | 0x24 | 0x25 => 2,
         0x15 | 0x1d | 0x4f..=0x51 | 0x60..=0x6c => 8,
@@ -74,7 +87,8 @@ impl Addressing for Buffer {
 
         let scalar = u64::from(x.s32(i.src[2], 0));
         let start = base.wrapping_add(scalar);
-        let constant = i.literal + 4 * dword as u32;
+        let bytes = bytes(x, i);
+        let constant = (i.literal & OFFSET) + 4 * dword as u32;
         let zeros = [0; 64];
         let (indices, offsets) = match (i.has(IDXEN), i.has(OFFEN)) {
             (false, false) => (&zeros, &zeros),
@@ -104,7 +118,7 @@ impl Addressing for Buffer {
         let mut outside = 0;
         let addresses = std::array::from_fn(|l| {
             let beyond = if by_bytes {
-                offset(l) + scalar + bytes(i.opcode) > records
+                offset(l) + scalar + bytes > records
             } else {
                 u64::from(indices[l]) >= records
             };
@@ -124,7 +138,7 @@ impl Addressing for Buffer {
 fn zero_loaded(x: &mut Exec<'_>, i: &Inst, lane: usize) {
     let loads = matches!(i.opcode, 0x10..=0x17) || i.opcode >= 0x40 && i.has(GLC);
     if loads {
-        for n in 0..bytes(i.opcode).div_ceil(4) as u16 {
+        for n in 0..bytes(x, i).div_ceil(4) as u16 {
             x.vgpr_mut(i.dst + n)[lane] = 0;
         }
     }

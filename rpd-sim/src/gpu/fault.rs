@@ -88,6 +88,13 @@ impl Fault {
                 format!("illegal instruction in kernel {name}: {instruction}"),
                 site,
             ),
+            isa::Fault::Descriptor { what, site } => (
+                status::EXCEPTION,
+                format!(
+                    "kernel {name} uses an image or buffer descriptor with {what}, which the simulator does not have"
+                ),
+                site,
+            ),
             isa::Fault::Jump { site } => (
                 status::ILLEGAL_INSTRUCTION,
                 format!(

@@ -139,11 +139,11 @@ fn other_errors_say_what_they_are() {
         )
     );
     assert_eq!(
-        error(&["_ZN6faults5typedEPjl", "0"]),
+        error(&["_ZN6faults6packedEPjl", "0"]),
         of(
-            "typed(unsigned int*, long)",
-            "illegal instruction in kernel KERNEL: the simulator does not execute `tbuffer_load_format_x`: e8080000 80000000 \
-             (MTBUF opcode 0x0)",
+            "packed(unsigned int*, long)",
+            "illegal instruction in kernel KERNEL: the simulator does not execute `image_load_pck`: f0080100 00000000 \
+             (MIMG opcode 0x2)",
             "58:5, offset 0xc of the kernel, workgroup 0, wave 0, lanes 0-63"
         )
     );

@@ -63,4 +63,6 @@ bundle printf_buffer printf_buffer.hipfb
 options=-ffp-contract=off
 bundle corpus corpus.hipfb
 options=
+# Images: an architecture with their instructions alone.
+code_object images gfx90a 5 "$out/images-gfx90a.co"
 code_object module gfx90a 4 "$out/module-v4-gfx90a.co"

@@ -53,9 +53,9 @@ __global__ void traps(unsigned *out, long index) {
 }
 
 /* An instruction that no compiler emits. */
-__global__ void typed(unsigned *out, long index) {
+__global__ void packed(unsigned *out, long index) {
 #ifdef __gfx90a__
-    asm volatile("tbuffer_load_format_x v0, off, s[0:3], 0" ::: "v0");
+    asm volatile("image_load_pck v0, v0, s[0:7] dmask:0x1" ::: "v0");
 #endif
     out[index + thread_x()] = 1;
 }

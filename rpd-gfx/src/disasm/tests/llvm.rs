@@ -88,7 +88,7 @@ fn random_instruction(generation: Generation, row: &Row, random: &mut Random) ->
         Encoding::Flat | Encoding::Scratch | Encoding::Global => &[0x0203_3fff, u32::MAX],
         Encoding::Mubuf => &[0x0003_ffff, 0xff9f_ffff],
         Encoding::Mtbuf => &[0x03f8_7fff, 0xff9f_ffff],
-        Encoding::Mimg => &[0x0200_ff00, 0x03ff_ffff],
+        Encoding::Mimg => &[0x0203_ff80, 0x83ff_ffff],
     };
     let mut words: Vec<u32> = row.sample[..row.dwords() as usize].to_vec();
     // Few bits change in most of them, so that most are valid.
@@ -145,6 +145,10 @@ fn random_instruction(generation: Generation, row: &Row, random: &mut Random) ->
         words.truncate(2);
         words.push(random.next());
         return words;
+    }
+    if !gfx11 && row.encoding == Encoding::Mimg && row.mnemonic.contains("atomic") {
+        // Elements of four dwords, which LLVM prints as five.
+        words[0] = words[0] & !0xf00 | row.sample[0] & 0xf00;
     }
     if gfx11 && row.encoding == Encoding::Mimg {
         // What LLVM has no name for is printed as if it were something else: status with halves or atomics, atomics

@@ -8,6 +8,7 @@ mod decode;
 mod dispatch;
 mod gfx942;
 mod gws;
+mod images;
 mod instructions;
 mod kernels;
 #[cfg(target_arch = "x86_64")]

@@ -1,0 +1,276 @@
+//! The descriptors of images (eight dwords) and of formatted buffers (four dwords).
+
+use super::{Texel, TexelFormat, Unsupported, field};
+
+/// What register channel `n` has: a channel of the texel, or a constant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Selection {
+    /// Zero.
+    Zero,
+    /// One.
+    One,
+    /// A channel of the texel, 0 to 3.
+    Channel(u8),
+}
+
+/// The selections of a format: missing colours are 0, a missing fourth channel is 1.
+fn selections(format: TexelFormat) -> [Selection; 4] {
+    std::array::from_fn(|n| match n {
+        n if (n as u32) < format.channels() => Selection::Channel(n as u8),
+        3 => Selection::One,
+        _ => Selection::Zero,
+    })
+}
+
+fn decode_selections(word: u32) -> Result<[Selection; 4], Unsupported> {
+    let mut all = [Selection::Zero; 4];
+    for (n, selection) in (0..).zip(&mut all) {
+        *selection = match field(word, 3 * n, 3) {
+            0 => Selection::Zero,
+            1 => Selection::One,
+            code @ 4..=7 => Selection::Channel(code as u8 - 4),
+            code => return Err(Unsupported::Selection(code)),
+        };
+    }
+    Ok(all)
+}
+
+fn encode_selections(selections: [Selection; 4]) -> u32 {
+    let code = |selection| match selection {
+        Selection::Zero => 0,
+        Selection::One => 1,
+        Selection::Channel(n) => 4 + u32::from(n),
+    };
+    (0..)
+        .zip(selections)
+        .fold(0, |word, (n, selection)| word | code(selection) << (3 * n))
+}
+
+/// What registers hold of a texel.
+fn select(selections: [Selection; 4], one: u32, texel: Texel) -> Texel {
+    selections.map(|selection| match selection {
+        Selection::Zero => 0,
+        Selection::One => one,
+        Selection::Channel(n) => texel[usize::from(n)],
+    })
+}
+
+/// The texel whose channels registers hold.
+fn deselect(selections: [Selection; 4], registers: Texel) -> Texel {
+    let mut texel = [0; 4];
+    for (selection, value) in selections.into_iter().zip(registers) {
+        if let Selection::Channel(n) = selection {
+            texel[usize::from(n)] = value;
+        }
+    }
+    texel
+}
+
+/// The dimensions of an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Geometry {
+    /// One dimension.
+    D1,
+    /// Two dimensions.
+    D2,
+    /// Three dimensions.
+    D3,
+    /// Layers of one dimension.
+    D1Layered,
+    /// Layers of two dimensions, or the faces of cubes.
+    D2Layered,
+}
+
+const GEOMETRIES: [(u32, Geometry); 6] = [
+    (8, Geometry::D1),
+    (9, Geometry::D2),
+    (10, Geometry::D3),
+    (12, Geometry::D1Layered),
+    (13, Geometry::D2Layered),
+    // Only read: faces are layers.
+    (11, Geometry::D2Layered),
+];
+
+impl Geometry {
+    /// Coordinates of a texel without the layer.
+    pub fn dimensions(self) -> usize {
+        match self {
+            Self::D1 | Self::D1Layered => 1,
+            Self::D2 | Self::D2Layered => 2,
+            Self::D3 => 3,
+        }
+    }
+
+    /// Whether a layer follows the coordinates.
+    pub fn is_layered(self) -> bool {
+        matches!(self, Self::D1Layered | Self::D2Layered)
+    }
+}
+
+/// An image in memory. Rows follow one another, `pitch` texels apart, and slices or layers follow without a gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Image {
+    /// Address of the first texel, a multiple of 256.
+    pub base: u64,
+    /// The texels.
+    pub format: TexelFormat,
+    /// The dimensions that it has.
+    pub geometry: Geometry,
+    /// Width and height in texels and number of slices or layers, 1 where there is no such dimension.
+    pub size: [u32; 3],
+    /// Texels from one row to the next.
+    pub pitch: u32,
+    selections: [Selection; 4],
+}
+
+impl Image {
+    /// An image whose channels are in their usual order.
+    pub fn new(
+        base: u64,
+        format: TexelFormat,
+        geometry: Geometry,
+        size: [u32; 3],
+        pitch: u32,
+    ) -> Self {
+        Self {
+            base,
+            format,
+            geometry,
+            size,
+            pitch,
+            selections: selections(format),
+        }
+    }
+
+    /// The descriptor.
+    pub fn encode(&self) -> [u32; 8] {
+        let (data, number) = self.format.encode();
+        let geometry = GEOMETRIES.iter().find(|row| row.1 == self.geometry);
+        let geometry = geometry.map_or(0, |row| row.0);
+        let [width, height, depth] = self.size.map(|texels| texels.saturating_sub(1));
+        [
+            (self.base >> 8) as u32,
+            (self.base >> 40) as u32 & 0xff | data << 20 | number << 26,
+            width & 0x3fff | (height & 0x3fff) << 14,
+            encode_selections(self.selections) | geometry << 28,
+            depth & 0x1fff | (self.pitch.saturating_sub(1) & 0xffff) << 13,
+            0,
+            0,
+            0,
+        ]
+    }
+
+    /// The image that a descriptor describes.
+    ///
+    /// # Errors
+    /// The first field with a value that is not supported.
+    pub fn decode(words: [u32; 8]) -> Result<Self, Unsupported> {
+        let kind = field(words[3], 28, 4);
+        let geometry = GEOMETRIES.iter().find(|row| row.0 == kind);
+        let geometry = geometry.ok_or(Unsupported::Type(kind))?.1;
+        match field(words[3], 20, 5) {
+            0 => {}
+            mode => return Err(Unsupported::Tiling(mode)),
+        }
+        match field(words[3], 16, 4) {
+            0 => {}
+            last => return Err(Unsupported::Levels(last + 1)),
+        }
+        let mut size = [
+            field(words[2], 0, 14) + 1,
+            field(words[2], 14, 14) + 1,
+            field(words[4], 0, 13) + 1,
+        ];
+        if geometry.dimensions() == 1 {
+            size[1] = 1;
+        }
+        Ok(Self {
+            base: u64::from(words[0]) << 8 | u64::from(field(words[1], 0, 8)) << 40,
+            format: TexelFormat::decode(field(words[1], 20, 6), field(words[1], 26, 4))?,
+            geometry,
+            size,
+            pitch: field(words[4], 13, 16) + 1,
+            selections: decode_selections(words[3])?,
+        })
+    }
+
+    /// Address of the texel at x, y, and z or layer; `None` outside of the image.
+    pub fn address(&self, [x, y, z]: [i64; 3]) -> Option<u64> {
+        let inside = |at: i64, n: usize| (0..i64::from(self.size[n])).contains(&at);
+        if !(inside(x, 0) && inside(y, 1) && inside(z, 2)) {
+            return None;
+        }
+        let row = z * i64::from(self.size[1]) + y;
+        let texel = row * i64::from(self.pitch) + x;
+        let bytes = i64::from(self.format.bytes());
+        Some(self.base.wrapping_add_signed(texel * bytes))
+    }
+
+    /// What registers hold of a texel.
+    pub fn select(&self, texel: Texel) -> Texel {
+        select(self.selections, self.format.one(), texel)
+    }
+
+    /// The texel whose channels registers hold.
+    pub fn deselect(&self, registers: Texel) -> Texel {
+        deselect(self.selections, registers)
+    }
+}
+
+/// The fields of a buffer's descriptor that say what its elements are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BufferView {
+    /// The elements.
+    pub format: TexelFormat,
+    selections: [Selection; 4],
+}
+
+impl BufferView {
+    /// Elements whose channels are in their usual order.
+    pub fn new(format: TexelFormat) -> Self {
+        Self {
+            format,
+            selections: selections(format),
+        }
+    }
+
+    /// The descriptor of `count` elements at `base`.
+    pub fn encode(&self, base: u64, count: u32) -> [u32; 4] {
+        let (data, number) = self.format.encode();
+        [
+            base as u32,
+            (base >> 32) as u32 & 0xffff | self.format.bytes() << 16,
+            count,
+            encode_selections(self.selections) | number << 12 | data << 15,
+        ]
+    }
+
+    /// The elements by the fourth dword of a descriptor.
+    ///
+    /// # Errors
+    /// The first field with a value that is not supported.
+    pub fn decode(word: u32) -> Result<Self, Unsupported> {
+        Self::typed(word, field(word, 15, 4), field(word, 12, 3))
+    }
+
+    /// The same with the element's format from an instruction (`tbuffer_*`).
+    ///
+    /// # Errors
+    /// As of [`Self::decode`].
+    pub fn typed(word: u32, data: u32, number: u32) -> Result<Self, Unsupported> {
+        Ok(Self {
+            format: TexelFormat::decode(data, number)?,
+            selections: decode_selections(word)?,
+        })
+    }
+
+    /// What registers hold of an element.
+    pub fn select(&self, texel: Texel) -> Texel {
+        select(self.selections, self.format.one(), texel)
+    }
+
+    /// The element whose channels registers hold.
+    pub fn deselect(&self, registers: Texel) -> Texel {
+        deselect(self.selections, registers)
+    }
+}

@@ -1,0 +1,199 @@
+//! Samplers: which texels of an image a sample consists of, and in what proportion.
+
+use super::{Image, Texel, TexelFormat, Unsupported, field};
+
+/// What a coordinate outside of an image means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddressMode {
+    /// The image repeats.
+    Wrap,
+    /// The image repeats, every other time mirrored.
+    Mirror,
+    /// The nearest texel of the edge.
+    Clamp,
+    /// The image mirrored once at 0, then the nearest texel of the edge.
+    MirrorOnce,
+    /// The border colour.
+    Border,
+    /// The image mirrored once at 0, then the border colour.
+    MirrorOnceBorder,
+}
+
+const ADDRESS_MODES: [(u32, AddressMode); 6] = [
+    (0, AddressMode::Wrap),
+    (1, AddressMode::Mirror),
+    (2, AddressMode::Clamp),
+    (3, AddressMode::MirrorOnce),
+    (6, AddressMode::Border),
+    (7, AddressMode::MirrorOnceBorder),
+];
+
+impl AddressMode {
+    /// The texel that `at` stands for in a dimension of `size` texels; `None` for the border.
+    fn texel(self, at: i64, size: i64) -> Option<i64> {
+        let mirrored = if at < 0 { -1 - at } else { at };
+        Some(match self {
+            Self::Wrap => at.rem_euclid(size),
+            Self::Mirror => {
+                let at = at.rem_euclid(2 * size);
+                at.min(2 * size - 1 - at)
+            }
+            Self::Clamp => at.clamp(0, size - 1),
+            Self::MirrorOnce => mirrored.min(size - 1),
+            Self::Border => return (0..size).contains(&at).then_some(at),
+            Self::MirrorOnceBorder => return (mirrored < size).then_some(mirrored),
+        })
+    }
+}
+
+/// A border colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Border {
+    /// All channels 0.
+    TransparentBlack,
+    /// 0, the fourth channel 1.
+    OpaqueBlack,
+    /// All channels 1.
+    OpaqueWhite,
+}
+
+impl Border {
+    fn texel(self, format: TexelFormat) -> Texel {
+        let one = format.one();
+        match self {
+            Self::TransparentBlack => [0; 4],
+            Self::OpaqueBlack => [0, 0, 0, one],
+            Self::OpaqueWhite => [one; 4],
+        }
+    }
+}
+
+/// How images are sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sampler {
+    /// What coordinates outside of the image mean, in each dimension.
+    pub address: [AddressMode; 3],
+    /// Whether coordinates go from 0 to 1 over the image, not to its size.
+    pub normalized: bool,
+    /// Whether the texels around the coordinates in x and y are interpolated.
+    pub linear: bool,
+    /// Whether those in z are, too.
+    pub linear_z: bool,
+    /// The colour outside of the image, where the address mode asks for it.
+    pub border: Border,
+}
+
+/// Bits of a coordinate's fraction.
+const FRACTION: u32 = 8;
+
+/// Texel and the number of 256ths that it has in a sample.
+pub type Tap = (Option<[i64; 3]>, u32);
+
+impl Sampler {
+    /// The descriptor.
+    pub fn encode(&self) -> [u32; 4] {
+        let mode = |mode: AddressMode| {
+            let row = ADDRESS_MODES.iter().find(|row| row.1 == mode);
+            row.map_or(0, |row| row.0)
+        };
+        let [x, y, z] = self.address.map(mode);
+        let filter = u32::from(self.linear);
+        let z_filter = if self.linear_z { 2 } else { 0 };
+        let border = match self.border {
+            Border::TransparentBlack => 0,
+            Border::OpaqueBlack => 1,
+            Border::OpaqueWhite => 2,
+        };
+        [
+            x | y << 3 | z << 6 | u32::from(!self.normalized) << 15,
+            0xfff << 12,
+            filter << 20 | filter << 22 | z_filter << 24,
+            border << 30,
+        ]
+    }
+
+    /// The sampler that a descriptor describes.
+    ///
+    /// # Errors
+    /// The first field with a value that is not supported.
+    pub fn decode(words: [u32; 4]) -> Result<Self, Unsupported> {
+        let mode = |low: u32| {
+            let code = field(words[0], low, 3);
+            let row = ADDRESS_MODES.iter().find(|row| row.0 == code);
+            row.map(|row| row.1).ok_or(Unsupported::AddressMode(code))
+        };
+        Ok(Self {
+            address: [mode(0)?, mode(3)?, mode(6)?],
+            normalized: field(words[0], 15, 1) == 0,
+            // There is one level of detail, so that the filter for magnification is the one that counts.
+            linear: field(words[2], 20, 2) & 1 != 0,
+            linear_z: field(words[2], 24, 2) == 2,
+            border: match field(words[3], 30, 2) {
+                0 => Border::TransparentBlack,
+                1 => Border::OpaqueBlack,
+                2 => Border::OpaqueWhite,
+                _ => return Err(Unsupported::BorderColour),
+            },
+        })
+    }
+
+    /// The texels of a sample at x, y, and z or layer. Their shares add up to 256 for each dimension that is
+    /// interpolated. Integers are not interpolated.
+    pub fn taps(&self, image: &Image, at: [f32; 3]) -> impl Iterator<Item = Tap> + use<> {
+        let dimensions = image.geometry.dimensions();
+        let mut pairs = [[(Some(0), 1), (None, 0)]; 3];
+        for (n, pair) in pairs.iter_mut().enumerate() {
+            let size = i64::from(image.size[n]);
+            if n < dimensions {
+                let linear = if n == 2 { self.linear_z } else { self.linear };
+                *pair = self.pair(n, at[n], size, linear && !image.format.is_integer());
+            } else if n == 2 && image.geometry.is_layered() {
+                let layer = at[2].round_ties_even() as i64;
+                pair[0].0 = Some(layer.clamp(0, size - 1));
+            }
+        }
+        (0..8).filter_map(move |corner: usize| {
+            let [x, y, z] = [0, 1, 2].map(|n| pairs[n][corner >> n & 1]);
+            let share = x.1 * y.1 * z.1;
+            let texel = x.0.zip(y.0).zip(z.0).map(|((x, y), z)| [x, y, z]);
+            (share != 0).then_some((texel, share))
+        })
+    }
+
+    /// The texels of one dimension with their shares: of 1 for one alone, of 256 for two.
+    fn pair(&self, n: usize, at: f32, size: i64, linear: bool) -> [(Option<i64>, u32); 2] {
+        let scale = if self.normalized { size as f32 } else { 1.0 };
+        // Texels have their coordinates at their centres. What is not a number is 0.
+        let place = (at * scale * (1 << FRACTION) as f32).round_ties_even() as i64;
+        let texel = |at| self.address[n].texel(at, size);
+        if !linear {
+            return [(texel(place >> FRACTION), 1), (None, 0)];
+        }
+        let place = place.saturating_sub(1 << (FRACTION - 1));
+        let (first, part) = (place >> FRACTION, (place & 0xff) as u32);
+        [
+            (texel(first), (1 << FRACTION) - part),
+            (texel(first + 1), part),
+        ]
+    }
+
+    /// The colour of a texel outside of the image.
+    pub fn border(&self, image: &Image) -> Texel {
+        self.border.texel(image.format)
+    }
+
+    /// Interpolates texels with their shares.
+    pub fn blend(parts: &[(Texel, u32)]) -> Texel {
+        if let [(texel, _)] = parts {
+            return *texel;
+        }
+        let all: u32 = parts.iter().map(|part| part.1).sum();
+        std::array::from_fn(|n| {
+            let sum: f64 = parts
+                .iter()
+                .map(|(texel, share)| f64::from(f32::from_bits(texel[n])) * f64::from(*share))
+                .sum();
+            ((sum / f64::from(all)) as f32).to_bits()
+        })
+    }
+}

@@ -1,0 +1,211 @@
+//! Formats of texels, and their conversion from and to what registers hold.
+
+use super::Unsupported;
+use crate::isa::float::{f16_to_f32, f64_to_f16};
+
+/// Four channels as registers have them: floats by their bits, or integers.
+pub type Texel = [u32; 4];
+
+/// What the bits of a channel mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Number {
+    /// Fractions from 0 to 1.
+    Unorm,
+    /// Fractions from -1 to 1.
+    Snorm,
+    /// Unsigned integers that are read as floats.
+    Uscaled,
+    /// Signed integers that are read as floats.
+    Sscaled,
+    /// Unsigned integers.
+    Uint,
+    /// Signed integers.
+    Sint,
+    /// Floats of 16 or 32 bits.
+    Float,
+    /// Fractions of 8 bits whose first three channels are encoded as sRGB has it; can only be read.
+    Srgb,
+}
+
+const NUMBERS: [(u32, Number); 8] = [
+    (0, Number::Unorm),
+    (1, Number::Snorm),
+    (2, Number::Uscaled),
+    (3, Number::Sscaled),
+    (4, Number::Uint),
+    (5, Number::Sint),
+    (7, Number::Float),
+    (9, Number::Srgb),
+];
+
+/// The data formats: number, bits of a channel, channels.
+const LAYOUTS: [(u32, u32, u32); 10] = [
+    (1, 8, 1),
+    (2, 16, 1),
+    (3, 8, 2),
+    (4, 32, 1),
+    (5, 16, 2),
+    (10, 8, 4),
+    (11, 32, 2),
+    (12, 16, 4),
+    (13, 32, 3),
+    (14, 32, 4),
+];
+
+/// The format of texels: channels of equal size, the first in the lowest bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TexelFormat {
+    bits: u32,
+    channels: u32,
+    number: Number,
+}
+
+impl TexelFormat {
+    /// The format of `channels` channels of `bits` bits, if devices have it.
+    pub fn new(bits: u32, channels: u32, number: Number) -> Option<Self> {
+        let number_fits = match number {
+            Number::Unorm | Number::Snorm | Number::Uscaled | Number::Sscaled => bits < 32,
+            Number::Uint | Number::Sint => true,
+            Number::Float => bits > 8,
+            Number::Srgb => bits == 8,
+        };
+        let layout_exists = LAYOUTS.iter().any(|row| (row.1, row.2) == (bits, channels));
+        (number_fits && layout_exists).then_some(Self {
+            bits,
+            channels,
+            number,
+        })
+    }
+
+    /// The format that the fields of a descriptor mean.
+    pub(super) fn decode(data: u32, number: u32) -> Result<Self, Unsupported> {
+        let layout = LAYOUTS.iter().find(|row| row.0 == data);
+        let meaning = NUMBERS.iter().find(|row| row.0 == number);
+        layout
+            .zip(meaning)
+            .and_then(|(layout, meaning)| Self::new(layout.1, layout.2, meaning.1))
+            .ok_or(Unsupported::Format { data, number })
+    }
+
+    /// The fields of a descriptor: data and number format.
+    pub(super) fn encode(self) -> (u32, u32) {
+        let layout = (self.bits, self.channels);
+        let data = LAYOUTS.iter().find(|row| (row.1, row.2) == layout);
+        let number = NUMBERS.iter().find(|row| row.1 == self.number);
+        (data.map_or(0, |row| row.0), number.map_or(0, |row| row.0))
+    }
+
+    /// Bytes of a texel.
+    pub fn bytes(self) -> u32 {
+        self.bits / 8 * self.channels
+    }
+
+    /// Number of channels.
+    pub fn channels(self) -> u32 {
+        self.channels
+    }
+
+    /// The lower half of a register for what a whole one holds.
+    pub(in crate::isa) fn narrow(self, channel: u32) -> u16 {
+        if self.is_integer() {
+            channel as u16
+        } else {
+            f64_to_f16(f64::from(f32::from_bits(channel)))
+        }
+    }
+
+    /// What a whole register holds for the half of one.
+    pub(in crate::isa) fn widen(self, half: u16) -> u32 {
+        match self.number {
+            Number::Uint => half.into(),
+            Number::Sint => half as i16 as u32,
+            _ => f16_to_f32(half).to_bits(),
+        }
+    }
+
+    /// Whether registers hold integers.
+    pub fn is_integer(self) -> bool {
+        matches!(self.number, Number::Uint | Number::Sint)
+    }
+
+    /// What registers hold for one.
+    pub fn one(self) -> u32 {
+        if self.is_integer() { 1 } else { 1f32.to_bits() }
+    }
+
+    /// The channels of a texel in memory, whose bytes are those of `raw` in order; 0 for channels that it lacks.
+    pub fn unpack(self, raw: [u32; 4]) -> Texel {
+        let mut texel = [0; 4];
+        for (n, channel) in (0..self.channels).zip(&mut texel) {
+            let bit = n * self.bits;
+            let value = raw[(bit / 32) as usize] >> (bit % 32);
+            *channel = self.read(value & (u32::MAX >> (32 - self.bits)), n);
+        }
+        texel
+    }
+
+    /// The bytes of a texel in memory.
+    pub fn pack(self, texel: Texel) -> [u32; 4] {
+        let mut raw = [0; 4];
+        for (n, channel) in (0..self.channels).zip(texel) {
+            let bit = n * self.bits;
+            let value = self.write(channel) & (u32::MAX >> (32 - self.bits));
+            raw[(bit / 32) as usize] |= value << (bit % 32);
+        }
+        raw
+    }
+
+    /// The greatest unsigned and signed number of a channel.
+    fn greatest(self) -> (f32, f32) {
+        let unsigned = (u32::MAX >> (32 - self.bits)) as f32;
+        (unsigned, (unsigned - 1.0) / 2.0)
+    }
+
+    fn read(self, value: u32, channel: u32) -> u32 {
+        let unused = 32 - self.bits;
+        let signed = ((value << unused) as i32) >> unused;
+        let (unsigned_max, signed_max) = self.greatest();
+        let float = match self.number {
+            Number::Uint => return value,
+            Number::Sint => return signed as u32,
+            Number::Float if self.bits == 32 => return value,
+            Number::Float => f16_to_f32(value as u16),
+            Number::Srgb if channel < 3 => linear(value as f32 / unsigned_max),
+            Number::Unorm | Number::Srgb => value as f32 / unsigned_max,
+            Number::Snorm => (signed as f32 / signed_max).max(-1.0),
+            Number::Uscaled => value as f32,
+            Number::Sscaled => signed as f32,
+        };
+        float.to_bits()
+    }
+
+    fn write(self, channel: u32) -> u32 {
+        let float = f32::from_bits(channel);
+        let (unsigned_max, signed_max) = self.greatest();
+        match self.number {
+            // What is too large becomes the greatest number.
+            Number::Uint => channel.min(u32::MAX >> (32 - self.bits)),
+            Number::Sint => {
+                let greatest = i32::MAX >> (32 - self.bits);
+                (channel as i32).clamp(-greatest - 1, greatest) as u32
+            }
+            Number::Float if self.bits == 32 => channel,
+            Number::Float => f64_to_f16(f64::from(float)).into(),
+            Number::Unorm | Number::Srgb => {
+                (float.clamp(0.0, 1.0) * unsigned_max).round_ties_even() as u32
+            }
+            Number::Snorm => (float.clamp(-1.0, 1.0) * signed_max).round_ties_even() as i32 as u32,
+            Number::Uscaled => float.clamp(0.0, unsigned_max) as u32,
+            Number::Sscaled => float.clamp(-signed_max - 1.0, signed_max) as i32 as u32,
+        }
+    }
+}
+
+/// The intensity that an sRGB value stands for.
+fn linear(value: f32) -> f32 {
+    if value <= 0.04045 {
+        value / 12.92
+    } else {
+        ((value + 0.055) / 1.055).powf(2.4)
+    }
+}

@@ -1,0 +1,137 @@
+//! Transfers of texels and of elements of formatted buffers between memory and the registers of lanes.
+
+use super::exec::{Exec, Lanes64};
+use super::image::{Texel, TexelFormat};
+use super::inst::Inst;
+use super::memory::{read_element, write_element};
+use super::transfer::watch;
+use super::{Access, Operation};
+
+/// The texels of the lanes of `mask`, 0 for others; `None` after a fault.
+pub(super) fn fetch(
+    x: &mut Exec<'_>,
+    i: &Inst,
+    format: TexelFormat,
+    addresses: &Lanes64,
+    mask: u64,
+) -> Option<[Texel; 64]> {
+    let bytes = format.bytes();
+    let mut texels = [[0; 4]; 64];
+    if mask == 0 {
+        return Some(texels);
+    }
+    watch(x, Operation::Load, bytes as usize, addresses, mask);
+    for (l, texel) in texels.iter_mut().enumerate() {
+        if mask >> l & 1 == 0 {
+            continue;
+        }
+        if !x.mem.allows(addresses[l], bytes.into(), false) {
+            x.memory_fault(i, addresses, mask, bytes, Access::Read);
+            return None;
+        }
+        // SAFETY: just allowed.
+        *texel = format.unpack(unsafe { read_element(addresses[l], bytes as usize) });
+    }
+    x.stats.bytes_loaded += u64::from(bytes) * u64::from(mask.count_ones());
+    Some(texels)
+}
+
+/// Stores the texels that `texel` names for the lanes of `mask`.
+pub(super) fn store(
+    x: &mut Exec<'_>,
+    i: &Inst,
+    format: TexelFormat,
+    addresses: &Lanes64,
+    mask: u64,
+    texel: impl Fn(&Exec<'_>, usize) -> Texel,
+) {
+    let bytes = format.bytes();
+    if mask == 0 {
+        return;
+    }
+    watch(x, Operation::Store, bytes as usize, addresses, mask);
+    for l in 0..64 {
+        if mask >> l & 1 == 0 {
+            continue;
+        }
+        if !x.mem.allows(addresses[l], bytes.into(), true) {
+            return x.memory_fault(i, addresses, mask, bytes, Access::Write);
+        }
+        let raw = format.pack(texel(x, l));
+        // SAFETY: just allowed.
+        unsafe { write_element(addresses[l], bytes as usize, raw) };
+    }
+    x.stores_unordered = true;
+    x.stats.bytes_stored += u64::from(bytes) * u64::from(mask.count_ones());
+}
+
+/// How the channels of a lane lie in registers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Registers {
+    /// The channels that registers have, by bit.
+    pub(super) channels: u32,
+    /// Whether a register has two channels, of 16 bits each.
+    pub(super) halves: bool,
+    /// Whether the only channel is the upper half of its register.
+    pub(super) upper: bool,
+}
+
+impl Registers {
+    /// Number of registers.
+    pub(super) fn count(self) -> u32 {
+        let channels = self.channels.count_ones();
+        if self.halves {
+            channels.div_ceil(2)
+        } else {
+            channels
+        }
+    }
+
+    /// Register and half of it of each channel.
+    fn places(self) -> impl Iterator<Item = (usize, u16, u32)> {
+        (0..4)
+            .filter(move |n| self.channels >> n & 1 != 0)
+            .zip(u16::from(self.upper)..)
+            .map(move |(channel, n)| {
+                if self.halves {
+                    (channel, n / 2, 16 * u32::from(n & 1))
+                } else {
+                    (channel, n, 0)
+                }
+            })
+    }
+
+    /// Writes a lane's channels to the destination of an instruction.
+    pub(super) fn write(
+        self,
+        x: &mut Exec<'_>,
+        i: &Inst,
+        format: TexelFormat,
+        lane: usize,
+        channels: Texel,
+    ) {
+        for (channel, register, shift) in self.places() {
+            let value = channels[channel];
+            let to = &mut x.vgpr_mut(i.dst + register)[lane];
+            *to = if self.halves {
+                *to & !(0xffff << shift) | u32::from(format.narrow(value)) << shift
+            } else {
+                value
+            };
+        }
+    }
+
+    /// A lane's channels from the data operand of an instruction, 0 where there is none.
+    pub(super) fn read(self, x: &Exec<'_>, i: &Inst, format: TexelFormat, lane: usize) -> Texel {
+        let mut channels = [0; 4];
+        for (channel, register, shift) in self.places() {
+            let value = x.vgpr(i.src[1] + register)[lane];
+            channels[channel] = if self.halves {
+                format.widen((value >> shift) as u16)
+            } else {
+                value
+            };
+        }
+        channels
+    }
+}
