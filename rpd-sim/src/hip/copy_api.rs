@@ -11,10 +11,11 @@ use super::runtime;
 use super::stream::{self, Stream};
 use super::types::{DrvMemcpy2D, DrvMemcpy3D, Handle, Memcpy3D, kind};
 
-type Resolved = HipResult<Arc<Stream>>;
+/// The stream of a call, or why there is none.
+pub(super) type Resolved = HipResult<Arc<Stream>>;
 
 /// Enqueues a copy and, for the synchronous functions, waits for it.
-fn submit(stream: Resolved, op: CopyOp, wait: bool) -> HipResult {
+pub(super) fn submit(stream: Resolved, op: CopyOp, wait: bool) -> HipResult {
     copy::check(&op)?;
     let stream = stream?;
     if wait && stream.is_capturing() {
@@ -24,7 +25,7 @@ fn submit(stream: Resolved, op: CopyOp, wait: bool) -> HipResult {
     if wait { stream.synchronize() } else { Ok(()) }
 }
 
-fn null_stream() -> Resolved {
+pub(super) fn null_stream() -> Resolved {
     stream::resolve(std::ptr::null_mut())
 }
 

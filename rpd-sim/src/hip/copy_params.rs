@@ -1,12 +1,16 @@
 //! Converts the parameters of copy functions to operations.
 
 use core::ffi::c_void;
+use std::sync::Arc;
 
+use super::array::Array;
 use super::copy::CopyOp;
-use super::error::{HipResult, code};
+use super::error::{HipResult, argument, code};
 use super::fatbin;
 use super::hsa::CopyBox;
-use super::types::{DrvMemcpy2D, DrvMemcpy3D, Memcpy3D, PitchedPtr, Pos, kind, memory_type};
+use super::types::{
+    DrvMemcpy2D, DrvMemcpy3D, Extent, Memcpy3D, PitchedPtr, Pos, kind, memory_type,
+};
 
 pub(super) fn linear(dst: *mut c_void, src: *const c_void, size: usize, kind: u32) -> CopyOp {
     CopyOp::linear(dst as usize, src as usize, size, kind)
@@ -46,80 +50,135 @@ pub(super) fn part(pointer: PitchedPtr, at: Pos) -> CopyBox {
 
 /// `parameters` is what the program passed.
 pub(super) fn cube(parameters: *const Memcpy3D) -> HipResult<CopyOp> {
-    if parameters.is_null() {
-        return Err(code::INVALID_VALUE);
-    }
-    // SAFETY: not null, and the program vouches for its own struct.
-    let p = unsafe { parameters.read_unaligned() };
-    if !p.src_array.is_null() || !p.dst_array.is_null() {
-        return Err(code::NOT_SUPPORTED);
-    }
+    // SAFETY: the program vouches for its own struct.
+    let p = unsafe { argument(parameters)? };
+    let Extent {
+        width,
+        height,
+        depth,
+    } = p.extent;
+    let arrays = [p.dst_array, p.src_array];
+    let [dst, src] = arrays.map(|array| (!array.is_null()).then(|| Array::find(array)));
+    let (dst, src) = (dst.transpose()?, src.transpose()?);
+    // With an array the width counts elements, and so do positions in arrays.
+    let element = src.as_ref().or(dst.as_ref());
+    let width = width.saturating_mul(element.map_or(1, |array| array.elements.bytes()));
+    let side = |array: Option<&Arc<Array>>, pointer, at: Pos| match array {
+        Some(array) => array.part(
+            [at.x.saturating_mul(array.elements.bytes()), at.y, at.z],
+            [width, height, depth],
+        ),
+        None => Ok(part(pointer, at)),
+    };
     Ok(CopyOp {
-        dst: part(p.dst_ptr, p.dst_pos),
-        src: part(p.src_ptr, p.src_pos),
-        width: p.extent.width,
-        height: p.extent.height,
-        depth: p.extent.depth,
+        dst: side(dst.as_ref(), p.dst_ptr, p.dst_pos)?,
+        src: side(src.as_ref(), p.src_ptr, p.src_pos)?,
+        width,
+        height,
+        depth,
         kind: p.kind,
     })
 }
 
-/// The address the driver functions mean by memory type, host and device address.
-fn driver_address(kind: u32, host: usize, device: usize) -> HipResult<usize> {
-    match kind {
-        memory_type::HOST => Ok(host),
-        memory_type::DEVICE | memory_type::UNIFIED | memory_type::MANAGED => Ok(device),
-        memory_type::ARRAY => Err(code::NOT_SUPPORTED),
-        _ => Err(code::INVALID_VALUE),
+/// One side of a copy of the driver functions.
+struct DriverSide {
+    /// `hipMemoryType`.
+    kind: u32,
+    host: usize,
+    device: usize,
+    array: *mut c_void,
+    /// Bytes from row to row, 0 if there is no gap.
+    pitch: usize,
+    /// Rows from slice to slice, 0 if there is no gap.
+    height: usize,
+    /// Bytes into a row, row and slice.
+    at: [usize; 3],
+}
+
+impl DriverSide {
+    /// The box of this size on this side.
+    fn part(&self, [width, height, depth]: [usize; 3]) -> HipResult<CopyBox> {
+        let base = match self.kind {
+            memory_type::HOST => self.host,
+            memory_type::DEVICE | memory_type::UNIFIED | memory_type::MANAGED => self.device,
+            memory_type::ARRAY => {
+                return Array::find(self.array)?.part(self.at, [width, height, depth]);
+            }
+            _ => return Err(code::INVALID_VALUE),
+        };
+        let otherwise = |given: usize, instead: usize| if given == 0 { instead } else { given };
+        let pitch = otherwise(self.pitch, width);
+        let slice = pitch * otherwise(self.height, height);
+        let [x, y, z] = self.at;
+        Ok(CopyBox {
+            address: base + x + y * pitch + z * slice,
+            pitch,
+            slice,
+        })
     }
+}
+
+/// A copy of a box of this size.
+fn driver_copy(dst: &DriverSide, src: &DriverSide, size: [usize; 3]) -> HipResult<CopyOp> {
+    let [width, height, depth] = size;
+    Ok(CopyOp {
+        dst: dst.part(size)?,
+        src: src.part(size)?,
+        width,
+        height,
+        depth,
+        kind: kind::DEFAULT,
+    })
 }
 
 /// `parameters` is what the program passed.
 pub(super) fn driver_rect(parameters: *const DrvMemcpy2D) -> HipResult<CopyOp> {
-    if parameters.is_null() {
-        return Err(code::INVALID_VALUE);
-    }
-    // SAFETY: not null, and the program vouches for its own struct.
-    let p = unsafe { parameters.read_unaligned() };
-    let dst = driver_address(p.dst_type, p.dst_host as usize, p.dst_device as usize)?;
-    let src = driver_address(p.src_type, p.src_host as usize, p.src_device as usize)?;
-    let pitch = |pitch: usize| if pitch == 0 { p.width } else { pitch };
-    let (dpitch, spitch) = (pitch(p.dst_pitch), pitch(p.src_pitch));
-    Ok(rect(
-        ((dst + p.dst_y * dpitch + p.dst_x) as *mut c_void, dpitch),
-        ((src + p.src_y * spitch + p.src_x) as *const c_void, spitch),
-        p.width,
-        p.height,
-        kind::DEFAULT,
-    ))
+    // SAFETY: the program vouches for its own struct.
+    let p = unsafe { argument(parameters)? };
+    let dst = DriverSide {
+        kind: p.dst_type,
+        host: p.dst_host as usize,
+        device: p.dst_device as usize,
+        array: p.dst_array,
+        pitch: p.dst_pitch,
+        height: 0,
+        at: [p.dst_x, p.dst_y, 0],
+    };
+    let src = DriverSide {
+        kind: p.src_type,
+        host: p.src_host as usize,
+        device: p.src_device as usize,
+        array: p.src_array,
+        pitch: p.src_pitch,
+        height: 0,
+        at: [p.src_x, p.src_y, 0],
+    };
+    driver_copy(&dst, &src, [p.width, p.height, 1])
 }
 
 /// `parameters` is what the program passed.
 pub(super) fn driver_cube(parameters: *const DrvMemcpy3D) -> HipResult<CopyOp> {
-    if parameters.is_null() {
-        return Err(code::INVALID_VALUE);
-    }
-    // SAFETY: not null, and the program vouches for its own struct.
-    let p = unsafe { parameters.read_unaligned() };
-    let dst = driver_address(p.dst_type, p.dst_host as usize, p.dst_device as usize)?;
-    let src = driver_address(p.src_type, p.src_host as usize, p.src_device as usize)?;
-    let side = |base: usize, pitch: usize, height: usize, at: (usize, usize, usize)| {
-        let pitch = if pitch == 0 { p.width } else { pitch };
-        let slice = pitch * if height == 0 { p.height } else { height };
-        CopyBox {
-            address: base + at.0 + at.1 * pitch + at.2 * slice,
-            pitch,
-            slice,
-        }
+    // SAFETY: the program vouches for its own struct.
+    let p = unsafe { argument(parameters)? };
+    let dst = DriverSide {
+        kind: p.dst_type,
+        host: p.dst_host as usize,
+        device: p.dst_device as usize,
+        array: p.dst_array,
+        pitch: p.dst_pitch,
+        height: p.dst_height,
+        at: [p.dst_x, p.dst_y, p.dst_z],
     };
-    Ok(CopyOp {
-        dst: side(dst, p.dst_pitch, p.dst_height, (p.dst_x, p.dst_y, p.dst_z)),
-        src: side(src, p.src_pitch, p.src_height, (p.src_x, p.src_y, p.src_z)),
-        width: p.width,
-        height: p.height,
-        depth: p.depth,
-        kind: kind::DEFAULT,
-    })
+    let src = DriverSide {
+        kind: p.src_type,
+        host: p.src_host as usize,
+        device: p.src_device as usize,
+        array: p.src_array,
+        pitch: p.src_pitch,
+        height: p.src_height,
+        at: [p.src_x, p.src_y, p.src_z],
+    };
+    driver_copy(&dst, &src, [p.width, p.height, p.depth])
 }
 
 /// A part of a registered variable.

@@ -147,6 +147,18 @@ pub(crate) unsafe fn put<T>(out: *mut T, value: T) -> HipResult {
     Ok(())
 }
 
+/// Reads a struct of the program's, or answers "invalid value" when there is none.
+///
+/// # Safety
+/// `pointer` is null or valid.
+pub(crate) unsafe fn argument<T: Copy>(pointer: *const T) -> HipResult<T> {
+    if pointer.is_null() {
+        return Err(code::INVALID_VALUE);
+    }
+    // SAFETY: by contract, not null.
+    Ok(unsafe { pointer.read_unaligned() })
+}
+
 pub(crate) unsafe extern "C" fn hipGetLastError() -> u32 {
     LAST_RESULT.set(code::SUCCESS);
     LAST_ERROR.replace(code::SUCCESS)

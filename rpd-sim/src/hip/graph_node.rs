@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::callback::HostCall;
 use super::copy::{self, CopyOp};
 use super::copy_params;
-use super::error::{HipResult, code};
+use super::error::{HipResult, argument, code};
 use super::fatbin;
 use super::fill::{self, FillOp};
 use super::graph::{Node, Op};
@@ -21,23 +21,11 @@ use super::types::{
     HostNodeParams, KernelNodeParams, MemAllocNodeParams, Memcpy3D, MemsetParams, PitchedPtr, Pos,
 };
 
-/// Reads a struct of the program's.
-///
-/// # Safety
-/// `pointer` is null or valid.
-unsafe fn read<T: Copy>(pointer: *const T) -> HipResult<T> {
-    if pointer.is_null() {
-        return Err(code::INVALID_VALUE);
-    }
-    // SAFETY: by contract, not null.
-    Ok(unsafe { pointer.read_unaligned() })
-}
-
 /// # Safety
 /// `parameters` is null or valid, and so are the arguments it names.
 pub(super) unsafe fn kernel(parameters: *const KernelNodeParams) -> HipResult<Op> {
     // SAFETY: by contract.
-    let p = unsafe { read(parameters)? };
+    let p = unsafe { argument(parameters)? };
     let function = fatbin::function(p.func).or_else(|_| module::function(p.func))?;
     let geometry = Geometry {
         grid: p.grid,
@@ -82,7 +70,7 @@ pub(super) fn driver_copy(parameters: *const DrvMemcpy3D) -> HipResult<Op> {
 /// `parameters` is null or valid.
 pub(super) unsafe fn fill(parameters: *const MemsetParams) -> HipResult<Op> {
     // SAFETY: by contract.
-    let p = unsafe { read(parameters)? };
+    let p = unsafe { argument(parameters)? };
     let element = p.element_size as usize;
     if !matches!(element, 1 | 2 | 4) {
         return Err(code::INVALID_VALUE);
@@ -105,7 +93,7 @@ pub(super) unsafe fn fill(parameters: *const MemsetParams) -> HipResult<Op> {
 /// `parameters` is null or valid.
 pub(super) unsafe fn host(parameters: *const HostNodeParams) -> HipResult<Op> {
     // SAFETY: by contract.
-    let p = unsafe { read(parameters)? };
+    let p = unsafe { argument(parameters)? };
     if p.callback.is_none() {
         return Err(code::INVALID_VALUE);
     }
@@ -132,7 +120,7 @@ pub(super) unsafe fn allocate(parameters: *mut MemAllocNodeParams) -> HipResult<
     const PINNED: u32 = 1;
     const DEVICE: u32 = 1;
     // SAFETY: by contract.
-    let mut p = unsafe { read(parameters)? };
+    let mut p = unsafe { argument(parameters)? };
     if p.pool.alloc_type != PINNED || p.pool.location.kind != DEVICE {
         return Err(code::INVALID_VALUE);
     }
@@ -156,7 +144,7 @@ pub(super) fn release(address: *mut c_void) -> HipResult<Op> {
 pub(super) unsafe fn values(parameters: *const BatchMemOpNodeParams) -> HipResult<Op> {
     // SAFETY: by contract.
     unsafe {
-        let p = read(parameters)?;
+        let p = argument(parameters)?;
         Ok(Op::Values(stream_value::from_list(p.list, p.count)?))
     }
 }
@@ -165,7 +153,7 @@ pub(super) unsafe fn values(parameters: *const BatchMemOpNodeParams) -> HipResul
 /// `parameters` is null or valid, and so is what it refers to.
 pub(super) unsafe fn any(parameters: *mut GraphNodeParams) -> HipResult<Op> {
     // SAFETY: by contract.
-    let kind = unsafe { read(parameters)? }.kind;
+    let kind = unsafe { argument(parameters)? }.kind;
     // SAFETY: not null, checked by the read.
     let any = unsafe { &raw mut (*parameters).any };
     // SAFETY: the member that the kind says is the one that the program has set.

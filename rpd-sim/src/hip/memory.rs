@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     Mapped,
     /// Device memory of another process.
     Attached,
+    /// Of an array, whose address programs do not know.
+    Array,
     /// On the host, made by us.
     Host,
     /// On the host, the program's own and pinned.
@@ -59,7 +61,7 @@ impl Place {
     pub(crate) fn is_device(&self) -> bool {
         matches!(
             self.allocation.kind,
-            Kind::Device | Kind::Pooled | Kind::Graph | Kind::Mapped | Kind::Attached
+            Kind::Device | Kind::Pooled | Kind::Graph | Kind::Mapped | Kind::Attached | Kind::Array
         )
     }
 
@@ -141,7 +143,10 @@ pub(crate) fn share(device: &Device) -> HipResult {
         .iter()
         .filter(|(_, a)| {
             a.device == device.ordinal
-                && matches!(a.kind, Kind::Device | Kind::Pooled | Kind::Graph)
+                && matches!(
+                    a.kind,
+                    Kind::Device | Kind::Pooled | Kind::Graph | Kind::Array
+                )
         })
         .map(|(&base, _)| base)
         .collect();
@@ -308,7 +313,8 @@ pub(crate) unsafe extern "C" fn hipMemAllocHost(out: *mut *mut c_void, size: usi
     api(|| unsafe { put_address(out, || malloc_host(size, Kind::Host, 0)) })
 }
 
-fn free(pointer: *mut c_void, wanted: impl Fn(Kind) -> bool) -> HipResult {
+/// Frees memory of a kind that `wanted` accepts, when nothing uses it any more.
+pub(crate) fn free(pointer: *mut c_void, wanted: impl Fn(Kind) -> bool) -> HipResult {
     let runtime = runtime::get()?;
     if pointer.is_null() {
         return Ok(());
@@ -332,7 +338,7 @@ fn free(pointer: *mut c_void, wanted: impl Fn(Kind) -> bool) -> HipResult {
             forget()?;
             super::pool::give_back(device, base, None)
         }
-        Kind::Device => give_device(device, base, forget()?.size),
+        Kind::Device | Kind::Array => give_device(device, base, forget()?.size),
         Kind::Host | Kind::Managed => {
             forget()?;
             device.trim_pools();
@@ -350,7 +356,7 @@ fn free(pointer: *mut c_void, wanted: impl Fn(Kind) -> bool) -> HipResult {
 pub(crate) unsafe extern "C" fn hipFree(pointer: *mut c_void) -> u32 {
     api(|| {
         free(pointer, |kind| {
-            kind != Kind::Registered && kind != Kind::Host
+            !matches!(kind, Kind::Registered | Kind::Host | Kind::Array)
         })
     })
 }
@@ -557,6 +563,7 @@ pub(crate) fn reset(device: &'static Device) -> HipResult {
     for base in bases {
         free(base as *mut c_void, |_| true)?;
     }
+    runtime.images.reset(device.ordinal);
     write(&runtime.streams).retain(|_, stream| stream.device.ordinal != device.ordinal);
     device.trim_pools();
     Ok(())

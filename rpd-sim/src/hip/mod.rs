@@ -3,10 +3,11 @@
 //! Files ending in `_api`, and `error`, `event`, `fatbin`, `memory`, `module`, `occupancy`, `pointer` and
 //! `pool`, hold functions under their API names; the build finds them by those names. Below them are
 //! `runtime` (the process's state), `device`, `stream` (order of operations), `queue`, `signal`, `kernarg`,
-//! `copy`, `fill`, `launch`, `hostcall` (what kernels request of the host), `graph` and `blit` (the runtime's own kernels), and
+//! `copy`, `fill`, `launch`, `hostcall` (what kernels request of the host), `array`, `texture`, `graph` and `blit` (the runtime's own kernels), and
 //! `hsa` below all.
 #![allow(non_snake_case)]
 
+mod array;
 mod blit;
 mod callback;
 mod copy;
@@ -21,6 +22,7 @@ mod graph_memory;
 mod graph_node;
 mod hostcall;
 mod hsa;
+mod image_types;
 mod kernarg;
 pub(crate) mod later;
 mod launch;
@@ -37,9 +39,12 @@ mod settings;
 mod signal;
 mod stream;
 pub(crate) mod stream_value;
+mod texture;
 mod types;
 pub(crate) mod user_object;
 
+pub(crate) mod array_api;
+pub(crate) mod array_copy_api;
 pub(crate) mod capture_api;
 pub(crate) mod copy_api;
 mod copy_params;
@@ -58,4 +63,5 @@ pub(crate) mod shared_api;
 pub(crate) mod stream_api;
 #[cfg(test)]
 mod tests;
+pub(crate) mod texture_api;
 pub(crate) mod virtual_api;

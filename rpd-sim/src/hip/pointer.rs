@@ -11,6 +11,7 @@ fn type_of(place: &Place) -> u32 {
         Kind::Device | Kind::Pooled | Kind::Graph | Kind::Mapped | Kind::Attached => {
             memory_type::DEVICE
         }
+        Kind::Array => memory_type::ARRAY,
         Kind::Host | Kind::Registered => memory_type::HOST,
         Kind::Managed => memory_type::MANAGED,
     }

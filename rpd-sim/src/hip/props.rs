@@ -33,6 +33,8 @@ pub(crate) struct Figures {
     pub(crate) asic_revision: u32,
     /// Properties of the compute units.
     pub(crate) layout: &'static Layout,
+    /// Whether it has instructions for images.
+    pub(crate) images: bool,
 }
 
 impl Figures {
@@ -62,7 +64,7 @@ impl Figures {
             .map_or(isa.as_str(), |(_, id)| id)
             .to_owned();
         let processor = target.split(':').next().unwrap_or_default();
-        let layout = &gfx::Device::find(processor).ok_or(code::NO_DEVICE)?.layout;
+        let device = gfx::Device::find(processor).ok_or(code::NO_DEVICE)?;
         let caches: [u32; 4] = hsa::agent_info(agent, CACHE_SIZE).unwrap_or_default();
         Ok(Self {
             product: hsa::agent_text(agent, PRODUCT_NAME)?,
@@ -81,7 +83,8 @@ impl Figures {
             timestamp: hsa::agent_info::<u64>(agent, TIMESTAMP_FREQUENCY)
                 .map_or(100_000, |hz| (hz / 1000) as u32),
             asic_revision: number(ASIC_REVISION, 0),
-            layout,
+            layout: &device.layout,
+            images: device.code.images,
         })
     }
 
@@ -360,22 +363,24 @@ impl Properties {
         p.can_map_host_memory = 1;
         p.gcn_arch_name = text(&figures.target);
         p.cooperative_launch = 1;
-        p.max_texture_1d = 16384;
-        p.max_surface_1d = 16384;
-        p.max_texture_1d_linear = i32::MAX;
-        p.max_texture_1d_mipmap = 16384;
-        p.max_texture_2d = [16384; 2];
-        p.max_surface_2d = [16384; 2];
-        p.max_texture_3d = [16384, 16384, 8192];
-        p.max_surface_3d = [16384, 16384, 8192];
-        p.max_texture_1d_layered = [16384, 8192];
-        p.max_surface_1d_layered = [16384, 8192];
-        p.max_texture_2d_layered = [16384, 16384, 8192];
-        p.max_surface_2d_layered = [16384, 16384, 8192];
-        p.mem_pitch = i32::MAX as usize;
+        if figures.images {
+            p.max_texture_1d = 16384;
+            p.max_surface_1d = 16384;
+            p.max_texture_1d_linear = i32::MAX;
+            p.max_texture_1d_mipmap = i32::MAX;
+            p.max_texture_2d = [16384; 2];
+            p.max_surface_2d = [16384; 2];
+            p.max_texture_3d = [16384, 16384, 8192];
+            p.max_surface_3d = [16384, 16384, 8192];
+            p.max_texture_1d_layered = [16384, 8192];
+            p.max_surface_1d_layered = [16384, 8192];
+            p.max_texture_2d_layered = [16384, 16384, 8192];
+            p.max_surface_2d_layered = [16384, 16384, 8192];
+        }
         p.texture_alignment = 256;
         p.surface_alignment = 256;
         p.texture_pitch_alignment = 256;
+        p.mem_pitch = i32::MAX as usize;
         p.is_large_bar = 1;
         p.asic_revision = figures.asic_revision as i32;
         p.ipc_event_supported = 0;
@@ -523,7 +528,7 @@ impl Properties {
             10011 => self.is_large_bar,
             10012 => self.asic_revision,
             10013 => 1,
-            10014 => 0,
+            10014 => self.max_texture_2d[0].min(1),
             10015 => self.multi_processor_count,
             10016 => 1,
             _ => return Err(code::INVALID_VALUE),

@@ -18,6 +18,7 @@ use super::memory::Allocation;
 use super::module::Functions;
 use super::pool::MemPool;
 use super::stream::Stream;
+use super::texture::Images;
 use super::types::Handle;
 use super::virtual_api::Mappings;
 use crate::hsa::types::{
@@ -64,6 +65,8 @@ pub(crate) struct Runtime {
     pub(crate) mappings: Mappings,
     /// What kernels request of the host.
     pub(crate) hostcalls: Hostcalls,
+    /// Arrays, textures and surfaces.
+    pub(crate) images: Images,
 }
 
 static RUNTIME: AtomicPtr<Runtime> = AtomicPtr::new(ptr::null_mut());
@@ -171,6 +174,7 @@ impl Runtime {
             worker: OnceLock::new(),
             mappings: Mappings::default(),
             hostcalls: Hostcalls::default(),
+            images: Images::default(),
         })
     }
 

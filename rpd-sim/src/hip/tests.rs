@@ -125,6 +125,7 @@ fn download(pointer: *mut c_void, n: usize) -> Vec<u32> {
 
 mod copies;
 mod graphs;
+mod images;
 mod kernels;
 mod later;
 mod streams;
