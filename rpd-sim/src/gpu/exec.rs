@@ -81,10 +81,7 @@ struct View {
 
 impl isa::Memory for View {
     fn extent(&self, address: u64) -> Option<Extent> {
-        let range = machine()
-            .memory
-            .check(address as usize, 1, self.mask)
-            .ok()?;
+        let range = machine().memory.accessible(address as usize, self.mask)?;
         Some(Extent {
             start: range.base as u64,
             end: range.end as u64,

@@ -13,6 +13,12 @@ use rpd_gfx::check::Place;
 /// Smallest unit of allocation of the pools, in bytes.
 pub(crate) const GRANULE: usize = 4096;
 
+/// The largest allocation of device memory that the real runtime takes from a block that it shares with others.
+const MOST_SHARED: usize = 2 << 20;
+/// Bytes behind such an allocation that kernels can access: there are others on the real device, and programs that read a
+/// little too far run there.
+const BEHIND: usize = 64 << 10;
+
 /// What an allocation is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
@@ -42,6 +48,8 @@ pub(crate) struct Allocation {
     pub(crate) size: usize,
     /// Bytes mapped and accounted for.
     pub(crate) mapped: usize,
+    /// Bytes mapped behind them, which kernels can access and which are part of no allocation.
+    behind: usize,
     /// What the memory is used for.
     pub(crate) purpose: Use,
     /// The pool it came from; locked memory counts as coarse system memory.
@@ -55,6 +63,16 @@ impl Allocation {
     /// First byte behind it.
     pub(crate) fn end(&self) -> usize {
         self.base + self.size
+    }
+
+    /// The address behind the last page: a device sees whole pages.
+    fn mapped_end(&self) -> usize {
+        self.end().max(self.base + self.mapped)
+    }
+
+    /// The address behind the last byte that kernels can access.
+    fn accessible_end(&self) -> usize {
+        self.mapped_end() + self.behind
     }
 
     /// Mask of the agents that may access it.
@@ -186,14 +204,20 @@ impl Memory {
             .checked_next_multiple_of(GRANULE)
             .ok_or(AllocError::Exhausted)?;
         self.account(pool, mapped)?;
-        let Some(base) = map(mapped) else {
+        let shared = pool.kind == PoolKind::DeviceCoarse
+            && purpose == Use::Program
+            && size <= MOST_SHARED
+            && check::session().is_none();
+        let behind = if shared { BEHIND } else { 0 };
+        let Some(base) = map(mapped + behind) else {
             self.unaccount(pool, mapped);
             return Err(AllocError::Exhausted);
         };
         let owner = 1 << pool.agent;
         // The host reaches all memory of this device through its bus.
         let host = 1;
-        Ok(self.insert(pool, base, size, mapped, purpose, access | owner | host))
+        let sizes = [size, mapped, behind];
+        Ok(self.insert(pool, base, sizes, purpose, access | owner | host))
     }
 
     /// Registers memory mapped elsewhere as an allocation of `pool` without accounting for it.
@@ -205,7 +229,7 @@ impl Memory {
         purpose: Use,
         access: u64,
     ) -> Arc<Allocation> {
-        self.insert(pool, base, size, 0, purpose, access)
+        self.insert(pool, base, [size, 0, 0], purpose, access)
     }
 
     /// Accounts for `bytes` of a pool's memory.
@@ -228,8 +252,7 @@ impl Memory {
         &self,
         pool: &'static Pool,
         base: usize,
-        size: usize,
-        mapped: usize,
+        [size, mapped, behind]: [usize; 3],
         purpose: Use,
         access: u64,
     ) -> Arc<Allocation> {
@@ -237,6 +260,7 @@ impl Memory {
             base,
             size,
             mapped,
+            behind,
             purpose,
             pool,
             access: AtomicU64::new(access),
@@ -283,7 +307,7 @@ impl Memory {
                 },
                 // SAFETY: the range was mapped by `map`, is no longer registered, and is unmapped only here.
                 None => unsafe {
-                    libc::munmap(base as *mut _, allocation.mapped);
+                    libc::munmap(base as *mut _, allocation.mapped + allocation.behind);
                 },
             }
         }
@@ -309,6 +333,7 @@ impl Memory {
             base,
             size,
             mapped: 0,
+            behind: 0,
             purpose: Use::Locked,
             pool,
             access: AtomicU64::new(access | 1),
@@ -388,9 +413,18 @@ impl Memory {
 
     /// The range that contains an address.
     pub(crate) fn find(&self, address: usize) -> Option<Arc<Allocation>> {
+        self.find_before(address, Allocation::mapped_end)
+    }
+
+    /// The range of which an address is before `end`.
+    fn find_before(
+        &self,
+        address: usize,
+        end: impl Fn(&Allocation) -> usize,
+    ) -> Option<Arc<Allocation>> {
         let maps = self.maps.read().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, found)) = maps.allocations.range(..=address).next_back()
-            && address < found.end().max(found.base + found.mapped)
+            && address < end(found)
         {
             return Some(Arc::clone(found));
         }
@@ -402,6 +436,15 @@ impl Memory {
             .map(|lock| Arc::clone(&lock.allocation))
     }
 
+    /// What kernels on the agents of `mask` may access around an address: also what is mapped behind an allocation.
+    pub(crate) fn accessible(&self, address: usize, mask: u64) -> Option<Range> {
+        let allocation = self.find_before(address, Allocation::accessible_end)?;
+        (allocation.access() & mask == mask).then(|| Range {
+            base: allocation.base,
+            end: allocation.accessible_end(),
+        })
+    }
+
     /// Whether the agents of `mask` may access `len` bytes at `address`; the whole range if so.
     pub(crate) fn check(
         &self,
@@ -410,8 +453,7 @@ impl Memory {
         mask: u64,
     ) -> Result<Range, AccessError> {
         let allocation = self.find(address).ok_or(AccessError::NotPresent)?;
-        // A device sees whole pages, so what is mapped behind the last requested byte is accessible too.
-        let end = allocation.end().max(allocation.base + allocation.mapped);
+        let end = allocation.mapped_end();
         match address.checked_add(len) {
             Some(last) if last <= end => {}
             _ => return Err(AccessError::NotPresent),
@@ -518,6 +560,25 @@ mod tests {
         assert!(!memory.free(block.base, Use::Internal));
         assert!(memory.free(block.base, Use::Program));
         assert!(!memory.free(block.base, Use::Program));
+        assert_eq!(memory.used(1), 0);
+    }
+
+    #[test]
+    fn small_allocations_have_accessible_memory_behind_them() {
+        let memory = Memory::default();
+        let pool = device_pool();
+        let bytes = |size: usize, purpose: Use| {
+            let block = memory.allocate(pool, size, purpose, 0).expect("fits");
+            let range = memory.accessible(block.base, 2).expect("is accessible");
+            assert_eq!(memory.accessible(range.end, 2), None);
+            assert_eq!(memory.accessible(range.end - 1, 2), Some(range));
+            assert!(memory.free(block.base, purpose));
+            assert_eq!(memory.accessible(range.end - 1, 2), None);
+            range.end - range.base
+        };
+        assert_eq!(bytes(2560, Use::Program), 4096 + BEHIND);
+        assert_eq!(bytes(MOST_SHARED + 1, Use::Program), MOST_SHARED + GRANULE);
+        assert_eq!(bytes(2560, Use::Internal), 4096);
         assert_eq!(memory.used(1), 0);
     }
 
