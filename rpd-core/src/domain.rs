@@ -2,12 +2,14 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use zerocopy::{Immutable, IntoBytes};
+
 use crate::spool::record::Table;
 
 /// What statistics, summaries and CSV files group by. The order is the order of tables in summaries; the number of a domain is
 /// its place in [`Domain::ALL`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
+#[repr(u32)]
 pub enum Domain {
     /// Calls of the four HSA tables.
     HsaApi,

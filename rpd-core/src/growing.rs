@@ -62,7 +62,10 @@ impl<T: Copy + FromBytes + IntoBytes + Immutable> Growing<T> {
             return Ok(());
         }
         let mut file = Mapping::new(storage.file()?, self.memory.len())?;
-        file.append(&self.memory)?;
+        for part in self.memory.chunks(STEP / size_of::<T>()) {
+            file.append(part)?;
+            file.release();
+        }
         self.memory = Vec::new();
         self.file = Some(file);
         Ok(())

@@ -8,18 +8,18 @@ use crate::column::{BATCH, Column, Storage};
 /// Collects rows of `N` numbers, to be had again in the order of their first `K`; rows that are equal there stay in the order
 /// in which they came.
 #[derive(Debug)]
-pub struct Sorter<'a, const N: usize, const K: usize> {
-    storage: Option<&'a Storage>,
+pub struct Sorter<const N: usize, const K: usize> {
+    storage: Option<Storage>,
     rows: Column<[u64; N]>,
     /// First rows of the parts in the file.
     parts: Vec<usize>,
 }
 
-impl<'a, const N: usize, const K: usize> Sorter<'a, N, K> {
+impl<const N: usize, const K: usize> Sorter<N, K> {
     /// A sorter that keeps its rows in memory when there is no storage.
-    pub fn new(storage: Option<&'a Storage>) -> Self {
+    pub fn new(storage: Option<&Storage>) -> Self {
         Sorter {
-            storage,
+            storage: storage.cloned(),
             rows: Column::new(),
             parts: vec![0],
         }
@@ -32,8 +32,8 @@ impl<'a, const N: usize, const K: usize> Sorter<'a, N, K> {
     #[inline]
     pub fn push(&mut self, row: [u64; N]) -> io::Result<()> {
         self.rows.push(row);
-        match self.storage {
-            Some(storage) if self.rows.len() >= storage.rows() => self.spill(storage),
+        match &self.storage {
+            Some(storage) if self.rows.len() >= storage.rows() => self.spill(),
             _ => Ok(()),
         }
     }
@@ -46,9 +46,11 @@ impl<'a, const N: usize, const K: usize> Sorter<'a, N, K> {
     }
 
     #[cold]
-    fn spill(&mut self, storage: &Storage) -> io::Result<()> {
+    fn spill(&mut self) -> io::Result<()> {
         self.sort();
-        self.rows.spill(storage)?;
+        if let Some(storage) = &self.storage {
+            self.rows.spill(storage)?;
+        }
         self.parts.push(self.rows.total());
         Ok(())
     }
@@ -59,7 +61,7 @@ impl<'a, const N: usize, const K: usize> Sorter<'a, N, K> {
     /// When the file cannot be written or mapped.
     pub fn finish(mut self) -> io::Result<Sorted<N, K>> {
         self.sort();
-        if let Some(storage) = self.storage {
+        if let Some(storage) = &self.storage {
             self.rows.seal(storage)?;
         }
         let rows = self.rows;

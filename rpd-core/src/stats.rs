@@ -1,8 +1,14 @@
 //! Statistics as values: computed by `rpd-summary`, written by `rpd-formats`, printed by the command.
 
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+use zerocopy::{Immutable, IntoBytes};
+
+use crate::column::Column;
 use crate::domain::Domain;
+use crate::ids::StringId;
+use crate::session::ExtendedStrings;
 
 /// Unit of the times in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -45,10 +51,11 @@ impl Unit {
 }
 
 /// Durations of all records that share a name. Times in nanoseconds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Immutable, IntoBytes)]
+#[repr(C)]
 pub struct StatRow {
-    /// Kernel name, function name, marker message or operation name.
-    pub name: String,
+    /// Kernel name, function name, marker message or operation name: its id in [`SessionStats::names`].
+    pub name: StringId,
     /// First domain (in summary order) the name occurs in.
     pub domain: Domain,
     /// Number of calls or operations.
@@ -68,19 +75,24 @@ pub struct StatRow {
 }
 
 /// The rows of one table, ordered by total duration descending, then name.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct StatTable {
     /// Title as printed, for example `KERNEL_DISPATCH` or `HIP_API + MEMORY_COPY`; empty for the overall table.
     pub title: String,
-    /// One row per name.
-    pub rows: Vec<StatRow>,
+    /// One row per name; in a file when there are many.
+    pub rows: Column<StatRow>,
 }
 
+/// The texts that the rows of statistics name.
+pub type StatNames<'a> = Arc<ExtendedStrings<'a>>;
+
 /// Everything the statistics files and `--stats` tables of one process need.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct SessionStats {
+#[derive(Debug, Default)]
+pub struct SessionStats<'a> {
+    /// The names of rows.
+    pub names: StatNames<'a>,
     /// One table per domain that has records, in summary order.
     pub domains: Vec<(Domain, StatTable)>,
-    /// One row per domain: figures over all records of that domain.
+    /// One row per domain, named by its label: figures over all records of that domain.
     pub overall: Vec<StatRow>,
 }

@@ -228,10 +228,15 @@ impl TextFile {
                 progress::advance(std::mem::take(&mut self.rows));
                 Ok(())
             }
-            Err(source) => Err(WriteError::Io {
-                path: self.pending.path.clone(),
-                source,
-            }),
+            Err(source) => Err(self.failed(source)),
+        }
+    }
+
+    /// An error of writing this file.
+    pub(crate) fn failed(&self, source: io::Error) -> WriteError {
+        WriteError::Io {
+            path: self.pending.path.clone(),
+            source,
         }
     }
 

@@ -44,6 +44,11 @@ impl Object {
         self.json(key, &format!("[{}]", values.join(",")))
     }
 
+    /// The text without its end, for a caller that goes on with it.
+    pub(crate) fn open(self) -> String {
+        self.0
+    }
+
     pub(crate) fn end(mut self) -> String {
         self.0.push('}');
         self.0

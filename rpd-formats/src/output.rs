@@ -13,7 +13,7 @@ pub struct Output<'a> {
     /// The recording to write.
     pub session: &'a Session,
     /// Statistics of the recording, if they were computed.
-    pub stats: Option<&'a SessionStats>,
+    pub stats: Option<&'a SessionStats<'a>>,
     /// The options of the run.
     pub options: &'a Options,
     /// Directory and prefix of the files.

@@ -1,8 +1,12 @@
 //! Tables of any columns, as text for people, CSV, JSON or markdown.
 
+mod console;
+
 use std::io::{self, Write};
 
 use rpd_core::compat::Compat;
+
+use console::Console;
 
 /// The format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,11 +68,12 @@ impl From<f64> for Cell {
     }
 }
 
-/// Prints a table row by row. Only the console format keeps rows in memory: it needs the widths.
+/// Prints a table row by row. Only the console format keeps rows: it needs the widths.
 pub struct Printer<W: Write> {
     format: TableFormat,
     columns: Vec<String>,
-    kept: Vec<Vec<Cell>>,
+    /// Rows for people, which are printed when all are there.
+    kept: Option<Console>,
     rows: u64,
     no_number: &'static str,
     out: W,
@@ -83,7 +88,7 @@ impl<W: Write> Printer<W> {
         let mut printer = Printer {
             format,
             columns,
-            kept: Vec::new(),
+            kept: None,
             rows: 0,
             no_number: Compat::None.no_number(),
             out,
@@ -107,7 +112,9 @@ impl<W: Write> Printer<W> {
                     names.join("</th>\n      <th>")
                 )?;
             }
-            TableFormat::Console => {}
+            TableFormat::Console => {
+                printer.kept = Some(Console::new(&printer.columns, printer.no_number));
+            }
         }
         Ok(printer)
     }
@@ -116,6 +123,9 @@ impl<W: Write> Printer<W> {
     #[must_use]
     pub fn compat(mut self, compat: Compat) -> Printer<W> {
         self.no_number = compat.no_number();
+        if let Some(kept) = &mut self.kept {
+            kept.no_number = self.no_number;
+        }
         self
     }
 
@@ -132,8 +142,8 @@ impl<W: Write> Printer<W> {
         self.rows += 1;
         match self.format {
             TableFormat::Console => {
-                self.kept.push(cells);
-                Ok(())
+                let kept = self.kept.as_mut();
+                kept.map_or(Ok(()), |kept| kept.add(&cells))
             }
             TableFormat::Csv => {
                 let fields: Vec<String> = cells
@@ -191,9 +201,11 @@ impl<W: Write> Printer<W> {
         match self.format {
             TableFormat::Json if self.rows == 0 => writeln!(self.out, "]")?,
             TableFormat::Json => writeln!(self.out, "\n]")?,
-            TableFormat::Console => self
-                .out
-                .write_all(console(&self.columns, &self.kept, self.no_number).as_bytes())?,
+            TableFormat::Console => {
+                if let Some(kept) = self.kept {
+                    kept.write(&mut self.out)?;
+                }
+            }
             TableFormat::Html => writeln!(self.out, "  </tbody>\n</table>")?,
             TableFormat::Csv | TableFormat::Markdown => {}
         }
@@ -246,91 +258,6 @@ fn pipe(text: &str) -> String {
 /// A cell holds one line, whatever a name holds.
 fn one_line(text: &str) -> String {
     rpd_core::foreign::shown(text).into_owned()
-}
-
-/// Letters of a text up to which the others of its column are aligned with it.
-const WIDEST: usize = 4_096;
-
-/// As the data frames of the original print themselves: right-aligned, numbers one blank further from what is left of
-/// them, floating-point columns with as many decimals as one of them needs, at most six.
-fn console(columns: &[String], rows: &[Vec<Cell>], no_number: &str) -> String {
-    let width = |text: &String| text.chars().count();
-    let mut printed: Vec<Vec<String>> = Vec::new();
-    for (index, name) in columns.iter().enumerate() {
-        let cells: Vec<&Cell> = rows.iter().filter_map(|row| row.get(index)).collect();
-        let is_text = cells.iter().any(|cell| matches!(cell, Cell::Text(_)));
-        let is_float = !is_text && cells.iter().any(|cell| matches!(cell, Cell::Float(_)));
-        let mut column = vec![match is_text || cells.is_empty() {
-            true => one_line(name),
-            false => format!(" {}", one_line(name)),
-        }];
-        if is_float {
-            let values: Vec<f64> = cells
-                .iter()
-                .map(|cell| match cell {
-                    Cell::Float(value) => *value,
-                    Cell::Integer(value) => *value as f64,
-                    _ => f64::NAN,
-                })
-                .collect();
-            column.extend(floats(&values, no_number));
-        } else {
-            column.extend(cells.iter().map(|cell| match cell {
-                Cell::Null => "NULL".to_owned(),
-                Cell::Text(text) => one_line(text),
-                other => plain(other),
-            }));
-        }
-        // One huge text must not make every row as wide as itself.
-        let widest = column.iter().map(width).filter(|width| *width <= WIDEST);
-        let widest = widest.max().unwrap_or(0);
-        for text in &mut column {
-            let blanks = " ".repeat(widest.saturating_sub(width(text)));
-            *text = blanks + text;
-        }
-        printed.push(column);
-    }
-    let mut text = String::new();
-    for line in 0..=rows.len() {
-        let cells: Vec<&str> = printed.iter().map(|column| &*column[line]).collect();
-        text += &cells.join(" ");
-        text.push('\n');
-    }
-    text
-}
-
-/// A column of numbers: fixed, or all with exponents when that is shorter or some are tiny.
-fn floats(values: &[f64], no_number: &str) -> Vec<String> {
-    const DIGITS: usize = 6;
-    let mut texts: Vec<String> = values
-        .iter()
-        .map(|value| match value.is_nan() {
-            true => no_number.to_owned(),
-            false => format!("{value:.DIGITS$}"),
-        })
-        .collect();
-    let has_point = |text: &String| text.contains('.');
-    while texts.iter().any(has_point)
-        && texts
-            .iter()
-            .filter(|text| has_point(text))
-            .all(|text| text.ends_with('0') && !text.ends_with(".0"))
-    {
-        for text in texts.iter_mut().filter(|text| has_point(text)) {
-            text.pop();
-        }
-    }
-    let longest = texts.iter().map(String::len).max().unwrap_or(0);
-    let is_large = values.iter().any(|value| value.abs() > 1e6);
-    let is_tiny = |value: &f64| value.abs() < 1e-6 && *value != 0.0;
-    if values.iter().any(is_tiny) || (longest > DIGITS + 6 && is_large) {
-        for (text, value) in texts.iter_mut().zip(values) {
-            if !value.is_nan() {
-                *text = crate::csv::scientific(*value, DIGITS);
-            }
-        }
-    }
-    texts
 }
 
 #[cfg(test)]
@@ -403,23 +330,5 @@ mod tests {
         let rows = vec![vec!["x".repeat(100_000).as_str().into()], vec!["y".into()]];
         let text = print(TableFormat::Console, &["n"], rows);
         assert_eq!(text.len(), 100_000 + "n\ny\n".len() + 1);
-    }
-
-    #[test]
-    fn numbers_are_printed_as_the_original_s_tables_print_them() {
-        assert_eq!(floats(&[5097.5, 5075.0], "NaN"), ["5097.5", "5075.0"]);
-        assert_eq!(floats(&[60_557_983.0, 0.0], "NaN"), ["60557983.0", "0.0"]);
-        assert_eq!(
-            floats(&[207_929.875, 349_999.5], "NaN"),
-            ["207929.875", "349999.500"]
-        );
-        assert_eq!(
-            floats(&[43_701_240.0, 4.390_941, f64::NAN], "NaN"),
-            ["4.370124e+07", "4.390941e+00", "NaN"]
-        );
-        assert_eq!(
-            floats(&[0.000_000_1, 1.0], "NaN"),
-            ["1.000000e-07", "1.000000e+00"]
-        );
     }
 }

@@ -1,23 +1,28 @@
 //! Tables over recordings that were read from databases: one per kind of record, over all recordings or for each separately.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use polars::prelude::*;
+use rpd_core::column::{Column as Rows, Storage};
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::domain::Domain;
+use rpd_core::ids::StringId;
 use rpd_core::options::KernelNames;
-use rpd_core::session::{Operation, Session};
+use rpd_core::session::{ExtendedStrings, Operation, Session};
+use rpd_core::sorted::Sorter;
 
-use crate::groups::integers;
+use crate::frames::{domain_of, name_of};
+use crate::groups::{GroupRow, GroupTable, MergedGroups, frame_of, integers, merged_figures};
 use crate::{Statistics, SummaryError};
 
 /// Durations of all records that share a name. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SummaryRow {
+pub struct SummaryRow<'a> {
     /// Index of the recording; 0 in tables over all of them.
     pub rank: usize,
     /// Kernel, function, message or operation.
-    pub name: String,
+    pub name: Cow<'a, str>,
     /// Number of calls or operations.
     pub calls: u64,
     /// Sum of durations in nanoseconds.
@@ -35,12 +40,72 @@ pub struct SummaryRow {
 }
 
 /// A summary table.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SummaryTable {
+#[derive(Debug)]
+pub struct SummaryTable<'a> {
     /// `kernels_summary` and so on.
     pub name: String,
-    /// Ordered by process id where recordings are kept apart, then by total duration descending, then by name.
-    pub rows: Vec<SummaryRow>,
+    rows: TableRows<'a>,
+}
+
+/// The rows of a table.
+#[derive(Debug)]
+enum TableRows<'a> {
+    /// Few rows.
+    Listed(Vec<SummaryRow<'a>>),
+    /// Sums by name.
+    Summed {
+        names: &'a ExtendedStrings<'static>,
+        /// Rank, id of the name, calls, total, shortest, longest, bits of the sum of squared distances from the mean.
+        sums: Rows<[u64; 7]>,
+        /// Sums of durations by rank.
+        totals: HashMap<u64, u64>,
+    },
+}
+
+impl SummaryTable<'_> {
+    /// The rows, ordered by process id where recordings are kept apart, then by total duration descending, then by name.
+    pub fn rows(&self) -> Box<dyn Iterator<Item = SummaryRow<'_>> + '_> {
+        match &self.rows {
+            TableRows::Listed(rows) => Box::new(rows.iter().cloned()),
+            TableRows::Summed {
+                names,
+                sums,
+                totals,
+            } => Box::new(
+                sums.iter()
+                    .map(|&[rank, name, calls, total, min, max, spread]| {
+                        let spread = f64::from_bits(spread);
+                        SummaryRow {
+                            rank: rank as usize,
+                            name: names.get(StringId(name as u32)).into(),
+                            calls,
+                            total,
+                            average: total as f64 / calls.max(1) as f64,
+                            percentage: percentage(total, totals.get(&rank).copied()),
+                            min,
+                            max,
+                            std_dev: (calls > 1).then(|| (spread / (calls - 1) as f64).sqrt()),
+                        }
+                    }),
+            ),
+        }
+    }
+
+    /// Whether the table has no rows.
+    pub fn is_empty(&self) -> bool {
+        match &self.rows {
+            TableRows::Listed(rows) => rows.is_empty(),
+            TableRows::Summed { sums, .. } => sums.is_empty(),
+        }
+    }
+}
+
+/// The part of a sum, 0 to 100.
+fn percentage(part: u64, sum: Option<u64>) -> f64 {
+    match sum {
+        None | Some(0) => 0.0,
+        Some(sum) => part as f64 * 100.0 / sum as f64,
+    }
 }
 
 /// The sum over some records. Times in nanoseconds.
@@ -94,268 +159,350 @@ fn category(view: &str) -> Option<String> {
     }
 }
 
-/// The sums of recordings.
-#[derive(Debug, Default)]
-pub struct DatabaseSummary {
-    rank: Vec<u32>,
-    view: Vec<u32>,
-    name: Vec<String>,
-    calls: Vec<u64>,
-    total: Vec<u64>,
-    min: Vec<u64>,
-    max: Vec<u64>,
-    /// Sum of squared distances from the mean.
-    spread: Vec<f64>,
-    /// Mean times total, for joining spreads.
-    offset: Vec<f64>,
+/// The view takes the lowest bits of a key, the rank those above, the name the upper half.
+const VIEW_BITS: u32 = 4;
+
+/// Bits of a key below the name.
+const NAME_SHIFT: u32 = 32;
+
+/// Adds up recordings.
+#[derive(Default)]
+pub struct DatabaseSums {
+    names: ExtendedStrings<'static>,
+    groups: MergedGroups,
+    storage: Option<Storage>,
     /// Process ids of the recordings.
     pids: Vec<u64>,
 }
 
-impl DatabaseSummary {
+impl DatabaseSums {
     /// Adds the next recording.
     ///
     /// # Errors
-    /// When polars cannot compute its sums.
+    /// When polars cannot compute its sums, or temporary files cannot be written.
     pub fn add(&mut self, session: &Session, names: KernelNames) -> Result<(), SummaryError> {
-        let statistics = Statistics::of_database(session, names)?;
-        let rank = self.next_rank();
-        for (number, (view, domains)) in (0..).zip(VIEWS) {
-            for domain in domains {
-                for row in statistics.table("", &[*domain])?.rows {
-                    let others = row.calls.saturating_sub(1) as f64;
-                    let sum = KnownSum {
-                        table: view.to_owned(),
-                        name: match view {
-                            "memory_allocations" | "scratch_memory" => {
-                                action(session, *domain, row.name)
-                            }
-                            _ => row.name,
-                        },
-                        calls: row.calls,
-                        total: row.total,
-                        min: row.min,
-                        max: row.max,
-                        spread: row.std_dev * row.std_dev * others,
-                    };
-                    self.push(rank, number, sum);
-                }
-            }
+        if let (None, Some(storage)) = (&self.storage, &session.storage) {
+            self.names.spill_to(storage);
+            self.groups.spill_to(storage);
+            self.storage = Some(storage.clone());
         }
+        let statistics = Statistics::of_database(session, names)?;
+        let rank = self.pids.len() as u64;
+        let mut rows: Vec<GroupRow> = Vec::new();
+        statistics.each_group(|[key, calls, total, min, max, spread]| {
+            let (domain, name) = (domain_of(key), statistics.names().get(name_of(key)));
+            for (number, (view, domains)) in (0_u64..).zip(VIEWS) {
+                if !domains.contains(&domain) {
+                    continue;
+                }
+                let name = match view {
+                    "memory_allocations" | "scratch_memory" => action(session, domain, name),
+                    _ => name,
+                };
+                let key = self.key(name, rank, number);
+                rows.push([key, calls, total, min, max, spread]);
+            }
+            if rows.len() >= BATCH {
+                self.groups.add(frame_of(&rows)?)?;
+                rows.clear();
+            }
+            Ok(())
+        })?;
+        self.groups.add(frame_of(&rows)?)?;
         self.pids.push(session.process.pid.0.into());
         Ok(())
     }
 
     /// Adds a process of which sums are known, and no records.
-    pub fn add_sums(&mut self, pid: u64, sums: impl IntoIterator<Item = KnownSum>) {
-        let rank = self.next_rank();
-        let view = |wanted: &str| (0..).zip(VIEWS).find(|(_, (name, _))| *name == wanted);
+    ///
+    /// # Errors
+    /// As [`DatabaseSums::add`].
+    pub fn add_sums(
+        &mut self,
+        pid: u64,
+        sums: impl IntoIterator<Item = KnownSum>,
+    ) -> Result<(), SummaryError> {
+        let rank = self.pids.len() as u64;
+        let view = |wanted: &str| (0_u64..).zip(VIEWS).find(|(_, (name, _))| *name == wanted);
+        let mut rows: Vec<GroupRow> = Vec::new();
         for sum in sums {
             let number = view(&sum.table).or_else(|| view(OTHER_CALLS));
-            self.push(rank, number.map_or(0, |(number, _)| number), sum);
+            let key = self.key(&sum.name, rank, number.map_or(0, |(number, _)| number));
+            let spread = sum.spread.to_bits();
+            rows.push([key, sum.calls, sum.total, sum.min, sum.max, spread]);
         }
+        self.groups.add(frame_of(&rows)?)?;
         self.pids.push(pid);
+        Ok(())
     }
 
-    fn next_rank(&self) -> u32 {
-        u32::try_from(self.pids.len()).unwrap_or(u32::MAX)
+    /// The key of a name in a view.
+    fn key(&mut self, name: &str, rank: u64, view: u64) -> u64 {
+        u64::from(self.names.intern(name).0) << NAME_SHIFT | rank << VIEW_BITS | view
     }
 
-    fn push(&mut self, rank: u32, view: u32, sum: KnownSum) {
-        let average = sum.total as f64 / sum.calls.max(1) as f64;
-        self.rank.push(rank);
-        self.view.push(view);
-        self.name.push(sum.name);
-        self.calls.push(sum.calls);
-        self.total.push(sum.total);
-        self.min.push(sum.min);
-        self.max.push(sum.max);
-        self.spread.push(sum.spread);
-        self.offset.push(average * sum.total as f64);
+    /// Ends the sums.
+    ///
+    /// # Errors
+    /// As [`DatabaseSums::add`].
+    pub fn finish(self) -> Result<DatabaseSummary, SummaryError> {
+        let all = (0..self.names.len() as u32).map(StringId).collect();
+        Ok(DatabaseSummary {
+            places: self.names.places(all),
+            names: self.names,
+            groups: self.groups.finish(NAME_SHIFT)?,
+            storage: self.storage,
+            pids: self.pids,
+        })
     }
+}
 
+/// Groups that are added to the sums at once.
+const BATCH: usize = 1 << 16;
+
+/// The sums of recordings.
+#[derive(Debug)]
+pub struct DatabaseSummary {
+    names: ExtendedStrings<'static>,
+    /// By id: place of the name in alphabetical order.
+    places: Vec<u32>,
+    groups: GroupTable,
+    storage: Option<Storage>,
+    /// Process ids of the recordings.
+    pids: Vec<u64>,
+}
+
+/// A view whose rows are being collected: process id, complement of the total, place of the name, rank; then the
+/// id of the name, calls, shortest, longest, bits of the sum of squared distances from the mean.
+struct Collected {
+    rows: Sorter<9, 4>,
+    /// Sums of durations by rank.
+    totals: HashMap<u64, u64>,
+}
+
+impl DatabaseSummary {
     /// The tables that have rows. `categories` are the first words of the categories of calls wanted (all when
     /// `None`); `by_rank` keeps recordings apart.
     ///
     /// # Errors
-    /// When polars cannot compute them.
+    /// When polars cannot compute them, or temporary files cannot be written.
     pub fn tables(
         &self,
         by_rank: bool,
         categories: Option<&[String]>,
-    ) -> Result<Vec<SummaryTable>, SummaryError> {
-        let mut tables = self.grouped(by_rank)?;
-        tables.retain(|(view, _)| match (category(view), categories) {
-            (Some(word), Some(wanted)) => wanted.contains(&word),
-            _ => true,
-        });
-        let suffix = if by_rank { "_by_rank" } else { "" };
-        Ok(tables
-            .into_iter()
-            .map(|(view, rows)| SummaryTable {
-                name: format!("{view}_summary{suffix}"),
-                rows,
+    ) -> Result<Vec<SummaryTable<'_>>, SummaryError> {
+        let storage = self.storage.as_ref();
+        let mut views: Vec<Collected> = VIEWS
+            .iter()
+            .map(|_| Collected {
+                rows: Sorter::new(storage),
+                totals: HashMap::new(),
             })
-            .collect())
-    }
-
-    /// One row per table of [`DatabaseSummary::tables`], with the figures over all its records, or with the sums of means and
-    /// of deviations where `compat` asks for them. Of one process rows are ordered by name, else by total duration descending.
-    pub fn domains(&self, tables: &[SummaryTable], by_rank: bool, compat: Compat) -> SummaryTable {
-        let sums = compat.has(Difference::DomainSummary);
-        let mut rows: Vec<SummaryRow> = Vec::new();
-        for table in tables {
-            let name = table.name.trim_end_matches("_by_rank");
-            let name = name.trim_end_matches("_summary").to_uppercase();
-            let mut parts: HashMap<usize, Vec<&SummaryRow>> = HashMap::new();
-            for row in &table.rows {
-                parts.entry(row.rank).or_default().push(row);
-            }
-            for (rank, parts) in parts {
-                let calls: u64 = parts.iter().map(|row| row.calls).sum();
-                let total: u64 = parts.iter().map(|row| row.total).sum();
-                let average = total as f64 / calls.max(1) as f64;
-                let spread: f64 = parts
-                    .iter()
-                    .map(|row| {
-                        let own = row.std_dev.unwrap_or(0.0);
-                        let offset = row.average - average;
-                        own * own * (row.calls - 1) as f64 + offset * offset * row.calls as f64
-                    })
-                    .sum();
-                let deviations: Vec<f64> = parts.iter().filter_map(|row| row.std_dev).collect();
-                rows.push(SummaryRow {
-                    rank,
-                    name: name.clone(),
-                    calls,
-                    total,
-                    average: match sums {
-                        true => parts.iter().map(|row| row.average).sum(),
-                        false => average,
-                    },
-                    percentage: 0.0,
-                    min: parts.iter().map(|row| row.min).min().unwrap_or(0),
-                    max: parts.iter().map(|row| row.max).max().unwrap_or(0),
-                    std_dev: match sums {
-                        true => (!deviations.is_empty()).then(|| deviations.iter().sum()),
-                        false => (calls > 1).then(|| (spread / (calls - 1) as f64).sqrt()),
-                    },
-                });
-            }
-        }
-        self.finish(&mut rows);
-        if by_rank {
-            rows.sort_by(|a, b| (self.pid(a).cmp(&self.pid(b))).then_with(|| a.name.cmp(&b.name)));
-        }
+            .collect();
+        self.groups
+            .each_frame(|frame| self.collect(frame, by_rank, &mut views))?;
         let suffix = if by_rank { "_by_rank" } else { "" };
-        SummaryTable {
-            name: format!("domain_summary{suffix}"),
-            rows,
-        }
-    }
-
-    fn grouped(&self, by_rank: bool) -> Result<Vec<(&'static str, Vec<SummaryRow>)>, SummaryError> {
-        let rank = match by_rank {
-            true => self.rank.clone(),
-            false => vec![0; self.rank.len()],
-        };
-        let frame = DataFrame::new_infer_height(vec![
-            Column::new("rank".into(), rank),
-            Column::new("view".into(), &self.view),
-            Column::new("name".into(), &self.name),
-            Column::new("calls".into(), &self.calls),
-            Column::new("total".into(), &self.total),
-            Column::new("min".into(), &self.min),
-            Column::new("max".into(), &self.max),
-            Column::new("spread".into(), &self.spread),
-            Column::new("offset".into(), &self.offset),
-        ])?
-        .lazy()
-        .group_by([col("rank"), col("view"), col("name")])
-        .agg([
-            col("calls").sum(),
-            col("total").sum(),
-            col("min").min(),
-            col("max").max(),
-            col("spread").sum(),
-            col("offset").sum(),
-            len().alias("parts"),
-        ])
-        .collect()?;
-        let integers = |name: &str| integers(&frame, name);
-        let (ranks, views) = (integers("rank")?, integers("view")?);
-        let (calls, totals) = (integers("calls")?, integers("total")?);
-        let (mins, maxs) = (integers("min")?, integers("max")?);
-        let parts = integers("parts")?;
-        let names = frame.column("name")?.str()?.clone();
-        let (spreads, offsets) = (
-            frame.column("spread")?.f64()?.clone(),
-            frame.column("offset")?.f64()?.clone(),
-        );
-        let mut tables: Vec<(&'static str, Vec<SummaryRow>)> =
-            VIEWS.iter().map(|(view, _)| (*view, Vec::new())).collect();
-        for index in 0..frame.height() {
-            let (calls, total) = (calls[index], totals[index]);
-            let average = total as f64 / calls.max(1) as f64;
-            let mut spread = spreads.get(index).unwrap_or(0.0);
-            if parts[index] > 1 {
-                // Squared distances from the common mean: those from each part's own mean, plus those of these means.
-                let offset = offsets.get(index).unwrap_or(0.0);
-                spread += (offset - average * total as f64).max(0.0);
+        let mut tables = Vec::new();
+        for ((view, _), collected) in VIEWS.iter().zip(views) {
+            let is_wanted = match (category(view), categories) {
+                (Some(word), Some(wanted)) => wanted.contains(&word),
+                _ => true,
+            };
+            if !is_wanted || collected.totals.is_empty() {
+                continue;
             }
-            tables[views[index] as usize].1.push(SummaryRow {
-                rank: ranks[index] as usize,
-                name: names.get(index).unwrap_or_default().to_owned(),
-                calls,
-                total,
-                average,
-                percentage: 0.0,
-                min: mins[index],
-                max: maxs[index],
-                std_dev: (calls > 1).then(|| (spread / (calls - 1) as f64).sqrt()),
+            let mut sums = Rows::new();
+            for [_, total, _, rank, name, calls, min, max, spread] in collected.rows.finish()? {
+                sums.append(storage, [rank, name, calls, !total, min, max, spread])?;
+            }
+            if let Some(storage) = storage {
+                sums.seal(storage)?;
+            }
+            tables.push(SummaryTable {
+                name: format!("{view}_summary{suffix}"),
+                rows: TableRows::Summed {
+                    names: &self.names,
+                    sums,
+                    totals: collected.totals,
+                },
             });
-        }
-        tables.retain(|(_, rows)| !rows.is_empty());
-        for (_, rows) in &mut tables {
-            self.finish(rows);
         }
         Ok(tables)
     }
 
-    fn pid(&self, row: &SummaryRow) -> u64 {
-        self.pids.get(row.rank).copied().unwrap_or(0)
+    /// Adds groups to their views.
+    fn collect(
+        &self,
+        frame: &DataFrame,
+        by_rank: bool,
+        views: &mut [Collected],
+    ) -> Result<(), SummaryError> {
+        let keys = integers(frame, "key")?;
+        let part = |name: &str, of: &dyn Fn(u64) -> u64| {
+            let values: Vec<u64> = keys.iter().map(|key| of(*key)).collect();
+            Column::new(name.into(), values)
+        };
+        let rank = |key: u64| match by_rank {
+            true => (key % (1 << NAME_SHIFT)) >> VIEW_BITS,
+            false => 0,
+        };
+        let mut groups = frame.clone();
+        groups.with_column(part("name", &|key| key >> NAME_SHIFT))?;
+        groups.with_column(part("rank", &rank))?;
+        groups.with_column(part("view", &|key| key % (1 << VIEW_BITS)))?;
+        let merged = groups
+            .lazy()
+            .group_by([col("name"), col("rank"), col("view")])
+            .agg(merged_figures())
+            .collect()?;
+        let [name, rank, view, calls, total, min, max] =
+            ["name", "rank", "view", "calls", "total", "min", "max"]
+                .map(|name| integers(&merged, name));
+        let (name, rank, view) = (name?, rank?, view?);
+        let (calls, total, min, max) = (calls?, total?, min?, max?);
+        let spread = merged.column("spread")?.f64()?;
+        for index in 0..merged.height() {
+            let view = &mut views[view[index] as usize];
+            let (rank, name) = (rank[index], name[index]);
+            *view.totals.entry(rank).or_default() += total[index];
+            view.rows.push([
+                self.pid(rank as usize),
+                !total[index],
+                self.places[name as usize].into(),
+                rank,
+                name,
+                calls[index],
+                min[index],
+                max[index],
+                spread.get(index).unwrap_or(0.0).to_bits(),
+            ])?;
+        }
+        Ok(())
     }
 
-    /// Computes percentages and sorts the rows.
-    fn finish(&self, rows: &mut [SummaryRow]) {
+    /// One row per table of [`DatabaseSummary::tables`], with the figures over all its records, or with the sums of means and
+    /// of deviations where `compat` asks for them. Of one process rows are ordered by name, else by total duration descending.
+    pub fn domains(
+        &self,
+        tables: &[SummaryTable<'_>],
+        by_rank: bool,
+        compat: Compat,
+    ) -> SummaryTable<'static> {
+        let sums = compat.has(Difference::DomainSummary);
+        let mut rows: Vec<SummaryRow<'static>> = Vec::new();
+        for table in tables {
+            let name = table.name.trim_end_matches("_by_rank");
+            let name = name.trim_end_matches("_summary");
+            let mut parts: HashMap<usize, DomainFigures> = HashMap::new();
+            for row in table.rows() {
+                parts.entry(row.rank).or_default().add(&row);
+            }
+            for row in table.rows() {
+                if let Some(part) = parts.get_mut(&row.rank) {
+                    part.add_spread(&row);
+                }
+            }
+            rows.extend(
+                parts
+                    .into_iter()
+                    .map(|(rank, part)| part.row(rank, name, sums)),
+            );
+        }
         let mut totals: HashMap<usize, u64> = HashMap::new();
-        for row in rows.iter() {
+        for row in &rows {
             *totals.entry(row.rank).or_default() += row.total;
         }
-        for row in rows.iter_mut() {
-            let total = totals.get(&row.rank).copied().unwrap_or(0);
-            row.percentage = match total {
-                0 => 0.0,
-                total => row.total as f64 * 100.0 / total as f64,
-            };
+        for row in &mut rows {
+            row.percentage = percentage(row.total, totals.get(&row.rank).copied());
         }
+        let pid = |row: &SummaryRow<'_>| self.pid(row.rank);
         rows.sort_by(|a, b| {
-            (self.pid(a).cmp(&self.pid(b)))
-                .then_with(|| b.total.cmp(&a.total))
-                .then_with(|| a.name.cmp(&b.name))
-                .then_with(|| a.rank.cmp(&b.rank))
+            let ranks = pid(a).cmp(&pid(b));
+            let names = a.name.cmp(&b.name);
+            match by_rank {
+                true => ranks.then(names).then(b.total.cmp(&a.total)),
+                false => ranks.then(b.total.cmp(&a.total)).then(names),
+            }
+            .then(a.rank.cmp(&b.rank))
         });
+        let suffix = if by_rank { "_by_rank" } else { "" };
+        SummaryTable {
+            name: format!("domain_summary{suffix}"),
+            rows: TableRows::Listed(rows),
+        }
+    }
+
+    fn pid(&self, rank: usize) -> u64 {
+        self.pids.get(rank).copied().unwrap_or(0)
+    }
+}
+
+/// The figures of all rows of a table.
+#[derive(Default)]
+struct DomainFigures {
+    calls: u64,
+    total: u64,
+    min: Option<u64>,
+    max: u64,
+    /// Sum of squared distances from the common mean.
+    spread: f64,
+    averages: f64,
+    deviations: Option<f64>,
+}
+
+impl DomainFigures {
+    fn add(&mut self, row: &SummaryRow<'_>) {
+        self.calls += row.calls;
+        self.total += row.total;
+        self.min = Some(self.min.map_or(row.min, |min| min.min(row.min)));
+        self.max = self.max.max(row.max);
+        self.averages += row.average;
+        if let Some(own) = row.std_dev {
+            self.deviations = Some(self.deviations.unwrap_or(0.0) + own);
+        }
+    }
+
+    fn average(&self) -> f64 {
+        self.total as f64 / self.calls.max(1) as f64
+    }
+
+    /// To be called for each row when all have been added: the spread is about the common mean.
+    fn add_spread(&mut self, row: &SummaryRow<'_>) {
+        let own = row.std_dev.unwrap_or(0.0);
+        let offset = row.average - self.average();
+        self.spread += own * own * (row.calls - 1) as f64 + offset * offset * row.calls as f64;
+    }
+
+    /// With `sums` the sums of means and of deviations.
+    fn row(&self, rank: usize, view: &str, sums: bool) -> SummaryRow<'static> {
+        SummaryRow {
+            rank,
+            name: view.to_uppercase().into(),
+            calls: self.calls,
+            total: self.total,
+            average: match sums {
+                true => self.averages,
+                false => self.average(),
+            },
+            percentage: 0.0,
+            min: self.min.unwrap_or(0),
+            max: self.max,
+            std_dev: match sums {
+                true => self.deviations,
+                false => (self.calls > 1).then(|| (self.spread / (self.calls - 1) as f64).sqrt()),
+            },
+        }
     }
 }
 
 /// What an operation on memory does, as databases call it, by its name; others keep their names.
-fn action(session: &Session, domain: Domain, name: String) -> String {
+fn action<'a>(session: &Session, domain: Domain, name: &'a str) -> &'a str {
     let is_it = |operation: &&Operation| {
         operation.domain() == domain && session.strings.get(operation.name) == name
     };
     let operation = session.operations.iter().find(is_it);
     match operation.and_then(|operation| operation.class.memory_action()) {
-        Some(action) => action.label().to_owned(),
+        Some(action) => action.label(),
         None => name,
     }
 }

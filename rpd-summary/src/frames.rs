@@ -3,16 +3,19 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use polars::prelude::*;
+use rpd_core::column::Storage;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{Nanoseconds, StringId};
 use rpd_core::kernel_name;
 use rpd_core::options::KernelNames;
 use rpd_core::session::{DispatchTable, ExtendedStrings, Session, Table};
-use rpd_core::stats::{SessionStats, StatRow, StatTable};
+use rpd_core::sorted::Sorter;
+use rpd_core::stats::{SessionStats, StatNames, StatRow, StatTable};
 
-use crate::groups::{Groups, merged_figures};
+use crate::groups::{GroupRow, GroupTable, Groups, integers, merged_figures, rows_of};
 
 /// Statistics could not be computed.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +24,9 @@ pub enum SummaryError {
     /// An error of polars.
     #[error("statistics: {0}")]
     Frame(#[from] PolarsError),
+    /// Rows could not be kept in a file.
+    #[error("statistics: cannot write temporary files: {0}")]
+    Files(#[from] std::io::Error),
     /// The text is not a regular expression.
     #[error("{expression}: not a regular expression: {reason}")]
     Expression {
@@ -35,16 +41,33 @@ pub enum SummaryError {
 #[derive(Debug)]
 pub struct Statistics<'a> {
     /// The names: strings of the session keep their ids, whatever table a name comes from.
-    names: ExtendedStrings<'a>,
+    names: StatNames<'a>,
+    /// By id of a name that has records: its place among those in alphabetical order.
+    places: Vec<u32>,
     /// Domains that have records, in summary order.
     domains: Vec<Domain>,
-    /// One row per `domain` (index into [`Domain::ALL`]) and `name` (index into `names`), with the [`figures`] of its
-    /// records.
-    frame: DataFrame,
+    /// The groups, by [`key`].
+    groups: GroupTable,
+    storage: Option<Storage>,
 }
 
 /// The number of a domain takes the lowest bits of a key, the name the others.
 const DOMAIN_BITS: u32 = 8;
+
+/// The key of the records of a domain that have a name.
+fn key(domain: Domain, name: StringId) -> u64 {
+    u64::from(name.0) << DOMAIN_BITS | domain as u64
+}
+
+/// The name in a [`key`].
+pub(crate) fn name_of(key: u64) -> StringId {
+    StringId((key >> DOMAIN_BITS) as u32)
+}
+
+/// The domain in a [`key`].
+pub(crate) fn domain_of(key: u64) -> Domain {
+    Domain::ALL[(key & ((1 << DOMAIN_BITS) - 1)) as usize]
+}
 
 /// Groups the durations of a session by domain and name.
 #[derive(Default)]
@@ -55,20 +78,19 @@ impl Records {
     fn push(
         &mut self,
         domain: Domain,
-        name: u32,
+        name: StringId,
         start: Nanoseconds,
         end: Nanoseconds,
-    ) -> PolarsResult<()> {
-        let key = u64::from(name) << DOMAIN_BITS | domain as u64;
-        self.0.push(key, start, end)
+    ) -> Result<(), SummaryError> {
+        self.0.push(key(domain, name), start, end)
     }
 
-    fn push_calls(&mut self, session: &Session) -> PolarsResult<()> {
+    fn push_calls(&mut self, session: &Session) -> Result<(), SummaryError> {
         let api = &session.api;
         for index in api.indices() {
             let domain = session.call(index).domain();
             let name = session.api_label(index);
-            self.push(domain, name.0, api.start[index], api.end[index])?;
+            self.push(domain, name, api.start[index], api.end[index])?;
         }
         Ok(())
     }
@@ -79,8 +101,8 @@ impl Records {
         dispatches: &DispatchTable,
         kernels: KernelNames,
         names: &mut ExtendedStrings<'_>,
-    ) -> PolarsResult<()> {
-        let mut shown: HashMap<(u64, u32), u32> = HashMap::new();
+    ) -> Result<(), SummaryError> {
+        let mut shown: HashMap<(u64, u32), StringId> = HashMap::new();
         for index in dispatches.indices() {
             let region = if kernels.rename {
                 dispatches.region[index]
@@ -93,12 +115,12 @@ impl Records {
                     .checked_sub(1)
                     .and_then(|region| session.regions.get(region as usize));
                 match (renamed, session.kernel_symbol(kernel)) {
-                    (Some(region), _) => region.message.0,
+                    (Some(region), _) => region.message,
                     (None, Some(symbol)) => {
                         let name = kernel_name::formatted(&symbol.name, kernels);
-                        names.intern(&name).0
+                        names.intern(&name)
                     }
-                    (None, None) => names.intern(&kernel.to_string()).0,
+                    (None, None) => names.intern(&kernel.to_string()),
                 }
             });
             let (start, end) = (dispatches.start[index], dispatches.end[index]);
@@ -113,36 +135,19 @@ impl Records {
         session: &Session,
         kernels: KernelNames,
         names: &mut ExtendedStrings<'_>,
-    ) -> PolarsResult<()> {
-        let rows = session.device_totals.iter().map(|total| {
-            let name = session.total_name(total, kernels, names);
-            let key = u64::from(name.0) << DOMAIN_BITS | total.domain() as u64;
-            let figures = [total.count, total.total, total.min, total.max];
-            (key, figures, total.spread)
-        });
-        self.0.push_figures(rows)
-    }
-
-    /// One row per domain and name that has records, as [`Statistics`] has them, and these domains.
-    fn finish(self) -> PolarsResult<(DataFrame, Vec<Domain>)> {
-        let mut frame = self.0.finish()?;
-        if frame.height() == 0 {
-            return Ok((frame, Vec::new()));
-        }
-        let keys = frame.column("key")?.u64()?.clone();
-        let numbers = |of: fn(u64) -> u64| -> Vec<u32> {
-            let keys = keys.iter().map(Option::unwrap_or_default);
-            keys.map(|key| of(key) as u32).collect()
-        };
-        let domains = numbers(|key| key & ((1 << DOMAIN_BITS) - 1));
-        let occurs = |domain: &Domain| domains.contains(&(*domain as u32));
-        let occurring = Domain::ALL.into_iter().filter(occurs).collect();
-        frame.with_column(Column::new(
-            "name".into(),
-            numbers(|key| key >> DOMAIN_BITS),
-        ))?;
-        frame.with_column(Column::new("domain".into(), domains))?;
-        Ok((frame.drop("key")?, occurring))
+    ) -> Result<(), SummaryError> {
+        self.0
+            .push_groups(session.device_totals.iter().map(|total| {
+                let name = session.total_name(total, kernels, names);
+                [
+                    key(total.domain(), name),
+                    total.count,
+                    total.total,
+                    total.min,
+                    total.max,
+                    total.spread.to_bits(),
+                ]
+            }))
     }
 }
 
@@ -152,7 +157,7 @@ macro_rules! push_operations {
         for index in $table.indices() {
             let operation = &$session.operations[$table.operation[index]];
             let (start, end) = ($table.start[index], $table.end[index]);
-            $records.push(operation.domain(), operation.name.0, start, end)?;
+            $records.push(operation.domain(), operation.name, start, end)?;
         }
     };
 }
@@ -185,6 +190,9 @@ impl<'a> Statistics<'a> {
     ) -> Result<Self, SummaryError> {
         let mut names = ExtendedStrings::new(&session.strings);
         let mut records = Records::default();
+        if let Some(storage) = &session.storage {
+            records.0.spill_to(storage);
+        }
         records.push_totals(session, kernels, &mut names)?;
         for table in Table::ALL {
             match table {
@@ -204,12 +212,50 @@ impl<'a> Statistics<'a> {
             }
         }
 
-        let (frame, domains) = records.finish()?;
+        let groups = records.0.finish(DOMAIN_BITS)?;
+        let mut has_records = [false; Domain::ALL.len()];
+        let mut named: Vec<StringId> = Vec::new();
+        groups.each_frame(|frame| {
+            for key in integers(frame, "key")? {
+                has_records[domain_of(key) as usize] = true;
+                if named.last() != Some(&name_of(key)) {
+                    named.push(name_of(key));
+                }
+            }
+            Ok(())
+        })?;
+        let places = names.places(named);
+        let domains = Domain::ALL.into_iter();
+        let domains: Vec<Domain> = domains
+            .filter(|domain| has_records[*domain as usize])
+            .collect();
+        for domain in &domains {
+            names.intern(domain.label());
+        }
         Ok(Statistics {
-            names,
+            names: Arc::new(names),
+            places,
             domains,
-            frame,
+            groups,
+            storage: session.storage.clone(),
         })
+    }
+
+    /// The names of rows.
+    pub fn names(&self) -> &StatNames<'a> {
+        &self.names
+    }
+
+    /// Hands out the groups: [`key`] and figures.
+    ///
+    /// # Errors
+    /// Those of `take`.
+    pub(crate) fn each_group(
+        &self,
+        mut take: impl FnMut(GroupRow) -> Result<(), SummaryError>,
+    ) -> Result<(), SummaryError> {
+        self.groups
+            .each_frame(|frame| rows_of(frame)?.try_for_each(&mut take))
     }
 
     /// The domains that have records, in summary order.
@@ -223,15 +269,41 @@ impl<'a> Statistics<'a> {
     /// # Errors
     /// When polars cannot compute it.
     pub fn table(&self, title: &str, domains: &[Domain]) -> Result<StatTable, SummaryError> {
-        let name = |row: &Grouped| {
-            let id = u32::try_from(row.key).ok()?;
-            Some(self.names.get(StringId(id)).to_owned())
-        };
-        let rows = self.grouped("name", domains)?;
-        let rows = rows.iter().map(|row| row.stats(name(row)));
+        let storage = self.storage.as_ref();
+        let mut sorter = Sorter::<8, 2>::new(storage);
+        let mut sum = 0;
+        self.each_merged("name", domains, |name, row| {
+            let place = self.places.get(name as usize).copied().unwrap_or(0);
+            sum += u128::from(row.total);
+            Ok(sorter.push([
+                !row.total,
+                place.into(),
+                name,
+                row.domain as u64,
+                row.calls,
+                row.min,
+                row.max,
+                row.spread.to_bits(),
+            ])?)
+        })?;
+        let mut rows = rpd_core::column::Column::new();
+        for [total, _, name, domain, calls, min, max, spread] in sorter.finish()? {
+            let row = Merged {
+                domain: Domain::ALL[domain as usize],
+                calls,
+                total: !total,
+                min,
+                max,
+                spread: f64::from_bits(spread),
+            };
+            rows.append(storage, row.stats(StringId(name as u32), sum))?;
+        }
+        if let Some(storage) = storage {
+            rows.seal(storage)?;
+        }
         Ok(StatTable {
             title: title.to_owned(),
-            rows: finished(rows.collect()),
+            rows,
         })
     }
 
@@ -239,83 +311,122 @@ impl<'a> Statistics<'a> {
     ///
     /// # Errors
     /// When polars cannot compute it.
-    pub fn session_stats(&self) -> Result<SessionStats, SummaryError> {
-        let mut stats = SessionStats::default();
+    pub fn session_stats(&self) -> Result<SessionStats<'a>, SummaryError> {
+        let mut stats = SessionStats {
+            names: Arc::clone(&self.names),
+            ..SessionStats::default()
+        };
         for domain in self.domains() {
             let table = self.table(domain.label(), &[domain])?;
             stats.domains.push((domain, table));
         }
-        let rows = self.grouped("domain", &Domain::ALL)?;
-        let rows = rows.iter().map(|row| {
-            let name = row.domain.label().to_owned();
-            row.stats(Some(name))
-        });
-        stats.overall = finished(rows.collect());
+        let mut rows = Vec::new();
+        self.each_merged("domain", &Domain::ALL, |_, row| {
+            rows.push(row);
+            Ok(())
+        })?;
+        rows.sort_by_key(|row| (std::cmp::Reverse(row.total), row.domain.label()));
+        let sum = rows.iter().map(|row| u128::from(row.total)).sum();
+        let name = |row: &Merged| self.names.find(row.domain.label()).unwrap_or_default();
+        stats.overall = rows.iter().map(|row| row.stats(name(row), sum)).collect();
         Ok(stats)
     }
 
-    /// The figures over the records of some domains by one column of the frame.
-    fn grouped(&self, by: &str, domains: &[Domain]) -> Result<Vec<Grouped>, SummaryError> {
-        if self.domains.is_empty() {
-            return Ok(Vec::new());
-        }
+    /// Hands out the figures over the records of some domains by name or by domain, which go with them as a number.
+    fn each_merged(
+        &self,
+        by: &str,
+        domains: &[Domain],
+        mut take: impl FnMut(u64, Merged) -> Result<(), SummaryError>,
+    ) -> Result<(), SummaryError> {
         let is_chosen = domains.iter().fold(lit(false), |chosen, domain| {
             chosen.or(col("domain").eq(lit(*domain as u32)))
         });
         // `by` may be the domain itself.
-        let mut figures = vec![col("domain").min().alias("first_domain")];
+        let mut figures = vec![col("first_domain").min()];
         figures.extend(merged_figures());
-        let frame = self
-            .frame
-            .clone()
-            .lazy()
-            .filter(is_chosen)
-            .group_by([col(by)])
-            .agg(figures)
-            .collect()?;
-        let integers = |name: &str| -> PolarsResult<Vec<u64>> {
-            let column = frame.column(name)?.cast(&DataType::UInt64)?;
-            let values = column.u64()?.iter();
-            Ok(values.map(Option::unwrap_or_default).collect())
-        };
-        let spread = frame.column("spread")?.f64()?.clone();
-        let (key, domain) = (integers(by)?, integers("first_domain")?);
-        let [calls, total, min, max] = ["calls", "total", "min", "max"].map(integers);
-        let (calls, total, min, max) = (calls?, total?, min?, max?);
-        let rows = (0..frame.height()).map(|index| Grouped {
-            key: key[index],
-            domain: Domain::ALL[domain[index] as usize],
-            calls: calls[index],
-            total: total[index],
-            min: min[index],
-            max: max[index],
-            spread: spread.get(index).unwrap_or(0.0),
-        });
-        Ok(rows.collect())
+        let merge = |groups: LazyFrame| groups.group_by([col(by)]).agg(&figures);
+        let mut parts = Vec::new();
+        self.groups.each_frame(|frame| {
+            let keys = integers(frame, "key")?;
+            let numbers = |name: &str, of: fn(u64) -> u32| -> Column {
+                let values: Vec<u32> = keys.iter().map(|key| of(*key)).collect();
+                Column::new(name.into(), values)
+            };
+            let mut groups = frame.clone();
+            groups.with_column(numbers("name", |key| name_of(key).0))?;
+            groups.with_column(numbers("domain", |key| domain_of(key) as u32))?;
+            groups.with_column(numbers("first_domain", |key| domain_of(key) as u32))?;
+            let merged = merge(groups.lazy().filter(is_chosen.clone())).collect()?;
+            match by {
+                // A name is in one frame only.
+                "name" => each_row(&merged, by, &mut take),
+                _ => {
+                    parts.push(merged.lazy());
+                    Ok(())
+                }
+            }
+        })?;
+        match parts.is_empty() {
+            true => Ok(()),
+            false => {
+                let merged = merge(concat(parts, UnionArgs::default())?).collect()?;
+                each_row(&merged, by, &mut take)
+            }
+        }
     }
 }
 
-/// A row of a grouped frame.
-struct Grouped {
-    key: u64,
+/// The figures over the records of some domains.
+struct Merged {
     /// The first of the domains that the records are of.
     domain: Domain,
     calls: u64,
     total: u64,
     min: u64,
     max: u64,
+    /// Sum of squared distances from the mean.
     spread: f64,
 }
 
-impl Grouped {
-    fn stats(&self, name: Option<String>) -> StatRow {
+/// Hands out the rows of a merged frame, each with its number in the column `by`.
+fn each_row(
+    frame: &DataFrame,
+    by: &str,
+    take: &mut impl FnMut(u64, Merged) -> Result<(), SummaryError>,
+) -> Result<(), SummaryError> {
+    let [key, domain, calls, total, min, max] =
+        [by, "first_domain", "calls", "total", "min", "max"].map(|name| integers(frame, name));
+    let (key, domain) = (key?, domain?);
+    let (calls, total, min, max) = (calls?, total?, min?, max?);
+    let spread = frame.column("spread")?.f64()?;
+    for index in 0..frame.height() {
+        let row = Merged {
+            domain: Domain::ALL[domain[index] as usize],
+            calls: calls[index],
+            total: total[index],
+            min: min[index],
+            max: max[index],
+            spread: spread.get(index).unwrap_or(0.0),
+        };
+        take(key[index], row)?;
+    }
+    Ok(())
+}
+
+impl Merged {
+    /// A row of a table whose durations have this sum.
+    fn stats(&self, name: StringId, sum: u128) -> StatRow {
         StatRow {
-            name: name.unwrap_or_default(),
+            name,
             domain: self.domain,
             calls: self.calls,
             total: self.total,
             average: self.total as f64 / self.calls.max(1) as f64,
-            percentage: 0.0,
+            percentage: match sum {
+                0 => 0.0,
+                sum => 100.0 * self.total as f64 / sum as f64,
+            },
             min: self.min,
             max: self.max,
             std_dev: deviation(self.spread, self.calls),
@@ -329,20 +440,6 @@ fn deviation(spread: f64, calls: u64) -> f64 {
         0 | 1 => 0.0,
         calls => (spread / (calls - 1) as f64).sqrt(),
     }
-}
-
-/// Adds percentages and sorts the rows.
-fn finished(mut rows: Vec<StatRow>) -> Vec<StatRow> {
-    let total: u128 = rows.iter().map(|row| u128::from(row.total)).sum();
-    for row in &mut rows {
-        row.percentage = if total == 0 {
-            0.0
-        } else {
-            100.0 * row.total as f64 / total as f64
-        };
-    }
-    rows.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.name.cmp(&b.name)));
-    rows
 }
 
 #[cfg(test)]
@@ -372,7 +469,8 @@ mod tests {
         let [(Domain::MarkerApi, table)] = stats.domains.as_slice() else {
             panic!("{stats:?}");
         };
-        let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
+        let names = table.rows.iter().map(|row| stats.names.get(row.name));
+        let names: Vec<&str> = names.collect();
         assert_eq!(names, ["", "mark", "roctxGetThreadId"]);
     }
 }

@@ -2,7 +2,11 @@
 
 use polars::prelude::*;
 use polars::series::IsSorted;
+use rpd_core::column::{Column as Rows, Storage};
 use rpd_core::ids::Nanoseconds;
+use rpd_core::sorted::Sorter;
+
+use crate::SummaryError;
 
 /// A column of integers; 0 where it has no value.
 pub(crate) fn integers(frame: &DataFrame, name: &str) -> PolarsResult<Vec<u64>> {
@@ -47,8 +51,51 @@ pub(crate) fn merged_figures() -> [Expr; 5] {
     ]
 }
 
+/// The key of a group and its [`figures`], of which the last is the bits of a floating-point number.
+pub(crate) type GroupRow = [u64; 6];
+
+/// The rows of a frame with a key and [`figures`].
+pub(crate) fn rows_of(frame: &DataFrame) -> PolarsResult<impl Iterator<Item = GroupRow>> {
+    let [key, calls, total, min, max] =
+        ["key", "calls", "total", "min", "max"].map(|name| integers(frame, name));
+    let (key, calls, total, min, max) = (key?, calls?, total?, min?, max?);
+    let spread = frame.column("spread")?.f64()?.clone();
+    Ok((0..frame.height()).map(move |index| {
+        let spread = spread.get(index).unwrap_or(0.0).to_bits();
+        [
+            key[index],
+            calls[index],
+            total[index],
+            min[index],
+            max[index],
+            spread,
+        ]
+    }))
+}
+
+/// The frame with these rows.
+pub(crate) fn frame_of(rows: &[GroupRow]) -> PolarsResult<DataFrame> {
+    let column = |name: &str, place: usize| {
+        let values: Vec<u64> = rows.iter().map(|row| row[place]).collect();
+        Column::new(name.into(), values)
+    };
+    let spread: Vec<f64> = rows.iter().map(|row| f64::from_bits(row[5])).collect();
+    DataFrame::new_infer_height(vec![
+        column("key", 0),
+        column("calls", 1),
+        column("total", 2),
+        column("min", 3),
+        column("max", 4),
+        Column::new("spread".into(), spread),
+    ])
+}
+
 /// Durations that polars groups at once: enough that its work for each batch does not count, and 16 MiB.
-const ROWS: usize = 1 << 20;
+const BATCH: usize = 1 << 20;
+
+/// Rows of groups that polars merges at once, unless the storage has fewer rows in memory; groups beyond half of that many are
+/// kept in files.
+const MERGED: usize = 1 << 18;
 
 /// Groups durations by key in batches, so that memory does not grow with the number of records.
 #[derive(Default)]
@@ -57,74 +104,56 @@ pub(crate) struct Groups {
     rows: Vec<(u64, u64)>,
     /// Sum of all durations so far.
     sum: u64,
-    /// The figures of batches, by key.
-    parts: Vec<LazyFrame>,
-    /// Number of rows in `parts`.
-    part_rows: usize,
-    /// Rows of `parts` when they were merged the last time.
-    merged_rows: usize,
+    merged: MergedGroups,
 }
 
 impl Groups {
+    /// Groups go to files in `storage` when there are many.
+    pub(crate) fn spill_to(&mut self, storage: &Storage) {
+        self.merged.spill_to(storage);
+    }
+
     /// Adds a record.
     ///
     /// # Errors
-    /// When polars cannot group the batch.
+    /// When polars cannot group the batch, or files cannot be written.
     #[inline]
     pub(crate) fn push(
         &mut self,
         key: u64,
         start: Nanoseconds,
         end: Nanoseconds,
-    ) -> PolarsResult<()> {
+    ) -> Result<(), SummaryError> {
         // All durations together are less than 2^64, so no sum of them overflows. Only damaged recordings have more.
         let duration = end.0.saturating_sub(start.0).min(u64::MAX - self.sum);
         self.sum += duration;
         self.rows.push((key, duration));
-        if self.rows.len() == ROWS {
+        if self.rows.len() == BATCH {
             self.group()?;
         }
         Ok(())
     }
 
-    /// Adds groups of records whose figures are known: rows of key, calls, total, shortest and longest duration, and the sum of
-    /// the squared distances of durations from their mean.
+    /// Adds groups of records that are not pushed one by one.
     ///
     /// # Errors
-    /// When polars cannot make a frame of them.
-    pub(crate) fn push_figures(
+    /// When polars cannot merge groups, or files cannot be written.
+    pub(crate) fn push_groups(
         &mut self,
-        rows: impl IntoIterator<Item = (u64, [u64; 4], f64)>,
-    ) -> PolarsResult<()> {
-        let (mut keys, mut spreads) = (Vec::new(), Vec::new());
-        let mut columns: [Vec<u64>; 4] = Default::default();
-        for (key, mut figures, spread) in rows {
-            figures[1] = figures[1].min(u64::MAX - self.sum);
-            self.sum += figures[1];
-            keys.push(key);
-            spreads.push(spread);
-            for (column, figure) in columns.iter_mut().zip(figures) {
-                column.push(figure);
-            }
-        }
-        if keys.is_empty() {
+        rows: impl IntoIterator<Item = GroupRow>,
+    ) -> Result<(), SummaryError> {
+        let mut rows: Vec<GroupRow> = rows.into_iter().collect();
+        if rows.is_empty() {
             return Ok(());
         }
-        let [calls, total, min, max] = columns;
-        let frame = DataFrame::new_infer_height(vec![
-            Column::new("key".into(), keys),
-            Column::new("calls".into(), calls),
-            Column::new("total".into(), total),
-            Column::new("min".into(), min),
-            Column::new("max".into(), max),
-            Column::new("spread".into(), spreads),
-        ])?;
-        self.part_rows += frame.height();
-        self.parts.push(frame.lazy());
-        Ok(())
+        for [_, _, total, ..] in &mut rows {
+            *total = (*total).min(u64::MAX - self.sum);
+            self.sum += *total;
+        }
+        self.merged.add(frame_of(&rows)?)
     }
 
-    fn group(&mut self) -> PolarsResult<()> {
+    fn group(&mut self) -> Result<(), SummaryError> {
         if self.rows.is_empty() {
             return Ok(());
         }
@@ -137,39 +166,233 @@ impl Groups {
             keys.into_column(),
             Column::new("duration".into(), durations),
         ])?;
-        let part = frame.lazy().group_by([col("key")]).agg(figures());
-        let part = part.collect()?;
-        self.part_rows += part.height();
-        self.parts.push(part.lazy());
+        let groups = frame.lazy().group_by([col("key")]).agg(figures());
+        self.merged.add(groups.collect()?)
+    }
+
+    /// A row for each key; `name_shift` as in [`MergedGroups::finish`].
+    ///
+    /// # Errors
+    /// When polars cannot group the records, or files cannot be written.
+    pub(crate) fn finish(mut self, name_shift: u32) -> Result<GroupTable, SummaryError> {
+        self.group()?;
+        // Its memory is not needed while groups are merged.
+        self.rows = Vec::new();
+        self.merged.finish(name_shift)
+    }
+}
+
+/// Groups whose figures are merged by key, in files when there are many.
+#[derive(Default)]
+pub(crate) struct MergedGroups {
+    storage: Option<Storage>,
+    /// Frames with `key` and [`figures`].
+    parts: Vec<LazyFrame>,
+    /// Number of rows in `parts`.
+    part_rows: usize,
+    /// Rows of `parts` when they were merged the last time.
+    merged_rows: usize,
+    /// Rows that are no longer in `parts`.
+    moved: Option<Sorter<6, 1>>,
+}
+
+impl MergedGroups {
+    /// Groups go to files in `storage` when there are many.
+    pub(crate) fn spill_to(&mut self, storage: &Storage) {
+        self.storage = Some(storage.clone());
+    }
+
+    /// Adds groups: a frame with `key` and [`figures`].
+    ///
+    /// # Errors
+    /// When polars cannot merge groups, or files cannot be written.
+    pub(crate) fn add(&mut self, groups: DataFrame) -> Result<(), SummaryError> {
+        self.part_rows += groups.height();
+        self.parts.push(groups.lazy());
         // Twice what is needed at most, however many names there are.
-        if self.part_rows > ROWS.max(2 * self.merged_rows) {
+        if self.part_rows > self.most().max(2 * self.merged_rows) {
             self.merge()?;
         }
         Ok(())
     }
 
-    fn merge(&mut self) -> PolarsResult<()> {
-        let parts = concat(std::mem::take(&mut self.parts), UnionArgs::default())?;
-        let merged = parts
-            .group_by([col("key")])
-            .agg(merged_figures())
-            .collect()?;
+    /// Rows that are merged at once.
+    fn most(&self) -> usize {
+        let rows = self.storage.as_ref().map(Storage::rows);
+        rows.map_or(MERGED, |rows| rows.min(MERGED))
+    }
+
+    fn merge(&mut self) -> Result<(), SummaryError> {
+        if self.parts.is_empty() {
+            return Ok(());
+        }
+        let merged = merged(concat(
+            std::mem::take(&mut self.parts),
+            UnionArgs::default(),
+        )?)?;
         self.part_rows = merged.height();
+        let is_moved = self.moved.is_some() || self.part_rows > self.most() / 2;
+        if let Some(storage) = self.storage.as_ref().filter(|_| is_moved) {
+            let moved = self.moved.get_or_insert_with(|| Sorter::new(Some(storage)));
+            for row in rows_of(&merged)? {
+                moved.push(row)?;
+            }
+            self.part_rows = 0;
+        } else {
+            self.parts.push(merged.lazy());
+        }
         self.merged_rows = self.part_rows;
-        self.parts.push(merged.lazy());
         Ok(())
     }
 
-    /// A row for each key, with `key` and its [`figures`]; no columns without records.
+    /// The groups. All but the lowest `name_shift` bits of a key are the name.
     ///
     /// # Errors
-    /// When polars cannot group the records.
-    pub(crate) fn finish(mut self) -> PolarsResult<DataFrame> {
-        self.group()?;
-        if self.parts.is_empty() {
-            return Ok(DataFrame::empty());
-        }
+    /// When polars cannot merge groups, or files cannot be written.
+    pub(crate) fn finish(mut self, name_shift: u32) -> Result<GroupTable, SummaryError> {
         self.merge()?;
-        concat(self.parts, UnionArgs::default())?.collect()
+        let Some(moved) = self.moved.take() else {
+            return Ok(GroupTable::Frame(match self.parts.pop() {
+                // Merged, so it is the only part.
+                Some(frame) => frame
+                    .sort(["key"], SortMultipleOptions::default())
+                    .collect()?,
+                None => DataFrame::empty(),
+            }));
+        };
+        let batch_rows = self.most() / 4;
+        let mut rows = Rows::new();
+        let mut batch: Vec<GroupRow> = Vec::new();
+        let mut sorted = moved.finish()?.peekable();
+        while let Some(row) = sorted.next() {
+            let key = row[0];
+            batch.push(row);
+            let is_full = batch.len() >= batch_rows;
+            let is_last = sorted.peek().is_none();
+            if is_last || (is_full && sorted.peek().is_some_and(|next| next[0] != key)) {
+                let frame = merged(frame_of(&batch)?.lazy())?;
+                for row in rows_of(&frame.sort(["key"], SortMultipleOptions::default())?)? {
+                    rows.append(self.storage.as_ref(), row)?;
+                }
+                batch.clear();
+            }
+        }
+        if let Some(storage) = &self.storage {
+            rows.seal(storage)?;
+        }
+        Ok(GroupTable::Rows {
+            rows,
+            name_shift,
+            batch_rows,
+        })
+    }
+}
+
+/// Merges groups with the same key.
+fn merged(groups: LazyFrame) -> PolarsResult<DataFrame> {
+    groups
+        .group_by([col("key")])
+        .agg(merged_figures())
+        .collect()
+}
+
+/// Groups: a key and its [`figures`] in each row, no key twice, in the order of their keys.
+#[derive(Debug)]
+pub(crate) enum GroupTable {
+    /// All groups; no columns without groups.
+    Frame(DataFrame),
+    /// So many that they may be in a file.
+    Rows {
+        /// The groups.
+        rows: Rows<GroupRow>,
+        /// Number of the lowest bits of a key that are not the name.
+        name_shift: u32,
+        /// Rows that are handed out at once, and those that complete a name.
+        batch_rows: usize,
+    },
+}
+
+impl GroupTable {
+    /// Hands out the groups in frames. All groups of a name are in the same frame.
+    ///
+    /// # Errors
+    /// Those of `take`, and of polars.
+    pub(crate) fn each_frame(
+        &self,
+        mut take: impl FnMut(&DataFrame) -> Result<(), SummaryError>,
+    ) -> Result<(), SummaryError> {
+        match self {
+            GroupTable::Frame(frame) if frame.height() == 0 => Ok(()),
+            GroupTable::Frame(frame) => take(frame),
+            GroupTable::Rows {
+                rows,
+                name_shift,
+                batch_rows,
+            } => {
+                let name = |row: &GroupRow| row[0] >> name_shift;
+                let mut batch = Vec::new();
+                let mut left = rows.iter().peekable();
+                while let Some(row) = left.next() {
+                    batch.push(*row);
+                    let next = left.peek();
+                    let is_complete = next.is_none_or(|next| name(next) != name(row));
+                    if is_complete && (batch.len() >= *batch_rows || next.is_none()) {
+                        take(&frame_of(&batch)?)?;
+                        batch.clear();
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All rows of 1,500 names, pushed in two batches.
+    fn rows(storage: Option<&Storage>) -> Result<(Vec<GroupRow>, usize), SummaryError> {
+        const NAMES: u64 = 1500;
+        let mut groups = Groups::default();
+        if let Some(storage) = storage {
+            groups.spill_to(storage);
+        }
+        for round in 0..2 {
+            for number in 0..NAMES {
+                // Two keys for some names.
+                let is_other = round == 1 && number % 9 == 0;
+                let key = (number * 7919 % NAMES) << 1 | u64::from(is_other);
+                groups.push(key, Nanoseconds(0), Nanoseconds(number + 1000 * round))?;
+            }
+            groups.group()?;
+        }
+        let table = groups.finish(1)?;
+        assert_eq!(matches!(table, GroupTable::Rows { .. }), storage.is_some());
+        let (mut rows, mut frames) = (Vec::new(), 0);
+        table.each_frame(|frame| {
+            let of_frame: Vec<GroupRow> = rows_of(frame)?.collect();
+            if let (Some(last), Some(first)) = (rows.last(), of_frame.first()) {
+                let (last, first): (&GroupRow, &GroupRow) = (last, first);
+                assert_ne!(last[0] >> 1, first[0] >> 1, "a name is in one frame");
+            }
+            rows.extend(of_frame);
+            frames += 1;
+            Ok(())
+        })?;
+        Ok((rows, frames))
+    }
+
+    #[test]
+    fn groups_in_files_are_those_in_memory() -> Result<(), SummaryError> {
+        let storage = Storage::new(&std::env::temp_dir()).with_rows(1 << 8);
+        let (in_memory, one) = rows(None)?;
+        let (in_files, several) = rows(Some(&storage))?;
+        assert_eq!(in_memory.len(), 1500 + 1500_usize.div_ceil(9));
+        assert!(in_memory.is_sorted_by_key(|row| row[0]));
+        assert_eq!(in_memory[3][1..3], in_files[3][1..3]);
+        assert!(in_memory == in_files);
+        assert!(one == 1 && several > 1);
+        Ok(())
     }
 }

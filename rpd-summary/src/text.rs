@@ -3,7 +3,7 @@
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use rpd_core::compat::Compat;
-use rpd_core::stats::StatTable;
+use rpd_core::stats::{StatNames, StatRow, StatTable};
 
 pub use rpd_core::stats::Unit;
 
@@ -65,31 +65,12 @@ fn cell(text: &str) -> String {
     cell
 }
 
-/// The table with its title, `indent` blanks in front of each line, an empty line before, between and after; empty
-/// for a table without rows. The table's title stands between the name of the tool that `compat` asks for and `SUMMARY`.
-pub fn render(table: &StatTable, unit: Unit, indent: usize, compat: Compat) -> String {
-    if table.rows.is_empty() {
-        return String::new();
-    }
-    let width = |text: &str| text.chars().count();
-    let names: Vec<String> = table.rows.iter().map(|row| cell(&row.name)).collect();
-    let name_width = names
-        .iter()
-        .flat_map(|name| name.lines().map(width))
-        .max()
-        .unwrap_or(0)
-        .max(40);
-    let domain_width = table
-        .rows
-        .iter()
-        .map(|row| width(row.domain.label()))
-        .max()
-        .unwrap_or(0)
-        .max(12);
+/// Headers of the columns, the fewest letters of their cells, and on which side these stand.
+fn columns(unit: Unit) -> [(String, usize, CellAlignment); 9] {
     let label = unit.label();
-    let columns = [
-        ("NAME".to_owned(), name_width, CellAlignment::Left),
-        ("DOMAIN".to_owned(), domain_width, CellAlignment::Left),
+    [
+        ("NAME".to_owned(), 40, CellAlignment::Left),
+        ("DOMAIN".to_owned(), 12, CellAlignment::Left),
         ("CALLS".to_owned(), 15, CellAlignment::Right),
         (format!("DURATION ({label})"), 15, CellAlignment::Right),
         (format!("AVERAGE ({label})"), 15, CellAlignment::Right),
@@ -97,65 +78,121 @@ pub fn render(table: &StatTable, unit: Unit, indent: usize, compat: Compat) -> S
         (format!("MIN ({label})"), 15, CellAlignment::Right),
         (format!("MAX ({label})"), 15, CellAlignment::Right),
         ("STDDEV".to_owned(), 15, CellAlignment::Right),
-    ];
+    ]
+}
 
-    let mut printed = Table::new();
-    printed
-        .load_style(ASCII_MARKDOWN)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(
-            columns
-                .iter()
-                .map(|(header, width, _)| centred(header, *width)),
-        );
-    for (row, name) in table.rows.iter().zip(names) {
-        printed.add_row([
-            name,
-            row.domain.label().to_owned(),
-            row.calls.to_string(),
-            integer(unit, row.total),
-            scientific(row.average / unit.nanoseconds()),
-            format!("{:.6}", row.percentage),
-            integer(unit, row.min),
-            integer(unit, row.max),
-            scientific(row.std_dev / unit.nanoseconds()),
-        ]);
+/// The cells of a row.
+fn cells(row: &StatRow, names: &StatNames<'_>, unit: Unit) -> [String; 9] {
+    [
+        cell(names.get(row.name)),
+        row.domain.label().to_owned(),
+        row.calls.to_string(),
+        integer(unit, row.total),
+        scientific(row.average / unit.nanoseconds()),
+        format!("{:.6}", row.percentage),
+        integer(unit, row.min),
+        integer(unit, row.max),
+        scientific(row.std_dev / unit.nanoseconds()),
+    ]
+}
+
+/// Rows of a table that are laid out at once.
+const ROWS: usize = 1024;
+
+/// The table with its title, `indent` blanks in front of each line, an empty line before, between and after; empty
+/// for a table without rows. `names` are those of the table's statistics. The table's title stands between the name of the tool that `compat` asks for and `SUMMARY`.
+pub fn render(
+    table: &StatTable,
+    names: &StatNames<'_>,
+    unit: Unit,
+    indent: usize,
+    compat: Compat,
+) -> String {
+    let mut text = String::new();
+    let taken = render_to(table, names, unit, indent, compat, |piece| {
+        text.push_str(piece);
+        Ok(())
+    });
+    // Taking a text into memory does not fail.
+    drop(taken);
+    text
+}
+
+/// As [`render`], in pieces of whole lines, so that tables of any length take little memory.
+///
+/// # Errors
+/// Those of `take`, which gets the pieces.
+pub fn render_to(
+    table: &StatTable,
+    names: &StatNames<'_>,
+    unit: Unit,
+    indent: usize,
+    compat: Compat,
+    mut take: impl FnMut(&str) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    if table.rows.is_empty() {
+        return Ok(());
     }
-    for (index, (_, width, alignment)) in columns.iter().enumerate() {
-        if let Some(column) = printed.column_mut(index) {
-            column.set_cell_alignment(*alignment);
-            // The constraint counts the blank on either side.
-            let width = u16::try_from(width + 2).unwrap_or(u16::MAX);
-            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+    let columns = columns(unit);
+    let mut widths: [usize; 9] = std::array::from_fn(|index| columns[index].1);
+    for row in &table.rows {
+        for (width, cell) in widths.iter_mut().zip(cells(row, names, unit)) {
+            let lines = cell.lines().map(|line| line.chars().count());
+            *width = lines.fold(*width, usize::max);
         }
     }
-
     let margin = " ".repeat(indent);
     let brand = compat.brand();
     let title = match table.title.as_str() {
         "" => format!("{brand} SUMMARY"),
         title => format!("{brand} {title} SUMMARY"),
     };
-    let mut text = format!("\n{margin}{title}:\n\n");
-    for line in printed.lines() {
-        text.push_str(&margin);
-        text.push_str(&line);
-        text.push('\n');
+    take(&format!("\n{margin}{title}:\n\n"))?;
+    let mut rows = table.rows.iter().peekable();
+    let mut is_first = true;
+    while rows.peek().is_some() {
+        let mut printed = Table::new();
+        printed
+            .load_style(ASCII_MARKDOWN)
+            .set_content_arrangement(ContentArrangement::Disabled);
+        if std::mem::take(&mut is_first) {
+            // Names and domains are as wide as the widest, which the numbers' headers do not follow.
+            let header = |(index, (header, least, _)): (usize, &(String, usize, _))| {
+                centred(header, if index < 2 { widths[index] } else { *least })
+            };
+            printed.set_header(columns.iter().enumerate().map(header));
+        }
+        for row in rows.by_ref().take(ROWS) {
+            printed.add_row(cells(row, names, unit));
+        }
+        for (index, ((_, _, alignment), width)) in columns.iter().zip(widths).enumerate() {
+            if let Some(column) = printed.column_mut(index) {
+                column.set_cell_alignment(*alignment);
+                // The constraint counts the blank on either side.
+                let width = u16::try_from(width + 2).unwrap_or(u16::MAX);
+                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+            }
+        }
+        let mut text = String::new();
+        for line in printed.lines() {
+            text.push_str(&margin);
+            text.push_str(&line);
+            text.push('\n');
+        }
+        take(&text)?;
     }
-    text.push('\n');
-    text
+    take("\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use rpd_core::domain::Domain;
-    use rpd_core::stats::StatRow;
-
     use super::*;
+    use rpd_core::domain::Domain;
+    use rpd_core::session::ExtendedStrings;
 
     #[test]
     fn a_name_of_any_length_is_printed_whole() {
-        let row = |name: String| StatRow {
+        let row = |name| StatRow {
             name,
             domain: Domain::MarkerApi,
             calls: 1,
@@ -175,15 +212,46 @@ mod tests {
             65_536,
             300_000,
         ] {
+            let mut names = ExtendedStrings::default();
+            let rows =
+                ["x".repeat(length), "short".to_owned()].map(|name| row(names.intern(&name)));
             let table = StatTable {
                 title: String::new(),
-                rows: vec![row("x".repeat(length)), row("short".to_owned())],
+                rows: rows.into_iter().collect(),
             };
-            let text = render(&table, Unit::Nsec, 4, Compat::None);
+            let text = render(&table, &names.into(), Unit::Nsec, 4, Compat::None);
             assert_eq!(text.matches('x').count(), length);
             assert!(text.contains("| short "), "{length}");
             let widest = text.lines().map(str::len).max().unwrap_or(0);
             assert!(widest < LONGEST + 200, "{length}: {widest}");
+        }
+    }
+
+    #[test]
+    fn the_rows_of_long_tables_stand_under_one_header() {
+        let mut names = ExtendedStrings::default();
+        let rows = (0..3 * ROWS as u64 + 7).map(|number| StatRow {
+            name: names.intern(&format!("name {number}")),
+            domain: Domain::MarkerApi,
+            calls: number,
+            total: 10_u64.pow(19) - number,
+            average: 1.0,
+            percentage: 0.0,
+            min: 1,
+            max: 1,
+            std_dev: 0.0,
+        });
+        let table = StatTable {
+            title: String::new(),
+            rows: rows.collect(),
+        };
+        let text = render(&table, &names.into(), Unit::Nsec, 4, Compat::None);
+        assert_eq!(text.matches("NAME").count(), 1);
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains('|')).collect();
+        assert_eq!(lines.len(), table.rows.len() + 2);
+        assert!(lines.iter().all(|line| line.len() == lines[0].len()));
+        for (number, line) in lines[2..].iter().enumerate() {
+            assert!(line.starts_with(&format!("    | name {number} ")), "{line}");
         }
     }
 }

@@ -9,10 +9,10 @@ use rpd_core::ids::{
     StringId, ThreadId,
 };
 use rpd_core::options::{KernelNames, SummaryOptions};
-use rpd_core::session::{ArgsRef, KernelSymbol, Session, Strings, ValueRange};
+use rpd_core::session::{ArgsRef, ExtendedStrings, KernelSymbol, Session, Strings, ValueRange};
 use rpd_core::stats::{StatRow, StatTable};
-use rpd_summary::database::DatabaseSummary;
-use rpd_summary::diff::{self, Durations, differences};
+use rpd_summary::database::{DatabaseSums, SummaryRow};
+use rpd_summary::diff::{self, Durations, SideOf};
 use rpd_summary::text::{Unit, render};
 use rpd_summary::{Group, Statistics};
 
@@ -132,7 +132,7 @@ fn tables_of_the_original_line_for_line() {
     let tables = statistics.summaries(&request).expect("statistics");
     let text: String = tables
         .iter()
-        .map(|table| render(table, Unit::Nsec, 4, Compat::Rocprofv3))
+        .map(|table| render(table, statistics.names(), Unit::Nsec, 4, Compat::Rocprofv3))
         .collect();
 
     let expected = TABLES;
@@ -163,7 +163,13 @@ fn a_summary_file_of_the_original_byte_for_byte() {
     assert_eq!(tables.len(), 1);
     let expected = include_str!("../testdata/runtime-trace-usec.txt");
     assert_eq!(
-        render(&tables[0], Unit::Usec, 0, Compat::Rocprofv3),
+        render(
+            &tables[0],
+            statistics.names(),
+            Unit::Usec,
+            0,
+            Compat::Rocprofv3
+        ),
         expected
     );
 }
@@ -205,13 +211,20 @@ fn groups_choose_domains_by_their_whole_names() {
 fn figures_over_whole_domains() {
     let session = session();
     let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
-    let overall = statistics.session_stats().expect("statistics").overall;
+    let stats = statistics.session_stats().expect("statistics");
+    let overall = &stats.overall;
     let shown: Vec<String> = overall
         .iter()
         .map(|row| {
             format!(
                 "{},{},{},{:.6},{},{},{:.6}",
-                row.name, row.calls, row.total, row.average, row.min, row.max, row.std_dev
+                stats.names.get(row.name),
+                row.calls,
+                row.total,
+                row.average,
+                row.min,
+                row.max,
+                row.std_dev
             )
         })
         .collect();
@@ -262,11 +275,16 @@ fn deviation_of_long_durations() {
 #[test]
 fn counted_dispatches_have_no_statistics_but_in_databases() {
     let mut session = session();
-    let traced = {
-        let mut summary = DatabaseSummary::default();
-        summary.add(&session, KernelNames::default()).expect("sums");
-        summary.tables(false, None).expect("tables")
+    let tables = |session: &Session| {
+        let mut sums = DatabaseSums::default();
+        sums.add(session, KernelNames::default()).expect("sums");
+        let summary = sums.finish().expect("sums");
+        let tables = summary.tables(false, None).expect("tables");
+        let row = |row: SummaryRow<'_>| format!("{row:?}");
+        let rows = tables.iter().map(|table| table.rows().map(row).collect());
+        rows.collect::<Vec<Vec<String>>>()
     };
+    let traced = tables(&session);
     session.counted.dispatches = std::mem::take(&mut session.dispatches);
     session.counted.ranges = vec![ValueRange::default(); session.counted.dispatches.len()].into();
     let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
@@ -275,17 +293,12 @@ fn counted_dispatches_have_no_statistics_but_in_databases() {
     assert!(!domains.contains(&Domain::CounterCollection), "{domains:?}");
 
     // There a dispatch is a row, whatever it was recorded for.
-    let mut summary = DatabaseSummary::default();
-    summary.add(&session, KernelNames::default()).expect("sums");
-    let tables = summary.tables(false, None).expect("tables");
-    assert_eq!(tables, traced);
-    let durations = || {
-        let mut durations = Durations::default();
-        let added = durations.add(&session, KernelNames::default());
-        added.expect("grouped");
-        durations
-    };
-    let rows = differences(durations(), durations()).expect("differences");
+    assert_eq!(tables(&session), traced);
+    let mut durations = Durations::default();
+    durations.begin_run(SideOf::Before).expect("a run");
+    let added = durations.add(&session, KernelNames::default());
+    added.expect("grouped");
+    let rows = durations.differences().expect("differences");
     assert!(rows.iter().any(|row| row.group == diff::Group::Kernel));
 }
 
@@ -301,13 +314,17 @@ fn an_empty_session_has_no_tables() {
             .is_empty()
     );
     let table = statistics.table("", &Domain::ALL).expect("statistics");
-    assert_eq!(render(&table, Unit::Nsec, 4, Compat::None), "");
+    assert_eq!(
+        render(&table, statistics.names(), Unit::Nsec, 4, Compat::None),
+        ""
+    );
 }
 
 #[test]
 fn units_and_odd_names() {
+    let mut names = ExtendedStrings::default();
     let row = StatRow {
-        name: "two\nlines".to_owned(),
+        name: names.intern("two\nlines"),
         domain: Domain::HipApi,
         calls: 1,
         total: 12_345,
@@ -319,9 +336,10 @@ fn units_and_odd_names() {
     };
     let table = StatTable {
         title: "HIP_API".to_owned(),
-        rows: vec![row],
+        rows: vec![row].into(),
     };
-    let text = render(&table, Unit::Sec, 0, Compat::None);
+    let names = names.into();
+    let text = render(&table, &names, Unit::Sec, 0, Compat::None);
     assert!(
         text.contains("|      1.2345e-05 |       1.234e-05 |"),
         "{text}"
@@ -330,7 +348,7 @@ fn units_and_odd_names() {
         text.contains("|           3e-06 |         1.5e-08 |"),
         "{text}"
     );
-    let text = render(&table, Unit::Usec, 0, Compat::None);
+    let text = render(&table, &names, Unit::Usec, 0, Compat::None);
     assert!(text.contains("| two lines "), "{text}");
     assert!(
         text.contains("|          12.345 |       1.235e+01 |"),

@@ -9,7 +9,7 @@ use rpd_core::compat::Compat;
 use rpd_core::session::LoadOptions;
 use rpd_formats::table::{Cell, Printer, TableFormat};
 use rpd_summary::diff::{
-    Change, Difference, Durations, Group, Measure, QUANTILE_ERROR, Side, differences, group,
+    Change, Difference, Durations, Group, Measure, QUANTILE_ERROR, Side, SideOf, group,
 };
 
 use super::{Form, Naming, each_recording, expand, parse, spread, write_output};
@@ -106,15 +106,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         )
         .into());
     };
-    let found = differences(
-        durations(&before, &given.naming)?,
-        durations(&after, &given.naming)?,
-    )?;
-    let rows: Vec<&Difference> = found
-        .iter()
-        .filter(|row| given.of.is_empty() || given.of.contains(&row.group))
-        .collect();
-    let verdict = given.judge(&rows);
+    let mut durations = Durations::default();
+    add(&mut durations, SideOf::Before, &before, &given.naming)?;
+    add(&mut durations, SideOf::After, &after, &given.naming)?;
+    let found = durations.differences()?;
     let look = given.format.look();
     let limit = match (given.limit, look) {
         (Some(0), _) => usize::MAX,
@@ -122,25 +117,34 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         (None, TableFormat::Console) => ROWS,
         (None, _) => usize::MAX,
     };
-    let shown = &rows[..rows.len().min(limit)];
-    write_output(given.output_file.as_deref(), Compat::None, |out| {
-        print(shown, look, out)
-    })?;
-    if shown.len() < rows.len() && look == TableFormat::Console {
-        eprintln!(
-            "rpd: {} more rows; --limit 0 shows all",
-            rows.len() - shown.len()
-        );
+    let chosen = || {
+        let is_chosen = |row: &Difference| given.of.is_empty() || given.of.contains(&row.group);
+        found.iter().filter(is_chosen)
+    };
+    let mut verdict = Verdict::default();
+    let (mut rows, mut is_approximate) = (0, false);
+    for row in chosen() {
+        given.judge(&row, &mut verdict);
+        rows += 1;
+        if rows <= limit {
+            let mut sides = [&row.before, &row.after].into_iter().flatten();
+            is_approximate |= sides.any(|side| side.is_approximate);
+        }
     }
-    if rows.is_empty() {
+    write_output(given.output_file.as_deref(), Compat::None, |out| {
+        let mut printer = Printer::new(look, COLUMNS.map(str::to_owned).to_vec(), out)?;
+        for row in chosen().take(limit) {
+            printer.row(cells(&row))?;
+        }
+        Ok(printer.finish()?)
+    })?;
+    if rows > limit && look == TableFormat::Console {
+        eprintln!("rpd: {} more rows; --limit 0 shows all", rows - limit);
+    }
+    if rows == 0 {
         eprintln!("rpd: diff: neither side has records to compare");
     }
-    let is_approximate =
-        |side: &Option<Side>| side.as_ref().is_some_and(|side| side.is_approximate);
-    if shown
-        .iter()
-        .any(|row| is_approximate(&row.before) || is_approximate(&row.after))
-    {
+    if is_approximate {
         eprintln!(
             "rpd: diff: medians, typical durations and 95th percentiles are within {:.1} % of the exact figures",
             QUANTILE_ERROR * 100.0
@@ -171,26 +175,23 @@ struct Verdict {
 }
 
 impl Arguments {
-    fn judge(&self, rows: &[&Difference]) -> Verdict {
+    /// Adds what the gates find of a row.
+    fn judge(&self, row: &Difference, verdict: &mut Verdict) {
         let gates = [
             (Measure::Typical, self.fail_above),
             (Measure::Mean, self.fail_mean_above),
             (Measure::Total, self.fail_total_above),
         ];
-        let mut verdict = Verdict::default();
-        for row in rows {
-            // With --of the rows are those that were asked for.
-            let is_judged = !self.of.is_empty() || JUDGED.contains(&row.group);
-            if !is_judged || row.share() < self.min_share {
-                continue;
-            }
-            for (measure, limit) in gates {
-                if let (Some(limit), Some(change)) = (limit, row.change(measure)) {
-                    verdict.add(row, measure, change, limit, self.fail_on_single);
-                }
+        // With --of the rows are those that were asked for.
+        let is_judged = !self.of.is_empty() || JUDGED.contains(&row.group);
+        if !is_judged || row.share() < self.min_share {
+            return;
+        }
+        for (measure, limit) in gates {
+            if let (Some(limit), Some(change)) = (limit, row.change(measure)) {
+                verdict.add(row, measure, change, limit, self.fail_on_single);
             }
         }
-        verdict
     }
 }
 
@@ -264,93 +265,91 @@ impl Verdict {
     }
 }
 
-/// The durations of one side; each path is a run.
-fn durations(paths: &[PathBuf], naming: &Naming) -> Result<Durations> {
-    let mut durations = Durations::default();
+/// Adds the runs of one side; each path is a run.
+fn add(durations: &mut Durations, side: SideOf, paths: &[PathBuf], naming: &Naming) -> Result<()> {
     let load = LoadOptions {
         args: false,
         ..LoadOptions::default()
     };
     for path in paths {
-        durations.next_run()?;
+        durations.begin_run(side)?;
         let databases = expand(&[path])?;
         each_recording(&databases, load, None, |_, _, session, settings| {
             Ok(durations.add(&session, naming.over(&settings))?)
         })?;
     }
-    Ok(durations)
+    Ok(())
 }
 
-fn print(rows: &[&Difference], look: TableFormat, out: &mut dyn std::io::Write) -> Result<()> {
-    let columns = [
-        "Kind",
-        "Name",
-        "Share %",
-        "Runs A",
-        "Runs B",
-        "Calls A",
-        "Calls B",
-        "Total A (nsec)",
-        "Total B (nsec)",
-        "Total %",
-        "Mean A (nsec)",
-        "Mean B (nsec)",
-        "Mean %",
-        "Median A (nsec)",
-        "Median B (nsec)",
-        "Median %",
-        "Typical A (nsec)",
-        "Typical B (nsec)",
-        "Typical %",
-        "Spread %",
-        "Beyond chance",
-        "P95 A",
-        "P95 B",
-    ];
-    let mut printer = Printer::new(look, columns.map(str::to_owned).to_vec(), out)?;
-    for row in rows {
-        let (a, b) = (row.before.as_ref(), row.after.as_ref());
-        let integer = |side: Option<&Side>, get: fn(&Side) -> u64| {
-            side.map_or(Cell::Null, |side| get(side).into())
-        };
-        let float = |value: Option<f64>| {
-            // Clocks do not resolve a tenth of a nanosecond or of a percent.
-            value.map_or(Cell::Null, |value| {
-                Cell::Float((value * 10.0).round() / 10.0)
-            })
-        };
-        let runs = |side: Option<&Side>| integer(side, |side| side.runs.len() as u64);
-        let typical = row.change(Measure::Typical);
-        let percent = |measure| float(row.change(measure).and_then(|change| change.percent()));
-        printer.row(vec![
-            row.group.label().into(),
-            Cell::from(&*row.name),
-            float(Some(row.share())),
-            runs(a),
-            runs(b),
-            integer(a, |side| side.calls),
-            integer(b, |side| side.calls),
-            integer(a, |side| side.total),
-            integer(b, |side| side.total),
-            percent(Measure::Total),
-            float(a.map(|side| side.mean)),
-            float(b.map(|side| side.mean)),
-            percent(Measure::Mean),
-            float(a.and_then(|side| side.middle(Measure::Median))),
-            float(b.and_then(|side| side.middle(Measure::Median))),
-            percent(Measure::Median),
-            float(a.and_then(|side| side.middle(Measure::Typical))),
-            float(b.and_then(|side| side.middle(Measure::Typical))),
-            percent(Measure::Typical),
-            float(typical.and_then(|change| change.spread)),
-            match typical.and_then(|change| change.is_beyond_chance()) {
-                Some(true) => "yes".into(),
-                Some(false) => "no".into(),
-                None => "".into(),
-            },
-            float(a.map(|side| side.p95)),
-            float(b.map(|side| side.p95)),
-        ])?;
-    }
-    Ok(printer.finish()?)
+/// Names of the columns.
+const COLUMNS: [&str; 23] = [
+    "Kind",
+    "Name",
+    "Share %",
+    "Runs A",
+    "Runs B",
+    "Calls A",
+    "Calls B",
+    "Total A (nsec)",
+    "Total B (nsec)",
+    "Total %",
+    "Mean A (nsec)",
+    "Mean B (nsec)",
+    "Mean %",
+    "Median A (nsec)",
+    "Median B (nsec)",
+    "Median %",
+    "Typical A (nsec)",
+    "Typical B (nsec)",
+    "Typical %",
+    "Spread %",
+    "Beyond chance",
+    "P95 A",
+    "P95 B",
+];
+
+/// The cells of a row.
+fn cells(row: &Difference) -> Vec<Cell> {
+    let (a, b) = (row.before.as_ref(), row.after.as_ref());
+    let integer = |side: Option<&Side>, get: fn(&Side) -> u64| {
+        side.map_or(Cell::Null, |side| get(side).into())
+    };
+    let float = |value: Option<f64>| {
+        // Clocks do not resolve a tenth of a nanosecond or of a percent.
+        value.map_or(Cell::Null, |value| {
+            Cell::Float((value * 10.0).round() / 10.0)
+        })
+    };
+    let runs = |side: Option<&Side>| integer(side, |side| side.runs.len() as u64);
+    let typical = row.change(Measure::Typical);
+    let percent = |measure| float(row.change(measure).and_then(|change| change.percent()));
+    vec![
+        row.group.label().into(),
+        Cell::from(&*row.name),
+        float(Some(row.share())),
+        runs(a),
+        runs(b),
+        integer(a, |side| side.calls),
+        integer(b, |side| side.calls),
+        integer(a, |side| side.total),
+        integer(b, |side| side.total),
+        percent(Measure::Total),
+        float(a.map(|side| side.mean)),
+        float(b.map(|side| side.mean)),
+        percent(Measure::Mean),
+        float(a.and_then(|side| side.middle(Measure::Median))),
+        float(b.and_then(|side| side.middle(Measure::Median))),
+        percent(Measure::Median),
+        float(a.and_then(|side| side.middle(Measure::Typical))),
+        float(b.and_then(|side| side.middle(Measure::Typical))),
+        percent(Measure::Typical),
+        float(typical.and_then(|change| change.spread)),
+        match typical.and_then(|change| change.is_beyond_chance()) {
+            Some(true) => "yes".into(),
+            Some(false) => "no".into(),
+            None => "".into(),
+        },
+        float(a.map(|side| side.p95)),
+        float(b.map(|side| side.p95)),
+    ]
 }

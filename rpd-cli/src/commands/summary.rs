@@ -9,12 +9,12 @@ use rpd_core::compat::{Compat, Difference};
 use rpd_core::session::LoadOptions;
 use rpd_formats::rocpd::read::{RpdFile, RpdSums};
 use rpd_formats::table::{Cell, Printer, TableFormat};
-use rpd_summary::database::{DatabaseSummary, KnownSum, SummaryTable};
+use rpd_summary::database::{DatabaseSums, KnownSum, SummaryTable};
 
 use super::window::WindowOptions;
 use super::{
     Form, Inputs, Naming, each_recording, file_of_rpd_is_whole, inherited, output_directory, parse,
-    spread, tell_written, with_ending, write_file,
+    spread, tell_written, with_ending, write_file, write_output,
 };
 
 const NAME: &str = "summary";
@@ -80,14 +80,14 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         return Err(file_of_rpd_is_whole(NAME, file.path()));
     }
     let window = given.window.resolve(NAME, &paths)?;
-    let mut summary = DatabaseSummary::default();
+    let mut sums = DatabaseSums::default();
     let mut ranks = Vec::new();
     let load = LoadOptions {
         args: false,
         ..LoadOptions::default()
     };
     each_recording(&paths, load, window.as_ref(), |_, _, session, settings| {
-        summary.add(&session, given.naming.over(&settings))?;
+        sums.add(&session, given.naming.over(&settings))?;
         ranks.push(Rank {
             pid: session.process.pid.0.into(),
             hostname: session
@@ -97,68 +97,59 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         Ok(())
     })?;
     for file in &rpd_files {
-        for sums in file.sums()?.chunk_by(|a, b| a.pid == b.pid) {
-            summary.add_sums(sums[0].pid, sums.iter().cloned().map(known));
+        for of_process in file.sums()?.chunk_by(|a, b| a.pid == b.pid) {
+            sums.add_sums(of_process[0].pid, of_process.iter().cloned().map(known))?;
             ranks.push(Rank {
-                pid: sums[0].pid,
+                pid: of_process[0].pid,
                 hostname: String::new(),
             });
         }
     }
+    let summary = sums.finish()?;
     let mut sets = vec![("Summary files:", false)];
     if given.summary_by_rank {
         sets.push(("Summary files by rank:", true));
     }
-    let mut text = Vec::new();
-    for (title, by_rank) in sets {
+    let tables = |by_rank| -> Result<Vec<SummaryTable<'_>>> {
         let mut tables = summary.tables(by_rank, given.region_categories.as_deref())?;
         if given.domain_summary {
             tables.push(summary.domains(&tables, by_rank, compat));
         }
-        text.extend_from_slice(format!("\n{title}\n").as_bytes());
-        for table in tables.iter().filter(|table| !table.rows.is_empty()) {
-            if given.format == Form::Table {
-                text.extend_from_slice(format!("\n{}:\n", table.name.to_uppercase()).as_bytes());
-                print(
-                    compat,
-                    table,
-                    by_rank,
-                    &ranks,
-                    TableFormat::Console,
-                    &mut text,
-                )?;
-                continue;
-            }
-            let look = given.format.look();
-            let prefix = match output_file.as_deref() {
-                Some(prefix) if !prefix.is_empty() => {
-                    let mut prefix = prefix.to_owned();
-                    prefix.push("_");
-                    prefix
+        tables.retain(|table| !table.is_empty());
+        Ok(tables)
+    };
+    let output_file = output_file.filter(|name| !name.is_empty());
+    if given.format == Form::Table {
+        let path = output_file.filter(|_| !has_defaults);
+        let path = path.map(|name| with_ending(&directory, &name, ".txt"));
+        write_output(path.as_deref(), compat, |out| {
+            for (title, by_rank) in sets {
+                writeln!(out, "\n{title}")?;
+                for table in tables(by_rank)? {
+                    writeln!(out, "\n{}:", table.name.to_uppercase())?;
+                    print(compat, &table, by_rank, &ranks, TableFormat::Console, out)?;
                 }
-                _ => OsString::new(),
-            };
+            }
+            Ok(())
+        })?;
+        return Ok(0);
+    }
+    let look = given.format.look();
+    let mut prefix = output_file.unwrap_or_default();
+    if !prefix.is_empty() {
+        prefix.push("_");
+    }
+    for (_, by_rank) in sets {
+        for table in tables(by_rank)? {
             let ending = format!("{}.{}", table.name, look.extension());
             let path = with_ending(&directory, &prefix, &ending);
             write_file(&path, |out| {
-                print(compat, table, by_rank, &ranks, look, out)
+                print(compat, &table, by_rank, &ranks, look, out)
             })?;
             tell_written(&path, compat)?;
         }
     }
-    if given.format != Form::Table {
-        return Ok(0);
-    }
-    let text = String::from_utf8_lossy(&text);
-    match &output_file {
-        Some(name) if !name.is_empty() && !has_defaults => {
-            let path = with_ending(&directory, name, ".txt");
-            write_file(&path, |out| Ok(out.write_all(text.as_bytes())?))?;
-            tell_written(&path, compat)?;
-            Ok(0)
-        }
-        _ => crate::print(&text),
-    }
+    Ok(0)
 }
 
 /// What a file of RPD says of some records.
@@ -176,7 +167,7 @@ fn known(sums: RpdSums) -> KnownSum {
 
 fn print(
     compat: Compat,
-    table: &SummaryTable,
+    table: &SummaryTable<'_>,
     by_rank: bool,
     ranks: &[Rank],
     look: TableFormat,
@@ -198,7 +189,7 @@ fn print(
     ]);
     let columns = columns.into_iter().map(str::to_owned).collect();
     let mut printer = Printer::new(look, columns, out)?.compat(compat);
-    for row in &table.rows {
+    for row in table.rows() {
         let mut cells = Vec::new();
         if by_rank {
             let rank = &ranks[row.rank];

@@ -1,6 +1,6 @@
 //! Summary tables: which are shown, and their destination.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -8,9 +8,9 @@ use rpd_core::compat::Difference;
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
 use rpd_core::session::Session;
-use rpd_core::stats::SessionStats;
+use rpd_core::stats::{SessionStats, StatTable};
 use rpd_summary::Statistics;
-use rpd_summary::text::render;
+use rpd_summary::text::render_to;
 
 use super::place;
 use crate::isolation::isolated;
@@ -47,21 +47,29 @@ pub(super) fn file(options: &Options, target: &Target) -> Option<PathBuf> {
 }
 
 /// Statistics and tables of a session.
-pub(super) struct Tables {
+pub(super) struct Tables<'a> {
     /// For statistics files and documents; set with `--stats` or a table option.
-    pub(super) stats: Option<SessionStats>,
-    /// The summary tables; empty if none are shown.
-    text: String,
+    pub(super) stats: Option<SessionStats<'a>>,
+    shown: Shown,
     /// Reasons why tables are missing.
     pub(super) errors: Vec<anyhow::Error>,
 }
 
-impl Tables {
-    /// Computes the tables that `options` select. An error in one table does not affect the others.
-    pub(super) fn of(session: &Session, options: &Options) -> Tables {
+/// The summary tables that are shown.
+enum Shown {
+    Nothing,
+    /// Those of [`SessionStats::domains`].
+    Domains,
+    /// Those that the options name.
+    Selected(Vec<StatTable>),
+}
+
+impl<'a> Tables<'a> {
+    /// Computes the tables that `options` select.
+    pub(super) fn of(session: &'a Session, options: &Options) -> Tables<'a> {
         let mut tables = Tables {
             stats: None,
-            text: String::new(),
+            shown: Shown::Nothing,
             errors: Vec::new(),
         };
         if options.stats || options.summary.any() {
@@ -71,34 +79,57 @@ impl Tables {
         tables
     }
 
-    fn compute(&mut self, session: &Session, options: &Options) -> Result<()> {
+    fn compute(&mut self, session: &'a Session, options: &Options) -> Result<()> {
         let summary = &options.summary;
         let statistics = Statistics::new(session, options.kernel_names)?;
         self.stats = Some(statistics.session_stats()?);
         if session.record_bytes() < options.minimum_output_bytes {
             return Ok(());
         }
+        if summary.any() {
+            self.shown = Shown::Selected(statistics.summaries(summary)?);
+        } else if !options.compat.has(Difference::StatsTables) {
+            self.shown = Shown::Domains;
+        }
+        Ok(())
+    }
+
+    fn shown(&self) -> Vec<&StatTable> {
+        match (&self.shown, &self.stats) {
+            (Shown::Selected(tables), Some(_)) => tables.iter().collect(),
+            (Shown::Domains, Some(stats)) => stats.domains.iter().map(|(_, table)| table).collect(),
+            (Shown::Nothing, _) | (_, None) => Vec::new(),
+        }
+    }
+
+    /// Hands out the text of the tables in pieces of whole lines. An error in one table does not affect the others; the first
+    /// is returned.
+    fn each_piece(
+        &self,
+        options: &Options,
+        mut take: impl FnMut(&str) -> io::Result<()>,
+    ) -> Result<()> {
         let indent = match destination(options) {
             Destination::File(_) => 0,
             _ => INDENT,
         };
-        let shown = if summary.any() {
-            statistics.summaries(summary)?
-        } else if options.compat.has(Difference::StatsTables) {
-            Vec::new()
-        } else {
-            let stats = self.stats.iter().flat_map(|stats| &stats.domains);
-            stats.map(|(_, table)| table.clone()).collect()
-        };
-        for table in &shown {
-            match isolated(&format!("table {}", table.title), || {
-                Ok(render(table, summary.unit, indent, options.compat))
-            }) {
-                Ok(text) => self.text += &text,
-                Err(error) => self.errors.push(error),
-            }
+        let names = self.stats.as_ref().map(|stats| &stats.names);
+        let mut outcome = Ok(());
+        for (table, names) in self.shown().into_iter().zip(names.into_iter().cycle()) {
+            let unit = options.summary.unit;
+            let written = isolated(&format!("table {}", table.title), || {
+                Ok(render_to(
+                    table,
+                    names,
+                    unit,
+                    indent,
+                    options.compat,
+                    &mut take,
+                )?)
+            });
+            outcome = outcome.and(written);
         }
-        Ok(())
+        outcome
     }
 
     /// Writes the text to its destination; returns the file, if it is one. `title` names the process on a terminal.
@@ -108,26 +139,36 @@ impl Tables {
         target: &Target,
         title: Option<&str>,
     ) -> Result<Option<PathBuf>> {
-        if self.text.is_empty() {
+        if self.shown().is_empty() {
             return Ok(None);
         }
         let title = title.filter(|_| !options.compat.has(Difference::SummaryStream));
-        let titled = || format!("{}{}", title.unwrap_or_default(), self.text);
+        let title = title.unwrap_or_default();
         match destination(options) {
             // Standard error may be closed; the files are written all the same.
             Destination::Stderr => {
-                let text = titled();
-                let text = rpd_core::foreign::shown_lines(&text);
-                drop(std::io::stderr().write_all(text.as_bytes()));
+                let show = |text: &str| {
+                    let text = rpd_core::foreign::shown_lines(text);
+                    drop(io::stderr().write_all(text.as_bytes()));
+                    Ok(())
+                };
+                drop(show(title));
+                self.each_piece(options, show)?;
             }
             Destination::Stdout => {
-                crate::print(&titled())?;
+                crate::print(title)?;
+                self.each_piece(options, |text| match crate::print(text) {
+                    Ok(_) => Ok(()),
+                    Err(error) => Err(io::Error::other(error)),
+                })?;
             }
             Destination::File(_) => {
                 let Some(path) = file(options, target) else {
                     return Ok(None);
                 };
-                place::file(&path, self.text.as_bytes())?;
+                place::file_of(&path, |file| {
+                    self.each_piece(options, |text| file.write_all(text.as_bytes()))
+                })?;
                 return Ok(Some(path));
             }
         }
@@ -165,8 +206,15 @@ mod tests {
     }
 
     fn titles(options: &Options) -> Vec<String> {
-        let tables = Tables::of(&session(), options);
-        let lines = tables.text.lines();
+        let session = session();
+        let tables = Tables::of(&session, options);
+        let mut text = String::new();
+        let shown = tables.each_piece(options, |piece| {
+            text.push_str(piece);
+            Ok(())
+        });
+        shown.expect("in memory");
+        let lines = text.lines();
         lines
             .filter(|line| line.ends_with("SUMMARY:"))
             .map(str::to_owned)
@@ -236,7 +284,8 @@ mod tests {
         options.summary.overall = true;
         options.summary.output = "summary".to_owned();
         options.summary.unit = rpd_core::stats::Unit::Usec;
-        let tables = Tables::of(&session(), &options);
+        let session = session();
+        let tables = Tables::of(&session, &options);
         let file = tables
             .deliver(&options, &target, Some("rpd: a[1]:\n"))
             .expect("delivered")

@@ -18,7 +18,7 @@ use crate::isolation::isolated;
 pub(crate) fn write(
     format: Format,
     session: &Session,
-    stats: Option<&SessionStats>,
+    stats: Option<&SessionStats<'_>>,
     options: &Options,
     target: &Target,
 ) -> Result<Vec<PathBuf>> {

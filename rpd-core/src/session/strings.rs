@@ -32,9 +32,9 @@ pub struct Strings {
     slots: Growing<u64>,
     hasher: RandomState,
     storage: Option<Storage>,
-    /// The window of `bytes` that was read last.
+    /// The window of `bytes` that was read or written last.
     window: AtomicUsize,
-    /// Windows read since memory was given back.
+    /// Windows read and written since memory was given back.
     windows: AtomicU32,
 }
 
@@ -107,6 +107,7 @@ impl Strings {
         };
         let id = u32::try_from(self.len()).unwrap_or(u32::MAX - 1);
         self.slots[place] = u64::from(hash) << 32 | u64::from(id + 1);
+        self.visit(self.bytes.len());
         self.bytes.append(text.as_bytes());
         self.ends.append(&[self.bytes.len() as u64]);
         self.spill_if_long();
@@ -173,7 +174,7 @@ impl Strings {
         unsafe { std::str::from_utf8_unchecked(&self.bytes[begin..end as usize]) }
     }
 
-    /// Gives back the memory of files when much of them was read.
+    /// Gives back the memory of files when much of them was read or written.
     #[inline]
     fn visit(&self, place: usize) {
         if !self.is_spilled() {
@@ -207,10 +208,10 @@ impl Strings {
     }
 }
 
-/// The texts of a session, which keep their ids, and further ones behind them.
-#[derive(Debug)]
+/// The texts of a session, if there is one, which keep their ids, and further ones behind them.
+#[derive(Debug, Default)]
 pub struct ExtendedStrings<'a> {
-    strings: &'a Strings,
+    strings: Option<&'a Strings>,
     more: Strings,
 }
 
@@ -218,38 +219,44 @@ impl<'a> ExtendedStrings<'a> {
     /// The texts of a session.
     pub fn new(strings: &'a Strings) -> ExtendedStrings<'a> {
         ExtendedStrings {
-            strings,
+            strings: Some(strings),
             more: Strings::default(),
         }
     }
 
+    /// Further texts go to files in `storage` when there are many. If that fails they stay in memory.
+    pub fn spill_to(&mut self, storage: &Storage) {
+        self.more.spill_to(storage);
+    }
+
+    /// Number of texts of the session.
+    fn first_own(&self) -> u32 {
+        self.strings.map_or(0, Strings::len) as u32
+    }
+
     /// The id of `text`, made when it is new.
     pub fn intern(&mut self, text: &str) -> StringId {
-        self.strings.find(text).unwrap_or_else(|| {
-            let own = self.more.intern(text);
-            StringId(own.0 + self.strings.len() as u32)
-        })
+        let known = self.strings.and_then(|strings| strings.find(text));
+        known.unwrap_or_else(|| StringId(self.more.intern(text).0 + self.first_own()))
     }
 
     /// The id of `text`, if there is such a text.
     pub fn find(&self, text: &str) -> Option<StringId> {
-        self.strings.find(text).or_else(|| {
-            let own = self.more.find(text)?;
-            Some(StringId(own.0 + self.strings.len() as u32))
-        })
+        let known = self.strings.and_then(|strings| strings.find(text));
+        known.or_else(|| Some(StringId(self.more.find(text)?.0 + self.first_own())))
     }
 
     /// The text of `id`; empty for an id that was never given out.
     pub fn get(&self, id: StringId) -> &str {
-        match id.0.checked_sub(self.strings.len() as u32) {
-            Some(own) => self.more.get(StringId(own)),
-            None => self.strings.get(id),
+        match (id.0.checked_sub(self.first_own()), self.strings) {
+            (None, Some(strings)) => strings.get(id),
+            (own, _) => self.more.get(StringId(own.unwrap_or(id.0))),
         }
     }
 
     /// How many texts there are.
     pub fn len(&self) -> usize {
-        self.strings.len() + self.more.len()
+        self.first_own() as usize + self.more.len()
     }
 
     /// Whether there is no text.
@@ -259,17 +266,31 @@ impl<'a> ExtendedStrings<'a> {
 
     /// All texts in id order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.strings.iter().chain(self.more.iter())
+        (0..self.len() as u32).map(|id| self.get(StringId(id)))
     }
 
-    /// The ids in the order of the texts' bytes. Texts in files are sorted in parts, which are merged: then each is read
-    /// a few times, most often beside the one that was read before.
+    /// All ids in the order of the texts' bytes.
     pub fn in_order(&self) -> Vec<StringId> {
-        let part = match self.strings.is_spilled() {
+        self.sorted((0..self.len() as u32).map(StringId).collect())
+    }
+
+    /// By id: the place of its text among those of `ids`, in the order of the texts' bytes; 0 for other texts.
+    pub fn places(&self, ids: Vec<StringId>) -> Vec<u32> {
+        let mut places = vec![0; self.len()];
+        for (place, id) in (0..).zip(self.sorted(ids)) {
+            places[id.0 as usize] = place;
+        }
+        places
+    }
+
+    /// Sorts `ids` by the bytes of their texts. Texts in files are sorted in parts, which are merged: then each is read a few
+    /// times, most often beside the one that was read before.
+    fn sorted(&self, mut ids: Vec<StringId>) -> Vec<StringId> {
+        let is_spilled = self.strings.is_some_and(Strings::is_spilled) || self.more.is_spilled();
+        let part = match is_spilled {
             true => PART,
-            false => self.len().max(1),
+            false => ids.len().max(1),
         };
-        let mut ids: Vec<StringId> = (0..self.len() as u32).map(StringId).collect();
         for part in ids.chunks_mut(part) {
             part.sort_by(|a, b| self.get(*a).cmp(self.get(*b)));
         }
@@ -285,7 +306,7 @@ impl<'a> ExtendedStrings<'a> {
             .zip(&mut rest)
             .filter_map(|(part, rest)| first(rest, part))
             .collect();
-        let mut merged = Vec::with_capacity(self.len());
+        let mut merged = Vec::with_capacity(rest.iter().map(|part| part.len()).sum());
         while let Some(Reverse((_, part, id))) = heads.pop() {
             merged.push(id);
             heads.extend(first(&mut rest[part], part));
@@ -340,8 +361,11 @@ mod tests {
             assert_eq!(extended.find("another"), Some(StringId(20_001)));
             assert_eq!(extended.get(StringId(20_001)), "another");
             assert_eq!(extended.iter().last(), Some("another"));
+            let ids = ["b", "a"].map(|text| extended.intern(text));
+            let places = extended.places(ids.to_vec());
+            assert_eq!(places[20_002..], [1, 0]);
             let sorted = extended.in_order();
-            assert_eq!(sorted.len(), 20_002);
+            assert_eq!(sorted.len(), 20_004);
             let texts = sorted.iter().map(|id| extended.get(*id));
             assert!(texts.is_sorted_by(|a, b| a < b));
         }

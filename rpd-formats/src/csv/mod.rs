@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use rpd_core::domain::Domain;
 use rpd_core::session::Table;
-use rpd_core::stats::StatRow;
+use rpd_core::stats::{SessionStats, StatRow};
 
 use crate::file::TextFile;
 use crate::{Output, WriteError};
@@ -53,11 +53,12 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
                 .iter()
                 .find(|(of, table)| *of == domain && !table.rows.is_empty())
         });
-        if let Some((_, table)) = table {
+        if let (Some((_, table)), Some(stats)) = (table, stats) {
             let name = format!("{}_stats.csv", domain.stem());
             files.push(write_statistics(
                 target.file(&name),
-                &table.rows,
+                stats,
+                table.rows.iter(),
                 options.csv_safe,
             )?);
         }
@@ -93,7 +94,8 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     {
         files.push(write_statistics(
             target.file("domain_stats.csv"),
-            &stats.overall,
+            stats,
+            stats.overall.iter(),
             options.csv_safe,
         )?);
     }
@@ -113,22 +115,35 @@ fn write_header<'a>(
     }
 }
 
-columns!(&StatRow, |row, of, shape|
-    "Name" => row.free_text(&of.name, shape.safe),
-    "Calls" => row.number(of.calls),
-    "TotalDurationNs" => row.number(of.total),
-    "AverageNs" => row.duration(of.average),
-    "Percentage" => row.percentage(of.percentage),
-    "MinNs" => row.number(of.min),
-    "MaxNs" => row.number(of.max),
-    "StdDev" => row.duration(of.std_dev),
+/// A row of statistics.
+struct NamedRow<'a> {
+    name: &'a str,
+    of: &'a StatRow,
+}
+
+columns!(NamedRow<'_>, |row, named, shape|
+    "Name" => row.free_text(named.name, shape.safe),
+    "Calls" => row.number(named.of.calls),
+    "TotalDurationNs" => row.number(named.of.total),
+    "AverageNs" => row.duration(named.of.average),
+    "Percentage" => row.percentage(named.of.percentage),
+    "MinNs" => row.number(named.of.min),
+    "MaxNs" => row.number(named.of.max),
+    "StdDev" => row.duration(named.of.std_dev),
 );
 
-fn write_statistics(path: PathBuf, rows: &[StatRow], safe: bool) -> Result<PathBuf, WriteError> {
+fn write_statistics<'a>(
+    path: PathBuf,
+    stats: &SessionStats<'_>,
+    rows: impl Iterator<Item = &'a StatRow>,
+    safe: bool,
+) -> Result<PathBuf, WriteError> {
     let mut file = TextFile::create(path)?;
     let shape = Shape::run(safe);
-    write_header(&mut file, &shape, columns::names::<&StatRow>(&shape));
-    for mut row in rows {
+    write_header(&mut file, &shape, columns::names::<NamedRow<'_>>(&shape));
+    for of in rows {
+        let name = stats.names.get(of.name);
+        let mut row = NamedRow { name, of };
         let fields = Row::new(&mut file.buffer, b"");
         row.fields(fields, &shape).end();
         file.flush_if_full()?;

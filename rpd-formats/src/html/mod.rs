@@ -87,7 +87,7 @@ fn escape_html(text: &str) -> String {
 }
 
 /// What the script shows.
-fn data(session: &Session, stats: &SessionStats, options: &Options) -> std::io::Result<String> {
+fn data(session: &Session, stats: &SessionStats<'_>, options: &Options) -> std::io::Result<String> {
     let timeline = timeline::Timeline::new(session, options)?;
     let process = &session.process;
     let host = match &session.origin {
@@ -152,7 +152,7 @@ fn notes(session: &Session) -> Vec<String> {
 /// Figures: label, value, unit.
 fn cards(
     session: &Session,
-    stats: &SessionStats,
+    stats: &SessionStats<'_>,
     timeline: &timeline::Timeline<'_>,
 ) -> Vec<String> {
     let card = |label: &str, value: f64, unit: &str| {

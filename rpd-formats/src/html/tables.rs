@@ -68,7 +68,7 @@ impl Table<'_> {
 /// All tables that have rows, as JSON.
 pub(super) fn all(
     session: &Session,
-    stats: &SessionStats,
+    stats: &SessionStats<'_>,
     options: &Options,
     timeline: &Timeline<'_>,
 ) -> Vec<String> {
@@ -120,19 +120,21 @@ pub(super) fn all(
 }
 
 fn statistics<'a>(
-    stats: &'a SessionStats,
+    stats: &'a SessionStats<'_>,
     (id, title): (&'static str, &'static str),
     wanted: impl Fn(Domain) -> bool,
 ) -> Table<'a> {
-    let mut rows: Vec<(Domain, &StatRow)> = Vec::new();
+    let mut rows: Vec<(Domain, StatRow)> = Vec::new();
+    let (mut total, mut all) = (0.0, 0);
     for (domain, table) in &stats.domains {
         if wanted(*domain) {
-            rows.extend(table.rows.iter().map(|row| (*domain, row)));
+            // Those with the most time come first.
+            rows.extend(table.rows.iter().take(ROWS).map(|row| (*domain, *row)));
+            total += table.rows.iter().map(|row| row.total as f64).sum::<f64>();
+            all += table.rows.len();
         }
     }
     rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.total));
-    let total: f64 = rows.iter().map(|(_, row)| row.total as f64).sum();
-    let all = rows.len();
     rows.truncate(ROWS);
     let note = if all > ROWS {
         format!(
@@ -167,7 +169,7 @@ fn statistics<'a>(
                     0.0
                 };
                 vec![
-                    Cell::Text(&row.name),
+                    Cell::Text(stats.names.get(row.name)),
                     Cell::Text(domain.label()),
                     Cell::Number(row.calls as f64),
                     Cell::Number(row.total as f64),

@@ -502,16 +502,16 @@ fn queue_ranks(session: &Session) -> HashMap<QueueId, usize> {
 
 /// Slices by key, keys in the order in which they come first. A track's events lie together then, and only one location
 /// has buffers and a file open at a time.
-struct Groups<'a, K> {
+struct Groups<K> {
     keys: Vec<K>,
     positions: HashMap<K, usize>,
     last: usize,
     /// Number of the key, start, end, region and category.
-    slices: Sorter<'a, 4, 1>,
+    slices: Sorter<4, 1>,
 }
 
-impl<'a, K: Copy + Eq + Hash> Groups<'a, K> {
-    fn new(session: &'a Session) -> Groups<'a, K> {
+impl<K: Copy + Eq + Hash> Groups<K> {
+    fn new(session: &Session) -> Groups<K> {
         Groups {
             keys: Vec::new(),
             positions: HashMap::new(),

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rpd_core::agent::AgentType;
-use rpd_core::domain::Domain;
-use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, Nanoseconds, StringId};
+use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, StringId};
 use rpd_core::kernel_name::{KernelLabels, KernelSpellings, spellings};
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
-use rpd_core::session::{CodeObject, CounterDimension, HostFunction, KernelSymbol, Session, Table};
-use rpd_core::stats::{SessionStats, StatRow};
+use rpd_core::session::{CodeObject, CounterDimension, HostFunction, KernelSymbol, Session};
+use rpd_core::stats::SessionStats;
 
 use super::samples::Instructions;
+use super::summary;
 use crate::WriteError;
 use crate::describe;
 use crate::file::TextFile;
@@ -23,26 +23,11 @@ use crate::settings;
 /// The largest id up to which arrays that are indexed by id get blanks for ids that are missing.
 const LAST_BLANK: u64 = 1 << 16;
 
-/// Order of the summary.
-const SUMMARY: [Domain; 11] = [
-    Domain::KernelDispatch,
-    Domain::HsaApi,
-    Domain::HipApi,
-    Domain::MemoryCopy,
-    Domain::MemoryAllocation,
-    Domain::MarkerApi,
-    Domain::RcclApi,
-    Domain::CounterCollection,
-    Domain::ScratchMemory,
-    Domain::RocdecodeApi,
-    Domain::RocjpegApi,
-];
-
 /// Writes every key of a process up to `summary`.
 pub(super) fn write(
     file: &mut TextFile,
     session: &Session,
-    stats: Option<&SessionStats>,
+    stats: Option<&SessionStats<'_>>,
     options: &Options,
     target: &Target,
     operations: &OperationNumbers,
@@ -99,17 +84,10 @@ pub(super) fn write(
         }),
         blank_host_function,
     )?;
-    array(
-        file,
-        ",\"summary\":",
-        stats
-            .into_iter()
-            .flat_map(|stats| summary(session, stats, labels)),
-    )?;
-    Ok(())
+    summary::write(file, session, stats, labels)
 }
 
-fn raw(file: &mut TextFile, text: &str) {
+pub(super) fn raw(file: &mut TextFile, text: &str) {
     file.buffer.extend_from_slice(text.as_bytes());
 }
 
@@ -369,106 +347,4 @@ fn host_function(function: &HostFunction, names: Option<&KernelSpellings>) -> St
         .text("demangled_host_function_name", demangled)
         .text("truncated_host_function_name", truncated)
         .end()
-}
-
-fn float(value: f64) -> String {
-    if value.is_finite() {
-        format!("{value:?}")
-    } else {
-        "0.0".to_owned()
-    }
-}
-
-fn figures(row: &StatRow, squares: u64) -> Object {
-    Object::new()
-        .number("count", row.calls)
-        .number("sum", row.total)
-        .number("sqr", squares)
-        .number("min", row.min)
-        .number("max", row.max)
-        .json("mean", &float(row.average))
-        .json("stddev", &float(row.std_dev))
-        .json("variance", &float(row.std_dev * row.std_dev))
-}
-
-fn summary(session: &Session, stats: &SessionStats, labels: &KernelLabels<'_>) -> Vec<String> {
-    let mut elements = Vec::new();
-    for domain in SUMMARY {
-        let table = stats.domains.iter().find(|(of, _)| *of == domain);
-        let overall = stats.overall.iter().find(|row| row.domain == domain);
-        let (Some((_, table)), Some(overall)) = (table, overall) else {
-            continue;
-        };
-        let squares = squares(session, domain, labels);
-        let mut rows: Vec<&StatRow> = table.rows.iter().collect();
-        rows.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let total = squares
-            .values()
-            .fold(0, |sum: u64, &more| sum.wrapping_add(more));
-        let operations = rows.into_iter().map(|row| {
-            let square = squares.get(row.name.as_str()).copied().unwrap_or(0);
-            Object::new()
-                .text("key", &row.name)
-                .json("value", &figures(row, square).end())
-                .end()
-        });
-        let stats = figures(overall, total)
-            .array("operations", operations)
-            .end();
-        elements.push(
-            Object::new()
-                .text("domain", domain.label())
-                .json("stats", &stats)
-                .end(),
-        );
-    }
-    elements
-}
-
-/// Sums of squared durations by name, modulo 2^64 as the original has them.
-fn squares<'a>(
-    session: &'a Session,
-    domain: Domain,
-    labels: &'a KernelLabels<'_>,
-) -> HashMap<&'a str, u64> {
-    let mut sums = HashMap::new();
-    let mut add = |name: &'a str, start: Nanoseconds, end: Nanoseconds| {
-        let duration = end.0.saturating_sub(start.0);
-        let sum: &mut u64 = sums.entry(name).or_default();
-        *sum = sum.wrapping_add(duration.wrapping_mul(duration));
-    };
-    macro_rules! by_operation {
-        ($table:expr) => {
-            for index in $table.indices() {
-                add(
-                    session.operation_name($table.operation[index]),
-                    $table.start[index],
-                    $table.end[index],
-                );
-            }
-        };
-    }
-    match domain.table() {
-        Table::Dispatches => {
-            let table = &session.dispatches;
-            for index in table.indices() {
-                add(labels.dispatch(index), table.start[index], table.end[index]);
-            }
-        }
-        Table::Copies => by_operation!(session.copies),
-        Table::Allocations => by_operation!(session.allocations),
-        Table::Scratch => by_operation!(session.scratch),
-        // These statistics are about durations.
-        Table::Counted | Table::Samples => {}
-        Table::Calls => {
-            let api = &session.api;
-            for index in api.indices() {
-                if session.call(index).domain() == domain {
-                    let name = session.strings.get(session.api_label(index));
-                    add(name, api.start[index], api.end[index]);
-                }
-            }
-        }
-    }
-    sums
 }

@@ -5,6 +5,7 @@ mod head;
 mod records;
 mod samples;
 mod stacks;
+mod summary;
 
 use std::path::PathBuf;
 

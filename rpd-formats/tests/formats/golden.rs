@@ -12,7 +12,7 @@ use rpd_core::column::Storage;
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::naming::Target;
 use rpd_core::options::{AgentIndex, Format, Options};
-use rpd_core::session::{LoadOptions, Session, Table};
+use rpd_core::session::{ExtendedStrings, LoadOptions, Session, Table};
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
 use rpd_formats::rocpd::read::Database;
 use rusqlite::{Connection, OpenFlags, types::Value};
@@ -81,7 +81,7 @@ fn csv_files_have_the_rows_of_the_original() {
 }
 
 /// Reads a statistics file back, so that writing it again shows every number format.
-fn read_statistics(name: &str, domain: Domain) -> Vec<StatRow> {
+fn read_statistics(name: &str, domain: Domain, names: &mut ExtendedStrings<'_>) -> Vec<StatRow> {
     let text = std::fs::read_to_string(format!("{TESTDATA}/trace_{name}.csv")).expect(name);
     text.lines()
         .skip(1)
@@ -91,7 +91,7 @@ fn read_statistics(name: &str, domain: Domain) -> Vec<StatRow> {
             let integer = |index: usize| numbers[index].parse::<u64>().expect("a number");
             let float = |index: usize| numbers[index].parse::<f64>().expect("a number");
             StatRow {
-                name: name.to_owned(),
+                name: names.intern(name),
                 domain,
                 calls: integer(0),
                 total: integer(1),
@@ -115,16 +115,18 @@ fn statistics_files_have_the_number_formats_of_the_original() {
         ("kernel_stats", Domain::KernelDispatch),
         ("memory_copy_stats", Domain::MemoryCopy),
     ];
+    let mut names = ExtendedStrings::default();
     let stats = SessionStats {
         domains: tables
             .iter()
             .map(|&(name, domain)| {
-                let rows = read_statistics(name, domain);
+                let rows = read_statistics(name, domain, &mut names).into();
                 let title = domain.label().to_owned();
                 (domain, StatTable { title, rows })
             })
             .collect(),
-        overall: read_statistics("domain_stats", Domain::HipApi),
+        overall: read_statistics("domain_stats", Domain::HipApi, &mut names),
+        names: names.into(),
     };
     write(
         Format::Csv,

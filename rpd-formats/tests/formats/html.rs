@@ -13,7 +13,8 @@ use rpd_core::ids::{
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::{
-    ArgsRef, Counter, CounterInstance, CounterValue, KernelSymbol, Session, ValueRange,
+    ArgsRef, Counter, CounterInstance, CounterValue, ExtendedStrings, KernelSymbol, Session,
+    ValueRange,
 };
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
 use written::write_one;
@@ -165,7 +166,7 @@ fn count(session: &mut Session) {
 }
 
 /// Rows as the summary would compute them, deviation aside.
-fn stats(session: &Session) -> SessionStats {
+fn stats(session: &Session) -> SessionStats<'static> {
     let mut sums: std::collections::BTreeMap<(Domain, String), (u64, u64, u64, u64)> =
         Default::default();
     let mut add = |domain: Domain, name: &str, start: Nanoseconds, end: Nanoseconds| {
@@ -197,12 +198,13 @@ fn stats(session: &Session) -> SessionStats {
         );
     }
     let mut stats = SessionStats::default();
+    let mut names = ExtendedStrings::default();
     for domain in Domain::ALL {
         let mut rows: Vec<StatRow> = sums
             .iter()
             .filter(|((of, _), _)| *of == domain)
             .map(|((_, name), &(calls, total, min, max))| StatRow {
-                name: name.clone(),
+                name: names.intern(name),
                 domain,
                 calls,
                 total,
@@ -218,7 +220,7 @@ fn stats(session: &Session) -> SessionStats {
             continue;
         }
         stats.overall.push(StatRow {
-            name: domain.label().to_owned(),
+            name: names.intern(domain.label()),
             domain,
             calls: rows.iter().map(|row| row.calls).sum(),
             total: rows.iter().map(|row| row.total).sum(),
@@ -229,8 +231,10 @@ fn stats(session: &Session) -> SessionStats {
             std_dev: 0.0,
         });
         let title = domain.label().to_owned();
+        let rows = rows.into();
         stats.domains.push((domain, StatTable { title, rows }));
     }
+    stats.names = names.into();
     stats
 }
 

@@ -15,7 +15,7 @@ use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{ProcessId, StreamId};
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
-use rpd_core::session::Session;
+use rpd_core::session::{ExtendedStrings, Session};
 use rpd_core::spool::format::api_flag;
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
 use rusqlite::{Connection, OpenFlags};
@@ -326,8 +326,9 @@ fn calls_know_their_stream_by_its_address() {
 #[test]
 fn the_summary_has_the_figures_of_the_original() {
     let session = golden_session();
-    let row = |name: &str, calls, total, average, min, max, std_dev| StatRow {
-        name: name.to_owned(),
+    let mut names = ExtendedStrings::new(&session.strings);
+    let mut row = |name: &str, calls, total, average, min, max, std_dev| StatRow {
+        name: names.intern(name),
         domain: Domain::MemoryCopy,
         calls,
         total,
@@ -343,7 +344,7 @@ fn the_summary_has_the_figures_of_the_original() {
         .iter()
         .find(|element| element["domain"] == "MEMORY_COPY")
         .expect("copies");
-    let from = |name: &str, value: &Value| {
+    let mut from = |name: &str, value: &Value| {
         let integer = |key: &str| value[key].as_u64().expect("an integer");
         let float = |key: &str| value[key].as_f64().expect("a number");
         row(
@@ -362,7 +363,9 @@ fn the_summary_has_the_figures_of_the_original() {
         .map(|element| from(element["key"].as_str().expect("a name"), &element["value"]))
         .rev()
         .collect();
+    let overall = vec![from("MEMORY_COPY", &expected["stats"])];
     let stats = SessionStats {
+        names: names.into(),
         domains: vec![(
             Domain::MemoryCopy,
             StatTable {
@@ -370,7 +373,7 @@ fn the_summary_has_the_figures_of_the_original() {
                 rows,
             },
         )],
-        overall: vec![from("MEMORY_COPY", &expected["stats"])],
+        overall,
     };
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());

@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use polars::prelude::*;
+use rpd_core::column::Storage;
 use rpd_core::domain::Domain;
-use rpd_core::ids::Nanoseconds;
+use rpd_core::ids::{Nanoseconds, StringId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::KernelNames;
-use rpd_core::session::Session;
+use rpd_core::session::{ExtendedStrings, Session};
+use rpd_core::sorted::Sorter;
 use rpd_core::spool::durations;
 
 use super::{Group, Run, Side};
 use crate::SummaryError;
-use crate::groups::{Groups, integers};
+use crate::groups::{Groups, rows_of};
 
 /// Bits of a duration that tell its bucket, after the first that is set.
 const BITS: u32 = 8;
@@ -121,68 +122,136 @@ impl Histogram {
     }
 }
 
-/// The figures of a name on a side.
-#[derive(Debug, Default)]
-struct Figures {
-    runs: Vec<Run>,
-    /// Of all runs.
-    histogram: Histogram,
+/// A side of the comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SideOf {
+    /// The recordings before the change.
+    Before,
+    /// The recordings after it.
+    After,
 }
 
-/// The durations of one side.
+/// A bucket of a name in a run: the name's [`NameKey`], side and run, shortest duration, calls, total, whether its durations differ.
+pub(super) type BucketRow = [u64; 6];
+
+/// The id of a name above the number of its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct NameKey(u64);
+
+/// Bits of a [`NameKey`] below the id of the name.
+const GROUP_BITS: u32 = 2;
+
+impl NameKey {
+    fn new(group: Group, name: StringId) -> NameKey {
+        NameKey(u64::from(name.0) << GROUP_BITS | group as u64)
+    }
+
+    fn name(self) -> StringId {
+        StringId((self.0 >> GROUP_BITS) as u32)
+    }
+
+    fn group(self) -> Group {
+        Group::ALL[(self.0 % (1 << GROUP_BITS)) as usize]
+    }
+}
+
+/// Bits of a row's second number below the side.
+const RUN_BITS: u32 = 32;
+
+/// The durations of both sides.
 #[derive(Default)]
 pub struct Durations {
-    names: HashMap<(Group, String), u32>,
-    /// The first records of the run that records are added to, until there are more: names and durations.
-    first: Vec<(u32, u64)>,
+    names: ExtendedStrings<'static>,
+    storage: Option<Storage>,
+    /// Side and number of the run that records are added to.
+    run: Option<(SideOf, u64)>,
+    /// The first records of that run, until there are more: keys of names, and durations.
+    first: Vec<(u64, u64)>,
     /// The records of that run, when there are more.
-    run: Groups,
+    groups: Groups,
     /// Whether that run has more records than are kept one by one.
     has_more: bool,
-    /// Of the runs before, by number of the name.
-    figures: BTreeMap<u32, Figures>,
+    /// Buckets of the runs before, in the order of names, sides, runs and durations.
+    buckets: Option<Sorter<6, 3>>,
+    /// Sums of durations by side and group.
+    of_groups: [[f64; Group::ALL.len()]; 2],
 }
 
 impl Durations {
-    pub(super) fn key(&mut self, group: Group, name: &str) -> u32 {
-        let next = self.names.len() as u32;
-        *self.names.entry((group, name.to_owned())).or_insert(next)
+    pub(super) fn key(&mut self, group: Group, name: &str) -> u64 {
+        NameKey::new(group, self.names.intern(name)).0
     }
 
-    /// Recordings that are added from now on are of another run.
+    /// Recordings that are added from now on are of another run, of this side.
     ///
     /// # Errors
-    /// When polars cannot compute the figures of the run that ends.
-    pub fn next_run(&mut self) -> Result<(), SummaryError> {
-        let frame = std::mem::take(&mut self.run).finish()?;
-        let mut names: BTreeMap<u32, Histogram> = BTreeMap::new();
-        for (name, duration) in std::mem::take(&mut self.first) {
-            let one = Bucket {
-                calls: 1,
-                total: duration,
+    /// When polars cannot compute the figures of the run that ends, or temporary files cannot be written.
+    pub fn begin_run(&mut self, side: SideOf) -> Result<(), SummaryError> {
+        self.end_run()?;
+        let number = self.run.map_or(0, |(_, number)| number + 1);
+        self.run = Some((side, number));
+        Ok(())
+    }
+
+    fn end_run(&mut self) -> Result<(), SummaryError> {
+        let Some((side, number)) = self.run else {
+            return Ok(());
+        };
+        let run = (side as u64) << RUN_BITS | number;
+        let mut groups = std::mem::take(&mut self.groups);
+        let storage = self.storage.as_ref();
+        if let Some(storage) = storage {
+            groups.spill_to(storage);
+        }
+        let buckets = self.buckets.get_or_insert_with(|| Sorter::new(storage));
+        let of_groups = &mut self.of_groups[side as usize];
+        let mut push = |name: u64, shortest: u64, bucket: Bucket| {
+            of_groups[NameKey(name).group() as usize] += bucket.total as f64;
+            let is_mixed = u64::from(bucket.is_mixed);
+            buckets.push([name, run, shortest, bucket.calls, bucket.total, is_mixed])
+        };
+        self.first.sort_unstable();
+        for equal in std::mem::take(&mut self.first).chunk_by(|a, b| a == b) {
+            let (name, duration) = equal[0];
+            let calls = equal.len() as u64;
+            let bucket = Bucket {
+                calls,
+                total: duration.saturating_mul(calls),
                 is_mixed: false,
             };
-            let histogram = names.entry(name).or_default();
-            histogram.0.entry(duration).or_default().add(one);
+            push(name, duration, bucket)?;
         }
-        if frame.height() > 0 {
-            add_buckets(&frame, &mut names)?;
-        }
+        groups.finish(BUCKET_BITS)?.each_frame(|frame| {
+            for [key, calls, total, min, max, _] in rows_of(frame)? {
+                let bucket = Bucket {
+                    calls,
+                    total,
+                    is_mixed: min != max,
+                };
+                let shortest = shortest(key & ((1 << BUCKET_BITS) - 1));
+                push(key >> BUCKET_BITS, shortest, bucket)?;
+            }
+            Ok(())
+        })?;
         self.has_more = false;
-        for (name, histogram) in names {
-            let figures = self.figures.entry(name).or_default();
-            figures.runs.push(histogram.run());
-            figures.histogram.add(&histogram);
-        }
         Ok(())
     }
 
     /// Adds a recording to the current run.
     ///
     /// # Errors
-    /// When polars cannot group the records.
+    /// When polars cannot group the records, or temporary files cannot be written.
     pub fn add(&mut self, session: &Session, kernels: KernelNames) -> Result<(), SummaryError> {
-        let mut known: HashMap<(Group, u64), u32> = HashMap::new();
+        if let (None, Some(storage)) = (&self.storage, &session.storage) {
+            self.names.spill_to(storage);
+            self.storage = Some(storage.clone());
+        }
+        if let Some(storage) = &self.storage {
+            self.groups.spill_to(storage);
+        }
+        // By id of a text of the session: its id among the names plus 1; 0 is unknown.
+        let mut labels = vec![0_u32; session.strings.len()];
+        let mut known: HashMap<(Group, u64), u64> = HashMap::new();
         let api = &session.api;
         for index in api.indices() {
             let group = match session.call(index).domain() {
@@ -192,9 +261,14 @@ impl Durations {
                 _ => Group::Api,
             };
             let label = session.api_label(index);
-            let key = *known
-                .entry((group, label.0.into()))
-                .or_insert_with(|| self.key(group, session.strings.get(label)));
+            let name = match labels.get(label.0 as usize) {
+                Some(known) if *known > 0 => StringId(known - 1),
+                _ => self.names.intern(session.strings.get(label)),
+            };
+            if let Some(known) = labels.get_mut(label.0 as usize) {
+                *known = name.0 + 1;
+            }
+            let key = NameKey::new(group, name).0;
             self.push(key, api.start[index], api.end[index])?;
         }
         // As databases have it, where none was traced those that were counted are the kernels.
@@ -203,10 +277,10 @@ impl Durations {
             true => &session.dispatches,
             false => &session.counted.dispatches,
         };
-        let labels = KernelLabels::new(session, kernels);
+        let kernel_labels = KernelLabels::new(session, kernels);
         let label = |index| match is_traced {
-            true => labels.dispatch(index),
-            false => labels.counted(index),
+            true => kernel_labels.dispatch(index),
+            false => kernel_labels.counted(index),
         };
         for index in dispatches.indices() {
             let region = if kernels.rename {
@@ -234,7 +308,7 @@ impl Durations {
 
     pub(super) fn push(
         &mut self,
-        name: u32,
+        name: u64,
         start: Nanoseconds,
         end: Nanoseconds,
     ) -> Result<(), SummaryError> {
@@ -255,64 +329,83 @@ impl Durations {
     /// Adds a record to its bucket.
     fn count(
         &mut self,
-        name: u32,
+        name: u64,
         start: Nanoseconds,
         end: Nanoseconds,
     ) -> Result<(), SummaryError> {
         let bucket = bucket(end.0.saturating_sub(start.0));
-        let key = u64::from(name) << BUCKET_BITS | bucket;
-        Ok(self.run.push(key, start, end)?)
+        let key = name << BUCKET_BITS | bucket;
+        self.groups.push(key, start, end)
     }
 
-    /// The figures by name.
-    pub(super) fn sides(mut self) -> Result<HashMap<(Group, String), Side>, SummaryError> {
-        self.next_run()?;
-        let mut of_groups: HashMap<Group, f64> = HashMap::new();
-        let mut found = Vec::new();
-        for (name, key) in self.names {
-            if let Some(figures) = self.figures.remove(&key) {
-                let sum = figures.histogram.sum();
-                *of_groups.entry(name.0).or_default() += sum.total as f64;
-                found.push((name, figures, sum));
-            }
-        }
-        let side = |(name, figures, sum): ((Group, String), Figures, Bucket)| {
-            let total = |group| of_groups.get(group).copied().unwrap_or_default();
-            let all: f64 = name.0.shared_with().iter().map(total).sum();
-            let side = Side {
-                calls: sum.calls,
-                total: sum.total,
-                share: match all > 0.0 {
-                    true => sum.total as f64 * 100.0 / all,
-                    false => 0.0,
-                },
-                mean: sum.mean(),
-                p95: figures.histogram.quantile(0.95),
-                runs: figures.runs,
-                is_approximate: figures.histogram.is_approximate(),
-            };
-            (name, side)
-        };
-        Ok(found.into_iter().map(side).collect())
+    /// Ends the last run.
+    ///
+    /// # Errors
+    /// As [`Durations::begin_run`].
+    pub(super) fn finish(mut self) -> Result<Buckets, SummaryError> {
+        self.end_run()?;
+        Ok(Buckets {
+            names: self.names,
+            storage: self.storage,
+            rows: self.buckets,
+            of_groups: self.of_groups,
+        })
     }
 }
 
-/// Adds the groups of a run to the histograms of their names.
-fn add_buckets(frame: &DataFrame, names: &mut BTreeMap<u32, Histogram>) -> PolarsResult<()> {
-    let [keys, calls, totals, min, max] =
-        ["key", "calls", "total", "min", "max"].map(|name| integers(frame, name));
-    let (keys, calls, totals, min, max) = (keys?, calls?, totals?, min?, max?);
-    for (index, key) in keys.into_iter().enumerate() {
-        let bucket = Bucket {
-            calls: calls[index],
-            total: totals[index],
-            is_mixed: min[index] != max[index],
-        };
-        let histogram = names.entry((key >> BUCKET_BITS) as u32).or_default();
-        let shortest = shortest(key & ((1 << BUCKET_BITS) - 1));
-        histogram.0.entry(shortest).or_default().add(bucket);
+/// The buckets of all runs.
+pub(super) struct Buckets {
+    pub(super) names: ExtendedStrings<'static>,
+    pub(super) storage: Option<Storage>,
+    /// In the order of names, sides, runs and durations.
+    pub(super) rows: Option<Sorter<6, 3>>,
+    /// Sums of durations by side and group.
+    pub(super) of_groups: [[f64; Group::ALL.len()]; 2],
+}
+
+/// The group and the id of the name that buckets are of.
+pub(super) fn name_of(row: &BucketRow) -> (Group, StringId) {
+    let key = NameKey(row[0]);
+    (key.group(), key.name())
+}
+
+/// The figures of a side, from the buckets of a name; `None` without buckets. `of_group` is the sum that its share is taken of.
+pub(super) fn side(rows: &[BucketRow], side: SideOf, of_group: f64) -> Option<Side> {
+    let mut runs = Vec::new();
+    let mut all = Histogram::default();
+    for run in rows.chunk_by(|a, b| a[1] == b[1]) {
+        if run[0][1] >> RUN_BITS != side as u64 {
+            continue;
+        }
+        let mut histogram = Histogram::default();
+        for &[_, _, shortest, calls, total, is_mixed] in run {
+            let is_mixed = is_mixed != 0;
+            let bucket = Bucket {
+                calls,
+                total,
+                is_mixed,
+            };
+            histogram.0.entry(shortest).or_default().add(bucket);
+        }
+        runs.push(histogram.run());
+        all.add(&histogram);
     }
-    Ok(())
+    if runs.is_empty() {
+        return None;
+    }
+    let sum = all.sum();
+    Some(Side {
+        calls: sum.calls,
+        total: sum.total,
+        share: match of_group > 0.0 {
+            true => sum.total as f64 * 100.0 / of_group,
+            false => 0.0,
+        },
+        mean: sum.mean(),
+        p95: all.quantile(0.95),
+        runs,
+        is_approximate: all.is_approximate(),
+    })
 }
 
 #[cfg(test)]
@@ -359,13 +452,14 @@ mod tests {
                 (100.0 * 100_000_f64.powf(part)) as u64
             })
             .collect();
-        let mut side = Durations::default();
-        let key = side.key(Group::Kernel, "k");
+        let mut added = Durations::default();
+        added.begin_run(SideOf::After)?;
+        let key = added.key(Group::Kernel, "k");
         for duration in &durations {
-            side.push(key, Nanoseconds(5), Nanoseconds(5 + duration))?;
+            added.push(key, Nanoseconds(5), Nanoseconds(5 + duration))?;
         }
-        let sides = side.sides()?;
-        let side = &sides[&(Group::Kernel, "k".to_owned())];
+        let found = added.differences()?.iter().next();
+        let side = found.and_then(|found| found.after).expect("a side");
         durations.sort_unstable();
         let sum = |part: &[u64]| part.iter().sum::<u64>() as f64;
         let mean = |part: &[u64]| sum(part) / part.len() as f64;

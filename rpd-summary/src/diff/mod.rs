@@ -2,9 +2,14 @@
 
 mod durations;
 
-pub use durations::{Durations, QUANTILE_ERROR};
+pub use durations::{Durations, QUANTILE_ERROR, SideOf};
+use rpd_core::column::Column;
+use rpd_core::ids::StringId;
+use rpd_core::session::ExtendedStrings;
+use rpd_core::sorted::Sorter;
 
 use crate::SummaryError;
+use durations::{BucketRow, Buckets};
 
 /// The kinds of records that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -234,39 +239,120 @@ fn uncertainty(freedom: f64) -> f64 {
     (1.0 - part - QUARTILE * part.sqrt()).powf(-1.5)
 }
 
-/// Compares the two sides; rows are sorted by their change of the total time, largest first.
-///
-/// # Errors
-/// When polars cannot compute the figures.
-pub fn differences(before: Durations, after: Durations) -> Result<Vec<Difference>, SummaryError> {
-    let (mut before, after) = (before.sides()?, after.sides()?);
-    let mut found: Vec<Difference> = Vec::new();
-    for ((group, name), side) in after {
-        found.push(Difference {
+/// The comparison of two sides, name by name.
+pub struct Differences {
+    names: ExtendedStrings<'static>,
+    /// The buckets of all runs, those of a name together.
+    buckets: Column<BucketRow>,
+    /// The first bucket of a name and the number of its buckets, in the order of differences.
+    order: Column<[u64; 2]>,
+    /// Sums of durations by side and group.
+    of_groups: [[f64; Group::ALL.len()]; 2],
+    /// By group and measure, when chance is known.
+    spreads: [[Option<GroupSpread>; Measure::ALL.len()]; Group::ALL.len()],
+}
+
+/// Names that are compared before the memory of their buckets is given back.
+const NAMES: usize = 256;
+
+impl Durations {
+    /// Compares the two sides.
+    ///
+    /// # Errors
+    /// When polars cannot compute the figures, or temporary files cannot be written.
+    pub fn differences(self) -> Result<Differences, SummaryError> {
+        let Buckets {
+            names,
+            storage,
+            rows,
+            of_groups,
+        } = self.finish()?;
+        let storage = storage.as_ref();
+        let all = (0..names.len() as u32).map(StringId).collect();
+        let places = names.places(all);
+        let mut found = Differences {
+            names,
+            buckets: Column::new(),
+            order: Column::new(),
+            of_groups,
+            spreads: Default::default(),
+        };
+        let mut sums = [[SpreadSums::default(); Measure::ALL.len()]; Group::ALL.len()];
+        // By effect, group and place of the name.
+        let mut order = Sorter::<5, 3>::new(storage);
+        let mut of_name = Vec::new();
+        let mut rows = rows
+            .map(Sorter::finish)
+            .transpose()?
+            .into_iter()
+            .flatten()
+            .peekable();
+        while let Some(row) = rows.next() {
+            found.buckets.append(storage, row)?;
+            of_name.push(row);
+            if rows.peek().is_some_and(|next| next[0] == row[0]) {
+                continue;
+            }
+            let difference = found.difference(&of_name);
+            for (sum, measure) in sums[difference.group as usize].iter_mut().zip(Measure::ALL) {
+                sum.add(&difference, measure);
+            }
+            let (group, name) = durations::name_of(&row);
+            order.push([
+                !difference.effect().abs().to_bits(),
+                group as u64,
+                places[name.0 as usize].into(),
+                (found.buckets.total() - of_name.len()) as u64,
+                of_name.len() as u64,
+            ])?;
+            of_name.clear();
+        }
+        for [_, _, _, first, count] in order.finish()? {
+            found.order.append(storage, [first, count])?;
+        }
+        if let Some(storage) = storage {
+            found.buckets.seal(storage)?;
+            found.order.seal(storage)?;
+        }
+        for group in Group::ALL {
+            found.spreads[group as usize] = sums[group as usize].map(|sum| sum.spread(group));
+        }
+        Ok(found)
+    }
+}
+
+impl Differences {
+    /// The differences, ordered by their change of the total time, largest first.
+    pub fn iter(&self) -> impl Iterator<Item = Difference> + '_ {
+        self.order
+            .iter()
+            .enumerate()
+            .map(|(number, &[first, count])| {
+                if number.is_multiple_of(NAMES) {
+                    self.buckets.release();
+                }
+                let first = first as usize;
+                self.difference(&self.buckets[first..first + count as usize])
+            })
+    }
+
+    /// The difference of a name, from its buckets.
+    fn difference(&self, buckets: &[BucketRow]) -> Difference {
+        let (group, name) = durations::name_of(&buckets[0]);
+        let side = |side: SideOf| {
+            let of_group = &self.of_groups[side as usize];
+            let shared = group.shared_with().iter();
+            let all = shared.map(|group| of_group[*group as usize]).sum();
+            durations::side(buckets, side, all)
+        };
+        Difference {
             group,
-            before: before.remove(&(group, name.clone())),
-            name,
-            after: Some(side),
-            of_group: [None; Measure::ALL.len()],
-        });
+            name: self.names.get(name).to_owned(),
+            before: side(SideOf::Before),
+            after: side(SideOf::After),
+            of_group: self.spreads[group as usize],
+        }
     }
-    found.extend(before.into_iter().map(|((group, name), side)| Difference {
-        group,
-        name,
-        before: Some(side),
-        after: None,
-        of_group: [None; Measure::ALL.len()],
-    }));
-    for group in Group::ALL {
-        let spreads = Measure::ALL.map(|measure| group_spread(&found, group, measure));
-        let of_group = found.iter_mut().filter(|row| row.group == group);
-        of_group.for_each(|row| row.of_group = spreads);
-    }
-    found.sort_by(|a, b| {
-        let effects = b.effect().abs().total_cmp(&a.effect().abs());
-        effects.then_with(|| (a.group, &a.name).cmp(&(b.group, &b.name)))
-    });
-    Ok(found)
 }
 
 /// The spread of a group's names between runs.
@@ -278,27 +364,36 @@ struct GroupSpread {
     names: f64,
 }
 
-fn group_spread(found: &[Difference], group: Group, measure: Measure) -> Option<GroupSpread> {
-    let of_group = found.iter().filter(|row| row.group == group);
-    let (mut squares, mut weights, mut squared_weights) = (0.0, 0.0, 0.0);
-    for row in of_group {
+/// What a [`GroupSpread`] is computed from.
+#[derive(Debug, Clone, Copy, Default)]
+struct SpreadSums {
+    squares: f64,
+    weights: f64,
+    squared_weights: f64,
+}
+
+impl SpreadSums {
+    fn add(&mut self, row: &Difference, measure: Measure) {
         if let (Some(before), Some(after)) = (&row.before, &row.after)
             && let Some(own) = spread(before, after, measure)
         {
             let weight = row.share();
-            squares += own * own * weight;
-            weights += weight;
-            squared_weights += weight * weight;
+            self.squares += own * own * weight;
+            self.weights += weight;
+            self.squared_weights += weight * weight;
         }
     }
-    (weights > 0.0).then(|| GroupSpread {
-        percent: (squares / weights).sqrt(),
-        names: match group {
-            Group::Kernel | Group::Copy => weights * weights / squared_weights,
-            // Calls and ranges lie within one another: what delays one delays those around it.
-            Group::Api | Group::Region => 1.0,
-        },
-    })
+
+    fn spread(self, group: Group) -> Option<GroupSpread> {
+        (self.weights > 0.0).then(|| GroupSpread {
+            percent: (self.squares / self.weights).sqrt(),
+            names: match group {
+                Group::Kernel | Group::Copy => self.weights * self.weights / self.squared_weights,
+                // Calls and ranges lie within one another: what delays one delays those around it.
+                Group::Api | Group::Region => 1.0,
+            },
+        })
+    }
 }
 
 /// The groups by label.

@@ -27,31 +27,37 @@ fn session(calls: &[(&str, u64)]) -> Session {
     session
 }
 
-/// A side of one run for each list.
-fn side(runs: &[&[(&str, u64)]]) -> Durations {
+type Runs<'a> = &'a [&'a [(&'a str, u64)]];
+
+/// The differences between two sides of one run for each list.
+fn differences(before: Runs<'_>, after: Runs<'_>) -> Result<Vec<Difference>, SummaryError> {
     let mut durations = Durations::default();
-    for calls in runs {
-        durations.next_run().expect("figures");
-        durations
-            .add(&session(calls), KernelNames::default())
-            .expect("grouped");
+    for (side, runs) in [(SideOf::Before, before), (SideOf::After, after)] {
+        for calls in runs {
+            durations.begin_run(side)?;
+            durations.add(&session(calls), KernelNames::default())?;
+        }
     }
-    durations
+    Ok(durations.differences()?.iter().collect())
 }
 
 fn change(before: &[u64], after: &[u64]) -> Change {
-    let runs = |values: &[u64]| {
-        let calls: Vec<[(&str, u64); 1]> = values.iter().map(|&value| [("a", value)]).collect();
-        side(&calls.iter().map(|call| &call[..]).collect::<Vec<_>>())
+    let calls = |values: &[u64]| -> Vec<[(&str, u64); 1]> {
+        values.iter().map(|&value| [("a", value)]).collect()
     };
-    let found = differences(runs(before), runs(after)).expect("figures");
+    let (before, after) = (calls(before), calls(after));
+    let [before, after] = [&before, &after].map(|calls| {
+        let runs = calls.iter().map(|call| &call[..]);
+        runs.collect::<Vec<_>>()
+    });
+    let found = differences(&before, &after).expect("figures");
     found[0].change(Measure::Median).expect("on both sides")
 }
 
 #[test]
 fn what_changed_most_comes_first() -> Result<(), SummaryError> {
-    let before = side(&[&[("a", 100), ("a", 102), ("a", 98), ("b", 10), ("gone", 5)]]);
-    let after = side(&[&[("a", 200), ("a", 201), ("a", 199), ("b", 10), ("new", 7)]]);
+    let before: Runs<'_> = &[&[("a", 100), ("a", 102), ("a", 98), ("b", 10), ("gone", 5)]];
+    let after: Runs<'_> = &[&[("a", 200), ("a", 201), ("a", 199), ("b", 10), ("new", 7)]];
     let found = differences(before, after)?;
     let names: Vec<&str> = found.iter().map(|row| &*row.name).collect();
     assert_eq!(names, ["a", "new", "gone", "b"]);
@@ -72,12 +78,12 @@ fn what_changed_most_comes_first() -> Result<(), SummaryError> {
 
 #[test]
 fn a_run_counts_once_however_many_calls_it_has() -> Result<(), SummaryError> {
-    let before = side(&[
+    let before: Runs<'_> = &[
         &[("a", 100); 9],
         &[("a", 110)],
         &[("a", 120), ("a", 1000), ("a", 10)],
-    ]);
-    let after = side(&[&[("a", 110)], &[("a", 110)]]);
+    ];
+    let after: Runs<'_> = &[&[("a", 110)], &[("a", 110)]];
     let found = differences(before, after)?;
     let medians = found[0].change(Measure::Median).expect("on both sides");
     assert_eq!((medians.before, medians.after), (110.0, 110.0));
@@ -112,14 +118,14 @@ fn chance_is_what_runs_differ_by() {
 
 #[test]
 fn one_name_that_repeats_by_chance_has_the_spread_of_its_group() -> Result<(), SummaryError> {
-    let before = side(&[
+    let before: Runs<'_> = &[
         &[("still", 100), ("noisy", 100)],
         &[("still", 100), ("noisy", 150)],
-    ]);
-    let after = side(&[
+    ];
+    let after: Runs<'_> = &[
         &[("still", 110), ("noisy", 100)],
         &[("still", 110), ("noisy", 150)],
-    ]);
+    ];
     for row in differences(before, after)? {
         let change = row.change(Measure::Median).expect("on both sides");
         assert_eq!(change.is_beyond_chance(), Some(false), "{}", row.name);
@@ -141,13 +147,13 @@ fn delayed_calls_do_not_change_what_is_typical() -> Result<(), SummaryError> {
     for (_, duration) in &mut busy[3..] {
         *duration *= 9;
     }
-    let found = differences(side(&[&quiet]), side(&[&busy]))?;
+    let found = differences(&[&quiet], &[&busy])?;
     let change = |measure| found[0].change(measure).expect("on both sides");
     let typical = change(Measure::Typical);
     assert_eq!((typical.before, typical.after), (101.0, 101.0));
     let median = change(Measure::Median);
     assert_eq!((median.before, median.after), (102.5, 514.5));
-    let one = differences(side(&[&[("a", 7)]]), side(&[&[("a", 7), ("a", 9)]]))?;
+    let one = differences(&[&[("a", 7)]], &[&[("a", 7), ("a", 9)]])?;
     let typical = one[0].change(Measure::Typical).expect("on both sides");
     assert_eq!((typical.before, typical.after), (7.0, 7.0));
     Ok(())
@@ -155,22 +161,22 @@ fn delayed_calls_do_not_change_what_is_typical() -> Result<(), SummaryError> {
 
 #[test]
 fn the_spread_of_many_names_is_less_uncertain() -> Result<(), SummaryError> {
-    let side = |group, runs: [u64; 3]| {
-        let mut durations = Durations::default();
-        for duration in runs {
-            durations.next_run().expect("figures");
-            for name in ["a", "b", "c", "d"] {
-                let key = durations.key(group, name);
-                let pushed = durations.push(key, Nanoseconds(0), Nanoseconds(duration));
-                pushed.expect("grouped");
-            }
-        }
-        durations
-    };
     // Deviations of 1. Four kernels have four degrees of freedom each; ranges depend on one another.
     for (group, expected) in [(Group::Kernel, 1.163), (Group::Region, 1.437)] {
-        let (before, after) = (side(group, [100, 101, 99]), side(group, [110, 111, 109]));
-        for row in differences(before, after)? {
+        let mut durations = Durations::default();
+        for (side, runs) in [
+            (SideOf::Before, [100, 101, 99]),
+            (SideOf::After, [110, 111, 109]),
+        ] {
+            for duration in runs {
+                durations.begin_run(side)?;
+                for name in ["a", "b", "c", "d"] {
+                    let key = durations.key(group, name);
+                    durations.push(key, Nanoseconds(0), Nanoseconds(duration))?;
+                }
+            }
+        }
+        for row in durations.differences()?.iter() {
             let change = row.change(Measure::Typical).expect("on both sides");
             let spread = change.spread.expect("three runs");
             assert!((spread - expected).abs() < 5e-3, "{spread}");
@@ -182,6 +188,7 @@ fn the_spread_of_many_names_is_less_uncertain() -> Result<(), SummaryError> {
 #[test]
 fn copies_have_a_share_of_the_time_of_the_gpu() -> Result<(), SummaryError> {
     let mut durations = Durations::default();
+    durations.begin_run(SideOf::Before)?;
     for (group, name, duration) in [
         (Group::Kernel, "k", 60),
         (Group::Copy, "c", 20),
@@ -191,7 +198,7 @@ fn copies_have_a_share_of_the_time_of_the_gpu() -> Result<(), SummaryError> {
         let key = durations.key(group, name);
         durations.push(key, Nanoseconds(0), Nanoseconds(duration))?;
     }
-    let found = differences(durations, Durations::default())?;
+    let found: Vec<Difference> = durations.differences()?.iter().collect();
     let shares: HashMap<&str, f64> = found.iter().map(|row| (&*row.name, row.share())).collect();
     assert_eq!(
         [shares["k"], shares["c"], shares["l"], shares["r"]],

@@ -49,15 +49,15 @@ impl StartedRange {
 }
 
 /// The starts and the stops of ranges, in files when there are many.
-pub(super) struct Ranges<'a> {
+pub(super) struct Ranges {
     /// Rows of [`StartedRange::to_row`].
-    started: Sorter<'a, 6, 1>,
+    started: Sorter<6, 1>,
     /// Correlation ids and end times.
-    stopped: Sorter<'a, 2, 1>,
+    stopped: Sorter<2, 1>,
 }
 
-impl<'a> Ranges<'a> {
-    pub(super) fn new(storage: &'a Storage) -> Ranges<'a> {
+impl Ranges {
+    pub(super) fn new(storage: &Storage) -> Ranges {
         Ranges {
             started: Sorter::new(Some(storage)),
             stopped: Sorter::new(Some(storage)),

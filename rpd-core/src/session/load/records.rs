@@ -20,16 +20,16 @@ use crate::spool::format::{self, StackRef, api_flag};
 use crate::spool::reader::{ByteStrings, Record, split_stack};
 
 /// Takes records and fills the columns of a session.
-pub(super) struct Rows<'a> {
+pub(super) struct Rows {
     options: LoadOptions,
-    pub(super) ranges: Ranges<'a>,
+    pub(super) ranges: Ranges,
     pub(super) counters: Counters,
     /// Records of kinds without a name.
     nameless: u64,
 }
 
-impl<'a> Rows<'a> {
-    pub(super) fn new(options: LoadOptions, storage: &'a Storage) -> Rows<'a> {
+impl Rows {
+    pub(super) fn new(options: LoadOptions, storage: &Storage) -> Rows {
         Rows {
             options,
             ranges: Ranges::new(storage),

@@ -79,7 +79,7 @@ struct Collected<'a> {
     storage: &'a Storage,
     arena: Column<u8>,
     /// Key of the event, first byte and number of bytes of arguments whose rows follow each other.
-    parts: Sorter<'a, 3, 1>,
+    parts: Sorter<3, 1>,
     last: Option<[u64; 3]>,
 }
 

@@ -12,7 +12,7 @@ use rpd_formats::{Output, WriteError};
 pub(crate) fn write(
     format: Format,
     session: &Session,
-    stats: Option<&SessionStats>,
+    stats: Option<&SessionStats<'_>>,
     options: &Options,
     target: &Target,
 ) -> Result<Vec<PathBuf>, WriteError> {
@@ -29,7 +29,7 @@ pub(crate) fn write(
 pub(crate) fn write_one(
     format: Format,
     session: &Session,
-    stats: Option<&SessionStats>,
+    stats: Option<&SessionStats<'_>>,
     options: &Options,
     target: &Target,
 ) -> Result<Option<PathBuf>, WriteError> {

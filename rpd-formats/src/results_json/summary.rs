@@ -1,0 +1,199 @@
+//! `summary`: statistics by domain and by name, written row by row.
+
+use std::collections::HashMap;
+use std::io;
+
+use rpd_core::column::BATCH;
+use rpd_core::domain::Domain;
+use rpd_core::growing::Growing;
+use rpd_core::ids::{Nanoseconds, StringId};
+use rpd_core::kernel_name::KernelLabels;
+use rpd_core::session::{Session, Table};
+use rpd_core::sorted::Sorter;
+use rpd_core::stats::{SessionStats, StatRow, StatTable};
+
+use super::head::raw;
+use crate::WriteError;
+use crate::file::TextFile;
+use crate::json::Object;
+
+/// Order of the summary.
+const SUMMARY: [Domain; 11] = [
+    Domain::KernelDispatch,
+    Domain::HsaApi,
+    Domain::HipApi,
+    Domain::MemoryCopy,
+    Domain::MemoryAllocation,
+    Domain::MarkerApi,
+    Domain::RcclApi,
+    Domain::CounterCollection,
+    Domain::ScratchMemory,
+    Domain::RocdecodeApi,
+    Domain::RocjpegApi,
+];
+
+/// Writes the key and its array, which is empty without `stats`.
+pub(super) fn write(
+    file: &mut TextFile,
+    session: &Session,
+    stats: Option<&SessionStats<'_>>,
+    labels: &KernelLabels<'_>,
+) -> Result<(), WriteError> {
+    raw(file, ",\"summary\":[");
+    let mut separator = "";
+    let domains = stats
+        .into_iter()
+        .flat_map(|stats| SUMMARY.map(|domain| (stats, domain)));
+    for (stats, domain) in domains {
+        let table = stats.domains.iter().find(|(of, _)| *of == domain);
+        let overall = stats.overall.iter().find(|row| row.domain == domain);
+        if let (Some((_, table)), Some(overall)) = (table, overall) {
+            raw(file, separator);
+            separator = ",";
+            write_domain(file, session, stats, labels, (domain, overall, table))?;
+        }
+    }
+    raw(file, "]");
+    Ok(())
+}
+
+fn write_domain(
+    file: &mut TextFile,
+    session: &Session,
+    stats: &SessionStats<'_>,
+    labels: &KernelLabels<'_>,
+    (domain, overall, table): (Domain, &StatRow, &StatTable),
+) -> Result<(), WriteError> {
+    let squares = squares(session, domain, stats, labels).map_err(|error| file.failed(error))?;
+    let mut total = 0;
+    for (index, square) in squares.iter().enumerate() {
+        total = u64::wrapping_add(total, *square);
+        if index.is_multiple_of(BATCH) {
+            squares.release();
+        }
+    }
+    raw(file, "{\"domain\":");
+    crate::json::quote_bytes(&mut file.buffer, domain.label());
+    raw(file, ",\"stats\":");
+    raw(file, &figures(overall, total).open());
+    raw(file, ",\"operations\":[");
+    let in_order = by_name(session, stats, table).map_err(|error| file.failed(error))?;
+    let mut separator = "";
+    for (number, [_, index]) in in_order.enumerate() {
+        let row = &table.rows[index as usize];
+        let square = squares.get(row.name.0 as usize).copied().unwrap_or(0);
+        let text = Object::new()
+            .text("key", stats.names.get(row.name))
+            .json("value", &figures(row, square).end())
+            .end();
+        raw(file, separator);
+        raw(file, &text);
+        separator = ",";
+        file.flush_if_full()?;
+        if number.is_multiple_of(BATCH) {
+            table.rows.release();
+            squares.release();
+        }
+    }
+    raw(file, "]}}");
+    Ok(())
+}
+
+/// The places of names and the indices of their rows, in the order of names.
+fn by_name(
+    session: &Session,
+    stats: &SessionStats<'_>,
+    table: &StatTable,
+) -> io::Result<impl Iterator<Item = [u64; 2]> + use<>> {
+    let places = stats
+        .names
+        .places(table.rows.iter().map(|row| row.name).collect());
+    let mut sorter = Sorter::<2, 1>::new(session.storage.as_ref());
+    for (index, row) in (0..).zip(&table.rows) {
+        let place = places.get(row.name.0 as usize).copied().unwrap_or(0);
+        sorter.push([place.into(), index])?;
+    }
+    sorter.finish()
+}
+
+fn float(value: f64) -> String {
+    if value.is_finite() {
+        format!("{value:?}")
+    } else {
+        "0.0".to_owned()
+    }
+}
+
+fn figures(row: &StatRow, squares: u64) -> Object {
+    Object::new()
+        .number("count", row.calls)
+        .number("sum", row.total)
+        .number("sqr", squares)
+        .number("min", row.min)
+        .number("max", row.max)
+        .json("mean", &float(row.average))
+        .json("stddev", &float(row.std_dev))
+        .json("variance", &float(row.std_dev * row.std_dev))
+}
+
+/// By id of the name: the sum of squared durations, modulo 2^64 as the original has them.
+fn squares(
+    session: &Session,
+    domain: Domain,
+    stats: &SessionStats<'_>,
+    labels: &KernelLabels<'_>,
+) -> io::Result<Growing<u64>> {
+    let len = stats.names.len();
+    let mut sums: Growing<u64> = match &session.storage {
+        Some(storage) if len > storage.rows() => Growing::zeros_in_file(len, storage)?,
+        _ => Growing::zeros(len),
+    };
+    let mut records = 0_usize;
+    let mut add = |name: StringId, start: Nanoseconds, end: Nanoseconds| {
+        let duration = end.0.saturating_sub(start.0);
+        if let Some(sum) = sums.get_mut(name.0 as usize) {
+            *sum = sum.wrapping_add(duration.wrapping_mul(duration));
+        }
+        records += 1;
+        if records.is_multiple_of(BATCH) {
+            sums.release();
+        }
+    };
+    macro_rules! by_operation {
+        ($table:expr) => {
+            for index in $table.indices() {
+                let name = session.operations[$table.operation[index]].name;
+                add(name, $table.start[index], $table.end[index]);
+            }
+        };
+    }
+    match domain.table() {
+        Table::Dispatches => {
+            let table = &session.dispatches;
+            let mut named = HashMap::new();
+            for index in table.indices() {
+                let name = *named
+                    .entry((table.kernel[index], table.region[index]))
+                    .or_insert_with(|| {
+                        let name = stats.names.find(labels.dispatch(index));
+                        name.unwrap_or_default()
+                    });
+                add(name, table.start[index], table.end[index]);
+            }
+        }
+        Table::Copies => by_operation!(session.copies),
+        Table::Allocations => by_operation!(session.allocations),
+        Table::Scratch => by_operation!(session.scratch),
+        // These statistics are about durations.
+        Table::Counted | Table::Samples => {}
+        Table::Calls => {
+            let api = &session.api;
+            for index in api.indices() {
+                if session.call(index).domain() == domain {
+                    add(session.api_label(index), api.start[index], api.end[index]);
+                }
+            }
+        }
+    }
+    Ok(sums)
+}
