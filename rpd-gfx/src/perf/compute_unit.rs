@@ -80,6 +80,11 @@ struct Wave<'r> {
 }
 
 impl Wave<'_> {
+    /// When it has ended.
+    fn end(&self) -> u64 {
+        self.head.max(self.start + 1)
+    }
+
     /// The barrier that it will wait at next.
     fn next_barrier(&mut self) -> Option<u32> {
         self.release = self.release.max(self.next);
@@ -241,6 +246,8 @@ impl<'d> Machine<'d> {
                 State::Ended => {
                     let simd = waves[at].simd;
                     running[simd].retain(|&other| other != at);
+                    // What starts in its slot starts later.
+                    now = now.max(waves[at].end());
                     if let Some(resident) = &residents[slot] {
                         release(resident, &mut waves);
                         let left = resident
@@ -559,7 +566,7 @@ fn finish(resident: &Resident<'_>, waves: &mut [Wave<'_>], done: &mut Vec<WaveTi
             simd: wave.simd as u8,
             slot: wave.slot,
             start: wave.start,
-            end: wave.head.max(wave.start + 1),
+            end: wave.end(),
             issued: std::mem::take(&mut wave.issued),
         });
         wave.registers = Vec::new();

@@ -129,13 +129,13 @@ enum Event<'t> {
 }
 
 impl Event<'_> {
-    /// Order at one time.
+    /// Order at one time. A wave may start in a slot when the one before ends, and its first instruction comes later.
     fn rank(&self) -> (u8, u8) {
         match self {
-            Self::Start(..) => (0, 0),
-            Self::Issue(simd, ..) => (1, *simd),
-            Self::Instruction(..) => (2, 0),
-            Self::End(..) => (3, 0),
+            Self::Issue(simd, ..) => (0, *simd),
+            Self::Instruction(..) => (1, 0),
+            Self::End(..) => (2, 0),
+            Self::Start(..) => (3, 0),
             Self::Counters(..) => (4, 0),
         }
     }
@@ -322,7 +322,8 @@ impl Trace {
         let stretch = if timeline.end == 0 {
             1.0
         } else {
-            timeline.busy / timeline.end as f64
+            // Not less than 1: a slot is free before the next wave starts in it.
+            (timeline.busy / timeline.end as f64).max(1.0)
         };
         let apart = spread(timeline.unit as u64) % 8;
         let time = |quad: u64| {

@@ -185,6 +185,31 @@ fn every_wave_starts_and_ends_and_target_waves_have_their_instructions() {
 }
 
 #[test]
+fn a_wave_starts_in_a_slot_after_the_one_before_has_ended() {
+    let (bytes, timelines, full) = traced("divergent_branch", 4096, 2, settings());
+    assert!(!full);
+    let mut busy: HashMap<u64, bool> = HashMap::new();
+    let mut reused = 0;
+    for token in read(&bytes) {
+        // Compute unit, slot and SIMD.
+        let slot = token.field(6, 10);
+        match token.kind {
+            3 => {
+                if let Some(before) = busy.insert(slot, true) {
+                    assert!(!before, "slot {slot:#x} at {}", token.time);
+                    reused += 1;
+                }
+            }
+            6 => assert_eq!(busy.insert(slot, false), Some(true), "slot {slot:#x}"),
+            _ => {}
+        }
+    }
+    let waves: usize = timelines.iter().map(|t| t.waves.len()).sum();
+    assert_eq!(reused + busy.len(), waves);
+    assert!(reused > 0);
+}
+
+#[test]
 fn only_selected_simds_have_instructions() {
     let settings = TraceSettings {
         simds: 0b0101,

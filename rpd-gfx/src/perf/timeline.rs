@@ -160,11 +160,9 @@ impl Issued {
                 Reason::PipeFull
             })
         } else if self.pipe == Pipe::Internal {
-            let waited = matches!(self.kind, Kind::Wait(..)) && self.ready > self.head;
-            Some(if waited {
-                Reason::Counter
-            } else {
-                Reason::Internal
+            Some(match self.kind {
+                Kind::Wait(..) => Reason::Counter,
+                _ => Reason::Internal,
             })
         } else if quad == self.issue {
             None

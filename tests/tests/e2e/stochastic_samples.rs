@@ -104,8 +104,7 @@ const RULES: [(&str, &[&str], &str, &[&str]); 15] = [
         "misc",
         &["ARBITER_NOT_WIN", "BARRIER_WAIT"],
     ),
-    // The sequencer executes a wait for what has arrived already.
-    ("s_waitcnt", &[], "", &["WAITCNT", "INTERNAL_INSTRUCTION"]),
+    ("s_waitcnt", &[], "", &["WAITCNT"]),
     ("s_nop", &[], "", &["INTERNAL_INSTRUCTION"]),
     ("s_sleep", &[], "", &["INTERNAL_INSTRUCTION"]),
     ("s_endpgm", &[], "", &["INTERNAL_INSTRUCTION"]),
