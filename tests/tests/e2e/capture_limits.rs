@@ -1,6 +1,7 @@
 //! Captures of programs whose data change under way, whose results vary, that use several GPUs, or that find their runtime in
 //! another place. Numbers of cases are those of the list of conformance cases for captures.
 
+use rpd_tests::install;
 use rpd_tests::run::{self, Outcome, Rpd};
 use rpd_tests::workloads;
 
@@ -158,7 +159,7 @@ fn runtimes_in_other_folders_are_captured() {
     let folder = rpd.folder().join("bundled/lib");
     std::fs::create_dir_all(&folder).expect("a folder");
     let library = folder.join("libamdhip64.so.6");
-    let simulator = std::path::Path::new(&run::simulator_path()).join("libamdhip64.so.6");
+    let simulator = install::simulator_dir().join("libamdhip64.so.6");
     std::fs::copy(simulator, &library).expect("copied");
     let script = format!(
         "import ctypes\n\
