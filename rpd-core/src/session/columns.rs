@@ -50,7 +50,7 @@ pub trait Columns {
     fn rebuild(&mut self, storage: &Storage, order: &Column<u32>) -> io::Result<()>;
 }
 
-/// Begin of the first and end of the last record of a table; `None` without any.
+/// Start of the first and end of the last record of a table; `None` without any.
 pub(super) fn span_of(columns: &dyn Columns) -> Option<(Nanoseconds, Nanoseconds)> {
     let (starts, ends) = (columns.starts(), columns.ends());
     let spans = Batches::new(columns).filter_map(|batch| {

@@ -41,7 +41,7 @@ pub struct DeviceTotal {
     pub spread: f64,
     /// Bytes that were copied; 0 for dispatches.
     pub bytes: u64,
-    /// Begin of the first.
+    /// Start of the first.
     pub first: Nanoseconds,
     /// Latest end.
     pub last: Nanoseconds,

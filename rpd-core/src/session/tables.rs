@@ -140,7 +140,7 @@ macro_rules! table {
                 Batches::new(self)
             }
 
-            /// Begin of the first and end of the last record; `None` without any.
+            /// Start of the first and end of the last record; `None` without any.
             pub fn span(&self) -> Option<(Nanoseconds, Nanoseconds)> {
                 span_of(self)
             }

@@ -36,7 +36,7 @@ impl Session {
         put_in_order(self);
     }
 
-    /// Begin of the first and end of the last record of all tables; `None` without any.
+    /// Start of the first and end of the last record of all tables; `None` without any.
     pub fn span(&self) -> Option<(Nanoseconds, Nanoseconds)> {
         let mut span: Option<(Nanoseconds, Nanoseconds)> = None;
         for table in Table::ALL {

@@ -93,9 +93,7 @@ pub(super) fn load<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes
             return;
         }
     }
-    if !x.mem.last_was_own() {
-        x.stats.bytes_loaded += bytes * u64::from(mask.count_ones());
-    }
+    count_loaded(x, bytes, mask);
 }
 
 /// Stores `N` dwords of each lane of `mask`.
@@ -122,6 +120,14 @@ pub(super) fn store<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lane
         }
     }
     count_stored(x, bytes, mask);
+}
+
+/// Counts what was loaded, unless it came from the workgroup's own memory.
+#[inline(always)]
+fn count_loaded(x: &mut Exec<'_>, bytes: u64, mask: u64) {
+    if !x.mem.last_was_own() {
+        x.stats.bytes_loaded += bytes * u64::from(mask.count_ones());
+    }
 }
 
 /// Counts what was stored, unless it went to the workgroup's own memory.
@@ -187,8 +193,8 @@ fn load_small<const BYTES: usize>(
         let register = &mut w.v[to];
         register[l] = fill.apply(register[l], value, BYTES);
     });
-    if done && !x.mem.last_was_own() {
-        x.stats.bytes_loaded += bytes * u64::from(mask.count_ones());
+    if done {
+        count_loaded(x, bytes, mask);
     }
 }
 
@@ -260,9 +266,7 @@ fn load_to_lds(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
             to.copy_from_slice(&value.to_le_bytes());
         }
     }
-    if !x.mem.last_was_own() {
-        x.stats.bytes_loaded += bytes as u64 * u64::from(mask.count_ones());
-    }
+    count_loaded(x, bytes as u64, mask);
 }
 
 /// How the addresses of an instruction's lanes are computed.

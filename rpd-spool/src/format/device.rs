@@ -152,7 +152,7 @@ pub struct DeviceTotal {
     pub spread: f64,
     /// Bytes that were copied; 0 for dispatches.
     pub bytes: u64,
-    /// Begin of the first, `CLOCK_BOOTTIME` ns.
+    /// Start of the first, `CLOCK_BOOTTIME` ns.
     pub first: u64,
     /// Latest end, `CLOCK_BOOTTIME` ns.
     pub last: u64,
