@@ -49,8 +49,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         out.join("enums.rs"),
         emit::enums(&rpd_data::enumerators()?)?,
     )?;
-    // Programs that were linked against the real libraries ask for versions of symbols. The definitions
-    // alone satisfy the loader: it takes symbols without a version for any version asked for. (A second
+    // Programs that were linked against the real libraries request versions of symbols. The definitions
+    // alone satisfy the loader: it takes symbols without a version for any version requested. (A second
     // script beside rustc's own, which lld, rustc's linker on this target, takes as an addition.)
     let versions = out.join("versions.map");
     fs::write(&versions, emit::versions())?;

@@ -113,7 +113,7 @@ c_struct! {
         pub sdma_fw_version: HSA_ENGINE_VERSION,
         /// Firmware of the compute engine.
         pub fw_version: HSA_ENGINE_ID,
-        /// What the hardware can do.
+        /// Capability bits.
         pub capability: HSA_CAPABILITY,
         /// Compute units per engine.
         pub cu_per_engine: u32,
@@ -182,7 +182,7 @@ c_struct! {
         pub association: u32,
         /// Latency in ns.
         pub latency: u32,
-        /// What the cache is for.
+        /// Type bits: data, instruction, CPU or GPU.
         pub r#type: HsaCacheType,
     }
 }

@@ -56,7 +56,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// What a full buffer does: drop and count, or make the writer wait.
+    /// Policy for a full buffer: drop and count, or block the writer.
     rocprofiler_buffer_policy_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_BUFFER_POLICY_NONE",
@@ -116,7 +116,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_hip_api_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
@@ -136,7 +136,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_hsa_api_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
@@ -156,7 +156,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_marker_api_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
@@ -176,7 +176,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_rccl_api_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
@@ -196,7 +196,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_rocdecode_api_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
@@ -216,7 +216,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_rocjpeg_api_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
@@ -236,7 +236,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_hip_api_ext_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
@@ -260,7 +260,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_rocdecode_api_ext_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
@@ -280,7 +280,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// What was dispatched and where. `size` is 72: the padding does not count.
+    /// Description of a dispatch: kernel, agent, queue, sizes. `size` is 72, without the padding.
     struct rocprofiler_kernel_dispatch_info_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
@@ -310,7 +310,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kernel_dispatch_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_kernel_dispatch_operation_t,
@@ -322,7 +322,7 @@ c_struct! {
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// What was dispatched and where.
+        /// Kernel, agent, queue and sizes of the dispatch.
         pub dispatch_info: rocprofiler_kernel_dispatch_info_t,
     }
 }
@@ -332,7 +332,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_memory_copy_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_memory_copy_operation_t,
@@ -362,7 +362,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_memory_allocation_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_memory_allocation_operation_t,
@@ -388,7 +388,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_scratch_memory_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_scratch_memory_operation_t,
@@ -416,7 +416,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_runtime_initialization_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_runtime_initialization_operation_t,
@@ -438,7 +438,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_correlation_id_retirement_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// When, ns of `CLOCK_BOOTTIME`.
         pub timestamp: rocprofiler_timestamp_t,

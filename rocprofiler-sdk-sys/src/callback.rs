@@ -47,7 +47,7 @@ c_struct! {
         pub thread_id: rocprofiler_thread_id_t,
         /// Ties the record to the API call behind it.
         pub correlation_id: rocprofiler_correlation_id_t,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_callback_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
@@ -189,7 +189,7 @@ c_struct! {
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// What was dispatched and where.
+        /// Kernel, agent, queue and sizes of the dispatch.
         pub dispatch_info: rocprofiler_kernel_dispatch_info_t,
     }
 }

@@ -188,7 +188,7 @@ c_struct! {
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// What was dispatched and where.
+        /// Kernel, agent, queue and sizes of the dispatch.
         pub dispatch_info: rocprofiler_kernel_dispatch_info_t,
     }
 }
@@ -206,7 +206,7 @@ c_struct! {
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// What was dispatched and where.
+        /// Kernel, agent, queue and sizes of the dispatch.
         pub dispatch_info: rocprofiler_kernel_dispatch_info_t,
     }
 }

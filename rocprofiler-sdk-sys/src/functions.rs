@@ -596,7 +596,7 @@ functions! {
             handle: rocprofiler_thread_trace_decoder_id_t,
             info: rocprofiler_thread_trace_decoder_info_t,
         ) -> *const c_char;
-        /// What `ompt_start_tool` forwards to; initialises the SDK.
+        /// Target of `ompt_start_tool`; initialises the SDK.
         fn rocprofiler_ompt_start_tool as rocprofiler_ompt_start_tool_fn(
             omp_version: c_uint,
             runtime_version: *const c_char,

@@ -95,7 +95,7 @@ bit_fields! {
 }
 
 c_struct! {
-    /// What a GPU can do.
+    /// Capability bits of a GPU.
     #[derive(PartialEq, Eq, Hash)]
     struct HSA_CAPABILITY {
         /// The bit fields as one number.
@@ -199,7 +199,7 @@ bit_fields! {
 }
 
 c_struct! {
-    /// What a cache is for.
+    /// Type bits of a cache.
     #[derive(PartialEq, Eq, Hash)]
     struct HsaCacheType {
         /// The bit fields as one number.

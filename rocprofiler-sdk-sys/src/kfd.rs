@@ -161,7 +161,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_event_page_migrate_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_kfd_event_page_migrate_operation_t,
@@ -191,7 +191,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_event_page_fault_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_kfd_event_page_fault_operation_t,
@@ -211,7 +211,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_event_queue_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_kfd_event_queue_operation_t,
@@ -229,7 +229,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_event_unmap_from_gpu_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_kfd_event_unmap_from_gpu_operation_t,
@@ -251,7 +251,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_event_dropped_events_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_kfd_event_dropped_events_operation_t,
@@ -269,7 +269,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_page_migrate_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_kfd_page_migrate_operation_t,
@@ -301,7 +301,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_page_fault_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_kfd_page_fault_operation_t,
@@ -323,7 +323,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_queue_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_kfd_queue_operation_t,

@@ -1,9 +1,9 @@
-//! What can be traced: the kinds of the three services.
+//! Kinds of records of the three tracing services.
 
 use crate::macros::c_enum;
 
 c_enum! {
-    /// What buffer tracing can record.
+    /// Kinds of records of buffer tracing.
     rocprofiler_buffer_tracing_kind_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_BUFFER_TRACING_NONE",
@@ -77,7 +77,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// What callback tracing can report.
+    /// Kinds of records of callback tracing.
     rocprofiler_callback_tracing_kind_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_CALLBACK_TRACING_NONE",

@@ -10,7 +10,7 @@ use crate::operations::rocprofiler_runtime_library_t;
 pub const ROCPROFILER_VERSION: u32 = 10_000;
 
 c_struct! {
-    /// What a tool answers from `rocprofiler_configure`; the SDK copies it.
+    /// Result of `rocprofiler_configure`; the SDK copies it.
     struct rocprofiler_tool_configure_result_t {
         /// Size of this struct in bytes; the SDK insists on it.
         pub size: usize,

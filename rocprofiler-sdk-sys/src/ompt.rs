@@ -124,13 +124,13 @@ c_struct! {
         pub host_op_id: u64,
         /// OpenMP device number.
         pub device_num: i32,
-        /// Teams asked for.
+        /// Teams requested.
         pub requested_num_teams: u32,
     }
 }
 
 c_struct! {
-    /// What an OMPT record has beyond times and ids; the operation determines which member is valid.
+    /// Details of an OMPT record; the operation determines which member is valid.
     union rocprofiler_buffer_tracing_ompt_details_t {
         /// Of target regions.
         pub target: rocprofiler_buffer_tracing_ompt_target_t,
@@ -148,7 +148,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_ompt_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What kind of record this is.
+        /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,

@@ -199,7 +199,7 @@ bit_fields! {
 }
 
 c_struct! {
-    /// What a stochastic sample has.
+    /// Flags of a stochastic sample: which of its fields are valid.
     #[derive(PartialEq, Eq, Hash)]
     struct rocprofiler_pc_sampling_record_stochastic_header_t {
         /// The bit fields as one number.
@@ -333,7 +333,7 @@ c_struct! {
     struct rocprofiler_pc_sampling_record_stochastic_v0_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// What the sample has.
+        /// Which fields of the sample are valid.
         pub flags: rocprofiler_pc_sampling_record_stochastic_header_t,
         /// Number of the wave in its workgroup.
         pub wave_in_group: u8,

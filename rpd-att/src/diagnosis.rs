@@ -1,8 +1,8 @@
-//! What was lost or not understood in a stream, and where.
+//! Lost and undecodable parts of a stream, with their positions.
 
 use std::fmt;
 
-/// What a decoder says about a stream at its end.
+/// Result of decoding a stream, complete at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnosis {
     /// Bytes of the stream.

@@ -27,7 +27,7 @@ impl Generation {
     }
 }
 
-/// What a stream's first eight bytes say.
+/// The first eight bytes of a stream, decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Format of the tokens.

@@ -1,8 +1,8 @@
 //! Decodes the thread traces of AMD GPUs.
 //!
 //! [`decode`] reads a stream and hands [`Record`]s to a [`Sink`]: when waves ran on which compute unit, and which instructions
-//! the waves of the traced unit executed, when, and how long each of them was stalled. [`Code`] is where it asks for the
-//! instructions at an address.
+//! the waves of the traced unit executed, when, and how long each of them was stalled. It gets the instructions at an
+//! address from a [`Code`].
 
 pub mod abi;
 mod code;

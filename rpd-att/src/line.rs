@@ -1,8 +1,8 @@
-//! What a line of code is for the trace: which tokens it writes, and where execution goes behind it.
+//! Instructions as the trace shows them: which tokens each writes, and where execution continues.
 
 use rpd_gfx::disasm::{self, Flow};
 
-/// What tokens an instruction writes.
+/// Tokens that an instruction writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Class {
     /// Vector arithmetic.
@@ -36,7 +36,7 @@ pub(crate) enum Class {
 pub(crate) struct Line {
     /// Bytes.
     pub(crate) size: u32,
-    /// What tokens it writes.
+    /// Tokens that it writes.
     pub(crate) class: Class,
     /// Where execution goes.
     pub(crate) flow: Flow,

@@ -14,7 +14,7 @@ pub struct CodeLine {
     pub pc: Pc,
     /// Its text; empty when it cannot be disassembled.
     pub text: String,
-    /// Its number in listings, from 1, in the order in which functions were first met.
+    /// Its number in listings, from 1, in the order in which functions were first seen.
     pub number: u32,
     /// How often waves executed it.
     pub hits: u64,
@@ -55,7 +55,7 @@ type ByPc = HashMap<Pc, u32, BuildHasherDefault<PcHasher>>;
 #[derive(Debug, Default)]
 pub struct Listing {
     lines: Vec<CodeLine>,
-    /// What the lines read and write.
+    /// Operands that each line reads and writes.
     operands: Vec<Operands>,
     by_pc: ByPc,
     /// Names of functions at the addresses of their first instructions, mangled.

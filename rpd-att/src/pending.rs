@@ -1,4 +1,4 @@
-//! What is common to the waves of all generations while they run: their instructions and states so far.
+//! State of a running wave that all generations share: its instructions and states so far.
 
 use crate::record::{Category, Instruction, Pc, Span, State, Wave};
 use crate::stitch::Cursor;

@@ -16,7 +16,7 @@ use crate::record::{
     Span, State, Wave,
 };
 
-/// What a decoder library's file name contains.
+/// Part of the file name of a decoder library.
 const FILE: &str = "librocprof-trace-decoder.so";
 /// Directories below a given one that are searched.
 const DEEPEST: usize = 16;
@@ -212,7 +212,7 @@ impl Library {
     }
 }
 
-/// What callbacks work with.
+/// State of the callbacks during a call of the library.
 struct Call<'a> {
     stream: &'a mut [u8],
     given: bool,
@@ -400,7 +400,7 @@ fn occupancy(record: &types::Occupancy) -> Occupancy {
 }
 
 fn take_wave(wave: &types::Wave, sink: &mut dyn Sink) {
-    // SAFETY: the library says that so many states are there during the callback.
+    // SAFETY: the library says that this many states are there during the callback.
     let states: &[types::WaveState] = unsafe { records(wave.timeline.cast(), wave.timeline_count) };
     // SAFETY: the same for instructions.
     let instructions: &[types::Instruction] =

@@ -1,4 +1,4 @@
-//! What a decoder reports: records with the meaning, units and numbers of the trace decoder's interface.
+//! Records of a decoder, with the meaning, units and numbers of the trace decoder's interface.
 
 /// An instruction's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -49,7 +49,7 @@ macro_rules! numbered {
 }
 
 numbered! {
-    /// What kind of instruction a token stands for.
+    /// Category of the instruction of a token.
     Category {
         /// Not known.
         None = 0 => "NONE",
@@ -81,7 +81,7 @@ numbered! {
 }
 
 numbered! {
-    /// What a wave does.
+    /// State of a wave.
     State {
         /// No wave.
         Empty = 0 => "EMPTY",
@@ -111,7 +111,7 @@ numbered! {
 }
 
 numbered! {
-    /// What an event token reports.
+    /// Kind of an event token.
     EventKind {
         /// Nothing.
         None = 0 => "none",
@@ -170,7 +170,7 @@ pub struct Instruction {
 /// A span of a wave's time in one state; cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// What the wave did during the span.
+    /// State of the wave during the span.
     pub state: State,
     /// Length of the span in cycles.
     pub duration: i32,
@@ -205,7 +205,7 @@ pub struct Wave<'a> {
     pub begin: i64,
     /// When it ended, in cycles.
     pub end: i64,
-    /// What it did, in order; the durations add up to `end - begin` for complete waves with instructions.
+    /// Its states in order; the durations add up to `end - begin` for complete waves with instructions.
     pub timeline: &'a [Span],
     /// Its instructions, in order.
     pub instructions: &'a [Instruction],

@@ -92,7 +92,7 @@ impl Table {
     }
 }
 
-/// What a packet announced so far, for one pipe.
+/// Registers that packets of one pipe have announced so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Announced {
     address: u64,
@@ -308,7 +308,7 @@ impl Registers {
         self.table.find(address)
     }
 
-    /// An address that was in no code object when it was met: the announcements of what was loaded at the start can be later.
+    /// An address that was in no code object when it was seen: the announcements of what was loaded at the start can be later.
     pub(crate) fn late(&mut self, pc: Pc) -> Pc {
         if pc.code_object != 0 || pc.address == 0 {
             return pc;

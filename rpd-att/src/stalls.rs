@@ -91,7 +91,7 @@ impl Registers {
     }
 }
 
-/// What matters of an instruction for its stalls, and for those of the ones behind it.
+/// Operands of an instruction that decide its stalls and those of later instructions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Operands {
     category: Option<Category>,
@@ -176,7 +176,7 @@ impl Operands {
     }
 }
 
-/// What computes registers.
+/// Unit that computes a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Vector,

@@ -52,7 +52,7 @@ enum Slot {
     Line(Line),
 }
 
-/// Lines that were asked for.
+/// Lines that were requested.
 struct Lines<'a> {
     code: &'a mut dyn Code,
     /// `PAGE` lines each.

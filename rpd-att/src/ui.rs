@@ -21,7 +21,7 @@ type Named = (String, i64, i64);
 /// Slots of the folder's wave files, by SIMD, slot and number.
 type WaveFiles = BTreeMap<u8, BTreeMap<u8, BTreeMap<u32, Named>>>;
 
-/// What is known about one shader engine.
+/// State of one shader engine.
 #[derive(Debug, Default)]
 struct Engine {
     waves: WaveFiles,

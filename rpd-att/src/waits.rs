@@ -1,4 +1,4 @@
-//! What a wait waited for: the memory accesses that its counters had not seen complete.
+//! Causes of waits: the memory accesses that had not completed by the wait's counters.
 
 use crate::listing::Listing;
 use crate::record::Wave;
@@ -40,12 +40,12 @@ struct Queue {
     parallel: bool,
 }
 
-/// What an instruction does to counters.
+/// Effect of an instruction on wait counters.
 enum Effect {
     Nothing,
-    /// Adds an access to counters; so many times, in parallel with others or not.
+    /// Adds an access to counters; this many times, in parallel with others or not.
     Access(&'static [Counter], usize, bool),
-    /// Waits until at most so many are under way.
+    /// Waits until at most this many are under way.
     Wait(Vec<(Counter, usize)>),
 }
 

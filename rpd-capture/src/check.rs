@@ -10,11 +10,11 @@ use crate::{BLOBS, Capture, CaptureError};
 pub struct Problem {
     /// Path of the damaged file.
     pub path: PathBuf,
-    /// What is wrong, and where.
+    /// Description of the problem, with its place.
     pub text: String,
 }
 
-/// What is wrong with the data of a capture.
+/// Problems in the data of a capture.
 ///
 /// # Errors
 /// When the database cannot be read.

@@ -146,7 +146,7 @@ impl Needs<'_> {
         });
         match operation.group {
             Group::Context => true,
-            // What changes a graph that is needed.
+            // Calls that change a needed graph.
             Group::Graph => used(call, operation).iter().any(|&(kind, raw)| {
                 matches!(kind, HandleKind::Graph | HandleKind::GraphExec) && needed(kind, raw)
             }),

@@ -12,7 +12,7 @@ use crate::{Call, Capture, CaptureError};
 pub struct Difference {
     /// The call in the first and in the second capture.
     pub calls: (u64, u64),
-    /// What differs.
+    /// Description of the difference.
     pub text: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a call that succeeded changes: rows for handles, memory, copies and launches.
+//! Effects of successful calls: rows for handles, memory, copies and launches.
 
 use rpd_spool::capture::{
     AllocationItem, CaptureCall, Group, HandleKind, Items, Operation, Role, item, number,

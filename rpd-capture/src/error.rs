@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// What kind of failure it is.
+/// Class of the failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Something else: a file cannot be written, there is no space.
@@ -36,7 +36,7 @@ pub enum CaptureError {
     Damaged {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// Description of the problem, with its place.
         reason: String,
     },
     /// Made by a newer version.
@@ -95,7 +95,7 @@ impl CaptureError {
         }
     }
 
-    /// What kind of failure it is.
+    /// Class of the failure.
     pub fn class(&self) -> Class {
         match self {
             CaptureError::Io { source, .. } => match source.kind() {

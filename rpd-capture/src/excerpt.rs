@@ -44,10 +44,10 @@ pub struct ExcerptWriter {
     codes: BTreeSet<i64>,
 }
 
-/// What an excerpt holds.
+/// Contents of an excerpt.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExcerptSummary {
-    /// Calls, those included that the ones that were asked for need.
+    /// Calls, those included that the ones that were requested need.
     pub calls: u64,
     /// Bytes of different data, and bytes that they take.
     pub data: (u64, u64),

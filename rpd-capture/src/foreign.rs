@@ -13,7 +13,7 @@ pub struct ForeignDatabase {
     pub tables: Vec<(String, u64)>,
 }
 
-/// What a file is, if it is a database of HIPTracer; `None` for everything else.
+/// Recognises a database of HIPTracer; `None` for any other file.
 ///
 /// # Errors
 /// When it is one and cannot be read.

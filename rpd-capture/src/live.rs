@@ -76,7 +76,7 @@ impl LiveReader {
                     take(&Record { header, bytes })?;
                     rest = &rest[len..];
                 }
-                // What is left over is damage; it is not looked at again.
+                // The rest is damaged and is not read again.
             }
         }
         Ok(())

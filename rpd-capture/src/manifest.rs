@@ -13,7 +13,7 @@ pub const VERSION: u32 = 1;
 /// Longest description that is read, bytes.
 const LONGEST: u64 = 16 << 20;
 
-/// What was captured, where and how.
+/// Description of a capture: program, machine, options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Manifest {
@@ -63,7 +63,7 @@ pub struct Manifest {
     pub stalled: (u64, u64),
 }
 
-/// What an excerpt was taken of.
+/// Source of an excerpt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct ExcerptOf {
     /// The calls that it is about: first and last.

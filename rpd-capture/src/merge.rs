@@ -34,7 +34,7 @@ pub(crate) struct Merge<'a> {
 pub(crate) struct Ending {
     /// Every record is there, and recording ended in good order.
     pub(crate) clean: bool,
-    /// What is damaged or lost, as text.
+    /// Damage and losses, as texts.
     pub(crate) notes: Vec<String>,
 }
 

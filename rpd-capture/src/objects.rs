@@ -1,4 +1,4 @@
-//! What the calls of a capture make and end: handles, memory, kernels.
+//! Objects that the calls of a capture create and destroy: handles, memory, kernels.
 
 use std::collections::BTreeMap;
 

@@ -80,7 +80,7 @@ pub struct PackWriter {
     at: u64,
     chunks: HashMap<Hash, Chunk>,
     buffer: Vec<u8>,
-    /// What [`PackWriter::store_all`] reads into.
+    /// Buffer of [`PackWriter::store_all`].
     part: Vec<u8>,
     compressor: Option<zstd::bulk::Compressor<'static>>,
 }

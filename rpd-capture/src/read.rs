@@ -387,7 +387,7 @@ impl Capture {
         })
     }
 
-    /// What was noted: number of the call, severity, text.
+    /// Notes: number of the call, severity, text.
     ///
     /// # Errors
     /// When the database cannot be read.

@@ -28,7 +28,7 @@ const ROOM_BYTES: libc::off_t = 1 << 20;
 /// Data begin at multiples of this in the staging file.
 const ALIGN: u64 = 64;
 
-/// What a capture holds.
+/// Contents of a capture.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
     /// Calls.
@@ -45,7 +45,7 @@ pub struct Summary {
     pub stalled: (u64, u64),
     /// Calls that cannot be replayed: name and count.
     pub unsupported: Vec<(String, u64)>,
-    /// What a replay lacks, and what is damaged.
+    /// Data that a replay lacks, and damage.
     pub notes: Vec<String>,
     /// Why the capture ended before the program; empty: it did not.
     pub ended: String,

@@ -18,7 +18,7 @@ use crate::pack::{self, Hash};
 use crate::record::{Recorder, Summary, data_of};
 use crate::{BLOBS, CODE, CaptureError, VERSION, database};
 
-/// What is noted of copies whose source was changed.
+/// Note about copies whose source was changed.
 const CHANGED: &str = "the host changed the source after the call and before it had waited for the copy; the data are those of the call (--pinned exact takes what the device reads)";
 
 pub(crate) enum WriteError {

@@ -95,7 +95,7 @@ fn run(called: Called, arguments: &[OsString]) -> Result<u8> {
                     return Ok(0);
                 }
             }
-            // What is only printed is not looked into, except where the passes themselves depend on it.
+            // `--echo` does not query the provider unless the passes depend on the answer.
             let computed = match plan.echo && !plan.passes.iter().any(|pass| pass.auto) {
                 true => Vec::new(),
                 false => counters::validate_and_pack(&mut plan)?,

@@ -1,4 +1,4 @@
-//! What rpd does with texts and files that others made, without the process around it. Fuzz targets and their tests call
+//! Handling of untrusted texts and files, callable without a process. Fuzz targets and their tests call
 //! these; a panic in them is a mistake in rpd.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the Python package `rpd` calls, through ctypes: it finds these functions in the library that is loaded.
+//! Functions for the Python package `rpd`, which calls them through ctypes in the loaded library.
 
 use std::ffi::{c_char, c_int};
 use std::time::Duration;

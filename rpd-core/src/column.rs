@@ -65,7 +65,7 @@ impl Storage {
             }
             None => Err(io::ErrorKind::NotFound.into()),
         };
-        // Not /tmp unless the user asks for it: it is small on many machines, and in memory on some.
+        // Not /tmp unless the user requests it: it is small on many machines, and in memory on some.
         let named = || std::env::var_os("TMPDIR").filter(|name| !name.is_empty());
         made.or_else(|error| {
             nameless(Path::new("."))

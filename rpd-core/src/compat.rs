@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Which tool's behaviour the options ask for.
+/// Which tool's behaviour the options request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compat {
@@ -27,7 +27,7 @@ pub enum Difference {
     StatsTables,
     /// When pause and resume are obeyed.
     PauseResume,
-    /// What a mark does to renamed kernels.
+    /// Effect of a mark on renamed kernels.
     RenamingMarks,
     /// Repeat 0 of a collection period.
     EndlessPeriod,
@@ -47,7 +47,7 @@ pub enum Difference {
     AvailUnknown,
     /// Names and directories of converted files.
     RocpdLayout,
-    /// What database commands say on standard output.
+    /// Messages of database commands on standard output.
     RocpdWords,
     /// Where tables of database commands go.
     RocpdTables,
@@ -55,7 +55,7 @@ pub enum Difference {
     DomainSummary,
     /// A value that is no number in tables for people.
     NoNumber,
-    /// Variables that ask for call stacks.
+    /// Variables that request call stacks.
     StackVariables,
     /// Counters and PC samples in one run.
     CountersWithSamples,
@@ -137,7 +137,7 @@ impl Compat {
         matches!(self, Compat::Rocprofv3)
     }
 
-    /// What stands in front of `SUMMARY` in titles of tables.
+    /// Tool name before `SUMMARY` in titles of tables.
     pub const fn brand(self) -> &'static str {
         match self.has(Difference::SummaryTitle) {
             true => "ROCPROFV3",
@@ -145,7 +145,7 @@ impl Compat {
         }
     }
 
-    /// What stands in tables for people where there is no number.
+    /// Placeholder for a missing number in text tables.
     pub const fn no_number(self) -> &'static str {
         match self.has(Difference::NoNumber) {
             true => "NaN",

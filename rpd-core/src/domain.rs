@@ -6,7 +6,7 @@ use zerocopy::{Immutable, IntoBytes};
 
 use crate::spool::record::Table;
 
-/// What statistics, summaries and CSV files group by. The order is the order of tables in summaries; the number of a domain is
+/// Groups of statistics, summaries and CSV files. The order is that of tables in summaries; the number of a domain is
 /// its place in [`Domain::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
 #[repr(u32)]

@@ -1,4 +1,4 @@
-//! The vocabulary of results: what the user asked for (the options), and what was recorded (the session).
+//! The vocabulary of results: what the user requested (the options), and what was recorded (the session).
 
 pub mod agent;
 pub mod args;

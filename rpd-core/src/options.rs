@@ -1,4 +1,4 @@
-//! What the user asked for, resolved: one value per pass that the collector, the writers, `--output-config`,
+//! What the user requested, resolved: one value per pass that the collector, the writers, `--output-config`,
 //! `--echo` and the tests see.
 
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ macro_rules! formats {
             /// The words of [`Format::ALL`], in its order.
             pub const WORDS: &'static [&'static str] = &[$($word,)*];
 
-            /// What the user writes for it.
+            /// Its word on the command line.
             pub const fn word(self) -> &'static str {
                 match self {
                     $(Format::$format => $word,)*
@@ -67,7 +67,7 @@ formats! {
     Html = "html",
 }
 
-/// Tables of durations that were asked for by name.
+/// Tables of durations that were requested by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SummaryOptions {
@@ -84,7 +84,7 @@ pub struct SummaryOptions {
 }
 
 impl SummaryOptions {
-    /// Whether any table was asked for.
+    /// Whether any table was requested.
     pub fn any(&self) -> bool {
         self.overall || self.per_domain || !self.groups.is_empty()
     }
@@ -103,7 +103,7 @@ pub enum Symbolize {
     Off,
 }
 
-/// What becomes of call stacks in outputs.
+/// Options of call stacks in outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StackOutput {
@@ -129,7 +129,7 @@ impl Default for StackOutput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// What ends the program.
+    /// Errors that end the program.
     Fatal,
     /// Errors.
     Error,
@@ -158,11 +158,11 @@ pub enum Backend {
     Sim,
 }
 
-/// Everything that was asked for, for one pass.
+/// Everything that was requested, for one pass.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Options {
-    /// Whose behaviour is asked for, where rpd's and rocprofv3's differ.
+    /// Whose behaviour is requested, where rpd's and rocprofv3's differ.
     pub compat: Compat,
     /// For the collector.
     pub collector: CollectorOptions,

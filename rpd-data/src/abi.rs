@@ -144,7 +144,7 @@ pub fn of(c: &str) -> Option<Abi> {
         "hsa_ext_control_directives_t" => Abi::Struct("ControlDirectives", 144, 8),
         "ncclUniqueId" => Abi::Struct("UniqueId", 128, 1),
         "mscclAlgoHandle_t" => Abi::I32,
-        // What remains are enums.
+        // All remaining types are enums.
         _ if ["hip", "hsa_", "nccl", "rocDec", "RocJpeg"]
             .iter()
             .any(|prefix| c.starts_with(prefix)) =>

@@ -1,4 +1,4 @@
-//! What a capture keeps of a call of the HIP runtime, and how a replay makes the call again.
+//! Which calls of the HIP runtime a capture keeps, and how a replay repeats them.
 
 use std::error::Error;
 

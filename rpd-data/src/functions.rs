@@ -111,7 +111,7 @@ pub fn functions() -> Result<Vec<Domain>, Box<dyn Error>> {
     }
 }
 
-/// What a call does with the one HIP stream that it concerns: the position of the parameter.
+/// Effect of a call on its HIP stream, with the position of the parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamRole {
     /// Makes it, and writes it to where the parameter points.

@@ -1,4 +1,4 @@
-//! What arguments of calls are for a capture of GPU calls.
+//! Roles of arguments in a capture of GPU calls.
 
 /// Kinds of handles that calls make and take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +21,7 @@ pub enum HandleKind {
     Pool,
 }
 
-/// What an argument is for a capture. Sizes are bytes.
+/// Role of an argument in a capture. Sizes are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Passed as it is.

@@ -122,7 +122,7 @@ fn system() -> u32 {
     *SYSTEM
 }
 
-/// What this process's temporary names begin with: where it runs, its id and when it was started.
+/// Prefix of this process's temporary names: machine, process id and start time.
 fn prefix() -> String {
     let pid = std::process::id();
     let start = procfs::stat(pid).map_or(0, |stat| stat.start);

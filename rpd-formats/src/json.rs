@@ -84,7 +84,7 @@ fn escape(text: &str, mut emit: impl FnMut(&str)) {
         if byte >= 0x20 && byte != b'"' && byte != b'\\' {
             continue;
         }
-        // What is escaped is ASCII, so all cuts are between characters.
+        // Only ASCII is escaped, so all cuts are between characters.
         emit(&text[plain..at]);
         plain = at + 1;
         match byte {

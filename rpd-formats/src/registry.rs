@@ -101,7 +101,7 @@ pub const fn entry(format: Format) -> FormatEntry {
 }
 
 /// Writes a recording in a format and returns the names of the files: none for a recording without records, or with fewer
-/// bytes of them than `--minimum-output-data` asks for.
+/// bytes of them than `--minimum-output-data` requests.
 ///
 /// # Errors
 /// When a file cannot be written; files finished before that stay.

@@ -88,7 +88,7 @@ impl Settings {
     }
 }
 
-/// The settings of outputs. Those of Perfetto's buffers are what the original has when nothing is asked for: our writer
+/// The settings of outputs. Those of Perfetto's buffers are what the original has when nothing is requested: our writer
 /// has no buffer.
 pub fn of_outputs(session: &Session, options: &Options, target: &Target) -> Settings {
     let writes = |format: Format| options.formats.contains(&format);
@@ -162,8 +162,8 @@ pub(crate) fn of_database(session: &Session, options: &Options, target: &Target)
     settings.with("kernel_trace", !only_counted)
 }
 
-/// The settings of the recording, followed by those of outputs. What rpd does not do has the value that the original has
-/// when it is not asked for it.
+/// The settings of the recording, followed by those of outputs. What rpd does not do has the
+/// value that the original writes when the option is absent.
 pub fn of_run(session: &Session, options: &Options, target: &Target) -> Settings {
     let traces = &options.collector.traces;
     let counters = &options.collector.counters;

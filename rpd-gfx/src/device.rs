@@ -19,7 +19,7 @@ pub struct Device {
     pub model: &'static str,
     /// Its counters, one a line: name;block;event;expression;description. Lines that begin with `#` are comments.
     pub counters: &'static str,
-    /// What code it executes.
+    /// Instruction set that it executes.
     pub code: Code,
     /// Kind of its memory.
     pub layout: Layout,
@@ -41,7 +41,7 @@ pub struct Device {
     pub blocks: &'static [Block],
 }
 
-/// What code a device executes.
+/// Instruction set and limits of a device's code.
 #[derive(Debug)]
 pub struct Code {
     /// Whether error correction of on-chip memory is on.
@@ -60,7 +60,7 @@ pub struct Code {
     pub max_work_items: u32,
 }
 
-/// What a device is made of.
+/// Hardware layout of a device: its units and their sizes.
 #[derive(Debug)]
 pub struct Layout {
     /// Accelerator dies.
@@ -85,7 +85,7 @@ pub struct Layout {
     pub vector_register_granule: u32,
     /// Bytes of LDS of a compute unit.
     pub lds_bytes: u32,
-    /// LDS is given out in multiples of so many bytes.
+    /// LDS is given out in multiples of this many bytes.
     pub lds_granule: u32,
     /// Workgroups of more than one wave that a compute unit can hold.
     pub barriers_per_unit: u32,
@@ -113,7 +113,7 @@ pub struct Memory {
 pub struct Clocks {
     /// Highest clock of the compute units in MHz.
     pub shader_mhz: u32,
-    /// What the topology reports as the host's clock in MHz.
+    /// Host clock that the topology reports, in MHz.
     pub host_mhz: u32,
 }
 
@@ -208,7 +208,7 @@ pub struct Cycles {
 pub struct Block {
     /// Its name: `SQ`.
     pub name: &'static str,
-    /// Counter registers of each instance: so many events can be counted together.
+    /// Counter registers of each instance: this many events can be counted together.
     pub registers: usize,
     /// Instances in a shader engine, or in an accelerator die.
     pub instances: u8,
@@ -272,7 +272,7 @@ impl Layout {
         self.simds_per_unit * self.waves_per_simd
     }
 
-    /// Waves of a kernel that a SIMD holds, whose lanes use so many vector registers.
+    /// Waves of a kernel that a SIMD holds, whose lanes use this many vector registers.
     pub fn waves_by_registers(&self, registers: u32) -> u32 {
         let given = registers
             .max(1)

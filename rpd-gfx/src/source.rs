@@ -1,4 +1,4 @@
-//! What a code object says about its addresses: functions, bytes, and lines of source code with the calls that were inlined.
+//! Contents of a code object by address: functions, bytes, and lines of source code with the calls that were inlined.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -116,7 +116,7 @@ pub struct CodeObject<'data> {
     code: Vec<(u64, &'data [u8])>,
     dwarf: gimli::Dwarf<Reader<'data>>,
     units: Vec<UnitRanges<'data>>,
-    /// Lines of units that were asked for.
+    /// Lines of units that were requested.
     lines: RefCell<HashMap<usize, Rc<UnitLines>>>,
     problem: Option<String>,
 }
@@ -126,7 +126,7 @@ struct UnitRanges<'data> {
     ranges: Vec<Range<u64>>,
 }
 
-/// What a unit says about its addresses.
+/// Lines of a compilation unit, by address.
 struct UnitLines {
     files: Vec<Rc<str>>,
     rows: Vec<Row>,
@@ -249,7 +249,7 @@ impl<'data> CodeObject<'data> {
         !self.units.is_empty()
     }
 
-    /// What keeps the debug information from being read.
+    /// Why the debug information cannot be read.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
@@ -290,7 +290,7 @@ impl UnitLines {
             rows: Vec::new(),
             scopes: Vec::new(),
         };
-        // What is damaged ends the reading; what was read until then is shown.
+        // Damage ends the reading; the lines before it are shown.
         let _ = lines.read_rows(dwarf, unit);
         let _ = lines.read_scopes(dwarf, unit);
         lines

@@ -86,7 +86,7 @@ fn bound(first: Option<&Registration>) -> Option<&'static Sdk> {
     unsafe { SDK.load(Ordering::Acquire).as_ref() }
 }
 
-/// What a runtime registers.
+/// A registration of a runtime's tables.
 struct Registration {
     name: *const c_char,
     version: u64,

@@ -37,7 +37,7 @@ static COLLECTOR: OnceLock<Option<Collector>> = OnceLock::new();
 /// Path of the collector: in the folder of this library.
 fn path() -> Option<CString> {
     let mut info = MaybeUninit::<libc::Dl_info>::uninit();
-    // SAFETY: any address may be asked for; the record is written when the answer is not zero.
+    // SAFETY: any address may be requested; the record is written when the answer is not zero.
     let own = unsafe {
         if libc::dladdr(path as *const c_void, info.as_mut_ptr()) == 0 {
             return None;

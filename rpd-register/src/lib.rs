@@ -39,7 +39,7 @@ use std::panic::catch_unwind;
 
 use rocprofiler_sdk_sys::rocprofiler_status_t;
 
-/// What callers get when the SDK is not there.
+/// Status for callers when the SDK is missing.
 const FAILED: c_int = rocprofiler_status_t::ERROR.0 as c_int;
 
 /// Forwards the tables of a runtime to the SDK, once for each name and instance; for a repetition, the result

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_int, c_void};
 
 use crate::sdk::{FILE_NAME, file_name};
 
-/// What is known from the loaded objects.
+/// Facts about the loaded objects.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     /// An SDK, by the name under which it was loaded. The simulator, which a program loads as its HIP runtime, is none.
@@ -49,7 +49,7 @@ unsafe extern "C" fn visit(
     if info.dlpi_phdr.is_null() {
         return 0;
     }
-    // SAFETY: the object has so many program headers there.
+    // SAFETY: the object has this many program headers there.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     for header in headers {
         if header.p_type == libc::PT_DYNAMIC {

@@ -1,6 +1,6 @@
 //! Recording ends where the target's `main` returns.
 //!
-//! What exit handlers still do, such as the clean-up of the runtime, is not recorded, as with other tools of this kind.
+//! Calls made by exit handlers, such as the clean-up of the runtime, are not recorded, as with other tools of this kind.
 //! In a program that ends by `exit` and never returns from `main`, the exit handler of the provider ends the recording. One
 //! that ends by `_exit`, which runs no handlers, has what is complete by then recorded.
 

@@ -28,7 +28,7 @@ pub(crate) struct Sdk {
     pub(crate) set_api_table: rocprofiler_set_api_table_fn,
 }
 
-/// Whether rpd asked for a recording of this process.
+/// Whether rpd requested a recording of this process.
 pub(crate) fn is_named() -> bool {
     std::env::var_os(VARIABLE).is_some()
 }

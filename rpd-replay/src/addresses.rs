@@ -44,7 +44,7 @@ pub(crate) fn regions(memory: &[Memory]) -> Vec<Region> {
             Some(last) if region.base < last.base + last.size => {
                 let end = (region.base + region.size).max(last.base + last.size);
                 last.size = end - last.base;
-                // What was memory of both kinds at different times is what both sides reach.
+                // Memory that was of both kinds at different times must be accessible to both sides.
                 last.host |= region.host;
             }
             _ => merged.push(region),
@@ -81,7 +81,7 @@ fn unmap(base: u64, size: u64) {
     unsafe { libc::munmap(base as *mut libc::c_void, size as usize) };
 }
 
-/// What is mapped in a range, from the list of this process' mappings.
+/// Mapping that occupies a range, from the list of this process' mappings.
 fn occupant(base: u64, size: u64) -> Option<String> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| {

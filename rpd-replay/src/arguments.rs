@@ -10,7 +10,7 @@ use crate::hip::word_of;
 use crate::host;
 use crate::player::Player;
 
-/// What a call's pointers lead to while it is made.
+/// Memory behind the pointers of a call while it is made.
 #[derive(Default)]
 pub(crate) struct Behind {
     texts: Vec<CString>,

@@ -54,7 +54,7 @@ impl Player {
                 self.with_name(call, operation, "hipStreamSynchronize")
             }
             n::hipEventQuery => self.with_name(call, operation, "hipEventSynchronize"),
-            // What the host did in them is in the data of later calls.
+            // Effects of host callbacks are in the data of later calls.
             n::hipStreamAddCallback
             | n::hipStreamAddCallback_spt
             | n::hipLaunchHostFunc

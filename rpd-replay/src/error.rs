@@ -23,7 +23,7 @@ pub enum Status {
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct ReplayError {
-    /// What went wrong, where, and what to do.
+    /// Message: problem, place, and remedy.
     pub message: String,
     /// Exit status that the error leads to.
     pub status: Status,

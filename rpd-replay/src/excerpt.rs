@@ -37,9 +37,9 @@ pub struct Excerpt {
     pub launch: Option<String>,
     /// Pieces of memory, and their bytes.
     pub memory: (u64, u64),
-    /// What the files hold.
+    /// Contents of the files.
     pub summary: ExcerptSummary,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 

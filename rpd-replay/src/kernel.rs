@@ -32,7 +32,7 @@ pub struct KernelChoice {
     pub seq: Option<u64>,
 }
 
-/// What the runs of one launch took.
+/// Times of the runs of one launch.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct KernelRuns {
     /// Name of the kernel.
@@ -52,7 +52,7 @@ pub struct KernelRuns {
 }
 
 impl KernelRuns {
-    /// A share of the runs took at most so many milliseconds.
+    /// A share of the runs took at most this many milliseconds.
     pub fn quantile(&self, share: f64) -> f64 {
         let mut sorted = self.milliseconds.clone();
         sorted.sort_by(f64::total_cmp);
@@ -124,7 +124,7 @@ impl Player {
             )));
         }
         choice.seq = Some(*seq);
-        // Nothing behind it matters, unless the user asks for more.
+        // Nothing behind it matters, unless the user requests more.
         if self.options.until.is_none() {
             self.last = *seq;
         }
@@ -201,7 +201,7 @@ impl Player {
         Ok(bytes)
     }
 
-    /// Runs the chosen launch as often as was asked for; the memory is then as it was before.
+    /// Runs the chosen launch as often as was requested; the memory is then as it was before.
     pub(crate) fn run_chosen(&mut self, call: &Call) -> Result<(), ReplayError> {
         let (Some(choice), Some(operation)) = (self.options.kernel.clone(), call.operation())
         else {

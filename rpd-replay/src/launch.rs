@@ -142,7 +142,7 @@ impl Player {
         let extra = [POINTER, packed.as_ptr() as u64, SIZE, size_at, END];
         let [gx, gy, gz] = grid.map(u64::from);
         let [bx, by, bz] = block.map(u64::from);
-        // What all functions that launch begin with.
+        // First arguments of all launch functions.
         let launch = |[x, y, z]: [u64; 3]| [kernel.function, x, y, z, bx, by, bz, shared, stream];
         let events = ["startEvent", "stopEvent"].map(|name| call.argument(name));
         if operation.name().contains("Cooperative") {

@@ -17,7 +17,7 @@ use crate::kernel::{KernelChoice, KernelRuns};
 use crate::repeat::{Repeat, Results};
 use crate::verify::{self, Mismatch, Outcome, Varying, Verify};
 
-/// What a replay does.
+/// Options of a replay.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The HIP runtime's library.
@@ -48,7 +48,7 @@ pub struct Options {
     pub replace: Vec<(String, PathBuf)>,
 }
 
-/// What a replay found.
+/// Result of a replay.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
     /// Calls that were made.
@@ -67,15 +67,15 @@ pub struct Report {
     pub same_addresses: bool,
     /// Words that were translated as pointers, and because they look like addresses.
     pub translated: (u64, u64),
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
     /// Nanoseconds from the first to behind the last call.
     pub duration: u64,
-    /// What the runs of one launch took.
+    /// Times of the runs of one launch.
     pub kernel: Option<KernelRuns>,
 }
 
-/// What `step` answers.
+/// Result of `step`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Make the call.
@@ -509,7 +509,7 @@ impl Player {
         }
     }
 
-    /// What was found so far.
+    /// Results so far.
     pub fn report(&self) -> &Report {
         &self.report
     }

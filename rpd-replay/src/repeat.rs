@@ -8,7 +8,7 @@ use rpd_spool::capture::DataHeader;
 
 use crate::error::ReplayError;
 
-/// What is done with a file of results.
+/// Use of the file of results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repeat {
     /// The results of this replay are written there, and not compared.

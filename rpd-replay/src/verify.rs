@@ -68,7 +68,7 @@ impl std::fmt::Display for Varying {
     }
 }
 
-/// What a comparison found.
+/// Result of a comparison.
 pub(crate) enum Outcome {
     Equal,
     Varies(Varying),

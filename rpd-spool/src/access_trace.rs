@@ -1,4 +1,4 @@
-//! What a capture records of the memory accesses of kernels, where the provider can follow their instructions.
+//! Options for recording memory accesses of kernels, where the provider can follow their instructions.
 
 /// The instructions whose executions are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

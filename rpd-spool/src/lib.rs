@@ -1,4 +1,4 @@
-//! What travels between the target and the front end: the spool, which the collector fills while the target runs; the
+//! Data exchanged between the target and the front end: the spool, which the collector fills while the target runs; the
 //! options that tell it what to record; and the selection of kernels by name, which both sides need.
 //!
 //! A run has one directory, `<output>/.rpd/run-<pid>-<ns>/`, with the resolved options in

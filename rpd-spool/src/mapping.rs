@@ -62,7 +62,7 @@ impl ForkLock {
         }
     }
 
-    /// Takes the lock if nobody holds it; never waits.
+    /// Takes the lock if no one holds it; never waits.
     #[inline]
     pub fn try_lock(&self) -> Option<ForkGuard<'_>> {
         self.owner

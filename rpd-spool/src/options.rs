@@ -48,7 +48,7 @@ impl Traces {
     }
 }
 
-/// A counter that was asked for.
+/// A counter that was requested.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CounterRequest {
@@ -91,7 +91,7 @@ pub struct CollectionPeriod {
     pub repeat: u64,
 }
 
-/// What to count, and of which dispatches.
+/// Counters, and the dispatches in which they are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
@@ -122,7 +122,7 @@ impl CounterOptions {
     }
 }
 
-/// What a capture of GPU calls takes.
+/// Options of a capture of GPU calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
@@ -139,9 +139,9 @@ pub struct CaptureOptions {
     pub pinned_exact: bool,
     /// Bytes of data that may wait for the front end.
     pub staging: u64,
-    /// The capture ends after so many bytes of data; `None`: it does not.
+    /// The capture ends after this many bytes of data; `None`: it does not.
     pub max_bytes: Option<u64>,
-    /// What is recorded of the memory accesses of kernels.
+    /// Recording of memory accesses of kernels.
     pub accesses: AccessTrace,
 }
 
@@ -225,7 +225,7 @@ pub struct CollectorOptions {
     pub capture: CaptureOptions,
     /// Where events are from.
     pub provider: ProviderChoice,
-    /// Dispatches and copies are added up ([`crate::format::DeviceTotal`]), and only the latest are kept one by one, in so many
+    /// Dispatches and copies are added up ([`crate::format::DeviceTotal`]), and only the latest are kept one by one, in this many
     /// bytes for each process; `None`: all are kept.
     pub recent_bytes: Option<u64>,
 }

@@ -28,7 +28,7 @@ const MAX_DAMAGE: usize = 64;
 const SEGMENT_HEADER: u64 = size_of::<SegmentHeader>() as u64;
 const RECORD_HEADER: usize = size_of::<RecordHeader>();
 
-/// What was wrong with a segment.
+/// Kind of damage of a segment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DamageKind {
@@ -85,7 +85,7 @@ pub enum DamageKind {
 pub struct Damage {
     /// Path of the damaged file.
     pub path: PathBuf,
-    /// What was wrong with it.
+    /// Description of the problem.
     #[source]
     pub kind: DamageKind,
 }
@@ -129,7 +129,7 @@ pub fn split_stack(flags: u32, tail: &[u8]) -> (StackRef, &[u8]) {
 /// Takes the byte strings of a tail apart that are each a `u32` count followed by the bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct ByteStrings<'a>(
-    /// What has not been taken yet.
+    /// The remaining bytes.
     pub &'a [u8],
 );
 
@@ -405,7 +405,7 @@ impl Records<'_> {
         }
     }
 
-    /// What could not be read so far; complete once [`Records::next`] has returned `None`.
+    /// Damage found so far; complete once [`Records::next`] has returned `None`.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
     }

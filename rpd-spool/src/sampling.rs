@@ -15,7 +15,7 @@ impl SamplingMethod {
     /// Every method.
     pub const ALL: [SamplingMethod; 2] = [SamplingMethod::Stochastic, SamplingMethod::HostTrap];
 
-    /// What the user writes for it.
+    /// Its word on the command line.
     pub const fn word(self) -> &'static str {
         match self {
             SamplingMethod::Stochastic => "stochastic",
@@ -39,7 +39,7 @@ impl SamplingMethod {
     }
 }
 
-/// What intervals between samples are counted in.
+/// Unit of intervals between samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -60,7 +60,7 @@ impl SamplingUnit {
         SamplingUnit::Time,
     ];
 
-    /// What the user writes for it.
+    /// Its word on the command line.
     pub const fn word(self) -> &'static str {
         match self {
             SamplingUnit::Instructions => "instructions",
@@ -78,7 +78,7 @@ impl SamplingUnit {
         }
     }
 
-    /// What an interval of one is called in texts for people.
+    /// Name of one unit in messages.
     pub const fn noun(self) -> &'static str {
         match self {
             SamplingUnit::Instructions => "instructions",
@@ -101,7 +101,7 @@ impl SamplingUnit {
 pub struct SamplingOptions {
     /// How samples are taken.
     pub method: SamplingMethod,
-    /// What the interval is counted in.
+    /// Unit of the interval.
     pub unit: SamplingUnit,
     /// From one sample to the next, in units; at least 1.
     pub interval: u64,

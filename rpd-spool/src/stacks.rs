@@ -59,7 +59,7 @@ pub struct StackOptions {
 /// The operations that have stacks when none are named: HIP calls.
 pub const DEFAULT_APIS: [&str; 2] = ["hip*", "__hip*"];
 
-/// Frames that are kept of a stack when nothing else is asked for.
+/// Frames that are kept of a stack when nothing else is requested.
 pub const DEFAULT_DEPTH: u32 = 512;
 
 impl Default for StackOptions {

@@ -1,4 +1,4 @@
-//! What thread traces take, and of which kernels.
+//! Options of thread traces, and the kernels that they select.
 
 /// A counter that is sampled into the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct ThreadTraceOptions {
     pub counter_period: u8,
     /// Kernels that are not traced run one after the other as well.
     pub serialize_all: bool,
-    /// A trace that a selected kernel began goes on for so many further kernels; 0: one trace for each selected kernel.
+    /// A trace that a selected kernel began goes on for this many further kernels; 0: one trace for each selected kernel.
     pub consecutive: u64,
     /// Only when waves begin and end is traced, not their instructions.
     pub no_detail: bool,

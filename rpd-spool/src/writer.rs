@@ -139,7 +139,7 @@ pub struct StreamWriter {
     retry: u32,
     /// Records dropped since the current segment was made.
     dropped: u64,
-    /// What [`StreamWriter::publish_dropped`] added to the current segment, and to earlier ones.
+    /// Counts that [`StreamWriter::publish_dropped`] added to the current segment, and to earlier ones.
     extra: u64,
     extra_before: u64,
     bound: Option<Bound>,

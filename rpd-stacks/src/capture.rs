@@ -35,7 +35,7 @@ pub struct Stacks {
     usable: bool,
 }
 
-/// What captures of one thread keep from one to the next. Not to be shared, nor to be used by a signal handler that
+/// State of one thread between captures. Not to be shared, nor to be used by a signal handler that
 /// interrupted a capture of the same thread.
 pub struct ThreadStacks {
     session: u32,
@@ -233,7 +233,7 @@ impl Stacks {
         Ok(merged.captured)
     }
 
-    /// What is known of the process's Python interpreter.
+    /// State of the process's Python interpreter.
     pub fn interpreter(&self) -> Interpreter {
         self.python.interpreter()
     }

@@ -1,4 +1,4 @@
-//! What a captured stack refers to, as it is reported to the recorder.
+//! Facts that captured stacks refer to, as reported to the recorder.
 //!
 //! Ids are numbers from 1 upwards, per kind and per process; 0 stands for "none". In the child of a fork they start again.
 
@@ -11,7 +11,7 @@ pub struct Module<'a> {
     pub path: &'a [u8],
     /// The GNU build id, empty if it has none.
     pub build_id: &'a [u8],
-    /// What the loader added to the addresses of the file (0 for a program at a fixed address).
+    /// Load bias: run-time address minus address in the file (0 for a program at a fixed address).
     pub bias: u64,
     /// First address that is mapped.
     pub start: u64,
@@ -38,7 +38,7 @@ pub struct PythonCode<'a> {
     pub line_table: &'a [u8],
 }
 
-/// What a node of the call tree stands for.
+/// Kind of a node of the call tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum LocationKind {
@@ -99,7 +99,7 @@ pub struct Node {
 /// referred to.
 ///
 /// Every function returns whether the fact was stored. If it was not, nothing refers to it: the capture ends without a
-/// stack and with [`flags::LOST`](crate::flags::LOST), and the fact is reported again when it is met again.
+/// stack and with [`flags::LOST`](crate::flags::LOST), and the fact is reported again when it is seen again.
 pub trait Sink {
     /// A module whose code is on a stack.
     fn module(&mut self, module: &Module<'_>) -> bool;

@@ -34,7 +34,7 @@ pub(crate) enum NoNumber {
     Refused,
 }
 
-/// What became of a slot.
+/// Result of probing a slot.
 enum Probe {
     Known(u32),
     Vacant(usize, usize),

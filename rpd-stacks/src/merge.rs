@@ -25,7 +25,7 @@ pub(crate) struct Places {
     native: Region<u32>,
 }
 
-/// What became of the groups.
+/// Result of placing the groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Placed {
     All,

@@ -1,4 +1,4 @@
-//! What is captured.
+//! Options of captures.
 
 /// Which frames a stack consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

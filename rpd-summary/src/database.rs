@@ -381,7 +381,7 @@ impl DatabaseSummary {
     }
 
     /// One row per table of [`DatabaseSummary::tables`], with the figures over all its records, or with the sums of means and
-    /// of deviations where `compat` asks for them. Of one process rows are ordered by name, else by total duration descending.
+    /// of deviations where `compat` requests them. Of one process rows are ordered by name, else by total duration descending.
     pub fn domains(
         &self,
         tables: &[SummaryTable<'_>],
@@ -495,7 +495,7 @@ impl DomainFigures {
     }
 }
 
-/// What an operation on memory does, as databases call it, by its name; others keep their names.
+/// Name of a memory operation's action in databases; other operations keep their names.
 fn action<'a>(session: &Session, domain: Domain, name: &'a str) -> &'a str {
     let is_it = |operation: &&Operation| {
         operation.domain() == domain && session.strings.get(operation.name) == name

@@ -40,7 +40,7 @@ impl Group {
 }
 
 impl Statistics<'_> {
-    /// The tables that `request` asks for: those per domain, those of groups, the one over all domains. There are
+    /// The tables of `request`: those per domain, those of groups, the one over all domains. There are
     /// none without rows.
     ///
     /// # Errors

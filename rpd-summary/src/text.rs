@@ -100,7 +100,7 @@ fn cells(row: &StatRow, names: &StatNames<'_>, unit: Unit) -> [String; 9] {
 const ROWS: usize = 1024;
 
 /// The table with its title, `indent` blanks in front of each line, an empty line before, between and after; empty
-/// for a table without rows. `names` are those of the table's statistics. The table's title stands between the name of the tool that `compat` asks for and `SUMMARY`.
+/// for a table without rows. `names` are those of the table's statistics. The table's title stands between the name of the tool that `compat` requests and `SUMMARY`.
 pub fn render(
     table: &StatTable,
     names: &StatNames<'_>,

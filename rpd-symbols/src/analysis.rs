@@ -1,4 +1,4 @@
-//! What stacks cost: calls, processor time, GPU time and bytes of each stack, and the memory that was taken with it.
+//! Costs of stacks: calls, processor time, GPU time and bytes of each stack, and the memory that was allocated with it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,14 +11,14 @@ use rpd_core::session::{MemoryAction, MemoryLevel, OperationClass, Session};
 
 use crate::flame;
 
-/// What a stack cost.
+/// Costs of a stack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Calls.
     pub calls: u64,
     /// Time in them, in nanoseconds.
     pub cpu: u64,
-    /// Time of the kernels and copies that they asked for, in nanoseconds.
+    /// Time of the kernels and copies that they requested, in nanoseconds.
     pub gpu: u64,
     /// Bytes that were copied or allocated for them.
     pub bytes: u64,
@@ -33,7 +33,7 @@ impl Cost {
         self.bytes += other.bytes;
     }
 
-    /// The part that is asked for.
+    /// The part that is requested.
     pub const fn of(&self, weight: Weight) -> u64 {
         match weight {
             Weight::Calls => self.calls,
@@ -68,7 +68,7 @@ impl Weight {
         }
     }
 
-    /// What it is counted in.
+    /// Its unit.
     pub const fn unit(self) -> flame::Unit {
         match self {
             Weight::Calls => flame::Unit::Count,
@@ -116,7 +116,7 @@ pub struct Change {
     pub bytes: i64,
 }
 
-/// What is known of one session.
+/// Costs of the stacks of one session.
 #[derive(Debug, Default)]
 pub struct Costs {
     /// By stack and function.
@@ -133,7 +133,7 @@ pub struct Costs {
     pub gpu_without: u64,
 }
 
-/// Which calls asked for something, by correlation id.
+/// Which calls requested something, by correlation id.
 struct Calls(HashMap<u64, Call>);
 
 #[derive(Clone, Copy)]
@@ -330,7 +330,7 @@ fn memory(
     }
 }
 
-/// What part of a stack is shown.
+/// Part of a stack that is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Part {
     /// All.

@@ -55,7 +55,7 @@ pub struct Frame {
     pub line: Option<u32>,
     /// Column in that, from 1.
     pub column: Option<u32>,
-    /// What all of this is from.
+    /// Source of this information.
     pub evidence: Evidence,
 }
 
@@ -71,7 +71,7 @@ impl Frame {
     }
 }
 
-/// What a frame is known from.
+/// Evidence of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Evidence {
     /// Debug information.

@@ -11,7 +11,7 @@ use crate::native::Symbolizer;
 use crate::search::Search;
 use crate::{Frame, Module, NoFile};
 
-/// Addresses that are asked for at once: what is answered in time counts.
+/// Addresses that are requested at once: what is answered in time counts.
 const PORTION: usize = 256;
 
 /// Looks addresses up as a [`Symbolizer`] does, until a time is over. Then addresses stay without an answer, and the thread

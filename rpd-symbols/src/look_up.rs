@@ -11,7 +11,7 @@ use crate::native::shorten;
 use crate::perf_map;
 use crate::{Frame, Module, NoFile};
 
-/// What answers questions about addresses of native code.
+/// Lookup of addresses of native code.
 pub trait Symbols {
     /// The frames at addresses of a module, each innermost first and at least one for each address; `None` for an address
     /// that was not looked up.
@@ -28,7 +28,7 @@ const TORCH_SCRIPT_MARK: &str = " [TorchScript]";
 /// Evidence of addresses that were not looked up.
 const LEFT_OUT: &str = "none: not looked up";
 
-/// What lookup came to.
+/// Result of lookups.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Distinct addresses of native code.

@@ -16,7 +16,7 @@ use crate::{Evidence, Frame, Module, NoFile};
 /// repeats them.
 pub const LONGEST_FUNCTION: usize = 4096;
 
-/// What ends a name that was cut off.
+/// Suffix of a truncated name.
 const CUT: &str = "...";
 
 /// Looks symbols up. Files are searched for once per module, and kept open.
@@ -109,7 +109,7 @@ impl Symbolizer {
         }
     }
 
-    /// What could not be used, one line each.
+    /// Notes about files that could not be used, one line each.
     pub fn notes(&self) -> &[String] {
         &self.finder.notes
     }

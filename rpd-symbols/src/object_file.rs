@@ -1,4 +1,4 @@
-//! What has to be known of an ELF file before it is trusted: its build id, where its debug information lies, and which
+//! Facts that decide whether an ELF file is trusted: its build id, where its debug information lies, and which
 //! addresses its symbol tables name.
 
 use std::fs::{File, OpenOptions};

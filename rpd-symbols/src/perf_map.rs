@@ -13,7 +13,7 @@ use crate::native::shorten;
 /// Bytes of a map that are read.
 const LONGEST: u64 = 256 << 20;
 
-/// What the name of such a frame is known from.
+/// Evidence of such a frame.
 pub(crate) const EVIDENCE: &str = "perf map";
 
 /// Names the frames of the session that are in no file, from the map of its process in `folder`. To be called where and when

@@ -8,7 +8,7 @@ use object::{
     RelocationTarget,
 };
 
-/// What linkers call sections of stubs.
+/// Names of sections of stubs.
 const SECTIONS: [&str; 3] = [".plt", ".plt.sec", ".plt.got"];
 /// Bytes of a stub.
 const LONG: u64 = 16;

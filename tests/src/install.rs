@@ -92,7 +92,7 @@ pub fn register() -> PathBuf {
     bin_dir().join("librpd_register.so")
 }
 
-/// A folder in which the simulator has the sonames that programs ask for, as links to the built
+/// A folder in which the simulator has the sonames that programs request, as links to the built
 /// library; to be put on `LD_LIBRARY_PATH`.
 ///
 /// # Panics
@@ -107,7 +107,7 @@ pub fn simulator_dir() -> &'static Path {
     })
 }
 
-/// The names under which programs ask for the simulator's library, from its own list.
+/// The names under which programs request the simulator's library, from its own list.
 ///
 /// # Errors
 /// When the list cannot be read.

@@ -97,7 +97,7 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
         let entry = entry?;
-        // What Python compiled is not shipped.
+        // Compiled Python files are not shipped.
         if entry.file_name() == "__pycache__" {
             continue;
         }

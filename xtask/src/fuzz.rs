@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz`: the fuzz targets under libFuzzer, with the toolchain that everything else is built with.
 //!
-//! The workspace's own crates are compiled with LLVM's edge counters, which stable Rust can ask for; their dependencies
+//! The workspace's own crates are compiled with LLVM's edge counters, which stable Rust can request; their dependencies
 //! are those of every other build.
 
 use std::fs::{self, File};

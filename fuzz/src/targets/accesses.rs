@@ -78,7 +78,7 @@ fn seeds() -> Vec<Vec<u8>> {
 }
 
 fn run(data: &[u8]) {
-    // What is wrong is said with its place.
+    // An error names the position in the file.
     let _ = read(data).map_err(|problem| problem.to_string());
 }
 

@@ -284,7 +284,7 @@ pub extern "C" fn rpd_trace_decoder_version() -> *const c_char {
         .cast()
 }
 
-/// What belongs to a handle.
+/// State behind a decoder handle.
 #[derive(Default)]
 struct State {
     code: CodeObjects,

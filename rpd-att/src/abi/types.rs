@@ -10,7 +10,7 @@ pub type Status = i32;
 pub const SUCCESS: Status = 0;
 /// Something failed.
 pub const ERROR: Status = 1;
-/// What was offered is too small; what is needed is written.
+/// The caller's buffer is too small; the needed size is written.
 pub const OUT_OF_RESOURCES: Status = 2;
 /// An argument is not usable.
 pub const INVALID_ARGUMENT: Status = 3;

@@ -32,7 +32,7 @@ struct Sampled {
 struct Clock {
     /// Cycles.
     time: i64,
-    /// What time stamps count from.
+    /// Origin of time stamps.
     base: Option<i64>,
 }
 

@@ -12,7 +12,7 @@ pub(crate) fn token_length(first: u8) -> usize {
 /// Waves of a SIMD.
 pub(crate) const SLOTS: usize = 10;
 
-/// What a token of type MISC says.
+/// Content of a token of type MISC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misc {
     /// Only time passes.
@@ -119,7 +119,7 @@ pub enum Gfx9Token {
         /// The value that the shader wrote.
         data: u32,
     },
-    /// What each wave of a SIMD did in this cycle.
+    /// Action of each wave of a SIMD in this cycle.
     Issue {
         /// SIMD.
         simd: u8,

@@ -8,7 +8,7 @@ use crate::record::{Category, Pc, State};
 /// Cycles of the shortest instruction, and of the unit of time.
 const QUAD: i64 = 4;
 
-/// What a token INST stands for.
+/// Kind of instruction in a token INST.
 enum Kind {
     Is(Category),
     /// The program counter is written.
@@ -281,7 +281,7 @@ impl Running {
 
     /// The wave ended at the token at `time`.
     pub(super) fn end(&mut self, time: i64) {
-        // What is behind the last instruction is not execution.
+        // Time after the last instruction is not execution.
         if self.wave.state == State::Exec {
             self.wave.state = State::Idle;
         }

@@ -3,7 +3,7 @@
 use crate::header::{Generation, Header};
 use crate::record::Category;
 
-/// What an operation is.
+/// Class of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
     /// An instruction of the wave, and its cycles.

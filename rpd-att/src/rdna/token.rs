@@ -100,13 +100,13 @@ const GFX10: &[TokenForm] = &[
     form(RdnaKind::AluExec, 0b1110, 4, 8, 4, 2),
 ];
 
-/// What GFX11 has instead.
+/// Forms of GFX11 that replace those of GFX10.
 const GFX11: &[TokenForm] = &[
     form(RdnaKind::UtilCounter, 0b011_0001, 7, 48, 7, 2),
     form(RdnaKind::Timestamp, 0b000_0001, 7, 48, 12, 36),
 ];
 
-/// What GFX12 has instead of GFX11's.
+/// Forms of GFX12 that replace those of GFX11.
 const GFX12: &[TokenForm] = &[
     form(RdnaKind::Inst, 0b010, 3, 20, 3, 3),
     form(RdnaKind::ShaderData, 0b000_0110, 7, 56, 7, 3),
@@ -176,7 +176,7 @@ pub(super) fn bits(word: u64, low: u32, count: u32) -> u64 {
     (word >> low) & ((1 << count) - 1)
 }
 
-/// What a time stamp is besides a token.
+/// Role of a time stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stamp {
     Delta(u64),

@@ -129,7 +129,7 @@ pub(crate) fn all(stream: &[u8]) -> All {
     all_with(stream, &mut NoCode)
 }
 
-/// Code as a list of lines, and the addresses that were asked for.
+/// Code as a list of lines, and the addresses that were requested.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     lines: HashMap<Pc, (String, u32)>,

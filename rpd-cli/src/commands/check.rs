@@ -64,7 +64,7 @@ struct Other {
 /// A finding, as the simulator wrote it.
 #[derive(Debug, Clone, Serialize)]
 struct Finding {
-    /// What it is, in words.
+    /// Description of the finding.
     kind: String,
     /// Name of the kernel, demangled.
     kernel: String,
@@ -80,7 +80,7 @@ struct Finding {
     writes: bool,
     /// How often it happened in the dispatch that showed it first.
     times: u64,
-    /// What is known of the address.
+    /// Description of the address.
     memory: Option<String>,
     other: Option<Other>,
 }

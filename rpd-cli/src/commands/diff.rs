@@ -65,7 +65,7 @@ struct Arguments {
     /// Rows to show; 0 shows all [default: 30 in tables, else all]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// How the result looks
+    /// Output format of the result
     #[arg(short = 'f', long, value_enum, default_value = "table")]
     format: Form,
     /// Write to this file instead of standard output
@@ -182,7 +182,7 @@ impl Arguments {
             (Measure::Mean, self.fail_mean_above),
             (Measure::Total, self.fail_total_above),
         ];
-        // With --of the rows are those that were asked for.
+        // With --of the rows are those that were requested.
         let is_judged = !self.of.is_empty() || JUDGED.contains(&row.group);
         if !is_judged || row.share() < self.min_share {
             return;

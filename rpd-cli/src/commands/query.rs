@@ -47,7 +47,7 @@ struct Arguments {
     /// File with SQL to run first, for temporary views and the like
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// How the result looks
+    /// Output format of the result
     #[arg(short = 'f', long, value_enum, default_value = "table")]
     format: Form,
     /// Write to DIR/NAME.ending instead of standard output

@@ -110,7 +110,7 @@ struct Arguments {
     quiet: bool,
 }
 
-/// What results of `--verify self` may differ by where they differ from replay to replay.
+/// Tolerances of `--verify self` for results that differ from replay to replay: relative, absolute.
 const VARYING: (f64, f64) = (1e-5, 1e-5);
 
 fn verify(text: &str) -> Result<Verify, String> {

@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     for path in given.inputs.paths(NAME)? {
         match RpdFile::open(&path) {
             Ok(Some(file)) => rpd_files.push(file),
-            // What is wrong with it is found when it is read as a database.
+            // Problems are reported when it is read as a database.
             Ok(None) | Err(_) => paths.push(path),
         }
     }
@@ -152,7 +152,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     Ok(0)
 }
 
-/// What a file of RPD says of some records.
+/// Converts sums of a file of RPD.
 fn known(sums: RpdSums) -> KnownSum {
     KnownSum {
         table: sums.kind,

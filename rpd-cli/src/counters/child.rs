@@ -205,7 +205,7 @@ impl Provider {
             .ok_or("it does not describe its counters")?;
         let handle = rocprofiler_counter_id_t { handle: id };
         let mut info = rocprofiler_counter_info_v1_t::default();
-        // SAFETY: the struct of the version asked for.
+        // SAFETY: the struct of the version requested.
         let status = unsafe {
             query(
                 handle,
@@ -229,7 +229,7 @@ impl Provider {
             });
         }
         let mut info = rocprofiler_counter_info_v0_t::default();
-        // SAFETY: the struct of the version asked for.
+        // SAFETY: the struct of the version requested.
         let status = unsafe {
             query(
                 handle,

@@ -33,7 +33,7 @@ pub(crate) enum Query {
 }
 
 impl Query {
-    /// What the child does to answer the query, for messages.
+    /// Activity of the child for this query, for messages.
     pub(super) fn activity(&self) -> &'static str {
         match self {
             Query::Open { definitions, .. } if definitions.is_empty() => {

@@ -12,7 +12,7 @@ const LATER_SETTINGS_VERSION: [u32; 2] = [1, 1];
 /// Checks all passes that trace. GPUs and counters that do not exist are named in warnings, when others do.
 ///
 /// # Errors
-/// Nothing that was asked for exists, or the provider cannot do what was asked for.
+/// Nothing that was requested exists, or the provider cannot do what was requested.
 pub(crate) fn validate(plan: &mut Plan) -> Result<(), Failure> {
     let open = |pass: &Pass| ProviderCounters::open(&pass.options, &pass.sdk_suffixes);
     let mut warnings = Vec::new();

@@ -208,7 +208,7 @@ impl Runner<'_> {
     }
 }
 
-/// What `--log-level` makes rpd itself print.
+/// Prints the messages of rpd itself for `--log-level`.
 fn show(options: &Options, changes: &environment::Changes) {
     let level = options.log_level;
     if matches!(

@@ -5,7 +5,7 @@ use rpd_core::options::CounterRequest;
 /// Marks a group whose names are spread over as few passes as possible.
 const AUTO: &str = "auto:";
 
-/// What stands between two names, beside blanks.
+/// Separators of names besides blanks.
 const SEPARATORS: &str = "!@#$%&(),*+-./;<>?{}^`~|";
 
 /// Counters that are collected in one pass.

@@ -1,4 +1,4 @@
-//! What was given for options, and where.
+//! Values of options, and their sources.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use crate::exit_status::{FAILED, USAGE};
 use crate::failure::Failure;
 use crate::options::table::OPTIONS;
 
-/// What was given for one option.
+/// Value of one option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
     Bool(bool),
@@ -65,7 +65,7 @@ pub(crate) enum Origin {
     Job(Place),
 }
 
-/// What one source, or several merged ones, give. Keys are long names.
+/// Option values of one source, or of several merged ones. Keys are long names.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OptionValues {
     pub(crate) values: HashMap<&'static str, Value>,
@@ -73,7 +73,7 @@ pub(crate) struct OptionValues {
 }
 
 impl OptionValues {
-    /// What was given for the option with this long name, which must be in the table of options.
+    /// Value of the option with this long name, which must be in the table of options.
     fn value(&self, long: &str) -> Option<&Value> {
         debug_assert!(
             OPTIONS.iter().any(|spec| spec.long == long),

@@ -11,10 +11,10 @@ use crate::failure::Failure;
 const LIGHT: &str = "light";
 const KEEP: &str = "light-keep";
 
-/// Bytes that are kept for each process, unless others are asked for.
+/// Bytes that are kept for each process, unless others are requested.
 const USUAL: u64 = 64 << 20;
 
-/// Options that ask for what a light recording does not have. Aggregates first: a message names the first.
+/// Options that request what a light recording does not have. Aggregates first: a message names the first.
 const REFUSED: [&str; 22] = [
     "sys-trace",
     "runtime-trace",
@@ -43,7 +43,7 @@ const REFUSED: [&str; 22] = [
 /// Bytes that a light recording keeps for each process; `None` when the recording is no light one.
 ///
 /// # Errors
-/// Another option asks for what a light recording does not have.
+/// Another option requests what a light recording does not have.
 pub(super) fn resolve(
     given: &OptionValues,
     traces: &Traces,

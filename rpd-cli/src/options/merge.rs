@@ -12,7 +12,7 @@ use crate::jobs::Input;
 pub(super) struct Draft {
     /// All but the counters of `pmc`.
     pub(super) given: OptionValues,
-    /// What `pmc` asks for.
+    /// Counters that `pmc` requests.
     pub(super) counters: CounterGroup,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn drafts(mut given: OptionValues, input: Option<Input>) -> Result<Dr
     Ok(Drafts { list, stem, cause })
 }
 
-/// What makes several passes: so many groups on the command line, so many jobs, or one of each.
+/// Reason for several passes: counter groups on the command line, jobs, or one of each.
 fn cause(groups: usize, jobs: usize, combined: bool) -> Option<&'static str> {
     if groups > 1 {
         Some("multiple --pmc flags")
@@ -159,7 +159,7 @@ fn merge(given: &OptionValues, mut job: OptionValues) -> Result<Draft, Failure> 
     let mut merged = given.clone();
     merged.values.extend(job.values);
     for (long, origin) in job.origins {
-        // What the command line says as well is named as it stands there.
+        // Options that are on the command line too are named in its syntax.
         if !given.values.contains_key(long) {
             merged.origins.insert(long, origin);
         }

@@ -13,7 +13,7 @@ use super::table::{self, Form, OPTIONS, Spec};
 use crate::exit_status::{FAILED, USAGE};
 use crate::failure::Failure;
 
-/// What a command line asks for.
+/// Result of parsing a command line.
 #[derive(Debug)]
 pub(crate) enum Parsed {
     /// Print this and stop.

@@ -269,7 +269,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// What is counted, and whether it is yet to be spread over passes.
+    /// Counter options, and whether the counters still have to be packed into passes.
     fn counters(&mut self, draft: &Draft) -> Result<(CounterOptions, bool), Failure> {
         let given = &draft.given;
         let asked = given.groups("pmc-groups").unwrap_or_default();

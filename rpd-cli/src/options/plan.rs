@@ -1,4 +1,4 @@
-//! What to do: the passes, each with its options, and what concerns all of them.
+//! The plan of a run: passes with their options, and settings of the whole run.
 
 use rpd_core::options::{CounterRequest, Options};
 
@@ -28,7 +28,7 @@ pub(crate) struct Pass {
     /// The only group of counters holds names that are yet to be spread over as few passes as possible:
     /// [`Plan::spread`].
     pub(crate) auto: bool,
-    /// Counters were asked for by `pmc`, not as groups that take turns, nor by an inherited variable: with an
+    /// Counters were requested by `pmc`, not as groups that take turns, nor by an inherited variable: with an
     /// input file such a pass has a directory of its own even when it is the only one.
     pub(crate) counted: bool,
     /// Why the target runs without the collector: its MPI rank is not profiled. `None` profiles it.
@@ -52,7 +52,7 @@ pub(crate) struct Plan {
     pub(crate) list_avail: bool,
     /// Print the passes instead of running them.
     pub(crate) echo: bool,
-    /// What the user should know although it stops nothing.
+    /// Warnings that do not stop the run.
     pub(crate) warnings: Vec<String>,
 }
 

@@ -13,7 +13,7 @@ const NEED_SDK: [(&str, &str); 4] = [
     ("kernel-replay-beta-enabled", "kernel replay"),
 ];
 
-/// What needs the SDK: the option, and what it is for.
+/// Options that need the SDK: the option and its purpose.
 fn needs_sdk(
     given: &OptionValues,
     traces: &Traces,

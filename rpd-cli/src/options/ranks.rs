@@ -20,7 +20,7 @@ const RANKS: &str = "profile-mpi-ranks";
 const RANK: &str = "mpi-world-rank-variable";
 const SIZE: &str = "mpi-world-size-variable";
 
-/// What is known about ranks.
+/// Facts about MPI ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Ranks {
     /// Why this rank is not profiled, if it is not.

@@ -22,7 +22,7 @@ pub(crate) struct Environment {
     pub(crate) variables: BTreeMap<String, String>,
     /// Current directory.
     pub(crate) cwd: PathBuf,
-    /// Whose behaviour is asked for, by the name that rpd was called by or by `--compat`.
+    /// Whose behaviour is requested, by the name that rpd was called by or by `--compat`.
     pub(crate) compat: Compat,
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn resolve_with(
         for warning in std::mem::take(&mut input.warnings) {
             resolver.warn(warning);
         }
-        // What a job may not contradict; all other variables yield to it.
+        // Variables that a job must not contradict; the job overrides all others.
         resolver
             .variables
             .fill(&mut given, |spec| AS_GIVEN.contains(&spec.long))?;
@@ -183,7 +183,7 @@ pub(crate) fn resolve_with(
 /// Options whose inherited variables count as given on the command line when there is an input file.
 const AS_GIVEN: [&str; 3] = ["output-file", "output-directory", "profile-mpi-ranks"];
 
-/// What all passes have in common, and what was found out for one of them and need not be found out again.
+/// Inputs that all passes share, and cached results.
 pub(super) struct Resolver<'a> {
     pub(super) environment: &'a Environment,
     variables: Variables<'a>,

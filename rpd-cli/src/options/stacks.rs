@@ -10,7 +10,7 @@ use super::inherit::variable_truth;
 use super::resolve::Environment;
 use crate::failure::Failure;
 
-/// The variable of rocmProfileData that asks for native stacks.
+/// The variable of rocmProfileData that requests native stacks.
 const COMPATIBLE: &str = "RPDT_STACKFRAMES";
 
 const STACKS: &str = "stacks";

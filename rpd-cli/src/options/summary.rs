@@ -7,7 +7,7 @@ use rpd_summary::Group;
 use super::given::OptionValues;
 use crate::failure::Failure;
 
-/// What separates the expressions in a variable.
+/// Separator of the expressions in a variable.
 const SEPARATOR: &str = "##@@##";
 
 /// Options that are of no use without a trace, in the order in which they are named.

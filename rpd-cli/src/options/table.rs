@@ -52,7 +52,7 @@ impl Group {
     }
 }
 
-/// What an option takes.
+/// Form of an option's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Nothing: `--version`.
@@ -69,7 +69,7 @@ pub(crate) enum Form {
     Choice(&'static [&'static str], bool),
     /// One or more of these words, case does not matter.
     Choices(&'static [&'static str]),
-    /// Texts: at least so many, up to the next token that starts with a dash.
+    /// Texts: at least this many, up to the next token that starts with a dash.
     List(usize),
     /// As [`Form::List`], each occurrence a group of its own.
     Groups,
@@ -88,7 +88,7 @@ pub(crate) enum Inherit {
     Opposite(&'static str),
 }
 
-/// Whether this build can do what the option asks for.
+/// Whether this build can do what the option requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Support {
     /// The option works in this build.

@@ -55,7 +55,7 @@ pub(super) struct Resolved {
     pub(super) collector: Option<ThreadTraceOptions>,
     /// A decoder library to use in place of rpd's own.
     pub(super) library: Option<PathBuf>,
-    /// What has to be said.
+    /// Warning for the user.
     pub(super) warning: Option<String>,
 }
 

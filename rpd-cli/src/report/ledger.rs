@@ -21,10 +21,10 @@ const MAX_DETAILS: usize = 4;
 /// Processes without a GPU call that get a line each; more are counted.
 const MAX_IDLE: usize = 8;
 
-/// What became of one process.
+/// Result of one process.
 pub(super) struct Outcome {
     pid: ProcessId,
-    /// What was recorded, if it could be read.
+    /// Its recording, if it could be read.
     pub(super) session: Option<Session>,
     /// The process ended before it wrote a record.
     pub(super) ended_early: bool,
@@ -190,7 +190,7 @@ fn counts(session: &Session, options: &Options) -> String {
         } else {
             "no GPU call"
         };
-        // What was not stored may have been anything.
+        // Dropped records may have been of any kind.
         if ledger.dropped > 0 {
             return format!("nothing could be stored of what it did, {dropped}");
         }
@@ -231,7 +231,7 @@ fn counts(session: &Session, options: &Options) -> String {
     let mut texts = Vec::new();
     let mut untraced = Vec::new();
     for (traced, number, noun) in figures {
-        // What is rare is mentioned when there is some.
+        // Rare kinds are mentioned only when present.
         let common = matches!(noun, "call" | "dispatch" | "copy" | "PC sample");
         let text = match (number, noun) {
             (1, _) => format!("1 {noun}"),
@@ -301,7 +301,7 @@ fn files_shown(files: &[PathBuf]) -> String {
     }
 }
 
-/// What the user should know besides the figures.
+/// Adds remarks beside the figures.
 fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<String>) {
     let ledger = &session.ledger;
     if ledger.dropped > 0 {
@@ -396,7 +396,7 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     limited(name, "note: ", &ledger.notes, lines);
 }
 
-/// What a light recording has not kept one by one; `None` when it has all.
+/// Number of records that a light recording has only as sums; `None` when it kept all.
 fn given_up(session: &Session) -> Option<String> {
     let kept = session.dispatches.len() + session.copies.len();
     let all: u64 = [Domain::KernelDispatch, Domain::MemoryCopy]

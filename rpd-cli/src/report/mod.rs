@@ -142,7 +142,7 @@ pub(crate) fn finish(
 /// Where programs with code that is made at run time write its names for perf.
 const PERF_MAPS: &str = "/tmp";
 
-/// What all processes of a report have in common.
+/// State that all processes of a report share.
 struct Report<'a> {
     run: &'a RunDirectory,
     options: &'a Options,

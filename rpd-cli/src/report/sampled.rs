@@ -1,4 +1,4 @@
-//! What the ledger says about PC samples.
+//! Remarks of the ledger about PC samples.
 
 use rpd_core::options::Options;
 use rpd_core::session::Session;

@@ -1,4 +1,4 @@
-//! What the ledger says about thread traces.
+//! Remarks of the ledger about thread traces.
 
 use rpd_core::options::Options;
 use rpd_core::session::Session;

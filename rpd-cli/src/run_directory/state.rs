@@ -14,7 +14,7 @@ const STATE_FILE: &str = "report.json";
 /// Largest size of the file in bytes: it has a few hundred bytes for each process image.
 const LARGEST: u64 = 256 << 20;
 
-/// What has been reported of a run, so that a later report does not overwrite files.
+/// Files that a run's reports have written, so that a later report does not overwrite them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct State {

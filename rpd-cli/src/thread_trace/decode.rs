@@ -89,7 +89,7 @@ impl Outputs {
     }
 }
 
-/// What was found about a shader engine.
+/// Decoding results of a shader engine.
 #[derive(Debug)]
 pub(crate) struct EngineReport {
     /// Number of the shader engine.
@@ -102,14 +102,14 @@ pub(crate) struct EngineReport {
     pub(crate) gfx: u32,
 }
 
-/// What was found about a dispatch.
+/// Decoding results of a dispatch.
 #[derive(Debug)]
 pub(crate) struct Decoded {
     /// Of each shader engine.
     pub(crate) engines: Vec<EngineReport>,
     /// Lines of code.
     pub(crate) listing: Listing,
-    /// What to tell the user.
+    /// Notes for the user.
     pub(crate) notes: Vec<String>,
     /// Files and folders that were written.
     pub(crate) written: Vec<PathBuf>,

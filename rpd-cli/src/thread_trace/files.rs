@@ -28,12 +28,12 @@ pub(crate) struct CodeFile {
     pub(crate) path: PathBuf,
 }
 
-/// What belongs to one folder of results.
+/// Key of one folder of results.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TraceKey {
     /// The directory that the files are in.
     pub(crate) directory: PathBuf,
-    /// What their names begin with.
+    /// Prefix of their names.
     pub(crate) prefix: String,
     /// Handle of the agent.
     pub(crate) agent: String,

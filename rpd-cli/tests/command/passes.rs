@@ -131,7 +131,7 @@ fn counters_are_asked_for_before_anything_runs() {
     );
     assert_eq!(error.lines().count(), 1);
     assert!(entries(&setup.work()).is_empty());
-    // What is only printed asks nobody.
+    // --echo runs nothing, so the provider is not queried.
     let output = setup.run(&["--backend", "sim", "--pmc", "A", "--echo", "--", "true"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }

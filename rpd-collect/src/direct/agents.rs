@@ -161,7 +161,7 @@ fn cpu_family(text: &str) -> u32 {
     value.unwrap_or(0)
 }
 
-/// What the driver says of a node, by name.
+/// Properties of a node in the driver's topology, by name.
 fn driver_properties(node: u32) -> Vec<(String, u64)> {
     let folder = driver_folder(node);
     let text = std::fs::read_to_string(folder.join("properties")).unwrap_or_default();

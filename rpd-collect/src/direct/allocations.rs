@@ -27,7 +27,7 @@ pub(super) fn configure(stacks: Option<Selection>) {
     let _ = STACKS.set(stacks);
 }
 
-/// Makes a call that allocates or frees. `address` is asked for after it, if it succeeded, when it allocates.
+/// Makes a call that allocates or frees. After an allocation that succeeded, `address` gives the address.
 fn observe(
     operation: u32,
     agent: u64,
@@ -72,7 +72,7 @@ fn observe(
     status
 }
 
-/// What a successful call wrote.
+/// Value that a successful call wrote.
 fn written(place: *const u64) -> u64 {
     // SAFETY: null, or where a call that succeeded has written.
     unsafe { place.as_ref() }.copied().unwrap_or(0)
@@ -129,7 +129,7 @@ hook! {
     }
 }
 
-/// What goes into the tables of HSA.
+/// Hooks for the tables of HSA.
 pub(super) static HOOKS: [&Hook; 6] = [
     &MEMORY_ALLOCATE,
     &MEMORY_FREE,

@@ -181,7 +181,7 @@ macro_rules! changes {
             }
         })*
 
-        /// What goes into the tables of HSA.
+        /// Hooks for the tables of HSA.
         pub(super) static HOOKS: &[&Hook] = &[&DESTROY, $(&$hook),*];
     };
 }

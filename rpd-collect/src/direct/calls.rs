@@ -49,7 +49,7 @@ pub(super) struct Frame {
     has_stream: bool,
 }
 
-/// What a thread knows of the calls that it is in.
+/// Calls that a thread is in.
 struct State {
     innermost: Cell<*const Frame>,
     /// Ids of this thread's block that are left.
@@ -157,14 +157,14 @@ impl Frame {
     }
 }
 
-/// What is done at the calls of an operation.
+/// Actions at the calls of an operation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Operation {
     /// They are recorded.
     pub(super) recorded: bool,
     /// With their arguments.
     pub(super) arguments: Option<Layout>,
-    /// What they do with a HIP stream, where streams are followed.
+    /// Effect on a HIP stream, where streams are followed.
     pub(super) stream: Option<Stream>,
 }
 

@@ -451,7 +451,7 @@ hook! {
     }
 }
 
-/// What goes into the tables of HSA.
+/// Hooks for the tables of HSA.
 pub(super) static HOOKS: [&Hook; 2] = [&FREEZE, &DESTROY];
 
 hook! {
@@ -476,7 +476,7 @@ hook! {
     }
 }
 
-/// What goes into the table of the HIP compiler.
+/// Hooks for the table of the HIP compiler.
 pub(super) static COMPILER_HOOKS: [&Hook; 1] = [&REGISTER];
 
 #[cfg(test)]

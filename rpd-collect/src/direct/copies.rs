@@ -72,7 +72,7 @@ fn submit(signal: u64, work: Work, tid: u32) -> Option<Signals> {
     signals
 }
 
-/// What the runtime calls when a copy with a signal of ours is complete; `data` is a [`Chained`].
+/// Called by the runtime when a copy with a signal of ours is complete; `data` is a [`Chained`].
 unsafe extern "C" fn on_complete(_value: i64, data: *mut c_void) -> bool {
     // SAFETY: `copied` leaked the box, and the runtime calls once.
     let chained = unsafe { Box::from_raw(data.cast::<Chained>()) };
@@ -257,7 +257,7 @@ hook! {
     }
 }
 
-/// What goes into the tables of HSA.
+/// Hooks for the tables of HSA.
 pub(super) static HOOKS: [&Hook; 3] = [&COPY, &COPY_ON_ENGINE, &COPY_RECT];
 
 /// Has the runtime keep the times of copies.

@@ -93,7 +93,7 @@ type Callback = *const c_void;
 /// `HSA_QUEUE_TYPE_COOPERATIVE`.
 const COOPERATIVE: u32 = 2;
 
-/// What is known of the queue for cooperative launches, where the runtime has one for each agent (HSA 1.18 does): every
+/// The queue for cooperative launches, where the runtime has one for each agent (HSA 1.18 does): every
 /// request gets the same queue, which ends when each has destroyed it.
 ///
 /// A queue that passes its packets to us takes the queue below it for its own and deletes it, which the agent does as well.
@@ -326,7 +326,7 @@ const BARRIER_OR: u64 = 5;
 const VENDOR_SPECIFIC: u64 = 0;
 /// The bit of the header that has a packet wait for those before it.
 const BARRIER_BIT: u64 = 1 << 8;
-/// What a packet wrote is visible to the whole system when it is complete.
+/// Release scope: stores are visible to the whole system when the packet completes.
 const RELEASE_SYSTEM: u64 = 2 << 11;
 /// Where the completion signal is.
 const SIGNAL: usize = 7;
@@ -452,5 +452,5 @@ fn describe(queue: &Queue, packet: &Packet) -> Dispatch {
     }
 }
 
-/// What goes into the tables of HSA.
+/// Hooks for the tables of HSA.
 pub(super) static HOOKS: [&Hook; 3] = [&QUEUE_CREATE, &QUEUE_DESTROY, &PROFILER_ENABLED];

@@ -24,7 +24,7 @@ macro_rules! runtime {
 }
 pub(super) use runtime;
 
-/// What is returned in the place of a function that the table lacks: `HSA_STATUS_ERROR`.
+/// Result for a function that the table lacks: `HSA_STATUS_ERROR`.
 pub(super) const MISSING: u32 = 0x1000;
 
 /// An attribute of `hsa_signal_create` of the AMD extension: only GPUs wait for it, so that no interrupt is needed.

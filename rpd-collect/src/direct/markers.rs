@@ -29,7 +29,7 @@ const THREAD_RANGE: usize = 1;
 const PROCESS_RANGE: usize = 2;
 const GET_THREAD_ID: usize = 3;
 
-/// What is done at marks, ranges and control calls.
+/// Actions at marks, ranges and control calls.
 struct Config {
     /// They are recorded.
     recorded: bool,
@@ -223,7 +223,7 @@ hook! {
         let id = next(message);
         if let Some(range) = range {
             RANGES.run(|| {
-                // What this thread does next is not inside the range: others may stop it.
+                // The range ends independently of this thread's next calls: any thread may stop it.
                 range.frame.leave();
                 with_started(|started| started.insert(id, range));
             });
@@ -360,7 +360,7 @@ hook! {
     }
 }
 
-/// What goes into the tables of ROCTx.
+/// Hooks for the tables of ROCTx.
 pub(super) static HOOKS: [&Hook; 12] = [
     &MARK_HOOK,
     &PUSH,

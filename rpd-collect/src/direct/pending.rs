@@ -30,7 +30,7 @@ pub(super) struct Signals {
     pub(super) work: u64,
     /// The one that the program waits for, when that is another and is to be changed as the work would have done.
     pub(super) program: u64,
-    /// What [`Pending::withdraw`] and [`Pending::completed`] need.
+    /// Argument of [`Pending::withdraw`] and [`Pending::completed`].
     pub(super) node: *const Node,
 }
 
@@ -132,7 +132,7 @@ pub(super) struct Pending {
     returned: AtomicPtr<Node>,
 }
 
-/// What the thread that submits changes.
+/// State that the submitting thread changes.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Submitter {
@@ -144,7 +144,7 @@ struct Submitter {
     submitted: AtomicU64,
 }
 
-/// What the thread that polls changes.
+/// State that the polling thread changes.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Poller {

@@ -31,5 +31,5 @@ hook! {
     }
 }
 
-/// What goes into the tables of HSA.
+/// Hooks for the tables of HSA.
 pub(super) static HOOKS: [&Hook; 1] = [&SHUT_DOWN];

@@ -9,7 +9,7 @@ use rpd_spool::writer::ForkLock;
 
 use crate::recording::fork::ForkHook;
 
-/// What a call does with the one HIP stream that it concerns; with the offset in its argument struct of the handle, or of
+/// Effect of a call on its HIP stream, with the offset in the argument struct of the handle, or of
 /// the pointer to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stream {
@@ -23,7 +23,7 @@ pub(super) enum Stream {
 
 include!(concat!(env!("OUT_DIR"), "/streams.rs"));
 
-/// What a function of the HIP runtime's table does with a stream.
+/// Effect of a function of the HIP runtime's table on a stream.
 pub(super) fn of_operation(slot: usize) -> Option<Stream> {
     STREAMS
         .binary_search_by_key(&slot, |(slot, _)| usize::from(*slot))

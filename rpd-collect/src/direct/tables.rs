@@ -1,4 +1,4 @@
-//! What goes into which slots of a runtime's tables.
+//! Assignment of hooks to the slots of a runtime's tables.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -22,9 +22,9 @@ pub(super) mod functions {
     /// The functions below the wrapper of an operation. Null while the runtime has not registered the table, or when the
     /// table lacks the slot.
     pub(in crate::direct) struct Below {
-        /// What the wrapper calls: a hook of ours where there is one, otherwise `runtime`.
+        /// Function that the wrapper calls: a hook of ours where there is one, otherwise `runtime`.
         pub(in crate::direct) next: Slot,
-        /// What the runtime itself had in the slot.
+        /// The runtime's own function of the slot.
         pub(in crate::direct) runtime: Slot,
     }
 
@@ -48,7 +48,7 @@ pub(super) mod functions {
     include!(concat!(env!("OUT_DIR"), "/functions.rs"));
 }
 
-/// What the wrappers of each table do.
+/// Actions of the wrappers of each table.
 pub(super) mod api {
     use crate::direct::calls::ApiSlot;
 

@@ -406,7 +406,7 @@ mod tests {
         }
         assert!(is_ours(&current(number).expect("known")));
         assert_eq!(ask().sa_sigaction, libc::SIG_DFL);
-        // What the target said about the default is what it reads.
+        // The target reads back the flags that it set with the default action.
         assert_eq!(ask().sa_flags & libc::SA_RESETHAND, libc::SA_RESETHAND);
         withdraw();
         assert_eq!(current(number).expect("known").sa_sigaction, libc::SIG_DFL);

@@ -12,7 +12,7 @@ use super::{stacks, thread};
 
 const HEAD: usize = size_of::<ApiCall>();
 
-/// What is known of a call when it begins.
+/// Facts about a call at its begin.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call {
     /// Number of its kind in the names that the process recorded.

@@ -1,4 +1,4 @@
-//! What modules do around a fork of the target.
+//! Actions of modules around a fork of the target.
 //!
 //! A module that has a lock, a thread or state which a child must not keep describes it in a [`ForkHook`] and registers
 //! that before it uses them. The fork handlers of [`super::process`] run the hooks.
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use rpd_spool::writer::ForkLock;
 
-/// What one module does around a fork.
+/// Actions of one module around a fork.
 pub(crate) struct ForkHook {
     lock: Option<&'static ForkLock>,
     in_child: Option<fn()>,

@@ -99,7 +99,7 @@ pub(crate) fn end_process_range(correlation: u64, time: u64) {
     });
 }
 
-/// What a program can give a name to; the values are those of the record.
+/// Kinds of named resources; the values are those of the record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Resource {
     /// The calling thread.

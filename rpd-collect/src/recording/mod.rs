@@ -1,4 +1,4 @@
-//! What is recorded, and where it goes: the layer below every provider. Nothing in here knows an ABI.
+//! Recording of events into the spool: the layer below every provider. It depends on no provider's ABI.
 //!
 //! A provider describes what happens in the words of [`call`], [`markers`], [`device_work`] and [`meta`]; they write it
 //! into the spool streams of the process and its threads.

@@ -17,7 +17,7 @@ use super::{fork, process_record};
 /// Bytes of the first meta segment: most processes never use the GPU and need no more.
 const META_SEGMENT: usize = 4096;
 
-/// What is known about this process image. Never freed.
+/// Facts about this process image. Never freed.
 pub(crate) struct Process {
     /// The options from the front end.
     pub(crate) options: CollectorOptions,

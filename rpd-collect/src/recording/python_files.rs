@@ -1,7 +1,7 @@
-//! Python files that stacks meet, for the Python package `rpd` that asks for them, and what it says that generated ones
+//! Python files that stacks meet, for the Python package `rpd` that requests them, and what it says that generated ones
 //! were made from.
 //!
-//! A thread that meets a file for the first time while it takes a stack only appends the name to a log: it takes no lock
+//! A thread that sees a file for the first time while it takes a stack only appends the name to a log: it takes no lock
 //! and never waits. A thread of the package waits for the names.
 
 use std::sync::OnceLock;
@@ -21,7 +21,7 @@ const LONGEST_SOURCE: usize = 1 << 20;
 
 static LOG: Log = Log::new();
 
-/// Names in the order in which they were met, each a word with its length plus one, and its bytes.
+/// Names in the order in which they were seen, each a word with its length plus one, and its bytes.
 struct Log {
     words: [AtomicU64; WORDS],
     /// Words that are taken.

@@ -31,7 +31,7 @@ static FORK: ForkHook = ForkHook::new().in_child(forked);
 
 struct Recorder {
     stacks: Stacks,
-    /// What stacks are marked with.
+    /// Flags of stacks.
     flags: u32,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn prepare(options: &CollectorOptions) {
         StackMode::Python => Mode::Python,
         StackMode::Merged => Mode::Merged,
     };
-    // SAFETY: the entry may be asked for at any time.
+    // SAFETY: `getauxval` may be called at any time.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
         meta::note("no call stacks are taken: the program runs with more rights than its user");
         return;
@@ -157,7 +157,7 @@ fn min_duration() -> u64 {
     MIN_DURATION.load(Ordering::Relaxed)
 }
 
-/// What the record of a call that begins has of its stack: `None` when it has no room for one. The room stays empty until
+/// Stack field of the record of a beginning call: `None` when the record has no such field. The field stays empty until
 /// the call's end where only long calls have stacks.
 #[inline]
 pub(super) fn at_begin(thread: &mut Thread, wanted: bool) -> Option<StackRef> {

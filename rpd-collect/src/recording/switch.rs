@@ -25,7 +25,7 @@ pub(crate) static FORK: ForkHook = ForkHook::new().when_child_records(|| {
     }
 });
 
-/// What a provider switches. Several threads may do so at once, a repeat has no effect, and no lock is held meanwhile.
+/// A service that is switched on and off. Several threads may do so at once, a repeat has no effect, and no lock is held meanwhile.
 pub(crate) trait Switched: Send + Sync {
     /// Starts or stops the traces.
     fn trace(&self, on: bool);

@@ -38,7 +38,7 @@ pub(crate) struct Thread {
     pub(super) regions: Vec<u32>,
     /// Numbers of the messages of this thread's regions.
     pub(super) region_numbers: RegionNumbers,
-    /// What taking stacks keeps from one to the next; `None` before the first.
+    /// State kept between stacks; `None` before the first.
     pub(super) stacks: Option<Box<ThreadStacks>>,
 }
 

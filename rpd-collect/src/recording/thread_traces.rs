@@ -27,7 +27,7 @@ pub(crate) fn dispatch(agent: u64, dispatch: u64, kernel: u64) {
     });
 }
 
-/// What a delivered piece of a stream is of.
+/// Origin of a delivered piece of a stream.
 #[derive(Clone, Copy)]
 pub(crate) struct Chunk {
     /// Agent handle.

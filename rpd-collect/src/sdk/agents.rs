@@ -29,7 +29,7 @@ pub(super) fn record(functions: &Functions) {
     for size in SIZES {
         status = visit3(
             |_: rocprofiler_agent_version_t, agents: *mut *const c_void, count: usize| {
-                // SAFETY: the provider's array of that many agents, of the version asked for.
+                // SAFETY: the provider's array of that many agents, of the version requested.
                 unsafe { write_all(agents, count) };
             },
             // SAFETY: callback and data belong together.

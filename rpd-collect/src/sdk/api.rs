@@ -24,7 +24,7 @@ use crate::recording::text;
 
 static SERVICE: Service = Service::new("API calls");
 
-/// What to copy of the arguments of an operation.
+/// Which arguments of an operation are copied.
 #[derive(Debug, Clone, Copy)]
 enum Arguments {
     /// Nothing.

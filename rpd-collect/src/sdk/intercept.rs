@@ -73,7 +73,7 @@ mod wrappers {
 
 use wrappers::{COUNT, WRAPPERS};
 
-/// What the slots of the runtime's table held.
+/// The runtime's own functions, by slot.
 static NEXT: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(std::ptr::null_mut()) }; COUNT];
 
 /// Slots of the compiler's table, `data/operations.csv`.

@@ -51,7 +51,7 @@ struct Sampled {
 
 static SAMPLED: OnceLock<Sampled> = OnceLock::new();
 
-/// What the flushing thread does.
+/// States of the flushing thread.
 mod state {
     pub(super) const IDLE: u32 = 0;
     pub(super) const FLUSHING: u32 = 1;
@@ -60,10 +60,10 @@ mod state {
 
 static STATE: AtomicU32 = AtomicU32::new(state::IDLE);
 
-/// What is missing, in notes about failures.
+/// Subject of notes about failures.
 const PURPOSE: &str = "PC sampling";
 
-/// Samples every GPU that has the configuration asked for. To be called before the client context is started.
+/// Samples every GPU that has the configuration requested. To be called before the client context is started.
 pub(super) fn configure(setup: &Setup<'_>) {
     let Some(options) = setup.options.sampling else {
         return;
@@ -151,7 +151,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
     }
 }
 
-/// Whether the provider offers what is asked for.
+/// Whether the provider offers what is requested.
 fn has(offered: &rocprofiler_pc_sampling_configuration_t, wanted: &SamplingOptions) -> bool {
     offered.method.0 == wanted.method.number()
         && offered.unit.0 == wanted.unit.number()
@@ -314,7 +314,7 @@ macro_rules! sample_of {
     }};
 }
 
-/// What became of a record.
+/// Result of taking a record.
 enum Taken {
     Recorded,
     /// The provider calls the sample unusable.

@@ -37,7 +37,7 @@ pub(super) unsafe fn load(code: *const c_void) -> Result<&'static Functions, Mis
 /// The loaded library that `code` lies in; null when it is the program, which the loader knows by no name.
 fn library_of(code: *const c_void) -> *mut c_void {
     let mut info = MaybeUninit::<libc::Dl_info>::uninit();
-    // SAFETY: any address may be asked for; the record is written when the answer is not zero, and its name is that of a
+    // SAFETY: any address may be requested; the record is written when the answer is not zero, and its name is that of a
     // loaded object.
     unsafe {
         if libc::dladdr(code, info.as_mut_ptr()) == 0 {
@@ -58,7 +58,7 @@ fn look_up(name: &CStr) -> *mut c_void {
 
 /// A status as text for the user.
 pub(super) fn describe(functions: &Functions, status: rocprofiler_status_t) -> String {
-    // SAFETY: any status may be asked for; the result is static text or null.
+    // SAFETY: any status may be requested; the result is static text or null.
     let text = unsafe { text::text((functions.rocprofiler_get_status_string)(status)) };
     match text {
         [] => format!("status {}", status.0),

@@ -33,7 +33,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
     setup.trace_always("kernel renaming", kind, &operations, renaming);
 }
 
-/// What renames kernels.
+/// Sources of kernel names.
 struct Renaming {
     /// Operation of the ranges of a thread.
     range: i32,

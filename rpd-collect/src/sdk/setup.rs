@@ -1,4 +1,4 @@
-//! What services use to configure themselves.
+//! Helpers with which services configure themselves.
 
 use rocprofiler_sdk_sys::{Functions, rocprofiler_context_id_t, rocprofiler_status_t};
 use rpd_spool::options::CollectorOptions;
@@ -9,15 +9,15 @@ use crate::recording::kinds::KindNames;
 use crate::recording::meta;
 
 /// Kinds of libraries that most programs do not use and of which providers of the same ABI version know some or none.
-/// The aggregate options include them, so their absence is not reported here; the front end reports it to users who ask for
+/// The aggregate options include them, so their absence is not reported here; the front end reports it to users who request
 /// one by name, from the names of all kinds, which are recorded.
 const OPTIONAL: [&str; 3] = ["RCCL_API", "ROCDECODE_API", "ROCJPEG_API"];
 
-/// What the services need while they are set up.
+/// Inputs of services during set-up.
 pub(super) struct Setup<'a> {
     /// The SDK's functions.
     pub(super) functions: &'static Functions,
-    /// What is to be recorded.
+    /// Recording options.
     pub(super) options: &'a CollectorOptions,
     /// Names and numbers of kinds and operations.
     pub(super) names: Catalogue,

@@ -1,6 +1,6 @@
 //! HIP streams, and the external ids that tie device work to them and to regions.
 //!
-//! The provider asks for an id on the thread that submits the work and hands it back with the record. Region and stream are
+//! The provider requests an id on the thread that submits the work and hands it back with the record. Region and stream are
 //! packed into its 64 bits, so nothing is allocated.
 
 use std::ffi::{c_int, c_void};

@@ -1,7 +1,7 @@
 //! Thread traces: every instruction of some waves, as the streams that shader engines write.
 //!
-//! On a context of its own. Traces of single dispatches come from the dispatch service, which asks for each dispatch on the
-//! thread that submits it; its context starts with the HSA runtime and stays on, and pauses are obeyed in the answer. Traces
+//! On a context of its own. Traces of single dispatches come from the dispatch service, whose callback decides for each
+//! dispatch on the submitting thread; its context starts with the HSA runtime and stays on, and pauses take effect in the callback. Traces
 //! of regions and of consecutive kernels come from the device service: the trace lasts as long as the context is started.
 //!
 //! Streams are written as they are delivered, so that a target that is killed keeps those of the dispatches that were
@@ -43,7 +43,7 @@ static STREAMS: Service = Service::new("thread traces");
 static SYMBOLS: Service = Service::new("kernel filters of thread traces");
 static KERNELS: Service = Service::new("kernels of thread traces");
 
-/// What is missing, in notes about failures.
+/// Subject of notes about failures.
 const PURPOSE: &str = "the thread trace";
 
 /// From this version on, parts of streams are delivered as a struct.
@@ -57,7 +57,7 @@ enum When {
     Dispatches,
     /// One while recording is on.
     Recording,
-    /// One from each selected dispatch until so many others have run.
+    /// One from each selected dispatch until this many others have run.
     Consecutive(Window),
 }
 
@@ -185,7 +185,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
     });
 }
 
-/// Which kernels are traced: by the filters of counters, and the first dispatch of each unless others were asked for.
+/// Which kernels are traced: by the filters of counters, and the first dispatch of each unless others were requested.
 fn selected(filters: &CounterOptions) -> CounterOptions {
     let mut filters = filters.clone();
     if filters.iterations.is_empty() {
@@ -222,7 +222,7 @@ fn parameters<'a>(
         let wanted: BTreeSet<&str> = (options.counters.iter())
             .map(|counter| counter.name.as_str())
             .collect();
-        // What an agent lacks is left out; the front end has said so.
+        // Counters that an agent lacks are left out; the front end has reported them.
         let known = counters::available(functions, agent, &wanted).unwrap_or_default();
         parameters.push(value(
             Setting::PERFCOUNTERS_CTRL,

@@ -105,7 +105,7 @@ fn pauses_are_obeyed_and_what_they_leave_out_is_counted() {
 
 #[test]
 fn marks_rename_kernels_only_where_they_do_in_the_original() {
-    // ROCTx itself does not tell of the second pop, since nothing is pushed.
+    // ROCTx itself does not report it for the second pop, since nothing is pushed.
     let script = [
         "script",
         "push:outer",

@@ -210,7 +210,7 @@ fn the_bytes_of_code_objects_are_recorded_once() {
         "{:?}",
         found.notes
     );
-    // Nobody asked for them.
+    // Nobody requested them.
     let found = run("kernel=1", &words);
     assert!(found.contents.is_empty() && found.parts.is_empty());
 }

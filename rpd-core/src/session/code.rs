@@ -18,7 +18,7 @@ pub struct Sampling {
     pub agent: AgentHandle,
     /// How samples were taken.
     pub method: SamplingMethod,
-    /// What the interval is counted in.
+    /// Unit of the interval.
     pub unit: SamplingUnit,
     /// From one sample to the next, in units.
     pub interval: u64,
@@ -87,7 +87,7 @@ pub struct Code {
     pub lines: Vec<CodeLine>,
     /// Source files by path.
     pub sources: Vec<SourceFile>,
-    /// What could not be found out, for the user: one sentence each.
+    /// Problems for the user, one sentence each.
     pub problems: Vec<String>,
 }
 

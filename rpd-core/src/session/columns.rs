@@ -1,11 +1,11 @@
-//! What the tables of a session have in common, and going through them in little memory.
+//! The interface that all tables of a session share, and iteration in bounded memory.
 
 use std::io;
 
 use crate::column::{BATCH, Column, Storage};
 use crate::ids::Nanoseconds;
 
-/// What all tables have.
+/// Interface of all tables.
 pub trait Columns {
     /// Begins.
     fn starts(&self) -> &[Nanoseconds];

@@ -1,4 +1,4 @@
-//! What device work adds up to, in recordings that keep the latest pieces of it only.
+//! Sums of device work, in recordings that keep only its latest records.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,7 +10,7 @@ use crate::kernel_name;
 use crate::options::KernelNames;
 use crate::spool::durations;
 
-/// What a sum is about.
+/// Subject of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TotalOf {
     /// Dispatches of a kernel.

@@ -46,7 +46,7 @@ use crate::ids::{
     ProcessId, StringId, ThreadId,
 };
 
-/// What reports the events of a process.
+/// Source of the events of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Provider {
     /// rocprofiler-sdk; also when there were no events.
@@ -79,7 +79,7 @@ pub struct Process {
     pub forked: bool,
     /// Number of children that its parent had when it started.
     pub psize: u32,
-    /// What reported its events.
+    /// Source of its events.
     pub provider: Provider,
     /// Its arguments, program first. These, the paths and values below are escaped text: [`crate::os_text`].
     pub command: Vec<String>,
@@ -124,7 +124,7 @@ pub struct CodeObject {
 }
 
 impl CodeObject {
-    /// What has to be added to an offset from the load address for the address in the file.
+    /// Difference between the address in the file and the offset from the load address.
     pub fn address_bias(&self) -> u64 {
         self.load_base
             .wrapping_add_signed(self.load_delta.wrapping_neg())
@@ -240,7 +240,7 @@ pub struct Region {
     pub correlation: CorrelationId,
 }
 
-/// What kind of thing a ROCTx naming call named.
+/// Kind of resource that a ROCTx naming call named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResourceKind {
     /// An OS thread.
@@ -275,7 +275,7 @@ pub struct OpenCall {
     pub start: Nanoseconds,
 }
 
-/// What is missing from a recording, and other messages about it.
+/// Losses of a recording, and other messages about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// Records that the collector could not store.
@@ -339,7 +339,7 @@ pub struct Origin {
     pub domain_name: String,
 }
 
-/// What one process of one pass recorded.
+/// Recording of one process in one pass.
 #[derive(Debug, Default)]
 pub struct Session {
     /// Set when it was read from a database.
@@ -377,9 +377,9 @@ pub struct Session {
     pub allocations: AllocationTable,
     /// Scratch operations.
     pub scratch: ScratchTable,
-    /// What all dispatches and copies add up to, where the tables hold the latest only; empty where they hold all.
+    /// Sums of all dispatches and copies, where the tables hold only the latest; empty where they hold all.
     pub device_totals: Vec<DeviceTotal>,
-    /// Counters that were asked for, by id, then agent.
+    /// Counters that were requested, by id, then agent.
     pub counters: Vec<Counter>,
     /// Dispatches with values of counters.
     pub counted: CountedTable,
@@ -393,7 +393,7 @@ pub struct Session {
     pub code: code::Code,
     /// Call stacks of calls, markers and allocations.
     pub stacks: Stacks,
-    /// What is missing from the recording.
+    /// Losses of the recording.
     pub ledger: Ledger,
     /// Where long tables have their files; `None` keeps them in memory.
     pub storage: Option<Storage>,
@@ -410,7 +410,7 @@ impl Session {
         self.len() == 0 && self.thread_traces.is_empty() && self.device_totals.is_empty()
     }
 
-    /// What files and statistics call record `index` of [`Session::api`]: the message of marks and ranges, else the
+    /// Label of record `index` of [`Session::api`] in files and statistics: the message of marks and ranges, else the
     /// function.
     pub fn api_label(&self, index: usize) -> StringId {
         let operation = &self.operations[self.api.operation[index]];

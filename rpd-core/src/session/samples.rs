@@ -1,4 +1,4 @@
-//! What the fields of PC samples mean: numbers and packed bits are those of the provider.
+//! Meaning of the fields of PC samples: numbers and packed bits are those of the provider.
 
 use crate::spool::format::sample_flag;
 
@@ -85,7 +85,7 @@ pub const CLASSES: [&str; 17] = [
     "DUAL_VALU",
 ];
 
-/// What the original's enumerator names of [`CLASSES`] begin with.
+/// Prefix of the original's enumerator names of [`CLASSES`].
 pub const CLASS_PREFIX: &str = "ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_";
 
 /// Reasons why no instruction was issued, by number, without [`REASON_PREFIX`].
@@ -102,7 +102,7 @@ pub const REASONS: [&str; 10] = [
     "SLEEP_WAIT",
 ];
 
-/// What the original's enumerator names of [`REASONS`] begin with.
+/// Prefix of the original's enumerator names of [`REASONS`].
 pub const REASON_PREFIX: &str = "ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_";
 
 /// The class with this number; `NONE` for a number that has none.
@@ -115,7 +115,7 @@ pub fn reason(number: u8) -> &'static str {
     REASONS.get(usize::from(number)).unwrap_or(&REASONS[0])
 }
 
-/// What the issue logic did, as one number: [`Issue::HOST_TRAP`], [`Issue::ISSUED`], or the reason why it did not issue.
+/// Decision of the issue logic, as one number: [`Issue::HOST_TRAP`], [`Issue::ISSUED`], or the reason why it did not issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Issue(pub u8);
 

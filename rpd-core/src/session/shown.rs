@@ -7,7 +7,7 @@ use super::Session;
 use super::stacks::{LocationKind, ShownFrames, StackFrame, StackNode, is_interpreter, is_runtime};
 use crate::ids::StringId;
 
-/// What a shown frame is.
+/// Kind of a shown frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FrameKind {
     /// The traced call, at the address where the program entered the runtime. Without an address when no native frame of
@@ -52,7 +52,7 @@ pub struct Expanded {
     pub stacks: HashMap<u32, Vec<u32>>,
 }
 
-/// What is said of a frame.
+/// Texts of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameText<'a> {
     /// Function; where none is known, what stands for it: `libfoo.so+0x1234`, an address, a remark.
@@ -66,7 +66,7 @@ pub struct FrameText<'a> {
 }
 
 impl Session {
-    /// What is said of a frame.
+    /// Texts of a frame.
     pub fn frame_text(&self, frame: &ShownFrame) -> FrameText<'_> {
         let known = |function: Cow<'static, str>| FrameText {
             function,

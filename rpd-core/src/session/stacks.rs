@@ -24,9 +24,9 @@ pub struct StackModule {
     pub start: u64,
     /// Address behind the last.
     pub end: u64,
-    /// When it was first met on a stack.
+    /// When it was first seen on a stack.
     pub seen_from: Nanoseconds,
-    /// When another was met in its place; `None` when none was.
+    /// When another was seen in its place; `None` when none was.
     pub seen_to: Option<Nanoseconds>,
 }
 
@@ -89,7 +89,7 @@ location_kinds! {
     Api = API "api",
     /// TorchScript.
     Script = SCRIPT "script",
-    /// What generated Python code was made from.
+    /// Origin of generated Python code.
     Inductor = INDUCTOR "inductor",
     /// The frames further in could not be placed among the frames further out.
     UnplacedMarker = UNPLACED_MARKER "unplaced-marker",
@@ -154,7 +154,7 @@ pub struct StackNode {
     pub depth: u32,
 }
 
-/// What was found at a location when symbols were looked up. Those of a location are one inlined into the next.
+/// A symbolized frame of a location. Frames of one location are inlined, each into the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackFrame {
     /// Number of the frame's location.
@@ -169,7 +169,7 @@ pub struct StackFrame {
     pub line: u32,
     /// Column; 0 when it is not known.
     pub column: u32,
-    /// What the name is from: `dwarf`, `symtab`, `dynsym`, `none` and the like, or [`StackFrame::SOURCE`]; empty when it is
+    /// Source of the name: `dwarf`, `symtab`, `dynsym`, `none` and the like, or [`StackFrame::SOURCE`]; empty when it is
     /// not known.
     pub evidence: String,
 }
@@ -287,7 +287,7 @@ impl Stacks {
         }
     }
 
-    /// What was found at a location, innermost first.
+    /// Symbolized frames of a location, innermost first.
     pub fn frames_at(&self, location: u32) -> &[StackFrame] {
         let first = self
             .frames
@@ -297,7 +297,7 @@ impl Stacks {
         &rest[..count]
     }
 
-    /// What a line of a generated file was made from, innermost first.
+    /// Source lines of a line of a generated file, innermost first.
     pub fn sources_of(&self, file: StringId, line: u32) -> &[GeneratedLines] {
         let place = |range: &GeneratedLines| (range.file, range.first);
         let end = self
@@ -355,7 +355,7 @@ impl Stacks {
         }
     }
 
-    /// What was said of a line first counts.
+    /// Of several statements about a line the first counts.
     fn settle_generated(&mut self) {
         self.generated
             .sort_by_key(|range| (range.file, range.first, range.last, range.depth));
@@ -376,7 +376,7 @@ impl Stacks {
         self.generated_files.dedup_by_key(|own| own.file);
     }
 
-    /// A module whose range is met with another one in it was unloaded before.
+    /// A module whose range is seen with another one in it was unloaded before.
     fn set_ends(&mut self) {
         for index in 0..self.modules.len() {
             let module = &self.modules[index];

@@ -230,10 +230,10 @@ table! {
         /// Raw arguments.
         args: ArgsRef,
     } {
-        /// Bytes of all recorded arguments; empty unless [`super::LoadOptions::args`] asked for them.
+        /// Bytes of all recorded arguments; empty unless [`super::LoadOptions::args`] requested them.
         arena: u8,
     } where present {
-        /// First 8 bytes of the return value. Empty (not one per record) unless [`super::LoadOptions::args`] asked for
+        /// First 8 bytes of the return value. Empty (not one per record) unless [`super::LoadOptions::args`] requested
         /// them.
         retval: u64,
         /// Its stack. Empty (not one per record) unless stacks were taken.
@@ -420,7 +420,7 @@ pub struct ValueRange {
     pub count: u64,
 }
 
-/// What was counted, by dispatch.
+/// Counter values, by dispatch.
 #[derive(Debug, Default)]
 pub struct CountedTable {
     /// The dispatches that were counted.

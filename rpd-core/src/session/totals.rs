@@ -111,7 +111,7 @@ impl Count {
     }
 }
 
-/// What was sampled at one place.
+/// Samples at one place.
 #[derive(Debug, Clone, Default)]
 pub struct PlaceTotals {
     /// By what the issue logic did, ascending.
@@ -120,7 +120,7 @@ pub struct PlaceTotals {
     pub replicates: Replicates,
 }
 
-/// What sums count.
+/// Quantity that is summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Measure {
     /// PC samples.
@@ -131,7 +131,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// What several of them are called.
+    /// Plural of its name.
     pub fn plural(self) -> &'static str {
         match self {
             Measure::Samples => "samples",

@@ -48,7 +48,7 @@ pub struct TraceStream {
     pub bytes: Arc<Column<u8>>,
 }
 
-/// What was found in the stream of a shader engine.
+/// Decoding results of the stream of a shader engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceSummary {
     /// Handle of the agent.
@@ -117,7 +117,7 @@ pub struct OccupiedTime {
     pub wave_cycles: u64,
 }
 
-/// What ran on a compute unit of a traced shader engine, whether its instructions were traced or not.
+/// Occupancy of a compute unit of a traced shader engine, whether its instructions were traced or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OccupiedUnit {
     /// Index into [`ThreadTraces::summaries`].
@@ -130,7 +130,7 @@ pub struct OccupiedUnit {
     pub wave_cycles: u64,
 }
 
-/// What an instruction took, over all waves of a trace.
+/// Costs of an instruction, over all waves of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracedLine {
     /// The kernel of the trace; 0 for traces of whole agents.
@@ -173,7 +173,7 @@ pub struct ThreadTraces {
     pub stream_files: Vec<String>,
     /// Names of the files that the code objects of their agents were saved as.
     pub code_files: Vec<String>,
-    /// What was found in the streams, in the same order; empty before they are decoded.
+    /// Decoding results of the streams, in the same order; empty before they are decoded.
     pub summaries: Vec<TraceSummary>,
     /// Waves, by stream.
     pub waves: Vec<TracedWave>,
@@ -183,7 +183,7 @@ pub struct ThreadTraces {
     pub occupied_units: Vec<OccupiedUnit>,
     /// Instructions.
     pub lines: Vec<TracedLine>,
-    /// What is wrong with the traces, for the user: one sentence each.
+    /// Problems of the traces, for the user: one sentence each.
     pub problems: Vec<String>,
 }
 

@@ -28,7 +28,7 @@ pub(crate) use row::{quote, scientific};
 pub use thread_trace::{TracedLine, write_traced_lines};
 
 /// Writes the CSV files of a session and returns their names. Domains without records, or with fewer bytes of them than
-/// asked for, have no file. Statistics files are written when there are statistics.
+/// requested, have no file. Statistics files are written when there are statistics.
 ///
 /// # Errors
 /// When a file cannot be written; files finished before that stay.

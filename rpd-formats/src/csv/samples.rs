@@ -15,7 +15,7 @@ use super::row::quote_free;
 use crate::WriteError;
 use crate::file::TextFile;
 
-/// What the comment of a sample says whose code is unknown; the address follows.
+/// Comment of a sample whose code is unknown; the address follows.
 const NO_CODE: &str = "Unrecognized code object id, physical virtual address of PC:";
 
 /// Samples of either method, one of them selected.
@@ -58,7 +58,7 @@ columns!(Samples<'_>, |row, sample, shape|
     "Correlation_Id" => row.number(sample.table.correlation[sample.index].0),
 );
 
-/// What stochastic samples have besides.
+/// Additional columns of stochastic samples.
 struct IssueState<'a> {
     table: &'a SampleTable,
     index: usize,

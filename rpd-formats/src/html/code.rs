@@ -83,7 +83,7 @@ fn object(listing: &Listing, all: u64, sources: &HashMap<&str, Vec<&str>>) -> St
         .end()
 }
 
-/// What was sampled at an instruction.
+/// Samples of an instruction, as JSON.
 fn tally(tally: &Tally, whole: &Tally) -> String {
     let reasons = tally
         .reasons()

@@ -19,7 +19,7 @@ use crate::file::TextFile;
 use crate::json::{Object, quote};
 use crate::{Output, WriteError};
 
-/// What its file is called behind the prefix.
+/// File name after the prefix.
 pub(crate) const FILE: &str = "report.html";
 
 const PAGE: &str = include_str!("page.html");
@@ -86,7 +86,7 @@ fn escape_html(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// What the script shows.
+/// The data that the page's script shows.
 fn data(session: &Session, stats: &SessionStats<'_>, options: &Options) -> std::io::Result<String> {
     let timeline = timeline::Timeline::new(session, options)?;
     let process = &session.process;

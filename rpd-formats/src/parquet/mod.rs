@@ -99,7 +99,7 @@ struct AgentTexts<'a> {
 impl<'a> Context<'a> {
     fn new(session: &'a Session, options: &'a Options) -> io::Result<Context<'a>> {
         let node = Node::of(session);
-        // What was read from a database stays the recording that it was.
+        // A recording that was read from a database keeps its guid.
         let guid = match &session.origin {
             Some(origin) => origin.guid.clone(),
             None => identity::guid(&session.process, &node),

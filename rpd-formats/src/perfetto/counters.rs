@@ -241,7 +241,7 @@ fn scratch(trace: &mut Trace, tracks: &mut Tracks, session: &Session) -> Result<
         let bytes = match class.memory_action() {
             Some(MemoryAction::Allocate) => table.bytes[index],
             Some(MemoryAction::Free) => 0,
-            // What the runtime reclaims later changes nothing yet.
+            // Memory that the runtime reclaims later is still in use.
             Some(MemoryAction::Reclaim) | None => level.bytes,
         };
         level.set(trace, table.start[index].0, table.end[index].0, bytes);

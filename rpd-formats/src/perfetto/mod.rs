@@ -27,7 +27,7 @@ use crate::{Output, WriteError};
 use trace::Trace;
 use tracks::Tracks;
 
-/// What its file is called behind the prefix.
+/// File name after the prefix.
 pub(crate) const FILE: &str = "results.pftrace";
 
 /// Writes `<prefix>_results.pftrace`.

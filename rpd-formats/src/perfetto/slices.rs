@@ -71,7 +71,7 @@ fn slice(trace: &mut Trace, place: &Place, fill: impl FnOnce(&mut Vec<u8>)) {
     });
 }
 
-/// What all calls of an operation have in common.
+/// Data shared by all calls of an operation.
 struct Common {
     /// Category, as bytes of the event.
     category: Vec<u8>,
@@ -178,7 +178,7 @@ fn calls(
     Ok(())
 }
 
-/// Whether work of devices is shown by queue: asked for, or there was no HIP runtime, whose streams would be shown
+/// Whether work of devices is shown by queue: requested, or there was no HIP runtime, whose streams would be shown
 /// otherwise. It shows in its calls, its streams and the kernels that it brings along.
 fn by_queue(session: &Session, options: &Options) -> bool {
     let is_hip = session
@@ -197,7 +197,7 @@ fn by_queue(session: &Session, options: &Options) -> bool {
                 .any(|symbol| symbol.name.starts_with("__amd_rocclr_")))
 }
 
-/// What all dispatches of a kernel have in common.
+/// Data shared by all dispatches of a kernel.
 struct Kernel {
     name: u64,
     /// Register counts, as bytes of the event.
@@ -238,7 +238,7 @@ fn kernel(name: u64, [vgpr, accum, sgpr]: [u32; 3]) -> Kernel {
     Kernel { name, registers }
 }
 
-/// What was counted in each dispatch, by its number in that table.
+/// Counter values of each dispatch, by its number in that table.
 fn counted(session: &Session) -> HashMap<(DispatchId, KernelId), u32> {
     let table = &session.counted.dispatches;
     let dispatches = table.dispatch.iter().zip(&table.kernel);

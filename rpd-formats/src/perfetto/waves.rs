@@ -88,7 +88,7 @@ impl WaveTrace {
         self.file.flush_if_full()
     }
 
-    /// The track of a slot; it and those above it are described when they are first met.
+    /// The track of a slot; it and those above it are described when they are first seen.
     fn track(&mut self, place: WavePlace) -> Result<u64, WriteError> {
         let names = [
             format!("SE {}", place.engine),

@@ -13,7 +13,7 @@ use crate::file::TextFile;
 use crate::operations::OperationNumbers;
 use crate::{Output, WriteError};
 
-/// What its file is called behind the prefix.
+/// File name after the prefix.
 pub(crate) const FILE: &str = "results.json";
 
 /// Writes `<prefix>_results.json`.

@@ -184,7 +184,7 @@ pub(super) fn separate(file: &mut TextFile, first: &mut bool) {
     }
 }
 
-/// What all records of an operation have in common.
+/// Data shared by all records of an operation.
 struct Common {
     /// From the brace to the correlation id.
     start: Vec<u8>,

@@ -53,7 +53,7 @@ impl Guarded {
             )
             .map_err(|error| source.problem(&error))?,
         )?;
-        // What a view sorts counts as memory and fills no disk.
+        // Sorting in a view counts as memory, and writes no files.
         guarded.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA query_only = ON")?;
         guarded.guard.add_bytes(source.bytes);
         guarded.set_trust(Trust::Views);
@@ -154,7 +154,7 @@ impl Guarded {
         self.guard.begin_within(allowed);
     }
 
-    /// What an error means when the guard caused it.
+    /// Converts an error that the guard caused.
     pub(super) fn guard_problem(&self, error: &rusqlite::Error) -> Option<Problem> {
         // For functions the error has another code than for other actions.
         if let Some(what) = self.guard.take_refused() {
@@ -169,7 +169,7 @@ impl Guarded {
         })
     }
 
-    /// What an error of a statement that reads means.
+    /// Converts an error of a reading statement.
     pub(super) fn meaning(&self, error: &rusqlite::Error) -> Problem {
         self.guard_problem(error)
             .unwrap_or_else(|| Problem::from_sqlite(error))
@@ -254,7 +254,7 @@ impl Source {
         })
     }
 
-    /// What an error means that SQLite has with this file.
+    /// Converts an error of SQLite about this file.
     fn problem(&self, error: &rusqlite::Error) -> Problem {
         use rusqlite::ffi;
         let extended = error.sqlite_error().map(|error| error.extended_code);

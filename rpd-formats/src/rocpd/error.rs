@@ -1,4 +1,4 @@
-//! What can be wrong with a database, in words that say what to do.
+//! Problems of databases, in messages that say what to do.
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +12,11 @@ use super::guard::LARGEST_VALUE;
 pub struct ReadError {
     /// Path of the file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub problem: Problem,
 }
 
-/// What is wrong with a database.
+/// Problem of a database.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -122,7 +122,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// What SQLite's error means.
+    /// Converts an error of SQLite.
     pub(in crate::rocpd) fn from_sqlite(error: &rusqlite::Error) -> Problem {
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Problem::NotSqlite,

@@ -1,4 +1,4 @@
-//! What statements on a connection may do, and how much processor time and memory they may take.
+//! Limits of statements on a connection: permitted actions, processor time and memory.
 //!
 //! Databases come from anywhere, and their views are programs. SQLite asks [`Guard::authorize`] about every action when a
 //! statement is compiled, and [`Guard::is_exhausted`] every few instructions while it runs.
@@ -224,7 +224,7 @@ impl Guard {
         self.take_refused();
     }
 
-    /// What was refused since the work began: `ATTACH`, for example.
+    /// The action that was refused since the work began: `ATTACH`, for example.
     pub(super) fn take_refused(&self) -> Option<String> {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.take()
@@ -280,7 +280,7 @@ impl Guard {
     }
 }
 
-/// What is wrong with an action of a statement that reads views of a file.
+/// Why an action is refused in a statement that reads views of a file.
 fn refused_in_view(action: &AuthAction<'_>) -> Option<String> {
     match action {
         AuthAction::Select | AuthAction::Read { .. } => None,
@@ -299,7 +299,7 @@ fn refused_in_view(action: &AuthAction<'_>) -> Option<String> {
     }
 }
 
-/// What is wrong with an action of a statement that a file brings along to make one of its tables.
+/// Why an action is refused in a statement with which a file makes one of its tables.
 fn refused_in_schema(context: &AuthContext<'_>) -> Option<String> {
     let is_main = context.database_name.is_none_or(|name| name == "main");
     match context.action {
@@ -326,7 +326,7 @@ const SYMBOL_TABLES: [&str; 4] = [
     "rocpd_metadata",
 ];
 
-/// What is wrong with an action of a statement that writes symbols.
+/// Why an action is refused in a statement that writes symbols.
 fn refused_to_symbols(action: &AuthAction<'_>) -> Option<String> {
     match action {
         AuthAction::Insert { table_name } | AuthAction::Delete { table_name }
@@ -344,7 +344,7 @@ fn refused_to_symbols(action: &AuthAction<'_>) -> Option<String> {
     }
 }
 
-/// What is wrong with an action of a statement of the user.
+/// Why an action is refused in a statement of the user.
 fn refused_to_user(context: &AuthContext<'_>) -> Option<String> {
     let is_memory = matches!(context.database_name, None | Some("main" | "temp"));
     match context.action {
@@ -429,7 +429,7 @@ fn thread_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
-/// Memory of this process in bytes; 0 where the system does not tell.
+/// Memory of this process in bytes; 0 where the system does not report it.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm")
         .ok()

@@ -315,7 +315,7 @@ fn copy(
         let sql = found.iter().find(|(name, _)| *name == base);
         let selects = views.0.entry(base.clone()).or_default();
         match sql.and_then(|(_, sql)| select_of(sql)) {
-            // What the views of one recording make up has ids that are not distinct in several.
+            // Ids that the views of one recording generate are not distinct over several.
             Some(select) => selects.push((path.to_owned(), without_made_up(select).to_owned())),
             None => {
                 for suffix in &suffixes {
@@ -333,7 +333,7 @@ fn copy(
     Ok(())
 }
 
-/// What a view selects: all behind the first AS that is no part of a name or a comment.
+/// The query of a view: the text after the first AS outside of names and comments.
 fn select_of(sql: &str) -> Option<&str> {
     let mut rest = sql;
     loop {

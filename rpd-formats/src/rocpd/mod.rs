@@ -37,7 +37,7 @@ use rpd_core::naming::Target;
 use rpd_core::options::Options;
 use rpd_core::session::Session;
 
-/// What the database is called behind the prefix.
+/// File name of the database after the prefix.
 pub(crate) const FILE: &str = "results.db";
 
 const SCHEMA: &str = include_str!("schema.sql");

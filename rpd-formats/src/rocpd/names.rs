@@ -11,7 +11,7 @@ pub(super) const SCHEMA_VERSION: &str = "3";
 /// The constants of one database.
 pub(super) struct Names {
     pub(super) guid: String,
-    /// What ends table names.
+    /// Suffix of table names.
     pub(super) suffix: String,
     pub(super) nid: i64,
     pub(super) pid: i64,
@@ -19,7 +19,7 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn new(session: &Session, node: &Node) -> Names {
-        // What was read from a database stays the recording that it was.
+        // A recording that was read from a database keeps its guid.
         let guid = match &session.origin {
             Some(origin) => origin.guid.clone(),
             None => identity::guid(&session.process, node),
@@ -59,7 +59,7 @@ impl Names {
     }
 }
 
-/// What ends the tables of a recording: its guid, with an underscore for all that is no part of a plain name. A guid that
+/// Suffix of the tables of a recording: its guid, with an underscore for each character that a plain name cannot have. A guid that
 /// was read from a database may be any text.
 pub(super) fn suffix(guid: &str) -> String {
     let plain = |letter: char| match letter.is_ascii_alphanumeric() {

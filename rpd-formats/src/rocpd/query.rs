@@ -210,7 +210,7 @@ impl Combined {
         made.map_err(|error| failed(&error, ""))
     }
 
-    /// What an error of a statement of rpd or of the user means.
+    /// Converts an error of a statement of rpd or of the user.
     fn failed(&self, error: &rusqlite::Error, sql: &str) -> QueryError {
         use Problem::{Refused, TooLong, TooMuch};
         let message = match self.connection.guard_problem(error) {

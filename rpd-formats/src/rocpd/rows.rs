@@ -389,8 +389,8 @@ fn memory_labels(operation: &Operation) -> (Option<&'static str>, &'static str) 
 /// The rows of a table in a database, in the order of their ids: id, index of the record, event.
 pub(super) type ById = Sorter<3, 1>;
 
-/// Calls `insert` with the index, the event and the id of each row, ids ascending. The ids are those that rows ask for where
-/// they are fit to be keys; the others (0, or taken) get free ones behind them.
+/// Calls `insert` with the index, the event and the id of each row, ids ascending. Rows keep their own id where it can be a key;
+/// the others (id 0, or an id in use) get free ids after these.
 pub(super) fn in_order_of_ids(
     storage: Option<&Storage>,
     table: &dyn Columns,

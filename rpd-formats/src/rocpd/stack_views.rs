@@ -46,7 +46,7 @@ fn fill_in(names: &Names, session: usize, statements: &str) -> String {
 pub(super) struct Merged {
     /// Statements that make them.
     pub(super) statements: Vec<String>,
-    /// What they add to the view `rocpd_string`; empty without views.
+    /// Their additions to the view `rocpd_string`; empty without views.
     pub(super) strings: String,
 }
 
@@ -100,7 +100,7 @@ fn with_names(statement: &str, name: impl Fn(&str) -> String) -> String {
     while let Some(first) = rest.chars().next() {
         let end = rest.find(|letter| is_of_word(letter) != is_of_word(first));
         let (word, behind) = rest.split_at(end.unwrap_or(rest.len()));
-        // What a suffix follows is a table.
+        // A name followed by a suffix is a table.
         match COMPATIBLE.contains(&word) && !behind.starts_with('%') {
             true => text += &name(word),
             false => text += word,
@@ -110,7 +110,7 @@ fn with_names(statement: &str, name: impl Fn(&str) -> String) -> String {
     text
 }
 
-/// What a view selects, without the texts that are made up.
+/// The query of a view, without generated texts.
 pub(super) fn without_made_up(select: &str) -> &str {
     select.split_once(MADE_UP).map_or(select, |(own, _)| own)
 }

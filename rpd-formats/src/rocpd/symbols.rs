@@ -19,7 +19,7 @@ pub(super) const RUNTIME_FRAMES: &str = "stacks_runtime_frames";
 /// Metadata tag: whether frames of interpreters are shown.
 pub(super) const INTERPRETER_FRAMES: &str = "stacks_interpreter_frames";
 
-/// What the frame that stands for a call is from.
+/// Evidence of the frame that represents a call.
 const CALL: &str = "api";
 
 /// A row of `rpd_frame`.
@@ -38,11 +38,11 @@ pub struct FrameRow<'a> {
     pub line: u32,
     /// Column; 0 when it is not known.
     pub column: u32,
-    /// What all of this is from.
+    /// Source of this information.
     pub evidence: &'a str,
 }
 
-/// What is written for one recording.
+/// Symbols of one recording.
 #[derive(Debug, Clone, Default)]
 pub struct Symbols<'a> {
     /// Frames; their ids are their places in this list, from 1.

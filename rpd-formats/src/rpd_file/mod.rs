@@ -366,7 +366,7 @@ impl Known {
 /// Bytes of arguments that are remembered, so that those of other calls refer to them. Arguments that come later are
 /// written for each call that has them.
 const REMEMBERED: usize = 48 << 20;
-/// What a text takes beside its letters, in bytes.
+/// Memory of a text besides its letters, in bytes.
 const TEXT_OVERHEAD: usize = 64;
 
 impl<'c, 'k> Texts<'c, 'k> {

@@ -42,7 +42,7 @@ struct Measured {
     numbers: Numbers,
 }
 
-/// What decides how the floating-point numbers of a column are written.
+/// Properties of a column that decide the format of its floating-point numbers.
 #[derive(Default)]
 struct Numbers {
     /// Decimals that are needed, once there is a number with a point.

@@ -156,7 +156,7 @@ fn csv_is_that_of_the_original() {
     let target = target(directory.path());
     let files =
         write(Format::Csv, &counted(), None, &Options::default(), &target).expect("written");
-    // The kernel trace was not asked for.
+    // The kernel trace was not requested.
     let names: Vec<_> = files
         .iter()
         .filter_map(|file| file.file_name()?.to_str())

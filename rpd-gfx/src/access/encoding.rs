@@ -14,13 +14,13 @@ pub struct Step {
     pub offset: u64,
     /// Lanes that were active.
     pub exec: u64,
-    /// What its lanes accessed; addresses of lanes that did not take part are 0.
+    /// Accesses of its lanes; addresses of inactive lanes are 0.
     pub transfers: Vec<Transfer>,
     /// Addresses and bytes that a scalar load read.
     pub scalar: Vec<(u64, u64)>,
 }
 
-/// What the encoding of a step refers to.
+/// State that the encoding of a step refers to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct State {
     group: u64,
@@ -35,7 +35,7 @@ const NEW_GROUP: u8 = 1;
 const NEW_WAVE: u8 = 2;
 const NEW_EXEC: u8 = 4;
 const TRANSFERS_SHIFT: u8 = 3;
-/// So many transfers or more.
+/// This many transfers or more.
 const MORE: usize = 3;
 const SCALAR: u8 = 32;
 

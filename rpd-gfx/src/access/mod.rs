@@ -26,7 +26,7 @@ const HEAD: usize = 16;
 /// Most bytes of a block's content.
 const LARGEST: usize = 1 << 20;
 
-/// What is recorded of a dispatch.
+/// Level of detail that is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Level {
     /// Instructions that access memory, with their addresses.
@@ -65,7 +65,7 @@ pub enum Ending {
     Full,
 }
 
-/// What a block holds.
+/// Kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// The description of a dispatch.

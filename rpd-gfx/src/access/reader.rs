@@ -60,7 +60,7 @@ pub enum Problem {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// What it holds is no recording.
+    /// The content is not a valid recording.
     #[error("not a recording of memory accesses, or damaged at byte {at}: {what}")]
     Damaged {
         /// Offset in the file.

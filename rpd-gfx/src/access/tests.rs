@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use super::*;
 use crate::isa::{self, Kind as InstructionKind, Operation, Probe, Space, Transfer, Vmem};
 
-/// A file in memory that takes so many bytes.
+/// A file in memory that takes this many bytes.
 struct File(Mutex<Vec<u8>>, usize);
 
 impl Sink for File {

@@ -1,4 +1,4 @@
-//! What executions of instructions cost together.
+//! Summed costs of executed instructions.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub struct Totals {
     pub executions: u64,
     /// Active lanes of all of them.
     pub lanes: u64,
-    /// Bytes that lanes asked for.
+    /// Bytes that lanes requested.
     pub bytes: u64,
     /// Lines of 64 bytes that executions touched, those of each counted.
     pub lines: u64,

@@ -1,6 +1,6 @@
 //! Which access comes before which: a clock for each wave, and for each wave the last times of others that it has seen.
 //!
-//! What a wave did is visible in another workgroup once it is performed (`s_waitcnt vmcnt`) before it is published, and once the
+//! Accesses of a wave are visible in another workgroup once they are performed (`s_waitcnt vmcnt`) before they are published, and once the
 //! other has invalidated its first-level cache after it read what was published. Waves of a workgroup share that cache,
 //! which keeps their accesses in order.
 
@@ -16,7 +16,7 @@ pub(super) struct Stamp {
     pub(super) wave: u32,
     /// Its clock, which starts at 1; 0 stands for no access.
     pub(super) time: u32,
-    /// What it had done by this time of its clock was performed at that moment.
+    /// Accesses up to this time of its clock were performed at that moment.
     pub(super) performed: u32,
 }
 
@@ -53,7 +53,7 @@ struct Published {
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
     waves: Vec<Clock>,
-    /// What the atomics on an address have published.
+    /// Clocks that atomics have published, by address.
     addresses: HashMap<u64, HashMap<u32, Published>>,
 }
 
@@ -97,7 +97,7 @@ impl Clocks {
         self.wait(wave, MOST_UNDER_WAY);
     }
 
-    /// The wave waits until at most so many vector memory instructions are under way.
+    /// The wave waits until at most this many vector memory instructions are under way.
     pub(super) fn wait(&mut self, wave: u32, left: usize) {
         let clock = &mut self.waves[wave as usize];
         while clock.under_way.len() > left {
@@ -172,7 +172,7 @@ impl Clocks {
         raise(to, before.wave, time);
     }
 
-    /// What the wave does from now on is not covered by what others have seen.
+    /// Advances the wave's clock: other waves have not synchronised with its next accesses.
     pub(super) fn advance(&mut self, wave: u32) {
         self.waves[wave as usize].now += 1;
     }

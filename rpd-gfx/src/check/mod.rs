@@ -23,7 +23,7 @@ use shadow::{Access, Global, Lds};
 
 /// The memory that kernels access, over all dispatches.
 pub trait Heap {
-    /// What an address is.
+    /// Describes the memory at an address.
     fn place(&self, address: u64) -> Place;
     /// Whether all of these bytes of an allocation have been written.
     fn is_written(&self, address: u64, bytes: u32) -> bool;
@@ -105,7 +105,7 @@ pub struct Finding {
     pub writes: bool,
     /// The other instruction.
     pub other: Option<Other>,
-    /// What the address is.
+    /// Memory at the address.
     pub place: Option<Place>,
     /// How often it was seen.
     pub times: u64,
@@ -154,7 +154,7 @@ const MOST_LOOKS: usize = 1 << 16;
 const MOST: usize = 1000;
 
 impl<'h> Checker<'h> {
-    /// A checker of a dispatch whose waves have so many lanes, and whose workgroups have so many bytes of LDS.
+    /// A checker of a dispatch whose waves have this many lanes, and whose workgroups have this many bytes of LDS.
     pub fn new(heap: &'h dyn Heap, wave_size: u32, lds_bytes: u32) -> Self {
         Self {
             heap,
@@ -171,7 +171,7 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// What was found, in the order in which it was seen first.
+    /// Findings, in the order of their first occurrence.
     pub fn findings(mut self) -> Vec<Finding> {
         for race in std::mem::take(&mut self.looks).into_values() {
             self.report(race);

@@ -1,6 +1,6 @@
-//! What an address is, in the words of reports.
+//! Descriptions of addresses for reports.
 
-/// What an address of global memory is.
+/// Memory at an address of global memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// In an allocation.
@@ -30,7 +30,7 @@ pub enum Place {
 const NULL_PAGE: u64 = 4096;
 
 impl Place {
-    /// What `address`, which is this place, is.
+    /// Describes `address`, which lies in this place.
     pub fn describe(self, address: u64) -> String {
         let whole = |base: u64, size: u64| format!("the allocation of {size} bytes at {base:#x}");
         match self {

@@ -8,7 +8,7 @@ use std::ptr;
 const MAX_IMAGE: u64 = 16 << 30;
 const PAGE: u64 = 4096;
 
-// What lld and the loader know of R_AMDGPU_*.
+// Relocation types that lld and the loader support.
 const ABS32_LO: u32 = 1;
 const ABS32_HI: u32 = 2;
 const ABS64: u32 = 3;
@@ -158,7 +158,7 @@ impl Image {
         self.size as u64
     }
 
-    /// What to add to a virtual address of the file.
+    /// Difference between a loaded address and the virtual address in the file.
     pub fn delta(&self) -> u64 {
         self.base().wrapping_sub(self.first)
     }

@@ -148,7 +148,7 @@ kinds! {
     HiddenQueuePtr = "hidden_queue_ptr", true;
 }
 
-/// What the note says about the whole code object.
+/// Metadata of the whole code object, from its note.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// `amdhsa.version`, such as (1, 2) for V5.

@@ -52,7 +52,7 @@ pub enum Error {
     Malformed {
         /// Name of the structure.
         what: &'static str,
-        /// What is wrong with it.
+        /// Description of the problem.
         why: String,
     },
     /// Decompression failed.

@@ -20,7 +20,7 @@ const OSABI_HSA: u8 = 64;
 /// Type of the metadata note.
 const NT_AMDGPU_METADATA: u32 = 32;
 
-/// What a symbol names.
+/// Kind of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymbolKind {
     /// A function or a kernel's entry point.

@@ -1,4 +1,4 @@
-//! What kinds of instructions PC samples and thread traces distinguish.
+//! Kinds of instructions in PC samples and thread traces.
 
 /// Kind of an instruction, by the unit that executes it.
 ///

@@ -238,7 +238,7 @@ impl Printer {
         Some(())
     }
 
-    /// Registers of data of an image instruction with so many channels; `least`: those of its sample.
+    /// Registers of data of an image instruction with this many channels; `least`: those of its sample.
     fn image_data(&self, channels: u8, least: u8) -> u8 {
         if self.row.mnemonic.contains("atomic") {
             // Elements of one size or of twice that.

@@ -11,7 +11,7 @@ macro_rules! modifiers {
     };
 }
 
-/// What an instruction can have beside its operands.
+/// Modifiers of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Modifiers(u64);
 
@@ -264,7 +264,7 @@ pub(crate) struct Processor {
     pub(super) rows: &'static [Row],
 }
 
-/// What instructions have in common.
+/// Generations of instruction sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Generation {
     /// Up to gfx90a.

@@ -1,4 +1,4 @@
-//! What timing needs to know of an instruction before it is executed: its kind and its registers.
+//! Static facts about instructions for the timing model: kind and registers.
 
 use super::inst::{Format, Inst, VCC};
 use super::kind::{Kind, Valu, kind};

@@ -1,4 +1,4 @@
-//! What ends a dispatch early, and where in the kernel it happened.
+//! Faults: why a dispatch ended early, and where in the kernel.
 
 use super::exec::{Exec, Lanes64, PRIVATE_APERTURE, SHARED_APERTURE};
 use super::image::Unsupported;
@@ -19,7 +19,7 @@ pub enum Fault {
     /// An image or formatted buffer whose descriptor has something that the interpreter does not have.
     #[error("descriptor with {what}, which the simulator does not have, in {site}")]
     Descriptor {
-        /// What it is.
+        /// The unsupported feature.
         what: Unsupported,
         /// Where the instruction is.
         site: Box<Site>,
@@ -175,7 +175,7 @@ pub enum Aim {
 }
 
 impl Aim {
-    /// What it is in words, if it is memory of the wave's own.
+    /// Description of an address in the wave's own memory; `None` for other memory.
     pub fn describe(self) -> Option<String> {
         Some(match self {
             Self::Global => return None,
@@ -280,7 +280,7 @@ impl Exec<'_> {
             Format::Scratch => true,
             // A descriptor with swizzling is that of scratch.
             Format::Mubuf => self.s32(inst.sdst + 1, 0) >> 31 != 0,
-            // What begins in LDS has an address of the host there.
+            // An access that begins in LDS has a host address there.
             Format::Flat => match self.vgpr(inst.src[0] + 1)[lane] {
                 SHARED_APERTURE => {
                     let low = i64::from(self.vgpr(inst.src[0])[lane]);

@@ -41,7 +41,7 @@ pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
         2 => (Format::Global, handler::<Global>(opcode)),
         _ => (Format::Flat, None),
     };
-    // What only the newer set has.
+    // Opcodes that only the newer instruction set has.
     let there = newer || !matches!(opcode, 0x26..=0x2a | 0x52);
     let Some((class, run)) = found.filter(|_| there) else {
         return Inst::unknown(format, opcode);
@@ -127,7 +127,7 @@ impl Addressing for Flat {
                 let offset = (a.wrapping_add(4 * dword)) & 0xffff_ffff;
                 *a = match (*a >> 32) as u32 {
                     PRIVATE_APERTURE => scratch.wrapping_add(swizzle(offset, l as u64)),
-                    // What lies behind LDS on the host may be memory that the kernel has: the address stays one that
+                    // Host memory after LDS may be memory that the kernel can access: the address stays one that
                     // nothing has.
                     SHARED_APERTURE if offset < lds_bytes => lds + offset,
                     _ => a.wrapping_add(4 * dword),

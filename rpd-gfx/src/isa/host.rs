@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg(target_arch = "x86_64")]
 pub(super) enum Level {
-    /// What every x86-64 processor has: 128 bits, no fused multiply-add.
+    /// Baseline of x86-64: 128 bits, no fused multiply-add.
     Plain,
     /// 256 bits.
     Avx2,

@@ -148,7 +148,7 @@ pub(super) fn handler(opcode: u32, set: InstructionSet) -> Option<Handler> {
             2 => |x, i| single(x, i, eight::<false>, eight::<true>, fma32),
             _ => |x, i| single(x, i, eight::<false>, eight::<false>, fma32),
         },
-        // What the mantissa has beyond ten bits is left out.
+        // Mantissa bits beyond ten are dropped.
         MatrixElement::F32 if shape.per_lane == 2 => |x, i| single(x, i, short, short, fma32),
         MatrixElement::F16 if set == InstructionSet::Gfx942 => {
             |x, i| single(x, i, any_half, any_half, fma32)

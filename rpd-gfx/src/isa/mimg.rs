@@ -181,7 +181,7 @@ fn change(x: &mut Exec<'_>, i: &Inst) {
 /// Texels of a sample at most: two in each dimension.
 const TAPS: usize = 8;
 
-/// What a lane has of a sample.
+/// Sample operands of one lane.
 #[derive(Debug, Clone, Copy)]
 struct Parts {
     parts: [(Texel, u32); TAPS],

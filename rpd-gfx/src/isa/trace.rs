@@ -74,7 +74,7 @@ pub trait Probe {
     fn follows(&mut self, _group: &Workgroup) -> bool {
         true
     }
-    /// Whether the next instructions of a wave, which has executed so many, are reported, and how many it executes
+    /// Whether the next instructions of a wave, which has executed this many, are reported, and how many it executes
     /// before this is asked again.
     fn window(&mut self, _group: u64, _wave: usize, _executed: u64) -> (bool, u64) {
         (true, u64::MAX)
@@ -87,7 +87,7 @@ pub trait Probe {
     fn waits(&mut self, _group: u64, _wave: usize, _offset: u64, _exec: u64) {}
     /// All waves of a workgroup that have not ended reached a barrier and go on.
     fn released(&mut self, group: u64);
-    /// A wave of a workgroup ended, having executed so many instructions.
+    /// A wave of a workgroup ended, having executed this many instructions.
     fn retired(&mut self, _group: u64, _wave: usize, _executed: u64) {}
     /// A workgroup ended.
     fn ended(&mut self, group: u64);

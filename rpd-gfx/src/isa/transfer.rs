@@ -261,7 +261,7 @@ fn load_to_lds(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
             _ => value,
         };
         let at = first.wrapping_add(4 * l as u32) as usize;
-        // What is outside of LDS is not written.
+        // Bytes outside of LDS are not written.
         if let Some(to) = x.lds.get_mut(at..at.saturating_add(4)) {
             to.copy_from_slice(&value.to_le_bytes());
         }

@@ -199,7 +199,7 @@ pub(super) const SQ_LEVELS: &[Event<Engine>] = &[
     event(116, "SQ_IFETCH_LEVEL", |e| e.fetch_level),
 ];
 
-/// What gfx90a lacks, with numbers that it does not have.
+/// Events that gfx90a lacks, with numbers that it does not use.
 pub(super) const SQ_LATER: &[Event<Engine>] = &[
     event(1048, "SQ_INSTS_VALU_MFMA_F8", |e| {
         matrices(e, MatrixElement::F8)

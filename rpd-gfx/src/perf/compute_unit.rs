@@ -64,7 +64,7 @@ struct Wave<'r> {
     start: u64,
     head: u64,
     state: State,
-    /// What is at the head.
+    /// The instruction at the head.
     current: Option<Current>,
     /// The first release of a barrier that it has yet to come to is not before this entry.
     release: usize,
@@ -132,12 +132,12 @@ pub(super) struct Machine<'d> {
     address: u64,
     lds: u64,
     code: HashSet<u64>,
-    /// Whether a wave came to the end of a window since it was asked for last.
+    /// Whether a wave came to the end of a window since the last query.
     passed: bool,
 }
 
 impl<'d> Machine<'d> {
-    /// A unit that has done nothing, with room for so many workgroups.
+    /// A unit that has done nothing, with room for this many workgroups.
     pub(super) fn new(device: &'d Device, resident: u64) -> Self {
         Self {
             device,
@@ -246,7 +246,7 @@ impl<'d> Machine<'d> {
                 State::Ended => {
                     let simd = waves[at].simd;
                     running[simd].retain(|&other| other != at);
-                    // What starts in its slot starts later.
+                    // The next wave in its slot starts after it.
                     now = now.max(waves[at].end());
                     if let Some(resident) = &residents[slot] {
                         release(resident, &mut waves);
@@ -298,7 +298,7 @@ impl<'d> Machine<'d> {
                 }
             }
             let (time, _, at) = first.iter().flatten().min().copied()?;
-            // What SIMDs share may be taken meanwhile.
+            // Units that SIMDs share may be busy meanwhile.
             let wave = &waves[at];
             if self.issue_time(wave) == time {
                 return Some((time, at));
@@ -314,7 +314,7 @@ impl<'d> Machine<'d> {
                 && first <= wave.next
             {
                 wave.windows.pop();
-                // What lies between two windows was not recorded; what was in flight has ended.
+                // Instructions between two windows were not recorded; accesses in flight have ended.
                 if number > wave.window + 1 {
                     wave.vector.clear();
                     wave.scalar.clear();

@@ -4,7 +4,7 @@ use super::catalogue::{self, Event};
 use super::numbering::Numbering;
 use super::tally::{Channel, Device, Engine, Unit};
 
-/// What a counted dispatch made the counters advance by.
+/// Counter increments of a counted dispatch.
 #[derive(Debug, Clone)]
 pub struct Counts {
     pub(super) numbering: &'static Numbering,

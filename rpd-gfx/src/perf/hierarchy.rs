@@ -37,7 +37,7 @@ impl Served {
     }
 }
 
-/// What a vector access came to.
+/// Result of a vector access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Access {
     /// Requests: cache lines of each quad of lanes.
@@ -69,7 +69,7 @@ pub(super) struct Hierarchy<'a> {
     code: Vec<Option<Cache<()>>>,
     /// Of each channel.
     second: Vec<Option<Cache<Bytes>>>,
-    /// What the channels counted.
+    /// Counts of the channels.
     pub(super) channels: Vec<Channel>,
     lookups: Vec<(u64, u64)>,
 }

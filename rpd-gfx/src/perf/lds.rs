@@ -5,7 +5,7 @@ use crate::isa::{Operation, Transfer};
 /// Banks, each a dword wide.
 const BANKS: usize = 32;
 
-/// What an access cost.
+/// Cost of an access.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
     /// Cycles in all.

@@ -65,7 +65,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// What was counted, the dispatch having ended.
+    /// Final counts at the end of the dispatch.
     pub fn finish(mut self) -> Counts {
         let units_per_engine = self.layout.units_per_engine as usize;
         for ((unit, _), batch) in std::mem::take(&mut self.batches) {
@@ -272,7 +272,7 @@ impl Now<'_, '_> {
             self.engine.fetch_hits += u64::from(hit);
             self.engine.fetch_misses += u64::from(!hit);
             self.engine.fetch_level += self.cycles.fetch + served.latency(self.cycles);
-            // What hits is there in time.
+            // A hit arrives in time.
             self.wave.stall(served.latency(self.cycles));
         }
     }

@@ -16,7 +16,7 @@ use crate::isa::{Dispatch, Kind, Probe, Space, Step, Workgroup};
 const WINDOW: u64 = 256;
 /// Costs of recording that a dispatch may have without regard to its size; an instruction is 1.
 const FREE: u64 = 1 << 17;
-/// One part of so many of what was executed may be recorded beyond that.
+/// One part of this many of what was executed may be recorded beyond that.
 const PART: u64 = 256;
 /// Cost of a vector memory instruction.
 const MEMORY: u64 = 8;
@@ -29,7 +29,7 @@ pub(super) fn spread(number: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// What shall be recorded of a dispatch.
+/// Which parts of a dispatch are recorded.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     /// Shader engines whose workgroups are all recorded, a bit each.
@@ -52,7 +52,7 @@ impl Selection {
 pub(super) struct Entry {
     /// Offset in the program in bytes; [`RELEASED`] for a barrier's release.
     pub(super) offset: u32,
-    /// What is not known from the instruction: branches 1 when taken; vector memory the latency in cycles and, above bit 16,
+    /// Dynamic detail: for branches 1 when taken; for vector memory the latency in cycles and, above bit 16,
     /// requests; LDS cycles; scalar memory the latency; releases the number of the barrier.
     pub(super) detail: u32,
     /// Lanes that were active.
@@ -62,7 +62,7 @@ pub(super) struct Entry {
 /// Offset of a release.
 pub(super) const RELEASED: u32 = u32::MAX;
 
-/// What a wave executed.
+/// Instructions that a wave executed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WaveRecord {
     /// Numbers of the recorded windows, with the first entry of each.
@@ -86,7 +86,7 @@ impl WaveRecord {
     }
 }
 
-/// What a workgroup executed.
+/// Waves that a workgroup executed.
 #[derive(Debug, Clone)]
 pub(super) struct GroupRecord {
     /// Number of the workgroup in the dispatch.
@@ -115,7 +115,7 @@ pub(super) struct UnitRecord {
     pub(super) batches: u64,
 }
 
-/// What the recorders of a dispatch recorded.
+/// Merged recording of a dispatch.
 #[derive(Debug)]
 pub struct Record {
     pub(super) units: Vec<(usize, UnitRecord)>,
@@ -139,7 +139,7 @@ pub struct Recorder<'a> {
     tally: Tally,
     groups: Vec<GroupRecord>,
     index: HashMap<u64, usize>,
-    /// The one that was asked for last.
+    /// Index in `groups` of the last one that was looked up.
     recent: usize,
     /// Distance of windows, a power of two.
     distance: u64,
@@ -158,7 +158,7 @@ fn local(_: u64) -> bool {
 }
 
 impl Recorder<'_> {
-    /// Recorders for so many threads.
+    /// Recorders for this many threads.
     pub fn for_threads(
         dispatch: &Dispatch<'_>,
         selection: &Selection,
@@ -191,7 +191,7 @@ impl Recorder<'_> {
             .collect()
     }
 
-    /// What the recorders of a dispatch recorded together.
+    /// Merges the recordings of a dispatch.
     pub fn merge(recorders: Vec<Self>) -> Record {
         let distance = recorders.iter().map(|r| r.distance).max().unwrap_or(1);
         let mut units: HashMap<usize, UnitRecord> = HashMap::new();
@@ -296,7 +296,7 @@ impl GroupRecord {
         for wave in &mut self.waves {
             wave.thin(|number| is_recorded(number, phase, distance));
         }
-        // What is left of a window that was dropped is not recorded.
+        // The rest of a dropped window is not recorded.
         self.open = self
             .open
             .filter(|&number| is_recorded(number, phase, distance));

@@ -45,7 +45,7 @@ pub struct Sample {
     pub exec: u64,
     /// Why the instruction was not issued; `None` if it was.
     pub stalled: Option<Reason>,
-    /// What the instruction is.
+    /// Kind of the instruction.
     pub kind: Kind,
     /// Where it goes.
     pub pipe: Pipe,
@@ -98,7 +98,7 @@ impl Sampler {
         }
     }
 
-    /// Whether a sample may fall into a dispatch that takes so many nanoseconds.
+    /// Whether a sample may fall into a dispatch that takes this many nanoseconds.
     pub fn may_hit(&self, device: &Device, duration: f64) -> bool {
         let length = self.length(device, duration);
         self.clocks

@@ -7,7 +7,7 @@ use super::record::spread;
 use super::timeline::{Issued, Pipe, Reason, Timeline, WaveTimeline};
 use crate::isa::{Kind, Operation};
 
-/// What is traced of a shader engine.
+/// Trace settings of a shader engine.
 #[derive(Debug, Clone)]
 pub struct TraceSettings {
     /// The shader engine.

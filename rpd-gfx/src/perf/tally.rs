@@ -1,4 +1,4 @@
-//! What is counted, by the block that counts it.
+//! Counts, grouped by the block that counts them.
 
 use crate::isa::{MatrixElement, Valu};
 

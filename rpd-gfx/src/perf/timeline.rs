@@ -1,4 +1,4 @@
-//! What compute units did: when the instructions of their waves were issued, and why not earlier.
+//! Timelines of compute units: when the instructions of their waves were issued, and why not earlier.
 //!
 //! The unit of time is the quad-cycle: four cycles, in which a SIMD issues one instruction of each pipe, of different waves. A
 //! wave's instruction is at its *head* from the quad behind the issue of the one before, *ready* when nothing of its own holds
@@ -97,7 +97,7 @@ pub struct Issued {
     pub issue: u64,
     /// Offset in the program in bytes.
     pub offset: u32,
-    /// What it waited for before it was ready.
+    /// Cause of the wait before it was ready.
     pub reason: Reason,
     /// Where it went.
     pub pipe: Pipe,
@@ -107,7 +107,7 @@ pub struct Issued {
     pub indirect: bool,
     /// Whether it is vector arithmetic of 64-bit elements.
     pub wide: bool,
-    /// What kind it is.
+    /// Kind of the instruction.
     pub kind: Kind,
     /// Lanes that were active.
     pub exec: u64,
@@ -174,7 +174,7 @@ impl Issued {
     }
 }
 
-/// What a compute unit did, from the start of its first wave to the end of its last.
+/// Timeline of a compute unit, from the start of its first wave to the end of its last.
 #[derive(Debug, Clone)]
 pub struct Timeline {
     /// The compute unit: its number in the device.

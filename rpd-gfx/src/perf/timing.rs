@@ -37,7 +37,7 @@ impl Wave {
         self.ports[port as usize] += quads;
     }
 
-    /// A vector memory operation takes so many cycles from now on.
+    /// A vector memory operation takes this many cycles from now on.
     pub(super) fn start_vector(&mut self, cycles: u64) {
         start(&mut self.vector, self.clock, cycles);
     }
@@ -47,7 +47,7 @@ impl Wave {
         start(&mut self.scalar, self.clock, cycles);
     }
 
-    /// Waits until no more than so many are in flight.
+    /// Waits until no more than this many are in flight.
     pub(super) fn wait(&mut self, vector: u32, scalar: u32) {
         for (queue, most) in [(&mut self.vector, vector), (&mut self.scalar, scalar)] {
             while queue.len() > most as usize
@@ -58,7 +58,7 @@ impl Wave {
         }
     }
 
-    /// Does nothing for so many cycles.
+    /// Does nothing for this many cycles.
     pub(super) fn stall(&mut self, cycles: u64) {
         self.clock += cycles.div_ceil(4);
     }
@@ -69,7 +69,7 @@ impl Wave {
 }
 
 fn start(queue: &mut VecDeque<u64>, now: u64, cycles: u64) {
-    // What has ended needs no waiting for, but counts until it is waited for.
+    // A completed access needs no wait, but counts until it is waited for.
     let last = queue.back().copied().unwrap_or(0);
     queue.push_back(last.max(now + cycles.div_ceil(4)));
     // Counters of instructions in flight do not reach further.
@@ -91,7 +91,7 @@ pub(super) struct Batch {
     lds_cycles: u64,
 }
 
-/// What a batch took.
+/// Cycles of a batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Taken {
     /// Quad-cycles of the compute unit.
@@ -107,7 +107,7 @@ pub(super) struct Taken {
 }
 
 impl Batch {
-    /// On a compute unit with so many SIMDs.
+    /// On a compute unit with this many SIMDs.
     pub(super) fn new(simds: usize) -> Self {
         Self {
             ended: 0,

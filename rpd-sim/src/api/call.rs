@@ -10,7 +10,7 @@ use super::{
     types::{ChannelFormatDesc, ControlDirectives, Dim3, Extent, IpcHandle, PitchedPtr, UniqueId},
 };
 
-/// What to do before a call of a domain: runtimes register lazily, each at its own first call.
+/// Code before each call of a domain: runtimes register lazily, each at its own first call.
 macro_rules! before {
     (HIP_RUNTIME_API) => {
         table::ensure(Library::Hip)

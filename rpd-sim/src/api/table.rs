@@ -154,7 +154,7 @@ pub(crate) mod count {
     include!(concat!(env!("OUT_DIR"), "/api_counts.rs"));
 }
 
-/// What tracing wrappers call: the functions the tables held before anything was put in front of them.
+/// Functions that tracing wrappers call: the tables' entries before any replacement.
 pub(crate) mod next {
     use super::{Slot, count, imp, slots};
 

@@ -127,7 +127,7 @@ pub(crate) fn begin(kernel: &Kernel, dispatch: &isa::Dispatch<'_>) -> Option<Rec
 }
 
 impl Recording {
-    /// A probe for each of so many threads.
+    /// A probe for each of this many threads.
     pub(crate) fn recorders(&self, threads: usize) -> Vec<Recorder<'static>> {
         (0..threads)
             .map(|_| Recorder::new(self.session, self.number, self.session.level))

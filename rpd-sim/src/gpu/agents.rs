@@ -3,7 +3,7 @@
 use rpd_gfx::device::Device;
 use std::sync::OnceLock;
 
-/// What kind of processor an agent is.
+/// Processor type of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AgentKind {
     /// The host's processor.
@@ -88,7 +88,7 @@ pub(crate) struct Agent {
     pub(crate) index: usize,
     /// CPU or GPU.
     pub(crate) kind: AgentKind,
-    /// What a GPU is; `None` for the CPU.
+    /// Device description of a GPU; `None` for the CPU.
     pub(crate) device: Option<&'static Device>,
     /// Short name: the processor's model, or the GPU's architecture.
     pub(crate) name: String,

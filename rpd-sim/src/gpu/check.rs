@@ -20,7 +20,7 @@ const MOST: usize = 1000;
 /// Bytes for whose state one entry of the table stands.
 const PAGE: u64 = 4096;
 
-/// What is known over all dispatches of a process.
+/// State over all dispatches of a process.
 pub(crate) struct Session {
     folder: PathBuf,
     findings: Mutex<Findings>,

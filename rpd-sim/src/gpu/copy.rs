@@ -34,7 +34,7 @@ impl Plane {
     }
 }
 
-/// What to move: `rows` × `slices` runs of `width` bytes; a plain copy is one run.
+/// Shape of a copy: `rows` × `slices` runs of `width` bytes; a plain copy is one run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     /// Where to.

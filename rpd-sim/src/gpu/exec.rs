@@ -36,7 +36,7 @@ pub(crate) struct Kernel {
     pub(crate) program: Arc<Program>,
     /// The descriptor at its kernel object's address.
     pub(crate) descriptor: KernelDescriptor,
-    /// What keeps the instructions mapped while a dispatch may still run them.
+    /// Keeps the instructions mapped while a dispatch may still run them.
     pub(crate) image: Arc<Image>,
     /// The code object as it was loaded, for source lines.
     pub(crate) file: Arc<Vec<u8>>,
@@ -102,7 +102,7 @@ impl isa::Memory for View {
     }
 }
 
-/// What is to be found out about a dispatch while it runs.
+/// Observations requested of a running dispatch.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     /// Whether it is counted.
@@ -113,12 +113,12 @@ pub(crate) struct Watch {
     pub(crate) hardware_queue: u32,
 }
 
-/// What was found out about a dispatch.
+/// Observations of a dispatch.
 #[derive(Debug, Default)]
 pub(crate) struct Results {
     /// Its counts, if it was counted.
     pub(crate) counts: Option<Box<Counts>>,
-    /// What was recorded of it.
+    /// Its recording.
     pub(crate) recording: Option<Box<Recording>>,
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct Results {
 pub(crate) enum Outcome {
     /// The dispatch ran to its end.
     Done {
-        /// What was found out about it.
+        /// Its observations.
         results: Results,
         /// How long it computed, see [`isa::Executed::time`].
         time: Duration,
@@ -299,7 +299,7 @@ fn threads() -> u64 {
         .get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get().min(16) as u64))
 }
 
-/// What `RPD_SIM_SEED` says: the number that determines in which order waves and workgroups execute.
+/// Value of `RPD_SIM_SEED`, which determines the order in which waves and workgroups execute.
 pub(crate) fn seed() -> Option<u64> {
     static SEED: OnceLock<Option<u64>> = OnceLock::new();
     *SEED.get_or_init(|| {

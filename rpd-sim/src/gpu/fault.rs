@@ -79,7 +79,7 @@ impl Fault {
         Self::new(status::INVALID_CODE_OBJECT, what.to_owned())
     }
 
-    /// What stopped a kernel, which an agent's bit in `mask` executed.
+    /// Describes the fault of a kernel that ran on the agent of `mask`.
     pub(crate) fn of_kernel(kernel: &Kernel, mask: u64, fault: &isa::Fault) -> Self {
         let name = demangle(&kernel.name);
         let (status, what, site) = match fault {

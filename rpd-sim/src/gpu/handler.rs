@@ -35,7 +35,7 @@ pub(crate) enum Work {
         token: Token,
         /// Counts of the dispatch, if it was counted.
         counts: Option<Box<Counts>>,
-        /// What was recorded of it.
+        /// Its recording.
         recording: Option<Box<Recording>>,
         /// Begin and end in device ticks.
         ticks: (u64, u64),

@@ -36,7 +36,7 @@ pub(crate) struct Machine {
     pub(crate) memory: Memory,
     /// All signals.
     pub(crate) signals: SignalPool,
-    /// What each device thread sleeps on.
+    /// Event that each device thread sleeps on.
     pub(crate) events: [Event; MAX_THREADS],
     /// The signal handler's thread and its work.
     pub(crate) handler: Handler,

@@ -19,7 +19,7 @@ const MOST_SHARED: usize = 2 << 20;
 /// little too far run there.
 const BEHIND: usize = 64 << 10;
 
-/// What an allocation is for.
+/// Purpose of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// Requested by the program.
@@ -50,7 +50,7 @@ pub(crate) struct Allocation {
     pub(crate) mapped: usize,
     /// Bytes mapped behind them, which kernels can access and which are part of no allocation.
     behind: usize,
-    /// What the memory is used for.
+    /// Purpose of the memory.
     pub(crate) purpose: Use,
     /// The pool it came from; locked memory counts as coarse system memory.
     pub(crate) pool: &'static Pool,
@@ -366,7 +366,7 @@ impl Memory {
         true
     }
 
-    /// What an address is.
+    /// Describes the memory at an address.
     pub(crate) fn place(&self, address: u64) -> Place {
         let address = address as usize;
         if let Some(block) = self.find(address) {
@@ -436,7 +436,7 @@ impl Memory {
             .map(|lock| Arc::clone(&lock.allocation))
     }
 
-    /// What kernels on the agents of `mask` may access around an address: also what is mapped behind an allocation.
+    /// Range around an address that kernels on the agents of `mask` may access, including mapped memory after an allocation.
     pub(crate) fn accessible(&self, address: usize, mask: u64) -> Option<Range> {
         let allocation = self.find_before(address, Allocation::accessible_end)?;
         (allocation.access() & mask == mask).then(|| Range {

@@ -1,4 +1,4 @@
-//! What the layer above the device may observe.
+//! Hooks for the layer above the device.
 //!
 //! One [`Observer`] per process, set once, is called for what queues, processors, copy engines and the loader
 //! really did. Without one, or for tokens of zero, the device does no work for observation.
@@ -72,7 +72,7 @@ pub(crate) struct Interval {
     pub(crate) end: u64,
 }
 
-/// What was recorded of a dispatch.
+/// Recording of a dispatch.
 #[derive(Debug)]
 pub(crate) struct Recording {
     /// When its waves issued their instructions; empty if no instruction was to be recorded.
@@ -95,7 +95,7 @@ pub(crate) struct Recording {
     pub(crate) resources: [u32; 3],
 }
 
-/// What happened to a queue's scratch memory.
+/// Event of a queue's scratch memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScratchEvent {
     /// Memory was given to the queue.
@@ -205,14 +205,14 @@ pub(crate) trait Observer: Send + Sync {
     fn counts(&self, token: Token) -> bool {
         false
     }
-    /// What a counted dispatch counted; on the signal handler thread, before `dispatch_completed`.
+    /// Counts of a counted dispatch; on the signal handler thread, before `dispatch_completed`.
     fn dispatch_counted(&self, token: Token, counts: &perf::Counts, time: Interval) {}
-    /// What is to be recorded of a dispatch; `None` if nothing, a selection of nothing if only its time matters. On the
+    /// Selection for recording a dispatch; `None` for no recording, an empty selection if only its time matters. On the
     /// processor's thread before it runs. It runs alone if whole engines are selected.
     fn records(&self, token: Token) -> Option<perf::Selection> {
         None
     }
-    /// What was recorded of a dispatch; on the signal handler thread, before `dispatch_completed`.
+    /// Recording of a dispatch; on the signal handler thread, before `dispatch_completed`.
     fn dispatch_recorded(&self, token: Token, recording: &Recording, time: Interval) {}
     /// A dispatch ended; on the signal handler thread, before its completion signal is decremented.
     fn dispatch_completed(&self, token: Token, time: Interval) {}

@@ -82,7 +82,7 @@ pub(crate) struct Queue {
     front: OnceLock<&'static Queue>,
 }
 
-/// What a queue is made from.
+/// Parameters of a new queue.
 #[derive(Clone, Copy)]
 pub(crate) struct QueueConfig {
     /// The consumer of the packets.

@@ -242,7 +242,7 @@ impl Signal {
 pub(crate) struct Term {
     /// The signal to wait for.
     pub(crate) signal: Signal,
-    /// What its value must do.
+    /// Condition on its value.
     pub(crate) condition: Condition,
     /// Compared with.
     pub(crate) reference: i64,

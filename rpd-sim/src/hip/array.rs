@@ -116,7 +116,7 @@ impl Elements {
         TexelFormat::new(self.bits, self.channels, number).ok_or(code::INVALID_VALUE)
     }
 
-    /// What a texture object says about its elements besides its descriptor: `hsa_ext_image_channel_type_t` and
+    /// Element format in a texture object besides its descriptor: `hsa_ext_image_channel_type_t` and
     /// `hsa_ext_image_channel_order_t`.
     pub(super) fn hsa_format(self, fractions: bool, srgb: bool) -> [u32; 2] {
         let size = self.bits.trailing_zeros() - 3;

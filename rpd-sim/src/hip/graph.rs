@@ -103,7 +103,7 @@ pub(crate) struct Node {
     enabled: AtomicBool,
     /// `hipLaunchAttributePriority` of a kernel.
     pub(crate) priority: Mutex<i32>,
-    /// What `hipGraphKernelNodeGetParams` gave out: addresses of the arguments in the operation.
+    /// Result storage of `hipGraphKernelNodeGetParams`: addresses of the arguments in the operation.
     pub(crate) arguments: Mutex<Vec<usize>>,
 }
 

@@ -19,7 +19,7 @@ use super::runtime::lock;
 
 /// Work-items of a wave, each with its own part of a packet's payload.
 const LANES: usize = 64;
-/// What a work-item sends with a request, and where its answer is written.
+/// Words of a work-item's request; the answer is written in their place.
 type Slot = [u64; 8];
 
 /// Services of the host, by number.
@@ -138,7 +138,7 @@ impl Buffer {
     }
 }
 
-/// What the requests of all kernels refer to.
+/// State that the requests of all kernels share.
 #[derive(Debug, Default)]
 struct State {
     messages: Messages,

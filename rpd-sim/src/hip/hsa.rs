@@ -91,7 +91,7 @@ pub(crate) fn agent_isas(agent: u64) -> HipResult<Vec<String>> {
             // SAFETY: the attribute is a u32.
             check(unsafe { call::hsa_isa_get_info_alt(isa, ISA_NAME_LENGTH, out(&mut length)) })?;
             let mut name = vec![0u8; length as usize + 1];
-            // SAFETY: the buffer holds the length the runtime asked for.
+            // SAFETY: the buffer holds the length the runtime requested.
             check(unsafe { call::hsa_isa_get_info_alt(isa, ISA_NAME, name.as_mut_ptr().cast()) })?;
             let end = name
                 .iter()

@@ -63,7 +63,7 @@ pub(crate) struct Runtime {
     pub(crate) worker: OnceLock<Worker>,
     /// Physical memory at reserved addresses.
     pub(crate) mappings: Mappings,
-    /// What kernels request of the host.
+    /// Host calls of kernels.
     pub(crate) hostcalls: Hostcalls,
     /// Arrays, textures and surfaces.
     pub(crate) images: Images,

@@ -8,7 +8,7 @@ use super::physical::{self, SharedHandle};
 use super::runtime;
 use crate::api::types::IpcHandle;
 
-/// What a `hipIpcMemHandle_t` says: the memory, and the place of the address in it.
+/// Content of a `hipIpcMemHandle_t`: the memory, and the offset of the address in it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Memory {

@@ -344,7 +344,7 @@ impl<'a> Step<'a> {
         Ok(())
     }
 
-    /// What a copy on an engine has to wait for. `waits`: the host waits for the copy anyway, so it waits for kernels
+    /// Dependencies of a copy on an engine. `waits`: the host waits for the copy anyway, so it waits for kernels
     /// here, as long as they are quick.
     pub(crate) fn before_copy(&mut self, waits: bool) -> HipResult<Vec<Arc<Signal>>> {
         if matches!(self.state.tail, Tail::Packet(_))

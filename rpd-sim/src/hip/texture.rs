@@ -62,7 +62,7 @@ const DWORDS: usize = 20;
 /// The first dword of the sampler.
 const SAMPLER: usize = 12;
 
-/// What an object has in memory.
+/// Content of an object in memory.
 struct Words([u32; DWORDS]);
 
 impl Words {

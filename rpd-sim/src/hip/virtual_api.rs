@@ -40,7 +40,7 @@ struct Mapping {
     device: usize,
 }
 
-/// What is mapped, by address.
+/// Mappings by address.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings(Mutex<BTreeMap<usize, Mapping>>);
 

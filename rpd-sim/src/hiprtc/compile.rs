@@ -22,7 +22,7 @@ const COMPILERS: [&str; 7] = [
     "clang-18",
     "clang",
 ];
-/// What stands in for HIP's headers.
+/// Replacement of HIP's headers.
 const DEVICE_HEADER: &str = include_str!("device.h");
 /// Names under which programs include it.
 const HEADERS: [&str; 6] = [
@@ -45,7 +45,7 @@ pub(super) struct Source {
     pub(super) expressions: Vec<CString>,
 }
 
-/// What came of it.
+/// Result of a compilation.
 #[derive(Default)]
 pub(super) struct Compiled {
     /// The code object, if there was no error.
@@ -212,7 +212,7 @@ fn target() -> io::Result<&'static str> {
     Ok(&device.figures.target)
 }
 
-/// What the variable of a name expression is initialised with, in a listing of LLVM.
+/// Initial value of the variable of a name expression, in a listing of LLVM.
 fn lowered(listing: &str, number: usize) -> Option<String> {
     let begin = format!("@{LOWERED}{number} = ");
     let line = listing.lines().find(|line| line.starts_with(&begin))?;

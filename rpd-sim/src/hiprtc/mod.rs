@@ -1,6 +1,6 @@
 //! The runtime compiler (hiprtc): programs are compiled by the clang that is installed.
 //!
-//! What the real library has built in of HIP's headers, `device.h` stands in for; functions of the device libraries (`pow`,
+//! `device.h` replaces the HIP headers that the real library has built in; functions of the device libraries (`pow`,
 //! `erf`, ...) are not there.
 
 // Exported by symbol name, whatever the module tree says.

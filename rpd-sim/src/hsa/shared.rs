@@ -17,7 +17,7 @@ use crate::gpu::agents::{self, PoolKind};
 use crate::gpu::machine::machine;
 use crate::gpu::memory::{GRANULE, Use};
 
-/// What a handle of shared memory says (`hsa_amd_ipc_memory_t`, 32 bytes).
+/// Content of a handle of shared memory (`hsa_amd_ipc_memory_t`, 32 bytes).
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shared {

@@ -190,7 +190,7 @@ pub(crate) unsafe extern "C" fn hsa_system_get_extension_table(
         let has = minor(extension, version_major).is_some_and(|minor| version_minor <= minor);
         ensure(has, status::ERROR)?;
         let bytes = loader::TABLE_BYTES[usize::from(version_minor)];
-        // SAFETY: the program's table is as long as the version it asks for.
+        // SAFETY: the program's table is as long as the version it requests.
         unsafe { loader::fill_table(table, bytes) };
         Ok(())
     })

@@ -97,7 +97,7 @@ fn reserve_bytes(
     if fixed {
         flags |= libc::MAP_FIXED;
     }
-    // SAFETY: fixed mappings are only asked for inside ranges this module reserved.
+    // SAFETY: fixed mappings are only requested inside ranges this module reserved.
     let address = unsafe {
         libc::mmap(
             at as *mut _,

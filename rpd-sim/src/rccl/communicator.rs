@@ -18,7 +18,7 @@ pub(super) struct Communicator {
     state: Mutex<State>,
 }
 
-/// What changes with calls.
+/// Mutable state.
 #[derive(Default)]
 pub(super) struct State {
     /// The stream of its last operation.

@@ -17,7 +17,7 @@ pub(crate) struct Config {
     version: u32,
 }
 
-/// Checks that a configuration is null or was initialised. What it may ask for (numbers of workgroups, the network, not to block)
+/// Checks that a configuration is null or was initialised. What it may request (numbers of workgroups, the network, not to block)
 /// changes nothing here: calls return when they are complete.
 ///
 /// # Safety

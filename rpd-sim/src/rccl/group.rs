@@ -1,4 +1,4 @@
-//! Groups of calls: what a thread asks for between `ncclGroupStart` and `ncclGroupEnd` is done at the end.
+//! Groups of calls: what a thread requests between `ncclGroupStart` and `ncclGroupEnd` is done at the end.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::work::Work;
 /// Operations of a communicator with their streams.
 type Operations = (Arc<Communicator>, Vec<(Work, Handle)>);
 
-/// What a thread's group has so far.
+/// Calls collected in a thread's group.
 #[derive(Default)]
 struct Group {
     /// Groups that have begun and not ended.
@@ -56,7 +56,7 @@ pub(super) fn end() -> Outcome {
     Ok(())
 }
 
-/// Does what a call asks for: in the current group, or in one of its own.
+/// Executes the operation of a call: in the current group, or in a group of its own.
 fn within(body: impl FnOnce(&mut Group) -> Outcome) -> Outcome {
     start();
     let asked = GROUP.with_borrow_mut(|group| {

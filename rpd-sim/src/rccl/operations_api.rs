@@ -28,7 +28,7 @@ impl Call {
     }
 }
 
-/// How a reduction is asked for; `None` for operations that move elements only.
+/// How a reduction is requested; `None` for operations that move elements only.
 type Reduction = Option<u32>;
 
 /// A rank of the communicator.

@@ -25,7 +25,7 @@ const MESSAGES: usize = 4;
 /// How often a host looks whether the others have come.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// What a rank tells the others when a communicator is split.
+/// Message of a rank to the others when a communicator is split.
 #[repr(C)]
 pub(super) struct Split {
     /// Number of the split whose color and key these are, from 1.
@@ -60,7 +60,7 @@ impl Split {
     }
 }
 
-/// What hosts know of a rank.
+/// State of a rank, for hosts.
 #[repr(C)]
 pub(super) struct Member {
     /// Its process; 0 until it has joined.
@@ -72,7 +72,7 @@ pub(super) struct Member {
     pub(super) splits: [Split; 2],
 }
 
-/// What hosts alone use.
+/// State for hosts only.
 #[repr(C)]
 struct Hosts {
     /// Ranks of the communicator; 0 until the first has joined.
@@ -85,7 +85,7 @@ struct Hosts {
 #[repr(C, align(64))]
 struct Counter(AtomicU64);
 
-/// What the kernel finds at the address that it is given.
+/// Memory at the address that the kernel is given.
 #[repr(C)]
 struct Shared {
     aborted: [Counter; MAX_RANKS],
@@ -97,7 +97,7 @@ struct Shared {
 const HOST_BYTES: usize = 32 << 10;
 const _: () = assert!(size_of::<Hosts>() <= HOST_BYTES && size_of::<Counter>() == 64);
 
-/// What a unique id says.
+/// Content of a unique id.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Place {
@@ -257,7 +257,7 @@ impl Segment {
     pub(super) fn wait(&self, mut condition: impl FnMut() -> bool) -> Outcome {
         while !condition() {
             let checked = self.check_peers();
-            // What has ended may have made it true before.
+            // A process that ended may have met the condition before.
             if checked.is_err() && !condition() {
                 return checked;
             }
@@ -286,7 +286,7 @@ impl Segment {
         unsafe { &*self.base.cast::<Hosts>() }
     }
 
-    /// What hosts know of a rank.
+    /// State of a rank, for hosts.
     pub(super) fn member(&self, rank: u32) -> &Member {
         &self.hosts().members[rank as usize]
     }
@@ -324,7 +324,7 @@ impl Drop for Segment {
     fn drop(&mut self) {
         // Of a segment that could not be registered there is nothing to undo.
         let _ = hip::unregister(self.base);
-        // SAFETY: a mapping of this module to which nobody refers any more.
+        // SAFETY: a mapping of this module to which no one refers any more.
         unsafe { libc::munmap(self.base, self.bytes) };
     }
 }

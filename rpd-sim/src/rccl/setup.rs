@@ -21,7 +21,7 @@ pub(super) struct Wanted {
     pub(super) source: Source,
 }
 
-/// What it is made of.
+/// Origin of a new communicator.
 pub(super) enum Source {
     /// A unique id.
     Id { id: UniqueId, ranks: u32, rank: u32 },

@@ -2,7 +2,7 @@
 
 use super::error::{Failure, Outcome};
 
-/// What an operation does.
+/// Flags of an operation.
 pub(super) mod flag {
     pub(crate) const SEND: u32 = 1;
     pub(crate) const RECEIVE: u32 = 2;
@@ -27,7 +27,7 @@ pub(super) const THREADS: u32 = 256;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Work {
-    /// What it does, of [`flag`].
+    /// Bits of [`flag`].
     pub(super) flags: u32,
     /// The root, or the peer that is sent to or received from.
     pub(super) root: u32,

@@ -343,7 +343,7 @@ pub unsafe extern "C" fn rsmi_dev_firmware_version_get(
     }))
 }
 
-/// What stands for the host in the place of a GPU's index.
+/// Index that stands for the host.
 const HOST: u32 = u32::MAX;
 
 /// The agent at the other end of a link.
@@ -422,7 +422,7 @@ fn used() -> impl Iterator<Item = u32> {
         .map(|(index, _)| index as u32)
 }
 
-/// What is known of this process, on some GPUs.
+/// Facts about this process on some GPUs.
 fn process(gpus: impl Iterator<Item = u32>) -> Process {
     let memory = |index: u32| machine().memory.used(agents::gpus()[index as usize].index);
     Process {
@@ -482,7 +482,7 @@ fn check_process(id: u32) -> Outcome {
     Err(status::NOT_FOUND)
 }
 
-/// What is known of a process.
+/// Facts about a process.
 ///
 /// # Safety
 /// `place` is null or can be written.
@@ -493,7 +493,7 @@ pub unsafe extern "C" fn rsmi_compute_process_info_by_pid_get(id: u32, place: *m
     answer(known.and_then(|()| unsafe { put(place, process(used())) }))
 }
 
-/// What is known of a process on a GPU.
+/// Facts about a process on a GPU.
 ///
 /// # Safety
 /// `place` is null or can be written.

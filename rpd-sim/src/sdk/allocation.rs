@@ -29,7 +29,7 @@ const POOL_FREE: usize = 14;
 const HANDLE_CREATE: usize = 57;
 const HANDLE_RELEASE: usize = 58;
 
-/// What the hooks call.
+/// Functions that the hooks call.
 static NEXT: [AtomicPtr<c_void>; 6] = [const { AtomicPtr::new(ptr::null_mut()) }; 6];
 
 /// Puts the hooks in front of the runtime, and below tracing wrappers, when a context traces allocations.
@@ -194,7 +194,7 @@ fn observe(
     result
 }
 
-/// What a successful call wrote.
+/// Value that a successful call wrote.
 fn written(to: *mut u64) -> u64 {
     if to.is_null() {
         return 0;

@@ -29,7 +29,7 @@ use crate::gpu::observe::{CodeObjectInfo, CodeObjectStorage};
 /// A kernel that was reported.
 struct Symbol {
     payload: SymbolPayload,
-    /// What the payload's name points to.
+    /// Storage of the payload's name.
     _name: CString,
     /// The host stub it is launched by, if the program registered one.
     host: Option<HostPayload>,
@@ -40,7 +40,7 @@ struct Symbol {
 struct Object {
     handle: u64,
     payload: LoadPayload,
-    /// What the payload's URI points to.
+    /// Storage of the payload's URI.
     _uri: CString,
     symbols: Vec<Symbol>,
     /// Contexts that the load was reported to; the unload is reported to the same.
@@ -106,7 +106,7 @@ fn place(load: &LoadPayload) -> (u64, u64, u64) {
     (load.code_object_id, load.load_base, load.load_size)
 }
 
-/// What `__hipRegisterFunction` did before the hook was put over it.
+/// The function that the hook of `__hipRegisterFunction` replaced.
 static NEXT_REGISTER: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
 type RegisterFn = unsafe extern "C" fn(

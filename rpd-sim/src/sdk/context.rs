@@ -76,7 +76,7 @@ static BUFFERS: [[AtomicU64; MAX_OPERATIONS]; BUFFER_KINDS] =
 /// Contexts with a request callback for external ids, by request kind.
 static REQUESTS: [AtomicU64; REQUEST_KINDS] = [const { AtomicU64::new(0) }; REQUEST_KINDS];
 
-/// What context handles are counted from, different in every process.
+/// First context handle, different in every process.
 fn offset() -> u64 {
     static OFFSET: OnceLock<u64> = OnceLock::new();
     *OFFSET.get_or_init(|| random_offset(1))

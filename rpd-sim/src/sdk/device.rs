@@ -83,7 +83,7 @@ pub(crate) fn forget() {
     OUTSTANDING.store(0, Ordering::Release);
 }
 
-/// What one context gets about a piece of work.
+/// Records of one context about a piece of work.
 pub(super) struct Seen {
     index: usize,
     external: u64,
@@ -106,7 +106,7 @@ struct Work {
     agent: usize,
     /// The context that samples it, as a mask.
     sampled: u64,
-    /// What is traced of it.
+    /// Its thread trace.
     traced: Option<thread_trace::Chosen>,
 }
 

@@ -106,7 +106,7 @@ fn loaded() -> Vec<Entry> {
             } else {
                 name.as_ptr()
             };
-            // SAFETY: null asks for the program itself; the others are loaded.
+            // SAFETY: null stands for the program itself; the others are loaded.
             let handle = unsafe { libc::dlopen(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
             (!handle.is_null()).then(|| lookup(handle)).flatten()
         })

@@ -72,7 +72,7 @@ fn function(address: *mut c_void) -> Option<SetApiTable> {
 fn is_own(code: *const c_void) -> bool {
     let base = |code: *const c_void| {
         let mut info = MaybeUninit::<libc::Dl_info>::uninit();
-        // SAFETY: any address may be asked for; the record is written when the answer is not zero.
+        // SAFETY: any address may be requested; the record is written when the answer is not zero.
         unsafe {
             (libc::dladdr(code, info.as_mut_ptr()) != 0).then(|| info.assume_init().dli_fbase)
         }

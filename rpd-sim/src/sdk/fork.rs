@@ -1,4 +1,4 @@
-//! What a fork of the target does to the SDK: the child has none of its threads.
+//! Handling of forks of the target: the child has none of the SDK's threads.
 
 use std::sync::{Mutex, Once};
 

@@ -18,7 +18,7 @@ struct Interest {
 
 static INTERESTS: RwLock<Vec<Interest>> = RwLock::new(Vec::new());
 
-/// Passes the tables of a runtime to the tools that asked for them; they may replace functions.
+/// Passes the tables of a runtime to the tools that requested them; they may replace functions.
 pub(crate) fn offer(
     table: InterceptTable,
     version: u64,

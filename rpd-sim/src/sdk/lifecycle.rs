@@ -254,7 +254,7 @@ pub extern "C" fn rocprofiler_ompt_start_tool(
     core::ptr::null_mut()
 }
 
-/// What an OpenMP runtime looks for: begins the life cycle where a tool is assumed, and declines.
+/// Entry point for OpenMP runtimes: begins the life cycle where a tool is assumed, and declines.
 #[unsafe(no_mangle)]
 pub extern "C" fn ompt_start_tool(
     omp_version: u32,

@@ -27,7 +27,7 @@ const THREAD_RANGE: usize = 1;
 const PROCESS_RANGE: usize = 2;
 const GET_THREAD_ID: usize = 3;
 
-/// What these wrappers call, by slot of the core table.
+/// Functions that these wrappers call, by slot of the core table.
 static NEXT: [AtomicPtr<c_void>; 6] = [const { AtomicPtr::new(ptr::null_mut()) }; 6];
 
 /// A range that is open and was seen.
@@ -138,7 +138,7 @@ unsafe extern "C" fn roctxRangeStartA(message: *const c_char) -> u64 {
     let range = open(PROCESS_RANGE, message);
     let id = next!(3, (*const c_char) -> u64, (message));
     if let Some(mut range) = range {
-        // What this thread does next is not inside the range: others may stop it.
+        // The range ends independently of this thread's next calls: any thread may stop it.
         range.call().detach();
         STARTED
             .lock()

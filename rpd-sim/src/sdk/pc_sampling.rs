@@ -1,6 +1,6 @@
 //! PC sampling: which agents can be sampled how, the service, and the samples of dispatches as records.
 //!
-//! What a sample has was executed by the interpreter, at times of the performance model: see `rpd_gfx::perf`.
+//! Samples show what the interpreter executed, at times of the performance model: see `rpd_gfx::perf`.
 
 use core::{
     ffi::{c_char, c_int, c_void},
@@ -105,7 +105,7 @@ fn service(agent: usize) -> Option<&'static Service> {
         .copied()
 }
 
-/// What is to be recorded of a dispatch for samples of it; `None` if its agent is not sampled.
+/// Selection for recording a dispatch for samples; `None` if its agent is not sampled.
 pub(crate) fn selection(agent: usize, kernel: u64) -> Option<perf::Selection> {
     if of_dispatches() == 0 {
         return None;
@@ -129,7 +129,7 @@ pub(crate) struct Dispatch {
     pub(crate) id: u64,
     /// Id of its kernel.
     pub(crate) kernel: u64,
-    /// What its records are tied to.
+    /// Correlation id of its records.
     pub(crate) correlation: AsyncCorrelationId,
 }
 
@@ -202,7 +202,7 @@ fn has_method(device: &Device, method: Method) -> bool {
     }
 }
 
-/// What the kernel driver says to a configuration.
+/// Checks a configuration as the kernel driver does.
 fn check(device: &Device, method: Method, unit: Unit, interval: u64) -> Result<(), Status> {
     if method == Method::NONE || method.0 >= Method::LAST.0 {
         return Err(Status::ERROR_INVALID_ARGUMENT);
@@ -301,7 +301,7 @@ pub extern "C" fn rocprofiler_configure_pc_sampling_service(
     if configured.context.is_some() && !own {
         return Status::ERROR;
     }
-    // What the driver refuses below leaves the process's only place taken, as in the SDK.
+    // A refusal of the driver below leaves the process's only slot in use, as in the SDK.
     configured.context = Some(context.index);
     let Some(device) = machine::agents()[agent].device else {
         return Status::ERROR_NOT_AVAILABLE;

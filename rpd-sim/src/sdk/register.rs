@@ -1,4 +1,4 @@
-//! What happens when a runtime hands its tables over.
+//! Registration of runtimes' tables.
 
 use core::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -170,7 +170,7 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
     if state::finalized() != 0 {
         return true;
     }
-    // What wrappers call is kept for one instance of each runtime.
+    // The functions that wrappers call are kept for one instance of each runtime.
     let first = |bit: u32| SEEN.fetch_or(1 << bit, Ordering::AcqRel) & (1 << bit) == 0;
     let Some(&table) = tables.first() else {
         return false;

@@ -41,7 +41,7 @@ const COUNTERS: usize = 8;
 /// Quads between two readings of counters, for each step of their control.
 const READING: u64 = 64;
 
-/// What the tool asked for.
+/// Settings of the tool.
 #[derive(Debug, Clone)]
 struct Settings {
     target: u64,
@@ -160,7 +160,7 @@ impl Settings {
     }
 }
 
-/// What is traced of an agent.
+/// Trace service of an agent.
 struct Service {
     context: usize,
     agent: usize,
@@ -170,7 +170,7 @@ struct Service {
     /// Asks which dispatches are traced; `None` where all are while the context is active.
     choose: Option<Callback<<ChooseFn as IntoIterator>::Item>>,
     shader: <ShaderFn as IntoIterator>::Item,
-    /// What the shader callback of a whole device gets.
+    /// User data of the shader callback of a whole device.
     user: UserData,
     /// The traces of a whole device while its context is active.
     running: Mutex<Option<Vec<(u32, Trace)>>>,
@@ -216,7 +216,7 @@ pub(crate) fn serialises(agent: usize) -> bool {
             .is_empty()
 }
 
-/// What shall be traced of a dispatch.
+/// Trace chosen for a dispatch.
 pub(crate) struct Chosen {
     service: Arc<Service>,
     user: UserData,
@@ -262,7 +262,7 @@ pub(crate) fn choose(
 }
 
 impl Chosen {
-    /// What is to be recorded of it.
+    /// Selection for recording it.
     pub(crate) fn selection(&self) -> perf::Selection {
         self.service.settings.selection(self.service.device)
     }

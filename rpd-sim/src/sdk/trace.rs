@@ -28,7 +28,7 @@ const PAYLOAD_WORDS: usize = {
     (if hsa > rccl { hsa } else { rccl }) / 8
 };
 
-/// What the services call a table of functions.
+/// Names of a table of functions in the services.
 pub(crate) struct Domain {
     callback: CallbackKind,
     buffer: BufferKind,

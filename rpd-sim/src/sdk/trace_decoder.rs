@@ -122,7 +122,7 @@ impl Code {
     }
 }
 
-/// A decoder: a library and the code that it may ask for.
+/// A decoder: a library and the code that it may request.
 struct Decoder {
     library: Library,
     code: RwLock<HashMap<u64, Code>>,

@@ -1,4 +1,4 @@
-//! What a capture of GPU calls has in the spool: which calls it keeps, what a record of a call is made of, and the files
+//! Spool format of captures of GPU calls: which calls are kept, the layout of a call's record, and the files
 //! through which host data reaches the front end.
 //!
 //! A record of a call ([`CaptureCall`]) is written when the call has returned. Its tail is the argument struct, padded to
@@ -27,7 +27,7 @@ pub const CONTROL_FILE: &str = "capture-control";
 /// Bytes of [`CONTROL_FILE`].
 pub const CONTROL_BYTES: usize = 4096;
 
-/// Data of at most so many bytes lie in the record itself.
+/// Data of at most this many bytes lie in the record itself.
 pub const INLINE_BYTES: usize = 1024;
 
 impl HandleKind {
@@ -60,7 +60,7 @@ impl Role {
     }
 }
 
-/// What a call is about.
+/// Subject of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// Launches of kernels and graphs.
@@ -109,7 +109,7 @@ pub struct Argument {
     pub offset: u16,
     /// Bytes in the argument struct.
     pub size: u16,
-    /// What a replay does with the argument.
+    /// Role of the argument in a replay.
     pub role: Role,
 }
 
@@ -266,9 +266,9 @@ pub const NO_ARGUMENT: u16 = u16::MAX;
 
 /// Kinds of items.
 pub mod item {
-    /// What the call stored behind the argument: handles and addresses (eight bytes), structs, nodes.
+    /// Data that the call stored behind the argument: handles and addresses (eight bytes), structs, nodes.
     pub const OUT: u16 = 1;
-    /// What the call read behind the argument: structs, arrays, text.
+    /// Data that the call read behind the argument: structs, arrays, text.
     pub const IN: u16 = 2;
     /// Bytes of host memory: [`super::DataHeader`], then the bytes if they are in the record.
     pub const DATA: u16 = 3;
@@ -282,7 +282,7 @@ pub mod item {
     pub const ALLOCATION: u16 = 7;
     /// The name of the device variable.
     pub const SYMBOL: u16 = 8;
-    /// What could not be taken, as text.
+    /// Description of data that could not be captured.
     pub const MISSING: u16 = 9;
     /// Content of a device variable before the call, in excerpts of captures: [`super::VariableItem`], then the name.
     pub const VARIABLE: u16 = 10;
@@ -291,13 +291,13 @@ pub mod item {
     pub const CHANGED: u16 = 11;
 }
 
-/// What bytes of host memory are to a call.
+/// Uses of host memory by a call.
 pub mod data_use {
     /// The call reads them.
     pub const SOURCE: u32 = 0;
     /// Content of host-visible memory before the call, which its device work may read.
     pub const UPDATE: u32 = 1;
-    /// What a copy wrote; complete when the call that has the item returned.
+    /// Data that a copy wrote; complete when the call that has the item returned.
     pub const OUTPUT: u32 = 2;
     /// Bytes of a code object.
     pub const CODE: u32 = 3;
@@ -305,7 +305,7 @@ pub mod data_use {
     pub const MEMORY: u32 = 4;
     /// Content of device memory when the call and all work before it are complete, in excerpts of captures.
     pub const RESULT: u32 = 5;
-    /// What the device read in an earlier copy, in place of what was there at its call.
+    /// Data that the device read in an earlier copy; replaces the data at its call.
     pub const DEVICE_READ: u32 = 6;
 }
 
@@ -349,7 +349,7 @@ pub struct DataHeader {
 pub struct AllocationItem {
     /// First byte.
     pub base: u64,
-    /// Bytes that were asked for.
+    /// Bytes that were requested.
     pub size: u64,
     /// One of [`memory_kind`].
     pub kind: u32,
@@ -469,7 +469,7 @@ pub fn push_item(into: &mut Vec<u8>, kind: u16, argument: u16, payload: &[u8]) {
 /// The items in the tail of a record, behind the argument struct.
 #[derive(Debug, Clone, Copy)]
 pub struct Items<'a>(
-    /// What has not been taken yet.
+    /// The remaining bytes.
     pub &'a [u8],
 );
 

@@ -34,7 +34,7 @@ pub struct CounterInstance {
     pub reserved: u32,
 }
 
-/// What was counted in a dispatch. The tail holds `count` times [`CountedValue`].
+/// Counter values of a dispatch. The tail holds `count` times [`CountedValue`].
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct CountedDispatch {

@@ -60,9 +60,9 @@ pub struct Copy {
     pub src_agent: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Address written to; 0 when the provider does not tell.
+    /// Address written to; 0 when the provider does not report it.
     pub dst_address: u64,
-    /// Address read from; 0 when the provider does not tell.
+    /// Address read from; 0 when the provider does not report it.
     pub src_address: u64,
     /// The provider's operation number in its MEMORY_COPY callback kind.
     pub operation: u32,
@@ -130,7 +130,7 @@ pub struct Scratch {
     pub flags: u32,
 }
 
-/// What device work of one sort adds up to: the dispatches of a kernel, or the copies in a direction. The collector adds to it
+/// Sums of device work of one sort: the dispatches of a kernel, or the copies in a direction. The collector adds to it
 /// in place, so that it is complete however the process ends.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
@@ -160,7 +160,7 @@ pub struct DeviceTotal {
     pub durations: [u64; crate::durations::TOTAL_BUCKETS],
 }
 
-/// What a [`DeviceTotal`] is about.
+/// Subjects of a [`DeviceTotal`].
 pub mod total_of {
     /// Dispatches of a kernel.
     pub const DISPATCHES: u16 = 1;

@@ -28,7 +28,7 @@ pub struct Process {
     pub real_time: u64,
     /// 1 when the process came from fork without exec.
     pub forked: u32,
-    /// Provider version as `10000*major + 100*minor + patch`; 0 while none was met. With [`PROVIDER_DIRECT`], the version
+    /// Provider version as `10000*major + 100*minor + patch`; 0 while none was seen. With [`PROVIDER_DIRECT`], the version
     /// of the first runtime that registered its tables.
     pub provider_version: u32,
     /// Number of children of the parent process when it was loaded.

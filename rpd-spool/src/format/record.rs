@@ -1,14 +1,14 @@
 //! The kinds of record: one table that says of each what its tag and fixed part are, what becomes of
 //! it when the process forks, and what it is for the session that is made of a recording.
 //!
-//! What else depends on the kind of a record, above all how a session takes it, is an exhaustive `match` over
+//! Other properties of a kind of record, above all how a session loads it, are exhaustive `match`es over
 //! [`RecordKind`] or, for what ends as a row, over [`Table`]: a new kind compiles when every one of them has an answer.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use crate::format;
 
-/// What becomes of a record in a child that is forked.
+/// Treatment of a record in a forked child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fork {
     /// The child repeats it: the provider reports the fact once only, and records of the child refer to it.
@@ -17,14 +17,14 @@ pub enum Fork {
     Left,
 }
 
-/// What a record is for the session that is made of a recording.
+/// Role of a record in the session that is loaded from a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A row of a table.
     Row(Table),
     /// One of two records that make a row of a table.
     HalfRow(Table),
-    /// What rows refer to, or what the process is: kept once for each id.
+    /// A fact that rows refer to, or a fact about the process: kept once for each id.
     Fact,
     /// A statement about how complete the recording is.
     Completeness,
@@ -67,14 +67,14 @@ macro_rules! record_kinds {
                 }
             }
 
-            /// What becomes of it in a child that is forked.
+            /// Its treatment in a forked child.
             pub const fn fork(self) -> Fork {
                 match self {
                     $(RecordKind::$kind => Fork::$fork,)*
                 }
             }
 
-            /// What it is for a session.
+            /// Its role in a session.
             pub const fn role(self) -> Role {
                 match self {
                     $(RecordKind::$kind => $role,)*
@@ -122,7 +122,7 @@ record_kinds! {
     CounterInstance = COUNTER_INSTANCE 16, CounterInstance, Repeated, Role::Fact;
     /// Sums that are kept up to date in place. One per process.
     Totals = TOTALS 17, Totals, Left, Role::Completeness;
-    /// A file with code was met on a stack. Tail: see [`format::StackModule`]. In the stream of the
+    /// A file with code was seen on a stack. Tail: see [`format::StackModule`]. In the stream of the
     /// thread that met it, as all facts about stacks. A child starts with none: it writes its own as it meets them.
     StackModule = STACK_MODULE 18, StackModule, Left, Role::Fact;
     /// A Python code object. Tail: see [`format::StackCode`].
@@ -131,7 +131,7 @@ record_kinds! {
     StackLocation = STACK_LOCATION 20, StackLocation, Left, Role::Fact;
     /// A node of the call tree.
     StackNode = STACK_NODE 21, StackNode, Left, Role::Fact;
-    /// What lines of a generated Python file were made from. Tail: see [`format::StackSource`].
+    /// Sources of lines of a generated Python file. Tail: see [`format::StackSource`].
     StackSource = STACK_SOURCE 26, StackSource, Left, Role::Fact;
     /// A call or marker. Tail: arguments or message. aux: the provider's callback kind.
     Call = API 32, ApiCall, Left, Role::Row(Table::Calls);
@@ -159,13 +159,13 @@ record_kinds! {
     Allocation = ALLOCATION 66, Allocation, Left, Role::Row(Table::Allocations);
     /// Scratch memory changed.
     Scratch = SCRATCH 67, Scratch, Left, Role::Row(Table::Scratch);
-    /// What was counted in a dispatch. Tail: see [`format::CountedDispatch`].
+    /// Counter values of a dispatch. Tail: see [`format::CountedDispatch`].
     Counted = COUNTED 68, CountedDispatch, Left, Role::Row(Table::Counted);
     /// A dispatch is going to be counted.
     Selected = SELECTED 69, Selected, Left, Role::Completeness;
     /// A program counter of a wave.
     PcSample = PC_SAMPLE 70, PcSample, Left, Role::Row(Table::Samples);
-    /// What device work of one sort adds up to.
+    /// Sums of device work of one sort.
     DeviceTotal = DEVICE_TOTAL 71, DeviceTotal, Left, Role::Fact;
     /// A call of a capture. Tail: see [`crate::capture`].
     CaptureCall = CAPTURE_CALL 96, CaptureCall, Left, Role::Capture;

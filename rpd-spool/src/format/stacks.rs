@@ -4,7 +4,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::RecordHeader;
 
-/// What a call has of its stack: 8 bytes at the start of the tail of [`super::ApiCall`] and [`super::RangeBegin`] with
+/// Stack of a call: 8 bytes at the start of the tail of [`super::ApiCall`] and [`super::RangeBegin`] with
 /// [`super::api_flag::STACK`], and all of the tail of an [`super::Allocation`] that has one.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, FromBytes, IntoBytes, KnownLayout, Immutable,
@@ -47,7 +47,7 @@ pub mod location_kind {
     pub const API: u16 = 4;
     /// TorchScript.
     pub const SCRIPT: u16 = 5;
-    /// What generated Python code was made from.
+    /// Origin of generated Python code.
     pub const INDUCTOR: u16 = 6;
     /// The frames further in could not be placed among the frames further out.
     pub const UNPLACED_MARKER: u16 = 7;
@@ -78,7 +78,7 @@ pub struct StackModule {
     pub start: u64,
     /// Address behind the last.
     pub end: u64,
-    /// When it was first met, `CLOCK_BOOTTIME` ns.
+    /// When it was first seen, `CLOCK_BOOTTIME` ns.
     pub time: u64,
 }
 
@@ -142,7 +142,7 @@ const _: () = {
     assert!(size_of::<StackNode>() == 24);
 };
 
-/// What lines of a generated Python file were made from, as the program says through the Python package `rpd`. Tail: the
+/// Sources of lines of a generated Python file, registered by the program through the Python package `rpd`. Tail: the
 /// file's name, then for each source frame, innermost first, its line, the bytes of its function's name and of its file's
 /// name (numbers of 32 bits), and those names. In the meta stream.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]

@@ -187,7 +187,7 @@ fn rule_of_row(
     Rule::frame(register == RBP, deref, offset, bp, bp_offset, module)
 }
 
-/// What an expression computes, as far as rules can hold it.
+/// Value of an expression, where rules can express it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Number(i64),

@@ -1,4 +1,4 @@
-//! What the walks of a thread came to.
+//! Counts of the walks of a thread.
 
 /// How often things happened on a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -120,7 +120,7 @@ impl Frames {
         (last, room)
     }
 
-    /// So many frames were stored at the end of the memory that [`Frames::last_and_room`] gave.
+    /// This many frames were stored at the end of the memory that [`Frames::last_and_room`] gave.
     #[inline(always)]
     pub(super) fn stored(&mut self, count: usize) {
         self.fresh_len += count;

@@ -12,7 +12,7 @@ use crate::region::Region;
 /// Captures after which an address outside all code is looked up again.
 const NOT_CODE_FOR: u64 = 256;
 
-/// What a thread needs to look things up.
+/// Per-thread state of lookups.
 pub(super) struct Lookup {
     pub(super) context: Box<Context>,
     buffer: Region<u8>,

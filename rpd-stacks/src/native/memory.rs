@@ -73,7 +73,7 @@ impl OwnStack {
     }
 }
 
-/// What a walk may read.
+/// Memory that a walk may read.
 pub(crate) struct Readable {
     /// Words at these addresses are readable: from the stack pointer to the end of the thread's own stack.
     own: (u64, u64),

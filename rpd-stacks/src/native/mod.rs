@@ -42,7 +42,7 @@ type FindEntry = unsafe extern "C" fn(*const c_void, *mut [*const c_void; 3]) ->
 
 /// Receives the modules whose code is on a stack.
 pub(crate) trait ModuleObserver {
-    /// A module was met. Called again for modules that were met before.
+    /// A module was seen. Called again for modules that were seen before.
     ///
     /// # Safety
     ///
@@ -50,7 +50,7 @@ pub(crate) trait ModuleObserver {
     unsafe fn module_met(&self, module: u32, object: &Object);
 }
 
-/// What a walk uses beside what is the thread's own.
+/// State of a walk that threads share.
 pub(crate) struct Shared<'a> {
     pub(crate) native: &'a Native,
     pub(crate) tree: &'a Tree,
@@ -59,7 +59,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) observer: Option<&'a dyn ModuleObserver>,
 }
 
-/// What all threads share for native frames.
+/// Tables for native frames, shared by all threads.
 pub(crate) struct Native {
     pub(crate) rules: Rules,
     pub(crate) modules: Modules,

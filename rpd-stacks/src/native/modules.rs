@@ -36,7 +36,7 @@ struct Slot {
 // SAFETY: integers.
 unsafe impl Zeroed for Slot {}
 
-/// What is needed to make rules for a module's code.
+/// Data for making unwind rules of a module's code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Code {
     /// Executable addresses.
@@ -171,7 +171,7 @@ impl Modules {
         None
     }
 
-    /// What is needed to make rules for a module's code.
+    /// Data for making unwind rules of a module's code.
     pub(crate) fn code(&self, index: u32) -> Code {
         let slot = &self.slots[index as usize];
         let pair = |pair: &[AtomicU64; 2]| {
@@ -187,7 +187,7 @@ impl Modules {
         }
     }
 
-    /// What is subtracted from an address in a module to get the address in its file.
+    /// Load bias of a module: run-time address minus address in its file.
     pub(crate) fn bias(&self, index: u32) -> u64 {
         self.slots[index as usize].bias.load(Ordering::Relaxed)
     }

@@ -12,7 +12,7 @@ pub(crate) struct Object {
     pub(crate) start: u64,
     /// Address after the last mapped one.
     pub(crate) end: u64,
-    /// What was added to the addresses of the file.
+    /// Load bias: run-time address minus address in the file.
     pub(crate) bias: u64,
     name: *const c_char,
     headers: *const libc::Elf64_Phdr,

@@ -23,7 +23,7 @@ pub(crate) struct Rule(u64);
 pub(crate) const NO_MODULE: u32 = 0x7fff;
 const LOADS_MASK: u64 = (1 << 25) - 1;
 
-/// What a rule says.
+/// Kind of an unwind rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -61,7 +61,7 @@ impl Rule {
         Rule(kind as u64 | u64::from(module) << 49)
     }
 
-    /// A rule for code in no module, found after so many loads.
+    /// A rule for code in no module, found after this many loads.
     pub(crate) fn jit(loads: u64) -> Rule {
         Rule(Kind::Jit as u64 | (loads & LOADS_MASK) << 24 | u64::from(NO_MODULE) << 49)
     }

@@ -19,7 +19,7 @@ use crate::native::{Native, Shared};
 /// Signal frames that one walk may cross.
 const MAX_SWITCHES: u32 = 64;
 
-/// What a walk was like.
+/// Result of a walk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walked {
     /// How many outermost frames are those of the last walk, with the same registers and locations.
@@ -309,7 +309,7 @@ impl Walker {
         true
     }
 
-    /// Takes over the frames of the last walk from `same` to the one that was met. `false` if there is no room.
+    /// Takes over the frames of the last walk from `same` to the one that was seen. `false` if there is no room.
     fn take_over(&mut self, same: usize, at: &mut Progress) -> bool {
         let taken = &self.frames.last()[same..at.old];
         let guess = taken.iter().position(|frame| frame.origin & GUESSED != 0);

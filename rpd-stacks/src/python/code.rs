@@ -348,7 +348,7 @@ fn characters<M: Memory>(memory: &M, layout: &Layout, object: usize) -> Option<u
 
 /// Words of a code object that are hashed beside its line table.
 const FIELDS: usize = 8;
-/// What is added to words before they are multiplied, first to those of fields: numbers without a pattern.
+/// Numbers without a pattern, added to words before they are multiplied; the first are for fields.
 const FACTORS: [u64; FIELDS + 64] = {
     let mut factors = [0; FIELDS + 64];
     let mut state = 0x243f_6a88_85a3_08d3_u64;

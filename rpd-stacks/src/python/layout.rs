@@ -6,7 +6,7 @@
 
 use super::memory::Memory;
 
-/// What delimits the Python frames that one activation of the evaluator runs.
+/// How the Python frames of one activation of the evaluator are delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grouping {
     /// Each frame has its own activation, of which nothing is known (3.8, 3.9).

@@ -50,7 +50,7 @@ const CACHE: usize = 4096;
 /// Frames of the first stack that are checked before the layout is believed.
 const PROOF: usize = 256;
 
-/// What all threads share.
+/// State shared by all threads.
 pub(crate) struct Python {
     runtime: AtomicPtr<Runtime>,
     /// Which modules have been looked at.
@@ -58,10 +58,10 @@ pub(crate) struct Python {
     codes: Interner,
 }
 
-/// What is known of the process's interpreter.
+/// State of the process's interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interpreter {
-    /// None has been met.
+    /// None has been seen.
     None,
     /// Frames are read. The version is that of `PY_VERSION_HEX`.
     Read(u32),
@@ -72,10 +72,10 @@ pub enum Interpreter {
     Refused(u32),
 }
 
-/// What one thread keeps from one capture to the next.
+/// State of one thread between captures.
 pub(crate) struct ThreadPython {
     chain: Chain,
-    /// What each frame was found to be, outermost first.
+    /// Kind found for each frame, outermost first.
     found: Region<Found>,
     found_count: usize,
     cache: Region<Cached>,
@@ -101,7 +101,7 @@ unsafe impl Zeroed for Found {}
 // SAFETY: integers.
 unsafe impl Zeroed for Cached {}
 
-/// What reading the frames of a thread came to.
+/// Result of reading the frames of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The thread runs no Python.
@@ -112,7 +112,7 @@ pub(crate) enum Outcome {
     Unreadable,
 }
 
-/// What finding the locations of frames came to.
+/// Result of finding the locations of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Located {
     /// A code object could not be read, and there are no frames.
@@ -138,7 +138,7 @@ impl Python {
         self.codes.usable() && !self.examined.is_empty()
     }
 
-    /// What is known of the interpreter.
+    /// State of the interpreter.
     pub(crate) fn interpreter(&self) -> Interpreter {
         match self.runtime() {
             None => Interpreter::None,

@@ -31,7 +31,7 @@ pub(crate) struct Runtime {
     trust: AtomicU8,
 }
 
-/// What the public interface offers to read frames with; only for versions whose structures are not known.
+/// Functions of the public API for reading frames; only for versions whose structures are unknown.
 pub(crate) struct Api {
     /// The thread state that runs on this thread, null if it is detached (3.13 on).
     pub(crate) attached: unsafe extern "C" fn() -> *mut c_void,
@@ -53,13 +53,13 @@ pub(crate) struct Api {
 pub(crate) enum Trust {
     /// No frame has been read yet.
     Unproven = 0,
-    /// What it says of a real stack has been checked.
+    /// The layout has been verified on a real stack.
     Proven = 1,
     /// It contradicts what is in memory; nothing is read any more.
     Refused = 2,
 }
 
-/// What is known of a thread's Python.
+/// State of a thread's Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thread {
     /// The thread runs no Python, or Python has ended.
@@ -132,7 +132,7 @@ impl Runtime {
         address.wrapping_sub(self.evaluator.0) < self.evaluator.1
     }
 
-    /// What the calling thread has. Neither needs nor takes the GIL.
+    /// Python state of the calling thread. Neither needs nor takes the GIL.
     #[inline]
     pub(crate) fn thread(&self, layout: &Layout) -> Thread {
         // SAFETY: reads a thread-local slot.

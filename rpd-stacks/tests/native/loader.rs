@@ -242,7 +242,7 @@ fn a_library_that_calls_while_another_thread_holds_the_loaders_lock_does_not_wai
                 std::thread::yield_now();
             }
             let taken = process.run_with(false, |probe| start(probe));
-            // Names are not asked for here: `dladdr` takes the lock.
+            // Names are not requested here: `dladdr` takes the lock.
             send.send(taken[0].captured).unwrap();
         });
         let holder = scope.spawn(|| {

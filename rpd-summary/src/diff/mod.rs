@@ -231,7 +231,7 @@ fn spread(before: &Side, after: &Side, measure: Measure) -> Option<f64> {
     (base > 0.0).then(|| deviation * 100.0 / base)
 }
 
-/// By how much a standard deviation of so many degrees of freedom may be too small: the factor that leads to its upper
+/// By how much a standard deviation of this many degrees of freedom may be too small: the factor that leads to its upper
 /// 75 % bound (Wilson and Hilferty's approximation of the chi-squared distribution).
 fn uncertainty(freedom: f64) -> f64 {
     const QUARTILE: f64 = 0.674_49;
@@ -364,7 +364,7 @@ struct GroupSpread {
     names: f64,
 }
 
-/// What a [`GroupSpread`] is computed from.
+/// Sums from which a [`GroupSpread`] is computed.
 #[derive(Debug, Clone, Copy, Default)]
 struct SpreadSums {
     squares: f64,

@@ -10,7 +10,7 @@ use rpd_gfx::access::{Dispatch, Ending, FILE, Item, Problem, Reader, Step, Total
 use rpd_gfx::isa::{Operation, Space};
 use rpd_gfx::source::CodeObject;
 
-/// What the instructions of a line did in one way.
+/// Accesses of one kind by the instructions of a line.
 #[derive(Debug, Clone)]
 pub struct LineAccesses {
     /// Name of the kernel, as compiled.
@@ -22,7 +22,7 @@ pub struct LineAccesses {
     /// The memory: `global`, `scratch`, `lds`; `scalar` for loads through the scalar cache; empty for instructions that access
     /// none.
     pub space: &'static str,
-    /// What is done with it: `load`, `store`, `atomic`; empty for instructions that access none.
+    /// Kind of access: `load`, `store`, `atomic`; empty for instructions that access no memory.
     pub access: &'static str,
     /// Instructions of the line that do so.
     pub instructions: usize,
@@ -41,7 +41,7 @@ pub struct AccessReport {
     pub notes: Vec<String>,
 }
 
-/// What a row is made of.
+/// Key of a row.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     kernel: usize,

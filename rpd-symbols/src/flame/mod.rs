@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 pub use html::Difference;
 
-/// What a frame is, which decides its colour.
+/// Kind of a frame, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Native code.
@@ -38,7 +38,7 @@ pub struct Frame {
     pub line: u32,
 }
 
-/// What weights count.
+/// Unit of weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Events.
@@ -52,7 +52,7 @@ pub enum Unit {
 /// Weighted stacks.
 #[derive(Debug, Clone)]
 pub struct Profile {
-    /// What is weighed, for titles: `calls`, `GPU time`.
+    /// Name of the weight, for titles: `calls`, `GPU time`.
     pub weight: String,
     /// In what.
     pub unit: Unit,

@@ -222,7 +222,7 @@ fn programs_killed_fifty_times_leave_captures_that_play() {
     killed_at_random(50);
 }
 
-/// A program with four threads, killed at so many moments.
+/// A program with four threads, killed at this many moments.
 fn killed_at_random(times: u32) {
     let mut random = 12345u64;
     for _ in 0..times {

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 
 use rpd_tests::run::{Rpd, simulated_with};
 
-/// The workload with so many GPUs, without `rpd`; what it prints.
+/// The workload with this many GPUs, without `rpd`; what it prints.
 fn simulated(gpus: &str, variables: &[(&str, &str)], arguments: &[&str]) -> String {
     let gpus = ("RPD_SIM_GPUS", gpus);
     let variables = variables.iter().chain([&gpus]);

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::measure::{Bench, Mode, files_below, number_before};
 use super::{Row, Settings, Target};
 
-/// What a command prints to its standard output; it must succeed.
+/// Standard output of a command, which must succeed.
 fn output(command: &mut Command) -> Result<String> {
     let output = command
         .output()

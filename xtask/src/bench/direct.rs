@@ -1,4 +1,4 @@
-//! What recording through the runtimes' own dispatch tables costs, over the bare program.
+//! Cost of recording through the runtimes' own dispatch tables, over the bare program.
 
 use anyhow::Result;
 
@@ -39,7 +39,7 @@ const COSTS: [Cost; 3] = [
     },
 ];
 
-/// What a light recording adds to, and at most, in ns.
+/// Rows of light recordings, with the largest added time in ns.
 const LIGHT: [(&str, &str, &[&str], f64); 3] = [
     ("API call", "api-loop", &["20000000"], 0.5),
     ("dispatch", "hsa-queues", &["batch", "64000"], 800.0),

@@ -92,7 +92,7 @@ pub(super) fn symbols(settings: &Settings) -> Result<Vec<Row>> {
     ])
 }
 
-/// Records of the rows whose target is stated for so many.
+/// Records of the rows whose target is stated for this many.
 const RECORDS: &str = "10000000";
 
 pub(super) fn open(settings: &Settings) -> Result<Vec<Row>> {

@@ -23,7 +23,7 @@ pub(super) enum Mode<'a> {
     Rpd(&'a [&'a str]),
 }
 
-/// What a run gave.
+/// Measurements of a run.
 pub(super) struct Measured {
     pub(super) stdout: String,
     pub(super) stderr: String,
@@ -55,7 +55,7 @@ impl Bench {
     }
 
     /// The same programs on the installation of ROCm in `ROCM_PATH` or `/opt/rocm`, where there is one whose HIP library
-    /// they ask for (`RPD_HIP_SONAME`).
+    /// they request (`RPD_HIP_SONAME`).
     pub(super) fn on_rocm(&self) -> Option<Self> {
         let root = env::var_os("ROCM_PATH").filter(|root| !root.is_empty());
         let root = root.map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
@@ -119,7 +119,7 @@ impl Bench {
         ] {
             command.env_remove(name);
         }
-        // What is preloaded on ROCm may be the driver.
+        // On ROCm the preloaded library may be the emulated driver.
         if self.rocm.is_none() {
             command.env_remove("LD_PRELOAD");
         }

@@ -51,7 +51,7 @@ Rows (all of them unless some are named):
   --strict     fail when a figure misses its target
 ";
 
-/// What a figure has to hold.
+/// Target of a figure.
 #[derive(Clone, Copy)]
 enum Target {
     AtMost(f64),
@@ -114,7 +114,7 @@ impl Row {
     }
 }
 
-/// What the command line asked for.
+/// Settings from the command line.
 struct Settings {
     release: bool,
     records: u64,

@@ -70,7 +70,7 @@ fn call(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
     ])
 }
 
-/// What other ways to take a stack cost, in ns. Measured once on another machine: for scale only.
+/// Costs of other ways to take a stack, in ns. Measured once on another machine: for scale only.
 const STACKS_OF_OTHERS: [(&str, f64); 5] = [
     ("cpptrace in a callback, 17 frames with names", 388_000.0),
     ("cpptrace in a callback, 67 frames with names", 2_670_000.0),

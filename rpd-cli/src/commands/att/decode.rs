@@ -42,10 +42,10 @@ struct Arguments {
     /// Directory for the results; beside each trace unless given
     #[arg(short = 'd', long, value_name = "DIR")]
     output_directory: Option<PathBuf>,
-    /// What to write
+    /// Output formats
     #[arg(short = 'f', long, value_enum, num_args = 1.., value_delimiter = ',', default_values = ["csv", "json"])]
     format: Vec<Format>,
-    /// Names of the counters in the trace, in the order in which they were asked for
+    /// Names of the counters in the trace, in the order in which they were requested
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME")]
     counters: Vec<String>,
     /// Decode with the librocprof-trace-decoder.so in these directories, in place of rpd's own decoder; or the file itself

@@ -38,7 +38,7 @@ struct Wave {
     instructions: Vec<(u8, i64, i32, u32, Pc)>,
 }
 
-/// What a decoder found.
+/// Results of one decoder.
 #[derive(Debug, Default)]
 struct Found {
     waves: Vec<Wave>,

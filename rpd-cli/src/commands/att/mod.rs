@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::failure::Failure;
 
-/// What can be done, by name.
+/// Subcommands by name.
 type Action = (&'static str, &'static str, fn(&[OsString]) -> Result<u8>);
 const ACTIONS: &[Action] = &[
     (

@@ -24,7 +24,7 @@ const NAME: &str = "avail";
 /// Versions of the SDK's library to try, as for a run without options.
 const SUFFIXES: [&str; 2] = [".1", ""];
 
-/// What the GPUs can count and sample
+/// List what the GPUs can count and sample
 #[derive(Debug, Parser)]
 #[command(
     infer_long_args = true,
@@ -38,7 +38,7 @@ struct Arguments {
     command: Option<Action>,
 }
 
-/// What all commands understand, before or behind their name.
+/// Options of all subcommands, before or after the subcommand's name.
 #[derive(Debug, Clone, Default, Args)]
 struct Common {
     /// Only this GPU, numbered among the GPUs
@@ -59,7 +59,7 @@ struct Common {
     /// File with further counter definitions (YAML)
     #[arg(short = 'E', long, value_name = "FILE", global = true)]
     extra_counters: Option<PathBuf>,
-    /// Whose listings are asked for.
+    /// Whose listings are requested.
     #[arg(skip)]
     compat: Compat,
 }

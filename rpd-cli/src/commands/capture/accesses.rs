@@ -18,7 +18,7 @@ use crate::exit_status::{DAMAGED, FAILED, SUCCESS};
 use crate::failure::Failure;
 use crate::process::backend;
 
-/// What to record of the memory accesses of kernels.
+/// Options for recording memory accesses of kernels.
 #[derive(Debug, Default, Args)]
 pub(super) struct TraceOptions {
     /// Record what kernels access, on the simulated GPU: mem (instructions that access memory, with all addresses) or inst (all

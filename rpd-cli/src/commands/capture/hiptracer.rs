@@ -14,7 +14,7 @@ const NAME: &str = "hiptracer";
 /// Name of HIPTracer's database when nothing names it.
 const DATABASE: &str = "tracer-default.db";
 
-/// What `hiptracer --help` prints.
+/// Output of `hiptracer --help`.
 const USAGE: &str = "Records a program's GPU calls with their data, as HIPTracer does\n\n\
     Usage: hiptracer [-t capture] [-o DATABASE] [-l LIBRARY] [-s] [-d] [-p] -- PROGRAM [ARGUMENT...]\n\n\
     Options:\n  \

@@ -156,7 +156,7 @@ fn described(path: &Path, capture: &Capture) -> Result<String> {
     Ok(text)
 }
 
-/// What an excerpt was taken of, and that it has data of the program.
+/// Describes the source of an excerpt, and warns that it holds data of the program.
 fn excerpt_of(excerpt: &ExcerptOf) -> String {
     let ExcerptOf { calls, all, launch } = excerpt;
     let (first, last) = calls;

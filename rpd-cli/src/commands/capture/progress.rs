@@ -26,7 +26,7 @@ impl Progress {
         }
     }
 
-    /// What has been captured: calls, bytes of data, bytes that wait.
+    /// Shows the progress: calls, bytes of data, bytes that wait.
     pub(super) fn show(&mut self, calls: u64, data: u64, waiting: u64) {
         let tick = if self.terminal { TICK } else { PLAIN_TICK };
         if self.quiet || self.last.elapsed() < tick {

@@ -26,7 +26,7 @@ use crate::process::{backend, environment, program};
 /// Between two looks at what the program has staged.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What is taken of host data.
+/// Which host data is captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum DataChoice {
     /// What calls read and write
@@ -37,7 +37,7 @@ pub(super) enum DataChoice {
     None,
 }
 
-/// What is kept of what calls write.
+/// Which results of calls are captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum OutputsChoice {
     /// The hash, which a replay is compared with
@@ -219,7 +219,7 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
             false
         }
         Err(error) => {
-            // What cannot be written as a whole is no capture, and takes the room of others.
+            // An incomplete capture is useless, and takes disk space.
             let _ = std::fs::remove_dir_all(&output);
             if status == 0 {
                 return Err(error);
@@ -315,7 +315,7 @@ struct Captures {
     quiet: bool,
     /// By name of the directory, which begins with the process id.
     found: BTreeMap<String, Found>,
-    /// The process whose capture is the one that was asked for: the first that makes calls.
+    /// The process whose capture is the one that was requested: the first that makes calls.
     first: Option<String>,
     choices: BTreeMap<String, String>,
 }
@@ -434,7 +434,7 @@ impl Captures {
             let made = found.recorder.finish(manifest).map_err(failure)?;
             super::accesses::keep(&self.spool.join(&name), &found.folder)?;
             if is_first {
-                // Into the directory that was asked for, the description last.
+                // Into the directory that was requested, the description last.
                 for entry in std::fs::read_dir(&found.folder)? {
                     let entry = entry?;
                     if entry.file_name() != rpd_capture::MANIFEST {

@@ -36,7 +36,7 @@ struct Arguments {
     diff: Option<PathBuf>,
     #[command(flatten)]
     source: MeasureSource,
-    /// How the result looks
+    /// Output format of the result
     #[arg(short = 'f', long, value_enum, default_value = "text")]
     format: FormatName,
     /// Write to this file instead of standard output
@@ -94,7 +94,7 @@ impl Before {
         Ok(before)
     }
 
-    /// What share of a kernel a line had, in percent.
+    /// Share of a line in its kernel, in percent.
     fn percent(&self, kernel: &str, chain: &[HotPlace]) -> f64 {
         let found = self.0.get(kernel);
         let line = found.and_then(|(whole, lines)| Some(lines.get(chain)?.share(whole)));

@@ -53,7 +53,7 @@ struct Arguments {
     /// Instructions of a line to show; 0 shows all [default: 4 in text, else all]
     #[arg(long, value_name = "N")]
     instructions: Option<usize>,
-    /// How the result looks
+    /// Output format of the result
     #[arg(short = 'f', long, value_enum, default_value = "text")]
     format: FormatName,
     /// Write to this file instead of standard output
@@ -63,7 +63,7 @@ struct Arguments {
     naming: Naming,
 }
 
-/// What is looked at in databases that have both.
+/// Choice between samples and traces, for databases that have both.
 #[derive(Debug, Args)]
 pub(super) struct MeasureSource {
     /// Look at PC samples or at thread traces [default: samples where there are any]
@@ -80,7 +80,7 @@ enum MeasureName {
 }
 
 impl MeasureSource {
-    /// Sums of the kind that is asked for; `sampled` are those of samples.
+    /// Sums of the kind that is requested; `sampled` are those of samples.
     fn totals(&self, session: &Session, sampled: Totals) -> Totals {
         match self.from {
             Some(MeasureName::Samples) => sampled,
@@ -125,7 +125,7 @@ impl KernelFilter {
     }
 }
 
-/// What a row is.
+/// Meaning of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Level {
     /// A kernel
@@ -155,7 +155,7 @@ enum FormatName {
     Speedscope,
 }
 
-/// What is known of the samples beside their sums.
+/// Facts about the samples other than their sums.
 #[derive(Default)]
 struct Facts {
     sampling: Vec<Sampling>,

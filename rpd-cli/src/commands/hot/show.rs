@@ -20,9 +20,9 @@ pub(super) struct Limits {
 /// Kernel and chain of a line.
 pub(super) type LineKey = (String, Vec<HotPlace>);
 
-/// What stands for a line that is not known.
+/// Placeholder for an unknown line.
 const NO_LINE: &str = "(no line)";
-/// What stands for an instruction that could not be decoded.
+/// Placeholder for an instruction that could not be decoded.
 const NO_TEXT: &str = "(not decoded)";
 
 /// `12.3 % ± 0.4`.
@@ -157,7 +157,7 @@ fn text_of(instruction: &HotInstruction) -> &str {
     }
 }
 
-/// What is behind a row: `  [issued ..., ...; 32.0 lanes; 7.5 waves]`.
+/// Details at the end of a row: `  [issued ..., ...; 32.0 lanes; 7.5 waves]`.
 fn details(tally: &Tally, reasons: usize) -> String {
     let mut parts = vec![];
     let issue = issue_text(tally, reasons);
@@ -357,7 +357,7 @@ fn keys(hot: &Hot, before: &Hot) -> BTreeSet<LineKey> {
     new.chain(by_line(before).into_keys()).collect()
 }
 
-/// What became of the shares of lines.
+/// Shows how the shares of lines changed.
 pub(super) fn difference(
     hot: &Hot,
     before: &Hot,

@@ -53,7 +53,7 @@ impl FrameOptions {
         Ok(Symbolizer::new(Search::with_dirs(&self.debug_dirs)))
     }
 
-    /// What was asked for, and what the database shows.
+    /// What was requested, and what the database shows.
     fn shown(&self, stored: ShownFrames) -> ShownFrames {
         ShownFrames {
             runtime: self.runtime_frames || stored.runtime,
@@ -62,14 +62,14 @@ impl FrameOptions {
     }
 }
 
-/// What counts.
+/// Weight of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum WeightName {
     /// Calls
     Calls,
     /// Time in calls
     Cpu,
-    /// Time of the kernels and copies that calls asked for
+    /// Time of the kernels and copies that calls requested
     Gpu,
     /// Bytes that were copied or allocated
     Bytes,

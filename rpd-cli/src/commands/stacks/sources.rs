@@ -1,4 +1,4 @@
-//! What the commands about stacks read: databases, and files of RPD.
+//! Inputs of the commands about stacks: databases, and files of RPD.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub(super) struct Sources {
     pub(super) databases: Vec<PathBuf>,
     /// Files of RPD.
     pub(super) rpd_files: Vec<RpdStacks>,
-    /// What is read of the databases.
+    /// Time window that is read of the databases.
     pub(super) window: Option<Window>,
 }
 
@@ -30,7 +30,7 @@ impl Sources {
         for path in paths {
             match RpdStacks::open(&path) {
                 Ok(Some(file)) => rpd_files.push(file),
-                // What is wrong with it is found when it is read as a database.
+                // Problems are reported when it is read as a database.
                 Ok(None) | Err(_) => databases.push(path),
             }
         }

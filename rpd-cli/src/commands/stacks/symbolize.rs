@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     Ok(0)
 }
 
-/// What was found, in one line.
+/// Summary of a report, in one line.
 pub(crate) fn described(report: &Report) -> String {
     format!(
         "{} addresses: {} with lines, {} with names only, {} unknown; {} places in Python code",

@@ -21,7 +21,7 @@ use crate::failure::Failure;
 const NAME: &str = "stacks";
 /// Rows of a table on a terminal.
 const ROWS: usize = 30;
-/// What stands for a stack that is not known.
+/// Placeholder for an unknown stack.
 const UNKNOWN: &str = "(not known)";
 
 /// Shows which lines of code made the calls, and what they cost
@@ -57,7 +57,7 @@ struct Arguments {
     /// Rows to show; 0 shows all [default: 30 in tables, else all]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// How the result looks
+    /// Output format of the result
     #[arg(short = 'f', long, value_enum, default_value = "table")]
     format: Form,
     /// Write to this file instead of standard output
@@ -74,7 +74,7 @@ struct Arguments {
 /// Function and place.
 type Key = (String, String);
 
-/// What all recordings together came to, by texts: ids differ between recordings.
+/// Totals over all recordings, by texts, because ids differ between recordings.
 #[derive(Default)]
 struct Found {
     uses: HashMap<Key, Cost>,

@@ -164,7 +164,7 @@ fn jobs_of_documents() {
 
 #[test]
 fn defaults_of_the_command_line_are_unset() {
-    // D2: in the original these four contradict defaults that nobody gave.
+    // D2: in the original these four contradict defaults that no one gave.
     for unit in [r#""msec""#, r#"["msec"]"#] {
         let content = format!(
             r#"{{"hip_trace":true,"collection_period":["1:1:1"],"collection_period_unit":{unit}}}"#

@@ -168,7 +168,7 @@ fn mistakes_have_their_status_and_say_what_is_wrong() {
 
 #[test]
 fn what_this_build_lacks_is_refused_by_name() {
-    // These ask for one another; `sampling` tests them.
+    // These request one another; `sampling` tests them.
     let together = [
         "pc-sampling-unit",
         "pc-sampling-method",

@@ -80,7 +80,7 @@ fn a_whole_configuration_reaches_the_collector() {
         ("ROCPROF_PC_SAMPLING_INTERVAL", "1048576"),
     ];
     assert_eq!(sampling("", &inherited), Some(wanted));
-    // The switch alone asks for nothing.
+    // The switch alone requests nothing.
     assert_eq!(sampling("-s --pc-sampling-beta-enabled", &[]), None);
     let plan = plan_with(&format!("{ALL} -- ./app"), &[]);
     assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);

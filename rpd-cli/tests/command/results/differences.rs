@@ -87,7 +87,7 @@ fn a_gate_fails_on_what_is_beyond_chance() {
         // Above the limit, but not beyond what runs differ by.
         (&noisy, &["--fail-above", "5"]),
         (&slower, &["--fail-above", "15"]),
-        // What has next to no share matters to nobody.
+        // Names with a negligible share are left out.
         (&slower, &["--fail-above", "5", "--min-share", "60"]),
         (&slower, &["--fail-above", "1", "--of", "api", "copy"]),
         // Without a gate nothing fails.

@@ -19,7 +19,7 @@ pub(crate) fn set_attributes_function(function: *mut std::ffi::c_void) {
     ATTRIBUTES.store(function, Ordering::Release);
 }
 
-/// What the function launches. The code of a host function is loaded first: runtimes do that at the first launch, and the
+/// Kernel that the function launches. The code of a host function is loaded first: runtimes do that at the first launch, and the
 /// layout of the arguments is needed before.
 fn launchable(function: u64) -> Option<Launchable> {
     let known = STATE.with(|state| {

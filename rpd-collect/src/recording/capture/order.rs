@@ -104,7 +104,7 @@ impl Order {
         });
     }
 
-    /// What is complete when all work in a stream is.
+    /// Work that is complete when all work of the stream is.
     fn covered(&self, stream: u64) -> Covered {
         let mut covered = Covered::new();
         if let Some(found) = self.streams.get(&stream) {
@@ -187,7 +187,7 @@ pub(super) fn begin(begun: &mut Begun, arguments: &[u8]) {
     begun.waits_for = found.unwrap_or_default();
 }
 
-/// Held while results are taken. A result may be taken by a thread that waited for it and did not ask for it; the one that did is
+/// Held while results are taken. A result may be taken by a thread that waited for it and did not request it; the one that did is
 /// held here until then, because it may overwrite the result once its own wait has returned.
 static TAKING: ForkLock = ForkLock::new();
 pub(super) static FORK: ForkHook = ForkHook::new().lock(&TAKING);

@@ -43,7 +43,7 @@ struct Upload {
 
 /// How it is found out what the device read.
 enum Check {
-    /// What was there when the call returned.
+    /// Content when the call returned.
     Content(Content),
     /// Where the copy is read back to.
     ReadBack(Buffer),

@@ -86,7 +86,7 @@ pub(super) fn count_call() {
     }
 }
 
-/// So many more bytes of data.
+/// This many more bytes of data.
 pub(super) fn count_data(bytes: u64) {
     if let Some(control) = control()
         && control.data.fetch_add(bytes, Ordering::Relaxed) + bytes > MOST.load(Ordering::Relaxed)
@@ -129,7 +129,7 @@ fn wait(control: &StageControl, bytes: u64, limit: u64) -> bool {
     let fits = loop {
         let taken = control.consumed.load(Ordering::Acquire);
         let waiting = waiting(control);
-        // What is larger than the limit goes alone.
+        // A piece larger than the limit is staged alone.
         if waiting == 0 || waiting + bytes <= limit {
             break true;
         }

@@ -1,4 +1,4 @@
-//! What is known of the program: its memory, streams, graphs and kernels.
+//! State of the program: its memory, streams, graphs and kernels.
 
 use std::cell::UnsafeCell;
 use std::collections::{BTreeMap, HashMap};
@@ -100,7 +100,7 @@ impl HostRanges {
     }
 }
 
-/// What is known of the program.
+/// State of the program, as its calls have left it.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) order: Order,
@@ -116,7 +116,7 @@ pub(super) struct State {
     /// Names of kernels by host function.
     hosts: HashMap<u64, Arc<[u8]>>,
     variables: HashMap<u64, Arc<[u8]>>,
-    /// What host functions and function handles launch.
+    /// Kernels by host function or function handle.
     launchable: HashMap<u64, Launchable>,
     modules: HashMap<u64, Vec<u64>>,
     /// Numbers of stream captures by stream and by event.
@@ -247,7 +247,7 @@ impl State {
         Some(found)
     }
 
-    /// What a host function or function handle launches. `loaded`: code objects that were just loaded for it.
+    /// Kernel of a host function or function handle. `loaded`: code objects that were just loaded for it.
     pub(super) fn launch(&mut self, function: u64, loaded: &[u64]) -> Option<Launchable> {
         if let Some(found) = self.launchable.get(&function) {
             return Some(found.clone());
@@ -436,7 +436,7 @@ impl State {
         self.graphs.remove(&graph);
     }
 
-    /// What `from` copies, `to` copies as well.
+    /// Adds the copies of graph `from` to graph `to`.
     pub(super) fn add_graph(&mut self, from: u64, to: u64) {
         let ranges = self.graphs.get(&from).cloned().unwrap_or_default();
         let into = self.graphs.entry(to).or_default();

@@ -34,7 +34,7 @@ struct Gpu {
 /// The provider's configurations of each GPU, in the order of [`Configs::gpus`].
 type Made = Vec<Vec<rocprofiler_counter_config_id_t>>;
 
-/// What is to be counted where.
+/// Counter configurations by agent.
 pub(super) struct Configs {
     groups: Vec<Vec<CounterRequest>>,
     interval: u64,
@@ -61,7 +61,7 @@ impl Configs {
         }
     }
 
-    /// What is counted in the next selected dispatch on `agent`; `None` when nothing can be.
+    /// Counters of the next selected dispatch on `agent`; `None` when none can be counted.
     pub(super) fn next(
         &self,
         functions: &Functions,

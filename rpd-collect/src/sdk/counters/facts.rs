@@ -1,4 +1,4 @@
-//! What counters are, and which value of a counter an instance id stands for; each is recorded once.
+//! Descriptions of counters and of their instances; each is recorded once.
 
 use std::cell::UnsafeCell;
 use std::collections::{HashMap, HashSet};
@@ -23,7 +23,7 @@ use crate::sdk::query::visit3;
 /// No counter has more dimensions; with a larger number the description is not used.
 const MOST_DIMENSIONS: usize = 64;
 
-/// What has been recorded. Forked children inherit it, and repeat the records.
+/// Descriptions recorded so far. Forked children inherit them, and repeat the records.
 #[derive(Default)]
 struct Recorded {
     /// Ids of the dimensions of each counter, by agent and id: agents of one architecture may share ids.
@@ -67,7 +67,7 @@ pub(super) fn name(functions: &Functions, id: u64) -> Option<&'static [u8]> {
 fn info(functions: &Functions, id: u64) -> Option<rocprofiler_counter_info_v0_t> {
     let query = functions.rocprofiler_query_counter_info?;
     let mut info = rocprofiler_counter_info_v0_t::default();
-    // SAFETY: the struct is that of the version asked for.
+    // SAFETY: the struct is that of the version requested.
     let status = unsafe {
         query(
             rocprofiler_counter_id_t { handle: id },
@@ -89,7 +89,7 @@ fn dimensions_of_info(functions: &Functions, id: u64) -> Option<Vec<Dimension<'s
     }
     let query = functions.rocprofiler_query_counter_info?;
     let mut description = Description::default();
-    // SAFETY: the struct begins with that of the version asked for.
+    // SAFETY: the struct begins with that of the version requested.
     let status = unsafe {
         query(
             rocprofiler_counter_id_t { handle: id },

@@ -74,7 +74,7 @@ pub(super) fn define(setup: &Setup<'_>) {
     }
 }
 
-/// What is missing, in notes about failures.
+/// Subject of notes about failures.
 const PURPOSE: &str = "what counters count";
 
 /// To be called before kernels are registered. The context, which [`begin`] or [`hsa_initialised`] starts.

@@ -21,7 +21,7 @@ use crate::spool::reader::{ByteStrings, Record};
 /// Kind and operation numbers beyond these name nothing.
 const MAX_KINDS: u32 = 256;
 const MAX_OPERATIONS: u32 = 1 << 13;
-/// What a code object's record has in `aux` when it was loaded.
+/// Value of `aux` in the record of a loaded code object.
 const LOADED: u16 = 1;
 /// Notes that are kept; further ones are dropped.
 const MAX_NOTES: usize = 200;
@@ -44,7 +44,7 @@ struct Resolved {
     operations: Vec<Option<OperationId>>,
 }
 
-/// What was read from the meta stream and is needed to resolve the records of threads.
+/// Facts of the meta stream that resolve the records of threads.
 #[derive(Debug, Default)]
 pub(super) struct Meta {
     pub(super) has_process: bool,

@@ -29,7 +29,7 @@ use crate::spool::record::RecordKind;
 use meta::Meta;
 use records::Rows;
 
-/// What to load besides the columns.
+/// Optional parts of a session to load.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LoadOptions {
     /// Keep the raw arguments of calls, and what they returned.
@@ -70,7 +70,7 @@ pub enum LoadError {
     NotASpool {
         /// Path of the recording's directory.
         path: PathBuf,
-        /// What was wrong with it.
+        /// Description of the problem.
         reason: String,
     },
 }

@@ -40,7 +40,7 @@ impl Totals {
                 of,
                 count: total.count,
                 total: total.total,
-                // What a damaged recording says may contradict itself.
+                // Values of a damaged recording can contradict each other.
                 min: total.min.min(total.max),
                 max: total.max,
                 spread: total.spread.max(0.0),

@@ -74,7 +74,7 @@ impl Streams {
                 if reached == size && part.chunk == next && part.offset == 0 {
                     (chunk, reached, size) = (Some(part.chunk), 0, part.size);
                 }
-                // What is behind a gap could not be read: the start of a token cannot be recognised.
+                // Data after a gap is unreadable: the start of a token cannot be recognised.
                 if Some(part.chunk) != chunk || part.offset != reached {
                     incomplete = true;
                     break;

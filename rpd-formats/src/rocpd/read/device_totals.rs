@@ -1,4 +1,4 @@
-//! What all device work adds up to, which only databases of light recordings have.
+//! Sums of all device work, which only databases of light recordings have.
 
 use std::collections::HashMap;
 

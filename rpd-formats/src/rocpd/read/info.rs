@@ -1,4 +1,4 @@
-//! What records refer to: process, strings, agents, code.
+//! Facts that records refer to: process, strings, agents, code.
 
 use std::collections::HashMap;
 

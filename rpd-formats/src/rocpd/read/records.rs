@@ -26,7 +26,7 @@ use super::samples;
 use super::scan::{Source, bits, bytes, integer, text, word};
 use super::stacks::{self, StackOf};
 
-/// What samples of markers are, by their message.
+/// Message of markers that name the calling thread.
 const GET_THREAD_ID: &str = "roctxGetThreadId";
 const MARK: &str = "roctxMarkA";
 
@@ -114,7 +114,7 @@ fn calls(
             piece.thread.push(ThreadId(track.copied().unwrap_or(0)));
             piece.start.push(time);
             piece.end.push(time);
-            // What they were called is not in the database.
+            // The database has no names of them.
             piece.name.push(0);
             piece.event.push(integer(row, 2));
         },
@@ -124,7 +124,7 @@ fn calls(
     Ok(())
 }
 
-/// What calls are joined with, and the kinds that were met.
+/// Lookups that calls are joined with, and the kinds seen so far.
 struct Calls<'a> {
     events: &'a Events,
     stack_of: &'a StackOf,

@@ -13,7 +13,7 @@ const CALLS: &str = "SELECT a.id, n.string, a.\"end\" - a.start, t.string
         LEFT JOIN rocpd_stackframe f ON f.api_ptr_id = a.id
         LEFT JOIN rocpd_string t ON t.id = f.name_id
     ORDER BY a.id, f.depth";
-/// Time of the work that calls asked for.
+/// Time of the work that calls requested.
 const WORK: &str = "SELECT x.api_id, sum(o.\"end\" - o.start) FROM rocpd_api_ops x JOIN rocpd_op o ON o.id = x.op_id
     GROUP BY x.api_id";
 /// Bytes that calls copied.
@@ -33,7 +33,7 @@ pub struct RpdCall {
     pub function: String,
     /// How long it took, in nanoseconds.
     pub duration: u64,
-    /// Time of the work that it asked for, in nanoseconds.
+    /// Time of the work that it requested, in nanoseconds.
     pub gpu: u64,
     /// Bytes that it copied.
     pub bytes: u64,

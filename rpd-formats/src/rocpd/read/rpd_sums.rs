@@ -9,7 +9,7 @@ use super::{Guarded, ReadError};
 /// Tables that every file of RPD has.
 const TABLES: [&str; 4] = ["rocpd_api", "rocpd_op", "rocpd_api_ops", "rocpd_string"];
 
-/// Groups of work, by the process that asked for it. Kernels have their name as description, copies none.
+/// Groups of work, by the process that requested it. Kernels have their name as description, copies none.
 const WORK: &str = "SELECT p.pid, CASE WHEN t.string LIKE '%Kernel%' THEN 'kernels' ELSE 'memory_copies' END AS kind,
         CASE WHEN coalesce(d.string, '') = '' THEN t.string ELSE d.string END AS name, o.\"end\" - o.start AS duration
     FROM rocpd_op o

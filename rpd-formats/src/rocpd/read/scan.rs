@@ -31,7 +31,7 @@ pub(super) struct Source<'a> {
     pub(super) connection: &'a Guarded,
     /// Set when the database holds several.
     pub(super) guid: Option<&'a str>,
-    /// What went wrong on a connection other than this one.
+    /// Problem on another connection.
     pub(super) problem: RefCell<Option<Problem>>,
 }
 
@@ -205,7 +205,7 @@ impl Source<'_> {
         rusqlite::Error::InvalidQuery
     }
 
-    /// What came of writing records to files beside the database.
+    /// Converts the result of writing records to files beside the database.
     pub(super) fn stored<T>(&self, result: io::Result<T>) -> Result<T> {
         result.map_err(|error| self.fail(Problem::Storage(error)))
     }

@@ -1,4 +1,4 @@
-//! What was found in thread traces, which only databases of rpd have.
+//! Decoded thread traces, which only databases of rpd have.
 
 use std::collections::HashMap;
 

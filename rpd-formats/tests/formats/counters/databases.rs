@@ -79,7 +79,7 @@ fn rows_and_views_are_those_of_the_original() {
     assert_eq!(rows(&ours, texts), [[2.into()]]);
 }
 
-/// A dispatch of which some instances are missing, one that has no value at all, a counter of an agent that nobody
+/// A dispatch of which some instances are missing, one that has no value at all, a counter of an agent that no one
 /// described, and values that are no numbers.
 fn odd() -> Session {
     let mut session = counted();

@@ -1,4 +1,4 @@
-//! What GFX11 has beside or instead of the encodings of GFX9: pairs of operations, interpolation, exports, other fields of
+//! Encodings of GFX11 that GFX9 lacks or has in another form: pairs of operations, interpolation, exports, other fields of
 //! memory instructions and of scalar immediates.
 
 mod memory;

@@ -1,4 +1,4 @@
-//! What gfx942 has beside the instructions of gfx90a, or instead of them: numbers of 8 bits, larger and sparse matrix
+//! Instructions of gfx942 that gfx90a lacks or has in another form: 8-bit numbers, larger and sparse matrix
 //! operations, atomics of packed BF16 numbers, loads to LDS, and scratch addresses of a vector and a scalar.
 //!
 //! The listing says which instructions there are; those of gfx90a that it lacks are unknown.
@@ -98,7 +98,7 @@ fn matrix(words: [u32; 3], opcode: u32) -> Inst {
     inst
 }
 
-/// What a sparse matrix instruction is for counters.
+/// Class of a sparse matrix instruction for counters.
 pub(super) fn sparse_kind(opcode: u16) -> Option<super::Matrix> {
     sparse::kind(opcode)
 }

@@ -2,7 +2,7 @@
 
 use super::{Texel, TexelFormat, Unsupported, field};
 
-/// What register channel `n` has: a channel of the texel, or a constant.
+/// Source of a register channel: a channel of the texel, or a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selection {
     /// Zero.
@@ -46,7 +46,7 @@ fn encode_selections(selections: [Selection; 4]) -> u32 {
         .fold(0, |word, (n, selection)| word | code(selection) << (3 * n))
 }
 
-/// What registers hold of a texel.
+/// Converts a texel to register values.
 fn select(selections: [Selection; 4], one: u32, texel: Texel) -> Texel {
     selections.map(|selection| match selection {
         Selection::Zero => 0,
@@ -206,7 +206,7 @@ impl Image {
         Some(self.base.wrapping_add_signed(texel * bytes))
     }
 
-    /// What registers hold of a texel.
+    /// Converts a texel to register values.
     pub fn select(&self, texel: Texel) -> Texel {
         select(self.selections, self.format.one(), texel)
     }
@@ -264,7 +264,7 @@ impl BufferView {
         })
     }
 
-    /// What registers hold of an element.
+    /// Converts an element to register values.
     pub fn select(&self, texel: Texel) -> Texel {
         select(self.selections, self.format.one(), texel)
     }

@@ -2,7 +2,7 @@
 
 use super::{Image, Texel, TexelFormat, Unsupported, field};
 
-/// What a coordinate outside of an image means.
+/// Treatment of a coordinate outside of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressMode {
     /// The image repeats.
@@ -71,7 +71,7 @@ impl Border {
 /// How images are sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampler {
-    /// What coordinates outside of the image mean, in each dimension.
+    /// Treatment of coordinates outside of the image, in each dimension.
     pub address: [AddressMode; 3],
     /// Whether coordinates go from 0 to 1 over the image, not to its size.
     pub normalized: bool,
@@ -79,7 +79,7 @@ pub struct Sampler {
     pub linear: bool,
     /// Whether those in z are, too.
     pub linear_z: bool,
-    /// The colour outside of the image, where the address mode asks for it.
+    /// The colour outside of the image, where the address mode requests it.
     pub border: Border,
 }
 

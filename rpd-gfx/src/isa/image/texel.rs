@@ -6,7 +6,7 @@ use crate::isa::float::{f16_to_f32, f64_to_f16};
 /// Four channels as registers have them: floats by their bits, or integers.
 pub type Texel = [u32; 4];
 
-/// What the bits of a channel mean.
+/// Number format of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Number {
     /// Fractions from 0 to 1.
@@ -114,7 +114,7 @@ impl TexelFormat {
         }
     }
 
-    /// What a whole register holds for the half of one.
+    /// Widens a 16-bit value to a whole register.
     pub(in crate::isa) fn widen(self, half: u16) -> u32 {
         match self.number {
             Number::Uint => half.into(),
@@ -128,7 +128,7 @@ impl TexelFormat {
         matches!(self.number, Number::Uint | Number::Sint)
     }
 
-    /// What registers hold for one.
+    /// Register value of the number one.
     pub fn one(self) -> u32 {
         if self.is_integer() { 1 } else { 1f32.to_bits() }
     }
@@ -183,7 +183,7 @@ impl TexelFormat {
         let float = f32::from_bits(channel);
         let (unsigned_max, signed_max) = self.greatest();
         match self.number {
-            // What is too large becomes the greatest number.
+            // Values that are too large saturate.
             Number::Uint => channel.min(u32::MAX >> (32 - self.bits)),
             Number::Sint => {
                 let greatest = i32::MAX >> (32 - self.bits);

@@ -162,7 +162,7 @@ fn asynchronous_copies_return_while_a_kernel_runs() {
         pointer.cast::<u32>()
     };
     let (flag, from, to) = (host_memory(), host_memory(), host_memory());
-    // SAFETY: pinned memory of so many numbers.
+    // SAFETY: pinned memory of this many numbers.
     unsafe {
         flag.write_volatile(0);
         (0..N).for_each(|n| from.add(n).write(n as u32));

@@ -71,7 +71,7 @@ pub(crate) struct Catalogue {
     by_id: Vec<&'static Counter>,
 }
 
-/// What a counter shall be.
+/// Definition of a counter.
 struct Entry {
     name: String,
     description: String,
@@ -97,7 +97,7 @@ impl Agent {
         self.names.get(name).copied()
     }
 
-    /// What has to be counted for a counter: constants are left out.
+    /// Hardware counts that a counter needs; constants are left out.
     pub(crate) fn needs(&self, counter: &'static Counter) -> Result<Vec<Need>, EvaluateError> {
         let leaves = evaluate::leaves(&counter.name, self)?;
         let need = |leaf: Leaf<'_>| {

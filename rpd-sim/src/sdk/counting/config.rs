@@ -33,7 +33,7 @@ pub(crate) struct Config {
     /// Index of the agent.
     pub(crate) agent: usize,
     counters: Vec<&'static Counter>,
-    /// What has to be counted for them.
+    /// Hardware counts that they need.
     pub(super) needs: Vec<Need>,
     names: Arc<Agent>,
 }
@@ -58,7 +58,7 @@ impl EventValues for Counts {
         let event = u32::try_from(need.event).ok()?;
         match need.resolution {
             Resolution::None => Counts::value(self, need.block.name, event, engine, instance),
-            // What counts every fourth cycle only is the same level over fewer cycles.
+            // A low-resolution count is the same level over every fourth cycle.
             Resolution::Low => {
                 let all = self.accumulated(need.block.name, event, engine, instance)?;
                 Some(all / 4.0)

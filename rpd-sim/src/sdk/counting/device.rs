@@ -69,7 +69,7 @@ struct Agent {
     counting: Mutex<Option<Counting>>,
 }
 
-/// What is counted, and how far it has come.
+/// Counters of an agent, with their current values.
 struct Counting {
     config: Arc<Config>,
     sums: Sums,
@@ -157,7 +157,7 @@ pub(super) fn stop(context: &Context) {
     }
 }
 
-/// What tools call to say what is counted on an agent.
+/// Called by tools to choose the counters of an agent.
 unsafe extern "C" fn set_config(context: ContextId, config: ConfigId) -> Status {
     let Some(service) = context::find(context).and_then(service) else {
         return Status::ERROR_CONTEXT_INVALID;
@@ -336,7 +336,7 @@ pub unsafe extern "C" fn rocprofiler_sample_device_counting_service(
     if all.len() > room {
         return Status::ERROR_OUT_OF_RESOURCES;
     }
-    // SAFETY: not null, and the caller said that there is room for so many.
+    // SAFETY: not null, and the caller said that there is room for this many.
     unsafe { slice::from_raw_parts_mut(output_records, all.len()) }.copy_from_slice(&all);
     Status::SUCCESS
 }

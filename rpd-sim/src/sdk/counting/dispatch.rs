@@ -54,7 +54,7 @@ enum Deliver {
     Buffer(&'static Buffer),
 }
 
-/// What shall be counted for a dispatch.
+/// Counters chosen for a dispatch.
 pub(crate) struct Chosen {
     service: &'static Service,
     config: Arc<Config>,

@@ -26,7 +26,7 @@ const PIPES: u64 = 4;
 /// The address space of a process's first queue.
 const VM: u64 = 8;
 
-/// What the samples of a dispatch have in common.
+/// Fields that all samples of a dispatch share.
 pub(super) struct Place<'a> {
     dispatch: &'a Dispatch,
     recording: &'a Recording,
