@@ -428,7 +428,7 @@ c_struct! {
         pub timestamp: rocprofiler_timestamp_t,
         /// Version, `10000*major + 100*minor + patch`.
         pub version: u64,
-        /// How many-th registration of that runtime.
+        /// Number of this registration of the runtime's tables, from 0.
         pub instance: u64,
     }
 }

@@ -21,7 +21,7 @@ use crate::macros::{c_enum, c_struct};
 use crate::operations::{hsa_amd_tool_event_kind_t, rocprofiler_scratch_alloc_flag_t};
 
 c_enum! {
-    /// Where in the life of an operation a callback happens. Calls enter and exit, code objects load and unload.
+    /// Phase of an operation at a callback. Calls enter and exit, code objects load and unload.
     rocprofiler_callback_phase_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_CALLBACK_PHASE_NONE",
@@ -259,7 +259,7 @@ c_struct! {
         pub size: u64,
         /// Version, `10000*major + 100*minor + patch`.
         pub version: u64,
-        /// How many-th registration of that runtime.
+        /// Number of this registration of the runtime's tables, from 0.
         pub instance: u64,
     }
 }

@@ -6,7 +6,7 @@ use crate::ids::{hsa_agent_t, rocprofiler_address_t, rocprofiler_agent_id_t, roc
 use crate::macros::{c_enum, c_struct};
 
 c_enum! {
-    /// Where the image of a code object lies.
+    /// Storage of a code object's image: file or memory.
     rocprofiler_code_object_storage_type_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_CODE_OBJECT_STORAGE_TYPE_NONE",
@@ -38,7 +38,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// Where the image lies; an anonymous union in C.
+    /// Location of the image; an anonymous union in C.
     union rocprofiler_code_object_storage_t {
         /// For FILE storage.
         pub file: rocprofiler_code_object_storage_file_t,
@@ -58,7 +58,7 @@ c_struct! {
         pub agent_id: rocprofiler_agent_id_t,
         /// The same agent as HSA names it.
         pub hsa_agent: hsa_agent_t,
-        /// Where the code object came from; valid during the callback.
+        /// URI of the code object; valid during the callback.
         pub uri: *const c_char,
         /// Device address of the loaded image.
         pub load_base: u64,
@@ -68,7 +68,7 @@ c_struct! {
         pub load_delta: i64,
         /// Which member of `storage` is live.
         pub storage_type: rocprofiler_code_object_storage_type_t,
-        /// Where the image lies, see `storage_type`.
+        /// Location of the image, see `storage_type`.
         pub storage: rocprofiler_code_object_storage_t,
     }
 }

@@ -1,4 +1,4 @@
-//! How a tool registers with the SDK, and the functions by which the SDK initialises and finalises it.
+//! Registration of tools with the SDK, and the functions with which the SDK initialises and finalises them.
 
 use core::ffi::{c_char, c_int, c_void};
 

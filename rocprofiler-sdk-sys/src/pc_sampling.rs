@@ -7,7 +7,7 @@ use crate::macros::{bit_fields, c_enum, c_struct};
 use crate::status::rocprofiler_status_t;
 
 c_enum! {
-    /// How program counters are sampled.
+    /// Sampling methods.
     rocprofiler_pc_sampling_method_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_PC_SAMPLING_METHOD_NONE",
@@ -107,7 +107,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// Why the sampled wave did not issue.
+    /// Reasons why the sampled wave did not issue.
     rocprofiler_pc_sampling_instruction_not_issued_reason_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_NONE",
@@ -163,7 +163,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// Where a wave ran.
+    /// Location of a wave: shader engine, compute unit, SIMD and slot.
     #[derive(PartialEq, Eq, Hash)]
     struct rocprofiler_pc_sampling_hw_id_v0_t {
         /// The bit fields as one number.
@@ -307,7 +307,7 @@ c_struct! {
     struct rocprofiler_pc_sampling_record_host_trap_v0_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Where the wave ran.
+        /// Location of the wave in the hardware.
         pub hw_id: rocprofiler_pc_sampling_hw_id_v0_t,
         /// Program counter.
         pub pc: rocprofiler_pc_t,
@@ -339,7 +339,7 @@ c_struct! {
         pub wave_in_group: u8,
         /// Whether the wave issued, and the class of the instruction.
         pub issue: u8,
-        /// Where the wave ran.
+        /// Location of the wave in the hardware.
         pub hw_id: rocprofiler_pc_sampling_hw_id_v0_t,
         /// Program counter.
         pub pc: rocprofiler_pc_t,

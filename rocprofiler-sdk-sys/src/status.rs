@@ -35,7 +35,7 @@ c_enum! {
         ERROR_CONTEXT_ID_NOT_ZERO = 13 => c"ROCPROFILER_STATUS_ERROR_CONTEXT_ID_NOT_ZERO",
         /// Buffer is in use.
         ERROR_BUFFER_BUSY = 14 => c"ROCPROFILER_STATUS_ERROR_BUFFER_BUSY",
-        /// That service or handle is already set up.
+        /// The service or handle is already configured.
         ERROR_SERVICE_ALREADY_CONFIGURED = 15 => c"ROCPROFILER_STATUS_ERROR_SERVICE_ALREADY_CONFIGURED",
         /// Too late to configure.
         ERROR_CONFIGURATION_LOCKED = 16 => c"ROCPROFILER_STATUS_ERROR_CONFIGURATION_LOCKED",

@@ -338,7 +338,7 @@ c_struct! {
         pub shader_engine_id: i64,
         /// Number of the part in the trace of the engine, from 0.
         pub chunk: u64,
-        /// Where the part begins in the trace of the engine.
+        /// Offset of the part in the trace of the engine, in bytes.
         pub offset: u64,
         /// The agent.
         pub agent_id: rocprofiler_agent_id_t,

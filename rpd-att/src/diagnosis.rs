@@ -19,7 +19,7 @@ pub struct Diagnosis {
     pub without_code: u64,
     /// Waves of the target without an end in the trace.
     pub incomplete_waves: u64,
-    /// How often the hardware reported that it dropped tokens.
+    /// Number of times that the hardware reported dropped tokens.
     pub lost: u64,
     /// Offset in bytes and time in cycles of the first such report.
     pub first_lost: Option<(u64, i64)>,

@@ -38,7 +38,7 @@ pub(crate) struct Line {
     pub(crate) size: u32,
     /// Tokens that it writes.
     pub(crate) class: Class,
-    /// Where execution goes.
+    /// Control flow after it.
     pub(crate) flow: Flow,
     /// Whether matching does not step over it: it waits for memory, or reads it.
     pub(crate) anchor: bool,

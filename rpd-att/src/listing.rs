@@ -10,17 +10,17 @@ use crate::stalls::{Operands, Stalls, Unit};
 /// A line of code and what its executions cost, in cycles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeLine {
-    /// Where it stands.
+    /// Its address.
     pub pc: Pc,
     /// Its text; empty when it cannot be disassembled.
     pub text: String,
     /// Its number in listings, from 1, in the order in which functions were first seen.
     pub number: u32,
-    /// How often waves executed it.
+    /// Number of executions by waves.
     pub hits: u64,
     /// Cycles from when it could first have been issued to its end.
     pub latency: u64,
-    /// Those of them before it was issued.
+    /// Cycles of these before it was issued.
     pub stall: u64,
     /// Those, by reason.
     pub stalls: Stalls,

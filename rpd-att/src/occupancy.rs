@@ -24,7 +24,7 @@ pub struct OccupancySums {
     /// Cycles of waves in each part.
     parts: Vec<u64>,
     units: BTreeMap<u8, UnitWaves>,
-    /// When the running waves began, by compute unit, SIMD and slot.
+    /// Start times of the running waves, by compute unit, SIMD and slot.
     running: HashMap<(u8, u8, u8), i64>,
     last: i64,
 }

@@ -12,7 +12,7 @@ use crate::stitch::Stitcher;
 /// Records of one kind that are passed on together.
 const BATCH: usize = 1 << 16;
 
-/// Where decoders put what they find.
+/// Destination of decoded records.
 pub(crate) struct Output<'a> {
     sink: &'a mut dyn Sink,
     pub(crate) stitcher: Stitcher<'a>,

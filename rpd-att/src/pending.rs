@@ -13,7 +13,7 @@ pub(crate) const KEEP: usize = 64;
 pub(crate) struct Anchor {
     /// Index of the instruction, counted from the first of the wave's current part.
     pub(crate) index: usize,
-    /// Where it stands; unknown while the token that says it is still to come.
+    /// Its address; unknown until the token that carries it was read.
     pub(crate) pc: Pc,
 }
 

@@ -31,7 +31,7 @@ pub enum PluginError {
     /// In none of the folders.
     #[error("no file whose name contains librocprof-trace-decoder.so in {}", folders.join(", "))]
     NotFound {
-        /// Where it was looked for.
+        /// Folders that were searched.
         folders: Vec<String>,
     },
     /// It cannot be loaded.

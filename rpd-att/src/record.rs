@@ -155,9 +155,9 @@ numbered! {
 /// One executed instruction of a wave; times in shader clock cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
-    /// When it could first have been issued.
+    /// Time at which it could first have been issued.
     pub time: i64,
-    /// Where it stands in the code; 0 when it was not matched.
+    /// Its address; 0 when it was not matched.
     pub pc: Pc,
     /// From `time` to its end: of issue on GFX9, of execution later.
     pub duration: i32,
@@ -185,7 +185,7 @@ pub struct Wave<'a> {
     pub simd: u8,
     /// Slot in the SIMD.
     pub slot: u8,
-    /// How often it was saved or restored.
+    /// Number of saves and restores.
     pub contexts: u8,
     /// Micro engine that dispatched it.
     pub me: u8,
@@ -201,9 +201,9 @@ pub struct Wave<'a> {
     pub complete: bool,
     /// Entry point.
     pub entry: Pc,
-    /// When it began, in cycles. For parts after the first: the end of the one before.
+    /// Begin in cycles. For parts after the first: the end of the previous part.
     pub begin: i64,
-    /// When it ended, in cycles.
+    /// End in cycles.
     pub end: i64,
     /// Its states in order; the durations add up to `end - begin` for complete waves with instructions.
     pub timeline: &'a [Span],
@@ -282,7 +282,7 @@ pub struct ShaderData {
 pub struct OtherSimd {
     /// When, in cycles.
     pub time: i64,
-    /// How long, in cycles.
+    /// Duration in cycles.
     pub cycles: u16,
     /// Shader array (bit 7) and WGP.
     pub wgp: u8,

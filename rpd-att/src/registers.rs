@@ -157,7 +157,7 @@ pub(crate) struct Registers {
     announced: [Announced; PIPES],
     /// Code objects that are loaded at this point of the stream.
     table: Table,
-    /// Those that were when it began.
+    /// Code objects that were loaded at the start of the trace.
     from_start: Table,
     host_packets: bool,
     /// Words of a clock packet that are still to come, and those that came.

@@ -35,7 +35,7 @@ impl Code for NoCode {
     }
 }
 
-/// Where matching stopped in a wave that is reported in parts.
+/// Position at which matching stopped, in a wave that is reported in parts.
 #[derive(Debug, Default)]
 pub(crate) struct Cursor {
     next: Option<Pc>,
@@ -113,7 +113,7 @@ fn behind(pc: Pc, line: &Line) -> Pc {
     }
 }
 
-/// Where execution goes behind a line that matched a token of this category.
+/// Address of the next instruction after a line that matched a token of this category.
 fn follow(pc: Pc, line: &Line, category: Category) -> Option<Pc> {
     match line.flow {
         // A call is no branch to the trace, which says where it goes.
@@ -297,7 +297,7 @@ impl<'a> Stitcher<'a> {
         i.min(instructions.len())
     }
 
-    /// Where matching goes on after it failed at instruction `i` and the line at `pc`: behind the next branch in both.
+    /// Position at which matching continues after a failure at instruction `i` and the line at `pc`: after the next branch in both.
     fn again(&mut self, instructions: &[Instruction], i: usize, pc: Pc) -> (usize, Option<Pc>) {
         let mut at = Some(pc);
         for _ in 0..SEARCH {

@@ -44,7 +44,7 @@ pub struct Folder {
     copies_sources: bool,
 }
 
-/// Where the source of a line of code is: `file:line`, with ` -> ` between a place and where it was inlined.
+/// Source location of a line of code: `file:line`, with ` -> ` between a place and where it was inlined.
 pub type Source<'a> = dyn Fn(Pc) -> String + 'a;
 
 fn write(path: &Path, value: &Value) -> io::Result<()> {

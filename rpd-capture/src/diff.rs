@@ -7,7 +7,7 @@ use rpd_spool::capture::{data_use, item};
 use crate::pack::Hash;
 use crate::{Call, Capture, CaptureError};
 
-/// Where two captures begin to differ.
+/// First difference of two captures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The call in the first and in the second capture.

@@ -12,7 +12,7 @@ use zerocopy::FromBytes as _;
 
 const HEAD: u64 = size_of::<SegmentHeader>() as u64;
 
-/// How far a stream was read.
+/// Read position in a stream.
 #[derive(Debug, Default)]
 struct Position {
     segment: u32,

@@ -33,7 +33,7 @@ pub struct Manifest {
     pub devices: Vec<String>,
     /// The program ran on the simulated GPU.
     pub simulated: bool,
-    /// When the capture was made, seconds since 1970.
+    /// Time of the capture, seconds since 1970.
     pub time: u64,
     /// Variables of the environment that the selection keeps.
     pub environment: BTreeMap<String, String>,

@@ -30,7 +30,7 @@ pub(crate) struct Merge<'a> {
     clean: bool,
 }
 
-/// How the recording of a process ended.
+/// End of a process's recording.
 pub(crate) struct Ending {
     /// Every record is there, and recording ended in good order.
     pub(crate) clean: bool,

@@ -31,7 +31,7 @@ const HEAD: usize = 48;
 /// The hash of a chunk or of data.
 pub type Hash = [u8; 32];
 
-/// How a chunk is stored.
+/// Encoding of a stored chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
     /// As it is.
@@ -51,18 +51,18 @@ impl Codec {
     }
 }
 
-/// Where a chunk is.
+/// Location of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
     /// Number of the pack; 0 where nothing is stored.
     pub pack: u32,
-    /// Where in the pack its bytes begin.
+    /// Offset of its bytes in the pack.
     pub offset: u64,
     /// Bytes.
     pub size: u32,
     /// Bytes in the pack.
     pub stored: u32,
-    /// How the bytes are stored: as they are, compressed, or all zero.
+    /// Encoding of the bytes: raw, compressed, or all zero.
     pub codec: Codec,
 }
 

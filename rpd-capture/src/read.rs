@@ -23,7 +23,7 @@ pub struct Call {
     pub api: u32,
     /// The status that the call returned.
     pub result: i32,
-    /// When it began and ended, `CLOCK_BOOTTIME` ns.
+    /// Begin and end, `CLOCK_BOOTTIME` ns.
     pub time: (u64, u64),
     /// [`rpd_spool::capture::call_flag`].
     pub flags: u32,
@@ -103,7 +103,7 @@ pub struct CodeRow {
     pub size: u64,
     /// The last call before it was loaded.
     pub load_seq: u64,
-    /// Where it was loaded, and how many bytes.
+    /// Load address, and size in bytes.
     pub load: (u64, u64),
 }
 

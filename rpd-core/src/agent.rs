@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::AgentHandle;
 use crate::spool::reader::ByteStrings;
 
-/// How agents are written in CSV.
+/// Form of agents in CSV files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentIndex {

@@ -11,7 +11,7 @@ pub enum Compat {
     /// rpd's own.
     #[default]
     None,
-    /// That of rocprofv3, rocprofv3-avail and rocpd, also where their manual says otherwise.
+    /// The behaviour of rocprofv3, rocprofv3-avail and rocpd, also where their manual says otherwise.
     Rocprofv3,
 }
 
@@ -21,11 +21,11 @@ pub enum Compat {
 pub enum Difference {
     /// Words above summary tables.
     SummaryTitle,
-    /// Where summary tables go.
+    /// Destination of summary tables.
     SummaryStream,
     /// Tables of `--stats` alone.
     StatsTables,
-    /// When pause and resume are obeyed.
+    /// Conditions under which pause and resume take effect.
     PauseResume,
     /// Effect of a mark on renamed kernels.
     RenamingMarks,
@@ -49,7 +49,7 @@ pub enum Difference {
     RocpdLayout,
     /// Messages of database commands on standard output.
     RocpdWords,
-    /// Where tables of database commands go.
+    /// Destination of tables of database commands.
     RocpdTables,
     /// Means and deviations in domain summaries.
     DomainSummary,

@@ -49,7 +49,7 @@ impl<const N: usize> Lookup<N> {
     }
 }
 
-/// Where an ordered column was read the last time.
+/// Position of the last read in an ordered column.
 #[derive(Debug, Default)]
 pub struct Place {
     /// The first index whose key is not below the one that was looked for.

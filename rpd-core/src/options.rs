@@ -90,11 +90,11 @@ impl SummaryOptions {
     }
 }
 
-/// When the names and lines of frames are looked up.
+/// Time at which names and lines of frames are looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Symbolize {
-    /// When the run is over, before outputs are written.
+    /// After the run, before outputs are written.
     #[default]
     Stop,
     /// Later, by `rpd symbolize`; a message names the command.
@@ -107,7 +107,7 @@ pub enum Symbolize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StackOutput {
-    /// When symbols are looked up.
+    /// Time at which symbols are looked up.
     pub symbolize: Symbolize,
     /// Time that this may take after a run, in nanoseconds.
     pub symbolize_limit: u64,
@@ -125,7 +125,7 @@ impl Default for StackOutput {
     }
 }
 
-/// How much the libraries in the target, and rpd, say.
+/// Verbosity of the libraries in the target, and of rpd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
@@ -162,7 +162,7 @@ pub enum Backend {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Options {
-    /// Whose behaviour is requested, where rpd's and rocprofv3's differ.
+    /// The tool whose behaviour is requested, where rpd and rocprofv3 differ.
     pub compat: Compat,
     /// For the collector.
     pub collector: CollectorOptions,
@@ -216,7 +216,7 @@ pub struct Options {
     pub csv_safe: bool,
     /// The target and its arguments, as escaped text: [`crate::os_text`].
     pub command: Vec<String>,
-    /// When rpd was started, Unix time in ns; 0 is unknown.
+    /// Start time of rpd, Unix time in ns; 0 is unknown.
     pub launch_time: u64,
     /// Variables of the front end that bear on names of outputs (MPI, SLURM, date formats).
     pub launch_environment: BTreeMap<String, String>,

@@ -5,7 +5,7 @@
 pub struct Stat {
     /// Whether the process runs; a zombie does not.
     pub runs: bool,
-    /// When it was started, in clock ticks since boot.
+    /// Start time in clock ticks since boot.
     pub start: u64,
 }
 

@@ -1,4 +1,4 @@
-//! How C types of the APIs are passed, as Rust types of equal ABI.
+//! C types of the APIs, as Rust types of equal ABI.
 
 /// A type by the way it is passed; the tables need no more than that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +119,7 @@ const POINTERS: [&str; 37] = [
     "hsa_ext_program_iterate_modules_cb_t",
 ];
 
-/// How a C type is passed; `None` when it is not known here.
+/// Rust equivalent of a C type; `None` when it is unknown.
 pub fn of(c: &str) -> Option<Abi> {
     Some(match c {
         _ if c.ends_with('*') || c.contains("(*)") || POINTERS.contains(&c) => Abi::Ptr,

@@ -14,7 +14,7 @@ pub struct Param {
     pub name: String,
     /// C type as the argument unions have it.
     pub c_type: String,
-    /// How the parameter is passed.
+    /// ABI of the parameter.
     pub abi: abi::Abi,
 }
 
@@ -25,7 +25,7 @@ pub struct Function {
     pub name: String,
     /// Parameters in order.
     pub params: Vec<Param>,
-    /// How the result is passed, `None` for `void`.
+    /// ABI of the result, `None` for `void`.
     pub ret: Option<abi::Abi>,
 }
 

@@ -1,4 +1,4 @@
-//! How the arguments of a call lie in the provider's argument struct.
+//! Layout of a call's arguments in the provider's argument struct.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::{TYPES, operations, parameters};
 
 macro_rules! forms {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// How the bytes of an argument become text.
+        /// Conversion of an argument's bytes to text.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Form {
             $($(#[$doc])* $variant,)*
@@ -73,7 +73,7 @@ pub struct Argument {
     pub offset: u32,
     /// Bytes.
     pub size: u32,
-    /// How the value is converted to text.
+    /// Conversion of the value to text.
     pub form: Form,
 }
 

@@ -28,13 +28,13 @@ pub enum Role {
     Value,
     /// A handle of the runtime.
     Handle(HandleKind),
-    /// Where the call stores a new handle.
+    /// Pointer to which the call stores a new handle.
     HandleOut(HandleKind),
     /// Text that the call reads.
     Text,
     /// An address of device or host memory.
     Address,
-    /// Where the call stores an address of memory.
+    /// Pointer to which the call stores an address of memory.
     AddressOut,
     /// The host address of a device variable.
     Symbol,

@@ -16,7 +16,7 @@ use crate::{WriteError, csv, html, otf2, parquet, perfetto, results_json, rocpd}
 /// without records.
 pub type Writer = fn(&Output<'_>) -> Result<Vec<PathBuf>, WriteError>;
 
-/// How a format uses statistics.
+/// Use of statistics by a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatisticsUse {
     /// The format has no statistics.
@@ -39,7 +39,7 @@ pub struct FormatEntry {
     pub file: Option<&'static str>,
     /// Whether it shows arguments of calls, so that they are recorded.
     pub arguments: bool,
-    /// How the format uses statistics.
+    /// The format's use of statistics.
     pub statistics: StatisticsUse,
     /// The writer; called by [`write`].
     writer: Writer,

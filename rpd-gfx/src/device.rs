@@ -35,7 +35,7 @@ pub struct Device {
     pub limits: Limits,
     /// Sizes of the caches.
     pub caches: Caches,
-    /// How long operations take.
+    /// Durations of operations.
     pub cycles: Cycles,
     /// Blocks that count events.
     pub blocks: &'static [Block],
@@ -117,7 +117,7 @@ pub struct Clocks {
     pub host_mhz: u32,
 }
 
-/// How a device identifies itself.
+/// Identity of a device: names and numbers.
 #[derive(Debug)]
 pub struct Identity {
     /// PCI vendor.
@@ -182,7 +182,7 @@ pub struct Caches {
     pub interleave: u32,
 }
 
-/// How long operations take, in cycles of the compute units.
+/// Durations of operations, in cycles of the compute units.
 #[derive(Debug)]
 pub struct Cycles {
     /// From an LDS instruction to its result, without what the access itself takes.

@@ -147,7 +147,7 @@ struct Scope {
     ranges: Vec<Range<u64>>,
     depth: isize,
     name: Option<String>,
-    /// Where it was called, if it was inlined.
+    /// Place of the call, if it was inlined.
     call: Option<(usize, u32, u32)>,
 }
 

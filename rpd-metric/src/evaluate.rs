@@ -47,7 +47,7 @@ pub trait Values: Metrics {
 pub struct Leaf<'a> {
     /// Name of the counter.
     pub name: &'a str,
-    /// How the counter is accumulated over time.
+    /// Accumulation of the counter over time.
     pub resolution: Resolution,
 }
 

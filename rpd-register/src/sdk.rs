@@ -11,7 +11,7 @@ use rocprofiler_sdk_sys::{
 /// `ROCPROFILER_REGISTER_LIBRARY`.
 const VARIABLE: &str = "RPD_SDK";
 
-/// How the file names of the SDK begin.
+/// Prefix of the file names of the SDK.
 pub(crate) const FILE_NAME: &[u8] = b"librocprofiler-sdk.so";
 
 /// The library that the registration library opens by default.

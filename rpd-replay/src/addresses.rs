@@ -1,4 +1,4 @@
-//! Where captured memory lies in the replay.
+//! Addresses of captured memory in the replay.
 //!
 //! At the same addresses: every range that the capture ever used is held before the runtime is loaded, then handed to it as
 //! virtual memory, and kept until the replay ends; allocations and frees change nothing. Otherwise memory is allocated as
@@ -269,7 +269,7 @@ impl Translation {
         self.live.remove(&base)
     }
 
-    /// Where an address of live memory is now. The address right behind some memory counts as part of it, where no other
+    /// Address in the replay of live memory. The address right after some memory counts as part of it, where no other
     /// begins there.
     pub(crate) fn find(&self, address: u64) -> Option<u64> {
         let (&base, &(size, now)) = self.live.range(..=address).next_back()?;

@@ -15,7 +15,7 @@ use crate::player::Player;
 pub(crate) struct Behind {
     texts: Vec<CString>,
     buffers: Vec<Box<[u64]>>,
-    /// Where handles and addresses are stored: position of the argument and slot.
+    /// Slots for new handles and addresses: position of the argument and slot.
     slots: Vec<(usize, Box<u64>)>,
 }
 
@@ -115,7 +115,7 @@ impl Player {
         })
     }
 
-    /// Where an address of the capture is now: memory of the runtime, or a buffer for host memory.
+    /// Address in the replay of an address of the capture: memory of the runtime, or a buffer for host memory.
     pub(crate) fn address(&mut self, call: &Call, address: u64) -> u64 {
         if address == 0 {
             return 0;
@@ -270,7 +270,7 @@ impl Player {
         })
     }
 
-    /// Where the base address of a rectangle is now, which has at most `size` bytes from there.
+    /// Address in the replay of a rectangle's base, which has at most `size` bytes from there.
     pub(crate) fn base_of(&mut self, base: u64, size: u64) -> u64 {
         if base == 0 {
             return 0;

@@ -1,4 +1,4 @@
-//! How each call is made again.
+//! Repeats each call of a capture.
 
 use rpd_capture::Call;
 use rpd_spool::capture::{Group, HandleKind, Operation, Role, call_flag, item, number as n};

@@ -1,4 +1,4 @@
-//! Why a replay ends before the capture does.
+//! Errors that end a replay.
 
 use rpd_capture::{CaptureError, Class};
 

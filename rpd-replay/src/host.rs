@@ -19,7 +19,7 @@ fn bytes_of(buffer: &[u64]) -> u64 {
 }
 
 impl HostMemory {
-    /// Where `len` bytes at a captured host address are now.
+    /// Address in the replay of `len` bytes at a captured host address.
     pub(crate) fn locate(&mut self, translation: &Translation, address: u64, len: u64) -> u64 {
         if let Some((base, _, now)) = translation.memory(address) {
             return now + (address - base);

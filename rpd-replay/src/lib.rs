@@ -41,10 +41,10 @@ pub use verify::{Mismatch, Varying, Verify};
 /// Which addresses memory has in a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
-    /// Those of the capture, or the replay is refused.
+    /// The addresses of the capture, or the replay is refused.
     Same,
     /// Others; arguments are translated.
     Remap,
-    /// Those of the capture where they can be had, otherwise others.
+    /// The addresses of the capture where they can be had, otherwise others.
     Auto,
 }

@@ -30,7 +30,7 @@ pub struct Options {
     pub placement: Placement,
     /// All work goes to one stream.
     pub serial: bool,
-    /// How results are compared.
+    /// Comparison of results.
     pub verify: Verify,
     /// Results of another replay.
     pub repeat: Option<Repeat>,

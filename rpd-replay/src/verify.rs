@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::error::ReplayError;
 
-/// How results are compared.
+/// Comparison of results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verify {
     /// Byte by byte.
@@ -104,7 +104,7 @@ impl std::fmt::Display for Mismatch {
     }
 }
 
-/// How two results of the same size differ.
+/// Difference of two results of the same size.
 struct Difference {
     /// The first byte that differs, and how many 32-bit elements differ.
     first: (u64, u64),

@@ -8,7 +8,7 @@ pub enum AccessTrace {
     /// None.
     #[default]
     Off,
-    /// Those that access memory.
+    /// Instructions that access memory.
     Mem,
     /// All.
     Inst,

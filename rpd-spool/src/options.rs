@@ -145,7 +145,7 @@ pub struct CaptureOptions {
     pub accesses: AccessTrace,
 }
 
-/// Where the collector has its events from.
+/// Source of the collector's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
@@ -188,7 +188,7 @@ impl ProviderChoice {
 pub struct CollectorOptions {
     /// Counters to collect.
     pub counters: CounterOptions,
-    /// When to record, one after the other; empty is always.
+    /// Periods of recording, one after the other; empty records always.
     pub periods: Vec<CollectionPeriod>,
     /// Record only between a ROCTx resume and the pause that follows.
     pub selected_regions: bool,
@@ -217,13 +217,13 @@ pub struct CollectorOptions {
     pub variables: Vec<String>,
     /// Which calls have stacks, and what is in them.
     pub stacks: StackOptions,
-    /// How program counters of waves are sampled; none: they are not.
+    /// PC sampling options; `None` without sampling.
     pub sampling: Option<SamplingOptions>,
-    /// How kernels are traced; none: they are not.
+    /// Thread trace options; `None` without traces.
     pub thread_trace: Option<ThreadTraceOptions>,
     /// Calls and data to capture.
     pub capture: CaptureOptions,
-    /// Where events are from.
+    /// Source of events.
     pub provider: ProviderChoice,
     /// Dispatches and copies are added up ([`crate::format::DeviceTotal`]), and only the latest are kept one by one, in this many
     /// bytes for each process; `None`: all are kept.

@@ -56,7 +56,7 @@ pub enum DamageKind {
     /// A record length that is not possible.
     #[error("has a record of impossible length {len} at byte {offset}; {lost} bytes skipped")]
     BadRecord {
-        /// Where in the file.
+        /// Offset in the file.
         offset: u64,
         /// The length it claims.
         len: u32,
@@ -447,7 +447,7 @@ impl Records<'_> {
             .unwrap_or_default()
     }
 
-    /// How damage names a segment.
+    /// Path of a segment in reports of damage.
     fn shown(&self, path: &Path) -> PathBuf {
         self.shown.join(path.file_name().unwrap_or_default())
     }

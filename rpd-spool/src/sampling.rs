@@ -1,6 +1,6 @@
-//! How program counters of waves are sampled.
+//! Options of PC sampling.
 
-/// How samples are taken.
+/// Sampling method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -99,7 +99,7 @@ impl SamplingUnit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SamplingOptions {
-    /// How samples are taken.
+    /// Sampling method.
     pub method: SamplingMethod,
     /// Unit of the interval.
     pub unit: SamplingUnit,

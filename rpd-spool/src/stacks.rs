@@ -109,7 +109,7 @@ pub fn picks(globs: &[String], name: &str) -> bool {
 /// Whether `pattern` matches the whole of `name`.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut from) = (0, 0);
-    // Where to go on after a mismatch: behind the last star, with one more character taken by it.
+    // Position to continue from after a mismatch: after the last star, which then matches one more character.
     let mut star: Option<(usize, usize)> = None;
     while from < name.len() {
         match pattern.get(at) {

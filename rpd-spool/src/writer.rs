@@ -112,7 +112,7 @@ struct Full {
     open: u32,
 }
 
-/// Where an open record is, as one word for a provider's user-data slot. Zero is none.
+/// Position of an open record, as one word for a provider's user-data slot. Zero is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(transparent)]
 pub struct OpenRecord(pub u64);

@@ -272,7 +272,7 @@ impl ThreadStacks {
         }
     }
 
-    /// How often things happened.
+    /// Counts of events.
     pub fn counts(&self) -> Counts {
         self.walker.counts
     }

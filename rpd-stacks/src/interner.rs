@@ -8,7 +8,7 @@ use crate::region::Region;
 const GROUP: usize = 8;
 /// Log2 of the number of slots per level.
 const LEVELS: [u32; 3] = [13, 17, 21];
-/// How many slots of a level are probed before the next one is tried.
+/// Number of slots of a level that are probed before the next level.
 const PROBES: [usize; LEVELS.len()] = [GROUP, GROUP, 32 * GROUP];
 
 /// Two words, numbered from 1 upwards in order of first sight. Keys are never removed.
@@ -76,7 +76,7 @@ impl Interner {
         }
     }
 
-    /// How many numbers were given.
+    /// Number of ids that were assigned.
     pub(crate) fn len(&self) -> u32 {
         self.used.load(Ordering::Relaxed)
     }

@@ -16,7 +16,7 @@ pub enum Mode {
 pub struct Options {
     /// Which frames.
     pub mode: Mode,
-    /// How many frames of a stack are kept: the innermost three quarters and the outermost quarter, with one
+    /// Number of frames of a stack that are kept: the innermost three quarters and the outermost quarter, with one
     /// [`LocationKind::Gap`](crate::LocationKind::Gap) between them. The walk itself is not bounded by it. 0 keeps all.
     pub depth: u32,
 }

@@ -14,7 +14,7 @@ const NODES: usize = 3 << 19;
 pub(crate) struct Tree {
     locations: Interner,
     nodes: Interner,
-    /// How often it was cleared: ids are of one round.
+    /// Number of times it was cleared: ids are valid for one round.
     round: AtomicU32,
 }
 

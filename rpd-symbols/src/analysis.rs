@@ -110,9 +110,9 @@ pub struct Held {
 pub struct Change {
     /// When, in nanoseconds.
     pub time: u64,
-    /// Who took the memory; `None` when its stack is not known.
+    /// Stack that allocated the memory; `None` when it is unknown.
     pub taken_by: Option<Use>,
-    /// How much was taken, or given back when it is negative.
+    /// Bytes allocated, or freed when negative.
     pub bytes: i64,
 }
 
@@ -390,7 +390,7 @@ pub struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// Those of a session.
+    /// Texts of a session.
     pub fn new(session: &'a Session, expanded: &'a Expanded) -> Texts<'a> {
         Texts { session, expanded }
     }
@@ -456,7 +456,7 @@ impl<'a> Texts<'a> {
         };
         if let (flame::Kind::Call, Some(function)) = (found.kind, function) {
             found.name = text(function).to_owned();
-            // Where the runtime was entered says nothing about the program.
+            // The entry point of the runtime is not a place in the program.
             found.file.clear();
             found.line = 0;
         } else if let Some(marker) = kind.and_then(LocationKind::marker) {

@@ -38,7 +38,7 @@ pub use search::{SYSTEM_DEBUG_DIR, Search};
 /// A file that was mapped into a process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Module {
-    /// Where it was loaded from.
+    /// Path from which it was loaded.
     pub path: String,
     /// Its build id in hexadecimal digits, if it has one.
     pub build_id: Option<String>,

@@ -10,13 +10,13 @@ use std::process::{Command, Stdio};
 use crate::object_file::{ObjectFile, checksum};
 use crate::{Module, NoFile};
 
-/// Where debug packages of distributions put their files.
+/// Directory in which distributions install debug files.
 pub const SYSTEM_DEBUG_DIR: &str = "/usr/lib/debug";
 
 /// The client of debuginfod servers.
 const DEBUGINFOD_CLIENT: &str = "debuginfod-find";
 
-/// Where to look.
+/// Places to search.
 #[derive(Debug, Clone)]
 pub struct Search {
     /// Directories with debug information or copies of modules, in the order in which they are looked through.

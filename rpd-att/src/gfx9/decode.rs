@@ -12,7 +12,7 @@ use crate::record::{Event, EventKind, Occupancy, Pc, PerfEvent, ShaderData};
 use crate::registers::{CS_PARTIAL_FLUSH, DISPATCH_INITIATOR, NOWHERE, Registers, Write};
 use crate::window::Window;
 
-/// How far a reset of the clock looks for its time stamp, in bytes.
+/// Largest distance of a clock reset's time stamp, in bytes.
 const LOOK_AHEAD: usize = 1 << 20;
 
 /// The phase of the issue logic at the beginning of a stream.

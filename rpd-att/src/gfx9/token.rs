@@ -33,7 +33,7 @@ pub enum Misc {
     ShootDown,
 }
 
-/// Where a wave is.
+/// Location of a wave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Shader array.

@@ -53,7 +53,7 @@ fn phase_of(category: Category) -> i64 {
     }
 }
 
-/// Where a trap handler is, which is not traced.
+/// State of a trap handler, which is not traced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trap {
     /// Not in one.
@@ -297,7 +297,7 @@ impl Running {
         }
     }
 
-    /// How many of the instructions no token to come will change.
+    /// Number of instructions that later tokens cannot change.
     pub(super) fn settled(&self) -> usize {
         let oldest = self.issued.front().copied();
         let limit = self.wave.instructions.len().saturating_sub(KEEP);

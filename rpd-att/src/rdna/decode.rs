@@ -44,7 +44,7 @@ struct Decoder<'a> {
 #[derive(Debug, Default)]
 struct Held {
     first: Option<RdnaToken>,
-    /// Those behind the first.
+    /// Tokens after the first.
     more: VecDeque<RdnaToken>,
 }
 
@@ -54,7 +54,7 @@ impl Held {
     }
 }
 
-/// Where a wave is, and what started it.
+/// Location of a starting wave, and the kind of its start.
 #[derive(Debug, Clone, Copy)]
 struct Start {
     cu: u8,

@@ -37,7 +37,7 @@ pub enum RdnaKind {
     AluExec,
 }
 
-/// How a type of token looks.
+/// Bit pattern and length of a type of token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TokenForm {
     /// Type of the token.

@@ -165,7 +165,7 @@ impl Running {
         }
     }
 
-    /// How many of the instructions no token to come will change.
+    /// Number of instructions that later tokens cannot change.
     pub(super) fn settled(&self) -> usize {
         self.wave.instructions.len().saturating_sub(KEEP)
     }

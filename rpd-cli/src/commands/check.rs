@@ -78,7 +78,7 @@ struct Finding {
     /// Bytes of each lane; 0 if nothing was accessed.
     bytes: u32,
     writes: bool,
-    /// How often it happened in the dispatch that showed it first.
+    /// Number of occurrences in the first dispatch that showed it.
     times: u64,
     /// Description of the address.
     memory: Option<String>,

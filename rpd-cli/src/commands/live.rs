@@ -28,7 +28,7 @@ struct Arguments {
     /// Output directories of the runs [default: the current directory]
     #[arg(value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// How tables look
+    /// Format of tables
     #[arg(short, long, value_enum, default_value_t = Form::Table)]
     format: Form,
     /// Print to this file, which appears when it is complete

@@ -109,7 +109,7 @@ impl Inputs {
     }
 }
 
-/// How far below a given directory databases are looked for: an output directory has those of passes in it, and in them
+/// Levels below a given directory that are searched for databases: an output directory has those of passes in it, and in them
 /// the directory of the machine.
 const DEEPEST: usize = 3;
 
@@ -160,7 +160,7 @@ fn databases(directory: &Path, ending: &str, depth: usize) -> std::io::Result<Ve
     Ok(found)
 }
 
-/// How kernels are named.
+/// Options for names of kernels.
 #[derive(Debug, Args)]
 struct Naming {
     /// Name kernels after the innermost ROCTx range they were launched in
@@ -195,7 +195,7 @@ impl Naming {
     }
 }
 
-/// How tables look.
+/// Format of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
     /// Aligned columns
@@ -304,7 +304,7 @@ const ROCPD_FILE: &str = "out";
 /// The original's default for the directory of files that its database commands write.
 const ROCPD_DIRECTORY: &str = "rocpd-output-data";
 
-/// Where the files of `query` and `summary` go, when nothing says so.
+/// Default directory for files of `query` and `summary`.
 fn output_directory(given: Option<&Path>, compat: Compat) -> PathBuf {
     match given {
         Some(given) => given.to_owned(),

@@ -21,11 +21,11 @@ const NAME: &str = "replay";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Addresses {
-    /// Those of the capture, or nothing is played
+    /// The addresses of the capture; the replay is refused where they cannot be had
     Same,
     /// Others; arguments are translated
     Remap,
-    /// Those of the capture where they can be had
+    /// The addresses of the capture where they can be had
     Auto,
 }
 

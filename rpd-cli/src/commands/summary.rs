@@ -25,7 +25,7 @@ const NAME: &str = "summary";
 struct Arguments {
     #[command(flatten)]
     inputs: Inputs,
-    /// How the tables look; all but table go into files DIR/NAME_table.ending
+    /// Format of the tables; all but table go into files DIR/NAME_table.ending
     #[arg(short = 'f', long, value_enum, default_value = "table")]
     format: Form,
     /// First part of the files' names

@@ -22,7 +22,7 @@ use crate::run_directory::RunDirectory;
 use passes::End;
 use spawn::Signals;
 
-/// How long rpd waits for processes that outlive the target.
+/// Time for which rpd waits for processes that outlive the target.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Runs all passes, then computes the metrics of `computed` from them; returns the exit status.

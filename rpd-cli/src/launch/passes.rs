@@ -14,9 +14,9 @@ use crate::failure::{Failure, line};
 use crate::options::plan::{Pass, Plan};
 use crate::process::spawn::Ending;
 
-/// How a pass ended.
+/// End of a pass.
 pub(super) struct End {
-    /// How the target ended.
+    /// End of the target.
     pub(super) ending: Ending,
     /// Whether all outputs were written completely.
     pub(super) written: Result<bool>,

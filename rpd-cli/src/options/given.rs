@@ -56,7 +56,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Where a value comes from, if not from the command line.
+/// Source of a value that is not from the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// An inherited variable.

@@ -18,7 +18,7 @@ struct Inherited<'a> {
     text: &'a str,
 }
 
-/// Those that are set.
+/// The variables that are set.
 #[derive(Debug, Clone)]
 pub(crate) struct Variables<'a>(Vec<Inherited<'a>>);
 

@@ -1,4 +1,4 @@
-//! Where events are from: rocprofiler-sdk, or the runtimes' own dispatch tables.
+//! Choice of the provider: rocprofiler-sdk, or the runtimes' own dispatch tables.
 
 use rpd_core::options::{CounterOptions, ProviderChoice, Traces};
 

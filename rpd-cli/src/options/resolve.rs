@@ -22,7 +22,7 @@ pub(crate) struct Environment {
     pub(crate) variables: BTreeMap<String, String>,
     /// Current directory.
     pub(crate) cwd: PathBuf,
-    /// Whose behaviour is requested, by the name that rpd was called by or by `--compat`.
+    /// The tool whose behaviour is requested, by `--compat` or by the name that rpd was called by.
     pub(crate) compat: Compat,
 }
 

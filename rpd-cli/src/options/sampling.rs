@@ -15,7 +15,7 @@ const INTERVAL: &str = "pc-sampling-interval";
 /// The switch of the SDK, without which it samples nothing. Its presence stands for `--pc-sampling-beta-enabled`.
 pub(crate) const BETA_VARIABLE: &str = "ROCPROFILER_PC_SAMPLING_BETA_ENABLED";
 
-/// How program counters are to be sampled; `None` without options that request it. The switch alone requests nothing.
+/// Resolves the sampling options; `None` without options that request sampling. The switch alone requests nothing.
 pub(super) fn resolve(
     given: &OptionValues,
     environment: &Environment,

@@ -77,7 +77,7 @@ pub(crate) enum Form {
     Categories(&'static [&'static str]),
 }
 
-/// How an inherited variable gives an option its default.
+/// Conversion of an inherited variable to an option's default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inherit {
     /// The option is not inherited.

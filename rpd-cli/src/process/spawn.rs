@@ -32,7 +32,7 @@ const FORWARDED: [Signal; 4] = [
     Signal::SIGHUP,
 ];
 
-/// How the target ended.
+/// End of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Exited(u8),

@@ -197,7 +197,7 @@ fn counts(session: &Session, options: &Options) -> String {
         return format!("{why}, {dropped}");
     }
     let markers = session.count_calls(|operation| operation.domain() == Domain::MarkerApi);
-    // Where the tables hold the latest only, all are counted.
+    // The count covers all records, also where the tables hold only the latest.
     let total = |domain, kept: usize| {
         let count = session.total_count(domain);
         count.map_or(kept, |count| usize::try_from(count).unwrap_or(usize::MAX))

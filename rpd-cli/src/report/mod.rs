@@ -139,7 +139,7 @@ pub(crate) fn finish(
     Ok(complete && lossless)
 }
 
-/// Where programs with code that is made at run time write its names for perf.
+/// Directory in which programs with run-time generated code write perf maps.
 const PERF_MAPS: &str = "/tmp";
 
 /// State that all processes of a report share.
@@ -150,7 +150,7 @@ struct Report<'a> {
     /// Tables need to say whose they are.
     several: bool,
     progress: Progress,
-    /// Where outputs may be made; anywhere if None.
+    /// Directory to which outputs are confined, if any.
     confined: Option<&'a Confined>,
     /// Looks up the symbols of all processes within one limit of time.
     symbols: RefCell<Limited>,
@@ -302,7 +302,7 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// Where the recording's files go: the same place at every attempt.
+    /// Paths of the recording's files, which are the same at every attempt.
     fn target(
         &self,
         recording: &Recording,
@@ -332,7 +332,7 @@ impl Report<'_> {
     }
 }
 
-/// How many records a session has.
+/// Number of records of a session.
 fn records(session: &Session) -> u64 {
     let records = session.api.len()
         + session.dispatches.len()

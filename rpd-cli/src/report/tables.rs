@@ -58,9 +58,9 @@ pub(super) struct Tables<'a> {
 /// The summary tables that are shown.
 enum Shown {
     Nothing,
-    /// Those of [`SessionStats::domains`].
+    /// The tables of [`SessionStats::domains`].
     Domains,
-    /// Those that the options name.
+    /// The tables that the options name.
     Selected(Vec<StatTable>),
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Recording {
     /// Name of its folder.
     pub(crate) folder: String,
     pub(crate) pid: ProcessId,
-    /// When the image was loaded, `CLOCK_BOOTTIME` ns.
+    /// Time at which the image was loaded, `CLOCK_BOOTTIME` ns.
     pub(crate) loaded: u64,
     /// Whether the process image is still running.
     pub(crate) alive: bool,

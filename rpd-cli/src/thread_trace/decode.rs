@@ -28,7 +28,7 @@ pub(crate) struct Wanted {
     pub(crate) sources: bool,
 }
 
-/// How traces are decoded, and where what is found goes.
+/// Settings and destinations of decoding.
 pub(crate) struct Decoding<'a> {
     /// The outputs to make.
     pub(crate) wanted: Wanted,
@@ -40,7 +40,7 @@ pub(crate) struct Decoding<'a> {
     pub(crate) wave: &'a mut dyn FnMut(u32, &Wave<'_>),
 }
 
-/// Where waves go as they are decoded.
+/// Destinations of decoded waves.
 struct Outputs {
     folder: Option<Folder>,
     trace: Option<WaveTrace>,

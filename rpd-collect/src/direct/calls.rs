@@ -186,7 +186,7 @@ pub(super) struct Api {
     pub(super) stacks: Option<Selection>,
 }
 
-/// Where the wrappers of a table find what to do; null before that is configured.
+/// Actions of a table's wrappers; null before they are configured.
 #[derive(Debug)]
 pub(super) struct ApiSlot(AtomicPtr<Api>);
 

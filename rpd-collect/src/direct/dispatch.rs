@@ -38,7 +38,7 @@ pub(super) fn count_paused(on: bool) {
 pub(super) struct Queue {
     /// The program's `hsa_queue_t`; 0 once it is destroyed.
     handle: AtomicU64,
-    /// When it was destroyed, by our clock; 0 before.
+    /// Time of its destruction, by our clock; 0 before.
     destroyed: AtomicU64,
     /// The runtime's handle of its agent.
     agent: AtomicU64,
@@ -52,10 +52,10 @@ pub(super) struct Queue {
     next: AtomicPtr<Queue>,
 }
 
-/// How long work is looked for that was under way when its queue was destroyed, in nanoseconds. What has not ended by then
+/// Time for which work of a destroyed queue is polled, in nanoseconds. Work that has not ended by then
 /// never does.
 const AFTERMATH: u64 = 100_000_000;
-/// How long after its end a queue may serve for another, in nanoseconds.
+/// Time after which a destroyed queue's entry may be reused, in nanoseconds.
 const REUSE: u64 = 10 * AFTERMATH;
 
 impl Queue {
@@ -102,7 +102,7 @@ const COOPERATIVE: u32 = 2;
 struct Cooperative {
     /// The handle of the queue below.
     below: u64,
-    /// How often the program was given the queue and has not destroyed it.
+    /// Number of times that the program was given the queue and has not destroyed it.
     uses: AtomicU32,
 }
 
@@ -328,7 +328,7 @@ const VENDOR_SPECIFIC: u64 = 0;
 const BARRIER_BIT: u64 = 1 << 8;
 /// Release scope: stores are visible to the whole system when the packet completes.
 const RELEASE_SYSTEM: u64 = 2 << 11;
-/// Where the completion signal is.
+/// Word of the completion signal in a packet.
 const SIGNAL: usize = 7;
 
 /// Packets that are passed on at a time: a dispatch may become two.

@@ -1,4 +1,4 @@
-//! When this provider is used, its configuration, its end.
+//! Choice, configuration and end of this provider.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};

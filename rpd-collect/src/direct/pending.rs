@@ -46,7 +46,7 @@ pub(super) struct Node {
     state: AtomicU8,
     /// The program's signal is changed by a callback that has not run yet; 0 otherwise.
     awaited: AtomicU8,
-    /// When it was submitted, by our clock.
+    /// Time of submission, by our clock.
     submitted: Cell<u64>,
     work: UnsafeCell<Work>,
 }

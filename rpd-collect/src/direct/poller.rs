@@ -14,7 +14,7 @@ use crate::recording::fork::ForkHook;
 use crate::recording::guard::{self, Service};
 use crate::recording::meta;
 
-/// How often completed work is looked for.
+/// Interval between polls for completed work.
 const INTERVAL: Duration = Duration::from_millis(1);
 /// Looks without anything under way before the thread sleeps.
 const IDLE_LOOKS: u32 = 50;

@@ -166,7 +166,7 @@ pub(super) unsafe fn are_complete(name: &str, tables: &[*mut c_void]) -> bool {
     tables.all(|(kind, table)| unknown(kind, unsafe { flat(*table) }) == 0)
 }
 
-/// How many functions of a table this build does not know: those at its end.
+/// Number of functions at a table's end that this build does not know.
 fn unknown(kind: &str, slots: &[Slot]) -> usize {
     let known = find(kind).map_or(0, |table| table.wrappers.len());
     let untraced = match kind {

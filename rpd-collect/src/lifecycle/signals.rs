@@ -24,7 +24,7 @@ use crate::recording::process;
 
 /// The longest that work is waited for.
 const LONGEST: Duration = Duration::from_secs(1);
-/// How often completion is checked.
+/// Interval between checks for completion.
 const INTERVAL: Duration = Duration::from_millis(1);
 /// Further signals within this time of the first count as the same.
 const SAME: Duration = Duration::from_millis(50);
@@ -64,7 +64,7 @@ static ACTIVE: AtomicBool = AtomicBool::new(false);
 static WANTED: AtomicBool = AtomicBool::new(false);
 /// The process with the thread that waits.
 static OWNER: AtomicI32 = AtomicI32::new(0);
-/// When the first signal came; 0 before.
+/// Time of the first signal; 0 before.
 static FIRST: AtomicU64 = AtomicU64::new(0);
 /// The first signal.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);

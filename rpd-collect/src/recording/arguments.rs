@@ -18,7 +18,7 @@ include!(concat!(env!("OUT_DIR"), "/layouts.rs"));
 /// The argument struct of a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
-    /// Where in [`NAMES`] the operation's name begins.
+    /// Offset of the operation's name in [`NAMES`].
     name: u16,
     name_len: u8,
     /// Bytes of the struct.

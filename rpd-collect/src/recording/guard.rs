@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The provider has finalised the collector.
 static FINALIZED: AtomicBool = AtomicBool::new(false);
-/// Where the failure of a service is reported.
+/// Function that reports the failure of a service.
 static REPORT: OnceLock<fn(&str)> = OnceLock::new();
 
 /// From now on events of the provider are ignored.

@@ -21,7 +21,7 @@ const META_SEGMENT: usize = 4096;
 pub(crate) struct Process {
     /// The options from the front end.
     pub(crate) options: CollectorOptions,
-    /// Where to write.
+    /// The spool directory.
     pub(crate) directory: Arc<SpoolDirectory>,
     lock: ForkLock,
     meta: UnsafeCell<StreamWriter>,
@@ -65,7 +65,7 @@ impl Process {
         if lost == 0 {
             return;
         }
-        // When this very thread holds the lock, the writer it interrupted publishes.
+        // If this thread already holds the lock, the interrupted writer publishes.
         if let Some(_guard) = self.lock.lock() {
             // SAFETY: the lock is held.
             unsafe { &mut *self.meta.get() }.publish_dropped(lost);
@@ -100,7 +100,7 @@ static MAKING: ForkLock = ForkLock::new();
 static OFF: AtomicBool = AtomicBool::new(false);
 /// Set when this process, a forked child, was to be recorded and could not: then [`OFF`] is set, too.
 static LOST: AtomicBool = AtomicBool::new(false);
-/// When this process was forked off, on `CLOCK_BOOTTIME`; 0 when it was not.
+/// Time of the fork that made this process, on `CLOCK_BOOTTIME`; 0 when there was none.
 static FORK_TIME: AtomicU64 = AtomicU64::new(0);
 /// In a forked child: its parent, as it was at the fork.
 static PARENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
@@ -122,7 +122,7 @@ pub(crate) fn existing() -> Option<&'static Process> {
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
-/// When this process was forked off; 0 when it was not. Device work that began before is the parent's.
+/// Time of the fork that made this process; 0 when there was none. Device work that began before is the parent's.
 pub(crate) fn fork_time() -> u64 {
     FORK_TIME.load(Ordering::Relaxed)
 }

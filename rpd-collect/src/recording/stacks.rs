@@ -92,7 +92,7 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Those that the user's globs pick among `operations`; `None` when that is none.
+    /// Selection of `operations` by the user's globs; `None` when they match none.
     pub(crate) fn of(options: &StackOptions, operations: &[(i32, String)]) -> Option<Selection> {
         if !options.any() {
             return None;

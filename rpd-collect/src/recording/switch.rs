@@ -1,4 +1,4 @@
-//! When recording is on: pause and resume, selected regions and collection periods.
+//! Switching recording on and off: pause and resume, selected regions and collection periods.
 //!
 //! The provider starts and stops what it traces ([`Switched`]). Counters ask [`is_on`] for each dispatch instead,
 //! and what records refer to (code objects, streams, regions that rename kernels) is recorded all the time.

@@ -105,7 +105,7 @@ impl Totals {
         [&self.dispatches, &self.copies, &self.counted]
     }
 
-    /// How much of each kind of work has been submitted so far.
+    /// Numbers of submitted works of each kind so far.
     pub(crate) fn begun(&self) -> [u64; 3] {
         self.all().map(|work| work.begun.load(Ordering::Relaxed))
     }

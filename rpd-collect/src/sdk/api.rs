@@ -54,7 +54,7 @@ struct ApiKind {
 struct Payload {
     /// Bytes, as this build knows it.
     size: usize,
-    /// Where in it the result is.
+    /// Offset of the result in it.
     retval: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Where the bytes of a loaded code object are: in memory, or in a file that its URI names.
+//! Bytes of loaded code objects: in memory, or in a file that the URI names.
 
 use std::ffi::OsString;
 use std::fs::File;

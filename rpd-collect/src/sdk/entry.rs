@@ -1,4 +1,4 @@
-//! How the provider finds, starts and ends the collector.
+//! Entry points with which the provider finds, starts and ends the collector.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};

@@ -15,13 +15,13 @@ use crate::recording::background::spawn;
 use crate::recording::guard::Service;
 use crate::recording::process::fork_time;
 
-/// How often the state of finalisation is queried.
+/// Interval between queries of the state of finalisation.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// How many times in a row finalisation may be found unfinished.
+/// Number of queries in a row that may find finalisation unfinished.
 const MOST_UNFINISHED: u32 = 25;
 
 static SERVICE: Service = Service::new("ends of forked children");
-/// When counting began; 0 before.
+/// Time at which counting began; 0 before.
 static COUNTING: AtomicU64 = AtomicU64::new(0);
 
 unsafe extern "C" {

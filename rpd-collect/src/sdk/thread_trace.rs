@@ -51,7 +51,7 @@ const STRUCT_VERSION: u32 = 10_300;
 /// From this version on, there are [`Setting::LATER_NO_DETAIL`] and [`Setting::LATER_PERFCOUNTER_EXCLUDE_MASK`].
 const LATER_SETTINGS_VERSION: u32 = 10_100;
 
-/// When there are traces.
+/// Points in time at which traces are made.
 enum When {
     /// One of each selected dispatch.
     Dispatches,

@@ -9,7 +9,7 @@ pub use text::for_each_argument;
 
 use crate::domain::Kind;
 
-/// How the bytes of an argument are converted to text.
+/// Conversion of an argument's bytes to text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Unsigned integer, decimal.
@@ -59,7 +59,7 @@ pub struct Argument {
     pub offset: u32,
     /// Size of the value in bytes.
     pub size: u32,
-    /// How the value is converted to text.
+    /// Conversion of the value to text.
     pub form: Form,
 }
 

@@ -11,12 +11,12 @@ use crate::column::Column;
 use crate::ids::{AgentHandle, CodeObjectId, StringId};
 use crate::spool::options::{SamplingMethod, SamplingUnit};
 
-/// How an agent was sampled.
+/// Sampling configuration of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampling {
     /// Handle of the agent.
     pub agent: AgentHandle,
-    /// How samples were taken.
+    /// Sampling method.
     pub method: SamplingMethod,
     /// Unit of the interval.
     pub unit: SamplingUnit,
@@ -51,7 +51,7 @@ pub struct CodeLine {
 pub struct Instruction {
     /// Code object.
     pub object: CodeObjectId,
-    /// Where it begins, from the load address of the code object.
+    /// Its begin, from the load address of the code object.
     pub offset: u64,
     /// Bytes.
     pub length: u32,
@@ -61,7 +61,7 @@ pub struct Instruction {
     pub function: StringId,
     /// First of its places in [`Code::lines`].
     pub first_line: u32,
-    /// How many places it has: its own line, then the lines of the calls that were inlined there, innermost first.
+    /// Number of its places: its own line, then the lines of the calls that were inlined there, innermost first.
     pub lines: u32,
 }
 

@@ -32,7 +32,7 @@ impl Growth {
         }
     }
 
-    /// Where long columns are written to.
+    /// Storage of long columns.
     pub fn storage(&self) -> &Storage {
         &self.storage
     }

@@ -1,4 +1,4 @@
-//! Where kernels spend their time: PC samples by kernel, source line and instruction, hottest first.
+//! PC samples by kernel, source line and instruction, hottest first.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -67,9 +67,9 @@ pub struct Process {
     pub pgid: ProcessId,
     /// Id of its session, as `getsid` has it.
     pub sid: ProcessId,
-    /// When it was started, in clock ticks since boot: with `pid` this identifies a process until the next boot.
+    /// Start time in clock ticks since boot: with `pid` this identifies a process until the next boot.
     pub start_ticks: u64,
-    /// When the collector was loaded.
+    /// Time at which the collector was loaded.
     pub init_time: Nanoseconds,
     /// End of recording: as the collector wrote it, or the latest time in any record.
     pub fini_time: Nanoseconds,
@@ -113,7 +113,7 @@ pub struct CodeObject {
     pub load_size: u64,
     /// Difference between load address and ELF address.
     pub load_delta: i64,
-    /// Where its bytes were: 1 is a file, 2 is memory.
+    /// Storage of its bytes: 1 is a file, 2 is memory.
     pub storage_type: u32,
     /// Address of the ELF image in memory.
     pub memory_base: u64,
@@ -219,7 +219,7 @@ pub struct Counter {
     pub description: String,
     /// Hardware block; empty for derived counters.
     pub block: String,
-    /// How it is computed; empty for what the hardware counts.
+    /// Expression that computes it; empty for hardware counters.
     pub expression: String,
     /// Whether it is a property of the agent that does not change.
     pub is_constant: bool,
@@ -271,7 +271,7 @@ pub struct OpenCall {
     pub name: StringId,
     /// The calling thread.
     pub thread: ThreadId,
-    /// When it began.
+    /// Begin.
     pub start: Nanoseconds,
 }
 
@@ -365,7 +365,7 @@ pub struct Session {
     /// Kind and operation names of the provider: callback kinds then buffer kinds, as (kind name, operation names).
     /// Positions, in either part and among the operations, are the provider's numbers; gaps are empty.
     pub provider_names: Vec<(String, Vec<String>)>,
-    /// How many of [`Session::provider_names`] are callback kinds.
+    /// Number of [`Session::provider_names`] that are callback kinds.
     pub callback_kinds: usize,
     /// Calls and markers.
     pub api: ApiTable,
@@ -383,7 +383,7 @@ pub struct Session {
     pub counters: Vec<Counter>,
     /// Dispatches with values of counters.
     pub counted: CountedTable,
-    /// How agents were sampled.
+    /// Sampling configurations of agents.
     pub sampling: Vec<code::Sampling>,
     /// PC samples.
     pub samples: SampleTable,
@@ -395,7 +395,7 @@ pub struct Session {
     pub stacks: Stacks,
     /// Losses of the recording.
     pub ledger: Ledger,
-    /// Where long tables have their files; `None` keeps them in memory.
+    /// Storage of long tables; `None` keeps them in memory.
     pub storage: Option<Storage>,
 }
 

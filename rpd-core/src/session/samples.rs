@@ -25,7 +25,7 @@ const fn field(name: &'static str, shift: u32, bits: u32) -> BitField {
     BitField { name, shift, bits }
 }
 
-/// Where a wave ran ([`super::SampleTable::hardware`]), in the order of results files.
+/// Location of a wave ([`super::SampleTable::hardware`]), in the order of results files.
 pub const HARDWARE: [BitField; 11] = [
     field("chiplet", 0, 6),
     field("wave_id", 6, 7),

@@ -24,9 +24,9 @@ pub struct StackModule {
     pub start: u64,
     /// Address behind the last.
     pub end: u64,
-    /// When it was first seen on a stack.
+    /// Time at which it was first seen on a stack.
     pub seen_from: Nanoseconds,
-    /// When another was seen in its place; `None` when none was.
+    /// Time at which another module was seen in its place; `None` when none was.
     pub seen_to: Option<Nanoseconds>,
 }
 

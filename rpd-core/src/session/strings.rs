@@ -192,7 +192,7 @@ impl Strings {
         }
     }
 
-    /// How many texts there are, the empty one included.
+    /// Number of texts, including the empty one.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -254,7 +254,7 @@ impl<'a> ExtendedStrings<'a> {
         }
     }
 
-    /// How many texts there are.
+    /// Number of texts.
     pub fn len(&self) -> usize {
         self.first_own() as usize + self.more.len()
     }

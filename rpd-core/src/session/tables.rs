@@ -17,7 +17,7 @@ use crate::ids::{
 use crate::spool::format::{CountedValue, StackRef};
 use crate::spool::record::Table;
 
-/// Where the raw arguments of a call lie in [`ApiTable::arena`]; length 0 means none were recorded.
+/// Location of a call's raw arguments in [`ApiTable::arena`]; length 0 means none were recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Immutable, IntoBytes)]
 #[repr(C)]
 pub struct ArgsRef {
@@ -379,7 +379,7 @@ table! {
         correlation: CorrelationId,
         /// Index plus 1 into [`super::Session::regions`]; 0 is none.
         region: u32,
-        /// Where the wave ran: [`super::samples::HARDWARE`].
+        /// Location of the wave: [`super::samples::HARDWARE`].
         hardware: u64,
         /// Position of the workgroup in the grid.
         workgroup: [u32; 3],

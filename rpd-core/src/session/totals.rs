@@ -13,7 +13,7 @@ use super::{DispatchKernels, Session};
 use crate::ids::{AgentHandle, CodeObjectId, KernelId, StringId};
 use crate::spool::options::SamplingUnit;
 
-/// How often ticks are drawn again.
+/// Number of bootstrap replicates.
 pub const REPLICATES: usize = 64;
 
 /// Samples of each replicate.
@@ -59,7 +59,7 @@ impl Replicates {
     }
 }
 
-/// How often a tick counts in each replicate. The same tick has the same weights in every run.
+/// Weight of a tick in each replicate. The same tick has the same weights in every run.
 fn weights(tick: u64) -> [u8; REPLICATES] {
     // Of 65536: how many numbers are below 1, 2, ... events of a Poisson distribution with mean 1.
     const BELOW: [u16; 8] = [24109, 48219, 60273, 64292, 65296, 65497, 65531, 65535];
@@ -80,7 +80,7 @@ fn weights(tick: u64) -> [u8; REPLICATES] {
     weights
 }
 
-/// Where samples are.
+/// Location of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Place {
     /// The kernel that ran; 0 when it is not known.

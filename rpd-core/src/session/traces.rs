@@ -6,7 +6,7 @@ use super::samples::Issue;
 use crate::column::Column;
 use crate::ids::{AgentHandle, CodeObjectId, DispatchId, KernelId};
 
-/// How an agent was traced.
+/// Trace configuration of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracing {
     /// Handle of the agent.
@@ -73,7 +73,7 @@ pub struct TraceSummary {
     pub instructions: u64,
     /// Of those, the ones that could not be matched with code.
     pub unmatched: u64,
-    /// How often the GPU dropped tokens.
+    /// Number of times that the GPU dropped tokens.
     pub lost: u64,
     /// Waves of the traced compute unit without an end in the trace.
     pub incomplete_waves: u64,
@@ -90,9 +90,9 @@ pub struct TracedWave {
     pub simd: u8,
     /// Slot in the SIMD.
     pub slot: u8,
-    /// When it began, in cycles of the trace.
+    /// Begin in cycles of the trace.
     pub begin: i64,
-    /// When it ended.
+    /// End.
     pub end: i64,
     /// Instructions that it executed.
     pub instructions: u64,
@@ -104,14 +104,14 @@ pub struct TracedWave {
     pub complete: bool,
 }
 
-/// How busy a shader engine was for a part of its trace's time.
+/// Occupancy of a shader engine in a part of its trace's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OccupiedTime {
     /// Index into [`ThreadTraces::summaries`].
     pub stream: u32,
-    /// When this part begins, in cycles of the trace.
+    /// Begin of this part in cycles of the trace.
     pub begin: i64,
-    /// When it ends.
+    /// End.
     pub end: i64,
     /// Cycles in it of all waves on all compute units, added up.
     pub wave_cycles: u64,
@@ -143,7 +143,7 @@ pub struct TracedLine {
     pub object: CodeObjectId,
     /// Offset from the load address of the code object.
     pub offset: u64,
-    /// How often waves executed it.
+    /// Number of executions by waves.
     pub hits: u64,
     /// Cycles of its durations.
     pub latency: u64,
@@ -163,7 +163,7 @@ impl TracedLine {
 /// The thread traces of a recording.
 #[derive(Debug, Default)]
 pub struct ThreadTraces {
-    /// How agents were traced.
+    /// Trace configurations of agents.
     pub tracing: Vec<Tracing>,
     /// Dispatches that were chosen.
     pub chosen: Vec<ChosenDispatch>,

@@ -17,15 +17,15 @@ pub struct TracedLine<'a> {
     pub address: u64,
     /// The instruction; the label's name behind `; `.
     pub instruction: &'a str,
-    /// How often waves executed it.
+    /// Number of executions by waves.
     pub hits: u64,
     /// Cycles from when it could have been issued to its end.
     pub latency: u64,
-    /// Those of them before it was issued.
+    /// Cycles of these before it was issued.
     pub stall: u64,
     /// Cycles between the instruction before it and this one.
     pub idle: u64,
-    /// Where it stands in the source: `file:line`, and behind ` -> ` where that was inlined. The name of a label as people
+    /// Source location: `file:line`, and after ` -> ` the place where that was inlined. The name of a label as people
     /// write it.
     pub source: &'a str,
 }

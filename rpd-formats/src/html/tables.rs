@@ -128,7 +128,7 @@ fn statistics<'a>(
     let (mut total, mut all) = (0.0, 0);
     for (domain, table) in &stats.domains {
         if wanted(*domain) {
-            // Those with the most time come first.
+            // Rows with the most time come first.
             rows.extend(table.rows.iter().take(ROWS).map(|row| (*domain, *row)));
             total += table.rows.iter().map(|row| row.total as f64).sum::<f64>();
             all += table.rows.len();

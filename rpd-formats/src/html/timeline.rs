@@ -98,7 +98,7 @@ impl<'a> Timeline<'a> {
         self.end - self.origin
     }
 
-    /// When it begins.
+    /// Begin of the timeline.
     pub(super) fn origin(&self) -> u64 {
         self.origin
     }
@@ -113,7 +113,7 @@ impl<'a> Timeline<'a> {
         &self.gaps
     }
 
-    /// How many gaps there are.
+    /// Number of gaps.
     pub(super) fn gap_count(&self) -> usize {
         self.gap_count
     }
@@ -429,7 +429,7 @@ fn said(session: &Session, frame: &ShownFrame) -> String {
     }
 }
 
-/// How an agent is called on the page.
+/// Name of an agent on the page.
 pub(super) fn agent_name(session: &Session, handle: AgentHandle, options: &Options) -> String {
     match session.agent(handle) {
         Some(agent) => {

@@ -20,7 +20,7 @@ const BINS: usize = 2048;
 /// Slots that are shown: browsers limit the height of a canvas.
 const SLOTS: usize = 640;
 
-/// Where a wave ran: place of its stream among those of the trace, compute unit, SIMD and slot.
+/// Location of a wave: index of its stream in the trace, compute unit, SIMD and slot.
 type Slot = (usize, u8, u8, u8);
 
 /// A JSON object for each trace.

@@ -29,7 +29,7 @@ mod value {
 /// The one attribute of events.
 const CATEGORY: u32 = 0;
 
-/// Why there is no archive.
+/// Reason why there is no archive.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// The library cannot be loaded; what the loader said.

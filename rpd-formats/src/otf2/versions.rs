@@ -1,4 +1,4 @@
-//! Where libotf2 is searched: its names, and files of later versions.
+//! File names under which libotf2 is searched, including later versions.
 
 use std::path::PathBuf;
 

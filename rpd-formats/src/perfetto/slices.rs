@@ -37,7 +37,7 @@ pub(super) fn write(
     devices(trace, tracks, session, options, &operations)
 }
 
-/// When and where a slice is.
+/// Times and track of a slice.
 struct Place {
     start: u64,
     end: u64,

@@ -13,7 +13,7 @@ use super::trace::Trace;
 /// `UNIT_SIZE_BYTES`.
 const UNIT_SIZE_BYTES: u64 = 3;
 
-/// How slices of a track may overlap.
+/// Permitted overlap of slices of a track.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Overlap {
     /// Slices may be nested: calls on a thread.

@@ -18,7 +18,7 @@ const BEGIN: u64 = 1;
 /// `TYPE_SLICE_END`.
 const END: u64 = 2;
 
-/// Where a wave ran.
+/// Location of a wave: shader engine, compute unit, SIMD and slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WavePlace {
     /// Shader engine.

@@ -17,7 +17,7 @@ use super::error::Problem;
 use super::guard::{Exhausted, Guard, Trust};
 use super::sql::identifier;
 
-/// How long a lock is waited for.
+/// Longest wait for a lock.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A file system that compresses stores at most this many bytes in one.
 const COMPRESSION: u64 = 16;

@@ -29,7 +29,7 @@ pub(super) const LARGEST_VALUE: i32 = 64 << 20;
 /// Instructions of a compiled statement. Ten databases of many processes, seen as one, come to some ten thousand.
 const LARGEST_PROGRAM: i32 = 5_000_000;
 
-/// Whose statements are compiled.
+/// Origin of the statements that are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Trust {

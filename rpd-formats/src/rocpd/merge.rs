@@ -40,7 +40,7 @@ pub enum MergeError {
         path: PathBuf,
         /// Version of the schema in the database.
         found: String,
-        /// That of the first.
+        /// The version of the first database.
         expected: String,
     },
     /// The output is one of the inputs.

@@ -68,7 +68,7 @@ impl<'a> Symbols<'a> {
                 evidence: &frame.evidence,
             });
         }
-        // Where each shown frame is among the rows.
+        // Row index of each shown frame.
         let mut index_of = Vec::with_capacity(expanded.frames.len());
         for frame in &expanded.frames {
             let found = match frame.kind {

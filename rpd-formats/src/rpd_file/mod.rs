@@ -44,7 +44,7 @@ pub struct RpdFile {
     next_op: i64,
 }
 
-/// How many rows there are.
+/// Numbers of rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Calls.

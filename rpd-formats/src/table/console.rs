@@ -28,7 +28,7 @@ pub(super) struct Console {
     /// The rows' cells, as [`encode`] writes them.
     cells: Column<u8>,
     rows: u64,
-    /// Where rows go when there are many; none where no file can be made, then they stay in memory.
+    /// Storage of long tables; none where no file can be made, then rows stay in memory.
     storage: Option<Storage>,
 }
 

@@ -54,7 +54,7 @@ impl Level {
     }
 }
 
-/// How the recording of a dispatch ended.
+/// End of a dispatch's recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// With the dispatch.

@@ -39,7 +39,7 @@ pub enum Item<'r> {
     End {
         /// Number of the dispatch.
         dispatch: u32,
-        /// How the dispatch ended.
+        /// End of the dispatch.
         ending: Ending,
     },
 }

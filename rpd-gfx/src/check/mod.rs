@@ -107,7 +107,7 @@ pub struct Finding {
     pub other: Option<Other>,
     /// Memory at the address.
     pub place: Option<Place>,
-    /// How often it was seen.
+    /// Number of occurrences.
     pub times: u64,
 }
 
@@ -406,7 +406,7 @@ fn distinct(transfer: &Transfer) -> Vec<u64> {
     addresses
 }
 
-/// How an instruction accesses memory.
+/// Access of an instruction to memory.
 struct Seen {
     reads: bool,
     writes: bool,

@@ -75,7 +75,7 @@ pub struct Arg {
     pub offset: u32,
     /// Bytes.
     pub size: u32,
-    /// How the argument is passed.
+    /// Kind of the argument.
     pub kind: ArgKind,
     /// Name in the source, if the compiler kept it.
     pub name: Option<String>,

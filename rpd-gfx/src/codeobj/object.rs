@@ -59,7 +59,7 @@ pub struct Segment {
     pub executable: bool,
 }
 
-/// Where a relocation's symbol is.
+/// Symbol of a relocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RelocationSymbol {
     /// None, or one without a name: 0.

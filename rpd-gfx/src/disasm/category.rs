@@ -183,7 +183,7 @@ impl Category {
     }
 }
 
-/// Where execution goes on behind an instruction.
+/// Control flow after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     /// At the next instruction.
@@ -199,7 +199,7 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// Where an instruction of this text, at `pc` and `bytes` long, goes on.
+    /// Control flow of an instruction of this text, at `pc` and `bytes` long.
     pub(super) fn of(text: &str, pc: u64, bytes: u32) -> Self {
         let mut words = text.split_whitespace();
         let name = words.next().unwrap_or_default();

@@ -143,7 +143,7 @@ impl Printer {
         Some(())
     }
 
-    /// How the caches treat an access.
+    /// Cache policy bits of an access.
     pub(super) fn cache_bits(&mut self, glc: u32, slc: u32, third: u32) {
         let names = match self.generation {
             Generation::Gfx9 => [" glc", " slc", " scc"],

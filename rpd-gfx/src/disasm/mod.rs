@@ -34,7 +34,7 @@ pub struct Instruction {
     pub bytes: u32,
     /// Kind of instruction.
     pub category: Category,
-    /// Where execution goes on.
+    /// Control flow after it.
     pub flow: Flow,
 }
 

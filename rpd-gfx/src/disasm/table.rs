@@ -173,7 +173,7 @@ pub(crate) enum Field {
     Fixed(&'static str),
 }
 
-/// How constants of an operand are printed, or which registers it can be.
+/// Type of an operand: format of its constants, or its kind of registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Type {
     /// 32 bits.

@@ -9,7 +9,7 @@ use super::program::{PAGE, Program};
 pub struct Registers {
     /// Number of the first register.
     pub first: u16,
-    /// How many; 0 for none.
+    /// Number of registers; 0 for none.
     pub count: u16,
 }
 

@@ -13,7 +13,7 @@ pub enum Fault {
     Instruction {
         /// The refused instruction.
         instruction: Refused,
-        /// Where the instruction is, and which wave executed it.
+        /// Location of the instruction, and the wave that executed it.
         site: Box<Site>,
     },
     /// An image or formatted buffer whose descriptor has something that the interpreter does not have.
@@ -21,7 +21,7 @@ pub enum Fault {
     Descriptor {
         /// The unsupported feature.
         what: Unsupported,
-        /// Where the instruction is.
+        /// Location of the instruction.
         site: Box<Site>,
     },
     /// An access to memory that the kernel has no right to.
@@ -35,7 +35,7 @@ pub enum Fault {
         access: Access,
         /// The memory that the address belongs to.
         aim: Aim,
-        /// Where the instruction is; the lanes are those whose access failed.
+        /// Location of the instruction; the lanes are those whose access failed.
         site: Box<Site>,
     },
     /// The kernel trapped (`s_trap`): a failed assertion, `__builtin_trap` or `abort`.
@@ -43,7 +43,7 @@ pub enum Fault {
     Trap {
         /// Trap id; 2 is `llvm.trap`.
         id: u32,
-        /// Where the instruction is.
+        /// Location of the instruction.
         site: Box<Site>,
     },
     /// The program counter left the program.

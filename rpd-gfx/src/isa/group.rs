@@ -241,7 +241,7 @@ impl Group {
                     trace.probe.released(self.id);
                 }
             }
-            // Where all wait for other workgroups, these have to get a turn.
+            // When all waves wait for other workgroups, those have to run.
             if left < 0 || idle && global != 0 {
                 break false;
             }

@@ -168,7 +168,7 @@ pub struct Control<'a> {
 pub struct Executed {
     /// Counts of the executed instructions.
     pub stats: Stats,
-    /// How long that took, without the time in which its threads had to wait for a CPU: what they computed, spread evenly
+    /// Duration without the time in which its threads had to wait for a CPU: their CPU time, spread evenly
     /// over them.
     pub time: Duration,
 }

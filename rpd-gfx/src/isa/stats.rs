@@ -69,7 +69,7 @@ impl Stats {
         self.instructions.iter().sum()
     }
 
-    /// How long it took by the clock that kernels of a seeded dispatch read: four core cycles for each instruction.
+    /// Duration by the clock that kernels of a seeded dispatch read: four core cycles for each instruction.
     pub fn own_time(&self, device: &crate::device::Device) -> std::time::Duration {
         let executed: u64 = self.instructions.iter().sum();
         let cycles = u128::from(executed) * 4;

@@ -65,7 +65,7 @@ pub(super) fn store(
     x.stats.bytes_stored += u64::from(bytes) * u64::from(mask.count_ones());
 }
 
-/// How the channels of a lane lie in registers.
+/// Layout of a lane's channels in registers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Registers {
     /// The channels that registers have, by bit.

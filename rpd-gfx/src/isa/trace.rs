@@ -51,7 +51,7 @@ pub struct Step<'a> {
     pub lanes: u32,
     /// The mask of these lanes.
     pub exec: u64,
-    /// Where the wave goes on, counted as `offset` is.
+    /// Offset of the next instruction, in the units of `offset`.
     pub next: u64,
     /// Memory accesses of the instruction, if it is a vector or LDS instruction.
     pub transfers: &'a [Transfer],

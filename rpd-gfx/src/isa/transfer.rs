@@ -139,7 +139,7 @@ fn count_stored(x: &mut Exec<'_>, bytes: u64, mask: u64) {
     }
 }
 
-/// How a load of less than a dword fills the register.
+/// Extension of a load of less than a dword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fill {
     /// Zero-extended.
@@ -269,7 +269,7 @@ fn load_to_lds(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
     count_loaded(x, bytes as u64, mask);
 }
 
-/// How the addresses of an instruction's lanes are computed.
+/// Computation of the addresses of an instruction's lanes.
 pub(super) trait Addressing {
     /// Host addresses of the `dword`-th dword of each lane's transfer, and the lanes that take part.
     fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64);

@@ -68,11 +68,11 @@ struct Wave<'r> {
     current: Option<Current>,
     /// The first release of a barrier that it has yet to come to is not before this entry.
     release: usize,
-    /// When a register can be read.
+    /// Quad from which each register can be read.
     registers: Vec<u64>,
     vector: VecDeque<u64>,
     scalar: VecDeque<u64>,
-    /// When the next instruction is there.
+    /// Quad at which the next instruction is fetched.
     fetched: u64,
     /// The line of code fetched last.
     line: u64,
@@ -80,7 +80,7 @@ struct Wave<'r> {
 }
 
 impl Wave<'_> {
-    /// When it has ended.
+    /// Quad of its end.
     fn end(&self) -> u64 {
         self.head.max(self.start + 1)
     }
@@ -127,7 +127,7 @@ struct Resident<'r> {
 pub(super) struct Machine<'d> {
     device: &'d Device,
     resident: usize,
-    /// When each port of each SIMD takes the next instruction, and when it took the last.
+    /// For each port of each SIMD: the quad of its next issue, and that of its last.
     ports: Vec<[(u64, u64); PORTS]>,
     address: u64,
     lds: u64,

@@ -15,7 +15,7 @@ const QUAD: usize = 4;
 /// Bytes of an instruction fetch.
 pub(super) const FETCH: u64 = 32;
 
-/// Where data came from at the farthest.
+/// The farthest level that served an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Served {
     /// The first-level cache of the request.
@@ -44,16 +44,16 @@ pub(super) struct Access {
     pub(super) requests: u64,
     /// Whether the lanes of every quad shared one line.
     pub(super) coalescable: bool,
-    /// Where the last of the data came from.
+    /// The level that served the last of the data.
     pub(super) served: Served,
 }
 
 /// Bytes of a second-level line.
 #[derive(Debug, Clone, Copy, Default)]
 struct Bytes {
-    /// That are there.
+    /// Bytes of the line that are valid.
     valid: u128,
-    /// That memory does not have yet.
+    /// Bytes of the line that are not written back yet.
     dirty: u128,
 }
 

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
-/// Where addresses of scratch begin.
+/// First address of scratch.
 const SCRATCH: u64 = 1 << 60;
-/// Where addresses of code begin.
+/// First address of code.
 const CODE: u64 = 1 << 61;
 
 /// An address of the model.

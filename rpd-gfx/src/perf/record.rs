@@ -102,7 +102,7 @@ pub(super) struct GroupRecord {
     /// Of each wave, the barrier at which it waits.
     waiting: Vec<Option<Entry>>,
     detailed: bool,
-    /// Where windows lie.
+    /// Offset of the windows.
     phase: u64,
 }
 

@@ -11,7 +11,7 @@ use crate::isa::Kind;
 /// Nanoseconds for which a trap keeps the next from being taken.
 const PENDING: f64 = 10_000.0;
 
-/// How waves are sampled.
+/// Sampling method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// A wave slot of all compute units at a time, slot after slot; the interval is in nanoseconds.
@@ -47,7 +47,7 @@ pub struct Sample {
     pub stalled: Option<Reason>,
     /// Kind of the instruction.
     pub kind: Kind,
-    /// Where it goes.
+    /// Pipe that executes it.
     pub pipe: Pipe,
     /// Whether it is a branch that is taken.
     pub taken: bool,

@@ -14,7 +14,7 @@ pub const QUAD: u64 = 4;
 /// Recorded instructions of each wave that are too few to say how long the others took.
 const FEW: u64 = 1024;
 
-/// Where an instruction goes.
+/// Pipe that executes an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pipe {
     /// Vector arithmetic.
@@ -87,19 +87,19 @@ pub enum Reason {
 /// An instruction that a wave executed, with its times in quads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Issued {
-    /// When it came to the head of its wave.
+    /// Quad at which it came to the head of its wave.
     pub head: u64,
-    /// When nothing of the wave held it back.
+    /// Quad at which its wave was ready to issue it.
     pub ready: u64,
     /// From when on it was the chosen one of its pipe, which was full; `issue` where the pipe was not.
     pub chosen: u64,
-    /// When it was issued. Behind a barrier the wave waits until the next instruction comes to the head.
+    /// Quad of issue. After a barrier the wave waits until the next instruction comes to the head.
     pub issue: u64,
     /// Offset in the program in bytes.
     pub offset: u32,
     /// Cause of the wait before it was ready.
     pub reason: Reason,
-    /// Where it went.
+    /// Pipe that executed it.
     pub pipe: Pipe,
     /// Whether it is a branch that was taken.
     pub taken: bool,
@@ -126,9 +126,9 @@ pub struct WaveTimeline {
     pub simd: u8,
     /// Slot of the wave on the SIMD.
     pub slot: u8,
-    /// When it started, in quads.
+    /// Start in quads.
     pub start: u64,
-    /// When it had ended.
+    /// End in quads.
     pub end: u64,
     /// The executed instructions with their times.
     pub issued: Vec<Issued>,
@@ -183,7 +183,7 @@ pub struct Timeline {
     pub busy: f64,
     /// Times that the unit executed as many workgroups as these.
     pub batches: u64,
-    /// When the last wave had ended, in quads of what was recorded.
+    /// End of the last recorded wave, in quads.
     pub end: u64,
     /// Its waves, in the order of their start.
     pub waves: Vec<WaveTimeline>,

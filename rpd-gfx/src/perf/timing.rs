@@ -1,4 +1,4 @@
-//! How long waves take. The unit is the quad-cycle, in which each SIMD issues an instruction of each kind.
+//! Durations of waves. The unit is the quad-cycle, in which each SIMD issues an instruction of each kind.
 
 use super::tally::{PORTS, Port};
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ pub(super) struct Wave {
     pub(super) at_barrier: bool,
     /// The instruction bytes it fetched last.
     pub(super) window: Option<u64>,
-    /// When vector memory operations in flight end; they do so in order.
+    /// Ends of the vector memory operations in flight; they end in order.
     vector: VecDeque<u64>,
     /// The same of LDS and scalar ones.
     scalar: VecDeque<u64>,

@@ -111,7 +111,7 @@ pub enum Node {
     Reduce {
         /// The expression whose instances are reduced.
         of: Box<Node>,
-        /// How the values are combined.
+        /// Reduction of the values.
         reduction: Reduction,
         /// Dimensions that are folded; all when there are none.
         dimensions: Vec<Dimension>,
@@ -120,7 +120,7 @@ pub enum Node {
     Accumulate {
         /// Name of the counter.
         name: String,
-        /// How the counter is accumulated over time.
+        /// Accumulation of the counter over time.
         resolution: Resolution,
     },
     /// Selects instances by their positions.

@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-/// How the value behind an argument's pointers is formatted.
+/// Format of the value behind an argument's pointers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Pointee without a type.

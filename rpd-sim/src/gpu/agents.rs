@@ -23,7 +23,7 @@ pub(crate) struct Cache {
     pub(crate) name: &'static str,
 }
 
-/// Where memory of a pool comes from and its coherence.
+/// Location and coherence of a pool's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PoolKind {
     /// System memory, coherent while kernels run.
@@ -219,7 +219,7 @@ impl Agent {
     }
 }
 
-/// How agents are connected.
+/// Link between agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinkKind {
     /// PCI Express.

@@ -28,9 +28,9 @@ pub(crate) mod packet_type {
 
 /// Header bit that makes a packet wait for all earlier ones of its queue.
 pub(crate) const HEADER_BARRIER: u16 = 1 << 8;
-/// Where the acquire fence scope starts in a header (2 bits).
+/// Position of the acquire fence scope in a header (2 bits).
 pub(crate) const HEADER_ACQUIRE_SHIFT: u16 = 9;
-/// Where the release fence scope starts in a header (2 bits).
+/// Position of the release fence scope in a header (2 bits).
 pub(crate) const HEADER_RELEASE_SHIFT: u16 = 11;
 /// Format byte of the vendor packet that waits for a signal's value.
 pub(crate) const AMD_FORMAT_BARRIER_VALUE: u8 = 2;

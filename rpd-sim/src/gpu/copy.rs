@@ -37,9 +37,9 @@ impl Plane {
 /// Shape of a copy: `rows` × `slices` runs of `width` bytes; a plain copy is one run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
-    /// Where to.
+    /// Destination.
     pub(crate) dst: Plane,
-    /// Where from.
+    /// Source.
     pub(crate) src: Plane,
     /// Bytes a row.
     pub(crate) width: usize,

@@ -43,7 +43,7 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Where an address of its code is in the code object's file.
+    /// Address in the code object's file of an address of its code.
     pub(crate) fn address_in_file(&self, address: u64) -> u64 {
         address.wrapping_sub(self.image.delta())
     }
@@ -122,14 +122,14 @@ pub(crate) struct Results {
     pub(crate) recording: Option<Box<Recording>>,
 }
 
-/// How a dispatch ended, if not with a fault.
+/// End of a dispatch without a fault.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// The dispatch ran to its end.
     Done {
         /// Its observations.
         results: Results,
-        /// How long it computed, see [`isa::Executed::time`].
+        /// Its computing time, see [`isa::Executed::time`].
         time: Duration,
     },
     /// The program stopped the queue meanwhile.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often a waiting processor checks whether its queue was stopped.
+/// Interval at which a waiting processor checks whether its queue was stopped.
 const RECHECK: Duration = Duration::from_millis(1);
 
 /// One GPU's gate.

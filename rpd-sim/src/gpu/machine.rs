@@ -120,7 +120,7 @@ pub(crate) fn machine() -> &'static Machine {
     unsafe { machine.as_ref() }.unwrap_or_else(|| make())
 }
 
-/// How many forks lie between this process and the one that loaded the simulator. State of upper layers that
+/// Number of forks between the process that loaded the simulator and this one. State of upper layers that
 /// was made under another number refers to a machine that does not exist in this process.
 pub(crate) fn generation() -> u32 {
     FORKS.load(Ordering::Acquire)

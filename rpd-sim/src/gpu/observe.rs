@@ -121,7 +121,7 @@ pub(crate) struct ScratchInfo {
     pub(crate) flags: u32,
 }
 
-/// Where the image of a code object is stored.
+/// Storage of a code object's image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodeObjectStorage {
     /// In a file that the URI names.

@@ -14,7 +14,7 @@ use super::wake;
 /// Most signals that can exist at a time.
 const CAPACITY: usize = 1 << 20;
 const MAGIC: u64 = 0x7270_645f_7369_676e;
-/// How long a waiting thread polls before it sleeps.
+/// Time for which a waiting thread polls before it sleeps.
 const SPIN: Duration = Duration::from_micros(50);
 /// A kernel may change a signal's memory without announcing it, so sleepers look again this often.
 const RECHECK: Duration = Duration::from_millis(2);

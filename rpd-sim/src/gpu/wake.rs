@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::{Duration, Instant};
 
-/// How long an idle thread polls before it sleeps.
+/// Time for which an idle thread polls before it sleeps.
 const SPIN: Duration = Duration::from_micros(40);
 
-/// How long polling may keep a core to itself.
+/// Longest time for which polling keeps a core.
 const PATIENCE: Duration = Duration::from_micros(8);
 
 /// Threads polling now; more pollers than spare cores would only take time from the program.

@@ -239,7 +239,7 @@ fn hidden(
             ArgKind::HiddenDynamicLdsSize => u64::from(geometry.shared),
             ArgKind::HiddenQueuePtr => queue,
             ArgKind::HiddenPrintfBuffer => printf_buffer,
-            // That there is a grid to synchronise; addresses stand for several devices.
+            // 1 for a cooperative grid; addresses would stand for several devices.
             ArgKind::HiddenMultigridSyncArg => u64::from(geometry.cooperative),
             ArgKind::HiddenHostcallBuffer => {
                 runtime::get()?.hostcalls.buffer(function.device, queue)?

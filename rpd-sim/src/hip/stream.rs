@@ -33,7 +33,7 @@ const ORDERED: u16 = HEADER_BARRIER
     | (SCOPE_SYSTEM << HEADER_RELEASE_SHIFT);
 /// Header of kernel dispatches.
 pub(crate) const KERNEL_HEADER: u16 = packet_type::KERNEL_DISPATCH | ORDERED;
-/// How long the host waits for kernels before it gives a copy that follows them to the engine.
+/// Time for which the host waits for kernels before it gives a copy that follows them to the engine.
 const HOST_WAIT_SECONDS: u64 = 2;
 
 /// The last step of a stream.

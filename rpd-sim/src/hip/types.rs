@@ -189,7 +189,7 @@ pub(crate) struct MemAllocNodeParams {
     pub(crate) access: *const MemAccessDesc,
     pub(crate) access_count: usize,
     pub(crate) bytes: usize,
-    /// Where the memory is, which the call fills in.
+    /// Address of the memory, set by the call.
     pub(crate) address: *mut c_void,
 }
 

@@ -41,7 +41,7 @@ unsafe fn times(handle: u64, time: *mut ProfilingTime) -> Result<(), Status> {
     unsafe { put(time, times) }
 }
 
-/// When the dispatch of a completion signal ran, in nanoseconds of the system clock.
+/// Begin and end of the dispatch of a completion signal, in nanoseconds of the system clock.
 pub(crate) unsafe extern "C" fn hsa_amd_profiling_get_dispatch_time(
     handle: u64,
     signal: u64,
@@ -56,7 +56,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_profiling_get_dispatch_time(
     })
 }
 
-/// When the copy of a completion signal ran, in nanoseconds of the system clock.
+/// Begin and end of the copy of a completion signal, in nanoseconds of the system clock.
 pub(crate) unsafe extern "C" fn hsa_amd_profiling_get_async_copy_time(
     signal: u64,
     time: *mut ProfilingTime,

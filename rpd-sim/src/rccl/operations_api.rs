@@ -28,7 +28,7 @@ impl Call {
     }
 }
 
-/// How a reduction is requested; `None` for operations that move elements only.
+/// Operator of a reduction; `None` for operations that only move elements.
 type Reduction = Option<u32>;
 
 /// A rank of the communicator.

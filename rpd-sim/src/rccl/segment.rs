@@ -22,7 +22,7 @@ const STEP_BYTES: usize = 256 << 10;
 /// Bytes of a message, and how many of them a sender can be ahead of a receiver.
 const MESSAGE_BYTES: usize = 64 << 10;
 const MESSAGES: usize = 4;
-/// How often a host looks whether the others have come.
+/// Interval at which a host checks whether the others have arrived.
 const LOOK: Duration = Duration::from_micros(200);
 
 /// Message of a rank to the others when a communicator is split.
@@ -93,7 +93,7 @@ struct Shared {
     messages: [[[Counter; 2]; MAX_RANKS]; MAX_RANKS],
 }
 
-/// Where [`Shared`] begins.
+/// Offset of [`Shared`].
 const HOST_BYTES: usize = 32 << 10;
 const _: () = assert!(size_of::<Hosts>() <= HOST_BYTES && size_of::<Counter>() == 64);
 

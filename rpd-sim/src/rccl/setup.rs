@@ -1,4 +1,4 @@
-//! How communicators come into being. Steps that wait for other ranks come after those that others wait for, so that
+//! Creation of communicators. Steps that wait for other ranks come after those that others wait for, so that
 //! a thread can have several ranks.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::segment::{self, MAX_RANKS, Segment};
 use super::{hip, launch};
 use crate::api::types::UniqueId;
 
-/// Where a handle is written.
+/// Destination of a handle.
 #[derive(Clone, Copy)]
 pub(super) struct Place(pub(super) *mut usize);
 

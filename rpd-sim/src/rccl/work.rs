@@ -33,7 +33,7 @@ pub(super) struct Work {
     pub(super) root: u32,
     /// `ncclDataType_t`.
     pub(super) kind: u8,
-    /// How contributions are reduced.
+    /// Reduction of the contributions.
     pub(super) reduction: u8,
     /// Bytes of an element.
     pub(super) size: u16,

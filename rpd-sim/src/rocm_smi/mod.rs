@@ -59,7 +59,7 @@ statuses! {
 
 type Outcome = Result<(), u32>;
 
-/// How often the library was initialized and not shut down.
+/// Number of initialisations without a shutdown.
 static USERS: AtomicU32 = AtomicU32::new(0);
 
 fn answer(outcome: Outcome) -> u32 {

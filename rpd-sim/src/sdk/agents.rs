@@ -41,7 +41,7 @@ pub(crate) fn index_of(agent: AgentId) -> Option<usize> {
     (index < device::agents().len()).then_some(index)
 }
 
-/// How the SDK describes an agent.
+/// The SDK's description of an agent.
 pub(crate) fn description(index: usize) -> Option<&'static Agent> {
     all().get(index).map(|agent| agent.0)
 }

@@ -6,7 +6,7 @@
 //! queries. `state`, `context`, `buffer` and `worker` are below `counting`; `device`, `lifecycle`, `register`,
 //! `activation` and `fork` are above it. Functions of the C ABI are in the module of their subject.
 
-// Those are exported by symbol name, whatever the module tree says.
+// They are exported by symbol name, independently of the module tree.
 #![allow(unreachable_pub)]
 
 pub(crate) mod access_trace;

@@ -162,7 +162,7 @@ pub(crate) fn finish(dispatch: &Dispatch, recording: &Recording, time: Interval)
     }
 }
 
-/// How a device can be sampled.
+/// Sampling configurations of a device.
 fn configurations(device: &Device) -> Vec<Configuration> {
     let base = Configuration {
         size: size_of::<Configuration>() as u64,

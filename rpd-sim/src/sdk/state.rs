@@ -1,4 +1,4 @@
-//! How far the life of the SDK has come in this process.
+//! Life cycle of the SDK in this process.
 
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 

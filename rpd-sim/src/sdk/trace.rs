@@ -37,7 +37,7 @@ pub(crate) struct Domain {
     request: RequestKind,
     /// Bytes of the callback payload.
     size: usize,
-    /// Where the result is in it, in words.
+    /// Position of the result in it, in words.
     retval: usize,
 }
 

@@ -87,7 +87,7 @@ struct Code {
     disassembler: Disassembler,
     /// First address and bytes of each executable segment.
     segments: Vec<(u64, Vec<u8>)>,
-    /// Where it was loaded.
+    /// Address range in which it was loaded.
     load: core::ops::Range<u64>,
 }
 

@@ -213,9 +213,9 @@ pub struct CaptureCall {
     pub entry: u64,
     /// Place at which it ended.
     pub exit: u64,
-    /// When it began, `CLOCK_BOOTTIME` ns.
+    /// Begin, `CLOCK_BOOTTIME` ns.
     pub start: u64,
-    /// When it ended, `CLOCK_BOOTTIME` ns.
+    /// End, `CLOCK_BOOTTIME` ns.
     pub end: u64,
     /// The status that the call returned.
     pub result: i32,
@@ -241,7 +241,7 @@ pub struct CaptureCode {
     pub id: u64,
     /// The provider's handle of the device.
     pub agent: u64,
-    /// Where it is loaded.
+    /// Load address.
     pub load_base: u64,
     /// Bytes there.
     pub load_size: u64,
@@ -309,7 +309,7 @@ pub mod data_use {
     pub const DEVICE_READ: u32 = 6;
 }
 
-/// Where the bytes of an item [`item::DATA`] are, in [`DataHeader::offset`].
+/// Values of [`DataHeader::offset`] that say where the bytes of an item [`item::DATA`] are.
 pub mod data_place {
     /// Behind the header.
     pub const INLINE: u64 = u64::MAX;
@@ -321,11 +321,11 @@ pub mod data_place {
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct DataHeader {
-    /// Where they were in the program's memory.
+    /// Their address in the program's memory.
     pub address: u64,
-    /// How many; rows of rectangles follow one another without gaps.
+    /// Number of bytes; rows of rectangles follow one another without gaps.
     pub size: u64,
-    /// Where they are in the staging file, or one of [`data_place`].
+    /// Their offset in the staging file, or one of [`data_place`].
     pub offset: u64,
     /// [`CaptureCall::entry`] of the copy that wrote them; 0 when that is this call.
     pub copy: u64,

@@ -81,7 +81,7 @@ pub struct SegmentHeader {
     pub committed: u64,
     /// Records of this stream that could not be stored from this segment on. At byte 40.
     pub dropped: u64,
-    /// When the segment was made, `CLOCK_BOOTTIME` ns.
+    /// Time at which the segment was made, `CLOCK_BOOTTIME` ns.
     pub created: u64,
     /// Size of the file in bytes, this header included.
     pub capacity: u64,

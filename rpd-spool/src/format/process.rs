@@ -22,7 +22,7 @@ pub struct Process {
     pub sid: u32,
     /// Field 22 of `/proc/self/stat`: with `pid` it names a process for ever.
     pub start_ticks: u64,
-    /// When the collector was loaded, or the fork that made the process, `CLOCK_BOOTTIME` ns.
+    /// Time at which the collector was loaded, or of the fork that made the process, `CLOCK_BOOTTIME` ns.
     pub init_time: u64,
     /// `CLOCK_REALTIME` ns at `init_time`.
     pub real_time: u64,

@@ -139,13 +139,13 @@ record_kinds! {
     RangeBegin = RANGE_BEGIN 33, RangeBegin, Left, Role::HalfRow(Table::Calls);
     /// A process range was stopped, on whatever thread.
     RangeEnd = RANGE_END 34, RangeEnd, Left, Role::HalfRow(Table::Calls);
-    /// How an agent is sampled.
+    /// Sampling configuration of an agent.
     PcSampling = PC_SAMPLING 48, PcSampling, Left, Role::Fact;
     /// A part of the bytes of a code object. Tail: the bytes.
     CodeBytes = CODE_BYTES 49, CodeBytes, Repeated, Role::Fact;
     /// Which bytes a code object has.
     CodeContent = CODE_CONTENT 50, CodeContent, Repeated, Role::Fact;
-    /// How an agent is traced. Tail: counters.
+    /// Trace configuration of an agent. Tail: counters.
     ThreadTracing = THREAD_TRACING 51, ThreadTracing, Left, Role::Fact;
     /// A dispatch is traced.
     TracedDispatch = TRACED_DISPATCH 52, TracedDispatch, Left, Role::Fact;

@@ -4,7 +4,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::RecordHeader;
 
-/// How an agent is sampled.
+/// Sampling configuration of an agent.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct PcSampling {
@@ -48,7 +48,7 @@ pub struct PcSample {
     pub dispatch: u64,
     /// Internal correlation id of the call that submitted the dispatch.
     pub correlation: u64,
-    /// Where the wave ran, as the provider packs it.
+    /// Location of the wave, as the provider packs it.
     pub hardware: u64,
     /// Position of the workgroup in the grid.
     pub workgroup: [u32; 3],
@@ -80,7 +80,7 @@ pub struct CodeBytes {
     pub content: [u64; 2],
     /// Bytes of the whole.
     pub size: u64,
-    /// Where this part begins.
+    /// Offset of this part.
     pub offset: u64,
     /// Bytes in the tail.
     pub len: u32,

@@ -78,7 +78,7 @@ pub struct StackModule {
     pub start: u64,
     /// Address behind the last.
     pub end: u64,
-    /// When it was first seen, `CLOCK_BOOTTIME` ns.
+    /// Time at which it was first seen, `CLOCK_BOOTTIME` ns.
     pub time: u64,
 }
 

@@ -4,7 +4,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::RecordHeader;
 
-/// How an agent is traced. Tail: names of the counters in the trace, joined by blanks.
+/// Trace configuration of an agent. Tail: names of the counters in the trace, joined by blanks.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct ThreadTracing {
@@ -55,7 +55,7 @@ pub struct TracePart {
     pub trace: u64,
     /// Number of the chunk that the provider delivered; they may arrive in any order.
     pub chunk: u64,
-    /// Where the part begins in the chunk.
+    /// Offset of the part in the chunk.
     pub offset: u64,
     /// Bytes of the chunk.
     pub size: u64,

@@ -129,7 +129,7 @@ fn iterate() -> Counters {
     counters
 }
 
-/// Where the loader keeps its counters, if that is certain.
+/// Addresses of the loader's counters, if they are certain.
 fn find(counters: Counters) -> Option<(*const AtomicU64, *const AtomicU32)> {
     const SYMBOL_ENTRY: c_int = 1;
     unsafe extern "C" {

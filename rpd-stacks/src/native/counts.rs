@@ -1,6 +1,6 @@
 //! Counts of the walks of a thread.
 
-/// How often things happened on a thread.
+/// Counts of events on a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Captures.

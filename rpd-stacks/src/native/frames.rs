@@ -26,7 +26,7 @@ pub(crate) struct Frame {
     pub(crate) bp: u64,
     /// The location of `pc`, 0 if it could not be stored.
     pub(crate) location: u32,
-    /// Where `bp` was read, in bytes from `sp`, 0 if nowhere; the low bits are [`IRREGULAR`] and [`GUESSED`].
+    /// Offset from `sp` at which `bp` was read, in bytes, 0 if it was not; the low bits are [`IRREGULAR`] and [`GUESSED`].
     pub(super) origin: i32,
 }
 

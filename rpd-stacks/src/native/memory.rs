@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::native::PAGE;
 
-/// Where the C library keeps the end of the main thread's stack, 0 if it does not.
+/// Address at which the C library keeps the end of the main thread's stack, 0 if it does not.
 static MAIN_STACK_END: OnceLock<usize> = OnceLock::new();
 
 /// Looks up what is needed later, so that no symbol lookup happens during a capture.

@@ -1,4 +1,4 @@
-//! Where a walk starts.
+//! Registers at the start of a walk.
 
 /// The registers that a walk needs. The program counter is that of a byte of the instruction being executed: the return
 /// address minus one, or the interrupted instruction.

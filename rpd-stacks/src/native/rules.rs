@@ -1,10 +1,10 @@
-//! How to get from a frame to its caller, one word per program counter, in a table that all threads read without locks.
+//! Unwind rules, one word per program counter, in a table that all threads read without locks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::region::{Region, Zeroed};
 
-/// How to get from a frame to its caller.
+/// Unwind rule: how to get from a frame to its caller.
 ///
 /// | bits | |
 /// |---|---|
@@ -41,7 +41,7 @@ pub(crate) enum Kind {
     Jit = 5,
 }
 
-/// Where the caller's RBP is.
+/// Location of the caller's RBP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum SavedBp {
@@ -176,7 +176,7 @@ impl Rule {
 const GROUP: usize = 4;
 /// Log2 of the number of slots per level.
 const LEVELS: [u32; 3] = [13, 16, 19];
-/// How many slots of a level are probed before the next one is tried.
+/// Number of slots of a level that are probed before the next level.
 const PROBES: [usize; LEVELS.len()] = [GROUP, GROUP, 32 * GROUP];
 
 /// Entries of the table of locations: one for each slot, and more up to a power of two.
@@ -192,7 +192,7 @@ struct Slot {
 // SAFETY: two integers.
 unsafe impl Zeroed for Slot {}
 
-/// Where a program counter's slot is: its number over all levels.
+/// Slot of a program counter: its number over all levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(u32);
 

@@ -7,7 +7,7 @@ use crate::native::memory::{Readable, is_readable};
 use crate::native::registers::Registers;
 use crate::native::rules::{Kind, NO_MODULE, Rule, SavedBp};
 
-/// Where a step leads.
+/// Result of a step.
 pub(super) enum Step {
     /// The caller's registers, and how they came about, as in a frame's `origin`.
     Caller(Registers, i32),

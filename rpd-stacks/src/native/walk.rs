@@ -22,7 +22,7 @@ const MAX_SWITCHES: u32 = 64;
 /// Result of a walk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walked {
-    /// How many outermost frames are those of the last walk, with the same registers and locations.
+    /// Number of outermost frames that equal those of the last walk, with the same registers and locations.
     pub(crate) unchanged: usize,
     /// Flags of the capture.
     pub(crate) flags: u32,
@@ -47,7 +47,7 @@ pub(crate) struct Walker {
 struct Progress {
     /// The next frame.
     registers: Registers,
-    /// How its registers came about.
+    /// Origin of its registers.
     origin: i32,
     /// Frames of the last walk that may be met still: the outermost ones.
     old: usize,

@@ -38,7 +38,7 @@ const DT_GNU_HASH: u64 = 0x6fff_fef5;
 const STT_OBJECT: u8 = 1;
 const STT_FUNC: u8 = 2;
 
-/// Where a symbol is.
+/// Location of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Export {
     pub(crate) address: usize,

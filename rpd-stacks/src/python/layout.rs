@@ -1,4 +1,4 @@
-//! Where the fields of CPython's structures are, by version.
+//! Offsets of the fields of CPython's structures, by version.
 //!
 //! Up to 3.12 the numbers are a table, taken from the headers of each version. From 3.13 on an interpreter carries a
 //! table of its own at the start of `_PyRuntime`; the order of that table is known for the versions named here, and an

@@ -161,7 +161,7 @@ impl Python {
         unsafe { self.runtime.load(Ordering::Acquire).as_ref() }
     }
 
-    /// How the groups of the interpreter's frames are matched with native frames now.
+    /// Rule by which groups of the interpreter's frames are matched with native frames.
     #[inline(always)]
     pub(crate) fn placing(&self) -> Placing<'_> {
         let runtime = self.runtime();
@@ -181,7 +181,7 @@ impl Python {
     }
 }
 
-/// How groups of Python frames are matched with native frames.
+/// Rules by which groups of Python frames are matched with native frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PlacingRule {
     /// By their anchors.

@@ -21,8 +21,8 @@ const BITS: u32 = 8;
 /// Records of a run whose durations are kept one by one: the figures of runs with no more records are exact.
 const EXACT: usize = 1 << 16;
 
-/// How much medians, typical durations and percentiles of runs with more than 65,536 records may differ from the exact
-/// ones: by this part of them, the width of a bucket. Buckets in which all durations are the same are exact.
+/// Error bound of medians, typical durations and percentiles of runs with more than 65,536 records, relative to the exact
+/// ones: the width of a bucket. Buckets in which all durations are the same are exact.
 pub const QUANTILE_ERROR: f64 = 1.0 / (1 << BITS) as f64;
 
 /// The lowest bits of a key are the bucket, the others the name.

@@ -129,7 +129,7 @@ pub struct Change {
     pub before: f64,
     /// Median of the runs after.
     pub after: f64,
-    /// How much runs of the same program differ, in percent; `None` with one run on a side: then chance is unknown.
+    /// Spread of runs of the same program, in percent; `None` with one run on a side.
     pub spread: Option<f64>,
 }
 

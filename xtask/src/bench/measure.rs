@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use rpd_tests::{install, workloads};
 use tempfile::TempDir;
 
-/// How a workload is run.
+/// Way of running a workload.
 #[derive(Clone, Copy)]
 pub(super) enum Mode<'a> {
     /// On its runtimes alone.
@@ -29,7 +29,7 @@ pub(super) struct Measured {
     pub(super) stderr: String,
     /// Seconds since 1970 at which the whole command had ended.
     pub(super) ended: f64,
-    /// Where it ran; `rpd` wrote to `out` in it.
+    /// Working directory of the run; `rpd` wrote to `out` in it.
     pub(super) folder: TempDir,
 }
 

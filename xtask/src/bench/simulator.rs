@@ -1,4 +1,4 @@
-//! How fast the simulated GPU is, by itself.
+//! Speed of the simulated GPU, without recording.
 
 use anyhow::{Context, Result};
 use rpd_tests::workloads;

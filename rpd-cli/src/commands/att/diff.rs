@@ -23,7 +23,7 @@ struct Arguments {
     /// Directories, trace files and code objects
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Where the other librocprof-trace-decoder.so is: directories that are searched, or the file
+    /// Path of the other librocprof-trace-decoder.so: directories to search, or the file
     #[arg(long, required = true, num_args = 1.., value_name = "DIR")]
     att_library_path: Vec<PathBuf>,
 }

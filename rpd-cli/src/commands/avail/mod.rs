@@ -59,7 +59,7 @@ struct Common {
     /// File with further counter definitions (YAML)
     #[arg(short = 'E', long, value_name = "FILE", global = true)]
     extra_counters: Option<PathBuf>,
-    /// Whose listings are requested.
+    /// The tool whose listings are printed.
     #[arg(skip)]
     compat: Compat,
 }

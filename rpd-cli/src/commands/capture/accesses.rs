@@ -86,13 +86,13 @@ pub(super) fn recorded(capture: &Path) -> Option<u64> {
     Some(found.len())
 }
 
-/// How the table of accesses is written.
+/// Options of the table of accesses.
 #[derive(Debug, Args)]
 pub(super) struct TableOptions {
     /// Memory accesses of kernels with this name or part of a name only; NAME#N is the Nth dispatch of it
     #[arg(long, value_name = "NAME[#N]", conflicts_with = "call", value_parser = kernel_word)]
     kernel: Vec<String>,
-    /// How the table of memory accesses looks
+    /// Output format of the table of memory accesses
     #[arg(
         short = 'f',
         long,

@@ -24,7 +24,7 @@ pub(super) fn action(name: &str) -> Option<Action> {
     })
 }
 
-/// How the calls before the part are played.
+/// Options for playing the calls before the part.
 #[derive(Debug, Parser)]
 struct Playing {
     /// Leave out calls that cannot be replayed

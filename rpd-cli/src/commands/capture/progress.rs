@@ -1,4 +1,4 @@
-//! How far a capture is, on standard error: a line that changes on a terminal, one every ten seconds elsewhere.
+//! Progress of a capture on standard error: a line that changes on a terminal, one every ten seconds elsewhere.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};

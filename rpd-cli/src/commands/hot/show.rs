@@ -1,4 +1,4 @@
-//! How hot lines and instructions are written.
+//! Text of hot lines and instructions.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use rpd_formats::table::{Cell, Printer, TableFormat};
 
 use super::{Facts, Level, by_line};
 
-/// How many rows are shown.
+/// Limits of the rows that are shown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) kernels: usize,

@@ -93,7 +93,7 @@ impl Hasher {
     }
 }
 
-/// Where data are in the staging file.
+/// Location of data in the staging file.
 #[derive(Default)]
 pub(super) struct Staged {
     /// By content, size, and whether the front end may keep the hash alone.

@@ -532,7 +532,7 @@ pub(crate) struct CodeObjectLoad<'a> {
     pub(crate) id: u64,
     /// The provider's handle of the device.
     pub(crate) agent: u64,
-    /// Where it is loaded, and how many bytes.
+    /// Load address, and size in bytes.
     pub(crate) load: (u64, u64),
     /// Content of the ELF file.
     pub(crate) bytes: &'a [u8],

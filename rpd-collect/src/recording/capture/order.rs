@@ -24,7 +24,7 @@ pub(super) fn stream(raw: u64, per_thread: bool) -> u64 {
 
 const PER_THREAD: u64 = 1 << 63;
 
-/// How much of which stream was complete: stream, number of the last work.
+/// Completed work by stream: stream, number of the last completed work.
 pub(super) type Covered = Vec<(u64, u64)>;
 
 #[derive(Default)]

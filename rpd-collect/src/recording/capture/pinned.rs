@@ -41,11 +41,11 @@ struct Upload {
     check: Check,
 }
 
-/// How it is found out what the device read.
+/// Method of finding out what the device read.
 enum Check {
     /// Content when the call returned.
     Content(Content),
-    /// Where the copy is read back to.
+    /// Buffer into which the copy is read back.
     ReadBack(Buffer),
 }
 

@@ -27,7 +27,7 @@ static FORK: ForkHook = ForkHook::new().in_child(|| MAKING.reset());
 /// A GPU; its index in the list is the number that `device=` means.
 struct Gpu {
     agent: u64,
-    /// How many of its dispatches were selected so far.
+    /// Number of its dispatches that were selected so far.
     selected: AtomicU64,
 }
 
@@ -164,7 +164,7 @@ fn sorted(group: &[CounterRequest]) -> Vec<CounterRequest> {
     group
 }
 
-/// Those of a group that GPU `number` counts, with the provider's ids.
+/// Counters of a group that GPU `number` counts, with the provider's ids.
 fn chosen<'a>(
     group: &'a [CounterRequest],
     number: usize,
@@ -184,7 +184,7 @@ fn chosen<'a>(
     chosen
 }
 
-/// Those of the wanted counters that an agent has.
+/// The wanted counters that an agent has.
 pub(in crate::sdk) fn available(
     functions: &Functions,
     agent: u64,

@@ -184,7 +184,7 @@ impl Counters {
     }
 }
 
-/// How many of `wanted` are not in `found`.
+/// Number of `wanted` that are not in `found`.
 fn missing(
     storage: &Storage,
     wanted: impl Iterator<Item = u64>,

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct ShownFrames {
-    /// Those of GPU runtimes and of the profiler, between the program and the call.
+    /// Frames of GPU runtimes and of the profiler, between the program and the call.
     pub runtime: bool,
     /// Native frames of the Python interpreter in stacks that have Python frames.
     pub interpreter: bool,

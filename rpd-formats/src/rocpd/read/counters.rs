@@ -164,7 +164,7 @@ const WITH_PLACES: usize = WITHOUT_PLACES + PLACES.len();
 /// No position.
 const NOWHERE: i64 = i64::MIN;
 
-/// Where values are read from.
+/// Source of values.
 struct Values<'a> {
     source: &'a Source<'a>,
     storage: &'a Storage,
@@ -322,7 +322,7 @@ const fn instance_of(row: &[u64]) -> u32 {
     row[1] as u32
 }
 
-/// Where the value is; `None` when the database does not say.
+/// Hardware instance of the value; `None` when the database does not give it.
 fn place_of(row: &[u64]) -> Option<Place> {
     let mut place = Place::default();
     for (position, stored) in place.iter_mut().zip(&row[WITHOUT_PLACES..]) {

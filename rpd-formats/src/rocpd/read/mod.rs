@@ -76,10 +76,10 @@ pub struct Database {
     recordings: Vec<Recording>,
 }
 
-/// How the outputs of the run were to look, as far as the database says.
+/// Output settings of the run, as far as the database has them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// How kernels are named in it.
+    /// Form of kernel names in it.
     pub kernel_names: KernelNames,
     /// Work was shown by queue.
     pub group_by_queue: bool,

@@ -31,7 +31,7 @@ pub struct RpdStacks {
 pub struct RpdCall {
     /// Name of the called function.
     pub function: String,
-    /// How long it took, in nanoseconds.
+    /// Duration in nanoseconds.
     pub duration: u64,
     /// Time of the work that it requested, in nanoseconds.
     pub gpu: u64,

@@ -8,7 +8,7 @@ use crate::isa::float::f16_to_f32;
 use crate::isa::inst::{Handler, Inst};
 use crate::isa::{Matrix, MatrixElement};
 
-/// How elements are read.
+/// Type of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Element {
     Half,

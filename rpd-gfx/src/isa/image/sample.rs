@@ -68,7 +68,7 @@ impl Border {
     }
 }
 
-/// How images are sampled.
+/// Sampler of images: address modes, filters, coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampler {
     /// Treatment of coordinates outside of the image, in each dimension.

@@ -20,7 +20,7 @@ use rpd_gfx::{device::Block, perf};
 /// Ids have this many bits.
 const ID_BITS: u32 = 16;
 
-/// Where the values of a counter come from.
+/// Source of a counter's values.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     /// A property of the agent.
@@ -46,7 +46,7 @@ pub(crate) struct Counter {
     pub(crate) name: String,
     /// Text for people.
     pub(crate) description: String,
-    /// Where values come from.
+    /// Source of its values.
     pub(crate) source: Source,
     /// Dimensions and extents.
     pub(crate) shape: Shape,
@@ -125,7 +125,7 @@ pub(crate) struct Need {
     pub(crate) block: &'static Block,
     /// Event within it.
     pub(crate) event: u64,
-    /// How values are accumulated.
+    /// Accumulation of values.
     pub(crate) resolution: Resolution,
 }
 

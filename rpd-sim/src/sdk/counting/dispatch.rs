@@ -48,7 +48,7 @@ pub(super) fn is_configured(context: &Context) -> bool {
     SERVICES[context.index].get().is_some()
 }
 
-/// Where values go.
+/// Destination of values.
 enum Deliver {
     Callback(Callback<<RecordFn as IntoIterator>::Item>),
     Buffer(&'static Buffer),
